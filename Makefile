@@ -1,0 +1,51 @@
+# Everything here sets up .venv by itself when it is missing (tools/setup.sh).
+#   PYTHON=...  names a Python 3.11 or 3.12;  TORCH=cpu  takes torch's CPU build;  ARGS="..." is passed on
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test lint build bench links lines lock colab-check clean
+SHELL := /bin/sh
+RUN := .venv/bin/python -m
+
+help:  ## list these commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
+
+setup:
+	@tools/setup.sh
+
+lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" serves without a screen
+	@$(RUN) labkit lab $(ARGS)
+
+# The tests see neither the learner's progress nor the network.
+test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell
+	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
+	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && \
+	$(RUN) ruff check . && $(RUN) ruff format --check . && \
+	$(RUN) pytest --quiet tests && \
+	$(RUN) pytest --quiet --nbval chapters
+
+lint: setup  ## ruff alone
+	@$(RUN) ruff check . && $(RUN) ruff format --check .
+
+build: setup  ## write the notebooks and CLAIMS.md from chapters/*/source; ARGS="--check" compares only
+	@$(RUN) labkit build $(ARGS)
+
+bench: setup  ## measure what the README promises; exit code 1 when a limit is passed
+	@.venv/bin/python benchmarks/foundation.py
+
+links: setup  ## ask for every external link once (needs the network)
+	@$(RUN) labkit links
+
+lines: setup  ## count the lines of Python in labkit, room by room
+	@$(RUN) labkit lines
+
+lock: setup  ## write requirements.lock from pyproject.toml (tools/lock.py tells how; needs the network)
+	@$(RUN) uv --version >/dev/null 2>&1 || { echo "installing uv into .venv" && $(RUN) pip install --quiet uv; }
+	@.venv/bin/python tools/lock.py
+
+colab-check: setup  ## install and run the lessons on Colab's published versions; ARGS="cpu gpu tpu" chooses
+	@$(RUN) uv --version >/dev/null 2>&1 || { echo "installing uv into .venv" && $(RUN) pip install --quiet uv; }
+	@.venv/bin/python tools/colab_check.py $(ARGS)
+
+clean:  ## remove .venv and caches; never work/, where the learner's copies are
+	@rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	@find . \( -path ./work -o -path ./.git \) -prune -o -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,183 @@
+"""Stops a learner's function that does not return, without ever blaming a busy machine.
+
+The budget covers all cases of one check. It is spent when the function has used `cpu` seconds of
+processor time, or has been idle (asleep, waiting for input) for `idle` seconds, or after `wall`
+seconds in any case. Time spent in an `import` is free: stopping one halfway would leave the
+package broken for the rest of the session.
+
+In the main thread a timer ticks every 50 ms and raises `TimeUp` in the running code. `TimeUp` is
+no `Exception`, and a function that catches even that is met by the next ticks, which also raise
+in its `except` block and come ever faster. In any other thread the job runs in a thread of its
+own, which is told to stop and, if it does not, left behind.
+"""
+
+import ctypes
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+
+TICK = 0.05  # seconds
+
+
+class TimeUp(BaseException):
+    """Raised inside the learner's function when the time of the check is used up."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds. `idle_share`: below this share of processor time, the function counts as idle."""
+
+    cpu: float = 0.7
+    idle: float = 0.9
+    wall: float = 10.0
+    idle_share: float = 0.1
+
+
+class Clock:
+    """Adds up the time between `start` and `stop`; ends what `run` runs when it is too much."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        self.limits = limits
+        self.armed = False  # true only while the learner's function runs
+        self.expired = False
+        self.idle = False  # expired while it waited rather than worked
+        self._spent_cpu = self._spent_wall = 0.0  # of earlier cases
+        self._cpu_clock = time.thread_time
+        self._raised = 0
+
+    def start(self) -> None:
+        self._cpu0, self._wall0 = self._cpu_clock(), time.monotonic()
+        self._last = (self._cpu0, self._wall0)
+        self.armed = True
+
+    def stop(self) -> None:
+        self.armed = False
+        self._spent_cpu += self._cpu_clock() - self._cpu0
+        self._spent_wall += time.monotonic() - self._wall0
+
+    def over(self, frame: FrameType | None) -> bool:
+        """Whether the budget is spent, seen at a tick that met `frame`."""
+        cpu, wall = self._cpu_clock(), time.monotonic()
+        if _importing(frame) and self._wall(wall) < self.limits.wall:
+            self._cpu0 += cpu - self._last[0]
+            self._wall0 += wall - self._last[1]
+        self._last = (cpu, wall)
+        used, passed = self._spent_cpu + cpu - self._cpu0, self._wall(wall)
+        self.idle = passed > self.limits.idle and used < self.limits.idle_share * passed
+        return used > self.limits.cpu or self.idle or passed > self.limits.wall
+
+    def _wall(self, now: float) -> float:
+        return self._spent_wall + now - self._wall0
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Runs `job`, which calls start and stop around the learner's function. `expired` says how
+        it ended.
+        """
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and hasattr(signal, "setitimer"):
+            self._run_here(job)
+        else:
+            self._run_in_thread(job)
+
+    # In the main thread: a timer signal.
+
+    def _run_here(self, job: Callable[[], None]) -> None:
+        tracer = sys.gettrace()
+        handler = signal.signal(signal.SIGALRM, self._tick)
+        timer = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
+        try:
+            job()
+        except TimeUp:  # struck between two statements of the job itself
+            self.expired = True
+        finally:
+            self.armed = False
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
+            if sys.gettrace() is not tracer:
+                sys.settrace(tracer)
+
+    def _tick(self, signum: int, frame: FrameType | None) -> None:
+        if not self.armed or not (self.expired or self.over(frame)):
+            return
+        self.expired = True
+        self._raised += 1
+        if self._raised > 1:  # caught by the function: raise at its next line as well
+            while frame is not None and not _is_job(frame):
+                frame.f_trace = self._raise_at_next_line
+                frame = frame.f_back
+            if self._raised > 2:  # nested `except` blocks: strike soon again, at ever other places
+                signal.setitimer(signal.ITIMER_REAL, (1 + time.perf_counter_ns() % 60) * 1e-6, TICK)
+            sys.settrace(self._raise_at_next_line)  # last: it also sees the calls made from here
+        raise TimeUp
+
+    def _raise_at_next_line(self, frame: FrameType, event: str, arg: object) -> Callable | None:
+        if not self.armed or _is_job(frame):
+            return None
+        if event in ("line", "call"):  # not "exception": that is the tick's own TimeUp, on its way
+            raise TimeUp
+        return self._raise_at_next_line
+
+    # In another thread: an exception sent from outside.
+
+    def _run_in_thread(self, job: Callable[[], None]) -> None:
+        worker = threading.Thread(target=self._guarded, args=(job,), daemon=True)
+        worker.start()
+        grace = 4  # ticks that a function gets to stop before it is left behind
+        while worker.is_alive() and grace:
+            worker.join(TICK)
+            if (
+                worker.is_alive()
+                and self.armed
+                and (self.expired or self._over_from_outside(worker))
+            ):
+                self.expired = True
+                grace -= 1
+                self._send_time_up(worker)
+        self.armed = False
+
+    def _send_time_up(self, worker: threading.Thread) -> None:
+        # While an exception waits for a sleeping thread, Python 3.11 hangs in every profiled one.
+        if not self.idle or sys.version_info >= (3, 12):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(worker.ident), ctypes.py_object(TimeUp)
+            )
+
+    def _guarded(self, job: Callable[[], None]) -> None:
+        self._cpu_clock = _cpu_clock_of_this_thread()
+        try:
+            job()
+        except TimeUp:
+            self.expired = True
+
+    def _over_from_outside(self, worker: threading.Thread) -> bool:
+        try:
+            return self.over(sys._current_frames().get(worker.ident))
+        except OSError:  # the thread, and its clock with it, has just ended
+            return False
+
+
+def _is_job(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "") == "labkit.checks.run"
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _cpu_clock_of_this_thread() -> Callable[[], float]:
+    """A clock of this thread's processor time that other threads can read; macOS has only the
+    process's.
+    """
+    try:
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        return lambda: time.clock_gettime(clock)
+    except (AttributeError, OSError):
+        return time.process_time

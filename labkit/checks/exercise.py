@@ -1,0 +1,167 @@
+"""What an author writes: an exercise, a prediction or a quiz.
+
+A module of `labkit/checks/cases/` holds up to three lists, `EXERCISES`, `PREDICTIONS` and
+`QUIZZES`; the registry collects them:
+
+    def cases(rng):
+        for name, n, d, k in [("all 1", 1, 1, 1), ("prime", 7, 5, 3), ("ragged", 9, 4, 17), ...]:
+            yield Case(name, (rng.normal(size=(n, d)), rng.normal(size=(k, d)), rng.normal(size=k)))
+
+    def forgot_bias(x, w, b):
+        return x @ w.T
+
+    EXERCISES = [
+        Exercise(
+            id="gpu.linear",
+            oracle=labkit.reference.linear,
+            cases=cases,
+            hints=("Look at the shapes first.", "Row n of the output uses row n of x."),
+            misconceptions=(Misconception("The bias b is never added.", forgot_bias),),
+            forbidden=("torch", "numpy.einsum"),
+        )
+    ]
+
+A good exercise has
+
+* at least five cases: everything of size 1, prime sizes, ragged ones (no multiple of any block),
+  non-square ones (so that a swapped axis changes a shape or a value), and one that spans several
+  blocks; small, since a check answers within a second;
+* asymmetric data from the generator it is handed, never all ones, never symmetric matrices: on
+  those, a wrong index gives the right sum;
+* at least four misconceptions as functions, each right on at least one case or on symmetric data,
+  each with its own sentence that names the cause and not the cure. They may raise: a learner's
+  function that fails on the same cases is then recognised as well;
+* hints from "where to look" to "almost the line"; never the solution itself.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labkit.provenance import Quantity
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the learner's function: `f(*args, **kwargs)`. `name` is shown: "prime sizes"."""
+
+    name: str
+    args: tuple
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.args, tuple):
+            raise ValueError(f"Case {self.name!r}: args must be a tuple, as in (x,) or (x, w).")
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong idea: what it computes, and the sentence a learner gets who computes the same.
+
+    `function` takes what the oracle takes and returns what it returns. `sentence` is the
+    diagnosis when, for one output, the learner's values equal this function's on every case, and
+    it differs from the oracle on at least one. It names the likely cause: "The gradient is
+    divided by N twice."
+    """
+
+    sentence: str
+    function: Callable
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function to write, and everything that is needed to judge it.
+
+    id              "gpu.linear_backward": chapter, dot, name; the same in prose, stub and test
+    oracle          the right function; its signature is the learner's signature
+    cases           called with a seeded np.random.Generator; gives the cases, the same every time
+    hints           from the first nudge to almost the line
+    misconceptions  tried in order; the first that matches is the diagnosis
+    forbidden       dotted names the learner may not call: functions ("numpy.einsum"), methods
+                    ("numpy.ndarray.dot"), whole modules ("torch"); "@" forbids the operator.
+                    Any call counts that the learner's code leads to, also from inside a library
+    cost            called after success; rows (label, Quantity) of what the solution costs
+    outputs         the names of what is returned; several names mean a tuple, in this order
+    rtol, atol      an element is right when |got - expected| <= atol + rtol * |expected|
+    dtype           None: the oracle's kind (float, int, bool), of any width; "float32" and the
+                    like: exactly this; "float", "int", "bool": this kind; "any": not looked at
+    adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
+                    oracle's signature that launches f; may raise a sentence for the learner
+    fallback        what `check` hands on when the answer is wrong, if that is not the oracle
+                    itself (with an adapter: a working kernel)
+    """
+
+    id: str
+    oracle: Callable
+    cases: Callable[[np.random.Generator], Iterable[Case]]
+    hints: tuple[str, ...]
+    misconceptions: tuple[Misconception, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    cost: Callable[[], Iterable[tuple[str, Quantity]]] | None = None
+    outputs: tuple[str, ...] = ("result",)
+    rtol: float = 1e-4
+    atol: float = 1e-6
+    dtype: str | None = None
+    adapter: Callable[[Callable], Callable] | None = None
+    fallback: Callable | None = None
+
+    def __post_init__(self) -> None:
+        _require_id(self.id)
+        for name in ("hints", "misconceptions", "forbidden", "outputs"):
+            if not isinstance(getattr(self, name), tuple):
+                raise ValueError(
+                    f"{self.id}: {name} must be a tuple; write (one,) for a single entry."
+                )
+        if not self.outputs or not self.hints:
+            raise ValueError(f"{self.id}: an exercise needs at least one output and one hint.")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A number the learner commits to before any result is shown.
+
+    `low` and `high` bound what is possible at all, in `unit`; a value outside is recorded and
+    answered with a sentence that says so, without saying which value is right.
+    """
+
+    id: str
+    question: str
+    unit: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _require_id(self.id)
+        if not self.low <= self.high:
+            raise ValueError(f"{self.id}: low ({self.low}) must not exceed high ({self.high}).")
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """One question with lettered options: `options={"a": "...", "b": "..."}`, the right letter in
+    `answer`.
+
+    `why` has a sentence for every option: why the right one is right, and why each other one is
+    wrong without giving the right one away.
+    """
+
+    id: str
+    question: str
+    options: Mapping[str, str]
+    answer: str
+    why: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        _require_id(self.id)
+        if self.answer not in self.options:
+            raise ValueError(f"{self.id}: the answer {self.answer!r} is not one of the options.")
+        if set(self.why) != set(self.options):
+            raise ValueError(f"{self.id}: `why` needs exactly one sentence for each option.")
+
+
+def _require_id(id: str) -> None:
+    chapter, dot, name = str(id).partition(".")
+    if not (isinstance(id, str) and chapter.isidentifier() and dot and name):
+        raise ValueError(f"{id!r} is no id: write chapter, dot, name, as in 'gpu.linear_backward'.")

@@ -1,0 +1,201 @@
+"""Sees whether a learner's function calls what the exercise forbids, under whatever name.
+
+Three looks, because none sees everything:
+
+1. The profiler (`sys.setprofile`) sees every call of a Python function, and every call that Python
+   code makes of a function written in C. Aliases, helpers and local imports make no difference.
+2. It does not see ufuncs, nor a C function that is called from C (`map`, `functools.partial`). For
+   these a stand-in is put into their modules for the run; it reports and passes the call on.
+3. A ufunc that was bound to another name before is found by looking at what the learner's code
+   refers to: arguments, closures, and the globals it loads; also `@`, where that is forbidden, and
+   `import torch`.
+
+The exercise's own oracle and the rooms that hold the answers are always forbidden. A call counts
+when the nearest code that is not a library's is the learner's: what labkit does inside its own
+functions is not held against anybody. The first hit is kept.
+
+Not seen: compiled code (numba), other processes, a forbidden C function fetched from an object
+that none of the three looks reaches, and deliberate sabotage of labkit itself.
+"""
+
+import dis
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FrameType
+
+from labkit.checks import escapes
+from labkit.checks.source import Line, learner_line, line_of, origin
+from labkit.checks.standin import StandIns
+from labkit.checks.targets import Targets, codes_of
+
+ANSWERS = ("labkit.checks.cases", "labkit.checks.registry", "labkit.checks.verdict")
+_getprofile, _setprofile = sys.getprofile, sys.setprofile
+
+
+@dataclass(frozen=True)
+class Hit:
+    """kind: "forbidden", "oracle" or "escape"; name: what was called; line: the learner's."""
+
+    kind: str
+    name: str
+    line: Line | None
+
+
+class Guard:
+    """Watches one run; `hit` is the first forbidden thing it saw."""
+
+    def __init__(
+        self,
+        forbidden: tuple[str, ...],
+        own: tuple[Callable, ...] = (),
+        exempt: frozenset[int] = frozenset(),
+        boundary_is_learner: bool = True,
+    ) -> None:
+        self.hit: Hit | None = None
+        self._targets = Targets((*ANSWERS, *forbidden))
+        self._own = {id(code): code for function in own for code in codes_of(function)}
+        self._exempt = exempt  # ids of the codes of functions that `check` handed out
+        self._boundary: CodeType | None = None
+        self._boundary_is_learner = boundary_is_learner
+        self._known: dict[int, tuple[str, str] | None] = {}  # what a call of a code means, by id
+        self._kept: list[CodeType] = []
+        self._stand_ins = StandIns(lambda name, frame: self._report("forbidden", name, frame))
+        self._active = False
+
+    def inspect(self, function: object) -> None:
+        """A forbidden ufunc or builtin handed in as the answer itself, perhaps in a `partial`."""
+        if name := self._targets.names(function):
+            self.hit = self.hit or Hit("forbidden", name, None)
+
+    @contextmanager
+    def stand_ins(self) -> Iterator[None]:
+        """Puts stand-ins into the modules of opaque functions, and takes them out again."""
+        hook = threading.getprofile()
+        for found, name in self._targets.opaque.values():
+            self._stand_ins.place(name, found)
+        threading.setprofile(self._profile)
+        self._active = True
+        try:
+            yield
+        finally:
+            self._active = False
+            threading.setprofile(hook)
+            self._stand_ins.remove()
+
+    @contextmanager
+    def profile(self, boundary: CodeType) -> Iterator[None]:
+        """Watches this thread. `boundary` is the code that calls the learner's function."""
+        self._boundary = boundary
+        before = _getprofile()
+        mine = self._profile
+        _setprofile(mine)
+        try:
+            yield
+        finally:
+            if _getprofile() is not mine:
+                self.hit = self.hit or Hit("escape", "sys.setprofile", None)
+            _setprofile(before)
+
+    # Look 1: calls.
+
+    def _profile(self, frame: FrameType, event: str, arg: object) -> None:
+        if not self._active:
+            return
+        if event == "call":
+            self._on_call(frame)
+        elif event == "c_call":
+            self._on_c_call(frame, arg)
+
+    def _on_call(self, frame: FrameType) -> None:
+        code = frame.f_code
+        if id(code) not in self._known:
+            for name, found in self._targets.resolve():
+                self._stand_ins.place(name, found)
+            self._known[id(code)] = self._meaning(frame)
+            self._kept.append(code)
+        meaning = self._known[id(code)]
+        if meaning is None:
+            return
+        if meaning[0] == "learner":
+            self._look_at_values(frame)
+            if not self._targets.opaque:  # otherwise at each call: its arguments may differ
+                self._known[id(code)] = None
+        elif meaning[0] == "escape":
+            self._stop_escape(meaning[1], frame.f_back)
+        else:
+            self._report(*meaning, frame.f_back)
+
+    def _meaning(self, frame: FrameType) -> tuple[str, str] | None:
+        code = frame.f_code
+        if id(code) in self._own:
+            return ("oracle", code.co_name)
+        if id(code) in self._exempt:
+            return None
+        if id(code) in escapes.CODES:
+            return ("escape", escapes.CODES[id(code)])
+        if name := self._targets.called(code, frame.f_globals.get("__name__")):
+            return ("forbidden", name)
+        if origin(code, frame.f_globals) == "learner":
+            self._look_at_code(frame)
+            return ("learner", "")
+        return None
+
+    def _on_c_call(self, frame: FrameType, function: object) -> None:
+        if function in escapes.BUILTINS:
+            return self._stop_escape(escapes.BUILTINS[function], frame)
+        targets = self._targets
+        name = targets.builtins.get(function)
+        if name is None:
+            owner = getattr(function, "__self__", None)
+            method = targets.methods.get(function.__name__)
+            if method and getattr(type(owner), function.__name__, None) is method[0]:
+                name = method[1]
+            else:
+                name = targets.module_of(function.__module__ or type(owner).__module__)
+        if name:
+            self._report("forbidden", name, frame)
+
+    def _stop_escape(self, name: str, frame: FrameType | None) -> None:
+        """Only where the learner's code itself calls it: libraries have their reasons."""
+        if frame is not None and origin(frame.f_code, frame.f_globals) == "learner":
+            self._report("escape", name, frame)
+            raise escapes.Escape
+
+    # Look 3: what the learner's code refers to.
+
+    def _look_at_values(self, frame: FrameType) -> None:
+        for value in frame.f_locals.values():  # arguments and closures, at the start of a call
+            if name := self._targets.names(value):
+                self._report("forbidden", name, frame)
+
+    def _look_at_code(self, frame: FrameType) -> None:
+        code = frame.f_code
+        for step in dis.get_instructions(code):
+            name = None
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                name = self._targets.names(frame.f_globals.get(step.argval))
+            elif step.opname == "IMPORT_NAME":
+                name = self._targets.module_of(step.argval)
+            elif step.opname == "BINARY_OP" and step.argrepr in self._targets.operators:
+                name = "@"
+            if name and self.hit is None:
+                self.hit = Hit("forbidden", name, line_of(code, step.positions.lineno))
+
+    def _report(self, kind: str, name: str, frame: FrameType | None) -> None:
+        if self.hit is None and self._active and (kind != "forbidden" or self._by_learner(frame)):
+            self.hit = Hit(kind, name, learner_line(frame, self._boundary))
+
+    def _by_learner(self, frame: FrameType | None) -> bool:
+        while frame is not None:
+            if frame.f_code is self._boundary:
+                return self._boundary_is_learner
+            if id(frame.f_code) in self._exempt:
+                return False
+            where = origin(frame.f_code, frame.f_globals)
+            if where != "library":
+                return where == "learner"
+            frame = frame.f_back
+        return True  # the bottom of a thread that the function started

@@ -1,0 +1,72 @@
+"""Whose code a frame runs, and how to name one of the learner's lines."""
+
+import linecache
+import sys
+import sysconfig
+from dataclasses import dataclass
+from types import CodeType, FrameType, TracebackType
+
+_STDLIB = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
+_INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the learner's code: "line 3 of linear_backward", counted from its `def`, and its
+    text.
+    """
+
+    function: str
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        owner = "your lambda" if self.function == "<lambda>" else f"`{self.function}`"
+        return f"line {self.number} of {owner}"
+
+
+def origin(code: CodeType, module_globals: dict) -> str:
+    """ "course" for labkit itself, "library" for Python and installed packages, "learner" for the
+    rest.
+    """
+    name = module_globals.get("__name__")
+    if isinstance(name, str) and name.partition(".")[0] == "labkit":
+        module = sys.modules.get(name)
+        if getattr(module, "__dict__", None) is module_globals:  # a claimed name is not enough
+            return "course"
+    path = code.co_filename
+    if path.startswith(("<frozen", "<__array_function__")) or any(
+        part in path for part in _INSTALLED
+    ):
+        return "library"
+    return "library" if path.startswith(_STDLIB) else "learner"
+
+
+def line_of(code: CodeType, lineno: int | None) -> Line:
+    lineno = lineno or code.co_firstlineno
+    text = linecache.getline(code.co_filename, lineno).strip()
+    return Line(
+        code.co_name,
+        lineno - code.co_firstlineno + 1,
+        text if len(text) <= 100 else text[:97] + "...",
+    )
+
+
+def learner_line(frame: FrameType | None, boundary: CodeType | None) -> Line | None:
+    """The innermost line of the learner's code, from `frame` outwards to `boundary`."""
+    while frame is not None and frame.f_code is not boundary:
+        if origin(frame.f_code, frame.f_globals) == "learner":
+            return line_of(frame.f_code, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def raising_line(traceback: TracebackType | None) -> Line | None:
+    """The innermost line of the learner's code in a traceback."""
+    found = None
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if origin(frame.f_code, frame.f_globals) == "learner":
+            found = line_of(frame.f_code, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found

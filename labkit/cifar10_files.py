@@ -1,0 +1,139 @@
+"""CIFAR-10 as its makers publish it, read without trusting it.
+
+The "python version" is a tar.gz with a folder cifar-10-batches-py: five training batches and a
+test batch, each a pickle of {b"data": uint8[10000,3072], b"labels": list of int}. A row of data is
+the red, the green and the blue plane of one 32 x 32 image. A pickle can run any program when it is
+loaded, so `_Careful` builds nothing but arrays, dicts, lists, bytes, strings and numbers.
+"""
+
+import codecs
+import hashlib
+import io
+import pickle
+import tarfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = "cifar-10-batches-py"
+BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Images uint8[N,3,32,32] (red, green, blue), and the class of each, labels int64[N]."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def fingerprint(train: Split, test: Split) -> str:
+    """SHA-256 of the pixels (training, then test; bytes in N,C,H,W order), then of the labels."""
+    digest = hashlib.sha256()
+    for split in (train, test):
+        digest.update(np.ascontiguousarray(split.images, dtype=np.uint8).data)
+    for split in (train, test):
+        digest.update(split.labels.astype(np.uint8).data)
+    return digest.hexdigest()
+
+
+def set_aside(path: Path, folder: Path | None = None) -> Path:
+    """Rename a damaged file to <name>.broken-1, or the next free number: nothing is lost."""
+    folder, number = folder or path.parent, 1
+    while (aside := folder / f"{path.name}.broken-{number}").exists():
+        number += 1
+    return path.rename(aside)
+
+
+def read_copy(path: str | Path) -> tuple[Split, Split]:
+    """Training and test images of a copy: the folder, the folder around it, or the tar.gz.
+
+    Raises FileNotFoundError when a file is missing, ValueError when one cannot be decoded.
+    """
+    path = Path(path).expanduser()
+    if path.is_file():
+        return _read_archive(path)
+    folder = path / FOLDER if (path / FOLDER).is_dir() else path
+    missing = [name for name in BATCHES if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{path} is no copy of CIFAR-10: {', '.join(missing)} not found. Give the folder "
+            f"{FOLDER}, the folder around it, or the official cifar-10-python.tar.gz."
+        )
+    return _read_batches(lambda name: (folder / name).read_bytes(), folder)
+
+
+def _read_archive(path: Path) -> tuple[Split, Split]:
+    try:
+        with tarfile.open(path) as archive:
+            files = {Path(member.name).name: member for member in archive if member.isfile()}
+            if missing := [name for name in BATCHES if name not in files]:
+                raise ValueError(f"{path} has no {', '.join(missing)} in it.")
+            return _read_batches(lambda name: archive.extractfile(files[name]).read(), path)
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(":")
+        raise ValueError(f"{path} is no whole tar archive ({reason}).") from error
+
+
+def _read_batches(read: Callable[[str], bytes], where: Path) -> tuple[Split, Split]:
+    batches = []
+    for name in BATCHES:
+        try:
+            batches.append(_decode(read(name)))
+        except ValueError as error:
+            raise ValueError(f"{name} in {where} cannot be decoded: {error}") from error
+    *train, test = batches
+    images = np.concatenate([batch.images for batch in train])
+    return Split(images, np.concatenate([batch.labels for batch in train])), test
+
+
+def _decode(content: bytes) -> Split:
+    """One pickled batch, whatever protocol and Python it was written with."""
+    try:
+        batch = _Careful(io.BytesIO(content), encoding="bytes").load()
+    except Exception as error:  # damaged pickles fail in every way there is
+        raise ValueError(
+            f"no whole pickle of a batch ({error or type(error).__name__})."
+        ) from error
+    if not isinstance(batch, dict):
+        raise ValueError(f"it holds a {type(batch).__name__} and not a dict.")
+    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
+    data, labels = np.asarray(batch.get("data")), np.asarray(batch.get("labels"))
+    if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != 3072:
+        raise ValueError(f"its data are {data.dtype}{list(data.shape)} and not uint8[N,3072].")
+    if labels.shape != data.shape[:1] or labels.dtype.kind not in "iu":
+        raise ValueError(f"its labels are {labels.dtype}{list(labels.shape)}, not one per image.")
+    return Split(data.reshape(-1, 3, 32, 32), labels.astype(np.int64))
+
+
+class _Careful(pickle.Unpickler):
+    """Unpickles arrays and plain values; everything else a pickle may ask for is refused."""
+
+    def find_class(self, module: str, name: str) -> object:
+        builders = {
+            "numpy.ndarray": np.ndarray,
+            "numpy.dtype": np.dtype,
+            "_codecs.encode": codecs.encode,  # how protocol 2 writes bytes
+            "numpy.core.multiarray._reconstruct": _empty,
+            "numpy.core.numeric._frombuffer": _from_buffer,
+        }
+        wanted = f"{module}.{name}".replace("numpy._core.", "numpy.core.")  # NumPy 2 and 1
+        if wanted not in builders:
+            raise pickle.UnpicklingError(f"it asks for {wanted}, which no batch needs")
+        return builders[wanted]
+
+
+def _empty(*_: object) -> np.ndarray:
+    """The empty array whose content the pickle sets next."""
+    return np.empty(0, np.uint8)
+
+
+def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple, order: str) -> np.ndarray:
+    """How protocol 5 writes an array."""
+    return np.frombuffer(buffer, dtype).reshape(shape, order=order)

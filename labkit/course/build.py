@@ -1,0 +1,80 @@
+"""`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
+
+A lesson is executed only when the code of one of its notebooks changed (or with --force). New prose
+around the same code keeps the outputs, for they are still what that code prints. Both notebooks are
+executed before one is written, so a lesson that fails leaves the files as they were.
+"""
+
+import time
+from pathlib import Path
+
+from labkit.course import CourseError, claims, notebook, rules, verify
+from labkit.course.catalogue import read_lessons, sources
+from labkit.course.config import Config
+from labkit.course.execute import execute
+from labkit.course.lesson import TWINS, Lesson
+from labkit.course.notebook import located, source_of
+
+
+def build(
+    config: Config, wanted: str | None = None, force: bool = False, check: bool = False
+) -> int:
+    """Build the wanted lessons (default: all) and CLAIMS.md; then say what a check would refuse."""
+    if check:
+        return verify.check(config, wanted)
+    lessons = read_lessons(sources(config, wanted), config)
+    if not lessons:
+        print("There are no lessons yet: no chapters/*/source/*.py.")
+    for lesson in lessons:
+        start = time.perf_counter()
+        what = "executed" if build_lesson(lesson, config, force) else "same code, outputs kept"
+        print(f"{lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
+    if notebook.write(config.course_root() / "CLAIMS.md", claims.page(config)):
+        print("CLAIMS.md: written")
+    found = verify.refusals(config, lessons)
+    for sentence in found:
+        print(f"to do: {sentence}")
+    print(f"{len(lessons)} lessons, {len(found)} to do.")
+    return 0
+
+
+def build_lesson(lesson: Lesson, config: Config, force: bool = False) -> bool:
+    """Bring both notebooks of a lesson up to date. True if one had to be executed.
+
+    Raises CourseError, having written nothing.
+    """
+    fresh: dict[Path, dict] = {}
+    executed = False
+    for twin in TWINS:
+        path = lesson.notebook(twin)
+        made = notebook.generate(lesson, twin, config)
+        stored = None if force else _cleanly_run(path)
+        if stored and _code(stored) == _code(made):
+            fresh[path] = _with_outputs(made, stored)
+        else:
+            fresh[path] = execute(made, path.parent, config.relative(path))
+            executed = True
+    for path, made in fresh.items():
+        notebook.write(path, notebook.to_bytes(made))
+    return executed
+
+
+def _cleanly_run(path: Path) -> dict | None:
+    """The stored notebook, if there is one and it ran to its end without error or warning."""
+    try:
+        stored = notebook.read(path, path.name)
+    except (CourseError, FileNotFoundError):
+        return None
+    return None if [*rules.counts(stored, ""), *rules.outputs(stored, "")] else stored
+
+
+def _code(made: dict) -> list[str]:
+    return [source_of(cell) for _, cell in located(made, "", "code")]
+
+
+def _with_outputs(generated: dict, stored: dict) -> dict:
+    """`generated`, with the counts and outputs of `stored`, whose code is the same."""
+    pairs = zip(located(generated, "", "code"), located(stored, "", "code"), strict=True)
+    for (_, cell), (_, ran) in pairs:
+        cell |= {key: ran[key] for key in ("execution_count", "outputs")}
+    return generated

@@ -1,0 +1,68 @@
+"""What there is to study: the four chapters, and the lessons that lie in them."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from labkit.course import CourseError, notebook
+from labkit.course.config import Config
+from labkit.course.lesson import Lesson, load
+from labkit.machine_probe import ThisMachine
+
+
+@dataclass(frozen=True)
+class Chapter:
+    folder: str
+    title: str
+    extra: str  # of labkit: what its lessons import
+    machine: str = ""  # the kind of accelerator it is about
+    runs_on: str = "what the first cell of each lesson says"
+
+    def hardware(self, here: ThisMachine) -> str:
+        """Whether its accelerator is here; "" for a chapter about none."""
+        found = here.accelerators.get(self.machine, "")
+        return (
+            f"{found} here, not used yet" if found else self.machine and f"no {self.machine} here"
+        )
+
+
+CHAPTERS = (
+    Chapter("01_gpu", "GPU", "gpu", "CUDA GPU", runs_on="NumPy and PyTorch on the CPU"),
+    Chapter("02_tpu", "TPU", "tpu", "TPU"),
+    Chapter("03_fpga", "FPGA", "fpga", "Pynq board"),
+    Chapter("04_distributed", "Cluster", "distributed"),
+)
+
+
+def sources(config: Config, wanted: str | None = None) -> list[Path]:
+    """The sources of all lessons, or of those `wanted` names: a chapter, a lesson or a file."""
+    found = sorted(config.chapters.glob("*/source/*.py"))
+    if wanted is None:
+        return found
+    parts = Path(wanted).with_suffix("").parts
+    key = "/".join(part for part in parts if part not in ("chapters", "source", "solutions", "."))
+    names = {p: (p.parts[-3], p.stem, f"{p.parts[-3]}/{p.stem}") for p in found}
+    chosen = [p for p in found if key in names[p] or p == Path(wanted).resolve()]
+    if not chosen:
+        known = {name for chapter, _, lesson in names.values() for name in (chapter, lesson)}
+        near = get_close_matches(key, known, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(known)}."
+        raise CourseError(f"There is no lesson or chapter {wanted!r}. {hint}")
+    return chosen
+
+
+def read_lessons(paths: Iterable[Path], config: Config) -> list[Lesson]:
+    return [load(path, config.relative(path)) for path in paths]
+
+
+def lessons(config: Config, chapter: Chapter) -> list[Lesson]:
+    """The lessons of a chapter that a learner can open; `labkit build --check` names the others."""
+    found = []
+    for path in sorted((config.chapters / chapter.folder / "source").glob("*.py")):
+        with suppress(CourseError, FileNotFoundError):
+            lesson = load(path, config.relative(path))
+            notebook.read(lesson.notebook("learner"), lesson.name)
+            found.append(lesson)
+    return found

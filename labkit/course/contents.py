@@ -1,0 +1,28 @@
+"""JupyterLab's window on work/: a lesson that is asked for and not there yet is copied first."""
+
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+from labkit.course import CourseError, copies, start
+from labkit.course.config import config
+
+
+class LessonContents(AsyncLargeFileManager):
+    """Serves the learner's copies; the start page is written anew whenever it is opened."""
+
+    async def get(self, path: str, *args, **kwargs):
+        self._prepare(path)
+        return await super().get(path, *args, **kwargs)
+
+    async def file_exists(self, path: str) -> bool:
+        self._prepare(path)
+        return await super().file_exists(path)
+
+    def _prepare(self, path: str) -> None:
+        """Copy or write what `path` names. A failure is logged; Jupyter says what is missing."""
+        try:
+            if path.strip("/") == start.PAGE:
+                start.write(config())
+            else:
+                copies.ensure(config(), path)
+        except (OSError, CourseError) as error:
+            self.log.error("work/%s could not be made: %s", path, error)

@@ -1,0 +1,135 @@
+"""`labkit doctor`: what this machine is, what each chapter runs on here, what to install for more.
+
+Every topic of the report is one probe. A probe only looks (at files and the metadata of packages)
+and imports none of the packages it asks for. One that fails becomes a line that says so.
+"""
+
+import json
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from importlib import metadata
+
+from labkit.course.catalogue import CHAPTERS, Chapter
+from labkit.course.config import Config, config
+from labkit.machine_probe import this_machine
+
+PACKAGES = ("numpy", "torch", "tensorflow", "jax", "numba", "pynq", "jupyterlab", "nbval")
+
+
+class Report(dict):
+    """Topic -> {"says": ..., "do": what to type for more, ...facts for programs}.
+
+    Prints itself as text, or as JSON.
+    """
+
+    as_json = False
+
+    def __str__(self) -> str:
+        if self.as_json:
+            return json.dumps(self, indent=2, ensure_ascii=False)
+        width = max(map(len, self))
+        rows = []
+        for topic, line in self.items():
+            rows.append(f"{topic:{width}}  {line['says']}")
+            if line.get("do"):
+                rows.append(f"{'':{width}}  To add it: {line['do']}")
+        return "\n".join(rows)
+
+    __repr__ = __str__
+
+
+def doctor(json: bool = False) -> Report:
+    """Look at this machine and say what the course can do on it. Never raises."""
+    probes = {"machine": _machine, "packages": _packages}
+    probes |= {f"chapter {chapter.folder}": partial(_chapter, chapter) for chapter in CHAPTERS}
+    report = Report()
+    for topic, probe in (probes | {"data": _data, "colab": _colab}).items():
+        try:
+            report[topic] = probe()
+        except Exception as error:  # a doctor that falls ill helps nobody
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            report[topic] = {"says": f"could not be found out ({reason})"}
+    report.as_json = json
+    return report
+
+
+def _machine() -> dict:
+    here = this_machine()
+    return {"says": f"{here}; Python {here.python} in {sys.prefix}", **asdict(here)}
+
+
+def _packages() -> dict:
+    found = {package: version(package) for package in PACKAGES}
+    here = ", ".join(f"{package} {number}" for package, number in found.items() if number)
+    return {"says": here or "none of those that lessons use", "versions": found}
+
+
+def _chapter(chapter: Chapter) -> dict:
+    course = config()
+    if course.root is None:
+        says = "its lessons are in the course's repository, which is not here"
+    elif lessons := len([*(course.chapters / chapter.folder).glob("*.ipynb")]):
+        says = f"{lessons} lesson{'s' if lessons > 1 else ''}, on {chapter.runs_on}"
+    else:
+        says = "no lessons yet"
+    absent = missing(chapter.extra, course)
+    lacks = f"lacks {', '.join(absent)}" if absent else "is installed"
+    parts = (says, chapter.hardware(this_machine()), f"extra {chapter.extra!r} {lacks}")
+    do = shlex.join([sys.executable, "-m", "pip", "install", *absent]) if absent else ""
+    return {"says": "; ".join(filter(None, parts)), "do": do, "missing": absent}
+
+
+def _data() -> dict:
+    from labkit.datasets import describe
+
+    return {"says": describe()}
+
+
+def _colab() -> dict:
+    course = config()
+    if course.address:
+        says = f"{course.address} at {course.tag}"
+    elif course.root:
+        says = "badges are left out because [tool.labkit] address is empty"
+    else:
+        says = "its address is set in the course's repository, which is not here"
+    return {"says": says, "address": course.address, "tag": course.tag}
+
+
+def version(package: str) -> str | None:
+    """The installed version of a package, or None."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def missing(extra: str, course: Config) -> list[str]:
+    """What labkit[extra] asks for and is absent or does not fit, as ["torch>=2.6"]."""
+    if course.root is None:  # then the installed package says what that is
+        return _lacking(extra, _asked_by_extras("labkit"))
+    project = tomllib.loads((course.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return _lacking(extra, project["optional-dependencies"][extra])
+
+
+def _asked_by_extras(package: str) -> list[str]:
+    return [text for text in metadata.requires(package) or [] if "extra ==" in text]
+
+
+def _lacking(extra: str, asked: Iterable[str]) -> list[str]:
+    from packaging.requirements import Requirement
+
+    absent = []
+    for wanted in map(Requirement, asked):
+        if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
+            continue  # for another extra, or on another platform
+        found = version(wanted.name)
+        if not found or not wanted.specifier.contains(found, prereleases=True):
+            absent.append(f"{wanted.name}{wanted.specifier}")
+        for inner in wanted.extras if found else ():  # numba-cuda[cu13] asks for more
+            absent += _lacking(inner, _asked_by_extras(wanted.name))
+    return absent

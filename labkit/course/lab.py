@@ -1,0 +1,49 @@
+"""`labkit lab`: JupyterLab on the learner's folder, opened at the start page, quiet offline."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from labkit.course import CourseError, start
+from labkit.course.config import Config
+
+# Pages open as pages, neither as text nor as notebooks; no news.
+SETTINGS = Path(__file__).with_name("jupyter")
+
+
+def lab(config: Config, arguments: Sequence[str] = ()) -> int:
+    """Write the start page and become JupyterLab; returns only if that fails.
+
+    The learner's own arguments come last, so they win.
+    """
+    root, work = config.course_root(), config.work
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise CourseError("JupyterLab is not installed in this Python: run `make lab`.")
+    try:
+        start.write(config)
+    except OSError as error:
+        why = f"{work} cannot be written to ({error.strerror})"
+        raise CourseError(f"{why}: set LABKIT_WORK to a folder of your own.") from error
+    command = [
+        *(sys.executable, "-m", "jupyterlab"),
+        f"--ServerApp.root_dir={work}",
+        "--ServerApp.contents_manager_class=labkit.course.contents.LessonContents",
+        f"--LabApp.default_url=/lab/tree/{start.PAGE}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        *(["--allow-root"] if os.geteuid() == 0 else []),  # in a container there is only root
+        *arguments,
+    ]
+    own = os.environ.get("JUPYTER_CONFIG_PATH")
+    environment = {
+        **os.environ,
+        "LABKIT_ROOT": str(root),
+        "LABKIT_WORK": str(work),
+        "JUPYTER_CONFIG_PATH": f"{SETTINGS}{os.pathsep}{own}" if own else str(SETTINGS),
+        "JUPYTERLAB_WORKSPACES_DIR": str(work / ".labkit" / "workspaces"),
+    }
+    print(f"Opening {start.PAGE}; your copies of the lessons are in {work}.", flush=True)
+    return os.execve(command[0], command, environment)

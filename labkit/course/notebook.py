@@ -1,0 +1,163 @@
+"""The notebooks as plain JSON: generated from a lesson, read, cleared and written.
+
+Importing nbformat alone takes longer than `labkit build` may take on an unchanged lesson.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from labkit.course import CourseError
+from labkit.course.config import Config
+from labkit.course.lesson import TWINS, Lesson, split_solution
+
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+SETUP = """\
+# The same first cell in every lesson: on Colab it installs labkit; elsewhere it installs nothing.
+import sys
+
+if "google.colab" in sys.modules:
+{colab}
+from labkit import hardware
+
+hardware.runs_on()"""
+COLAB = """\
+    import re, subprocess, tempfile
+    from importlib.metadata import distributions
+
+    usual = re.compile(r"\\d[\\d.]*((a|b|rc|\\.?post|\\.?dev)\\d+)*(\\+[\\w.]+)?")
+    here = {{d.name.lower(): d.version for d in reversed([*distributions()]) if d.name}}
+    keep = [f"{{n}}=={{v}}" for n, v in here.items() if n != "labkit" and usual.fullmatch(v)]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as constraints:
+        constraints.write("\\n".join(sorted(keep)))  # what Colab brings stays as it is
+    pip = [sys.executable, "-m", "pip", "install", "-q", "-c", constraints.name]
+    subprocess.run([*pip, "labkit @ git+{address}@{tag}"], check=True)
+"""
+COLAB_WITHOUT_ADDRESS = """\
+    print(
+        "This course has no public address yet, so labkit cannot be installed here by itself: "
+        "upload the course's folder and run `pip install` on it."
+    )
+"""
+
+
+def setup_cell(config: Config) -> str:
+    """The first code cell of every lesson, with the course's address and tag in it."""
+    colab = COLAB.format(address=config.address, tag=config.tag)
+    return SETUP.format(colab=colab if config.address else COLAB_WITHOUT_ADDRESS)
+
+
+def generate(lesson: Lesson, twin: str, config: Config) -> dict:
+    """The notebook that `lesson` stands for, without outputs and execution counts."""
+    head = _badge(lesson, twin, config)
+    cells = []
+    for cell, cell_id in zip(lesson.cells, cell_ids(lesson), strict=True):
+        text = split_solution(cell.text)[TWINS.index(twin)]
+        if "setup" in cell.tags:
+            text = setup_cell(config)
+        if cell.type == "markdown":
+            text = head + (_deeper(text) if twin == "solution" else text)
+            head = ""
+        metadata = {"tags": list(cell.tags)} if cell.tags else {}
+        source = text.splitlines(keepends=True)
+        made = {"cell_type": cell.type, "id": cell_id, "metadata": metadata, "source": source}
+        cells.append(made)
+    labkit = {"title": lesson.title, "minutes": lesson.minutes, "needs": list(lesson.needs)}
+    labkit |= {"source_sha256": lesson.sha256, "twin": twin}
+    metadata = {"kernelspec": KERNELSPEC, "labkit": labkit, "language_info": {"name": "python"}}
+    return cleared({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def cell_ids(lesson: Lesson) -> list[str]:
+    """One id per cell, from what its source says; both twins share them, edits move no others."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for cell in lesson.cells:
+        says = f"{cell.type}\n{split_solution(cell.text)[1]}"
+        name = "setup" if "setup" in cell.tags else hashlib.sha256(says.encode()).hexdigest()[:12]
+        seen[name] += 1
+        ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return ids
+
+
+def _badge(lesson: Lesson, twin: str, config: Config) -> str:
+    """Colab's badge; "" unless the course's address is on GitHub."""
+    github = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", config.address)
+    if github is None:
+        return ""
+    colab, path = "https://colab.research.google.com", config.relative(lesson.notebook(twin))
+    link = f"{colab}/github/{github[1]}/blob/{config.tag}/{path}"
+    return f"[![Open in Colab]({colab}/assets/colab-badge.svg)]({link})\n\n"
+
+
+def _deeper(text: str) -> str:
+    """The solution lies one folder deeper, so its relative links climb one step more."""
+    link = r"(\]\(|<(?:img|a)\b[^>]*?\b(?:src|href)=\")(?!\w+:|#|/|<)"
+    return re.sub(link, r"\1../", text)
+
+
+def source_of(cell: dict) -> str:
+    """A cell's text; nbformat allows one string or a list of lines."""
+    return "".join(cell.get("source", ""))
+
+
+def tags_of(cell: dict) -> list[str]:
+    return cell.get("metadata", {}).get("tags", [])
+
+
+def located(made: dict, name: str, kind: str = "") -> list[tuple[str, dict]]:
+    """Cells, of one kind or all, with what messages call them: notebook, number, first line."""
+    found = []
+    for number, cell in enumerate(made["cells"], 1):
+        first = (source_of(cell).strip() or "(empty)").splitlines()[0]
+        if kind in ("", cell.get("cell_type")):
+            found.append((f"{name}, cell {number} (`{first}`)", cell))
+    return found
+
+
+def markdown(made: dict) -> list[str]:
+    return [source_of(cell) for _, cell in located(made, "", "markdown")]
+
+
+def cleared(made: dict) -> dict:
+    """A copy as it was before execution: without outputs and execution counts."""
+    empty = {"execution_count": None, "outputs": []}
+    cells = [cell | empty if cell.get("cell_type") == "code" else cell for cell in made["cells"]]
+    return {**made, "cells": cells}
+
+
+def read(path: Path, name: str) -> dict:
+    """A notebook's JSON. What is not a notebook is named, with the line."""
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # not UTF-8, or not JSON; its sentence tells the line
+        raise CourseError(f"{name} is not valid JSON: {error}.") from error
+    match notebook:
+        case {"cells": list(), "metadata": dict()}:
+            return notebook
+    raise CourseError(f"{name} is JSON, but not a notebook: it lacks cells or metadata.")
+
+
+def to_bytes(notebook: dict) -> bytes:
+    """The file of a notebook: sorted keys, one space of indentation, as nbformat writes it."""
+    return (json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def write(path: Path, data: bytes) -> bool:
+    """Write `data` whole or not at all, and only where it changes something. True if written."""
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return True

@@ -1,0 +1,35 @@
+"""`labkit progress`: what the learner has solved, predicted and answered, chapter by chapter."""
+
+from collections.abc import Sequence
+
+from labkit.course.catalogue import CHAPTERS, lessons
+from labkit.course.config import Config
+from labkit.course.lesson import Lesson
+
+KINDS = {"check": "exercises", "predict": "predictions", "quiz": "quizzes"}
+
+
+def done(lessons: Sequence[Lesson], call: str) -> str:
+    """`2/4` of what the lessons `check`, `predict` or `quiz`; `-` where there is none."""
+    from labkit.checks.progress import load
+
+    ids = [id for lesson in lessons for id in lesson.named_in(call)]
+    stored = getattr(load(), KINDS[call])
+    # a prediction is done once it is there, the others once they are solved
+    count = sum(id in stored and stored[id].get("solved", True) for id in ids)
+    return f"{count}/{len(ids)}" if ids else "-"
+
+
+def progress(config: Config) -> int:
+    """Print one row per chapter and a total."""
+    rows = [("chapter", *KINDS.values())]
+    everything: list[Lesson] = []
+    for chapter in CHAPTERS:
+        found = lessons(config, chapter)
+        cells = [done(found, call) for call in KINDS] if found else ["no lessons yet", "", ""]
+        rows.append((chapter.title, *cells))
+        everything += found
+    rows.append(("all", *(done(everything, call) for call in KINDS)))
+    for row in rows:
+        print("{:<9} {:<15} {:<13} {}".format(*row).rstrip())
+    return 0

@@ -1,0 +1,151 @@
+"""The rules every stored notebook obeys. Tests, `labkit build --check` and `verify` share them.
+
+Each rule takes a notebook and its name and yields a sentence for whatever is wrong. pytest --nbval
+is blind to a cell without an execution count and to whatever a cell tells it to ignore, so these
+rules look exactly there.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from labkit.course import CourseError, links, notebook
+from labkit.course.config import Config
+from labkit.course.notebook import located, markdown, source_of, tags_of
+from labkit.course.prose import headings, words
+
+LARGEST = 1_000_000  # bytes of a notebook file
+CELLS, WORDS, CODE_LINES, MINUTES = 35, 1800, 20, range(20, 46)
+SENTENCE_WORDS = 3  # what must stand above a code cell, headings apart
+# The level-2 headings of a lesson, in this order, by how they begin.
+SECTIONS = ("What you will be able to do", "Predict", "Build", "Measure", "Explain", "On trial")
+SECTIONS += ("Recap", "Quiz")
+ALT_WORDS = 5  # fewer cannot say what a picture shows
+IGNORE = "nbval-ignore-output"
+# Everything else by which a cell can tell nbval not to compare it.
+NBVAL_TAG = re.compile(r"nbval-(?!ignore-output$|check-output$).*|raises-exception")
+NBVAL_COMMENT = re.compile(r"#\s*(?:NBVAL_\w+|PYTEST_VALIDATE_\w+)")
+
+
+def examine(path: Path, config: Config) -> list[str]:
+    """Every broken rule of one notebook file, as sentences."""
+    name, size = config.relative(path), path.stat().st_size
+    if size > LARGEST:
+        return [
+            f"{name} has {size / 1e6:.1f} MB; the limit is 1 MB: show fewer or smaller pictures."
+        ]
+    try:
+        made = notebook.read(path, name)
+    except CourseError as error:
+        return [str(error)]
+    rules = (kernelspec, counts, outputs, alt_texts, ignored, lengths, explained, sections)
+    return [sentence for rule in rules for sentence in rule(made, name)] + links.dead(path, config)
+
+
+def kernelspec(made: dict, name: str) -> Iterator[str]:
+    spec = made["metadata"].get("kernelspec", {})
+    if spec != notebook.KERNELSPEC:
+        yield f"{name} has the kernelspec {spec.get('name')!r}, not python3 of the course."
+
+
+def counts(made: dict, name: str) -> Iterator[str]:
+    cells = located(made, name, "code")
+    seen = [cell.get("execution_count") for _, cell in cells]
+    for (here, _), count in zip(cells, seen, strict=True):
+        if count is None:
+            yield f"{here} has no execution count, so nbval would compare nothing: build it."
+    if None not in seen and seen != [*range(1, len(seen) + 1)]:
+        yield f"{name}: the execution counts are {seen}, not 1 to {len(seen)} in order."
+
+
+def outputs(made: dict, name: str) -> Iterator[str]:
+    for here, cell in located(made, name, "code"):
+        for output in cell.get("outputs", []):
+            if output.get("output_type") == "error":
+                yield f"{here} stores an error: {output.get('ename')}."
+            if output.get("name") == "stderr":
+                said = "".join(output.get("text", "")).strip()
+                yield f"{here} writes to stderr, {said[-200:]!r}: a lesson has no warnings."
+
+
+def alt_texts(made: dict, name: str) -> Iterator[str]:
+    for here, cell in located(made, name):
+        html = source_of(cell) if cell.get("cell_type") == "markdown" else ""
+        if re.search(r"!\[\s*\]", html):
+            yield f"{here} shows an image without alt text: write ![what it shows](...)."
+        for output in cell.get("outputs", []):
+            data, metadata = output.get("data", {}), output.get("metadata", {})
+            html += "".join(data.get("text/html", ""))
+            for mime in _images(output):
+                if len(str(metadata.get(mime, {}).get("alt", "")).split()) < ALT_WORDS:
+                    yield f"{here} shows an image without alt text of {ALT_WORDS} words or more."
+        for tag in re.findall(r"<img\b[^>]*>", html, re.I):
+            if not re.search(r"\balt\s*=\s*(\"[^\"]*\S[^\"]*\"|'[^']*\S[^']*')", tag):
+                yield f'{here} shows an <img> without alt text: add alt="what it shows".'
+        for tag in re.findall(r"<svg\b.*?</svg>", html, re.I | re.S):
+            if not re.search(r"aria-label\s*=|<title\b", tag):
+                yield f"{here} shows an <svg> without a <title> or aria-label: say what it shows."
+
+
+def _images(output: dict) -> list[str]:
+    return [mime for mime in output.get("data", {}) if mime.startswith("image/")]
+
+
+def ignored(made: dict, name: str) -> Iterator[str]:
+    """A cell may hide its output from nbval only as a timing or a picture, and must be one."""
+    for here, cell in located(made, name, "code"):
+        tags, shown = tags_of(cell), cell.get("outputs", [])
+        hidden = [tag for tag in tags if NBVAL_TAG.fullmatch(tag)]
+        for marker in hidden + NBVAL_COMMENT.findall(source_of(cell)):
+            yield f"{here} is kept from nbval by {marker!r}; only the tag {IGNORE} is allowed."
+        if IGNORE in tags and not {"timing", "picture"} & set(tags):
+            yield f"{here} ignores its output, but is tagged neither timing nor picture."
+        if "timing" in tags and not any(map(_measured, shown)):
+            yield f"{here} is tagged timing, but shows no number with the word `measured`."
+        if "picture" in tags and not any(map(_images, shown)):
+            yield f"{here} is tagged picture, but shows none."
+
+
+def _measured(output: dict) -> bool:
+    """Does a line (or table row) of its text hold a number and the word? HTML tags do not count."""
+    data = output.get("data", {})
+    html = re.sub(r"<[^>]*>", " ", "".join(data.get("text/html", "")))
+    texts = ["".join(output.get("text", "")), "".join(data.get("text/plain", "")), html]
+    lines = "\n".join(texts).splitlines()
+    return any(re.search(r"\bmeasured\b", line) and re.search(r"\d", line) for line in lines)
+
+
+def lengths(made: dict, name: str) -> Iterator[str]:
+    if (cells := len(made["cells"])) > CELLS:
+        yield f"{name} has {cells} cells; a lesson has at most {CELLS}. Cut or split it."
+    if (count := sum(map(words, markdown(made)))) > WORDS:
+        yield f"{name} has {count} words of prose; a lesson has at most {WORDS}."
+    for here, cell in located(made, name, "code"):
+        size = len(source_of(cell).splitlines())
+        if size > CODE_LINES:
+            yield f"{here} has {size} lines; a code cell has at most {CODE_LINES}, empty ones too."
+    minutes = made["metadata"].get("labkit", {}).get("minutes")
+    if minutes not in MINUTES:
+        yield f"{name} is planned for {minutes} minutes; a lesson takes 20 to 45."
+
+
+def explained(made: dict, name: str) -> Iterator[str]:
+    """Above every code cell, the setup cell apart, stands a sentence that says why."""
+    before: dict = {}
+    for here, cell in located(made, name):
+        if cell.get("cell_type") == "code" and "setup" not in tags_of(cell):
+            above = source_of(before) if before.get("cell_type") == "markdown" else ""
+            if words(re.sub(r"^#.*", "", above, flags=re.M)) < SENTENCE_WORDS:
+                yield f"{here} has no sentence above it that says why."
+        before = cell
+
+
+def sections(made: dict, name: str) -> Iterator[str]:
+    titles = [title for level, title in headings("\n\n".join(markdown(made))) if level == 2]
+    firsts = [[i for i, t in enumerate(titles) if t.startswith(s)][:1] for s in SECTIONS]
+    for section, first in zip(SECTIONS, firsts, strict=True):
+        if not first:
+            yield f"{name} has no section `## {section}`."
+    places = [place for first in firsts for place in first]
+    if places != sorted(places):
+        yield f"{name}: its sections are not in the order {', '.join(SECTIONS)}."

@@ -1,0 +1,80 @@
+"""The start page: what there is to study, what is done, and what changed since it was opened."""
+
+from labkit.course import CourseError, copies, notebook, progress
+from labkit.course.catalogue import CHAPTERS, lessons
+from labkit.course.config import Config
+from labkit.course.lesson import TWINS, Lesson
+from labkit.machine_probe import this_machine
+
+PAGE = "START.md"
+HEAD = """\
+# Four Machines
+
+One network, four machines: the same small ConvNet runs on a GPU, a TPU, an FPGA and a cluster.
+Click a lesson to open it. You work on a copy of your own: nothing overwrites it, and nothing you
+do in it changes the course.
+"""
+TABLE = """\
+| lesson | minutes | exercises | solution |
+|---|---:|---:|---|
+"""
+FOOT = """\
+---
+
+To see a solution, open the lesson's twin from the last column; try first. To start a lesson again,
+rename your copy (right-click it in the file list) and open the lesson from here. Your copies lie in
+`{work}`. This page is written anew each time it is opened.
+"""
+
+
+def write(config: Config) -> None:
+    notebook.write(config.work / PAGE, page(config).encode())
+
+
+def page(config: Config) -> str:
+    """The page as markdown; its links are relative to work/, where the copies are made."""
+    parts = [HEAD]
+    for chapter in CHAPTERS:
+        parts.append(f"## {int(chapter.folder[:2])}. {chapter.title}\n")
+        found = lessons(config, chapter)
+        if not found:
+            parts.append("There are no lessons in this chapter yet.\n")
+            continue
+        on = "; ".join(filter(None, (chapter.runs_on, chapter.hardware(this_machine()))))
+        parts.append(f"Runs here on: {on}. [About this chapter]({chapter.folder}/README.md).\n")
+        parts.append(TABLE + "".join(_row(config, lesson) for lesson in found))
+        parts += [note for lesson in found for note in _notes(config, lesson)]
+    parts.append(FOOT.format(work=config.work))
+    return "\n".join(parts)
+
+
+def _row(config: Config, lesson: Lesson) -> str:
+    mine, solution = (
+        copies.of(config, lesson.notebook(twin).relative_to(config.chapters).as_posix())[0]
+        for twin in TWINS
+    )
+    cells = [
+        f"[{lesson.title}]({mine})",
+        str(lesson.minutes),
+        progress.done([lesson], "check"),
+        f"[open]({solution})",
+    ]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _notes(config: Config, lesson: Lesson) -> list[str]:
+    """What the learner should know: a copy is of an earlier version, or broken."""
+    current, others = copies.of(config, f"{lesson.name}.ipynb")
+    notes = []
+    for path in others:
+        try:
+            notebook.read(config.work / path, f"work/{path}")
+        except CourseError as error:
+            fresh = f"open a [fresh copy]({current}), or rename it"
+            notes.append(f"- **{error}** It is left as it is: {fresh}.\n")
+        else:
+            notes.append(
+                f"- **{lesson.title} changed since you opened it:** open the "
+                f"[new version]({current}). Your work stays in [{path}]({path}).\n"
+            )
+    return notes

@@ -1,0 +1,126 @@
+"""Charts used by every chapter: the roofline, guesses against results, a grid of images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.figures.style import BLUE, INK, ORANGE, PALE, QUIET, canvas, show
+
+if TYPE_CHECKING:
+    from labkit.hardware import Machine
+    from labkit.provenance import Quantity
+
+_MARKERS = "osD^vPX*<>"
+
+
+def roofline(
+    machine: Machine,
+    intensities: Mapping[str, float | Quantity],
+    measured: Mapping[str, Quantity] | None = None,
+    number_format: str = "fp32",
+    alt: str | None = None,
+) -> None:
+    """The roofline of `machine` with one marker per layer (lesson 01_gpu/1 derives it).
+
+    `intensities`: layer -> FLOP/B. A hollow marker on the roof is what the formula predicts;
+    `measured` (layer -> FLOP/s) adds a filled marker, joined by a line: the gap to explain.
+    """
+    intensities = {layer: float(intensity) for layer, intensity in intensities.items()}
+    peak, bandwidth = float(machine.peak[number_format]), float(machine.bandwidth)
+    ridge = peak / bandwidth
+    low = min([ridge, *intensities.values()]) / 3
+    high = max([ridge, *intensities.values()]) * 4
+    x = np.geomspace(low, high, 200)
+    figure, axes = canvas(7.5, 3.9)
+    axes.loglog(x, np.minimum(peak, x * bandwidth), color=INK)
+    axes.axvline(ridge, color=QUIET, linewidth=1, linestyle=":")
+    axes.text(ridge, peak * 1.25, f"ridge {ridge:.2g} FLOP/B", ha="center", va="bottom", fontsize=9)
+    for marker, (layer, intensity) in zip(_MARKERS, intensities.items(), strict=False):
+        roof = min(peak, intensity * bandwidth)
+        axes.plot(intensity, roof, marker, markerfacecolor="none", color=BLUE, markersize=8)
+        if measured and layer in measured:
+            rate = float(measured[layer])
+            axes.plot([intensity] * 2, [rate, roof], color=QUIET, linewidth=1)
+            axes.plot(intensity, rate, marker, color=ORANGE, markersize=8)
+        axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
+    if measured:
+        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label="hollow: predicted")
+        axes.plot([], [], "o", color=ORANGE, label="filled: measured")
+    axes.set_xlabel("arithmetic intensity (FLOP per byte)")
+    axes.set_ylabel("FLOP/s")
+    axes.set_title(f"{machine.name}, {number_format}", pad=18, weight="bold", fontsize=10)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
+    show(figure, alt or _roofline_alt(machine, intensities, ridge))
+
+
+def _roofline_alt(machine: Machine, intensities: Mapping[str, float], ridge: float) -> str:
+    left = [layer for layer, intensity in intensities.items() if intensity < ridge]
+    right = [layer for layer in intensities if layer not in left]
+    return (
+        f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte. "
+        f"Memory bound, left of the ridge: {', '.join(left) or 'none'}. "
+        f"Compute bound, right of it: {', '.join(right) or 'none'}."
+    )
+
+
+def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
+    """Your predictions against the results: rows of (label, guess or None, result), as ratios.
+
+    A guess is drawn at guess / result on a logarithmic axis, the result at 1; so "four times too
+    low" looks the same for percent, bytes and seconds.
+    """
+    figure, axes = canvas(7.5, 0.75 + 0.55 * len(rows))
+    axes.axvline(1, color=BLUE)
+    spoken = []
+    for y, (label, guess, result) in enumerate(rows):
+        text = f"{label}\n{result.number}, {result.word}"
+        axes.text(-0.02, y, text, transform=axes.get_yaxis_transform(), ha="right", va="center")
+        if guess is None or float(guess) <= 0:
+            axes.text(1.06, y, "no guess recorded", va="center", color=QUIET)
+            spoken.append(f"{label}: no guess, result {result.number}")
+            continue
+        ratio = float(guess) / float(result)
+        axes.plot([1, ratio], [y, y], color=PALE, linewidth=5, solid_capstyle="butt")
+        axes.plot(ratio, y, "D", color=ORANGE, markersize=9)
+        axes.annotate(
+            guess.number, (ratio, y), (0, 9), textcoords="offset points", ha="center", fontsize=9
+        )
+        spoken.append(f"{label}: guess {guess.number}, result {result.number}")
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    reach = max([4.0, *(max(r, 1 / r) * 1.6 for r in _ratios(rows))])
+    axes.set_xlim(1 / reach, reach)
+    axes.set_ylim(len(rows) - 0.4, -0.75)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("your guess / the result   (1 = exactly right)")
+    ticks = [t * 10.0**e for e in range(-9, 9) for t in (1, 3)]
+    axes.set_xticks([tick for tick in ticks if 1 / reach <= tick <= reach])
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    show(figure, "Guesses against results. " + "; ".join(spoken) + ".")
+
+
+def _ratios(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> list[float]:
+    return [float(g) / float(r) for _, g, r in rows if g is not None and float(g) > 0]
+
+
+def image_grid(
+    images: np.ndarray, captions: Sequence[str], wrong: Sequence[bool], alt: str
+) -> None:
+    """A row-wise grid of images uint8 [N, 3, H, W] with a caption each; wrong ones are framed."""
+    columns = min(8, len(images))
+    rows = -(-len(images) // columns)
+    figure, axes = canvas(7.5, 1.25 * rows, rows, columns)
+    for ax in np.ravel(axes):
+        ax.axis("off")
+    for ax, image, caption, is_wrong in zip(np.ravel(axes), images, captions, wrong, strict=False):
+        ax.axis("on")
+        ax.imshow(image.transpose(1, 2, 0))  # [H, W, 3]
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(caption, fontsize=8, loc="center", fontweight="bold" if is_wrong else "normal")
+        for spine in ax.spines.values():
+            spine.set(visible=is_wrong, color=ORANGE, linewidth=3)
+    show(figure, alt)

@@ -1,0 +1,120 @@
+"""Pictures of one convolution: which input cells feed one output cell, and im2col's row of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Part = tuple[str, np.ndarray, tuple, str]  # title, values, highlighted cells, their colour
+
+
+def convolution(x: np.ndarray, w: np.ndarray, p: int, q: int, stride: int = 1) -> None:
+    """One output cell (p, q) of a single-channel convolution: x [H, W], w [R, S], no padding."""
+    window = _window(x.shape, p, q, w.shape, stride)
+    P, Q = ((n - k) // stride + 1 for n, k in zip(x.shape, w.shape, strict=True))
+    y = np.array(
+        [np.sum(x[_window(x.shape, i, j, w.shape, stride)] * w) for i, j in np.ndindex(P, Q)]
+    ).reshape(P, Q)
+    products = " + ".join(
+        f"{a:g}·{b:g}" if b >= 0 else f"{a:g}·({b:g})"
+        for a, b in zip(x[window].flat, w.flat, strict=True)
+    )
+    _grids(
+        [
+            (f"x {list(x.shape)}", x, window, SKY),
+            (f"w {list(w.shape)}", w, (slice(None), slice(None)), PALE),
+            (f"y {list(y.shape)}", y, (slice(p, p + 1), slice(q, q + 1)), ORANGE),
+        ],
+        f"y[{p}, {q}] = {products} = {y[p, q]:g}",
+        f"A {x.shape[0]} by {x.shape[1]} input, a {w.shape[0]} by {w.shape[1]} kernel and the "
+        f"{P} by {Q} output. Output cell ({p}, {q}) = {y[p, q]:g} is the sum over the shaded input "
+        f"window, rows {window[0].start} to {window[0].stop - 1} and columns {window[1].start} to "
+        f"{window[1].stop - 1}, times the kernel.",
+    )
+
+
+def im2col(x: np.ndarray, kernel: tuple[int, int], p: int, q: int) -> None:
+    """The window of output cell (p, q) in x [H, W], and the same as one row of cols [P Q, R S]."""
+    P, Q = x.shape[0] - kernel[0] + 1, x.shape[1] - kernel[1] + 1
+    cols = [x[_window(x.shape, i, j, kernel, 1)].reshape(-1) for i, j in np.ndindex(P, Q)]
+    window, row = _window(x.shape, p, q, kernel, stride=1), p * Q + q
+    title, line = f"cols {[P * Q, kernel[0] * kernel[1]]}", np.s_[row : row + 1, :]
+    _grids(
+        [
+            (f"x {list(x.shape)}", x, window, SKY),
+            (title, np.array(cols), line, SKY),
+        ],
+        f"window ({p}, {q}) of x is row {row} of cols: one row per output cell, one column per tap",
+        f"The {kernel[0]} by {kernel[1]} window of output cell ({p}, {q}), shaded in the input, is "
+        f"row {row} of the im2col matrix of {P * Q} rows and {kernel[0] * kernel[1]} columns.",
+    )
+
+
+def overlap(
+    shape: tuple[int, int], kernel: tuple[int, int], pixel: tuple[int, int], stride: int = 1
+) -> None:
+    """How many windows [R, S] read each pixel of an image [H, W], and which ones read `pixel`."""
+    P, Q = ((n - k) // stride + 1 for n, k in zip(shape, kernel, strict=True))
+    readers, reads_pixel = np.zeros(shape, dtype=int), np.zeros((P, Q), dtype=bool)
+    for p, q in np.ndindex(P, Q):
+        seen = np.zeros(shape, dtype=int)
+        seen[_window(shape, p, q, kernel, stride)] = 1
+        readers += seen
+        reads_pixel[p, q] = seen[pixel]
+    cells = np.array([[f"{p},{q}" for q in range(Q)] for p in range(P)])
+    (h, v), count = pixel, readers[pixel]
+    _grids(
+        [
+            ("windows that read each pixel of x", readers, np.s_[h : h + 1, v : v + 1], ORANGE),
+            ("output cells p,q", cells, reads_pixel, SKY),
+        ],
+        f"pixel ({h}, {v}) entered {count} of the sums, so {count} gradients come back to it",
+        f"A {shape[0]} by {shape[1]} image in which each pixel shows how many windows read it, "
+        f"from {readers.min()} to {readers.max()}. Pixel ({h}, {v}) is read by {count} windows, "
+        f"whose cells are shaded among the {P} by {Q} output cells.",
+    )
+
+
+def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[slice, slice]:
+    if min(p, q) < 0 or p * stride + kernel[0] > shape[0] or q * stride + kernel[1] > shape[1]:
+        raise ValueError(
+            f"Output cell ({p}, {q}) with stride {stride} and a kernel of shape {tuple(kernel)} "
+            f"reads outside the input of shape {tuple(shape)}."
+        )
+    return slice(p * stride, p * stride + kernel[0]), slice(q * stride, q * stride + kernel[1])
+
+
+def _grids(parts: list[Part], caption: str, alt: str) -> None:
+    """Grids of numbers side by side, all cells of one size, with a caption below."""
+    gap = 1.2
+    width = sum(values.shape[1] for _, values, _, _ in parts) + gap * (len(parts) - 1)
+    height = max(values.shape[0] for _, values, _, _ in parts)
+    figure, axes = canvas(7.5, 7.5 * (height + 1.9) / (width + 0.4))
+    left = 0.0
+    for title, values, highlighted, colour in parts:
+        _grid(axes, values, left, (height - values.shape[0]) / 2, title, highlighted, colour)
+        left += values.shape[1] + gap
+    axes.text(width / 2, height + 0.75, caption, ha="center", va="center")
+    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + 1.1, -0.8), aspect="equal")
+    axes.axis("off")
+    show(figure, alt)
+
+
+def _grid(
+    axes: Axes, values: np.ndarray, left: float, top: float, title: str, cells: tuple, colour: str
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    fills = np.full(values.shape, CARD, dtype=object)
+    fills[cells] = colour
+    for i, j in np.ndindex(values.shape):
+        corner = (left + j, top + i)
+        axes.add_patch(Rectangle(corner, 1, 1, facecolor=fills[i, j], edgecolor=INK, linewidth=0.6))
+        axes.text(corner[0] + 0.5, corner[1] + 0.5, f"{values[i, j]}", ha="center", va="center")
+    axes.text(left + values.shape[1] / 2, top - 0.4, title, ha="center", va="center", weight="bold")

@@ -1,0 +1,102 @@
+"""One style for every figure of the course, and the one way to show it.
+
+The background is an opaque, nearly white card, so a figure reads the same in a light and in a dark
+theme. The palette steps in lightness as well as in hue, and every series also differs in marker or
+label, so it survives greyscale and colour blindness. Matplotlib loads with the first figure.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CARD = "#fbfbfa"
+INK = "#22272e"  # text and axes
+QUIET = "#8a929c"  # grid, secondary marks
+PALE = "#d5dae0"  # fills behind text
+BLUE = "#1f5f99"  # the main series
+ORANGE = "#e0851b"  # the series set against it
+SKY = "#9cc4e4"  # a light companion of BLUE
+
+_STYLE = {
+    "figure.facecolor": CARD,
+    "savefig.facecolor": CARD,
+    "axes.facecolor": CARD,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
+    "font.size": 10,
+    "legend.frameon": False,
+    "lines.linewidth": 2.0,
+}
+
+
+def style() -> dict[str, object]:
+    """The rcParams of the course, for `with matplotlib.rc_context(style()):`."""
+    return dict(_STYLE)
+
+
+def canvas(
+    width: float = 7.5, height: float = 3.2, rows: int = 1, columns: int = 1, **options: object
+) -> tuple[Figure, object]:
+    """A figure of `width` x `height` inches in the course's style, and its axes.
+
+    Returns `(figure, axes)`: one Axes, or an array of them for several rows or columns. `options`
+    are those of a grid, for example `width_ratios=[2, 1]`.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        options = {"gridspec_kw": options} if options else {}
+        return figure, figure.subplots(rows, columns, **options)
+
+
+def show(figure: Figure, alt: str) -> None:
+    """Display `figure` with the alt text `alt`; outside a notebook, print the alt text.
+
+    The alt text is also the plain-text form of the output: a screen reader, a terminal and the
+    notebook tests all read the same sentence. It says what the picture shows.
+
+    Raises ValueError for an alt text of fewer than four words.
+    """
+    if len(alt.split()) < 4:
+        raise ValueError(f"The alt text {alt!r} says too little: describe what the picture shows.")
+    if not _in_notebook():
+        print(alt)
+        return
+    from IPython.display import display
+
+    data = {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": alt}
+    display(data, raw=True, metadata={"image/png": {"alt": alt}})
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG, without the writer's version, so that equal figures are equal bytes."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    return bool(shell) and hasattr(shell, "kernel")

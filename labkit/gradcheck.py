@@ -1,0 +1,113 @@
+"""Is a gradient right? Nudge every input a little both ways and see how the output moves.
+
+    dL/dx[i]  ~  ( L(x + eps e_i) - L(x - eps e_i) ) / (2 eps),      L = sum_o f(x)[o] dy[o]
+
+The error of this central difference is of order eps^2, where a one-sided difference has order eps.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class GradcheckResult:
+    """What `gradcheck` found, at the entry that fits worst. `bool(result)` is `result.ok`."""
+
+    ok: bool
+    worst_input: int  # which of the inputs
+    worst_index: tuple[int, ...]  # where in that input
+    got: float  # the gradient that was handed in
+    expected: float  # the central difference
+    error: float  # |got - expected|
+    entries: int  # how many entries were compared
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if not self.entries:
+            return "Nothing was compared: no input has an entry with a gradient."
+        where = f"input {self.worst_input} at index {self.worst_index}"
+        numbers = f"got {self.got:.6g}, central differences give {self.expected:.6g}"
+        if self.ok:
+            return f"All {self.entries} gradient entries agree. The worst is {where}: {numbers}."
+        return f"The gradient of {where} is wrong: {numbers} (difference {self.error:.2g})."
+
+
+def gradcheck(
+    f: Callable,
+    inputs: Sequence,
+    grads: Sequence,
+    dy: object = None,
+    eps: float = 1e-6,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+) -> GradcheckResult:
+    """Compare analytic gradients with central differences, entry by entry.
+
+    Args:
+        f: function of the inputs that returns a float64 array or a number.
+        inputs: arrays of any shape, read as float64; `f` only ever sees copies of them.
+        grads: for each input dL/d(input), of that input's shape; None leaves an input out.
+        dy: weights of the outputs in L = sum(f * dy), of the output's shape; ones without it.
+        eps: the nudge. An entry is right when |got - expected| <= atol + rtol |expected|.
+
+    A NaN on either side is wrong. Where `f` has a kink (relu at 0, a tie in maxpool) the two sides
+    differ and no gradient passes: choose inputs away from kinks.
+
+    Raises:
+        ValueError: for a gradient or a dy whose shape does not fit, or when f computes in float32.
+    """
+    inputs = [np.array(x, dtype=np.float64) for x in inputs]
+    if len(grads) != len(inputs):
+        raise ValueError(
+            f"gradcheck: {len(inputs)} inputs but {len(grads)} gradients: one is needed for each."
+        )
+    worst, entries = None, 0
+    for i, (x, grad) in enumerate(zip(inputs, grads, strict=True)):
+        if grad is None:
+            continue
+        grad = np.asarray(grad, dtype=np.float64)
+        if grad.shape != x.shape:
+            raise ValueError(
+                f"gradcheck: input {i} has shape {x.shape} but its gradient has {grad.shape}: "
+                "both must be equal."
+            )
+        for index in np.ndindex(x.shape):
+            expected = _central_difference(f, inputs, i, index, dy, eps)
+            got, error = float(grad[index]), abs(float(grad[index]) - expected)
+            score = error / (atol + rtol * abs(expected))  # right when at most 1
+            score = np.inf if np.isnan(score) else score
+            entries += 1
+            if worst is None or score > worst[0]:
+                worst = (score, i, index, got, expected, error)
+    if worst is None:
+        return GradcheckResult(True, -1, (), 0.0, 0.0, 0.0, 0)
+    return GradcheckResult(worst[0] <= 1, *worst[1:], entries)
+
+
+def _central_difference(
+    f: Callable, inputs: list, i: int, index: tuple, dy: object, eps: float
+) -> float:
+    """dL / d inputs[i][index] of L = sum(f * dy)."""
+    sides = []
+    for nudge in (+eps, -eps):
+        copies = [x.copy() for x in inputs]
+        copies[i][index] += nudge
+        y = np.asarray(f(*copies))
+        if y.dtype.kind == "f" and y.dtype.itemsize < 8:
+            raise ValueError(
+                f"gradcheck: f returned {y.dtype}, too coarse for a nudge of {eps:g}: "
+                "compute in float64."
+            )
+        sides.append(y)
+    dy = np.ones(sides[0].shape) if dy is None else np.asarray(dy, dtype=np.float64)
+    if dy.shape != sides[0].shape:
+        raise ValueError(
+            f"gradcheck: f returned shape {sides[0].shape} but dy has {dy.shape}: "
+            "both must be equal."
+        )
+    # Subtract before summing: entries that the nudge leaves alone then cancel exactly.
+    return float(np.sum((sides[0] - sides[1]) * dy) / (2 * eps))

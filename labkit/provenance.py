@@ -1,0 +1,92 @@
+"""Where a number comes from, in five words that are used for nothing else.
+
+    measured   on a device, by running and timing
+    counted    exactly, by a simulator or by counting the operations of an algorithm
+    compiled   reported by a vendor's compiler
+    predicted  by a formula
+    published  by somebody else, with the source
+
+A `Quantity` carries its word and its device or source, and prints both. A number without a source
+cannot be made: `measured`, `counted`, `compiled`, `predicted` and `published` are the ways in.
+"""
+
+from dataclasses import dataclass
+
+WORDS = ("measured", "counted", "compiled", "predicted", "published")
+_LINK = {"measured": "on", "counted": "by", "compiled": "by", "predicted": "by", "published": "in"}
+_PREFIXED = {"FLOP", "OP", "B", "FLOP/s", "OP/s", "B/s", "MAC", "MAC/s", "s", "W", "Hz"}
+_LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with its unit, its provenance word and its device or source.
+
+    `float(q)` is the bare value in the bare unit: 3.2e9 for "3.2 GB/s".
+    """
+
+    value: float
+    unit: str
+    word: str
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.word not in WORDS:
+            raise ValueError(
+                f"{self.word!r} is no provenance word. Use one of: {', '.join(WORDS)}."
+            )
+        if not str(self.source).strip():
+            raise ValueError(f"A {self.word} number needs its device or source; this one has none.")
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    @property
+    def number(self) -> str:
+        """Value and unit alone, with an SI prefix where that is usual: '3.2 GB/s', '12,345'."""
+        if self.unit in _PREFIXED:
+            return self._si()
+        plain = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.3g}"
+        return f"{plain} {self.unit}".strip()
+
+    def _si(self) -> str:
+        steps = _LARGE + (_SMALL if self.unit in {"s", "W"} else ((1.0, ""),))
+        size = abs(self.value)
+        # 0.9995 rounds to 1000 of the next smaller prefix, so it already belongs to the larger one.
+        factor, prefix = next((s for s in steps if size >= 0.9995 * s[0]), steps[-1])
+        if size == 0:
+            factor, prefix = 1.0, ""
+        return f"{self.value / factor:.3g} {prefix}{self.unit}"
+
+    def __str__(self) -> str:
+        return f"{self.number} ({self.word} {_LINK[self.word]} {self.source})"
+
+
+def measured(value: float, unit: str, device: str | None = None) -> Quantity:
+    """A number read off a clock or a counter of `device`; without one, of this machine."""
+    if device is None:
+        from labkit.hardware import this_machine  # reads the machine only when it is asked for
+
+        device = this_machine().name
+    return Quantity(value, unit, "measured", device)
+
+
+def counted(value: float, unit: str, by: str) -> Quantity:
+    """An exact number, counted by a simulator or from an algorithm named in `by`."""
+    return Quantity(value, unit, "counted", by)
+
+
+def compiled(value: float, unit: str, by: str) -> Quantity:
+    """A number reported by the vendor's compiler named in `by`."""
+    return Quantity(value, unit, "compiled", by)
+
+
+def predicted(value: float, unit: str, by: str) -> Quantity:
+    """A number that the formula or the person named in `by` expects."""
+    return Quantity(value, unit, "predicted", by)
+
+
+def published(value: float, unit: str, source: str) -> Quantity:
+    """A number that somebody else published; `source` says who and where."""
+    return Quantity(value, unit, "published", source)

@@ -1,0 +1,268 @@
+"""Train the course's network: python -m labkit.train --epochs 30 --out runs/convnet
+
+PyTorch on the CPU, SGD with momentum and weight decay, random flips and shifts, and a learning rate
+that falls along half a cosine. After every epoch the folder --out holds
+
+    checkpoint.pt         everything needed to go on: --resume continues as if never stopped
+    convnet.log.jsonl     one JSON object per line: the run, every epoch, the result
+
+and at the end convnet.safetensors. After a run on the embedded sample these are convnet.sample.*,
+and the log says "sample", so that it cannot pass for one on the full set. The weights are those of
+the last epoch: the test images are looked at, but choose nothing.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy, pad
+from tqdm import tqdm
+
+import labkit
+from labkit import convnet
+from labkit.cifar10_files import set_aside
+from labkit.datasets import Cifar10, Split, cifar10
+
+
+class Stop(Exception):
+    """Training cannot go on; the message is the sentence for the person at the terminal."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The arguments that decide the result."""
+
+    epochs: int = 30
+    seed: int = 0
+    batch: int = 64
+    lr: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch", 1), ("seed", 0)):
+            if not least <= getattr(self, name) < 2**63:
+                raise Stop(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+        if not 0 < self.lr < math.inf:
+            raise Stop(f"lr is {self.lr}; it must be a number above 0.")
+
+
+def augment(padded: torch.Tensor, chosen: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    """Each image shifted by up to 4 pixels each way and, half of the time, mirrored.
+
+    padded[M,3,40,40] are all images in a frame of zeros, chosen[N] the ones wanted; -> [N,3,32,32]
+    """
+    n = len(chosen)
+    top, left = torch.randint(0, 9, (2, n, 1), generator=random)
+    mirrored = torch.rand(n, 1, generator=random) < 0.5
+    steps = torch.arange(32)
+    rows = top + steps  # [N,32]
+    columns = left + torch.where(mirrored, 31 - steps, steps)
+    # Indices on both sides of the colour axis put that axis last: [N,32,32,3].
+    crops = padded[chosen[:, None, None], :, rows[:, :, None], columns[:, None, :]]
+    return crops.permute(0, 3, 1, 2)  # N,C,H,W by name, colours innermost in memory
+
+
+def accuracy(model: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
+    """Share of normalised images[N,3,32,32] whose largest logit is the right class."""
+    with torch.no_grad():
+        right = sum(
+            int((model(x).argmax(1) == y).sum())
+            for x, y in zip(images.split(500), labels.split(500), strict=True)
+        )
+    return right / len(labels)
+
+
+class Training:
+    """The state of a run between two epochs; what it holds is what a checkpoint holds."""
+
+    def __init__(self, plan: Plan, data: Cifar10) -> None:
+        self.plan, self.source = plan, data.source
+        self.images, self.labels = _tensors(data.train)
+        self.images = pad(self.images, (4, 4, 4, 4))
+        self.test = _tensors(data.test)
+        self.random = torch.Generator().manual_seed(plan.seed)
+        # Colours innermost in memory ("channels last") train this network almost twice as fast.
+        self.model = convnet.torch_model(convnet.init(plan.seed))
+        self.model.to(memory_format=torch.channels_last)
+        self.optimizer = torch.optim.SGD(
+            self.model.parameters(),
+            lr=plan.lr,
+            momentum=plan.momentum,
+            weight_decay=plan.weight_decay,
+        )
+        self.log: list[dict] = []  # one record per finished epoch
+
+    def epoch(self) -> dict:
+        """Train on every image once, in a new order; returns the epoch's log record."""
+        began, done = time.perf_counter(), len(self.log)
+        order = torch.randperm(len(self.labels), generator=self.random)
+        batches = order.split(self.plan.batch)
+        loss_sum, right = 0.0, 0
+        bar = tqdm(batches, desc=f"epoch {done + 1}/{self.plan.epochs}", unit="batch", leave=False)
+        for i, chosen in enumerate(bar):
+            progress = (done + i / len(batches)) / self.plan.epochs
+            self.optimizer.param_groups[0]["lr"] = (
+                self.plan.lr * (1 + math.cos(math.pi * progress)) / 2
+            )
+            labels = self.labels[chosen]
+            logits = self.model(augment(self.images, chosen, self.random))
+            loss = cross_entropy(logits, labels)
+            if not torch.isfinite(loss):
+                raise Stop(f"The loss is {loss.item()} in epoch {done + 1}: try a smaller --lr.")
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            loss_sum += loss.item() * len(labels)
+            right += int((logits.argmax(1) == labels).sum())
+        record = {
+            "epoch": done + 1,
+            "train_loss": round(loss_sum / len(order), 4),
+            "train_accuracy": round(right / len(order), 4),
+            "test_accuracy": accuracy(self.model, *self.test),
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+        self.log.append(record)
+        return record
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint: completely beside its place, then in one move into it."""
+        state = {
+            "plan": asdict(self.plan),
+            "source": self.source,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": self.random.get_state(),
+            "log": self.log,
+        }
+        unfinished = path.with_suffix(".unfinished")
+        torch.save(state, unfinished)
+        os.replace(unfinished, path)
+
+    def resume(self, path: Path, state: dict) -> None:
+        """Take over the state in a checkpoint; Stop if it is another plan's or another set's."""
+        here, there = asdict(self.plan), state["plan"]
+        if differing := [
+            f"{k} {there[k]} there, {here[k]} here" for k in here if here[k] != there[k]
+        ]:
+            raise Stop(f"{path} is of another run ({'; '.join(differing)}). Choose another --out.")
+        if state["source"] != self.source:
+            raise Stop(
+                f"{path} was trained on the {state['source']} set, not on the {self.source}."
+            )
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.random.set_state(state["random"])
+        self.log = state["log"]
+
+
+def load_checkpoint(path: Path) -> dict | None:
+    """What `Training.save` wrote, or None when the file is not whole: it is set aside, and said."""
+    try:
+        state = torch.load(path, weights_only=True)
+        if {"plan", "source", "model", "optimizer", "random", "log"} != set(state):
+            raise ValueError("it holds something else")
+        return state
+    except Exception as error:  # half a file fails in every way there is
+        reason = (str(error) or "it is empty").splitlines()[0]
+        aside = set_aside(path)
+        print(f"{path} is not whole ({reason}). It is set aside as {aside.name};")
+        print("training starts again at epoch 1.")
+        return None
+
+
+def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
+    """Train as planned and write checkpoint, log and weights into `out`; returns the result."""
+    training = Training(plan, data)
+    checkpoint = out / "checkpoint.pt"
+    if out.exists() and not out.is_dir():
+        raise Stop(f"--out {out} is a file; it must be a folder.")
+    if checkpoint.exists() and not resume:
+        raise Stop(f"{out} holds an earlier run. Add --resume to go on, or choose another --out.")
+    if checkpoint.exists() and (state := load_checkpoint(checkpoint)):
+        training.resume(checkpoint, state)
+        print(f"Going on after epoch {len(training.log)}.")
+    out.mkdir(parents=True, exist_ok=True)
+    name = "convnet" if data.source == "full" else f"convnet.{data.source}"
+    log = out / f"{name}.log.jsonl"
+    run = {
+        "data": data.source,
+        "train_images": len(data.train),
+        "test_images": len(data.test),
+        "arguments": asdict(plan),
+        "threads": torch.get_num_threads(),
+        "versions": {
+            "labkit": labkit.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
+    }
+    while len(training.log) < plan.epochs:
+        record = training.epoch()
+        training.save(checkpoint)
+        _write_log(log, [run, *training.log])
+        print(json.dumps(record), flush=True)
+    weights = {k: w.numpy() for k, w in training.model.state_dict().items()}
+    convnet.save_weights(weights, out / f"{name}.safetensors")
+    result = {
+        "result": f"{name}.safetensors",
+        "data": data.source,
+        "test_images": len(data.test),
+        "test_accuracy": accuracy(convnet.torch_model(weights), *training.test),
+    }
+    _write_log(log, [run, *training.log, result])
+    return result
+
+
+def _tensors(split: Split) -> tuple[torch.Tensor, torch.Tensor]:
+    """Normalised images float32[N,3,32,32] and labels int64[N]."""
+    return torch.from_numpy(convnet.normalise(split.images)), torch.from_numpy(split.labels)
+
+
+def _write_log(path: Path, records: list[dict]) -> None:
+    """One JSON object per line, the file whole at any moment."""
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text("".join(json.dumps(record) + "\n" for record in records))
+    os.replace(unfinished, path)
+
+
+def main(words: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    title, default = __doc__.split("\n")[0].split(":")[0] + ".", Plan()
+    parser = argparse.ArgumentParser(prog="python -m labkit.train", description=title)
+    parser.add_argument("--epochs", type=int, default=default.epochs)
+    parser.add_argument("--seed", type=int, default=default.seed)
+    parser.add_argument("--batch", type=int, default=default.batch, help="images per step")
+    parser.add_argument("--lr", type=float, default=default.lr, help="learning rate at the start")
+    parser.add_argument("--data", choices=("auto", "full", "sample"), default="auto")
+    parser.add_argument("--resume", action="store_true", help="go on after the last whole epoch")
+    parser.add_argument("--out", type=Path, required=True, help="folder for everything written")
+    a = parser.parse_args(words)
+    try:
+        plan = Plan(a.epochs, a.seed, a.batch, a.lr)
+        data = cifar10(a.data)
+        result = train(plan, data, a.out, a.resume)
+    except (Stop, ValueError, OSError) as problem:
+        print(f"labkit.train: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped. Whole epochs are kept: add --resume to go on.", file=sys.stderr)
+        return 130
+    print(
+        f"Trained on {data} {result['test_accuracy']:.2%} of the {result['test_images']:,} test "
+        f"images are right. The weights are in {a.out / result['result']}."
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

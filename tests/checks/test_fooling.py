@@ -1,0 +1,531 @@
+"""Attempts to pass `check` without writing the function. None may get through.
+
+The toy forbids functions of every make: written in Python (np.einsum), in C behind a dispatcher
+(np.dot), a ufunc (np.matmul), a builtin (math.fsum), a method (ndarray.dot), a module (np.linalg)
+and one of torch.
+"""
+
+import dataclasses
+import functools
+import math
+import signal
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+from labkit.checks import clock, escapes, registry
+from labkit.checks.exercise import Case, Exercise
+from labkit.checks.guard import Guard
+from labkit.checks.registry import registered
+from labkit.checks.verdict import check, seeded_cases
+
+early_matmul, early_dot, early_fsum = np.matmul, np.dot, math.fsum
+umath = sys.modules.get("numpy._core.umath") or sys.modules["numpy.core.umath"]
+deep = [[[[[np.matmul]]]]]
+held = {"product": np.matmul}
+early_partial = functools.partial(np.matmul)
+
+
+def helper(multiply, x, w):
+    return multiply(x, w)
+
+
+def rows(sum_, x, w, b):
+    """y[n, k], summed by the function given."""
+    return np.array([[sum_(list(x_n * w_k)) for w_k in w] for x_n in x]) + b
+
+
+def in_thread(call):
+    out = []
+    worker = threading.Thread(target=lambda: out.append(call()))
+    worker.start()
+    worker.join()
+    return out[0]
+
+
+def local_import(x, w, b):
+    from numpy import matmul as anything
+
+    return anything(x, w.T) + b
+
+
+def local_module(x, w, b):
+    import numpy.linalg as la
+
+    return la.multi_dot([x, w.T]) + b
+
+
+def default_argument(x, w, b, product=np.matmul):
+    return product(x, w.T) + b
+
+
+def closure(product):
+    return lambda x, w, b: product(x, w.T) + b
+
+
+def second_call(x, w, b):
+    helper(np.multiply, x, x)
+    return helper(deep[0][0][0][0][0], x, w.T) + b
+
+
+class Callable:
+    def __init__(self):
+        self.product = np.matmul
+
+    def __call__(self, x, w, b):
+        return np.einsum("nd,kd->nk", x, w) + b
+
+
+FORBIDDEN = {
+    "einsum": (lambda x, w, b: np.einsum("nd,kd->nk", x, w) + b, "numpy.einsum"),
+    "dot": (lambda x, w, b: np.dot(x, w.T) + b, "numpy.dot"),
+    "matmul": (lambda x, w, b: np.matmul(x, w.T) + b, "numpy.matmul"),
+    "method dot": (lambda x, w, b: x.dot(w.T) + b, "numpy.ndarray.dot"),
+    "method of the class": (lambda x, w, b: np.ndarray.dot(x, w.T) + b, "numpy.ndarray.dot"),
+    "builtin": (lambda x, w, b: rows(lambda v: math.fsum(v), x, w, b), "math.fsum"),
+    "alias of a ufunc": (lambda x, w, b: early_matmul(x, w.T) + b, "numpy.matmul"),
+    "alias of a dispatcher": (lambda x, w, b: early_dot(x, w.T) + b, "numpy.dot"),
+    "alias of a builtin": (lambda x, w, b: rows(early_fsum, x, w, b), "math.fsum"),
+    "local import": (local_import, "numpy.matmul"),
+    "local module": (local_module, "numpy.linalg"),
+    "helper": (lambda x, w, b: helper(np.matmul, x, w.T) + b, "numpy.matmul"),
+    "helper, early": (lambda x, w, b: helper(early_matmul, x, w.T) + b, "numpy.matmul"),
+    "helper, second call": (second_call, "numpy.matmul"),
+    "partial": (lambda x, w, b: functools.partial(np.matmul, x)(w.T) + b, "numpy.matmul"),
+    "early partial": (lambda x, w, b: early_partial(x, w.T) + b, "numpy.matmul"),
+    "partial of a builtin": (lambda x, w, b: rows(functools.partial(math.fsum), x, w, b), "math"),
+    "map": (lambda x, w, b: np.array(list(map(np.matmul, [x], [w.T])))[0] + b, "numpy.matmul"),
+    "map of a builtin": (
+        lambda x, w, b: np.reshape(
+            list(map(math.fsum, [x_n * w_k for x_n in x for w_k in w])), (len(x), len(w))
+        )
+        + b,
+        "math.fsum",
+    ),
+    "getattr": (lambda x, w, b: getattr(np, "mat" + "mul")(x, w.T) + b, "numpy.matmul"),
+    "module dictionary": (lambda x, w, b: vars(np)["matmul"](x, w.T) + b, "numpy.matmul"),
+    "default argument": (default_argument, "numpy.matmul"),
+    "closure": (closure(np.matmul), "numpy.matmul"),
+    "container": (lambda x, w, b: held["product"](x, w.T) + b, "numpy.matmul"),
+    "instance": (Callable(), "numpy.einsum"),
+    "bound method": (Callable().__call__, "numpy.einsum"),
+    "partial as the answer": (functools.partial(closure(np.dot)), "numpy.dot"),
+    "thread": (lambda x, w, b: in_thread(lambda: np.dot(x, w.T)) + b, "numpy.dot"),
+    "exec": (lambda x, w, b: eval("np.einsum('nd,kd->nk', x, w)", {**locals(), "np": np}) + b,
+             "numpy.einsum"),
+    "through numpy": (
+        lambda x, w, b: np.apply_along_axis(lambda row: np.dot(w, row), 1, x) + b, "numpy.dot"),
+    "through numpy, passed": (
+        lambda x, w, b: np.apply_along_axis(early_dot, 1, x, w.T) + b, "numpy.dot"),
+    "tensordot uses dot": (lambda x, w, b: np.tensordot(x, w, ((1,), (1,))) + b, "numpy.dot"),
+    "private module": (
+        lambda x, w, b: umath.matmul(x, w.T) + b,
+        "numpy.matmul",
+    ),
+    "only on the last case": (
+        lambda x, w, b: np.dot(x, w.T) + b if len(x) > 30 else rows(sum, x, w, b), "numpy.dot"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attempt", FORBIDDEN)
+def test_a_forbidden_function_is_found_under_every_name(answer, attempt):
+    function, name = FORBIDDEN[attempt]
+    text = answer(function)
+    assert text.startswith("Look again: The function uses `")
+    assert f"The function uses `{name}" in text
+    assert "this exercise asks you to do without it" in text
+
+
+def test_the_line_of_the_forbidden_call_is_shown(answer):
+    def learner(x, w, b):
+        product = np.dot
+        return product(x, w.T) + b
+
+    assert "line 3 of `learner`: return product(x, w.T) + b" in answer(learner)
+
+
+@pytest.mark.parametrize("itself", [np.dot, np.matmul, np.einsum, functools.partial(np.matmul)])
+def test_the_forbidden_function_itself_as_the_answer(answer, exercises, itself):
+    product = dataclasses.replace(
+        exercises["linear"],
+        id="toy.product",
+        oracle=lambda x, w: x @ w,
+        cases=lambda rng: [
+            dataclasses.replace(case, args=(case.args[0], case.args[1].T))
+            for case in exercises["linear"].cases(rng)
+        ],
+        misconceptions=(),
+    )
+    with registered(product):
+        if itself is np.einsum:
+            itself = functools.partial(np.einsum, "nd,dk->nk")
+        assert "The function uses `numpy." in answer(itself, "toy.product")
+        assert answer(lambda x, w: x @ w, "toy.product").startswith("Right:")
+
+
+def test_the_operator_can_be_forbidden(answer, right, exercises):
+    no_at = dataclasses.replace(exercises["linear"], id="toy.no_at", forbidden=("@",))
+
+    def in_place(x, w, b):
+        y = x
+        y = y @ w.T
+        return y + b
+
+    with registered(no_at):
+        assert "The function uses `@`" in answer(in_place, "toy.no_at")
+        assert answer(right, "toy.no_at").startswith("Right:")
+    assert answer(in_place).startswith("Right:"), "where it is not forbidden it is fine"
+
+
+def test_torch_functions_and_the_whole_of_torch(answer, exercises):
+    torch = pytest.importorskip("torch")
+    early = torch.nn.functional.linear
+
+    def tensors(*arrays):
+        return [torch.from_numpy(a) for a in arrays]
+
+    attempts = {
+        "direct": lambda x, w, b: torch.nn.functional.linear(*tensors(x, w, b)).numpy(),
+        "early": lambda x, w, b: early(*tensors(x, w, b)).numpy(),
+        "module": lambda x, w, b: torch.nn.Linear(3, 7)(torch.ones(5, 3)).detach().numpy(),
+        "mapped": lambda x, w, b: next(map(early, *[[t] for t in tensors(x, w, b)])).numpy(),
+        "partial": lambda x, w, b: functools.partial(early, *tensors(x, w, b))().numpy(),
+    }
+    for name, attempt in attempts.items():
+        assert "`torch.nn.functional.linear`" in answer(attempt), name
+    no_torch = dataclasses.replace(exercises["linear"], id="toy.no_torch", forbidden=("torch",))
+    with registered(no_torch):
+        text = answer(
+            lambda x, w, b: (torch.tensor(x) @ torch.tensor(w.T)).numpy() + b, no_torch.id
+        )
+        assert "The function uses `torch`" in text
+
+
+def test_a_module_that_the_function_imports_first(answer, exercises, tmp_path, monkeypatch):
+    (tmp_path / "toolbox.py").write_text(
+        "def solve(x, w, b):\n    return (x[:, None] * w).sum(2) + b\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def learner(x, w, b):
+        import importlib
+
+        return importlib.import_module("toolbox").solve(x, w, b)
+
+    for forbidden in ("toolbox", "toolbox.solve"):
+        monkeypatch.delitem(sys.modules, "toolbox", raising=False)
+        no_box = dataclasses.replace(exercises["linear"], id="toy.box", forbidden=(forbidden,))
+        with registered(no_box):
+            assert f"The function uses `{forbidden}`" in answer(learner, "toy.box")
+            assert "toolbox" in sys.modules
+
+
+def test_a_forbidden_module_is_found_without_any_call(answer, exercises, right):
+    import colorsys
+    import wave
+
+    no_wave = dataclasses.replace(exercises["linear"], id="toy.wave", forbidden=("wave",))
+
+    def imports(x, w, b):
+        import wave
+
+        return right(x, w, b) * (wave.WAVE_FORMAT_PCM == 1)
+
+    def argument(x, w, b, module=wave):
+        return right(x, w, b) * (module.WAVE_FORMAT_PCM == 1)
+
+    def other_module(x, w, b, module=colorsys):
+        return right(x, w, b) * (module.ONE_THIRD > 0)
+
+    with registered(no_wave):
+        for attempt in (imports, argument):
+            assert "The function uses `wave`" in answer(attempt, "toy.wave")
+        assert answer(other_module, "toy.wave").startswith("Right:")
+
+
+def test_a_module_in_c_that_the_function_imports_first(answer, exercises, monkeypatch, right):
+    import importlib
+
+    def learner(x, w, b):
+        return right(x, w, b) * importlib.import_module("cmath").sqrt(1).real
+
+    monkeypatch.delitem(sys.modules, "cmath", raising=False)
+    linear = exercises["linear"]
+    no_cmath = dataclasses.replace(
+        linear, cases=lambda rng: [next(linear.cases(rng))], id="toy.cmath", forbidden=("cmath",)
+    )
+    with registered(no_cmath):
+        assert "The function uses `cmath`" in answer(learner, "toy.cmath")
+
+
+def test_nothing_is_imported_for_the_sake_of_a_forbidden_name():
+    Guard(("tkinter.nothing", "antigravity"))
+    assert "antigravity" not in sys.modules
+
+
+# The course's own answer.
+
+
+def test_the_oracle_from_the_registry(answer, exercises):
+    def learner(x, w, b):
+        return registry.registry().find("toy.linear", Exercise).oracle(x, w, b)
+
+    assert "The function" in answer(learner)
+    oracle = exercises["linear"].oracle
+    for attempt in (oracle, lambda x, w, b: oracle(x, w, b), functools.partial(oracle)):
+        assert "the course's own answer" in answer(attempt)
+
+
+def test_the_function_that_an_earlier_check_handed_on(answer, capsys):
+    handed_on = check("toy.linear", None)
+    capsys.readouterr()
+    assert "the course's own answer" in answer(lambda x, w, b: handed_on(x, w, b))
+    assert "the course's own answer" in answer(functools.partial(handed_on))
+
+
+def test_another_exercises_function_may_be_used_even_if_it_uses_what_is_forbidden(answer, capsys):
+    product = Exercise(
+        "toy.product",
+        lambda x, w: np.einsum("nd,dk->nk", x, w),
+        lambda rng: seeded_cases(product_like)[:1],
+        ("Sum.",),
+    )
+    product_like = registry.registry().find("toy.linear", Exercise)
+    with registered(product, product_like):
+        handed_on = check("toy.product", None)
+        capsys.readouterr()
+        assert answer(lambda x, w, b: handed_on(x, w.T) + b).startswith("Right:")
+
+
+def test_check_inside_the_function(answer):
+    def learner(x, w, b):
+        return check("toy.linear", None)(x, w, b)
+
+    assert answer(learner).startswith("Look again: The function")
+
+
+def test_a_borrowed_module_name_does_not_make_it_course_code(answer):
+    assert "labkit.checks.verdict" in sys.modules
+    space = {"__name__": "labkit.checks.clock", "np": np}
+    exec("def learner(x, w, b):\n    return np.dot(x, w.T) + b", space)
+    assert "`numpy.dot`" in answer(space["learner"])
+
+
+# Switching the check off.
+
+
+def no_profile(x, w, b):
+    sys.setprofile(None)
+    return np.dot(x, w.T) + b
+
+
+def no_profile_through_partial(x, w, b):
+    functools.partial(sys.setprofile, None)()
+    return np.dot(x, w.T) + b
+
+
+def profile_put_back(x, w, b):
+    mine = sys.getprofile()
+    sys.setprofile(None)
+    y = np.dot(x, w.T) + b
+    sys.setprofile(mine)
+    return y
+
+
+def no_timer(x, w, b):
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    while True:
+        pass
+
+
+def no_handler(x, w, b):
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        no_profile,
+        no_profile_through_partial,
+        profile_put_back,
+        no_timer,
+        no_handler,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_the_check_cannot_be_switched_off(answer, attempt):
+    before = sys.getprofile(), signal.getsignal(signal.SIGALRM)
+    text = answer(attempt)
+    assert "which disturbs the check; leave it out" in text
+    assert (sys.getprofile(), signal.getsignal(signal.SIGALRM)) == before
+
+
+@pytest.mark.parametrize("error", [clock.TimeUp, escapes.Escape, GeneratorExit, BaseException])
+def test_raising_the_checks_own_exceptions_gains_nothing(answer, right, error):
+    def learner(x, w, b):
+        if len(x) == 33:
+            raise error
+        return right(x, w, b)
+
+    assert f"The function raises {error.__name__}." in answer(learner)
+
+
+# Finding the expected values, or changing them.
+
+
+def arrays_in(value, depth=4):
+    if isinstance(value, np.ndarray):
+        yield value
+    elif depth and type(value) in (list, tuple, dict):
+        for inner in value.values() if type(value) is dict else value:
+            yield from arrays_in(inner, depth - 1)
+
+
+def test_the_expected_values_are_nowhere_during_the_run(answer, exercises):
+    """Neither on the stack nor in the modules: only their fingerprint is kept."""
+    linear, found = exercises["linear"], []
+    only = dataclasses.replace(linear, cases=lambda rng: [list(linear.cases(rng))[1]])
+
+    def learner(x, w, b):
+        wanted = x.shape[:1] + w.shape[:1]
+        y = (x[:, None] * w).sum(2)
+        frame, places = sys._getframe(), []
+        while frame is not None:
+            places += [frame.f_locals] if "labkit" in frame.f_code.co_filename else [{"y": y}]
+            frame = frame.f_back
+        places += [vars(m) for name, m in sys.modules.items() if name.startswith("labkit.checks.")]
+        found.extend(a for a in arrays_in(places) if a.shape == wanted)
+        return y
+
+    with registered(only):
+        answer(learner)
+        args = seeded_cases(only)[0].args
+    assert any(np.allclose(a, args[0] @ args[1].T) for a in found), "the search finds arrays"
+    assert not any(np.allclose(a, linear.oracle(*args)) for a in found)
+
+
+def test_spoiling_what_the_oracle_uses_is_noticed(capsys, monkeypatch):
+    monkeypatch.setattr(np, "cumsum", np.cumsum)  # so that it is restored
+    original = np.cumsum
+    running = Exercise(
+        "toy.cumsum",
+        lambda x: np.cumsum(x),
+        lambda rng: [Case("five", (rng.normal(size=5),))],
+        ("Sum.",),
+    )
+
+    def spoils(x):
+        np.cumsum = lambda x: np.zeros(len(x))
+        return np.zeros(len(x))
+
+    def breaks(x):
+        np.cumsum = None
+        return np.zeros(len(x))
+
+    with registered(running):
+        for attempt in (spoils, breaks):
+            assert check("toy.cumsum", attempt) is not attempt
+            text = " ".join(capsys.readouterr().out.split())
+            assert "changes something that the course's own answer needs" in text
+            np.cumsum = original
+
+
+# Values that lie.
+
+
+class AlwaysEqual(np.ndarray):
+    __eq__ = __le__ = __lt__ = lambda self, other: np.ones(self.shape, bool)
+    __sub__ = __rsub__ = __abs__ = lambda self, *other: np.zeros(self.shape)
+
+
+class Copycat:
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("must not be asked")
+
+    def __eq__(self, other):
+        return True
+
+    shape, dtype, ndim = (1, 1), np.dtype(float), 2
+
+
+class LyingFloat(float):
+    __eq__ = __le__ = lambda self, other: True
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda x, w, b: np.zeros((len(x), len(w))).view(AlwaysEqual),
+        lambda x, w, b: Copycat(),
+        lambda x, w, b: LyingFloat(3),
+        lambda x, w, b: np.full((len(x), len(w)), np.nan),
+        lambda x, w, b: np.full((len(x), len(w)), LyingFloat(1), dtype=object),
+        lambda x, w, b: np.zeros((0, 0)),
+        lambda x, w, b: np.broadcast_to(0.0, (len(x), len(w))),
+        lambda x, w, b: types.SimpleNamespace(shape=(1, 1)),
+    ],
+)
+def test_results_that_lie_are_refused(answer, lie):
+    assert answer(lie).startswith("Look again")
+
+
+def test_rebinding_numpys_comparisons_changes_nothing(answer, monkeypatch):
+    for name in (
+        "allclose",
+        "isclose",
+        "array_equal",
+        "abs",
+        "isfinite",
+        "all",
+        "array",
+        "argwhere",
+    ):
+        monkeypatch.setattr(np, name, getattr(np, name))  # so that they are restored
+
+    def learner(x, w, b):
+        np.allclose = np.array_equal = np.all = lambda *args, **kwargs: True
+        np.isclose = np.isfinite = lambda a, *args, **kwargs: np.ones(np.shape(a), bool)
+        np.abs = lambda a: a * 0
+        return np.zeros((len(x), len(w)))
+
+    text = answer(learner)
+    assert "it should be" in text and "Look again" in text
+
+
+def test_zeroing_the_inputs_does_not_make_zero_right(answer):
+    def learner(x, w, b):
+        for array in (x, w, b):
+            array[...] = 0
+        return np.zeros((len(x), len(w)))
+
+    assert "The function changes its input `x`." in answer(learner)
+
+
+def test_right_on_the_small_cases_only(answer, right):
+    for name, rows_ in (("one", 1), ("prime", 5), ("blocks", 33)):
+        text = answer(lambda x, w, b, n=rows_: right(x, w, b) + (len(x) == n) * 0.01)
+        assert f"Case: {name} (" in text
+
+
+def test_one_buffer_for_all_cases_is_judged_case_by_case(answer, right):
+    buffer = np.empty((40, 40))
+
+    def learner(x, w, b):
+        part = buffer[: len(x), : len(w)]
+        part[...] = right(x, w, b)
+        return part
+
+    assert answer(learner).startswith("Right:")
+
+
+def test_modules_are_as_they_were_after_a_check(answer, right):
+    before = np.matmul, np.dot, math.fsum, threading.getprofile(), sys.stdout
+    answer(right)
+    answer(lambda x, w, b: 1 / 0)
+    assert (np.matmul, np.dot, math.fsum, threading.getprofile(), sys.stdout) == before

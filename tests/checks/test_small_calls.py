@@ -1,0 +1,232 @@
+"""`predict`, `hint`, `quiz` and the registry: sentences, never exceptions."""
+
+import math
+import sys
+import textwrap
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import labkit
+import labkit.checks
+from labkit.checks import registry as registry_module
+from labkit.checks.exercise import Exercise, Prediction, Quiz
+from labkit.checks.hints import hint
+from labkit.checks.prediction import predict
+from labkit.checks.quizzes import quiz
+from labkit.checks.registry import Registry, UnknownId, registered
+from labkit.checks.store import load
+from labkit.provenance import Quantity
+
+
+@pytest.fixture
+def said(capsys):
+    return lambda: " ".join(capsys.readouterr().out.split())
+
+
+def test_public_names_are_the_functions_even_after_their_modules_were_imported():
+    assert (labkit.check.__name__, labkit.predict, labkit.hint, labkit.quiz) == (
+        "check", predict, hint, quiz)  # fmt: skip
+    with pytest.raises(AttributeError, match="no attribute 'chekc'"):
+        _ = labkit.checks.chekc
+
+
+# predict
+
+
+@pytest.mark.parametrize("value", [12, 12.5, np.float32(12), np.int64(3), Fraction(7, 2)])
+def test_a_prediction_is_returned_as_predicted_by_you(said, value):
+    quantity = predict("toy.bytes", value, "MB")
+    assert quantity == Quantity(float(value), "MB", "predicted", "you")
+    assert f"Prediction: Recorded: {quantity}." in said()
+
+
+def test_without_a_value_the_question_is_asked(said):
+    assert predict("toy.bytes", None, "MB") is None
+    text = said()
+    assert "How many megabytes are moved?" in text
+    assert 'Answer with `predict("toy.bytes", <number>, "MB")`.' in text
+    assert load().predictions == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "sentence"),
+    [
+        ("12", "MB", "this is of type str. Leave out the quotes."),
+        (True, "MB", "of type bool"),
+        (1j, "MB", "of type complex"),
+        ([3], "MB", "of type list"),
+        (math.nan, "MB", "a finite number; this one is nan"),
+        (-math.inf, "MB", "a finite number; this one is -inf"),
+        (10**400, "MB", "a finite number"),
+        (12, "GB", "asked in MB; yours is in GB."),
+        (12, None, "asked in MB; yours has none."),
+        (12, 3, "asked in MB; yours has none."),
+    ],
+)
+def test_what_is_no_prediction_is_said(said, value, unit, sentence):
+    assert predict("toy.bytes", value, unit) is None
+    assert sentence in said()
+    assert load().predictions == {}
+
+
+def test_an_impossible_value_is_recorded_and_doubted(said):
+    assert float(predict("toy.bytes", 0.5, "MB")) == 0.5
+    assert "It cannot be that small, though." in said()
+    assert float(predict("toy.bytes", 501, "MB")) == 501
+    assert "It cannot be that large, though." in said()
+    assert load().predictions["toy.bytes"]["value"] == 501
+    predict("toy.bytes", 500, "MB")
+    assert "cannot be" not in said()
+
+
+# hint
+
+
+def test_hints_are_graded(said):
+    hint("toy.linear")
+    text = said()
+    assert "Hint: 1 of 3 for toy.linear. Look at the shapes." in text
+    assert 'The next one: `hint("toy.linear", 2)`.' in text
+    hint("toy.linear", level=3)
+    assert "3 of 3 for toy.linear." in (text := said()) and "This is the last one." in text
+
+
+@pytest.mark.parametrize(
+    ("level", "sentence"),
+    [
+        (4, "toy.linear has 3 hints; there is no further one."),
+        (0, "start with level 1."),
+        (-1, "start with level 1."),
+        ("2", "The level is a whole number from 1 to 3; this is a str."),
+        (1.0, "this is a float."),
+        (True, "this is a bool."),
+        (None, "this is a NoneType."),
+    ],
+)
+def test_levels_that_do_not_exist(said, level, sentence):
+    hint("toy.linear", level)
+    text = said()
+    assert sentence in text
+    assert "Sum over d." not in text
+    assert load().hints == {}
+
+
+# quiz
+
+
+def test_the_question_shows_all_options(said):
+    quiz("toy.why")
+    text = said()
+    assert "Question: Why is it slow?" in text
+    assert "a) too much memory traffic b) too few cores" in text
+
+
+@pytest.mark.parametrize("answer", ["a", "A", " a ", "a)", "(a)"])
+def test_the_right_answer_and_its_reason(said, answer):
+    quiz("toy.why", answer)
+    text = said()
+    assert text.startswith("Right: a) too much memory traffic")
+    assert "Each value is read once and used once." in text
+
+
+def test_a_wrong_answer_says_why_and_does_not_give_the_right_one_away(said):
+    quiz("toy.why", "b")
+    text = said()
+    assert text.startswith("Look again: b) too few cores")
+    assert "The cores wait." in text
+    assert "memory traffic" not in text and "read once" not in text
+
+
+@pytest.mark.parametrize("answer", ["c", "", "ab", 7, 1.5, ["a"], object()])
+def test_an_answer_that_is_no_option(said, answer):
+    quiz("toy.why", answer)
+    assert "The answer is one of a, b, in quotes." in said()
+    assert load().quizzes == {}
+
+
+def test_numbered_options_may_be_answered_by_number(said):
+    numbered = Quiz("toy.n", "?", {"1": "one", "2": "two"}, "2", {"1": "No.", "2": "Yes."})
+    with registered(numbered):
+        quiz("toy.n", 2)
+    assert "Right: 2) two Yes." in said()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    id=st.text()
+    | st.none()
+    | st.integers()
+    | st.sampled_from(["toy.why", "toy.bytes", "toy.linear"]),
+    junk=st.none() | st.booleans() | st.floats() | st.text() | st.binary() | st.lists(st.none()),
+    unit=st.none() | st.text() | st.just("MB"),
+)
+def test_none_of_the_calls_raises(id, junk, unit, capsys):
+    for call in (lambda: predict(id, junk, unit), lambda: hint(id, junk), lambda: quiz(id, junk)):
+        call()
+        assert capsys.readouterr().out.strip()
+
+
+# registry
+
+
+def test_an_id_of_another_kind_names_the_right_call(said):
+    hint("toy.bytes")
+    assert "'toy.bytes' is the id of a prediction: use predict('toy.bytes', value, unit)." in said()
+    quiz("toy.linear")
+    assert "'toy.linear' is the id of an exercise: use check('toy.linear', your_function)" in said()
+
+
+def test_near_and_far_ids():
+    with registered(*(Prediction(f"toy.p{n}", "?", "s", 0, 1) for n in range(10))) as found:
+        with pytest.raises(UnknownId, match=r"Did you mean 'toy\.p9'"):
+            found.find("toi.p9", Prediction)
+        with pytest.raises(UnknownId, match=r"The ids are: toy\.p0, .*, toy\.p7 and 2 more\.$"):
+            found.find("zzz", Prediction)
+        with pytest.raises(UnknownId, match=r"There is no exercise with the id 'zzz'\.$"):
+            found.find("zzz", Exercise)
+
+
+def test_two_items_with_one_id_are_refused():
+    one = Prediction("toy.same", "?", "s", 0, 1)
+    with pytest.raises(ValueError, match=r"Two items have the id 'toy\.same'"):
+        Registry([one, Quiz("toy.same", "?", {"a": "x"}, "a", {"a": "y"})])
+
+
+def test_a_module_that_cannot_be_imported_leaves_the_others(tmp_path, monkeypatch):
+    package = tmp_path / "some_cases"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "bad.py").write_text("import a_package_that_is_not_there")
+    (package / "good.py").write_text(
+        textwrap.dedent(
+            """
+            from labkit.checks import Prediction
+            PREDICTIONS = [Prediction("toy.good", "?", "s", 0, 1)]
+            """
+        )
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import some_cases
+
+    monkeypatch.setitem(sys.modules, "labkit.checks.cases", some_cases)
+    found = registry_module._read_cases()
+    assert found.find("toy.good", Prediction).unit == "s"
+    with pytest.raises(UnknownId, match=r"some_cases\.bad could not be read: ModuleNotFoundError"):
+        found.find("toy.bad", Prediction)
+
+
+def test_the_courses_registry_is_readable():
+    assert registry_module._read_cases().failures == {}
+
+
+def test_authors_mistakes_are_refused():
+    with pytest.raises(ValueError, match="must not exceed high"):
+        Prediction("toy.x", "?", "s", 2, 1)
+    with pytest.raises(ValueError, match="'c' is not one of the options"):
+        Quiz("toy.x", "?", {"a": "1"}, "c", {"a": "2"})
+    with pytest.raises(ValueError, match="exactly one sentence for each option"):
+        Quiz("toy.x", "?", {"a": "1"}, "a", {})

@@ -1,0 +1,177 @@
+"""A course of one small lesson that keeps every rule, for the tests to build, break and update."""
+
+import base64
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labkit.course import claims
+from labkit.course.build import build_lesson
+from labkit.course.catalogue import read_lessons, sources
+from labkit.course.config import config
+
+REPOSITORY = Path(__file__).parents[2]
+PIXEL = base64.b64encode(
+    bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8"
+        "cfc000000301010018dd8db00000000049454e44ae426082"
+    )
+).decode()
+PROJECT = """\
+[tool.labkit]
+address = ""
+tag = "v0.1.0"
+
+[tool.pytest.ini_options]
+addopts = ["--nbval-current-env", "--nbval-sanitize-with=tests/sanitize.cfg"]
+"""
+LESSON = f'''\
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# labkit: {{title: A tiny lesson, minutes: 25, needs: []}}
+# ---
+
+# %% [markdown]
+# # A tiny lesson
+#
+# You will add one to a number. Then you will stop.
+#
+# ## What you will be able to do
+#
+# - Add one, with an [other page](README.md).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# How much is two and one? Write it down.
+#
+# ## Build
+#
+# Add one to a number, exercise `tiny.add_one`.
+
+# %% tags=["exercise:tiny.add_one"]
+def add_one(x):
+    # STUB:
+    # y = x  # one line
+    # BEGIN SOLUTION
+    y = x + 1
+    # END SOLUTION
+    return y
+
+
+# A learner would now write: add_one = check("tiny.add_one", add_one)
+print("two and one:", add_one(2))
+
+# %% [markdown]
+# ## Measure
+#
+# This is how long it took, a fixed number here.
+
+# %% tags=["timing", "nbval-ignore-output"]
+print("1.2 ms (measured on this machine)")
+
+# %% [markdown]
+# ## Explain
+#
+# The picture below shows the number.
+
+# %% tags=["picture"]
+from IPython.display import display
+
+alt = "A single point: the number two and one."
+png = "{PIXEL}"
+display({{"image/png": png, "text/plain": alt}}, raw=True, metadata={{"image/png": {{"alt": alt}}}})
+
+# %% [markdown]
+# ## On trial
+#
+# ### <a id="C02"></a>C02 on trial
+#
+# > Two and one
+# > is four.
+
+# %% [markdown]
+# **Verdict on C02: wrong.** It is three, as the
+# [cell above](#C02) shows.
+#
+# ## Recap
+#
+# One more is one more.
+#
+# ## Quiz
+#
+# What is two and one?
+'''
+
+
+def make_course(root: Path, lesson: str = LESSON) -> Path:
+    """A course with one lesson, not yet built."""
+    source = root / "chapters" / "01_gpu" / "source" / "1_tiny.py"
+    source.parent.mkdir(parents=True)
+    source.write_text(lesson)
+    (root / "chapters" / "01_gpu" / "README.md").write_text("# Chapter one\n")
+    (root / "pyproject.toml").write_text(PROJECT)
+    (root / "tests").mkdir()
+    shutil.copy(REPOSITORY / "tests" / "sanitize.cfg", root / "tests" / "sanitize.cfg")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def no_personal_settings(monkeypatch):
+    for name in ("LABKIT_ROOT", "LABKIT_WORK"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def lesson_text() -> str:
+    return LESSON
+
+
+@pytest.fixture
+def bare_course(tmp_path) -> Path:
+    """The course before any build."""
+    return make_course(tmp_path / "course")
+
+
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory) -> Path:
+    """The course, built with real kernels; tests get copies of it."""
+    root = make_course(tmp_path_factory.mktemp("built") / "course")
+    course = config(root)
+    for lesson in read_lessons(sources(course), course):
+        build_lesson(lesson, course)
+    (root / "CLAIMS.md").write_bytes(claims.page(course))
+    return root
+
+
+@pytest.fixture
+def course(built_once, tmp_path) -> Path:
+    """A built course of one's own."""
+    return Path(shutil.copytree(built_once, tmp_path / "course"))
+
+
+@pytest.fixture
+def no_kernel(monkeypatch):
+    """Building without kernels: every cell prints one line. Records the notebooks it was given."""
+    ran = []
+
+    def execute(notebook, folder, name):
+        ran.append(name)
+        count = 0
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                count += 1
+                text = {"output_type": "stream", "name": "stdout", "text": [f"cell {count}\n"]}
+                cell |= {"execution_count": count, "outputs": [text]}
+        return notebook
+
+    monkeypatch.setattr("labkit.course.build.execute", execute)
+    return ran

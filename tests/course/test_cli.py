@@ -1,0 +1,133 @@
+"""The command line: what each command prints, and that a failure is one sentence."""
+
+import subprocess
+import sys
+
+import pytest
+
+from labkit.cli import COMMANDS, main
+from labkit.course import lines
+
+
+@pytest.fixture
+def here(course, monkeypatch):
+    monkeypatch.setenv("LABKIT_ROOT", str(course))
+    return course
+
+
+def labkit(*arguments):
+    command = [sys.executable, "-m", "labkit", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_build_check_and_progress_of_a_built_course(here, capsys):
+    assert main(["build"]) == 0
+    assert "01_gpu/1_tiny: same code, outputs kept" in capsys.readouterr().out
+    assert main(["build", "--check", "01_gpu"]) == 0
+    assert "every rule holds" in capsys.readouterr().out
+    assert main(["progress"]) == 0
+    assert "0/1" in capsys.readouterr().out
+
+
+def test_build_says_what_is_still_to_do(here, capsys, no_kernel):
+    source = here / "chapters/01_gpu/source/1_tiny.py"
+    source.write_text(source.read_text().replace("# ## Quiz\n", "# ## End\n"))
+    assert main(["build"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("has no section `## Quiz`") == 1 and "1 to do" in printed
+    assert main(["build", "--check"]) == 1
+
+
+def test_build_of_nothing_says_so(tmp_path, monkeypatch, capsys):
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "chapters").mkdir()
+    monkeypatch.setenv("LABKIT_ROOT", str(tmp_path))
+    assert main(["build"]) == 0
+    assert "There are no lessons yet" in capsys.readouterr().out
+    assert "no claim is on trial yet" in (tmp_path / "CLAIMS.md").read_text()
+    assert main(["verify"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["verify", "07_abacus"], "There is no lesson or chapter '07_abacus'"),
+        (["build", "1_tini"], "Did you mean 01_gpu/1_tiny?"),
+        (["data", "--from", "no_such_folder"], "no_such_folder"),
+    ],
+)
+def test_a_failure_is_a_sentence_and_exit_code_1(here, capsys, arguments, words):
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"labkit {arguments[0]}: ") and words in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("text", ["[tool.labkit\n", None])
+def test_a_broken_configuration_is_a_sentence(here, capsys, text):
+    path = here / "pyproject.toml"
+    path.write_text(text) if text else path.unlink()
+    assert main(["build"]) == 1
+    assert "pyproject.toml" in capsys.readouterr().err
+
+
+def test_help_names_every_command():
+    shown = labkit("--help")
+    assert shown.returncode == 0
+    assert all(f"    {name} " in shown.stdout for name in COMMANDS)
+
+
+def test_an_unknown_command_is_refused():
+    assert labkit("grande").returncode == 2
+
+
+def test_help_loads_no_command():
+    code = "import sys; from labkit.cli import parser; parser(); print([*sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not [
+        m for m in ("numpy", "torch", "nbformat", "labkit.course") if repr(m) in loaded.stdout
+    ]
+
+
+def test_an_unchanged_build_loads_neither_jupyter_nor_torch(here):
+    code = "import sys; from labkit.cli import main; main(['build']); print([*sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    heavy = ("jupytext", "nbformat", "nbclient", "IPython", "torch", "numpy", "matplotlib")
+    assert not [name for name in heavy if repr(name) in loaded.stdout]
+
+
+def test_options_that_no_command_knows_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["build", "--chekc"])
+    assert "unrecognized arguments: --chekc" in capsys.readouterr().err
+
+
+def test_what_lab_does_not_know_goes_to_jupyterlab(here, monkeypatch):
+    calls = []
+    monkeypatch.setattr("labkit.course.lab.lab", lambda config, rest: calls.append(rest))
+    main(["lab", "--no-browser", "--port=8899"])
+    assert calls == [["--no-browser", "--port=8899"]]
+
+
+def test_lines_are_counted_per_room_without_rtl_and_data(tmp_path, monkeypatch, capsys):
+    package = tmp_path / "labkit"
+    for name, text in {
+        "core.py": "a\nb\n",
+        "gpu/simt.py": "a\n",
+        "gpu/deep/x.py": "a\n",
+        "fpga/top.v": "a\nb\nc\n",
+        "data/big.py": "a\n" * 99,
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.setenv("LABKIT_ROOT", str(tmp_path))
+    assert main(["lines"]) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert printed == [["gpu", "2"], ["ground", "floor", "2"], ["all", "4", "of", "12,000"]]
+    monkeypatch.setattr(lines, "BUDGET", 3)
+    assert main(["lines"]) == 1 and "1 lines more" in capsys.readouterr().out

@@ -1,0 +1,129 @@
+"""The start page, the table of progress and the JupyterLab command."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from labkit.course import CourseError, copies, lab, progress, prose, start
+from labkit.course.catalogue import CHAPTERS, lessons
+from labkit.course.config import Config, config
+
+LESSON = "01_gpu/1_tiny.ipynb"
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A progress store of one's own; call it with what has been done."""
+    monkeypatch.setenv("LABKIT_PROGRESS", "on")
+    monkeypatch.setenv("LABKIT_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    return lambda **done: (tmp_path / "home" / "progress.json").write_text(json.dumps(done))
+
+
+def test_the_lessons_of_a_chapter_know_what_is_in_them(course):
+    source = course / "chapters/01_gpu/source/1_tiny.py"
+    source.write_text(source.read_text() + '\n# %%\npredict("tiny.p", 1, "s")\nquiz("tiny.q")\n')
+    current = config(course)
+    assert [len(lessons(current, chapter)) for chapter in CHAPTERS] == [1, 0, 0, 0]
+    [lesson] = lessons(current, CHAPTERS[0])
+    assert (lesson.title, lesson.minutes) == ("A tiny lesson", 25)
+    ids = [lesson.named_in(call) for call in ("check", "predict", "quiz")]
+    assert ids == [("tiny.add_one",), ("tiny.p",), ("tiny.q",)]
+
+
+def test_the_start_page_says_what_there_is(course, store):
+    page = start.page(config(course))
+    row = next(line for line in page.splitlines() if "A tiny lesson" in line)
+    assert "| 25 | 0/1 |" in row
+    assert f"]({LESSON})" in row and "](01_gpu/solutions/1_tiny.ipynb)" in row
+    assert page.count("There are no lessons in this chapter yet.") == 3
+    assert "Runs here on: " in page and str(course / "work") in page
+
+
+def test_every_link_of_the_start_page_can_be_opened(course, store):
+    current = config(course)
+    for target in prose.targets(start.page(current)):
+        copies.ensure(current, target)
+        assert (course / "work" / target).is_file()
+
+
+def test_the_start_page_shows_progress(course, store):
+    store(exercises={"tiny.add_one": {"attempts": 2, "solved": True}})
+    assert "| 25 | 1/1 |" in start.page(config(course))
+
+
+def test_the_start_page_keeps_earlier_work_in_sight(course, store):
+    current = config(course)
+    copies.ensure(current, LESSON)
+    mine = course / "work" / LESSON
+    mine.write_text(mine.read_text().replace('"source_sha256": "', '"source_sha256": "0'))
+    page = start.page(current)
+    assert "**A tiny lesson changed since you opened it:** open the [new version](" in page
+    assert f"Your work stays in [{LESSON}]({LESSON})" in page
+    [new] = set(re.findall(r"\((01_gpu/1_tiny\.updated-\w{8}\.ipynb)\)", page))
+    copies.ensure(current, new)
+    page = start.page(current)
+    assert f"[A tiny lesson]({new})" in page and f"Your work stays in [{LESSON}]" in page
+
+
+def test_the_start_page_names_a_broken_copy(course, store):
+    mine = course / "work" / LESSON
+    mine.parent.mkdir(parents=True)
+    mine.write_text("{\n")
+    page = start.page(config(course))
+    [note] = [line for line in page.splitlines() if "work/01_gpu/1_tiny.ipynb is not valid" in line]
+    assert ": line 2 column 1" in note
+    assert "[fresh copy](01_gpu/1_tiny.updated-" in page
+
+
+@pytest.mark.parametrize("file", [LESSON, "01_gpu/source/1_tiny.py"])
+def test_a_broken_lesson_does_not_take_the_page_down(course, store, file):
+    (course / "chapters" / file).write_text("{")
+    assert "There are no lessons in this chapter yet." in start.page(config(course))
+
+
+def test_the_table_of_progress(course, store, capsys):
+    source = course / "chapters/01_gpu/source/1_tiny.py"
+    source.write_text(source.read_text() + '\n# %%\npredict("a", 1, "s")\npredict("b", 1, "s")\n')
+    store(
+        exercises={"tiny.add_one": {"attempts": 1, "solved": True}},
+        predictions={"b": {"value": 1.0, "unit": "s", "first": 1.0}},
+    )
+    progress.progress(config(course))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["chapter", "exercises", "predictions", "quizzes"]
+    assert lines[1].split() == ["GPU", "1/1", "1/2", "-"]
+    assert lines[2].split() == ["TPU", "no", "lessons", "yet"]
+    assert lines[-1].split() == ["all", "1/1", "1/2", "-"]
+
+
+def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *call: calls.append(call))
+    lab.lab(config(course), ["--no-browser", "--port=8899"])
+    [(program, argv, environment)] = calls
+    assert argv[0] == program and argv[1:3] == ["-m", "jupyterlab"]
+    assert argv[-2:] == ["--no-browser", "--port=8899"]
+    assert f"--ServerApp.root_dir={course / 'work'}" in argv
+    assert "--LabApp.default_url=/lab/tree/START.md" in argv
+    assert environment["LABKIT_ROOT"] == str(course)
+    settings = Path(environment["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0])
+    assert json.loads((settings / "labconfig" / "page_config.json").read_text())
+    assert (course / "work" / "START.md").is_file()
+
+
+def test_lab_in_a_folder_that_cannot_be_written_is_a_sentence(course, monkeypatch):
+    monkeypatch.setenv("LABKIT_WORK", str(course / "pyproject.toml" / "work"))
+    with pytest.raises(CourseError, match="set LABKIT_WORK to a folder of your own"):
+        lab.lab(config(course))
+
+
+def test_lab_without_jupyterlab_or_course_is_a_sentence(course, monkeypatch):
+    with pytest.raises(CourseError, match="clone the course's repository"):
+        lab.lab(Config("", "", None))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(CourseError, match="JupyterLab is not installed"):
+        lab.lab(config(course))

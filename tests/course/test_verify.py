@@ -1,0 +1,72 @@
+"""`labkit verify`: nbval compares with a fresh run; our rules look where it is blind."""
+
+import json
+
+import pytest
+
+from labkit.course import CourseError, verify
+from labkit.course.config import config
+
+NAME = "chapters/01_gpu/1_tiny.ipynb"
+
+
+@pytest.fixture
+def course(course):
+    pytest.importorskip("nbval")
+    return course
+
+
+def change(course, number, **fields):
+    path = course / NAME
+    made = json.loads(path.read_text())
+    code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
+    code[number - 1].update(fields)
+    path.write_text(json.dumps(made))
+
+
+def test_sound_lessons_are_verified_on_another_machine_too(course, capfd):
+    elsewhere = "Runs on: another machine, 64 cores.\n"
+    change(course, 1, outputs=[{"name": "stdout", "output_type": "stream", "text": [elsewhere]}])
+    assert verify.verify(config(course)) == 0
+    printed = capfd.readouterr().out
+    assert " s  01_gpu/1_tiny\n" in printed and " s  01_gpu/solutions/1_tiny\n" in printed
+    assert "2 of 2 notebooks ran" in printed.splitlines()[-1]
+
+
+def test_what_no_run_gives_is_refused_and_so_is_what_nbval_does_not_compare(course, capfd):
+    """nbval passes a cell without an execution count, and no outputs; the rules do not."""
+    stored = [{"name": "stdout", "output_type": "stream", "text": ["two and one: 7\n"]}]
+    change(course, 2, outputs=stored)
+    change(course, 4, outputs=[], execution_count=None)
+    assert verify.verify(config(course), "01_gpu") == 1
+    printed = capfd.readouterr().out
+    assert "- two and one: 2" in printed and "+ two and one: 7" in printed  # pytest's own report
+    assert "1 failed, 7 passed" in printed
+    assert "cell 8 (`from IPython.display import display`) has no execution count" in printed
+
+
+def test_a_refusal_alone_is_a_failure_too(course, capfd):
+    change(course, 4, execution_count=9)
+    assert verify.verify(config(course)) == 1
+    printed = capfd.readouterr().out
+    assert "the execution counts are [1, 2, 3, 9]" in printed and "8 passed" in printed
+
+
+@pytest.mark.parametrize(
+    ("passed", "seconds", "code"),
+    [
+        (True, {"01_gpu/1_tiny": 59, "01_gpu/solutions/1_tiny": 1}, 0),
+        (True, {"01_gpu/1_tiny": 61, "01_gpu/solutions/1_tiny": 1}, 1),  # over its minute
+        (True, {"01_gpu/1_tiny": 1}, 1),  # one did not run
+        (False, {"01_gpu/1_tiny": 1, "01_gpu/solutions/1_tiny": 1}, 1),
+        (False, {}, 1),  # pytest did not start
+    ],
+)
+def test_slow_missing_and_failed_notebooks_are_refused(course, monkeypatch, passed, seconds, code):
+    monkeypatch.setattr(verify, "run", lambda config, paths: (passed, seconds))
+    assert verify.verify(config(course)) == code
+
+
+def test_an_unknown_chapter_answers_with_the_near_ones(course):
+    with pytest.raises(CourseError, match="Did you mean 01_gpu"):
+        verify.verify(config(course), "1_gpu")

@@ -1,0 +1,100 @@
+"""Every exercise: its shapes, its planted wrong solutions, and that a right one passes.
+
+The planted solutions are in planted/<lesson>.py, written without looking at the misconceptions that
+labkit.checks compares with.
+"""
+
+import copy
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import check
+from labkit.checks.exercise import Exercise
+from labkit.checks.registry import registry
+
+FILES = [runpy.run_path(str(path)) for path in sorted(Path(__file__).parent.glob("planted/*.py"))]
+PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
+RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
+SOLVED = {id: solution for file in FILES for id, solution in file["SOLVED"].items()}
+EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
+PLANTS = [
+    pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
+    for id, plants in PLANTED.items()
+    for wrong, says in plants
+]
+
+
+@pytest.fixture(autouse=True)
+def _no_progress(monkeypatch):
+    monkeypatch.setenv("LABKIT_PROGRESS", "off")
+
+
+def cases(id):
+    return list(EXERCISES[id].cases(np.random.default_rng(7)))
+
+
+def as_tuple(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def agrees(id, f, args, kwargs=None):
+    """Whether f equals the oracle on these inputs, in every output."""
+    got = as_tuple(f(*copy.deepcopy(args), **(kwargs or {})))
+    expected = as_tuple(EXERCISES[id].oracle(*copy.deepcopy(args), **(kwargs or {})))
+    return all(
+        np.shape(g) == np.shape(e) and np.allclose(g, e, rtol=1e-6)
+        for g, e in zip(got, expected, strict=True)
+    )
+
+
+def test_every_exercise_has_planted_wrong_solutions_and_a_right_one():
+    assert set(PLANTED) == set(EXERCISES) == set(SOLVED)
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_an_exercise_has_enough_shapes_plants_and_hints(id):
+    shapes = [[np.shape(a) for a in case.args if isinstance(a, np.ndarray)] for case in cases(id)]
+    assert len({str(s) for s in shapes}) >= 5
+    assert any(set(sum(s, ())) == {1} for s in shapes), "no case in which every size is 1"
+    assert any(len(set(sum(s, ()))) >= 3 for s in shapes), "no ragged case"
+    plants = [says for _, says in PLANTED[id]]
+    assert len(set(plants)) == len(plants) >= 4, "each planted solution needs its own diagnosis"
+    assert any("changes its input" in says for says in plants)
+    assert len(EXERCISES[id].hints) >= 2
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_the_data_are_asymmetric(id):
+    for case in cases(id):
+        for array in (a for a in case.args if isinstance(a, np.ndarray) and a.size > 1):
+            assert len(np.unique(array)) == array.size, "equal values hide a wrong index"
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_a_right_solution_passes_and_is_returned(id, capsys):
+    solution = SOLVED[id]
+    assert check(id, solution) is solution
+    assert "Right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
+def test_a_planted_wrong_solution_is_right_somewhere(id, wrong, says):
+    if wrong in RIGHT_ON:
+        assert agrees(id, wrong, RIGHT_ON[wrong])
+        return
+    assert any(agrees(id, wrong, case.args, case.kwargs) for case in cases(id))
+
+
+@pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
+def test_a_planted_wrong_solution_is_refused_with_its_diagnosis(id, wrong, says, capsys):
+    working = check(id, wrong)
+    said = " ".join(capsys.readouterr().out.replace("`", "").split())
+    assert working is not wrong
+    assert says in said
+    others = [other for _, other in PLANTED[id] if other not in (says, "torch", "labkit.reference")]
+    assert not [other for other in others if other in said], "a diagnosis of another mistake"
+    case = cases(id)[-1]  # what comes back works
+    assert agrees(id, working, case.args, case.kwargs)

@@ -1,0 +1,311 @@
+"""labkit.convnet: NumPy against PyTorch, the trained weights, the counts against real tensors."""
+
+import json
+import math
+import operator
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy, max_pool2d, relu
+from torch.utils.flop_counter import FlopCounterMode
+
+from labkit import convnet, datasets
+from labkit.cifar10_files import read_copy
+from labkit.datasets import cifar10
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return cifar10("sample")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return convnet.load_weights()
+
+
+@pytest.fixture(scope="module")
+def log():
+    lines = convnet.TRAINED.with_name("convnet.log.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def predictions(weights, images):
+    model = convnet.torch_model(weights)
+    with torch.no_grad():
+        return torch.cat([model(x).argmax(1) for x in torch.tensor(images).split(500)]).numpy()
+
+
+# --- one network, twice ---
+
+
+def test_numpy_and_torch_agree_on_trained_weights(trained, sample):
+    x = convnet.normalise(sample.test.images[:64])
+    with torch.no_grad():
+        expected = convnet.torch_model(trained)(torch.tensor(x)).numpy()
+    got = convnet.forward(trained, x)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(got.argmax(1), expected.argmax(1))
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_forward_backward_is_autograd(sample, batch):
+    weights = convnet.init(seed=3)
+    x, labels = convnet.normalise(sample.train.images[:batch]), sample.train.labels[:batch]
+    model = convnet.torch_model(weights).double()
+    expected = cross_entropy(model(torch.tensor(x).double()), torch.tensor(labels))
+    expected.backward()
+    loss, grads = convnet.forward_backward(weights, x, labels)
+    assert loss == pytest.approx(expected.item(), rel=1e-9)
+    assert list(grads) == list(convnet.SHAPES)
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(grads[name], parameter.grad, rtol=1e-7, atol=1e-10, err_msg=name)
+
+
+def test_the_names_and_shapes_are_pytorchs():
+    state = convnet.torch_model().state_dict()
+    assert {name: tuple(w.shape) for name, w in state.items()} == convnet.SHAPES
+    per_layer = {layer.name: layer.parameters for layer in convnet.LAYERS if layer.parameters}
+    for name, module in convnet.torch_model().named_children():
+        assert per_layer.pop(name) == sum(p.numel() for p in module.parameters())
+    assert not per_layer
+
+
+def test_layers_follow_on_each_other():
+    for before, after in zip(convnet.LAYERS, convnet.LAYERS[1:], strict=False):
+        assert np.prod(before.output_shape) == np.prod(after.input_shape), after.name
+
+
+def test_init_is_seeded_and_scaled():
+    a, b, c = convnet.init(0), convnet.init(0), convnet.init(1)
+    assert all(np.array_equal(a[name], b[name]) for name in a)
+    assert not np.array_equal(a["conv2.weight"], c["conv2.weight"])
+    assert a["fc1.weight"].std() == pytest.approx((2 / 4096) ** 0.5, rel=0.01)
+    assert {w.dtype for w in a.values()} == {np.dtype(np.float32)}
+
+
+def test_normalise_gives_the_training_images_mean_0_and_deviation_1(sample):
+    x = convnet.normalise(sample.train.images)
+    assert x.dtype == np.float32
+    np.testing.assert_allclose(x.mean(axis=(0, 2, 3)), 0, atol=0.05)  # a sample of the 50,000
+    np.testing.assert_allclose(x.std(axis=(0, 2, 3)), 1, atol=0.05)
+    with pytest.raises(ValueError, match=r"float64\[1, 3, 32, 32\], not uint8"):
+        convnet.normalise(np.zeros((1, 3, 32, 32)))
+
+
+# --- weights in files ---
+
+
+def test_weights_survive_a_file(tmp_path):
+    weights = convnet.init(5)
+    convnet.save_weights(weights, tmp_path / "w.safetensors")
+    loaded = convnet.load_weights(tmp_path / "w.safetensors")
+    assert list(loaded) == list(convnet.SHAPES)
+    assert all(np.array_equal(weights[name], loaded[name]) for name in weights)
+
+
+def test_wrong_weights_are_refused_in_a_sentence(tmp_path):
+    weights = convnet.init(0)
+    with pytest.raises(ValueError, match=r"fc2.bias has shape \(9,\) but must have \(10,\)"):
+        convnet.save_weights({**weights, "fc2.bias": np.zeros(9)}, tmp_path / "w")
+    with pytest.raises(ValueError, match="names are"):
+        convnet.torch_model({"fc2.bias": np.zeros(10)})
+    convnet.save_weights(weights, tmp_path / "w")
+    (tmp_path / "half").write_bytes((tmp_path / "w").read_bytes()[:1000])
+    with pytest.raises(ValueError, match="not a whole safetensors file"):
+        convnet.load_weights(tmp_path / "half")
+
+
+def test_the_trained_weights_are_right_on_most_of_the_sample(trained, sample):
+    right = predictions(trained, convnet.normalise(sample.test.images)) == sample.test.labels
+    assert right.mean() >= 0.70
+
+
+def test_the_log_tells_how_they_were_trained(log):
+    run, *epochs, result = log
+    assert run["data"] == result["data"] == "full"
+    assert (run["train_images"], result["test_images"]) == (50_000, 10_000)
+    assert [record["epoch"] for record in epochs] == list(range(1, run["arguments"]["epochs"] + 1))
+    assert result["test_accuracy"] >= 0.70
+    assert {"labkit", "python", "torch", "numpy"} <= set(run["versions"])
+    assert "/" not in json.dumps(log)
+
+
+def test_data_md_says_what_the_log_says(log):
+    page = (Path(__file__).parents[1] / "DATA.md").read_text()
+    arguments, result = log[0]["arguments"], log[-1]
+    assert f"**{result['test_accuracy']:.2%} of the 10,000".replace("%", " %") in page
+    for name in ("epochs", "seed", "batch", "lr"):
+        assert f"--{name} {arguments[name]}" in page
+    assert f"momentum {arguments['momentum']} and weight decay {arguments['weight_decay']}" in page
+    assert datasets.SHA256 in page and datasets.MD5 in page
+
+
+def test_the_logged_accuracy_is_that_of_the_full_test_set(trained, log):
+    if copy := os.environ.get("LABKIT_FULL_CIFAR10"):
+        _, test = read_copy(copy)
+    elif full := datasets._from_cache():
+        test = full.test
+    else:
+        pytest.skip("no full CIFAR-10: neither LABKIT_FULL_CIFAR10 nor the cache has one")
+    right = predictions(trained, convnet.normalise(test.images)) == test.labels
+    # Another CPU rounds otherwise: an image on the edge between two classes may fall to the other.
+    assert abs(right.sum() - log[-1]["test_accuracy"] * 10_000) <= 3
+
+
+# --- what a step costs ---
+
+
+def flops(cost, *operations):
+    return sum(o.flops for o in cost.operations if o.name in operations)
+
+
+def moved(cost, operation):
+    (found,) = (o for o in cost.operations if o.name == operation)
+    return found.bytes_read, found.bytes_written
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_conv_and_linear_flops_are_what_pytorch_counts(batch):
+    costs = {cost.name: cost for cost in convnet.layer_costs(batch)}
+    model, x = convnet.torch_model(), torch.zeros(batch, 3, 32, 32)
+    labels = torch.zeros(batch, dtype=torch.int64)
+    with FlopCounterMode(display=False) as forward:
+        logits = model(x)
+    with FlopCounterMode(display=False) as both:
+        cross_entropy(model(x), labels).backward()
+    by_layer = forward.get_flop_counts()
+    for layer in ("conv1", "conv2", "fc1", "fc2"):
+        assert flops(costs[layer], "forward") == sum(by_layer[f"ConvNet.{layer}"].values())
+    matrix = [costs[layer] for layer in ("conv1", "conv2", "fc1", "fc2")]
+    sums_of_db = batch * (32 * 32 * 32 + 64 * 16 * 16 + 128 + 10)  # PyTorch counts no additions
+    counted = sum(flops(cost, "forward", "dW", "dX") for cost in matrix) - sums_of_db
+    assert counted == both.get_total_flops()
+    assert logits.shape == (batch, 10)
+
+
+def test_bytes_are_those_of_real_tensors():
+    batch, model, t = 3, convnet.torch_model(), {}
+    t["image"] = torch.zeros(batch, 3, 32, 32)
+    for conv, before in (("1", "image"), ("2", "pool1")):
+        t["conv" + conv] = getattr(model, "conv" + conv)(t[before])
+        t["relu" + conv] = relu(t["conv" + conv])
+        t["pool" + conv] = max_pool2d(t["relu" + conv], 2)
+    t["fc1"] = model.fc1(t["pool2"].flatten(1))
+    t["relu3"] = relu(t["fc1"])
+    t["fc2"] = model.fc2(t["relu3"])
+    size = {name: tensor.nbytes for name, tensor in t.items()}
+    costs, before = {cost.name: cost for cost in convnet.layer_costs(batch)}, "image"
+    for name in list(t)[1:]:
+        cost, i, o = costs[name], size[before], size[name]
+        before = name
+        if name.startswith("relu"):
+            assert moved(cost, "forward") == (i, o)
+            assert moved(cost, "dX") == (2 * o, i)
+        elif name.startswith("pool"):
+            assert moved(cost, "forward") == (i, o + t[name].numel())
+            assert moved(cost, "dX") == (o + t[name].numel(), i)
+        else:
+            weight, bias = (p.nbytes for p in getattr(model, name).parameters())
+            assert moved(cost, "forward") == (i + weight + bias, o)
+            assert moved(cost, "dW") == (i + o, weight + bias)
+            if name != "conv1":
+                assert moved(cost, "dX") == (o + weight, i)
+    parameters = sum(p.nbytes for p in model.parameters())
+    assert moved(costs["sgd"], "update") == (3 * parameters, 2 * parameters)
+    labels = torch.zeros(batch, dtype=torch.int64).nbytes
+    assert moved(costs["loss"], "forward") == (size["fc2"] + labels, size["fc2"] + 4)
+    assert moved(costs["loss"], "dX") == (size["fc2"] + labels, size["fc2"])
+
+
+def ticking(operation):
+    """The operation as a method of `Ticking` that counts itself."""
+
+    def method(self, *others):
+        Ticking.ticks += 1
+        return Ticking(operation(self.value, *(other.value for other in others)))
+
+    return method
+
+
+class Ticking:
+    """A number; the class counts the operations done on all of its kind."""
+
+    ticks = 0
+
+    def __init__(self, value):
+        self.value = value
+
+    __add__, __sub__ = ticking(operator.add), ticking(operator.sub)
+    __mul__, __truediv__ = ticking(operator.mul), ticking(operator.truediv)
+    larger, exp, log = ticking(max), ticking(math.exp), ticking(math.log)
+
+
+def ticks_of(work):
+    before = Ticking.ticks
+    result = work()
+    return Ticking.ticks - before, result
+
+
+def test_loss_and_sgd_flops_are_those_of_doing_it_number_by_number():
+    n, k = 3, 10
+    rows = [[Ticking(0.1 * i * j) for j in range(k)] for i in range(n)]
+
+    def forward():
+        loss, softmax, share = Ticking(0.0), [], Ticking(1.0)
+        for row in rows:
+            largest = Ticking(-math.inf)
+            for z in row:
+                largest = largest.larger(z)
+            shifted = [z - largest for z in row]
+            powers, total = [z.exp() for z in shifted], Ticking(0.0)
+            for e in powers:
+                total = total + e
+            loss = loss + (shifted[2] - total.log())  # the term of the mean
+            softmax.append((powers, total))
+        return softmax, share
+
+    def backward(softmax, share):
+        gradient = [[e / total for e in powers] for powers, total in softmax]
+        for p in gradient:
+            p[2] = p[2] - Ticking(1.0)
+        return [[p * share for p in row] for row in gradient]
+
+    loss = convnet.layer_costs(n)[-2]
+    done, (softmax, share) = ticks_of(forward)
+    assert flops(loss, "forward") == done
+    assert flops(loss, "dX") == ticks_of(lambda: backward(softmax, share))[0]
+
+    p, g, v, lr, momentum = (Ticking(x) for x in (1.0, 2.0, 3.0, 0.1, 0.9))
+    done, _ = ticks_of(lambda: p - lr * (momentum * v + g))
+    parameters = sum(w.numel() for w in convnet.torch_model().parameters())
+    assert flops(convnet.layer_costs(n)[-1], "update") == done * parameters
+
+
+def test_the_rows_of_a_step():
+    costs = convnet.layer_costs(128)
+    assert [c.name for c in costs] == [*(layer.name for layer in convnet.LAYERS), "loss", "sgd"]
+    conv1 = costs[0]
+    assert [o.name for o in conv1.operations] == ["forward", "dW"]  # nobody needs dL/d(image)
+    assert flops(conv1, "forward") == 128 * 2 * 32 * 32 * 32 * 27
+    assert conv1.flops.word == conv1.bytes.word == conv1.intensity.word == "counted"
+    assert float(conv1.intensity) == float(conv1.flops) / float(conv1.bytes)
+    relu1, pool1 = costs[1:3]
+    assert flops(relu1, "forward") == flops(relu1, "dX") == 128 * 32 * 32 * 32
+    assert flops(pool1, "forward") == 128 * 32 * 16 * 16 * 3  # three comparisons find one of four
+
+
+def test_a_forward_pass_alone_costs_less():
+    costs = convnet.layer_costs(128, training=False)
+    assert [cost.name for cost in costs] == [layer.name for layer in convnet.LAYERS]
+    assert all(len(cost.operations) == 1 for cost in costs)
+    assert moved(costs[2], "forward")[1] == 4 * 128 * 32 * 16 * 16  # values without positions
+
+
+@pytest.mark.parametrize("batch", [0, -1, 2.5, True])
+def test_a_batch_is_a_positive_integer(batch):
+    with pytest.raises(ValueError, match="batch is"):
+        convnet.layer_costs(batch)
