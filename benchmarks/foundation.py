@@ -128,7 +128,10 @@ def run_lesson(lesson: Lesson, twin: str, folder: Path) -> Quantity:
 
 def lessons() -> Iterator[Row]:
     """Every lesson and its solution, from a fresh kernel to its last cell."""
-    for lesson in read_lessons(sources(config()), config()):
+    course = read_lessons(sources(config()), config())
+    if unknown := LESSON_SECONDS.keys() - {lesson.name for lesson in course}:
+        raise SystemExit(f"LESSON_SECONDS limits what is no lesson: {', '.join(unknown)}.")
+    for lesson in course:
         for twin in TWINS:
             with tempfile.TemporaryDirectory() as folder:
                 taken = run_lesson(lesson, twin, Path(folder))
@@ -174,21 +177,55 @@ def sample() -> Iterator[Row]:
     folder = ROOT / "labkit" / "data" / "cifar10"
     size = sum(path.stat().st_size for path in folder.iterdir())
     yield Row("embedded sample of CIFAR-10", counted(size, "B", "the file system"), 7e6)
+    from labkit.cifar10_files import read_copy
     from labkit.datasets import cifar10
 
+    by = "comparison with the full set"
     try:
-        full = cifar10("full")
-    except Exception as error:
-        print(f"(not compared with the full set, which is not in the cache here: {error})")
+        if copy := os.environ.get("LABKIT_FULL_CIFAR10"):
+            full = read_copy(copy)
+        else:
+            kept = cifar10("full")
+            full = kept.train, kept.test
+    except (ValueError, OSError) as error:
+        print(f"({error})")
+        yield Row("  not compared with the full set, which is not here", counted(0, "values", by))
         return
     index, small = json.loads((folder / "index.json").read_text("utf-8")), cifar10("sample")
-    wrong = 0
-    for name in ("train", "test"):
-        part, whole, chosen = getattr(small, name), getattr(full, name), index[name]["indices"]
+    values = wrong = 0
+    for name, whole, part in zip(("train", "test"), full, (small.train, small.test), strict=True):
+        chosen = index[name]["indices"]
+        values += part.images.size + part.labels.size
         wrong += int((part.images != whole.images[chosen]).sum())
         wrong += int((part.labels != whole.labels[chosen]).sum())
-    differing = counted(wrong, "values", "comparison with the full set")
-    yield Row("  its pixels and labels that differ from the full set", differing, 0)
+    yield Row("  its pixels and labels compared with the full set", counted(values, "values", by))
+    yield Row("  of them, those that differ", counted(wrong, "values", by), 0)
+
+
+def rates() -> Iterator[Row]:
+    """This machine's two limits as labkit measures them, beside PyTorch doing the same work."""
+    import torch
+
+    from labkit.hardware import measure_this_machine
+
+    def fastest(work: Callable[[], object]) -> float:
+        work()
+        return min(float(seconds(work)) for _ in range(10))
+
+    a, b = torch.rand(2, 1024, 1024)
+    x = torch.ones(2**26)  # 256 MiB
+    y = torch.empty_like(x)
+    theirs = {
+        "fp32 product": 2 * 1024**3 / fastest(lambda: a @ b),
+        "copy": 2 * x.nbytes / fastest(lambda: y.copy_(x)),
+    }
+    here = measure_this_machine()
+    ours = {"fp32 product": here.peak["fp32"], "copy": here.bandwidth}
+    for what, rate in theirs.items():
+        yield Row(f"{what}, by labkit", ours[what])
+        yield Row(f"{what}, by PyTorch", measured(rate, ours[what].unit))
+        ratio = float(ours[what]) / rate
+        yield Row("  factor between the two", measured(max(ratio, 1 / ratio), "times"), 4)
 
 
 def main() -> int:
@@ -197,7 +234,7 @@ def main() -> int:
     print(f"Measured on {here.name}, {here.os}, Python {here.python}; load before: {load:.1f}\n")
     print(f"{'':<72} {'result':>9} {'limit':>9}")
     rows = []
-    for part in (imports, answers, lessons, builds, sample):
+    for part in (imports, answers, lessons, builds, sample, rates):
         for row in part():
             print(row, flush=True)
             rows.append(row)

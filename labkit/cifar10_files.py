@@ -11,7 +11,6 @@ import hashlib
 import io
 import pickle
 import tarfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +50,12 @@ def set_aside(path: Path, folder: Path | None = None) -> Path:
     return path.rename(aside)
 
 
+def in_a_line(error: Exception) -> str:
+    """What an exception says, to be put between brackets: never empty, never two lines."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(":. ")
+
+
 def read_copy(path: str | Path) -> tuple[Split, Split]:
     """Training and test images of a copy: the folder, the folder around it, or the tar.gz.
 
@@ -73,21 +78,23 @@ def _read_archive(path: Path) -> tuple[Split, Split]:
     try:
         with tarfile.open(path) as archive:
             files = {Path(member.name).name: member for member in archive if member.isfile()}
-            if missing := [name for name in BATCHES if name not in files]:
-                raise ValueError(f"{path} has no {', '.join(missing)} in it.")
-            return _read_batches(lambda name: archive.extractfile(files[name]).read(), path)
-    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(":")
-        raise ValueError(f"{path} is no whole tar archive ({reason}).") from error
+            found = {n: archive.extractfile(files[n]).read() for n in BATCHES if n in files}
+    except Exception as error:  # damaged archives fail in every way there is
+        raise ValueError(f"{path} is no whole tar archive ({in_a_line(error)}).") from error
+    if missing := [name for name in BATCHES if name not in found]:
+        raise ValueError(f"{path} has no {', '.join(missing)} in it.")
+    return _read_batches(found.__getitem__, path)
 
 
 def _read_batches(read: Callable[[str], bytes], where: Path) -> tuple[Split, Split]:
     batches = []
     for name in BATCHES:
+        content = read(name)
         try:
-            batches.append(_decode(read(name)))
-        except ValueError as error:
-            raise ValueError(f"{name} in {where} cannot be decoded: {error}") from error
+            batches.append(_decode(content))
+        except Exception as error:  # so do damaged pickles
+            reason = in_a_line(error)
+            raise ValueError(f"{name} in {where} cannot be decoded: {reason}.") from error
     *train, test = batches
     images = np.concatenate([batch.images for batch in train])
     return Split(images, np.concatenate([batch.labels for batch in train])), test
@@ -97,10 +104,8 @@ def _decode(content: bytes) -> Split:
     """One pickled batch, whatever protocol and Python it was written with."""
     try:
         batch = _Careful(io.BytesIO(content), encoding="bytes").load()
-    except Exception as error:  # damaged pickles fail in every way there is
-        raise ValueError(
-            f"no whole pickle of a batch ({error or type(error).__name__})."
-        ) from error
+    except Exception as error:
+        raise ValueError(f"no whole pickle of a batch ({in_a_line(error)}).") from error
     if not isinstance(batch, dict):
         raise ValueError(f"it holds a {type(batch).__name__} and not a dict.")
     batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
@@ -112,28 +117,24 @@ def _decode(content: bytes) -> Split:
     return Split(data.reshape(-1, 3, 32, 32), labels.astype(np.int64))
 
 
+def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple, order: str) -> np.ndarray:
+    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
+
+
+_BUILDERS = {
+    "numpy.ndarray": np.ndarray,
+    "numpy.dtype": np.dtype,
+    "_codecs.encode": codecs.encode,  # how protocol 2 writes bytes
+    "numpy.core.multiarray._reconstruct": lambda *_: np.empty(0, np.uint8),  # is filled next
+    "numpy.core.numeric._frombuffer": _from_buffer,  # how protocol 5 writes arrays
+}
+
+
 class _Careful(pickle.Unpickler):
     """Unpickles arrays and plain values; everything else a pickle may ask for is refused."""
 
     def find_class(self, module: str, name: str) -> object:
-        builders = {
-            "numpy.ndarray": np.ndarray,
-            "numpy.dtype": np.dtype,
-            "_codecs.encode": codecs.encode,  # how protocol 2 writes bytes
-            "numpy.core.multiarray._reconstruct": _empty,
-            "numpy.core.numeric._frombuffer": _from_buffer,
-        }
         wanted = f"{module}.{name}".replace("numpy._core.", "numpy.core.")  # NumPy 2 and 1
-        if wanted not in builders:
+        if wanted not in _BUILDERS:
             raise pickle.UnpicklingError(f"it asks for {wanted}, which no batch needs")
-        return builders[wanted]
-
-
-def _empty(*_: object) -> np.ndarray:
-    """The empty array whose content the pickle sets next."""
-    return np.empty(0, np.uint8)
-
-
-def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple, order: str) -> np.ndarray:
-    """How protocol 5 writes an array."""
-    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
+        return _BUILDERS[wanted]

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("labkit: stopped.", file=sys.stderr)
         return 130
-    except (CourseError, OSError, ValueError, ImportError) as error:
+    except (CourseError, OSError, ValueError, ImportError, RecursionError) as error:
         print(f"labkit {options.command}: {error}", file=sys.stderr)
         return 1
 

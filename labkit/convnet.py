@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit import reference
+from labkit import reference as ref
 from labkit.costs import Layer, LayerCost, step_costs
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ SHAPES = {
     "fc2.weight": (10, 128),
     "fc2.bias": (10,),
 }
-# Mean and standard deviation of each colour over the 50,000 training images, scaled to 0..1.
+# Mean and standard deviation of each colour over the 50,000 training images, scaled to 0..1, right
+# to six digits. The trained weights belong to exactly these numbers.
 MEAN = (0.4913997, 0.4821584, 0.4465309)
 STD = (0.2470323, 0.2434851, 0.2615879)
 TRAINED = Path(__file__).parent / "data" / "convnet.safetensors"
-
 
 LAYERS = [
     Layer("conv1", "conv", (3, 32, 32), (32, 32, 32), 32 * (3 * 3 * 3 + 1)),
@@ -111,20 +111,19 @@ def forward(weights: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     return _activations(weights, x)["fc2"]
 
 
-def _activations(weights: dict[str, np.ndarray], x: np.ndarray) -> dict[str, np.ndarray]:
+def _activations(w: dict[str, np.ndarray], x: np.ndarray) -> dict[str, np.ndarray]:
     """What every layer puts out, by its name; "image" is the input."""
-    w = weights
     a = {"image": np.asarray(x)}
-    a["conv1"] = reference.conv2d(a["image"], w["conv1.weight"], w["conv1.bias"], padding=1)
-    a["relu1"] = reference.relu(a["conv1"])
-    a["pool1"] = reference.maxpool2d(a["relu1"])
-    a["conv2"] = reference.conv2d(a["pool1"], w["conv2.weight"], w["conv2.bias"], padding=1)
-    a["relu2"] = reference.relu(a["conv2"])
-    a["pool2"] = reference.maxpool2d(a["relu2"])
+    a["conv1"] = ref.conv2d(a["image"], w["conv1.weight"], w["conv1.bias"], padding=1)
+    a["relu1"] = ref.relu(a["conv1"])
+    a["pool1"] = ref.maxpool2d(a["relu1"])
+    a["conv2"] = ref.conv2d(a["pool1"], w["conv2.weight"], w["conv2.bias"], padding=1)
+    a["relu2"] = ref.relu(a["conv2"])
+    a["pool2"] = ref.maxpool2d(a["relu2"])
     a["flat"] = a["pool2"].reshape(len(x), -1)  # [N,4096]
-    a["fc1"] = reference.linear(a["flat"], w["fc1.weight"], w["fc1.bias"])
-    a["relu3"] = reference.relu(a["fc1"])
-    a["fc2"] = reference.linear(a["relu3"], w["fc2.weight"], w["fc2.bias"])
+    a["fc1"] = ref.linear(a["flat"], w["fc1.weight"], w["fc1.bias"])
+    a["relu3"] = ref.relu(a["fc1"])
+    a["fc2"] = ref.linear(a["relu3"], w["fc2.weight"], w["fc2.bias"])
     return a
 
 
@@ -132,19 +131,22 @@ def forward_backward(
     weights: dict[str, np.ndarray], x: np.ndarray, labels: np.ndarray
 ) -> tuple[float, dict[str, np.ndarray]]:
     """Mean loss of x[N,3,32,32] with labels[N], and dL/dw for every weight, named as in SHAPES."""
-    w, a, g = weights, _activations(weights, x), {}
-    loss = reference.softmax_cross_entropy(a["fc2"], labels)
-    d = reference.softmax_cross_entropy_backward(a["fc2"], labels)
-    d, g["fc2.weight"], g["fc2.bias"] = reference.linear_backward(d, a["relu3"], w["fc2.weight"])
-    d = reference.relu_backward(d, a["fc1"])
-    d, g["fc1.weight"], g["fc1.bias"] = reference.linear_backward(d, a["flat"], w["fc1.weight"])
-    d = d.reshape(a["pool2"].shape)
-    for conv, before in (("2", "pool1"), ("1", "image")):
-        d = reference.maxpool2d_backward(d, a["relu" + conv])
-        d = reference.relu_backward(d, a["conv" + conv])
-        d, dw, db = reference.conv2d_backward(d, a[before], w[f"conv{conv}.weight"], padding=1)
-        g[f"conv{conv}.weight"], g[f"conv{conv}.bias"] = dw, db
-    return loss, {name: g[name] for name in SHAPES}
+    w, a, grads = weights, _activations(weights, x), {}  # grads[layer] is [dw, db]
+    loss = ref.softmax_cross_entropy(a["fc2"], labels)
+    dy = ref.softmax_cross_entropy_backward(a["fc2"], labels)
+    dy, *grads["fc2"] = ref.linear_backward(dy, a["relu3"], w["fc2.weight"])
+    dy = ref.relu_backward(dy, a["fc1"])
+    dy, *grads["fc1"] = ref.linear_backward(dy, a["flat"], w["fc1.weight"])
+    dy = ref.maxpool2d_backward(dy.reshape(a["pool2"].shape), a["relu2"])
+    dy = ref.relu_backward(dy, a["conv2"])
+    dy, *grads["conv2"] = ref.conv2d_backward(dy, a["pool1"], w["conv2.weight"], padding=1)
+    dy = ref.maxpool2d_backward(dy, a["relu1"])
+    dy = ref.relu_backward(dy, a["conv1"])
+    _, *grads["conv1"] = ref.conv2d_backward(dy, a["image"], w["conv1.weight"], padding=1)
+    by_name = {}
+    for layer in reversed(grads):  # conv1 first, as in SHAPES
+        by_name[f"{layer}.weight"], by_name[f"{layer}.bias"] = grads[layer]
+    return loss, by_name
 
 
 def layer_costs(batch: int, training: bool = True) -> list[LayerCost]:
@@ -178,6 +180,7 @@ def torch_model(weights: dict[str, np.ndarray] | None = None) -> "torch.nn.Modul
 
     model = ConvNet()
     if weights is not None:
-        checked = _checked(weights, "torch_model")
-        model.load_state_dict({name: torch.tensor(np.float32(w)) for name, w in checked.items()})
+        weights = _checked(weights, "torch_model")
+        float32 = {name: torch.tensor(w, dtype=torch.float32) for name, w in weights.items()}
+        model.load_state_dict(float32)
     return model

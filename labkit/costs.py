@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from math import prod
 
 from labkit.provenance import Quantity, counted
+from labkit.shapes import fit_integer
 
-FLOAT, POSITION, LABEL = (
-    4,
-    1,
-    8,
-)  # bytes of a float32, of a maximum's place in its window, of an int64
+FLOAT = 4  # bytes of a float32
+LABEL = 8  # bytes of an int64
+POSITION = 1  # bytes that say where in its window a maximum is
 RULES = "the rules of labkit.costs"
 
 
@@ -89,59 +88,43 @@ def step_costs(layers: list[Layer], batch: int, training: bool = True) -> list[L
     a division and the factor 1/N, and of each image the -1. sgd has momentum: it reads p, g and v
     and writes p and v. A forward pass alone has no loss, no sgd and no positions.
     """
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise ValueError(f"step_costs: batch is {batch!r}; it must be an integer >= 1.")
+    fit_integer("step_costs", "batch", batch, at_least=1)
     costs = []
-    for i, layer in enumerate(layers):
-        count = _COUNTS[layer.kind]
-        forward, *backward = count(layer, batch, training)
-        backward = [o for o in backward if training and not (i == 0 and o.name == "dX")]
-        costs.append(LayerCost(layer.name, (forward, *backward)))
+    for layer in layers:
+        forward, *backward = _operations(layer, batch, training)
+        if layer is layers[0]:
+            backward = [o for o in backward if o.name != "dX"]
+        costs.append(LayerCost(layer.name, (forward, *backward) if training else (forward,)))
     if training:
-        costs.append(LayerCost("loss", _loss(batch, layers[-1].output_shape[0])))
-        costs.append(LayerCost("sgd", _sgd(sum(layer.parameters for layer in layers))))
+        o = batch * layers[-1].output_shape[0]  # logits
+        reads = FLOAT * o + LABEL * batch
+        forward = Operation("forward", 4 * o + 3 * batch, reads, FLOAT * (o + 1))
+        backward = Operation("dX", 2 * o + batch, reads, FLOAT * o)
+        p = sum(layer.parameters for layer in layers)
+        update = Operation("update", 4 * p, FLOAT * 3 * p, FLOAT * 2 * p)
+        costs += [LayerCost("loss", (forward, backward)), LayerCost("sgd", (update,))]
     return costs
 
 
-def _multiply(layer: Layer, batch: int, training: bool) -> tuple[Operation, ...]:
+def _operations(layer: Layer, batch: int, training: bool) -> tuple[Operation, ...]:
+    """The layer's rows of the table in `step_costs`, forward first."""
     i, o = batch * prod(layer.input_shape), batch * prod(layer.output_shape)
+    if layer.kind == "relu":
+        return (
+            Operation("forward", o, FLOAT * i, FLOAT * o),
+            Operation("dX", o, FLOAT * 2 * o, FLOAT * i),
+        )
+    if layer.kind == "pool":
+        positions = POSITION * o if training else 0
+        return (
+            Operation("forward", i - o, FLOAT * i, FLOAT * o + positions),
+            Operation("dX", 0, FLOAT * o + positions, FLOAT * i),
+        )
     b = layer.output_shape[0]  # one bias for each output channel or feature
     w = layer.parameters - b
-    m = o * (w // b)
+    m = o * w // b
     return (
         Operation("forward", 2 * m, FLOAT * (i + w + b), FLOAT * o),
         Operation("dW", 2 * m + o, FLOAT * (i + o), FLOAT * (w + b)),
         Operation("dX", 2 * m, FLOAT * (o + w), FLOAT * i),
     )
-
-
-def _relu(layer: Layer, batch: int, training: bool) -> tuple[Operation, ...]:
-    o = batch * prod(layer.output_shape)
-    return (
-        Operation("forward", o, FLOAT * o, FLOAT * o),
-        Operation("dX", o, FLOAT * 2 * o, FLOAT * o),
-    )
-
-
-def _pool(layer: Layer, batch: int, training: bool) -> tuple[Operation, ...]:
-    i, o = batch * prod(layer.input_shape), batch * prod(layer.output_shape)
-    positions = POSITION * o if training else 0
-    return (
-        Operation("forward", i - o, FLOAT * i, FLOAT * o + positions),
-        Operation("dX", 0, FLOAT * o + positions, FLOAT * i),
-    )
-
-
-def _loss(n: int, classes: int) -> tuple[Operation, ...]:
-    o = n * classes
-    return (
-        Operation("forward", 4 * o + 3 * n, FLOAT * o + LABEL * n, FLOAT * (o + 1)),
-        Operation("dX", 2 * o + n, FLOAT * o + LABEL * n, FLOAT * o),
-    )
-
-
-def _sgd(p: int) -> tuple[Operation, ...]:
-    return (Operation("update", 4 * p, FLOAT * 3 * p, FLOAT * 2 * p),)
-
-
-_COUNTS = {"conv": _multiply, "linear": _multiply, "relu": _relu, "pool": _pool}

@@ -11,10 +11,9 @@ aside.
 """
 
 import hashlib
+import io
 import os
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from labkit.cifar10_files import Split, fingerprint, read_copy, set_aside
+from labkit.cifar10_files import Split, fingerprint, in_a_line, read_copy, set_aside
 from labkit.cifar10_sample import load_sample
 
 __all__ = ["Cifar10", "Split", "cifar10", "describe", "import_copy"]
@@ -32,10 +31,7 @@ URL = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 MD5 = "c58f30108f718f92721af3b95e74349a"  # of that archive, as its makers publish it
 SHA256 = "14a2bd144501de0a338b4c67a69c1d3c335f24e5f4e22c78ea4775ad4d3c9e6a"  # see `fingerprint`
 TIMEOUT = (4, 20)  # seconds to connect, and to wait for the next bytes
-CLASS_NAMES = (
-    *("airplane", "automobile", "bird", "cat", "deer"),
-    *("dog", "frog", "horse", "ship", "truck"),
-)
+CLASSES = "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +42,7 @@ class Cifar10:
     test: Split
     source: str  # "full" or "sample"
     origin: str  # where it was read from, in words
-    class_names: tuple[str, ...] = CLASS_NAMES
+    class_names: tuple[str, ...] = CLASSES
 
     def __str__(self) -> str:
         which = {"full": "the full set", "sample": "the embedded sample"}[self.source]
@@ -77,9 +73,9 @@ def cifar10(source: str = "auto") -> Cifar10:
             ) from reason
         data = cifar10("sample")
         print(f"{data} The full set is not here: {reason}.")
-        return data
-    if source == "auto":
-        print(data)
+    else:
+        if source == "auto":
+            print(data)
     return data
 
 
@@ -134,18 +130,19 @@ def _cache_file() -> Path:
 
 
 def _from_cache() -> Cifar10 | None:
-    """The full set if a right one is in the cache; a damaged one is set aside first, and said."""
+    """The full set if the cache has it; a damaged one is set aside, and this is said."""
     path = _cache_file()
     try:
         if not path.is_file():
             return None
+        content = io.BytesIO(path.read_bytes())
         try:
-            with np.load(path, allow_pickle=False) as kept:
+            with np.load(content, allow_pickle=False) as kept:
                 train = Split(kept["train_images"], kept["train_labels"])
                 test = Split(kept["test_images"], kept["test_labels"])
             got = fingerprint(train, test)
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            got = f"none, for it cannot be decoded ({error})"
+        except Exception as error:  # a damaged file fails in every way there is
+            got = f"none, for it cannot be decoded ({in_a_line(error)})"
         if got == SHA256:
             return Cifar10(train, test, "full", f"from {path}")
         aside = set_aside(path)
@@ -213,6 +210,7 @@ def _fetch(archive: Path) -> str:
 
     host = urlsplit(URL).netloc
     print(f"Downloading CIFAR-10 (163 MiB) from {host} ...", flush=True)
+    archive.touch()
     try:
         pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)(URL, str(archive), None)
     except requests.HTTPError as error:
@@ -221,4 +219,8 @@ def _fetch(archive: Path) -> str:
         if received := archive.stat().st_size:
             return f"the download from {host} broke off after {received:,} bytes"
         return f"no connection to {host} ({type(error).__name__})"
+    except OSError:  # the disk, not the net: the cache folder's sentence
+        raise
+    except Exception as error:  # such as a Content-Length that is no number
+        return f"the answer of {host} makes no sense ({in_a_line(error)})"
     return ""

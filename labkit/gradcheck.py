@@ -7,6 +7,7 @@ The error of this central difference is of order eps^2, where a one-sided differ
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -47,25 +48,23 @@ def gradcheck(
 ) -> GradcheckResult:
     """Compare analytic gradients with central differences, entry by entry.
 
-    Args:
-        f: function of the inputs that returns a float64 array or a number.
-        inputs: arrays of any shape, read as float64; `f` only ever sees copies of them.
-        grads: for each input dL/d(input), of that input's shape; None leaves an input out.
-        dy: weights of the outputs in L = sum(f * dy), of the output's shape; ones without it.
-        eps: the nudge. An entry is right when |got - expected| <= atol + rtol |expected|.
+    f       function of the inputs that returns a float64 array or a number
+    inputs  arrays of any shape, read as float64; `f` only ever sees copies of them
+    grads   for each input dL/d(input), of its shape; None leaves an input out
+    dy      weights of the outputs in L = sum(f * dy), of the output's shape; ones without it
+    eps     the nudge
 
-    A NaN on either side is wrong. Where `f` has a kink (relu at 0, a tie in maxpool) the two sides
-    differ and no gradient passes: choose inputs away from kinks.
-
-    Raises:
-        ValueError: for a gradient or a dy whose shape does not fit, or when f computes in float32.
+    An entry is right when |got - expected| <= atol + rtol |expected|; NaN is wrong. At a kink of
+    `f` (relu at 0, a tie in maxpool) the difference is the mean of two slopes: choose inputs away
+    from kinks. A gradient or a dy whose shape does not fit raises ValueError, and so does an `f`
+    that returns float32.
     """
     inputs = [np.array(x, dtype=np.float64) for x in inputs]
     if len(grads) != len(inputs):
         raise ValueError(
             f"gradcheck: {len(inputs)} inputs but {len(grads)} gradients: one is needed for each."
         )
-    worst, entries = None, 0
+    results = []
     for i, (x, grad) in enumerate(zip(inputs, grads, strict=True)):
         if grad is None:
             continue
@@ -76,16 +75,12 @@ def gradcheck(
                 "both must be equal."
             )
         for index in np.ndindex(x.shape):
-            expected = _central_difference(f, inputs, i, index, dy, eps)
-            got, error = float(grad[index]), abs(float(grad[index]) - expected)
-            score = error / (atol + rtol * abs(expected))  # right when at most 1
-            score = np.inf if np.isnan(score) else score
-            entries += 1
-            if worst is None or score > worst[0]:
-                worst = (score, i, index, got, expected, error)
-    if worst is None:
-        return GradcheckResult(True, -1, (), 0.0, 0.0, 0.0, 0)
-    return GradcheckResult(worst[0] <= 1, *worst[1:], entries)
+            got, expected = float(grad[index]), _central_difference(f, inputs, i, index, dy, eps)
+            error, allowed = abs(got - expected), atol + rtol * abs(expected)
+            score = error / max(allowed, 1e-300)  # right when at most 1; never divided by 0
+            results.append((np.inf if np.isnan(score) else score, i, index, got, expected, error))
+    score, *worst = max(results, key=itemgetter(0), default=(0.0, -1, (), 0.0, 0.0, 0.0))
+    return GradcheckResult(score <= 1, *worst, len(results))
 
 
 def _central_difference(

@@ -12,8 +12,8 @@ cannot be made: `measured`, `counted`, `compiled`, `predicted` and `published` a
 
 from dataclasses import dataclass
 
-WORDS = ("measured", "counted", "compiled", "predicted", "published")
 _LINK = {"measured": "on", "counted": "by", "compiled": "by", "predicted": "by", "published": "in"}
+WORDS = tuple(_LINK)
 _PREFIXED = {"FLOP", "OP", "B", "FLOP/s", "OP/s", "B/s", "MAC", "MAC/s", "s", "W", "Hz"}
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
@@ -47,16 +47,13 @@ class Quantity:
         """Value and unit alone, with an SI prefix where that is usual: '3.2 GB/s', '12,345'."""
         if self.unit in _PREFIXED:
             return self._si()
-        plain = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.3g}"
+        plain = f"{self.value:,.0f}" if abs(self.value) >= 999.5 else f"{self.value:.3g}"
         return f"{plain} {self.unit}".strip()
 
     def _si(self) -> str:
-        steps = _LARGE + (_SMALL if self.unit in {"s", "W"} else ((1.0, ""),))
-        size = abs(self.value)
+        steps = _LARGE + (_SMALL if self.unit in {"s", "W"} and self.value else _SMALL[:1])
         # 0.9995 rounds to 1000 of the next smaller prefix, so it already belongs to the larger one.
-        factor, prefix = next((s for s in steps if size >= 0.9995 * s[0]), steps[-1])
-        if size == 0:
-            factor, prefix = 1.0, ""
+        factor, prefix = next((s for s in steps if abs(self.value) >= 0.9995 * s[0]), steps[-1])
         return f"{self.value / factor:.3g} {prefix}{self.unit}"
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
 """The layers of the course in float64 NumPy, each with its gradient, written to be read.
 
 These functions are the course's definition of right: every kernel, circuit and cluster is compared
-with them. They are as slow as clear code is. One letter means one thing throughout:
+with them. They are as slow as clear code is. A letter means one thing throughout, as a size when it
+is large and as an index when it is small:
 
     N images   C channels in    H x W  size of the input    R x S  size of the kernel
                K channels out   P x Q  size of the output   D      features in (linear)
@@ -12,26 +13,12 @@ float64 and never changed. Shapes that do not fit raise a ValueError that names 
 rule (`labkit.shapes`).
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from labkit.gradcheck import GradcheckResult, gradcheck
-from labkit.shapes import fit_bias, fit_conv, fit_linear, fit_output, fit_pool, read, read_labels
-
-__all__ = [
-    "GradcheckResult",
-    "conv2d",
-    "conv2d_backward",
-    "gradcheck",
-    "linear",
-    "linear_backward",
-    "maxpool2d",
-    "maxpool2d_backward",
-    "relu",
-    "relu_backward",
-    "sgd",
-    "softmax_cross_entropy",
-    "softmax_cross_entropy_backward",
-]
+from labkit.gradcheck import GradcheckResult, gradcheck  # noqa: F401  the oracle for gradients
+from labkit.shapes import fit, fit_integer, fit_labels, fit_output, fit_update, fit_windows
 
 
 def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
@@ -39,10 +26,9 @@ def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray | None = None) -> np.ndar
 
     y[n,k] = b[k] + sum_d x[n,d] w[k,d]
     """
-    x, w = read("linear", x=(x, "N,D"), w=(w, "K,D"))
-    fit_linear("linear", x, w)
-    y = x @ w.T  # [N,K]
-    return y if b is None else y + fit_bias("linear", b, w)
+    x, w, b = fit("linear", "x[N,D] w[K,D] b[K]", x, w, b)
+    y = x @ w.T  # [N,D] @ [D,K]
+    return y if b is None else y + b
 
 
 def linear_backward(
@@ -52,9 +38,7 @@ def linear_backward(
 
     dx[n,d] = sum_k dy[n,k] w[k,d]      dw[k,d] = sum_n dy[n,k] x[n,d]      db[k] = sum_n dy[n,k]
     """
-    dy, x, w = read("linear_backward", dy=(dy, "N,K"), x=(x, "N,D"), w=(w, "K,D"))
-    fit_linear("linear_backward", x, w)
-    fit_output("linear_backward", dy, (len(x), len(w)))
+    dy, x, w = fit("linear_backward", "dy[N,K] x[N,D] w[K,D]", dy, x, w)
     return dy @ w, dy.T @ x, dy.sum(axis=0)
 
 
@@ -69,15 +53,12 @@ def conv2d(
     P = (H + 2 padding - R) // stride + 1, and Q likewise from W and S. The kernel is not flipped,
     so this is what mathematics calls a cross-correlation.
     """
-    x, w = read("conv2d", x=(x, "N,C,H,W"), w=(w, "K,C,R,S"))
-    n, k, p, q = fit_conv("conv2d", x, w, stride, padding)
-    padded = _pad(x, padding)
-    y = np.zeros((n, k, p, q))
-    for r in range(w.shape[2]):
-        for s in range(w.shape[3]):
-            seen = padded[:, :, _steps(r, p, stride), _steps(s, q, stride)]  # [N,C,P,Q]
-            y += np.einsum("ncpq,kc->nkpq", seen, w[:, :, r, s], optimize=True)
-    return y if b is None else y + fit_bias("conv2d", b, w)[:, None, None]
+    x, w, b = fit("conv2d", "x[N,C,H,W] w[K,C,R,S] b[K]", x, w, b)
+    P, Q = fit_windows("conv2d", x, w.shape[2:], stride, padding)
+    padded, y = _pad(x, padding), np.zeros((len(x), len(w), P, Q))
+    for (r, s), seen in _taps(w.shape[2:], (P, Q), stride):
+        y += np.einsum("ncpq,kc->nkpq", padded[seen], w[:, :, r, s], optimize=True)
+    return y if b is None else y + b[:, None, None]
 
 
 def conv2d_backward(
@@ -90,19 +71,16 @@ def conv2d_backward(
                   sees pixel (i, j) through tap (r, s); a term without such an output is 0
     db[k]       = sum_n sum_p sum_q dy[n,k,p,q]
     """
-    name = "conv2d_backward"
-    dy, x, w = read(name, dy=(dy, "N,K,P,Q"), x=(x, "N,C,H,W"), w=(w, "K,C,R,S"))
-    n, k, p, q = fit_conv(name, x, w, stride, padding)
+    x, w = fit("conv2d_backward", "x[N,C,H,W] w[K,C,R,S]", x, w)
+    P, Q = fit_windows("conv2d_backward", x, w.shape[2:], stride, padding)
+    dy = fit_output("conv2d_backward", dy, (len(x), len(w), P, Q))
     padded = _pad(x, padding)
-    fit_output(name, dy, (n, k, p, q))
     dpadded, dw = np.zeros_like(padded), np.zeros_like(w)
-    for r in range(w.shape[2]):
-        for s in range(w.shape[3]):
-            seen = (slice(None), slice(None), _steps(r, p, stride), _steps(s, q, stride))
-            dw[:, :, r, s] = np.einsum("nkpq,ncpq->kc", dy, padded[seen], optimize=True)
-            dpadded[seen] += np.einsum("nkpq,kc->ncpq", dy, w[:, :, r, s], optimize=True)
-    height, width = x.shape[2:]
-    dx = dpadded[:, :, padding : padding + height, padding : padding + width]  # drop the frame
+    for (r, s), seen in _taps(w.shape[2:], (P, Q), stride):
+        dw[:, :, r, s] = np.einsum("nkpq,ncpq->kc", dy, padded[seen], optimize=True)
+        dpadded[seen] += np.einsum("nkpq,kc->ncpq", dy, w[:, :, r, s], optimize=True)
+    H, W = x.shape[2:]
+    dx = dpadded[:, :, padding : padding + H, padding : padding + W]  # without the frame
     return dx, dw, dy.sum(axis=(0, 2, 3))
 
 
@@ -113,8 +91,8 @@ def maxpool2d(x: np.ndarray, size: int = 2, stride: int | None = None) -> np.nda
 
     `stride` is `size` unless given. P = (H - size) // stride + 1: a ragged rest is left out.
     """
-    (x,) = read("maxpool2d", x=(x, "N,C,H,W"))
-    return _windows("maxpool2d", x, size, stride)[0].max(axis=0)
+    (x,) = fit("maxpool2d", "x[N,C,H,W]", x)
+    return np.max([x[seen] for seen in _pool_taps("maxpool2d", x, size, stride)], axis=0)
 
 
 def maxpool2d_backward(
@@ -125,10 +103,10 @@ def maxpool2d_backward(
     dx[n,c,i,j] = sum of dy[n,c,p,q] over the windows (p, q) whose maximum is at (i, j). Of equal
     values the first in row-major order is the maximum, as in PyTorch.
     """
-    dy, x = read("maxpool2d_backward", dy=(dy, "N,C,P,Q"), x=(x, "N,C,H,W"))
-    windows, taps = _windows("maxpool2d_backward", x, size, stride)
-    fit_output("maxpool2d_backward", dy, windows.shape[1:])
-    first = windows.argmax(axis=0)  # [N,C,P,Q], which tap holds the maximum
+    (x,) = fit("maxpool2d_backward", "x[N,C,H,W]", x)
+    taps = _pool_taps("maxpool2d_backward", x, size, stride)
+    dy = fit_output("maxpool2d_backward", dy, x[taps[0]].shape)
+    first = np.argmax([x[seen] for seen in taps], axis=0)  # [N,C,P,Q]: the tap of the maximum
     dx = np.zeros_like(x)
     for tap, seen in enumerate(taps):
         dx[seen] += np.where(first == tap, dy, 0.0)
@@ -142,9 +120,8 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 def relu_backward(dy: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx = dy where x > 0, else 0: at x = 0 the gradient is taken as 0, as in PyTorch."""
-    dy, x = np.asarray(dy, dtype=np.float64), np.asarray(x, dtype=np.float64)
-    fit_output("relu_backward", dy, x.shape)
-    return np.where(x > 0, dy, 0.0)
+    x = np.asarray(x, dtype=np.float64)
+    return np.where(x > 0, fit_output("relu_backward", dy, x.shape), 0.0)
 
 
 def softmax_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> float:
@@ -152,7 +129,7 @@ def softmax_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> float:
 
     L = -1/N sum_n log p[n, labels[n]],     p[n,k] = exp(logits[n,k]) / sum_j exp(logits[n,j])
     """
-    logits, labels = read_labels("softmax_cross_entropy", logits, labels)
+    logits, labels = fit_labels("softmax_cross_entropy", logits, labels)
     return float(-_log_softmax(logits)[np.arange(len(labels)), labels].mean())
 
 
@@ -161,16 +138,10 @@ def softmax_cross_entropy_backward(logits: np.ndarray, labels: np.ndarray) -> np
 
     dlogits[n,k] = 1/N (p[n,k] - [k = labels[n]])
     """
-    logits, labels = read_labels("softmax_cross_entropy_backward", logits, labels)
+    logits, labels = fit_labels("softmax_cross_entropy_backward", logits, labels)
     dlogits = np.exp(_log_softmax(logits))
     dlogits[np.arange(len(labels)), labels] -= 1
     return dlogits / len(labels)
-
-
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    """log p[n,k]. Shifting a row by its maximum leaves p as it is, and exp cannot overflow."""
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def sgd(
@@ -180,39 +151,27 @@ def sgd(
     lr: float,
     momentum: float = 0.9,
 ) -> tuple[dict | list, dict | list]:
-    """One step of gradient descent with momentum, PyTorch's convention; returns new values of both.
+    """One step of gradient descent with momentum, PyTorch's convention: parameters, velocities.
 
     v <- momentum v + g          p <- p - lr v
 
     All three are dicts with the same keys or lists of the same length, of arrays of equal shapes.
-    Without velocities (None) the step starts from v = 0.
+    Without velocities (None) the step starts from v = 0. Both results are new.
     """
-    if not isinstance(parameters, dict):
-        p, g = dict(enumerate(parameters)), dict(enumerate(gradients))
-        v = None if velocities is None else dict(enumerate(velocities))
-        p, v = sgd(p, g, v, lr, momentum)
-        return list(p.values()), list(v.values())
+    if not isinstance(parameters, dict):  # of lists, the places are the names
+        lists = (parameters, gradients, velocities)
+        named = (None if a is None else dict(enumerate(a)) for a in lists)
+        return tuple(list(new.values()) for new in sgd(*named, lr, momentum))
     if velocities is None:
         velocities = {name: np.zeros(np.shape(p)) for name, p in parameters.items()}
-    new_parameters, new_velocities = {}, {}
-    for what, others in (("gradients", gradients), ("velocities", velocities)):
-        if set(others) != set(parameters):
-            raise ValueError(
-                f"sgd: {what} are named {sorted(others)} but parameters {sorted(parameters)}: "
-                "there must be one for each."
-            )
+    fit_update("sgd", parameters, gradients, velocities)
+    stepped, moved = {}, {}
     for name in parameters:
-        p, g, v = (
-            np.asarray(a[name], dtype=np.float64) for a in (parameters, gradients, velocities)
-        )
-        if not p.shape == g.shape == v.shape:
-            raise ValueError(
-                f"sgd: parameter {name!r} has shape {p.shape} but its gradient {g.shape} and its "
-                f"velocity {v.shape}: all must be equal."
-            )
-        new_velocities[name] = momentum * v + g
-        new_parameters[name] = p - lr * new_velocities[name]
-    return new_parameters, new_velocities
+        arrays = (parameters[name], gradients[name], velocities[name])
+        p, g, v = (np.asarray(a, dtype=np.float64) for a in arrays)
+        moved[name] = momentum * v + g
+        stepped[name] = p - lr * moved[name]
+    return stepped, moved
 
 
 def _pad(x: np.ndarray, padding: int) -> np.ndarray:
@@ -220,17 +179,25 @@ def _pad(x: np.ndarray, padding: int) -> np.ndarray:
     return np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
 
 
-def _steps(start: int, count: int, stride: int) -> slice:
-    """The indices start, start + stride, ..., `count` of them."""
-    return slice(start, start + (count - 1) * stride + 1, stride)
+def _taps(kernel: tuple[int, int], output: tuple[int, int], stride: int) -> Iterator[tuple]:
+    """For each tap (r, s) of an R x S kernel: the pixels it sees in all P x Q windows at once.
+
+    They are given as an index: `x[seen]` of x[N,C,H,W] is a view [N,C,P,Q].
+    """
+    P, Q = output
+    for r, s in np.ndindex(kernel):
+        yield (r, s), np.s_[:, :, r : r + stride * P : stride, s : s + stride * Q : stride]
 
 
-def _windows(name: str, x: np.ndarray, size: int, stride: int | None) -> tuple[np.ndarray, list]:
-    """What each tap of a pooling window sees, [size*size,N,C,P,Q], and where in x it sees it."""
-    stride, p, q = fit_pool(name, x, size, stride)
-    taps = [
-        (slice(None), slice(None), _steps(r, p, stride), _steps(s, q, stride))
-        for r in range(size)
-        for s in range(size)
-    ]
-    return np.stack([x[seen] for seen in taps]), taps
+def _pool_taps(layer: str, x: np.ndarray, size: int, stride: int | None) -> list[tuple]:
+    """What each tap of a size x size window sees of x, in row-major order."""
+    fit_integer(layer, "size", size, at_least=1)
+    stride = size if stride is None else stride
+    output = fit_windows(layer, x, (size, size), stride)
+    return [seen for _, seen in _taps((size, size), output, stride)]
+
+
+def _log_softmax(logits: np.ndarray) -> np.ndarray:
+    """log p[n,k]. Shifting a row by its maximum leaves p as it is, and exp cannot overflow."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

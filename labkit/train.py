@@ -6,12 +6,14 @@ that falls along half a cosine. After every epoch the folder --out holds
     checkpoint.pt         everything needed to go on: --resume continues as if never stopped
     convnet.log.jsonl     one JSON object per line: the run, every epoch, the result
 
-and at the end convnet.safetensors. After a run on the embedded sample these are convnet.sample.*,
-and the log says "sample", so that it cannot pass for one on the full set. The weights are those of
-the last epoch: the test images are looked at, but choose nothing.
+and at the end convnet.safetensors, whose SHA-256 is in the last line of the log. After a run on the
+embedded sample these are convnet.sample.*, and the log says "sample", so that it cannot pass for
+one on the full set. The weights are those of the last epoch: the test images are looked at, but
+choose nothing.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -32,13 +34,9 @@ from labkit.cifar10_files import set_aside
 from labkit.datasets import Cifar10, Split, cifar10
 
 
-class Stop(Exception):
-    """Training cannot go on; the message is the sentence for the person at the terminal."""
-
-
 @dataclass(frozen=True)
 class Plan:
-    """The arguments that decide the result."""
+    """The arguments that decide the result; nonsense raises ValueError."""
 
     epochs: int = 30
     seed: int = 0
@@ -49,10 +47,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("seed", 0)):
-            if not least <= getattr(self, name) < 2**63:
-                raise Stop(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+            if (value := getattr(self, name)) < least:
+                raise ValueError(f"{name} is {value}; it must be {least} or more.")
         if not 0 < self.lr < math.inf:
-            raise Stop(f"lr is {self.lr}; it must be a number above 0.")
+            raise ValueError(f"lr is {self.lr}; it must be a number above 0.")
 
 
 def augment(padded: torch.Tensor, chosen: torch.Tensor, random: torch.Generator) -> torch.Tensor:
@@ -85,7 +83,7 @@ class Training:
     """The state of a run between two epochs; what it holds is what a checkpoint holds."""
 
     def __init__(self, plan: Plan, data: Cifar10) -> None:
-        self.plan, self.source = plan, data.source
+        self.plan, self.run = plan, {"data": data.source, **asdict(plan)}
         self.images, self.labels = _tensors(data.train)
         self.images = pad(self.images, (4, 4, 4, 4))
         self.test = _tensors(data.test)
@@ -93,12 +91,8 @@ class Training:
         # Colours innermost in memory ("channels last") train this network almost twice as fast.
         self.model = convnet.torch_model(convnet.init(plan.seed))
         self.model.to(memory_format=torch.channels_last)
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(),
-            lr=plan.lr,
-            momentum=plan.momentum,
-            weight_decay=plan.weight_decay,
-        )
+        options = {"momentum": plan.momentum, "weight_decay": plan.weight_decay}
+        self.optimizer = torch.optim.SGD(self.model.parameters(), plan.lr, **options)
         self.log: list[dict] = []  # one record per finished epoch
 
     def epoch(self) -> dict:
@@ -110,14 +104,13 @@ class Training:
         bar = tqdm(batches, desc=f"epoch {done + 1}/{self.plan.epochs}", unit="batch", leave=False)
         for i, chosen in enumerate(bar):
             progress = (done + i / len(batches)) / self.plan.epochs
-            self.optimizer.param_groups[0]["lr"] = (
-                self.plan.lr * (1 + math.cos(math.pi * progress)) / 2
-            )
+            cosine = (1 + math.cos(math.pi * progress)) / 2  # from 1 down to 0
+            self.optimizer.param_groups[0]["lr"] = self.plan.lr * cosine
             labels = self.labels[chosen]
             logits = self.model(augment(self.images, chosen, self.random))
             loss = cross_entropy(logits, labels)
             if not torch.isfinite(loss):
-                raise Stop(f"The loss is {loss.item()} in epoch {done + 1}: try a smaller --lr.")
+                raise ValueError(f"Epoch {done + 1}: the loss is {loss}; try a smaller --lr.")
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
@@ -136,8 +129,7 @@ class Training:
     def save(self, path: Path) -> None:
         """Write a checkpoint: completely beside its place, then in one move into it."""
         state = {
-            "plan": asdict(self.plan),
-            "source": self.source,
+            "run": self.run,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "random": self.random.get_state(),
@@ -148,16 +140,12 @@ class Training:
         os.replace(unfinished, path)
 
     def resume(self, path: Path, state: dict) -> None:
-        """Take over the state in a checkpoint; Stop if it is another plan's or another set's."""
-        here, there = asdict(self.plan), state["plan"]
-        if differing := [
-            f"{k} {there[k]} there, {here[k]} here" for k in here if here[k] != there[k]
-        ]:
-            raise Stop(f"{path} is of another run ({'; '.join(differing)}). Choose another --out.")
-        if state["source"] != self.source:
-            raise Stop(
-                f"{path} was trained on the {state['source']} set, not on the {self.source}."
-            )
+        """Take over the state in a checkpoint; ValueError if it is of another plan or set."""
+        here, there = self.run, state["run"]
+        differing = [f"{k} {there[k]} there, {here[k]} here" for k in here if here[k] != there[k]]
+        if differing:
+            reason = "; ".join(differing)
+            raise ValueError(f"{path} is of another run ({reason}). Choose another --out.")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.random.set_state(state["random"])
@@ -165,17 +153,17 @@ class Training:
 
 
 def load_checkpoint(path: Path) -> dict | None:
-    """What `Training.save` wrote, or None when the file is not whole: it is set aside, and said."""
+    """What `Training.save` wrote. A file that is not whole is set aside, and said: then None."""
     try:
         state = torch.load(path, weights_only=True)
-        if {"plan", "source", "model", "optimizer", "random", "log"} != set(state):
+        if {"run", "model", "optimizer", "random", "log"} != set(state):
             raise ValueError("it holds something else")
         return state
     except Exception as error:  # half a file fails in every way there is
         reason = (str(error) or "it is empty").splitlines()[0]
         aside = set_aside(path)
-        print(f"{path} is not whole ({reason}). It is set aside as {aside.name};")
-        print("training starts again at epoch 1.")
+        print(f"{path} is not whole ({reason}). It is set aside as {aside.name}.")
+        print("Training starts again at epoch 1.")
         return None
 
 
@@ -184,16 +172,16 @@ def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
     training = Training(plan, data)
     checkpoint = out / "checkpoint.pt"
     if out.exists() and not out.is_dir():
-        raise Stop(f"--out {out} is a file; it must be a folder.")
+        raise ValueError(f"--out {out} is a file; it must be a folder.")
     if checkpoint.exists() and not resume:
-        raise Stop(f"{out} holds an earlier run. Add --resume to go on, or choose another --out.")
+        raise ValueError(f"{out} holds an earlier run. Add --resume, or choose another --out.")
     if checkpoint.exists() and (state := load_checkpoint(checkpoint)):
         training.resume(checkpoint, state)
         print(f"Going on after epoch {len(training.log)}.")
     out.mkdir(parents=True, exist_ok=True)
     name = "convnet" if data.source == "full" else f"convnet.{data.source}"
     log = out / f"{name}.log.jsonl"
-    run = {
+    header = {
         "data": data.source,
         "train_images": len(data.train),
         "test_images": len(data.test),
@@ -209,17 +197,19 @@ def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
     while len(training.log) < plan.epochs:
         record = training.epoch()
         training.save(checkpoint)
-        _write_log(log, [run, *training.log])
+        _write_log(log, [header, *training.log])
         print(json.dumps(record), flush=True)
     weights = {k: w.numpy() for k, w in training.model.state_dict().items()}
-    convnet.save_weights(weights, out / f"{name}.safetensors")
+    file = out / f"{name}.safetensors"
+    convnet.save_weights(weights, file)
     result = {
-        "result": f"{name}.safetensors",
+        "result": file.name,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
         "data": data.source,
         "test_images": len(data.test),
         "test_accuracy": accuracy(convnet.torch_model(weights), *training.test),
     }
-    _write_log(log, [run, *training.log, result])
+    _write_log(log, [header, *training.log, result])
     return result
 
 
@@ -237,8 +227,8 @@ def _write_log(path: Path, records: list[dict]) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    title, default = __doc__.split("\n")[0].split(":")[0] + ".", Plan()
-    parser = argparse.ArgumentParser(prog="python -m labkit.train", description=title)
+    default = Plan()
+    parser = argparse.ArgumentParser("python -m labkit.train", None, "Train the course's network.")
     parser.add_argument("--epochs", type=int, default=default.epochs)
     parser.add_argument("--seed", type=int, default=default.seed)
     parser.add_argument("--batch", type=int, default=default.batch, help="images per step")
@@ -251,7 +241,7 @@ def main(words: list[str] | None = None) -> int:
         plan = Plan(a.epochs, a.seed, a.batch, a.lr)
         data = cifar10(a.data)
         result = train(plan, data, a.out, a.resume)
-    except (Stop, ValueError, OSError) as problem:
+    except (ValueError, OSError) as problem:
         print(f"labkit.train: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -1,9 +1,11 @@
 """labkit.convnet: NumPy against PyTorch, the trained weights, the counts against real tensors."""
 
+import hashlib
 import json
 import math
 import operator
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from labkit import convnet, datasets
 from labkit.cifar10_files import read_copy
+from labkit.costs import LayerCost, Operation
 from labkit.datasets import cifar10
 
 
@@ -119,9 +122,15 @@ def test_wrong_weights_are_refused_in_a_sentence(tmp_path):
         convnet.load_weights(tmp_path / "half")
 
 
-def test_the_trained_weights_are_right_on_most_of_the_sample(trained, sample):
+def test_the_trained_weights_are_right_on_401_of_the_sample(trained, sample):
+    """In every rounding: the closest two classes of an image are 0.007 apart."""
     right = predictions(trained, convnet.normalise(sample.test.images)) == sample.test.labels
-    assert right.mean() >= 0.70
+    assert right.sum() == 401
+
+
+def test_the_trained_weights_are_those_of_the_log(log):
+    assert log[-1]["result"] == convnet.TRAINED.name
+    assert log[-1]["sha256"] == hashlib.sha256(convnet.TRAINED.read_bytes()).hexdigest()
 
 
 def test_the_log_tells_how_they_were_trained(log):
@@ -129,7 +138,7 @@ def test_the_log_tells_how_they_were_trained(log):
     assert run["data"] == result["data"] == "full"
     assert (run["train_images"], result["test_images"]) == (50_000, 10_000)
     assert [record["epoch"] for record in epochs] == list(range(1, run["arguments"]["epochs"] + 1))
-    assert result["test_accuracy"] >= 0.70
+    assert result["test_accuracy"] == epochs[-1]["test_accuracy"] >= 0.70
     assert {"labkit", "python", "torch", "numpy"} <= set(run["versions"])
     assert "/" not in json.dumps(log)
 
@@ -137,7 +146,8 @@ def test_the_log_tells_how_they_were_trained(log):
 def test_data_md_says_what_the_log_says(log):
     page = (Path(__file__).parents[1] / "DATA.md").read_text()
     arguments, result = log[0]["arguments"], log[-1]
-    assert f"**{result['test_accuracy']:.2%} of the 10,000".replace("%", " %") in page
+    accuracies = re.findall(r"([\d.]+) ?% of the 10,000", page)
+    assert accuracies == [f"{100 * result['test_accuracy']:.2f}"]
     for name in ("epochs", "seed", "batch", "lr"):
         assert f"--{name} {arguments[name]}" in page
     assert f"momentum {arguments['momentum']} and weight decay {arguments['weight_decay']}" in page
@@ -255,7 +265,7 @@ def test_loss_and_sgd_flops_are_those_of_doing_it_number_by_number():
     rows = [[Ticking(0.1 * i * j) for j in range(k)] for i in range(n)]
 
     def forward():
-        loss, softmax, share = Ticking(0.0), [], Ticking(1.0)
+        loss, softmax = Ticking(0.0), []
         for row in rows:
             largest = Ticking(-math.inf)
             for z in row:
@@ -266,18 +276,18 @@ def test_loss_and_sgd_flops_are_those_of_doing_it_number_by_number():
                 total = total + e
             loss = loss + (shifted[2] - total.log())  # the term of the mean
             softmax.append((powers, total))
-        return softmax, share
+        return softmax
 
-    def backward(softmax, share):
+    def backward(softmax):
         gradient = [[e / total for e in powers] for powers, total in softmax]
         for p in gradient:
             p[2] = p[2] - Ticking(1.0)
-        return [[p * share for p in row] for row in gradient]
+        return [[p * Ticking(1 / n) for p in row] for row in gradient]
 
     loss = convnet.layer_costs(n)[-2]
-    done, (softmax, share) = ticks_of(forward)
+    done, softmax = ticks_of(forward)
     assert flops(loss, "forward") == done
-    assert flops(loss, "dX") == ticks_of(lambda: backward(softmax, share))[0]
+    assert flops(loss, "dX") == ticks_of(lambda: backward(softmax))[0]
 
     p, g, v, lr, momentum = (Ticking(x) for x in (1.0, 2.0, 3.0, 0.1, 0.9))
     done, _ = ticks_of(lambda: p - lr * (momentum * v + g))
@@ -296,6 +306,18 @@ def test_the_rows_of_a_step():
     relu1, pool1 = costs[1:3]
     assert flops(relu1, "forward") == flops(relu1, "dX") == 128 * 32 * 32 * 32
     assert flops(pool1, "forward") == 128 * 32 * 16 * 16 * 3  # three comparisons find one of four
+
+
+def test_a_layers_totals_are_the_sums_of_its_operations():
+    invented = LayerCost("x", (Operation("forward", 1, 10, 200), Operation("dX", 5, 3000, 40000)))
+    assert (float(invented.flops), float(invented.bytes)) == (6, 43210)
+    for cost in [*convnet.layer_costs(3), *convnet.layer_costs(3, training=False)]:
+        done = sum(o.flops for o in cost.operations)
+        moved = sum(o.bytes_read for o in cost.operations)
+        moved += sum(o.bytes_written for o in cost.operations)
+        assert (float(cost.flops), cost.flops.unit) == (done, "FLOP"), cost.name
+        assert (float(cost.bytes), cost.bytes.unit) == (moved, "B"), cost.name
+        assert (float(cost.intensity), cost.intensity.unit) == (done / moved, "FLOP/B"), cost.name
 
 
 def test_a_forward_pass_alone_costs_less():

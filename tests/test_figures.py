@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from labkit import figures
 from labkit.figures import style
 from labkit.hardware import machine
-from labkit.provenance import counted, predicted
+from labkit.provenance import counted, measured, predicted
 from labkit.reference import conv2d_backward
 
 X = np.arange(25).reshape(5, 5)
@@ -47,10 +47,19 @@ def test_overlap_counts_the_windows_of_each_pixel(monkeypatch):
 def test_roofline_says_which_layers_are_bound_by_what(capsys):
     h200 = machine("h200")
     ridge = float(h200.peak["fp32"]) / float(h200.bandwidth)
-    figures.roofline(h200, {"left": ridge / 2, "right": ridge * 2})
+    rates = {"left": measured(2e12, "FLOP/s", "an H200")}
+    figures.roofline(h200, {"left": ridge / 2, "right": ridge * 2}, rates)
     said = capsys.readouterr().out
     assert "left of the ridge: left." in said
     assert "right of it: right." in said
+    assert "Measured: left 2 TFLOP/s." in said
+
+
+def test_roofline_marks_every_layer(monkeypatch):
+    drawn = []
+    monkeypatch.setattr("labkit.figures.charts.show", lambda figure, _: drawn.append(figure))
+    figures.roofline(machine("h200"), {f"layer{i}": 1.0 + i for i in range(11)})
+    assert len(drawn[0].axes[0].get_legend().get_texts()) == 11
 
 
 @pytest.mark.parametrize("guess", [None, predicted(0, "MAC", "you"), predicted(50, "MAC", "you")])

@@ -5,7 +5,6 @@ import math
 import re
 import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +81,15 @@ ORACLES = [
     # 4 x 128^2 x 2 x 1.5 GHz, and 2 cores x 4 x 128^2 x 2 x 1.75 GHz, and 2 x 256^2 x 2 x 3.5 GHz
     *[("tpu_v5e", "bf16", 197e12), ("tpu_v5p", "bf16", 459e12), ("tpu_v6e", "bf16", 918e12)],
     *[("tpu_v5e", "bandwidth", 0.82e12), ("tpu_v5e", "memory", 16e9)],
+    *[("laptop_cpu", "memory", 2**34), ("laptop_cpu", "power", 15), ("t4", "price", 0.35)],
+    *[("v100", "fp32", 15.7e12), ("v100", "memory", 32e9), ("v100", "power", 300)],
+    *[("a100", "fp32", 19.5e12), ("a100", "memory", 80e9), ("a100", "power", 400)],
+    *[("h200", "fp8", 1979e12), ("h200", "power", 700), ("b200", "fp32", 75e12)],
+    *[("b200", "memory", 180e9), ("b200", "bandwidth", 7.7e12), ("tpu_v4", "power", 192)],
+    *[("tpu_v2", "bandwidth", 700e9), ("tpu_v3", "memory", 2**35), ("tpu_v4", "memory", 2**35)],
+    *[("tpu_v3", "bandwidth", 900e9), ("tpu_v4", "bandwidth", 1.2e12), ("tpu_v6e", "memory", 32e9)],
+    *[("tpu_v5p", "bandwidth", 2.765e12), ("tpu_v6e", "bandwidth", 1.64e12)],
+    *[("pynq_z1", "int8", 44e9), ("pynq_z1", "bandwidth", 2.1e9), ("pynq_z1", "memory", 2**29)],
     *[("pynq_z2", "int8", 44e9), ("pynq_z2", "bandwidth", 2.1e9), ("pynq_z2", "memory", 2**29)],
 ]
 
@@ -91,6 +99,19 @@ def test_known_figures(key, name, expected):
     m = machine(key)
     got = m.peak[name] if name in m.peak else getattr(m, name)
     assert float(got) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("key", "peak", "bandwidth"),
+    [
+        ("laptop_cpu", 6 * 4.0e9 * 2 * 8 * 2, 2 * 8 * 3.2e9),  # cores, clock, FMA units, lanes, 2
+        ("t4", 8.1e12, 256 / 8 * 10e9),
+        ("h200", 67e12, 4.8e12),
+    ],
+)
+def test_the_figures_that_a_lesson_prints_are_exact(key, peak, bandwidth):
+    m = machine(key)
+    assert (float(m.peak["fp32"]), float(m.bandwidth)) == (peak, bandwidth)
 
 
 def test_no_rate_counts_sparsity():
@@ -359,51 +380,11 @@ def test_runs_on_prints_the_one_line(capsys):
 # The measurement
 
 
-@pytest.fixture(scope="module")
-def measured_here():
-    return measure_this_machine(0.3)
-
-
-def test_the_measurement_is_one_of_this_machine(measured_here):
-    m = measured_here
+def test_the_measurement_is_one_of_this_machine():
+    m = measure_this_machine(0.01)
     for figure in (m.peak["fp32"], m.bandwidth, m.memory):
         assert figure.word == "measured" and figure.source == this_machine().name
     assert roofline(m, 1e9).bound == "compute" and float(roofline(m, 0).attainable) == 0
-
-
-def test_the_measured_rates_are_those_of_torch(measured_here):
-    """Another library, timed here: the same machine, so the same rates within a factor of four."""
-    torch = pytest.importorskip("torch")
-    a, b = torch.rand(2, 1024, 1024)
-    product = fastest(lambda: a @ b)
-    x = torch.ones(2**24)  # 64 MiB
-    y = torch.empty_like(x)
-    copy = fastest(lambda: y.copy_(x))
-    m = measured_here
-    assert 1 / 4 < float(m.peak["fp32"]) / (2 * 1024**3 / product) < 4
-    assert 1 / 4 < float(m.bandwidth) / (2 * 4 * 2**24 / copy) < 4
-
-
-def fastest(work, runs=5):
-    work()
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def test_the_rates_follow_the_clock(measured_here, monkeypatch):
-    """On a clock that runs 1000 times faster, the same work looks 1000 times slower."""
-    honest = measured_here
-    monkeypatch.setattr(hardware, "perf_counter", lambda: 1000 * time.perf_counter())
-    slowed = measure_this_machine(0.05)
-    for got, real in (
-        (slowed.peak["fp32"], honest.peak["fp32"]),
-        (slowed.bandwidth, honest.bandwidth),
-    ):
-        assert 1 / 8000 < float(got) / float(real) < 1 / 125
 
 
 def test_the_rates_are_the_work_that_was_done_over_its_time(monkeypatch):

@@ -63,6 +63,7 @@ def test_measured_names_this_machine_when_no_device_is_given():
         (1.5e15, "FLOP/s", "1.5 PFLOP/s"),
         (12, "%", "12 %"),
         (12345, "images", "12,345 images"),
+        (999.6, "images", "1,000 images"),
         (1.25, "times", "1.25 times"),
     ],
 )

@@ -215,31 +215,31 @@ X, W = np.zeros((2, 3, 8, 8)), np.zeros((4, 3, 3, 3))
 REFUSED = {
     "channels": (
         lambda: ref.conv2d(X, np.zeros((4, 5, 3, 3))),
-        "conv2d: x[2,3,8,8] has 3 channels but w[4,5,3,3] expects 5: the second axis of both must "
-        "be equal.",
+        "conv2d: x[2,3,8,8] and w[4,5,3,3] do not fit: C is 3 in x[N,C,H,W] but 5 in w[K,C,R,S], "
+        "and both must be equal.",
     ),
     "stride": (lambda: ref.conv2d(X, W, stride=0), "stride is 0; it must be an integer >= 1"),
     "half a stride": (lambda: ref.conv2d(X, W, stride=1.5), "stride is 1.5"),
     "padding": (lambda: ref.conv2d(X, W, padding=-1), "padding is -1; it must be an integer >= 0"),
     "large kernel": (
         lambda: ref.conv2d(np.zeros((1, 3, 2, 9)), W),
-        "the kernel of w[4,3,3,3] does not fit into x[1,3,2,9] with padding 0",
+        "the window [3,3] does not fit into x[1,3,2,9] with padding 0",
     ),
     "axes": (lambda: ref.conv2d(X[0], W), "x[3,8,8] has 3 axes; x[N,C,H,W] is expected"),
     "empty batch": (lambda: ref.conv2d(X[:0], W), "x[0,3,8,8] is empty"),
     "text": (lambda: ref.linear([["a"]], [[1.0]]), "must hold real numbers"),
-    "bias": (lambda: ref.conv2d(X, W, np.zeros(5)), "b[5] and w[4,3,3,3] do not fit"),
+    "bias": (lambda: ref.conv2d(X, W, np.zeros(5)), "w[4,3,3,3] and b[5] do not fit"),
     "conv dy": (
         lambda: ref.conv2d_backward(np.zeros((2, 4, 8, 8)), X, W),
         "dy[2,4,8,8] but the layer's output is [2,4,6,6]: both must be equal.",
     ),
     "features": (
         lambda: ref.linear(np.zeros((2, 3)), np.zeros((4, 5))),
-        "x[2,3] has 3 features but w[4,5] expects 5",
+        "x[2,3] and w[4,5] do not fit: D is 3 in x[N,D] but 5 in w[K,D]",
     ),
     "linear dy": (
         lambda: ref.linear_backward(np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3))),
-        "dy[2,3] but the layer's output is [2,4]",
+        "dy[2,3] and w[4,3] do not fit: K is 3 in dy[N,K] but 4 in w[K,D]",
     ),
     "window": (lambda: ref.maxpool2d(X, 9), "the window [9,9] does not fit into x[2,3,8,8]"),
     "pool size": (lambda: ref.maxpool2d(X, 0), "size is 0"),

@@ -1,5 +1,6 @@
 """labkit.train on a handful of images: resuming, half-written files, wrong arguments."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from labkit import convnet, train
 from labkit.datasets import Cifar10, Split, cifar10
-from labkit.train import Plan, Stop, Training, augment
+from labkit.train import Plan, Training, augment
 
 PLAN = Plan(epochs=3, seed=4, batch=16, lr=0.01)
 
@@ -73,7 +74,7 @@ def test_a_half_written_checkpoint_is_set_aside(few, whole, tmp_path, capsys):
         (tmp_path / "checkpoint.pt").write_bytes(content)
         assert train.train(Plan(epochs=1), few, tmp_path, resume=True)["data"] == "sample"
         said = capsys.readouterr().out
-        assert "checkpoint.pt is not whole" in said and "starts again at epoch 1" in said
+        assert "checkpoint.pt is not whole" in said and "Training starts again at epoch 1" in said
     kept = sorted(path.name for path in tmp_path.glob("checkpoint.pt.broken-*"))
     assert kept == [f"checkpoint.pt.broken-{i}" for i in (1, 2, 3, 4)]
     assert (tmp_path / "checkpoint.pt.broken-1").read_bytes() == half
@@ -95,12 +96,12 @@ def test_an_interrupted_write_leaves_the_old_checkpoint(few, whole, tmp_path, mo
 
 
 def test_an_earlier_run_is_not_overwritten(few, whole):
-    with pytest.raises(Stop, match=r"holds an earlier run. Add --resume"):
+    with pytest.raises(ValueError, match=r"holds an earlier run. Add --resume"):
         train.train(PLAN, few, whole[0])
-    with pytest.raises(Stop, match=r"another run \(seed 4 there, 5 here\)"):
+    with pytest.raises(ValueError, match=r"another run \(seed 4 there, 5 here\)"):
         train.train(Plan(epochs=3, seed=5, batch=16, lr=0.01), few, whole[0], resume=True)
     full = Cifar10(few.train, few.test, "full", "for a test")
-    with pytest.raises(Stop, match="trained on the sample set, not on the full"):
+    with pytest.raises(ValueError, match=r"another run \(data sample there, full here\)"):
         train.train(PLAN, full, whole[0], resume=True)
 
 
@@ -125,6 +126,12 @@ def test_the_logged_accuracy_is_that_of_the_saved_weights(few, whole):
     logits = convnet.forward(weights, convnet.normalise(few.test.images))
     right = int((logits.argmax(1) == few.test.labels).sum())
     assert abs(result["test_accuracy"] * 50 - right) <= 1
+
+
+def test_the_log_is_tied_to_the_saved_weights(whole):
+    out, result = whole
+    content = (out / "convnet.sample.safetensors").read_bytes()
+    assert result["sha256"] == read_log(out)[-1]["sha256"] == hashlib.sha256(content).hexdigest()
 
 
 def test_training_learns(few, tmp_path):

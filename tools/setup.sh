@@ -63,12 +63,18 @@ Remove it with 'make clean' and run this again."
     say "  Python: $version, in .venv already"
 else
     python=
-    for candidate in ${PYTHON:-} python3 python3.12 python3.11 python; do
-        if fits "$candidate"; then
-            python=$candidate
-            break
-        fi
-    done
+    if [ -n "${PYTHON:-}" ]; then
+        fits "$PYTHON" || stop "PYTHON=$PYTHON does not run Python 3.11 or 3.12.$seen
+Name another one, or leave PYTHON out: then the first on PATH that fits is taken."
+        python=$PYTHON
+    else
+        for candidate in python3 python3.12 python3.11 python; do
+            if fits "$candidate"; then
+                python=$candidate
+                break
+            fi
+        done
+    fi
     if [ -n "$python" ]; then
         say "  Python: $version ($python)"
         "$python" -m venv .venv >"$scratch/log" 2>&1

@@ -6,22 +6,17 @@ Names load on first use, so that importing this package costs next to nothing.
 import importlib
 
 _HOMES = {
-    "check": "verdict",
-    "predict": "prediction",
-    "hint": "hints",
-    "quiz": "quizzes",
-    "Case": "exercise",
-    "Misconception": "exercise",
-    "Exercise": "exercise",
-    "Prediction": "exercise",
-    "Quiz": "exercise",
+    "verdict": ("check",),
+    "questions": ("predict", "hint", "quiz"),
+    "exercise": ("Case", "Misconception", "Exercise", "Prediction", "Quiz"),
 }
-__all__ = list(_HOMES)
+__all__ = [name for names in _HOMES.values() for name in names]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,7 +1,7 @@
 """Stops a learner's function that does not return, without ever blaming a busy machine.
 
-The budget covers all cases of one check. It is spent when the function has used `cpu` seconds of
-processor time, or has been idle (asleep, waiting for input) for `idle` seconds, or after `wall`
+The budget covers all cases of one check. It is spent when the function has used `CPU` seconds of
+processor time, or has been idle (asleep, waiting for input) for `IDLE` seconds, or after `WALL`
 seconds in any case. Time spent in an `import` is free: stopping one halfway would leave the
 package broken for the rest of the session.
 
@@ -17,66 +17,52 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType
 
-TICK = 0.05  # seconds
+TICK = 0.05  # seconds, like the next three
+CPU, IDLE, WALL = 0.7, 0.9, 10.0
+IDLE_SHARE = 0.1  # below this share of processor time, the function counts as idle
+GRACE = 4  # ticks that a function in another thread gets to stop before it is left behind
 
 
 class TimeUp(BaseException):
     """Raised inside the learner's function when the time of the check is used up."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds. `idle_share`: below this share of processor time, the function counts as idle."""
-
-    cpu: float = 0.7
-    idle: float = 0.9
-    wall: float = 10.0
-    idle_share: float = 0.1
-
-
 class Clock:
     """Adds up the time between `start` and `stop`; ends what `run` runs when it is too much."""
 
-    def __init__(self, limits: Limits = Limits()) -> None:
-        self.limits = limits
+    def __init__(self) -> None:
         self.armed = False  # true only while the learner's function runs
         self.expired = False
         self.idle = False  # expired while it waited rather than worked
-        self._spent_cpu = self._spent_wall = 0.0  # of earlier cases
+        self._cpu = self._wall = 0.0  # used so far
         self._cpu_clock = time.thread_time
         self._raised = 0
 
     def start(self) -> None:
-        self._cpu0, self._wall0 = self._cpu_clock(), time.monotonic()
-        self._last = (self._cpu0, self._wall0)
+        self._last = self._cpu_clock(), time.monotonic()
         self.armed = True
 
     def stop(self) -> None:
         self.armed = False
-        self._spent_cpu += self._cpu_clock() - self._cpu0
-        self._spent_wall += time.monotonic() - self._wall0
+        self._advance(counts=True)
+
+    def _advance(self, counts: bool) -> None:
+        now = self._cpu_clock(), time.monotonic()
+        if counts:
+            self._cpu += now[0] - self._last[0]
+            self._wall += now[1] - self._last[1]
+        self._last = now
 
     def over(self, frame: FrameType | None) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame`."""
-        cpu, wall = self._cpu_clock(), time.monotonic()
-        if _importing(frame) and self._wall(wall) < self.limits.wall:
-            self._cpu0 += cpu - self._last[0]
-            self._wall0 += wall - self._last[1]
-        self._last = (cpu, wall)
-        used, passed = self._spent_cpu + cpu - self._cpu0, self._wall(wall)
-        self.idle = passed > self.limits.idle and used < self.limits.idle_share * passed
-        return used > self.limits.cpu or self.idle or passed > self.limits.wall
-
-    def _wall(self, now: float) -> float:
-        return self._spent_wall + now - self._wall0
+        self._advance(counts=not _importing(frame))
+        self.idle = self._wall > IDLE and self._cpu < IDLE_SHARE * self._wall
+        return self._cpu > CPU or self.idle or self._wall > WALL
 
     def run(self, job: Callable[[], None]) -> None:
-        """Runs `job`, which calls start and stop around the learner's function. `expired` says how
-        it ended.
-        """
+        """Runs `job`, which calls start and stop around the learner's function."""
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and hasattr(signal, "setitimer"):
             self._run_here(job)
@@ -109,9 +95,10 @@ class Clock:
             while frame is not None and not _is_job(frame):
                 frame.f_trace = self._raise_at_next_line
                 frame = frame.f_back
-            if self._raised > 2:  # nested `except` blocks: strike soon again, at ever other places
-                signal.setitimer(signal.ITIMER_REAL, (1 + time.perf_counter_ns() % 60) * 1e-6, TICK)
-            sys.settrace(self._raise_at_next_line)  # last: it also sees the calls made from here
+            sys.settrace(self._raise_at_next_line)  # after all Python calls: it sees them too
+        if self._raised > 2:  # nested `except` blocks: strike again soon, ever elsewhere
+            delay = 2e-6 * 2 ** (time.perf_counter_ns() % 11)  # up to 2 ms
+            signal.setitimer(signal.ITIMER_REAL, delay, TICK)
         raise TimeUp
 
     def _raise_at_next_line(self, frame: FrameType, event: str, arg: object) -> Callable | None:
@@ -124,29 +111,23 @@ class Clock:
     # In another thread: an exception sent from outside.
 
     def _run_in_thread(self, job: Callable[[], None]) -> None:
-        worker = threading.Thread(target=self._guarded, args=(job,), daemon=True)
+        worker = threading.Thread(target=self._work, args=(job,), daemon=True)
         worker.start()
-        grace = 4  # ticks that a function gets to stop before it is left behind
+        grace = GRACE
         while worker.is_alive() and grace:
             worker.join(TICK)
-            if (
-                worker.is_alive()
-                and self.armed
-                and (self.expired or self._over_from_outside(worker))
-            ):
+            running = worker.is_alive() and self.armed
+            if running and (self.expired or self._over_from_outside(worker)):
                 self.expired = True
                 grace -= 1
-                self._send_time_up(worker)
+                # While an exception waits for a sleeping thread, Python 3.11 hangs in every
+                # profiled one.
+                if not self.idle or sys.version_info >= (3, 12):
+                    ident, error = ctypes.c_ulong(worker.ident), ctypes.py_object(TimeUp)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
         self.armed = False
 
-    def _send_time_up(self, worker: threading.Thread) -> None:
-        # While an exception waits for a sleeping thread, Python 3.11 hangs in every profiled one.
-        if not self.idle or sys.version_info >= (3, 12):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(worker.ident), ctypes.py_object(TimeUp)
-            )
-
-    def _guarded(self, job: Callable[[], None]) -> None:
+    def _work(self, job: Callable[[], None]) -> None:
         self._cpu_clock = _cpu_clock_of_this_thread()
         try:
             job()
@@ -173,9 +154,7 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 def _cpu_clock_of_this_thread() -> Callable[[], float]:
-    """A clock of this thread's processor time that other threads can read; macOS has only the
-    process's.
-    """
+    """This thread's processor time, for other threads to read; macOS has only the process's."""
     try:
         clock = time.pthread_getcpuclockid(threading.get_ident())
         return lambda: time.clock_gettime(clock)

@@ -3,26 +3,19 @@
 import copy
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from labkit.checks.compare import Problem, as_array, close, problem_with
 from labkit.checks.exercise import Case, Exercise
-from labkit.checks.inputs import changed_input
+from labkit.checks.render import Code
 from labkit.checks.run import Outcome
+from labkit.checks.source import Line
+from labkit.checks.texts import argument_name, error_text, index_text, line_blocks, number_pair
 
 Outputs = tuple[np.ndarray, ...]
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The first problem, the outcome it shows in, and how many cases are right."""
-
-    problem: Problem
-    outcome: Outcome
-    right: int
-    cause: str | None = None  # a sentence
+Diagnosis = tuple[Problem, Outcome, int]  # the problem, where it shows, how many cases are right
 
 
 def expected_outputs(exercise: Exercise, function: Callable, case: Case) -> Outputs:
@@ -30,13 +23,7 @@ def expected_outputs(exercise: Exercise, function: Callable, case: Case) -> Outp
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         returned = function(*copy.deepcopy(case.args), **copy.deepcopy(dict(case.kwargs)))
-    values = tuple(returned) if len(exercise.outputs) > 1 else (returned,)
-    if len(values) != len(exercise.outputs):
-        raise ValueError(f"{exercise.id}: {len(values)} values for the outputs {exercise.outputs}.")
-    arrays = tuple(map(np.array, values))
-    if not all(array.dtype.kind in "biufc" for array in arrays):
-        raise ValueError(f"{exercise.id}: an expected output is not made of numbers.")
-    return arrays
+    return tuple(map(np.array, returned if len(exercise.outputs) > 1 else (returned,)))
 
 
 def diagnose(
@@ -47,67 +34,98 @@ def diagnose(
     first = next((i for i, problem in enumerate(problems) if problem is not None), None)
     if first is None:
         return None
-    cause = None
-    if problems[first].kind in ("value", "shape", "raised", "nan"):
-        cause = likely_cause(exercise, outcomes, expected, problems[first])
-    return Diagnosis(problems[first], outcomes[first], problems.count(None), cause)
+    problem, right = problems[first], problems.count(None)
+    if problem.kind == "value" and all(_is_zero(exercise, outcome) for outcome in outcomes):
+        problem = Problem("stub", "every value is still 0")
+    elif problem.kind in ("value", "shape", "raised", "nan"):
+        cause = _misconception(exercise, outcomes, problem)
+        if cause is None and problem.kind == "value":
+            cause = _pattern(exercise, outcomes, expected, problem.output)
+        if cause is not None:
+            problem = replace(problem, details=(*problem.details, cause))
+    return problem, outcomes[first], right
 
 
 def problem_of(exercise: Exercise, outcome: Outcome, expected: Outputs) -> Problem | None:
-    """What is wrong with one outcome. A changed input comes first: it is often the cause of the
-    rest.
-    """
+    """What is wrong with one outcome; first a changed input, often the cause of the rest."""
     if outcome.error is not None:
-        return Problem("", kind="raised")
+        return raised(outcome.error, outcome.line)
     if outcome.changed:
         return changed_input(exercise.oracle, outcome)
     values = returned_values(exercise, outcome.returned)
     if isinstance(values, Problem):
         return values
-    for position, (name, got, want) in enumerate(
-        zip(exercise.outputs, values, expected, strict=True)
-    ):
-        problem = problem_with(got, want, name, exercise.dtype, exercise.rtol, exercise.atol)
-        if problem is not None:
-            return replace(problem, output=position)
+    for i, (name, got, want) in enumerate(zip(exercise.outputs, values, expected, strict=True)):
+        if (problem := problem_with(got, want, name, exercise)) is not None:
+            return replace(problem, output=i)
     return None
+
+
+def raised(error: BaseException, line: Line | None) -> Problem:
+    if isinstance(error, SystemExit):
+        headline = "The function ends the program: it calls `exit` or raises SystemExit."
+        return Problem("raised", headline, tuple(line_blocks(line)))
+    headline = f"The function raises {type(error).__name__}."
+    return Problem("raised", headline, (Code(error_text(error)), *line_blocks(line)))
+
+
+def changed_input(oracle: Callable, outcome: Outcome) -> Problem:
+    """The function writes into what it was given."""
+    key, before, after = outcome.changed[0]
+    name = argument_name(oracle, key)
+    cure = "The caller still needs it. Work on a copy, `x.copy()`; `x += y` changes x in place."
+    details = (cure,)
+    if isinstance(before, np.ndarray) and before.shape == after.shape:
+        different = ~((before == after) | ((before != before) & (after != after)))
+        if different.any():
+            index = tuple(np.argwhere(different)[0])
+            was, now = number_pair(before[index], after[index])
+            change = f"{index_text(name, index)} was {was} before the call and is {now} after it."
+            details = (change, *details)
+    return Problem("form", f"The function changes its input `{name}`.", details)
 
 
 def returned_values(exercise: Exercise, returned: object) -> tuple | Problem:
     """One value per output, or the problem with their number."""
     names, count = exercise.outputs, len(exercise.outputs)
+    if returned is None:
+        return Problem("stub", "the function returns None")
     if count == 1:
-        if returned is None:
-            return Problem("", kind="stub")
         if type(returned) is tuple and len(returned) == 1:
             cure = "Look for a comma at the end of the `return` line."
-            return Problem(
-                "The function returns a tuple with one value in it.", (cure,), kind="type"
-            )
+            return Problem("form", "The function returns a tuple with one value in it.", (cure,))
         return (returned,)
-    wanted = f"{count} values: `{', '.join(names)}`"
-    if returned is None:
-        return Problem("", kind="stub")
-    if not isinstance(returned, tuple | list):
-        return Problem(f"The function returns one value; it should return {wanted}.", kind="count")
-    values = tuple(returned)
-    if len(values) != count:
-        word = f"{len(values)} value{'s' * (len(values) != 1)}"
-        return Problem(f"The function returns {word}; it should return {wanted}.", kind="count")
-    return Problem("", kind="stub") if all(value is None for value in values) else values
+    several = isinstance(returned, tuple | list)
+    if not several or len(returned) != count:
+        word = "one value" if not several else f"{len(returned)} value{'s' * (len(returned) != 1)}"
+        wanted = f"{count} values: `{', '.join(names)}`"
+        return Problem("form", f"The function returns {word}; it should return {wanted}.")
+    if all(value is None for value in returned):
+        listed = ", ".join(f"`{name}`" for name in names[:-1])
+        return Problem("stub", f"{listed} and `{names[-1]}` are still None")
+    return tuple(returned)
 
 
-def likely_cause(
-    exercise: Exercise, outcomes: list[Outcome], expected: list[Outputs], problem: Problem
-) -> str | None:
+def _output(exercise: Exercise, outcome: Outcome, i: int) -> np.ndarray | None:
+    """Output number `i`, where there is one and it is made of numbers."""
+    values = None if outcome.error is not None else returned_values(exercise, outcome.returned)
+    return as_array(values[i]) if isinstance(values, tuple) else None
+
+
+def _is_zero(exercise: Exercise, outcome: Outcome) -> bool:
+    """Whether all outputs are zeros: what a stub leaves that fills an array of zeros."""
+    outputs = [_output(exercise, outcome, i) for i in range(len(exercise.outputs))]
+    return all(output is not None and not output.any() for output in outputs)
+
+
+def _misconception(exercise: Exercise, outcomes: list[Outcome], problem: Problem) -> str | None:
     """The sentence of the first misconception whose results are the learner's, case by case."""
     positions = range(len(exercise.outputs)) if problem.output is None else (problem.output,)
     for misconception in exercise.misconceptions:
         wrong = [_attempt(exercise, misconception.function, outcome.case) for outcome in outcomes]
-        for position in positions:
-            if _explains(exercise, wrong, outcomes, position):
-                return f"Likely cause: {misconception.sentence}"
-    return _pattern(exercise, outcomes, expected, problem)
+        if any(_explains(exercise, wrong, outcomes, i) for i in positions):
+            return f"Likely cause: {misconception.sentence}"
+    return None
 
 
 def _attempt(exercise: Exercise, function: Callable, case: Case) -> Outputs | Exception:
@@ -118,54 +136,38 @@ def _attempt(exercise: Exercise, function: Callable, case: Case) -> Outputs | Ex
 
 
 def _explains(
-    exercise: Exercise, wrong: list[Outputs | Exception], outcomes: list[Outcome], position: int
+    exercise: Exercise, wrong: list[Outputs | Exception], outcomes: list[Outcome], i: int
 ) -> bool:
     """Whether a wrong idea gives the learner's output in every case, at least once a value."""
-    computed = False
     for idea, outcome in zip(wrong, outcomes, strict=True):
         if isinstance(idea, Exception):
             if type(idea) is not type(outcome.error):
                 return False
-            continue
-        got = _output(exercise, outcome, position)
-        if got is None or not _equal(exercise, got, idea[position]):
+        elif not _equal(exercise, _output(exercise, outcome, i), idea[i]):
             return False
-        computed = True
-    return computed
+    return not all(isinstance(idea, Exception) for idea in wrong)
 
 
-def _output(exercise: Exercise, outcome: Outcome, position: int) -> np.ndarray | None:
-    values = None if outcome.error is not None else returned_values(exercise, outcome.returned)
-    return as_array(values[position]) if isinstance(values, tuple) else None
-
-
-def _equal(exercise: Exercise, a: np.ndarray, b: np.ndarray) -> bool:
-    return a.shape == b.shape and bool(close(a, b, exercise.rtol, exercise.atol).all())
+def _equal(exercise: Exercise, a: np.ndarray | None, b: np.ndarray) -> bool:
+    return a is not None and a.shape == b.shape and bool(close(a, b, exercise).all())
 
 
 def _pattern(
-    exercise: Exercise, outcomes: list[Outcome], expected: list[Outputs], problem: Problem
+    exercise: Exercise, outcomes: list[Outcome], expected: list[Outputs], i: int
 ) -> str | None:
-    """Without a known misconception: what the wrong values have in common."""
-    if problem.kind != "value":
-        return None
+    """Without a known misconception: what the wrong values of output `i` have in common."""
     for outcome, wants in zip(outcomes, expected, strict=False):
-        got, want = _output(exercise, outcome, problem.output), wants[problem.output]
+        got, want = _output(exercise, outcome, i), wants[i]
         if got is None or got.size < 4 or got.shape != want.shape or _equal(exercise, got, want):
             continue
-        if not got.any():
-            return "All values are 0."
-        if got.ndim == 2 and got.T.shape == want.shape and _equal(exercise, got.T, want):
+        if got.ndim == 2 and _equal(exercise, got.T, want):
             return "The values are those of the transpose."
         place = np.unravel_index(abs(want).argmax(), want.shape)
         with np.errstate(all="ignore"):
             factor = got[place] / want[place]
             if not np.isfinite(factor) or factor == 0 or not _equal(exercise, got / factor, want):
                 return None
-        factor = f"{factor:.4g}"
-        return (
-            "Every value has the wrong sign."
-            if factor == "-1"
-            else f"Every value is {factor} times what it should be."
-        )
+        if f"{factor:.4g}" == "-1":
+            return "Every value has the wrong sign."
+        return f"Every value is {factor:.4g} times what it should be."
     return None

@@ -1,36 +1,15 @@
 """What an author writes: an exercise, a prediction or a quiz.
 
 A module of `labkit/checks/cases/` holds up to three lists, `EXERCISES`, `PREDICTIONS` and
-`QUIZZES`; the registry collects them:
-
-    def cases(rng):
-        for name, n, d, k in [("all 1", 1, 1, 1), ("prime", 7, 5, 3), ("ragged", 9, 4, 17), ...]:
-            yield Case(name, (rng.normal(size=(n, d)), rng.normal(size=(k, d)), rng.normal(size=k)))
-
-    def forgot_bias(x, w, b):
-        return x @ w.T
-
-    EXERCISES = [
-        Exercise(
-            id="gpu.linear",
-            oracle=labkit.reference.linear,
-            cases=cases,
-            hints=("Look at the shapes first.", "Row n of the output uses row n of x."),
-            misconceptions=(Misconception("The bias b is never added.", forgot_bias),),
-            forbidden=("torch", "numpy.einsum"),
-        )
-    ]
-
-A good exercise has
+`QUIZZES`; the registry collects them. A good exercise has
 
 * at least five cases: everything of size 1, prime sizes, ragged ones (no multiple of any block),
   non-square ones (so that a swapped axis changes a shape or a value), and one that spans several
   blocks; small, since a check answers within a second;
 * asymmetric data from the generator it is handed, never all ones, never symmetric matrices: on
   those, a wrong index gives the right sum;
-* at least four misconceptions as functions, each right on at least one case or on symmetric data,
-  each with its own sentence that names the cause and not the cure. They may raise: a learner's
-  function that fails on the same cases is then recognised as well;
+* at least four misconceptions, each right on at least one case or on symmetric data, each with
+  its own sentence that names the cause and not the cure; they may raise, as the learner's would;
 * hints from "where to look" to "almost the line"; never the solution itself.
 """
 
@@ -60,10 +39,8 @@ class Case:
 class Misconception:
     """A wrong idea: what it computes, and the sentence a learner gets who computes the same.
 
-    `function` takes what the oracle takes and returns what it returns. `sentence` is the
-    diagnosis when, for one output, the learner's values equal this function's on every case, and
-    it differs from the oracle on at least one. It names the likely cause: "The gradient is
-    divided by N twice."
+    `function` takes what the oracle takes and returns what it returns. For one output, the
+    learner's values must equal its values on every case.
     """
 
     sentence: str
@@ -111,9 +88,8 @@ class Exercise:
         _require_id(self.id)
         for name in ("hints", "misconceptions", "forbidden", "outputs"):
             if not isinstance(getattr(self, name), tuple):
-                raise ValueError(
-                    f"{self.id}: {name} must be a tuple; write (one,) for a single entry."
-                )
+                cure = "write (one,) for a single entry"
+                raise ValueError(f"{self.id}: {name} must be a tuple; {cure}.")
         if not self.outputs or not self.hints:
             raise ValueError(f"{self.id}: an exercise needs at least one output and one hint.")
 
@@ -140,11 +116,9 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Quiz:
-    """One question with lettered options: `options={"a": "...", "b": "..."}`, the right letter in
-    `answer`.
+    """One question with lettered options: `options={"a": "...", "b": "..."}, answer="b"`.
 
-    `why` has a sentence for every option: why the right one is right, and why each other one is
-    wrong without giving the right one away.
+    `why` has a sentence for every option, which does not give the right one away.
     """
 
     id: str

@@ -3,16 +3,14 @@
 Three looks, because none sees everything:
 
 1. The profiler (`sys.setprofile`) sees every call of a Python function, and every call that Python
-   code makes of a function written in C. Aliases, helpers and local imports make no difference.
+   code makes of a function written in C, under whatever alias.
 2. It does not see ufuncs, nor a C function that is called from C (`map`, `functools.partial`). For
    these a stand-in is put into their modules for the run; it reports and passes the call on.
 3. A ufunc that was bound to another name before is found by looking at what the learner's code
-   refers to: arguments, closures, and the globals it loads; also `@`, where that is forbidden, and
-   `import torch`.
+   refers to: arguments, closures, and the globals it loads; also `@` and `import torch`.
 
 The exercise's own oracle and the rooms that hold the answers are always forbidden. A call counts
-when the nearest code that is not a library's is the learner's: what labkit does inside its own
-functions is not held against anybody. The first hit is kept.
+when the nearest code that is not a library's is the learner's. The first hit is kept.
 
 Not seen: compiled code (numba), other processes, a forbidden C function fetched from an object
 that none of the three looks reaches, and deliberate sabotage of labkit itself.
@@ -21,15 +19,14 @@ that none of the three looks reaches, and deliberate sabotage of labkit itself.
 import dis
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType, FrameType
+from functools import partial
+from types import CodeType, FrameType, ModuleType
 
-from labkit.checks import escapes
 from labkit.checks.source import Line, learner_line, line_of, origin
-from labkit.checks.standin import StandIns
-from labkit.checks.targets import Targets, codes_of
+from labkit.checks.targets import ESCAPES, Escape, StandIn, Targets, codes_of, places_of
 
 ANSWERS = ("labkit.checks.cases", "labkit.checks.registry", "labkit.checks.verdict")
 _getprofile, _setprofile = sys.getprofile, sys.setprofile
@@ -45,7 +42,12 @@ class Hit:
 
 
 class Guard:
-    """Watches one run; `hit` is the first forbidden thing it saw."""
+    """Watches one run; `hit` is the first forbidden thing it saw.
+
+    own                  the exercise's own answers
+    exempt               ids of the codes of functions that earlier checks handed out
+    boundary_is_learner  false when the learner's function is called by an adapter
+    """
 
     def __init__(
         self,
@@ -57,12 +59,11 @@ class Guard:
         self.hit: Hit | None = None
         self._targets = Targets((*ANSWERS, *forbidden))
         self._own = {id(code): code for function in own for code in codes_of(function)}
-        self._exempt = exempt  # ids of the codes of functions that `check` handed out
+        self._exempt = exempt
         self._boundary: CodeType | None = None
         self._boundary_is_learner = boundary_is_learner
-        self._known: dict[int, tuple[str, str] | None] = {}  # what a call of a code means, by id
-        self._kept: list[CodeType] = []
-        self._stand_ins = StandIns(lambda name, frame: self._report("forbidden", name, frame))
+        self._known: dict[int, tuple[str, str, CodeType]] = {}  # what a call of a code is, by id
+        self._replaced: list[tuple[ModuleType, str, object]] = []
         self._active = False
 
     def inspect(self, function: object) -> None:
@@ -74,8 +75,7 @@ class Guard:
     def stand_ins(self) -> Iterator[None]:
         """Puts stand-ins into the modules of opaque functions, and takes them out again."""
         hook = threading.getprofile()
-        for found, name in self._targets.opaque.values():
-            self._stand_ins.place(name, found)
+        self._replace(self._targets.opaque.values())
         threading.setprofile(self._profile)
         self._active = True
         try:
@@ -83,7 +83,15 @@ class Guard:
         finally:
             self._active = False
             threading.setprofile(hook)
-            self._stand_ins.remove()
+            for module, name, held in reversed(self._replaced):
+                setattr(module, name, held)
+
+    def _replace(self, opaque: Iterable[tuple[object, str]]) -> None:
+        for found, dotted in opaque:
+            stand_in = StandIn(found, partial(self._report, "forbidden", dotted))
+            for module, name, held in places_of(found, dotted):
+                setattr(module, name, stand_in)
+                self._replaced.append((module, name, held))
 
     @contextmanager
     def profile(self, boundary: CodeType) -> Iterator[None]:
@@ -112,57 +120,44 @@ class Guard:
     def _on_call(self, frame: FrameType) -> None:
         code = frame.f_code
         if id(code) not in self._known:
-            for name, found in self._targets.resolve():
-                self._stand_ins.place(name, found)
-            self._known[id(code)] = self._meaning(frame)
-            self._kept.append(code)
-        meaning = self._known[id(code)]
-        if meaning is None:
-            return
-        if meaning[0] == "learner":
+            self._replace(self._targets.resolve())
+            self._known[id(code)] = (*self._meaning(frame), code)
+        kind, name, _ = self._known[id(code)]
+        if kind == "learner":
             self._look_at_values(frame)
             if not self._targets.opaque:  # otherwise at each call: its arguments may differ
-                self._known[id(code)] = None
-        elif meaning[0] == "escape":
-            self._stop_escape(meaning[1], frame.f_back)
-        else:
-            self._report(*meaning, frame.f_back)
+                self._known[id(code)] = ("", "", code)
+        elif kind == "escape":
+            self._stop_escape(name, frame.f_back)
+        elif kind:
+            self._report(kind, name, frame.f_back)
 
-    def _meaning(self, frame: FrameType) -> tuple[str, str] | None:
+    def _meaning(self, frame: FrameType) -> tuple[str, str]:
         code = frame.f_code
         if id(code) in self._own:
-            return ("oracle", code.co_name)
+            return "oracle", code.co_name
         if id(code) in self._exempt:
-            return None
-        if id(code) in escapes.CODES:
-            return ("escape", escapes.CODES[id(code)])
+            return "", ""
+        if code in ESCAPES:
+            return "escape", ESCAPES[code]
         if name := self._targets.called(code, frame.f_globals.get("__name__")):
-            return ("forbidden", name)
+            return "forbidden", name
         if origin(code, frame.f_globals) == "learner":
             self._look_at_code(frame)
-            return ("learner", "")
-        return None
+            return "learner", ""
+        return "", ""
 
-    def _on_c_call(self, frame: FrameType, function: object) -> None:
-        if function in escapes.BUILTINS:
-            return self._stop_escape(escapes.BUILTINS[function], frame)
-        targets = self._targets
-        name = targets.builtins.get(function)
-        if name is None:
-            owner = getattr(function, "__self__", None)
-            method = targets.methods.get(function.__name__)
-            if method and getattr(type(owner), function.__name__, None) is method[0]:
-                name = method[1]
-            else:
-                name = targets.module_of(function.__module__ or type(owner).__module__)
-        if name:
+    def _on_c_call(self, frame: FrameType, function: Callable) -> None:
+        if function in ESCAPES:
+            self._stop_escape(ESCAPES[function], frame)
+        elif name := self._targets.called_in_c(function):
             self._report("forbidden", name, frame)
 
     def _stop_escape(self, name: str, frame: FrameType | None) -> None:
         """Only where the learner's code itself calls it: libraries have their reasons."""
         if frame is not None and origin(frame.f_code, frame.f_globals) == "learner":
             self._report("escape", name, frame)
-            raise escapes.Escape
+            raise Escape
 
     # Look 3: what the learner's code refers to.
 

@@ -1,7 +1,6 @@
 """What the learner has done so far, recorded and summed up; `store` keeps the file.
 
-Nothing here raises: what goes wrong with the file is said once, in a sentence, and the lesson
-goes on.
+Nothing here raises: what goes wrong with the file is said once, and the lesson goes on.
 """
 
 from dataclasses import dataclass
@@ -9,35 +8,22 @@ from datetime import date
 
 from labkit.checks import store
 from labkit.checks.exercise import Exercise, Prediction, Quiz
-from labkit.checks.registry import registry
-from labkit.checks.store import Progress, load
-
-__all__ = [
-    "CHAPTERS",
-    "Progress",
-    "Row",
-    "load",
-    "record_check",
-    "record_hint",
-    "record_prediction",
-    "record_quiz",
-    "summary",
-]
+from labkit.checks.registry import CALLS, registry
+from labkit.checks.store import Progress
 
 CHAPTERS = ("gpu", "tpu", "fpga", "distributed")
+load = store.load
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table of progress. state: "solved", "tried" or "open"; hints: the highest
-    level seen.
-    """
+    """One line of the table of progress."""
 
     chapter: str
     kind: str  # "exercise", "prediction" or "quiz"
     id: str
-    state: str
-    hints: int = 0
+    state: str  # "solved", "tried" or "open"
+    hints: int = 0  # the highest level seen
 
 
 def record_check(id: str, solved: bool) -> None:
@@ -74,9 +60,8 @@ def record_quiz(id: str, answer: str, solved: bool) -> None:
 
     def change(progress: Progress) -> None:
         entry = progress.quizzes.setdefault(id, {"attempts": 0, "solved": False})
-        entry.update(
-            attempts=entry["attempts"] + 1, solved=entry["solved"] or solved, answer=answer
-        )
+        entry.update(answer=answer, attempts=entry["attempts"] + 1)
+        entry["solved"] |= solved
 
     store.update(change)
 
@@ -84,25 +69,12 @@ def record_quiz(id: str, answer: str, solved: bool) -> None:
 def summary() -> list[Row]:
     """One row per registered exercise, prediction and quiz, chapter by chapter."""
     progress, rows = load(), []
+    kept = {Exercise: progress.exercises, Prediction: progress.predictions, Quiz: progress.quizzes}
     for item in registry().items.values():
-        chapter = item.id.partition(".")[0]
-        if isinstance(item, Exercise):
-            state = _state(progress.exercises.get(item.id))
-            rows.append(Row(chapter, "exercise", item.id, state, progress.hints.get(item.id, 0)))
-        elif isinstance(item, Quiz):
-            rows.append(Row(chapter, "quiz", item.id, _state(progress.quizzes.get(item.id))))
-        elif isinstance(item, Prediction):
-            rows.append(
-                Row(
-                    chapter,
-                    "prediction",
-                    item.id,
-                    "solved" if item.id in progress.predictions else "open",
-                )
-            )
+        entry = kept[type(item)].get(item.id)
+        # a prediction is done once it is there, the others once they are solved
+        state = "open" if entry is None else "solved" if entry.get("solved", True) else "tried"
+        kind, chapter = CALLS[type(item)][0], item.id.partition(".")[0]
+        rows.append(Row(chapter, kind, item.id, state, progress.hints.get(item.id, 0)))
     order = {chapter: place for place, chapter in enumerate(CHAPTERS)}
     return sorted(rows, key=lambda row: (order.get(row.chapter, len(order)), row.chapter))
-
-
-def _state(entry: dict | None) -> str:
-    return "open" if entry is None else "solved" if entry["solved"] else "tried"

@@ -36,9 +36,7 @@ class Registry:
 
     def add(self, item: Item) -> None:
         if item.id in self.items:
-            raise ValueError(
-                f"Two items have the id {item.id!r}. Every id is used once; rename one."
-            )
+            raise ValueError(f"Two items have the id {item.id!r}; rename one.")
         self.items[item.id] = item
 
     def of(self, kind: type) -> list[Item]:
@@ -51,7 +49,8 @@ class Registry:
             return item
         if item is not None:
             word, call = CALLS[type(item)]
-            raise UnknownId(f"{id!r} is the id of {_a(word)}: use {call.format(id=id)}.")
+            article = "an" if word == "exercise" else "a"
+            raise UnknownId(f"{id!r} is the id of {article} {word}: use {call.format(id=id)}.")
         raise UnknownId(self._unknown(id, kind))
 
     def _unknown(self, id: object, kind: type) -> str:
@@ -70,10 +69,6 @@ class Registry:
         for module, reason in self.failures.items():
             sentence += f" ({module} could not be read: {reason})"
         return sentence
-
-
-def _a(word: str) -> str:
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 _registry: Registry | None = None

@@ -59,14 +59,13 @@ class Message:
 
 
 def show(message: Message) -> None:
-    """Displays in a notebook, prints elsewhere. Never raises: a closed or narrow stdout loses the
-    message.
-    """
+    """Displays in a notebook, prints elsewhere. A closed stdout loses the message; never raises."""
     try:
-        if _in_notebook():
-            sys.modules["IPython"].display.display(
-                {"text/plain": str(message), "text/html": message.html()}, raw=True
-            )
+        ipython = sys.modules.get("IPython")
+        shell = getattr(ipython, "get_ipython", lambda: None)()
+        if getattr(shell, "kernel", None) is not None:
+            forms = {"text/plain": str(message), "text/html": message.html()}
+            ipython.display.display(forms, raw=True)
         else:
             _print(str(message))
     except (Exception, KeyboardInterrupt):
@@ -74,20 +73,10 @@ def show(message: Message) -> None:
 
 
 def clean(text: str) -> str:
-    """Without memory addresses, terminal colours and control characters; these differ from run to
-    run.
-    """
+    """Without what differs from run to run: memory addresses, colours, control characters."""
     text = re.sub(r" ?\bat 0x[0-9a-fA-F]+", "", text)
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "?", text)
-
-
-def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = (
-        ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
-    )
-    return getattr(shell, "kernel", None) is not None
 
 
 def _print(text: str) -> None:
@@ -99,9 +88,8 @@ def _print(text: str) -> None:
 
 
 def _wrap(sentence: str) -> str:
-    return fill(
-        sentence, 96, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
-    )
+    whole_words = {"break_long_words": False, "break_on_hyphens": False}
+    return fill(sentence, 96, subsequent_indent="  ", **whole_words)
 
 
 def _plain(block: str | Code | Table) -> str:

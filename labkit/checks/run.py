@@ -6,22 +6,21 @@ silenced, the clock limits the time and the guard watches for forbidden calls.
 
 import copy
 import io
-import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from types import CoroutineType
 
 import numpy as np
 
 from labkit.checks.clock import Clock, TimeUp
-from labkit.checks.escapes import Escape
 from labkit.checks.exercise import Case
 from labkit.checks.guard import Guard
 from labkit.checks.source import Line, raising_line
+from labkit.checks.targets import Escape
 
-_copy, _array_equal_bytes = copy.deepcopy, np.ndarray.tobytes
+_copy, _tobytes = copy.deepcopy, np.ndarray.tobytes
 
 
 @dataclass
@@ -36,47 +35,32 @@ class Outcome:
     prints: str = ""
 
 
-@dataclass
-class Run:
-    """All outcomes until the run ended.
-
-    expired: the time was up; idle: while the function waited; interrupted: the learner pressed
-    Ctrl-C.
-    """
-
-    outcomes: list[Outcome] = field(default_factory=list)
-    expired: bool = False
-    idle: bool = False
-    interrupted: bool = False
-
-
-def run_cases(function: Callable, cases: list[Case], guard: Guard, clock: Clock) -> Run:
-    """Calls `function` on each case; stops early when the time is up or the run is interrupted."""
-    run = Run()
+def run_cases(function: Callable, cases: list[Case], guard: Guard, clock: Clock) -> list[Outcome]:
+    """Calls `function` on each case; ends early when the time is up or the learner interrupts."""
+    outcomes: list[Outcome] = []
     prints = _Prints()
 
     def job() -> None:
         for case in cases:
             outcome = Outcome(case)
-            run.outcomes.append(outcome)
+            outcomes.append(outcome)
             with guard.profile(_call.__code__):
-                going_on = _call(function, outcome, clock, run)
+                _call(function, outcome, clock)
             outcome.prints = prints.take()
-            if not going_on:
+            if clock.expired or isinstance(outcome.error, TimeUp | Escape | KeyboardInterrupt):
                 return
 
-    with guard.stand_ins(), _aside(prints), warnings.catch_warnings():
+    with guard.stand_ins(), redirect_stdout(prints), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clock.run(job)
-    run.expired, run.idle = clock.expired, clock.idle
-    if run.expired and run.outcomes:
-        run.outcomes[-1].prints = run.outcomes[-1].prints or prints.take()
-    return run
+    if clock.expired and outcomes:
+        outcomes[-1].prints = outcomes[-1].prints or prints.take()
+    return outcomes
 
 
-def _call(function: Callable, outcome: Outcome, clock: Clock, run: Run) -> bool:
-    """One call; whether to go on with the next case."""
-    args, kwargs = _copy(outcome.case.args), _copy(dict(outcome.case.kwargs))
+def _call(function: Callable, outcome: Outcome, clock: Clock) -> None:
+    case = outcome.case
+    args, kwargs = _copy(case.args), _copy(dict(case.kwargs))
     try:
         clock.start()
         outcome.returned = function(*args, **kwargs)
@@ -87,25 +71,21 @@ def _call(function: Callable, outcome: Outcome, clock: Clock, run: Run) -> bool:
     clock.stop()
     if outcome.error is not None:
         outcome.line = raising_line(outcome.error.__traceback__)
-    if isinstance(outcome.error, TimeUp | Escape | KeyboardInterrupt):
-        run.interrupted = isinstance(outcome.error, KeyboardInterrupt)
-        return False
-    if type(outcome.returned) is CoroutineType:
+    elif type(outcome.returned) is CoroutineType:
         outcome.returned.close()  # or Python warns that it was never awaited
-    elif outcome.error is None:
+    else:
         outcome.returned = _own_copy(outcome.returned)
-    before = [*enumerate(outcome.case.args), *outcome.case.kwargs.items()]
+    before = [*enumerate(case.args), *case.kwargs.items()]
     after = [*args, *kwargs.values()]
     outcome.changed = tuple(
         (key, old, new) for (key, old), new in zip(before, after, strict=True) if not same(old, new)
     )
-    return not clock.expired
 
 
 def _own_copy(returned: object) -> object:
     """Arrays are copied at once: the function may return the same buffer from every call."""
-    if type(returned) in (tuple, list):
-        return type(returned)(map(_own_copy, returned)) if len(returned) <= 100 else returned
+    if type(returned) in (tuple, list) and len(returned) <= 100:
+        return type(returned)(r.copy() if type(r) is np.ndarray else r for r in returned)
     return returned.copy() if type(returned) is np.ndarray else returned
 
 
@@ -114,9 +94,8 @@ def same(old: object, new: object) -> bool:
     if type(old) is not type(new):
         return False
     if isinstance(old, np.ndarray):
-        if old.shape != new.shape or old.dtype != new.dtype:
-            return False
-        return _array_equal_bytes(old) == _array_equal_bytes(new)
+        alike = old.shape == new.shape and old.dtype == new.dtype
+        return alike and _tobytes(old) == _tobytes(new)
     if type(old) in (list, tuple):
         return len(old) == len(new) and all(map(same, old, new))
     if type(old) is dict:
@@ -126,15 +105,6 @@ def same(old: object, new: object) -> bool:
     return True
 
 
-@contextmanager
-def _aside(prints: "_Prints") -> Iterator[None]:
-    before, sys.stdout = sys.stdout, prints
-    try:
-        yield
-    finally:
-        sys.stdout = before
-
-
 class _Prints(io.TextIOBase):
     """Keeps the beginning of what is printed: an endless loop must not fill the memory."""
 
@@ -142,9 +112,6 @@ class _Prints(io.TextIOBase):
 
     def __init__(self) -> None:
         self._text = ""
-
-    def writable(self) -> bool:
-        return True
 
     def write(self, text: str) -> int:
         if len(self._text) < self.LIMIT:

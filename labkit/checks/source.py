@@ -6,15 +6,17 @@ import sysconfig
 from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
 
-_STDLIB = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
+_STDLIB = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")),
+    "<frozen",
+    "<__array_function__",
+)
 _INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the learner's code: "line 3 of linear_backward", counted from its `def`, and its
-    text.
-    """
+    """A line of the learner's code, counted from its `def`: "line 3 of `linear_backward`"."""
 
     function: str
     number: int
@@ -26,30 +28,22 @@ class Line:
 
 
 def origin(code: CodeType, module_globals: dict) -> str:
-    """ "course" for labkit itself, "library" for Python and installed packages, "learner" for the
-    rest.
-    """
+    """Whose code it is: the "course"'s, a "library"'s (or Python's own), or the "learner"'s."""
     name = module_globals.get("__name__")
     if isinstance(name, str) and name.partition(".")[0] == "labkit":
         module = sys.modules.get(name)
         if getattr(module, "__dict__", None) is module_globals:  # a claimed name is not enough
             return "course"
     path = code.co_filename
-    if path.startswith(("<frozen", "<__array_function__")) or any(
-        part in path for part in _INSTALLED
-    ):
-        return "library"
-    return "library" if path.startswith(_STDLIB) else "learner"
+    library = path.startswith(_STDLIB) or any(part in path for part in _INSTALLED)
+    return "library" if library else "learner"
 
 
 def line_of(code: CodeType, lineno: int | None) -> Line:
     lineno = lineno or code.co_firstlineno
     text = linecache.getline(code.co_filename, lineno).strip()
-    return Line(
-        code.co_name,
-        lineno - code.co_firstlineno + 1,
-        text if len(text) <= 100 else text[:97] + "...",
-    )
+    text = text if len(text) <= 100 else text[:97] + "..."
+    return Line(code.co_name, lineno - code.co_firstlineno + 1, text)
 
 
 def learner_line(frame: FrameType | None, boundary: CodeType | None) -> Line | None:

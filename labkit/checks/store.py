@@ -25,23 +25,23 @@ from labkit.checks.render import Message, show
 
 try:
     import fcntl
-except ImportError:  # not on Windows: there, the last writer wins
+except ImportError:  # on Windows the last writer wins
     fcntl = None
 
+NAMES = ("exercises", "predictions", "hints", "quizzes")
 PATIENCE = 1.0  # seconds to wait for another notebook
-_GO_ON = "The lesson works all the same."
 _said: set[str] = set()
 
 
 @dataclass
 class Progress:
-    """The stored state per id; see the module's docstring. Unknown keys are kept as they are."""
+    """The stored state by id; see the module's docstring."""
 
     exercises: dict[str, dict] = field(default_factory=dict)
     predictions: dict[str, dict] = field(default_factory=dict)
     hints: dict[str, int] = field(default_factory=dict)
     quizzes: dict[str, dict] = field(default_factory=dict)
-    other: dict[str, object] = field(default_factory=dict)
+    other: dict[str, object] = field(default_factory=dict)  # of later versions, kept as it is
 
 
 def load() -> Progress:
@@ -51,8 +51,7 @@ def load() -> Progress:
     try:
         return _read(path())
     except Exception as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        _say_once(f"Your progress could not be read ({reason}).")
+        _say_once(f"Your progress could not be read ({_reason(error)}).")
         return Progress()
 
 
@@ -73,43 +72,43 @@ def update(change: Callable[[Progress], None]) -> None:
     """Applies one change to what is stored."""
     if not enabled():
         return
+    place = ""
     try:
         file = path()
+        place = f" in {file.parent}"
         file.parent.mkdir(parents=True, exist_ok=True)
         with _lock(file):
             progress = _read(file)
             change(progress)
             _replace(file, progress)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        _say_once(f"Your progress cannot be saved in {path().parent} ({reason}). {_GO_ON}")
     except Exception as error:
-        _say_once(f"Your progress cannot be saved ({type(error).__name__}). {_GO_ON}")
+        _say_once(
+            f"Your progress cannot be saved{place} ({_reason(error)}). "
+            "The lesson works all the same."
+        )
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__
 
 
 @contextmanager
 def _lock(file: Path) -> Iterator[None]:
     """Waits for other notebooks, but not forever: a lost entry is better than a cell that hangs."""
-    if fcntl is None:
-        yield
-        return
     with open(file.with_suffix(".lock"), "w") as held:
         end = time.monotonic() + PATIENCE
-        while True:
+        while fcntl is not None and time.monotonic() < end:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
-                if time.monotonic() > end:
-                    break
                 time.sleep(0.01)
         yield
 
 
 def _read(file: Path) -> Progress:
     try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-        return _parse(stored)
+        return _parse(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return Progress()
     except OSError:
@@ -119,23 +118,15 @@ def _read(file: Path) -> Progress:
         return Progress()
 
 
-def _parse(stored: object) -> Progress:
-    """Raises ValueError, TypeError or KeyError when this is not what `_replace` writes."""
-    progress = Progress(
-        other={k: v for k, v in stored.items() if k not in Progress.__dataclass_fields__}
-    )
-    for name in ("exercises", "quizzes"):
-        for id, entry in stored.get(name, {}).items():
-            fixed = {"attempts": int(entry["attempts"]), "solved": bool(entry["solved"])}
-            getattr(progress, name)[id] = {**entry, **fixed}
-    for id, entry in stored.get("predictions", {}).items():
-        progress.predictions[id] = {
-            **entry,
-            "value": float(entry["value"]),
-            "unit": str(entry["unit"]),
-        }
-    progress.hints = {id: int(level) for id, level in stored.get("hints", {}).items()}
-    return progress
+def _parse(stored: dict) -> Progress:
+    """Raises any exception when this is not what `_replace` writes."""
+    known = {name: stored.pop(name, {}) for name in NAMES}
+    for entry in (*known["exercises"].values(), *known["quizzes"].values()):
+        entry |= {"attempts": int(entry["attempts"]), "solved": bool(entry["solved"])}
+    for entry in known["predictions"].values():
+        entry |= {"value": float(entry["value"]), "unit": str(entry["unit"])}
+    known["hints"] = {id: int(level) for id, level in known["hints"].items()}
+    return Progress(**known, other=stored)
 
 
 def _set_aside(file: Path) -> None:
@@ -143,20 +134,13 @@ def _set_aside(file: Path) -> None:
     while (aside := file.with_name(f"{file.name}.broken-{number}")).exists():
         number += 1
     os.replace(file, aside)
-    show(
-        Message(
-            "Note",
-            f"The file of your progress could not be read. It is kept as {aside.name}.",
-            (f"A new one is begun beside it, in {file.parent}.",),
-        )
-    )
+    headline = f"The file of your progress could not be read. It is kept as {aside.name}."
+    show(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
 
 
 def _replace(file: Path, progress: Progress) -> None:
-    stored = {"version": 1, **progress.other}
-    stored |= {
-        name: getattr(progress, name) for name in ("exercises", "predictions", "hints", "quizzes")
-    }
+    """In one step: whoever reads meanwhile gets the old file or the new one, whole."""
+    stored = {"version": 1, **progress.other} | {name: getattr(progress, name) for name in NAMES}
     handle, temporary = tempfile.mkstemp(prefix="progress-", suffix=".tmp", dir=file.parent)
     try:
         with open(handle, "w", encoding="utf-8") as target:

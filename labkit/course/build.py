@@ -25,11 +25,12 @@ def build(
     lessons = read_lessons(sources(config, wanted), config)
     if not lessons:
         print("There are no lessons yet: no chapters/*/source/*.py.")
+    page = claims.page(config)  # first: what is malformed stops the build before anything runs
     for lesson in lessons:
         start = time.perf_counter()
         what = "executed" if build_lesson(lesson, config, force) else "same code, outputs kept"
         print(f"{lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
-    if notebook.write(config.course_root() / "CLAIMS.md", claims.page(config)):
+    if notebook.write(config.course_root() / "CLAIMS.md", page):
         print("CLAIMS.md: written")
     found = verify.refusals(config, lessons)
     for sentence in found:
@@ -48,24 +49,28 @@ def build_lesson(lesson: Lesson, config: Config, force: bool = False) -> bool:
     for twin in TWINS:
         path = lesson.notebook(twin)
         made = notebook.generate(lesson, twin, config)
-        stored = None if force else _cleanly_run(path)
+        stored = None if force else _cleanly_run(path, config.relative(path))
         if stored and _code(stored) == _code(made):
             fresh[path] = _with_outputs(made, stored)
         else:
             fresh[path] = execute(made, path.parent, config.relative(path))
             executed = True
     for path, made in fresh.items():
-        notebook.write(path, notebook.to_bytes(made))
+        notebook.write(path, notebook.to_bytes(notebook.sealed(made)))
     return executed
 
 
-def _cleanly_run(path: Path) -> dict | None:
-    """The stored notebook, if there is one and it ran to its end without error or warning."""
+def _cleanly_run(path: Path, name: str) -> dict | None:
+    """The stored notebook, if it ran to its end without error or warning and nobody edited it."""
     try:
-        stored = notebook.read(path, path.name)
-    except (CourseError, FileNotFoundError):
+        stored = notebook.read(path, name)
+    except FileNotFoundError:
         return None
-    return None if [*rules.counts(stored, ""), *rules.outputs(stored, "")] else stored
+    except CourseError as error:
+        print(f"{error} It is built anew.")
+        return None
+    kept = (rules.counts, rules.outputs, rules.untouched)
+    return None if any([*rule(stored, name)] for rule in kept) else stored
 
 
 def _code(made: dict) -> list[str]:

@@ -1,7 +1,6 @@
 """What there is to study: the four chapters, and the lessons that lie in them."""
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -41,14 +40,15 @@ def sources(config: Config, wanted: str | None = None) -> list[Path]:
     found = sorted(config.chapters.glob("*/source/*.py"))
     if wanted is None:
         return found
-    parts = Path(wanted).with_suffix("").parts
+    parts = Path(wanted.removesuffix(".ipynb").removesuffix(".py")).parts
     key = "/".join(part for part in parts if part not in ("chapters", "source", "solutions", "."))
     names = {p: (p.parts[-3], p.stem, f"{p.parts[-3]}/{p.stem}") for p in found}
     chosen = [p for p in found if key in names[p] or p == Path(wanted).resolve()]
     if not chosen:
         known = {name for chapter, _, lesson in names.values() for name in (chapter, lesson)}
         near = get_close_matches(key, known, cutoff=0.4)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(known)}."
+        there = ", ".join(sorted(known)) or "none yet"
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {there}."
         raise CourseError(f"There is no lesson or chapter {wanted!r}. {hint}")
     return chosen
 
@@ -58,11 +58,25 @@ def read_lessons(paths: Iterable[Path], config: Config) -> list[Lesson]:
 
 
 def lessons(config: Config, chapter: Chapter) -> list[Lesson]:
-    """The lessons of a chapter that a learner can open; `labkit build --check` names the others."""
-    found = []
+    """The lessons of a chapter that a learner can open."""
+    return [found for found in _tried(config, chapter) if isinstance(found, Lesson)]
+
+
+def unreadable(config: Config, chapter: Chapter) -> list[str]:
+    """A sentence for each lesson of a chapter that cannot be read."""
+    return [found for found in _tried(config, chapter) if isinstance(found, str)]
+
+
+def _tried(config: Config, chapter: Chapter) -> Iterator[Lesson | str]:
+    """Each lesson, or what is wrong with it; nothing for one that is not built yet."""
     for path in sorted((config.chapters / chapter.folder / "source").glob("*.py")):
-        with suppress(CourseError, FileNotFoundError):
+        try:
             lesson = load(path, config.relative(path))
-            notebook.read(lesson.notebook("learner"), lesson.name)
-            found.append(lesson)
-    return found
+            made = lesson.notebook("learner")
+            notebook.read(made, config.relative(made))
+        except FileNotFoundError:
+            continue
+        except (CourseError, OSError) as error:
+            yield str(error)
+        else:
+            yield lesson

@@ -2,7 +2,7 @@
 
 In a lesson's markdown:   ### <a id="C02"></a>C02 on trial
                           > the claim, quoted
-and in a later cell:      **Verdict on C02: holds if the batch is large.** One sentence of why.
+and, after code cells:    **Verdict on C02: holds if the batch is large.** One sentence of why.
 """
 
 import re
@@ -45,8 +45,8 @@ class Claim(NamedTuple):
 def of_lesson(lesson: Lesson, config: Config) -> list[Claim]:
     """The lesson's claims, in its order. CourseError for a claim without a proper verdict."""
     verdicts: dict[str, tuple[str, str]] = {}
-    places: dict[str, str] = {}
-    for here, match in _found(VERDICT, lesson, config):
+    places: dict[str, tuple[str, int]] = {}
+    for here, position, match in _found(VERDICT, lesson, config):
         id = match["id"]
         verdict, why = one_line(match["verdict"]).rstrip("."), one_line(match["why"])
         if id in verdicts:
@@ -54,10 +54,10 @@ def of_lesson(lesson: Lesson, config: Config) -> list[Claim]:
         if not why or not re.fullmatch(r"holds|wrong|holds if \S.*", verdict):
             must = "it must be `holds`, `holds if ...` or `wrong`, and then say why"
             raise CourseError(f"{here}: the verdict on {id} is {verdict!r} {why!r}; {must}.")
-        verdicts[id], places[id] = (verdict, why), here
+        verdicts[id], places[id] = (verdict, why), (here, position)
     link = config.relative(lesson.notebook("learner"))
     found = []
-    for here, match in _found(CLAIM, lesson, config):
+    for here, position, match in _found(CLAIM, lesson, config):
         id = match["id"]
         if match["anchor"] != id:
             raise CourseError(f"{here}: claim {id} has the anchor {match['anchor']}.")
@@ -66,20 +66,24 @@ def of_lesson(lesson: Lesson, config: Config) -> list[Claim]:
         if id not in verdicts:
             do = f"write `**Verdict on {id}: holds.** Why.` below it."
             raise CourseError(f"{here}: claim {id} has no verdict: {do}")
+        if "code" not in [cell.type for cell in lesson.cells[position : places[id][1]]]:
+            raise CourseError(f"{here}: {id} has no experiment between the claim and its verdict.")
         claim = one_line(re.sub(r"^> ?", "", match["quote"], flags=re.M))
         found.append(Claim(id, claim, *verdicts[id], f"{link}#{id}"))
     for id in sorted(verdicts.keys() - {claim.id for claim in found}):
         do = f'write `### <a id="{id}"></a>{id} on trial` above it.'
-        raise CourseError(f"{places[id]}: a verdict on {id}, which has no heading: {do}")
+        raise CourseError(f"{places[id][0]}: a verdict on {id}, which has no heading: {do}")
     return found
 
 
-def _found(pattern: re.Pattern, lesson: Lesson, config: Config) -> Iterator[tuple[str, re.Match]]:
-    """(where it stands, match) for every match in the lesson's prose."""
-    for cell in lesson.cells:
+def _found(
+    pattern: re.Pattern, lesson: Lesson, config: Config
+) -> Iterator[tuple[str, int, re.Match]]:
+    """(where it stands, its cell's index, match) for every match in the lesson's prose."""
+    for position, cell in enumerate(lesson.cells):
         if cell.type == "markdown":
             for match in pattern.finditer(cell.text):
-                yield f"{config.relative(lesson.path)}, line {cell.line}", match
+                yield f"{config.relative(lesson.path)}, line {cell.line}", position, match
 
 
 def collect(config: Config) -> list[Claim]:

@@ -30,7 +30,8 @@ class Config:
     @property
     def work(self) -> Path:
         """The learner's folder: LABKIT_WORK if set, else `work/` in the repository."""
-        return Path(os.environ.get("LABKIT_WORK") or self.course_root() / "work").resolve()
+        asked = os.path.expanduser(os.environ.get("LABKIT_WORK", ""))
+        return Path(asked or self.course_root() / "work").resolve()
 
     def relative(self, path: Path) -> str:
         """`path` as messages name it: relative to the root, with slashes."""
@@ -40,7 +41,7 @@ class Config:
 
 def config(root: Path | None = None) -> Config:
     """The course at `root`; by default at LABKIT_ROOT, else the one that this package lies in."""
-    asked = root or os.environ.get("LABKIT_ROOT")
+    asked = root or os.path.expanduser(os.environ.get("LABKIT_ROOT", ""))
     root = Path(asked or Path(__file__).parents[2]).resolve()
     file = root / "pyproject.toml"
     if not asked and not file.is_file():

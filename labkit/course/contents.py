@@ -1,6 +1,7 @@
 """JupyterLab's window on work/: a lesson that is asked for and not there yet is copied first."""
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+from tornado.web import HTTPError
 
 from labkit.course import CourseError, copies, start
 from labkit.course.config import config
@@ -18,11 +19,11 @@ class LessonContents(AsyncLargeFileManager):
         return await super().file_exists(path)
 
     def _prepare(self, path: str) -> None:
-        """Copy or write what `path` names. A failure is logged; Jupyter says what is missing."""
+        """Copy or write what `path` names. JupyterLab shows the sentence of a failure."""
         try:
             if path.strip("/") == start.PAGE:
                 start.write(config())
             else:
                 copies.ensure(config(), path)
         except (OSError, CourseError) as error:
-            self.log.error("work/%s could not be made: %s", path, error)
+            raise HTTPError(500, f"work/{path} could not be made: {error}") from error

@@ -25,8 +25,10 @@ def ensure(config: Config, path: str) -> bool:
     if source is None:
         return False
     data = source.read_bytes()
-    if source.suffix == ".ipynb" and source.parent.name != "solutions":
-        data = notebook.to_bytes(notebook.cleared(notebook.read(source, config.relative(source))))
+    if source.suffix == ".ipynb":
+        made = notebook.read(source, config.relative(source))  # what is broken is not copied
+        if source.parent.name != "solutions":
+            data = notebook.to_bytes(notebook.cleared(made))
     return notebook.write(target, data)
 
 

@@ -35,7 +35,7 @@ class Lesson:
     minutes: int
     needs: tuple[str, ...]
     cells: tuple[Cell, ...]  # as written: a code cell may hold both twins' lines
-    sha256: str  # of the source file's bytes
+    sha256: str  # of the source's text, the same whatever its line ends
 
     @property
     def name(self) -> str:
@@ -55,9 +55,8 @@ class Lesson:
 
 def load(path: Path, name: str) -> Lesson:
     """Read and examine a source. CourseError names file and line of whatever is malformed."""
-    data = path.read_bytes()
     try:
-        text = data.decode("utf-8")
+        text = percent.plain(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
         raise CourseError(f"{name} is not UTF-8 text (byte {error.start}).") from error
     header, cells = percent.read(text, name)
@@ -65,7 +64,7 @@ def load(path: Path, name: str) -> Lesson:
     for cell in cells:
         _examine(cell, name)
     _examine_setup(cells, name)
-    return Lesson(path, *fields, tuple(cells), hashlib.sha256(data).hexdigest())
+    return Lesson(path, *fields, tuple(cells), hashlib.sha256(text.encode()).hexdigest())
 
 
 def _fields(header: dict, here: str) -> tuple[str, int, tuple[str, ...]]:
@@ -89,18 +88,21 @@ def _examine(cell: Cell, name: str) -> None:
             known = ", ".join([*PLAIN_TAGS, "exercise:ROOM.NAME"])
             raise CourseError(f"{here}: unknown tag {tag!r}. Known: {known}.")
     if cell.type == "markdown":
-        for number, text in enumerate(cell.text.splitlines(), start=cell.line + 1):
+        for number, text in enumerate(cell.text.split("\n"), start=cell.line + 1):
             if text.strip() in MARKERS or f"# {text.strip()}" in MARKERS:
                 raise CourseError(f"{name}, line {number}: a solution in a markdown cell.")
         return
-    for twin, text in zip(TWINS, split_solution(cell.text, name, cell.line), strict=True):
+    for twin, lines in zip(TWINS, _twins(cell.text, name, cell.line), strict=True):
+        text = "\n".join(lines.values())
         if re.search(r"^\s*[%!]", text, re.MULTILINE):
             continue  # a magic: IPython's grammar, not Python's
         try:
             ast.parse(textwrap.dedent(text))
-        except SyntaxError as error:
-            what = f"{here}: the {twin}'s form of this cell is not Python"
-            raise CourseError(f"{what}: {error.msg} (its line {error.lineno}).") from error
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # or NUL, or depth
+            at = getattr(error, "lineno", None) or 1
+            at, what = [*lines, cell.line][min(at - 1, len(lines))], getattr(error, "msg", error)
+            here = f"{name}, line {at}: the {twin}'s form of this cell is not Python"
+            raise CourseError(f"{here}: {what}.") from error
 
 
 def _examine_setup(cells: list[Cell], name: str) -> None:
@@ -115,10 +117,16 @@ def _examine_setup(cells: list[Cell], name: str) -> None:
 
 def split_solution(text: str, name: str = "cell", line: int = 0) -> tuple[str, str]:
     """The learner's and the solution's text of a cell; `line` is that of its `# %%` marker."""
-    learner: list[str] = []
-    solution: list[str] = []
+    learner, solution = _twins(text, name, line)
+    return "\n".join(learner.values()), "\n".join(solution.values())
+
+
+def _twins(text: str, name: str, line: int) -> tuple[dict[int, str], dict[int, str]]:
+    """The same, as line number of the source -> line."""
+    learner: dict[int, str] = {}
+    solution: dict[int, str] = {}
     block, opened, indent = "", 0, ""  # the marker of the block we are in, its line, its indent
-    for number, raw in enumerate(text.splitlines(), start=line + 1):
+    for number, raw in enumerate(text.split("\n"), start=line + 1):
         here, marker = f"{name}, line {number}", raw.strip()
         if marker == END:
             if block != BEGIN:
@@ -129,15 +137,15 @@ def split_solution(text: str, name: str = "cell", line: int = 0) -> tuple[str, s
                 raise CourseError(f"{here}: `{marker}` inside the block opened on line {opened}.")
             block, opened, indent = marker, number, raw[: raw.index("#")]
         elif block == STUB:
-            learner.append(_stub_line(raw, indent, here))
+            learner[number] = _stub_line(raw, indent, here)
         else:
-            solution.append(raw)
+            solution[number] = raw
             if not block:
-                learner.append(raw)
+                learner[number] = raw
     if block:
         missing = BEGIN if block == STUB else END
         raise CourseError(f"{name}, line {opened}: `{block}` without `{missing}` after it.")
-    return "\n".join(learner), "\n".join(solution)
+    return learner, solution
 
 
 def _stub_line(raw: str, indent: str, here: str) -> str:

@@ -15,6 +15,13 @@ from labkit.course import CourseError
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson, split_solution
 
+# The shape of a notebook, as far as the course reads it; see `_fits`.
+TEXT = (str, [str])
+ALT = {"image/png": {}, "image/jpeg": {}, "image/gif": {}, "image/svg+xml": {}}
+DATA = {"text/plain": TEXT, "text/html": TEXT}
+OUTPUT = {"name": str, "text": TEXT, "data": DATA, "metadata": ALT}
+CELL = {"cell_type": str, "source": TEXT, "metadata": {"tags": [str]}, "outputs": [OUTPUT]}
+HEAD = {"kernelspec": {}, "labkit": {}}
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 SETUP = """\
 # The same first cell in every lesson: on Colab it installs labkit; elsewhere it installs nothing.
@@ -124,22 +131,52 @@ def markdown(made: dict) -> list[str]:
 
 
 def cleared(made: dict) -> dict:
-    """A copy as it was before execution: without outputs and execution counts."""
+    """A copy as it was before execution: without outputs, their digest and execution counts."""
     empty = {"execution_count": None, "outputs": []}
     cells = [cell | empty if cell.get("cell_type") == "code" else cell for cell in made["cells"]]
-    return {**made, "cells": cells}
+    labkit = made["metadata"].get("labkit", {})
+    labkit = {key: value for key, value in labkit.items() if key != "outputs_sha256"}
+    return {**made, "cells": cells, "metadata": {**made["metadata"], "labkit": labkit}}
+
+
+def outputs_sha256(made: dict) -> str:
+    """The digest of all outputs of all code cells, by which an edit by hand shows."""
+    shown = [cell.get("outputs") for _, cell in located(made, "", "code")]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+
+
+def sealed(made: dict) -> dict:
+    """A copy that carries the digest of its outputs."""
+    labkit = made["metadata"]["labkit"] | {"outputs_sha256": outputs_sha256(made)}
+    return {**made, "metadata": {**made["metadata"], "labkit": labkit}}
 
 
 def read(path: Path, name: str) -> dict:
-    """A notebook's JSON. What is not a notebook is named, with the line."""
+    """A notebook's JSON. What is not a notebook is named, with the line or the cell."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # not UTF-8, or not JSON; its sentence tells the line
+    except (ValueError, RecursionError) as error:  # its sentence tells the line, if there is one
         raise CourseError(f"{name} is not valid JSON: {error}.") from error
     match notebook:
-        case {"cells": list(), "metadata": dict()}:
+        case {"cells": list(cells), "metadata": metadata} if _fits(metadata, HEAD):
+            for number, cell in enumerate(cells, 1):
+                if not _fits(cell, CELL):
+                    raise CourseError(f"{name}, cell {number} is not a cell as notebooks have it.")
             return notebook
     raise CourseError(f"{name} is JSON, but not a notebook: it lacks cells or metadata.")
+
+
+def _fits(value: object, shape: object) -> bool:
+    """`shape`: a type, alternatives (tuple), [of every element], or {key: of its value, if any}."""
+    match shape:
+        case tuple():
+            return any(_fits(value, one) for one in shape)
+        case [one]:
+            return isinstance(value, list) and all(_fits(element, one) for element in value)
+        case dict():
+            known = isinstance(value, dict) and value.keys() & shape.keys()
+            return known is not False and all(_fits(value[key], shape[key]) for key in known)
+    return isinstance(value, shape)
 
 
 def to_bytes(notebook: dict) -> bytes:

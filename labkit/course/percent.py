@@ -32,7 +32,8 @@ class Cell(NamedTuple):
 
 def read(text: str, name: str) -> tuple[dict, list[Cell]]:
     """Header and cells of a source, called `name` in messages. CourseError says file and line."""
-    lines = text.splitlines()
+    text = plain(text)
+    lines = text.split("\n")
     header, start = _header(text, name)
     cells: list[tuple[int, str, list[str]]] = []  # line number, marker and body of each
     for number, line in enumerate(lines[start:], start + 1):
@@ -43,6 +44,11 @@ def read(text: str, name: str) -> tuple[dict, list[Cell]]:
         elif line.strip():
             raise CourseError(f"{name}, line {number}: text before the first cell (`# %%`).")
     return header, [_cell(*cell, name) for cell in cells]
+
+
+def plain(text: str) -> str:
+    """Without a byte order mark, and with the line ends of Unix."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _header(text: str, name: str) -> tuple[dict, int]:
@@ -56,9 +62,11 @@ def _header(text: str, name: str) -> tuple[dict, int]:
         )
     try:
         header = yaml.safe_load(re.sub(r"^# ?", "", written[1].rstrip(), flags=re.MULTILINE))
-    except yaml.MarkedYAMLError as error:
-        here = f"{name}, line {error.problem_mark.line + 2}"
-        raise CourseError(f"{here}: the header is not YAML: {error.problem}.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # "2020-99-99" is a ValueError
+        mark = getattr(error, "problem_mark", None)
+        here = f"{name}, line {mark.line + 2 if mark else 1}"
+        what = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise CourseError(f"{here}: the header is not YAML: {what}.") from error
     if not isinstance(header, dict):
         raise CourseError(f"{name}, line 1: the header must be a YAML mapping.")
     return header, written[0].count("\n")

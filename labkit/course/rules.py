@@ -5,6 +5,7 @@ is blind to a cell without an execution count and to whatever a cell tells it to
 rules look exactly there.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +19,11 @@ LARGEST = 1_000_000  # bytes of a notebook file
 CELLS, WORDS, CODE_LINES, MINUTES = 35, 1800, 20, range(20, 46)
 SENTENCE_WORDS = 3  # what must stand above a code cell, headings apart
 # The level-2 headings of a lesson, in this order, by how they begin.
-SECTIONS = ("What you will be able to do", "Predict", "Build", "Measure", "Explain", "On trial")
-SECTIONS += ("Recap", "Quiz")
+SECTIONS = ("What you will be able to do", "Predict", "Build", "Check", "Measure", "Explain")
+SECTIONS += ("On trial", "Recap", "Quiz")
 ALT_WORDS = 5  # fewer cannot say what a picture shows
+MEASURED = re.compile(r"\d\S* \S+ \(measured on [^)]+\)")  # as `labkit.provenance` prints it
+CLOCK = re.compile(r"timeit|(perf_counter|process_time|monotonic)(_ns)?|measure_\w+|benchmark\w*")
 IGNORE = "nbval-ignore-output"
 # Everything else by which a cell can tell nbval not to compare it.
 NBVAL_TAG = re.compile(r"nbval-(?!ignore-output$|check-output$).*|raises-exception")
@@ -38,7 +41,8 @@ def examine(path: Path, config: Config) -> list[str]:
         made = notebook.read(path, name)
     except CourseError as error:
         return [str(error)]
-    rules = (kernelspec, counts, outputs, alt_texts, ignored, lengths, explained, sections)
+    rules = (kernelspec, counts, outputs, untouched, alt_texts, ignored)
+    rules += (lengths, explained, sections)
     return [sentence for rule in rules for sentence in rule(made, name)] + links.dead(path, config)
 
 
@@ -68,6 +72,13 @@ def outputs(made: dict, name: str) -> Iterator[str]:
                 yield f"{here} writes to stderr, {said[-200:]!r}: a lesson has no warnings."
 
 
+def untouched(made: dict, name: str) -> Iterator[str]:
+    """nbval compares no timing, no picture and no "Runs on:" line, so the digest does."""
+    digest = made["metadata"].get("labkit", {}).get("outputs_sha256")
+    if digest != notebook.outputs_sha256(made):
+        yield f"{name}: its outputs were edited by hand: run `labkit build --force`."
+
+
 def alt_texts(made: dict, name: str) -> Iterator[str]:
     for here, cell in located(made, name):
         html = source_of(cell) if cell.get("cell_type") == "markdown" else ""
@@ -77,8 +88,11 @@ def alt_texts(made: dict, name: str) -> Iterator[str]:
             data, metadata = output.get("data", {}), output.get("metadata", {})
             html += "".join(data.get("text/html", ""))
             for mime in _images(output):
-                if len(str(metadata.get(mime, {}).get("alt", "")).split()) < ALT_WORDS:
+                alt = str(metadata.get(mime, {}).get("alt", ""))
+                if len(alt.split()) < ALT_WORDS:
                     yield f"{here} shows an image without alt text of {ALT_WORDS} words or more."
+                elif alt != "".join(data.get("text/plain", "")):
+                    yield f"{here} shows an image whose alt text is not its text/plain."
         for tag in re.findall(r"<img\b[^>]*>", html, re.I):
             if not re.search(r"\balt\s*=\s*(\"[^\"]*\S[^\"]*\"|'[^']*\S[^']*')", tag):
                 yield f'{here} shows an <img> without alt text: add alt="what it shows".'
@@ -101,18 +115,29 @@ def ignored(made: dict, name: str) -> Iterator[str]:
         if IGNORE in tags and not {"timing", "picture"} & set(tags):
             yield f"{here} ignores its output, but is tagged neither timing nor picture."
         if "timing" in tags and not any(map(_measured, shown)):
-            yield f"{here} is tagged timing, but shows no number with the word `measured`."
+            yield f"{here} is tagged timing, but shows no `NUMBER UNIT (measured on DEVICE)`."
+        if "timing" in tags and not _asks_a_clock(source_of(cell)):
+            yield f"{here} is tagged timing, but calls no clock, such as timeit or perf_counter."
         if "picture" in tags and not any(map(_images, shown)):
             yield f"{here} is tagged picture, but shows none."
 
 
 def _measured(output: dict) -> bool:
-    """Does a line (or table row) of its text hold a number and the word? HTML tags do not count."""
+    """Does its text, or its HTML without the tags, hold a measured quantity?"""
     data = output.get("data", {})
-    html = re.sub(r"<[^>]*>", " ", "".join(data.get("text/html", "")))
-    texts = ["".join(output.get("text", "")), "".join(data.get("text/plain", "")), html]
-    lines = "\n".join(texts).splitlines()
-    return any(re.search(r"\bmeasured\b", line) and re.search(r"\d", line) for line in lines)
+    html = " ".join(re.sub(r"<[^>]*>", " ", "".join(data.get("text/html", ""))).split())
+    texts = ("".join(output.get("text", "")), "".join(data.get("text/plain", "")), html)
+    return any(map(MEASURED.search, texts))
+
+
+def _asks_a_clock(source: str) -> bool:
+    try:
+        nodes = [*ast.walk(ast.parse(source))]
+    except SyntaxError:  # a magic: IPython's grammar, not Python's
+        return bool(re.search(r"^%{1,2}timeit\b", source, re.M))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    names = [getattr(func, "attr", getattr(func, "id", "")) for func in called]
+    return any(map(CLOCK.fullmatch, names))
 
 
 def lengths(made: dict, name: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The start page: what there is to study, what is done, and what changed since it was opened."""
 
 from labkit.course import CourseError, copies, notebook, progress
-from labkit.course.catalogue import CHAPTERS, lessons
+from labkit.course.catalogue import CHAPTERS, lessons, unreadable
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson
 from labkit.machine_probe import this_machine
@@ -36,9 +36,10 @@ def page(config: Config) -> str:
     parts = [HEAD]
     for chapter in CHAPTERS:
         parts.append(f"## {int(chapter.folder[:2])}. {chapter.title}\n")
-        found = lessons(config, chapter)
+        found, broken = lessons(config, chapter), unreadable(config, chapter)
+        parts += [f"- **{error}** This lesson cannot be opened.\n" for error in broken]
         if not found:
-            parts.append("There are no lessons in this chapter yet.\n")
+            parts += [] if broken else ["There are no lessons in this chapter yet.\n"]
             continue
         on = "; ".join(filter(None, (chapter.runs_on, chapter.hardware(this_machine()))))
         parts.append(f"Runs here on: {on}. [About this chapter]({chapter.folder}/README.md).\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ from labkit.figures.style import BLUE, INK, ORANGE, PALE, QUIET, canvas, show
 if TYPE_CHECKING:
     from labkit.hardware import Machine
     from labkit.provenance import Quantity
-
-_MARKERS = "osD^vPX*<>"
 
 
 def roofline(
@@ -38,7 +37,7 @@ def roofline(
     axes.loglog(x, np.minimum(peak, x * bandwidth), color=INK)
     axes.axvline(ridge, color=QUIET, linewidth=1, linestyle=":")
     axes.text(ridge, peak * 1.25, f"ridge {ridge:.2g} FLOP/B", ha="center", va="bottom", fontsize=9)
-    for marker, (layer, intensity) in zip(_MARKERS, intensities.items(), strict=False):
+    for marker, (layer, intensity) in zip(cycle("osD^vPX*<>"), intensities.items(), strict=False):
         roof = min(peak, intensity * bandwidth)
         axes.plot(intensity, roof, marker, markerfacecolor="none", color=BLUE, markersize=8)
         if measured and layer in measured:
@@ -49,20 +48,26 @@ def roofline(
     if measured:
         axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label="hollow: predicted")
         axes.plot([], [], "o", color=ORANGE, label="filled: measured")
-    axes.set_xlabel("arithmetic intensity (FLOP per byte)")
-    axes.set_ylabel("FLOP/s")
+    axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
     axes.set_title(f"{machine.name}, {number_format}", pad=18, weight="bold", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
-    show(figure, alt or _roofline_alt(machine, intensities, ridge))
+    show(figure, alt or _roofline_alt(machine, intensities, ridge, measured or {}))
 
 
-def _roofline_alt(machine: Machine, intensities: Mapping[str, float], ridge: float) -> str:
+def _roofline_alt(
+    machine: Machine,
+    intensities: Mapping[str, float],
+    ridge: float,
+    measured: Mapping[str, Quantity],
+) -> str:
     left = [layer for layer, intensity in intensities.items() if intensity < ridge]
     right = [layer for layer in intensities if layer not in left]
+    rates = ", ".join(f"{layer} {rate.number}" for layer, rate in measured.items())
     return (
         f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte. "
         f"Memory bound, left of the ridge: {', '.join(left) or 'none'}. "
         f"Compute bound, right of it: {', '.join(right) or 'none'}."
+        + (f" Measured: {rates}." if rates else "")
     )
 
 
@@ -74,7 +79,7 @@ def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
     """
     figure, axes = canvas(7.5, 0.75 + 0.55 * len(rows))
     axes.axvline(1, color=BLUE)
-    spoken = []
+    reach, spoken = 4.0, []  # the axis goes from 1 / reach to reach
     for y, (label, guess, result) in enumerate(rows):
         text = f"{label}\n{result.number}, {result.word}"
         axes.text(-0.02, y, text, transform=axes.get_yaxis_transform(), ha="right", va="center")
@@ -83,28 +88,20 @@ def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
             spoken.append(f"{label}: no guess, result {result.number}")
             continue
         ratio = float(guess) / float(result)
+        reach = max(reach, 1.6 * ratio, 1.6 / ratio)
         axes.plot([1, ratio], [y, y], color=PALE, linewidth=5, solid_capstyle="butt")
         axes.plot(ratio, y, "D", color=ORANGE, markersize=9)
-        axes.annotate(
-            guess.number, (ratio, y), (0, 9), textcoords="offset points", ha="center", fontsize=9
-        )
+        above = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center", "fontsize": 9}
+        axes.annotate(guess.number, (ratio, y), **above)
         spoken.append(f"{label}: guess {guess.number}, result {result.number}")
-    axes.set_xscale("log")
+    axes.set(xscale="log", xlim=(1 / reach, reach), ylim=(len(rows) - 0.4, -0.75), yticks=[])
     axes.minorticks_off()
-    reach = max([4.0, *(max(r, 1 / r) * 1.6 for r in _ratios(rows))])
-    axes.set_xlim(1 / reach, reach)
-    axes.set_ylim(len(rows) - 0.4, -0.75)
-    axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("your guess / the result   (1 = exactly right)")
     ticks = [t * 10.0**e for e in range(-9, 9) for t in (1, 3)]
     axes.set_xticks([tick for tick in ticks if 1 / reach <= tick <= reach])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     show(figure, "Guesses against results. " + "; ".join(spoken) + ".")
-
-
-def _ratios(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> list[float]:
-    return [float(g) / float(r) for _, g, r in rows if g is not None and float(g) > 0]
 
 
 def image_grid(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
+from labkit.reference import conv2d
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,11 +17,8 @@ Part = tuple[str, np.ndarray, tuple, str]  # title, values, highlighted cells, t
 
 def convolution(x: np.ndarray, w: np.ndarray, p: int, q: int, stride: int = 1) -> None:
     """One output cell (p, q) of a single-channel convolution: x [H, W], w [R, S], no padding."""
-    window = _window(x.shape, p, q, w.shape, stride)
-    P, Q = ((n - k) // stride + 1 for n, k in zip(x.shape, w.shape, strict=True))
-    y = np.array(
-        [np.sum(x[_window(x.shape, i, j, w.shape, stride)] * w) for i, j in np.ndindex(P, Q)]
-    ).reshape(P, Q)
+    window = rows, columns = _window(x.shape, p, q, w.shape, stride)
+    y = conv2d(x[None, None], w[None, None], stride=stride)[0, 0]  # [P, Q]
     products = " + ".join(
         f"{a:g}·{b:g}" if b >= 0 else f"{a:g}·({b:g})"
         for a, b in zip(x[window].flat, w.flat, strict=True)
@@ -28,31 +26,30 @@ def convolution(x: np.ndarray, w: np.ndarray, p: int, q: int, stride: int = 1) -
     _grids(
         [
             (f"x {list(x.shape)}", x, window, SKY),
-            (f"w {list(w.shape)}", w, (slice(None), slice(None)), PALE),
-            (f"y {list(y.shape)}", y, (slice(p, p + 1), slice(q, q + 1)), ORANGE),
+            (f"w {list(w.shape)}", w, np.s_[:, :], PALE),
+            (f"y {list(y.shape)}", y, np.s_[p : p + 1, q : q + 1], ORANGE),
         ],
         f"y[{p}, {q}] = {products} = {y[p, q]:g}",
         f"A {x.shape[0]} by {x.shape[1]} input, a {w.shape[0]} by {w.shape[1]} kernel and the "
-        f"{P} by {Q} output. Output cell ({p}, {q}) = {y[p, q]:g} is the sum over the shaded input "
-        f"window, rows {window[0].start} to {window[0].stop - 1} and columns {window[1].start} to "
-        f"{window[1].stop - 1}, times the kernel.",
+        f"{y.shape[0]} by {y.shape[1]} output. Output cell ({p}, {q}) = {y[p, q]:g} is the sum "
+        f"over the shaded input window, rows {rows.start} to {rows.stop - 1} and columns "
+        f"{columns.start} to {columns.stop - 1}, times the kernel.",
     )
 
 
 def im2col(x: np.ndarray, kernel: tuple[int, int], p: int, q: int) -> None:
     """The window of output cell (p, q) in x [H, W], and the same as one row of cols [P Q, R S]."""
-    P, Q = x.shape[0] - kernel[0] + 1, x.shape[1] - kernel[1] + 1
-    cols = [x[_window(x.shape, i, j, kernel, 1)].reshape(-1) for i, j in np.ndindex(P, Q)]
+    (R, S), P, Q = kernel, x.shape[0] - kernel[0] + 1, x.shape[1] - kernel[1] + 1
+    cols = [x[_window(x.shape, i, j, kernel, stride=1)].reshape(-1) for i, j in np.ndindex(P, Q)]
     window, row = _window(x.shape, p, q, kernel, stride=1), p * Q + q
-    title, line = f"cols {[P * Q, kernel[0] * kernel[1]]}", np.s_[row : row + 1, :]
     _grids(
         [
             (f"x {list(x.shape)}", x, window, SKY),
-            (title, np.array(cols), line, SKY),
+            (f"cols {[P * Q, R * S]}", np.array(cols), np.s_[row : row + 1, :], SKY),
         ],
         f"window ({p}, {q}) of x is row {row} of cols: one row per output cell, one column per tap",
-        f"The {kernel[0]} by {kernel[1]} window of output cell ({p}, {q}), shaded in the input, is "
-        f"row {row} of the im2col matrix of {P * Q} rows and {kernel[0] * kernel[1]} columns.",
+        f"The {R} by {S} window of output cell ({p}, {q}), shaded in the input, is row {row} of "
+        f"the im2col matrix of {P * Q} rows and {R * S} columns.",
     )
 
 
@@ -114,7 +111,8 @@ def _grid(
     fills = np.full(values.shape, CARD, dtype=object)
     fills[cells] = colour
     for i, j in np.ndindex(values.shape):
-        corner = (left + j, top + i)
-        axes.add_patch(Rectangle(corner, 1, 1, facecolor=fills[i, j], edgecolor=INK, linewidth=0.6))
-        axes.text(corner[0] + 0.5, corner[1] + 0.5, f"{values[i, j]}", ha="center", va="center")
+        x, y, value = left + j, top + i, values[i, j]
+        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fills[i, j], edgecolor=INK, linewidth=0.6))
+        text = value if isinstance(value, str) else f"{value:g}"
+        axes.text(x + 0.5, y + 0.5, text, ha="center", va="center")
     axes.text(left + values.shape[1] / 2, top - 0.4, title, ha="center", va="center", weight="bold")

@@ -46,11 +46,6 @@ _STYLE = {
 }
 
 
-def style() -> dict[str, object]:
-    """The rcParams of the course, for `with matplotlib.rc_context(style()):`."""
-    return dict(_STYLE)
-
-
 def canvas(
     width: float = 7.5, height: float = 3.2, rows: int = 1, columns: int = 1, **options: object
 ) -> tuple[Figure, object]:
@@ -62,7 +57,8 @@ def canvas(
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context():
+        _use_style()
         figure = Figure(figsize=(width, height), layout="constrained")
         options = {"gridspec_kw": options} if options else {}
         return figure, figure.subplots(rows, columns, **options)
@@ -74,9 +70,9 @@ def show(figure: Figure, alt: str) -> None:
     The alt text is also the plain-text form of the output: a screen reader, a terminal and the
     notebook tests all read the same sentence. It says what the picture shows.
 
-    Raises ValueError for an alt text of fewer than four words.
+    Raises ValueError for an alt text of fewer than five words.
     """
-    if len(alt.split()) < 4:
+    if len(alt.split()) < 5:
         raise ValueError(f"The alt text {alt!r} says too little: describe what the picture shows.")
     if not _in_notebook():
         print(alt)
@@ -92,9 +88,18 @@ def png(figure: Figure) -> bytes:
     import matplotlib
 
     buffer = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context():
+        _use_style()
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def _use_style() -> None:
+    """The course's style on matplotlib's own defaults, whatever the reader's matplotlibrc says."""
+    import matplotlib
+
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(_STYLE)
 
 
 def _in_notebook() -> bool:

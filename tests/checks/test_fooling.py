@@ -16,10 +16,11 @@ import types
 import numpy as np
 import pytest
 
-from labkit.checks import clock, escapes, registry
+from labkit.checks import clock, registry
 from labkit.checks.exercise import Case, Exercise
 from labkit.checks.guard import Guard
 from labkit.checks.registry import registered
+from labkit.checks.targets import Escape
 from labkit.checks.verdict import check, seeded_cases
 
 early_matmul, early_dot, early_fsum = np.matmul, np.dot, math.fsum
@@ -366,7 +367,7 @@ def test_the_check_cannot_be_switched_off(answer, attempt):
     assert (sys.getprofile(), signal.getsignal(signal.SIGALRM)) == before
 
 
-@pytest.mark.parametrize("error", [clock.TimeUp, escapes.Escape, GeneratorExit, BaseException])
+@pytest.mark.parametrize("error", [clock.TimeUp, Escape, GeneratorExit, BaseException])
 def test_raising_the_checks_own_exceptions_gains_nothing(answer, right, error):
     def learner(x, w, b):
         if len(x) == 33:
@@ -467,7 +468,7 @@ class LyingFloat(float):
         lambda x, w, b: np.full((len(x), len(w)), np.nan),
         lambda x, w, b: np.full((len(x), len(w)), LyingFloat(1), dtype=object),
         lambda x, w, b: np.zeros((0, 0)),
-        lambda x, w, b: np.broadcast_to(0.0, (len(x), len(w))),
+        lambda x, w, b: np.broadcast_to(7.0, (len(x), len(w))),
         lambda x, w, b: types.SimpleNamespace(shape=(1, 1)),
     ],
 )
@@ -492,7 +493,7 @@ def test_rebinding_numpys_comparisons_changes_nothing(answer, monkeypatch):
         np.allclose = np.array_equal = np.all = lambda *args, **kwargs: True
         np.isclose = np.isfinite = lambda a, *args, **kwargs: np.ones(np.shape(a), bool)
         np.abs = lambda a: a * 0
-        return np.zeros((len(x), len(w)))
+        return np.full((len(x), len(w)), 7.0)
 
     text = answer(learner)
     assert "it should be" in text and "Look again" in text

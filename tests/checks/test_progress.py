@@ -11,10 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labkit.checks import progress, store
-from labkit.checks.hints import hint
-from labkit.checks.prediction import predict
 from labkit.checks.progress import Row, load, record_check, summary
-from labkit.checks.quizzes import quiz
+from labkit.checks.questions import hint, predict, quiz
 from labkit.checks.verdict import check
 
 

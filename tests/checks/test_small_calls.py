@@ -14,9 +14,7 @@ import labkit
 import labkit.checks
 from labkit.checks import registry as registry_module
 from labkit.checks.exercise import Exercise, Prediction, Quiz
-from labkit.checks.hints import hint
-from labkit.checks.prediction import predict
-from labkit.checks.quizzes import quiz
+from labkit.checks.questions import hint, predict, quiz
 from labkit.checks.registry import Registry, UnknownId, registered
 from labkit.checks.store import load
 from labkit.provenance import Quantity
@@ -48,7 +46,7 @@ def test_without_a_value_the_question_is_asked(said):
     assert predict("toy.bytes", None, "MB") is None
     text = said()
     assert "How many megabytes are moved?" in text
-    assert 'Answer with `predict("toy.bytes", <number>, "MB")`.' in text
+    assert 'Write your number in its place: `predict("toy.bytes", <number>, "MB")`.' in text
     assert load().predictions == {}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labkit.checks import clock
-from labkit.checks.clock import Clock, Limits
+from labkit.checks.clock import Clock
 from labkit.checks.verdict import check
 
 ENDLESS = "The function does not return within the time of a check."
@@ -120,6 +120,20 @@ def test_another_thread_is_answered_too(answer, endless):
     assert watch.cpu < 1.5
 
 
+def test_threads_take_turns(right, capsys):
+    stdout, results = sys.stdout, []
+    threads = [
+        threading.Thread(target=lambda: results.append(check("toy.linear", right) is right))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 6
+    assert sys.stdout is stdout and threading.getprofile() is None
+
+
 def test_right_and_wrong_in_another_thread(answer, right):
     texts = []
     in_a_thread(lambda: texts.append(answer(right)))
@@ -167,8 +181,8 @@ class Hands:
         self.cpu = self.wall = 0.0
         monkeypatch.setattr(clock.time, "monotonic", lambda: self.wall)
 
-    def clock(self, **limits):
-        made = Clock(Limits(**limits))
+    def clock(self):
+        made = Clock()
         made._cpu_clock = lambda: self.cpu
         made.start()
         return made

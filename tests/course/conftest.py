@@ -71,17 +71,31 @@ def add_one(x):
 print("two and one:", add_one(2))
 
 # %% [markdown]
+# ## Check
+#
+# Three is right.
+#
 # ## Measure
 #
 # This is how long it took, a fixed number here.
 
 # %% tags=["timing", "nbval-ignore-output"]
+from timeit import timeit
+
+seconds = timeit(int, number=1)
 print("1.2 ms (measured on this machine)")
 
 # %% [markdown]
 # ## Explain
 #
 # The picture below shows the number.
+#
+# ## On trial
+#
+# ### <a id="C02"></a>C02 on trial
+#
+# > Two and one
+# > is four.
 
 # %% tags=["picture"]
 from IPython.display import display
@@ -91,17 +105,10 @@ png = "{PIXEL}"
 display({{"image/png": png, "text/plain": alt}}, raw=True, metadata={{"image/png": {{"alt": alt}}}})
 
 # %% [markdown]
-# ## On trial
-#
-# ### <a id="C02"></a>C02 on trial
-#
-# > Two and one
-# > is four.
-
-# %% [markdown]
 # **Verdict on C02: wrong.** It is three, as the
 # [cell above](#C02) shows.
-#
+
+# %% [markdown]
 # ## Recap
 #
 # One more is one more.

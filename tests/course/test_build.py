@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from labkit.course import CourseError, notebook
-from labkit.course.build import build_lesson
+from labkit.course.build import build, build_lesson
 from labkit.course.catalogue import read_lessons, sources
 from labkit.course.config import Config, config
 from labkit.course.execute import execute
@@ -55,6 +55,7 @@ def test_no_timing_and_no_version_is_stored(course):
     text = (course / "chapters/01_gpu/1_tiny.ipynb").read_text()
     made = json.loads(text)
     assert "iopub" not in text and "started" not in text
+    assert made["metadata"]["labkit"]["outputs_sha256"] == notebook.outputs_sha256(made)
     assert made["metadata"]["language_info"] == {"name": "python"}
     assert made["metadata"]["kernelspec"]["name"] == "python3"
     assert {key for cell in made["cells"] for key in cell["metadata"]} == {"tags"}
@@ -105,8 +106,8 @@ def test_changed_code_is_executed_only_where_it_changed(course, no_kernel):
     assert no_kernel == ["chapters/01_gpu/solutions/1_tiny.ipynb"]
 
 
-@pytest.mark.parametrize("damage", ["count", "error", "json", "missing"])
-def test_a_notebook_that_was_not_run_cleanly_is_run_again(course, no_kernel, damage):
+@pytest.mark.parametrize("damage", ["count", "error", "edited", "json", "shape", "missing"])
+def test_a_notebook_that_was_not_run_cleanly_is_run_again(course, no_kernel, damage, capsys):
     path = course / "chapters/01_gpu/1_tiny.ipynb"
     made = json.loads(path.read_text())
     if damage == "count":
@@ -114,11 +115,17 @@ def test_a_notebook_that_was_not_run_cleanly_is_run_again(course, no_kernel, dam
     elif damage == "error":
         error = {"output_type": "error", "ename": "E", "evalue": "", "traceback": []}
         made["cells"][1]["outputs"] = [error]
+    elif damage == "edited":
+        made["cells"][5]["outputs"][0]["text"] = ["1 ns (measured on NVIDIA H200)\n"]
+    elif damage == "shape":
+        made["cells"][5]["outputs"] = None
     path.write_text("{" if damage == "json" else json.dumps(made))
     if damage == "missing":
         path.unlink()
     build_lesson(*only_lesson(course))
     assert no_kernel == ["chapters/01_gpu/1_tiny.ipynb"]
+    said = capsys.readouterr().out  # what cannot be read is named before it is replaced
+    assert said.startswith("chapters/01_gpu/1_tiny.ipynb") == (damage in ("json", "shape"))
 
 
 @pytest.mark.parametrize(
@@ -135,14 +142,14 @@ def test_a_cell_that_fails_stops_the_build_and_changes_nothing(course, line, wor
     with pytest.raises(CourseError) as caught:
         build_lesson(*only_lesson(course))
     message = str(caught.value)
-    assert message.startswith(f"chapters/01_gpu/1_tiny.ipynb, cell 6 (`{line}`) ")
+    assert message.startswith("chapters/01_gpu/1_tiny.ipynb, cell 6 (`from timeit ")
     assert words in message
     assert files(course) == before
 
 
 def test_a_cell_that_kills_its_kernel_is_named(course):
     edit(course, 'print("1.2 ms', 'import os; os._exit(1)\nprint("1.2 ms')
-    with pytest.raises(CourseError, match=r"cell 6 \(`import os; os._exit\(1\)`\) ends its kernel"):
+    with pytest.raises(CourseError, match=r"cell 6 \(`from timeit .*`\) ends its kernel"):
         build_lesson(*only_lesson(course))
 
 
@@ -179,6 +186,20 @@ def test_consecutive_streams_are_one_output(tmp_path):
     )
     outputs = execute(one_cell(text), tmp_path, "a.ipynb")["cells"][0]["outputs"]
     assert [output.get("text") for output in outputs] == [["a\n", "b\n"], None, ["c\n"]]
+
+
+def test_a_malformed_verdict_stops_the_build_before_anything_runs(course, no_kernel):
+    edit(course, "C02: wrong.**", "C02: maybe.**")
+    before = files(course)
+    with pytest.raises(CourseError, match="'maybe'"):
+        build(config(course), force=True)
+    assert no_kernel == [] and files(course) == before
+
+
+def test_line_ends_and_a_byte_order_mark_change_nothing(course, no_kernel):
+    path = course / SOURCE
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert check(config(course)) == 0
 
 
 def test_setup_cell_does_nothing_here(course):
@@ -238,7 +259,7 @@ def test_badge_only_for_a_configured_github_address(bare_course, no_kernel, addr
 def test_links_of_the_solution_climb_one_folder_more(course):
     learner, solution = (notebook.source_of(stored(course, t)["cells"][0]) for t in TWINS)
     assert "(README.md)" in learner and "(../README.md)" in solution
-    assert "](#C02)" in notebook.source_of(stored(course, "solution")["cells"][9])
+    assert "](#C02)" in notebook.source_of(stored(course, "solution")["cells"][8])
 
 
 def test_check_names_a_notebook_that_is_not_what_its_source_generates(course):

@@ -34,8 +34,8 @@ def test_a_changed_verdict_makes_the_page_out_of_sync(course):
 def test_claims_are_ordered_by_number(course):
     more = (
         '\n# %% [markdown]\n# ### <a id="C010"></a>C010 on trial\n#\n# > Ten.\n#\n'
-        "# **Verdict on C010: holds.** Yes.\n#\n"
-        '# ### <a id="C1"></a>C1 on trial\n#\n# > One.\n#\n# **Verdict on C1: holds.** Yes.\n'
+        '# ### <a id="C1"></a>C1 on trial\n#\n# > One.\n\n# %%\nprint(10)\n\n# %% [markdown]\n'
+        "# **Verdict on C010: holds.** Yes.\n#\n# **Verdict on C1: holds.** Yes.\n"
     )
     (course / SOURCE).write_text((course / SOURCE).read_text() + more)
     found = claims.collect(config(course))
@@ -70,6 +70,19 @@ def test_malformed_claims_are_said_with_file_and_line(course, old, new, words):
     with pytest.raises(CourseError) as caught:
         claims.collect(config(course))
     assert str(caught.value).startswith(f"{SOURCE}, line ") and words in str(caught.value)
+
+
+@pytest.mark.parametrize("between", ["", "\n# %% [markdown]\n# Now think.\n"])
+def test_a_claim_without_an_experiment_is_refused(course, between):
+    text = (course / SOURCE).read_text()
+    start = text.index('\n# %% tags=["picture"]')
+    end = text.index("\n# %% [markdown]\n# **Verdict")
+    rest = text[end:] if between else text[end:].replace("\n# %% [markdown]\n", "#\n", 1)
+    (course / SOURCE).write_text(text[:start] + between + rest)
+    with pytest.raises(
+        CourseError, match="C02 has no experiment between the claim and its verdict"
+    ):
+        claims.collect(config(course))
 
 
 def test_a_claim_tried_twice_is_refused(course):

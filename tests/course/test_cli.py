@@ -53,6 +53,7 @@ def test_build_of_nothing_says_so(tmp_path, monkeypatch, capsys):
     [
         (["verify", "07_abacus"], "There is no lesson or chapter '07_abacus'"),
         (["build", "1_tini"], "Did you mean 01_gpu/1_tiny?"),
+        (["build", ""], "no lesson or chapter ''. There are: 01_gpu, 01_gpu/1_tiny."),
         (["data", "--from", "no_such_folder"], "no_such_folder"),
     ],
 )

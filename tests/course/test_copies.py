@@ -63,6 +63,7 @@ def test_a_lesson_shows_no_result_before_the_learner_predicts(course):
         if cell["cell_type"] == "code":
             assert cell["outputs"]
             cell.update(outputs=[], execution_count=None)
+    assert stored["metadata"]["labkit"].pop("outputs_sha256")
     assert mine == stored
     nbformat.validate(mine)
 
@@ -146,6 +147,10 @@ def test_a_copy_is_whole_or_not_there(course, monkeypatch):
 def test_work_may_lie_elsewhere(course, monkeypatch, tmp_path):
     monkeypatch.setenv("LABKIT_WORK", str(tmp_path / "mine"))
     assert copies.ensure(config(course), LESSON)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LABKIT_WORK", "~/mine")
+    monkeypatch.setenv("LABKIT_ROOT", "~/course")
+    assert config() == config(course) and config().work == tmp_path / "mine"
     assert (tmp_path / "mine" / LESSON).is_file() and not (course / "work").exists()
 
 
@@ -186,12 +191,23 @@ def test_jupyter_gets_the_start_page_anew(course, contents):
     assert "changed since you opened it" in again and "1_tiny.updated-" in again
 
 
-def test_jupyter_says_what_is_missing_when_work_cannot_be_written(course, contents, monkeypatch):
+@pytest.mark.parametrize("text", ['{"cells": [', '{"cells": [3], "metadata": {}}', "[" * 100_000])
+@pytest.mark.parametrize("path", [LESSON, "01_gpu/solutions/1_tiny.ipynb"])
+def test_jupyter_shows_the_sentence_on_a_broken_lesson(course, contents, path, text):
+    from tornado.web import HTTPError
+
+    (course / "chapters" / path).write_text(text)
+    with pytest.raises(HTTPError, match=f"chapters/{path}(, cell 1)? is not "):
+        asyncio.run(contents.get(path))
+    assert not (course / "work" / path).exists()
+
+
+def test_jupyter_shows_the_sentence_when_work_cannot_be_written(course, contents, monkeypatch):
     from tornado.web import HTTPError
 
     def fail(*_):
         raise OSError("read-only file system")
 
     monkeypatch.setattr(copies, "ensure", fail)
-    with pytest.raises(HTTPError, match="No such file"):
+    with pytest.raises(HTTPError, match="could not be made: read-only file system"):
         asyncio.run(contents.get(LESSON))

@@ -22,6 +22,11 @@ def test_stub_and_solution_keep_their_indentation():
     assert solution == "def f(x):\n    y = x + 1\n    return y"
 
 
+def test_only_a_newline_ends_a_line():
+    text = "a = 'x\x0cy\u2028z'\n# BEGIN SOLUTION\nb = 2\n# END SOLUTION"
+    assert split_solution(text) == ("a = 'x\x0cy\u2028z'", "a = 'x\x0cy\u2028z'\nb = 2")
+
+
 def test_a_solution_without_stub_leaves_nothing():
     text = "a = 1\n# BEGIN SOLUTION\nb = 2\n# END SOLUTION\nc = 3"
     assert split_solution(text) == ("a = 1\nc = 3", "a = 1\nb = 2\nc = 3")
@@ -83,17 +88,22 @@ def test_malformed_solutions_are_said_with_file_and_line(text, line, words):
         (", needs: []", "", "line 1: the header lacks `needs`"),
         ("# labkit: {", "# course: {", "line 1: the header lacks `title`: write `labkit:"),
         ("name: python3", "name: julia", "kernelspec python3"),
-        ('tags=["picture"]', 'tags=["pictures"]', "line 57: unknown tag 'pictures'"),
+        ('tags=["picture"]', 'tags=["pictures"]', "line 71: unknown tag 'pictures'"),
         ('tags=["setup"]', 'tags=["timing"]', "line 19: the first code cell"),
-        ('tags=["picture"]', 'tags=["setup"]', "line 57: the first code cell"),
+        ('tags=["picture"]', 'tags=["setup"]', "line 71: the first code cell"),
         (
             "# The setup cell: written by labkit build.",
             "import os",
             "line 19: the first code cell, and no other, is `# %% tags",
         ),
         ("# How much is two", "# BEGIN SOLUTION\n# How much", "line 25: a solution in a markdown"),
-        ("y = x + 1", "y = x +", "the solution's form of this cell is not Python"),
-        ("# y = x  # one line", "# y = = x", "the learner's form of this cell is not Python"),
+        ("y = x + 1", "y = x +", "line 36: the solution's form of this cell is not Python"),
+        (
+            "# y = x  # one line",
+            "# y = = x",
+            "line 34: the learner's form of this cell is not Python",
+        ),
+        ("y = x + 1", "y = '\0'", ": the solution's form of this cell is not Python"),
     ],
 )
 def test_malformed_lessons_are_said_with_file_and_line(bare_course, lesson_text, old, new, words):

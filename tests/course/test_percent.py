@@ -70,6 +70,12 @@ def test_lesson_of_the_fixture_reads_the_same(lesson_text):
     assert ours == theirs
 
 
+def test_windows_line_ends_and_a_byte_order_mark_are_read(lesson_text):
+    assert percent.read("\ufeff" + lesson_text.replace("\n", "\r\n"), "a.py") == percent.read(
+        lesson_text, "a.py"
+    )
+
+
 def test_cells_know_their_lines():
     _, cells = percent.read(HEADER + "# %%\nx = 1\n\n# %% [markdown]\n# hi\n", "a.py")
     assert [cell.line for cell in cells] == [6, 9]
@@ -82,6 +88,8 @@ def test_cells_know_their_lines():
         ("# ---\n# a: 1\n", 1, "between two lines `# ---`"),
         ("# ---\n# a: 1\nx = 1\n", 1, "between two lines `# ---`"),
         ("# ---\n# a: [1\n# ---\n", 2, "not YAML"),
+        ("# ---\n# a: 2020-99-99\n# ---\n", 1, "not YAML"),
+        ("# ---\n# a: \x07\n# ---\n", 1, "not YAML"),
         ("# ---\n# - 1\n# ---\n", 1, "mapping"),
         (HEADER + "x = 1\n# %%\n", 6, "before the first cell"),
         (HEADER + "# %% [raw]\n", 6, "is no cell marker"),

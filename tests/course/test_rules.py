@@ -91,6 +91,7 @@ def retitle(old, new):
 
 
 ERROR = {"output_type": "error", "ename": "ValueError", "evalue": "", "traceback": []}
+NO_TIMING = "shows no `NUMBER UNIT (measured on DEVICE)`"
 PLANTED = {
     "never run": (set_counts(1, None, 3, 4), "has no execution count"),
     "a gap in the counts": (set_counts(1, 2, 4, 5), "not 1 to 4"),
@@ -115,8 +116,24 @@ PLANTED = {
     "may raise": (set_tags(3, "timing", "raises-exception"), "by 'raises-exception'"),
     "comment": (set_source(2, "# NBVAL_IGNORE_OUTPUT\nx = 1"), "by '# NBVAL_IGNORE_OUTPUT'"),
     "old comment": (set_source(2, "#PYTEST_VALIDATE_IGNORE_OUTPUT"), "by '#PYTEST_VALIDATE"),
-    "timing in name only": (set_output(3, stream("1.2 ms")), "with the word `measured`"),
-    "measured without number": (set_output(3, stream("measured")), "with the word `measured`"),
+    "timing in name only": (set_output(3, stream("1.2 ms")), NO_TIMING),
+    "measured without number": (set_output(3, stream("ms (measured on it)")), NO_TIMING),
+    "measured on nothing": (set_output(3, stream("1.2 ms, measured")), NO_TIMING),
+    "number and word apart": (set_output(3, stream("3 runs\nof it (measured on it)")), NO_TIMING),
+    "no clock": (set_source(3, "print('timeit()')  # perf_counter()"), "calls no clock"),
+    "no clock in a magic": (set_source(3, "%matplotlib inline"), "calls no clock"),
+    "a timing edited": (
+        set_output(3, stream("1 ns (measured on NVIDIA H200)")),
+        "edited by hand: run `labkit build --force`",
+    ),
+    "another machine": (set_output(1, stream("Runs on: NVIDIA H200.\n")), "edited by hand"),
+    "another picture": (lambda m: code(m, 4)["outputs"][0]["data"].update(IMAGE), "edited by hand"),
+    "no outputs at all": (lambda m: code(m, 2).pop("outputs"), "edited by hand"),
+    "no digest": (lambda m: m["metadata"]["labkit"].pop("outputs_sha256"), "edited by hand"),
+    "another alt text": (
+        lambda m: code(m, 4)["outputs"][0].update(metadata=alt("a b c d e f")),
+        "alt text is not its text/plain",
+    ),
     "picture in name only": (set_tags(3, "picture", "nbval-ignore-output"), "but shows none"),
     "too many cells": (repeat_last(26), "36 cells"),
     "too many words": (add_markdown("word " * 1800), "words of prose"),
@@ -159,12 +176,28 @@ def test_planted_notebook_is_refused(course, planted):
         ('{"cells": [', "line 1 column 12"),
         ("\udcff", "is not valid JSON: 'utf-8' codec can't decode byte 0xff in position 0"),
         ("[1, 2]", "not a notebook"),
+        ('{"cells": [], "metadata": {"labkit": 1}}', "not a notebook"),
+        ("[" * 100_000, "is not valid JSON: maximum recursion depth"),
+        ('{"cells": [3], "metadata": {}}', "cell 1 is not a cell"),
+        ('{"cells": [{}, {"source": 3}], "metadata": {}}', "cell 2 is not a cell"),
+        ('{"cells": [{"metadata": {"tags": 3}}], "metadata": {}}', "cell 1 is not a cell"),
+        ('{"cells": [{"outputs": null}], "metadata": {}}', "cell 1 is not a cell"),
+        ('{"cells": [{"outputs": [{"text": [1]}]}], "metadata": {}}', "cell 1 is not a cell"),
     ],
 )
 def test_broken_files_are_named_with_the_line(course, text, words):
     (course / NAME).write_text(text, errors="surrogateescape")
     sentences = rules.examine(course / NAME, config(course))
     assert len(sentences) == 1 and sentences[0].startswith(NAME) and words in sentences[0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["timeit.timeit(f)", "perf_counter_ns()", "hardware.measure_this_machine()", "benchmark(f)"],
+)
+def test_a_timing_may_ask_any_clock(course, call):
+    assert refused(course, set_source(3, f"t = {call}")) == []
+    assert refused(course, set_source(3, "%timeit f()")) == []
 
 
 def test_a_notebook_over_a_megabyte_is_refused(course):

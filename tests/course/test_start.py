@@ -80,9 +80,15 @@ def test_the_start_page_names_a_broken_copy(course, store):
 
 
 @pytest.mark.parametrize("file", [LESSON, "01_gpu/source/1_tiny.py"])
-def test_a_broken_lesson_does_not_take_the_page_down(course, store, file):
+def test_a_broken_lesson_is_named_and_takes_no_page_down(course, store, capsys, file):
     (course / "chapters" / file).write_text("{")
-    assert "There are no lessons in this chapter yet." in start.page(config(course))
+    page = start.page(config(course))
+    assert re.search(rf"- \*\*chapters/{file}.* This lesson cannot be opened.", page)
+    assert page.count("There are no lessons in this chapter yet.") == 3
+    assert progress.progress(config(course)) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["GPU", "cannot", "be", "read"]
+    assert lines[-1].startswith(f"chapters/{file}") and "line 1" in lines[-1]
 
 
 def test_the_table_of_progress(course, store, capsys):

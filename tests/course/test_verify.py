@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labkit.course import CourseError, verify
+from labkit.course import CourseError, notebook, verify
 from labkit.course.config import config
 
 NAME = "chapters/01_gpu/1_tiny.ipynb"
@@ -16,11 +16,13 @@ def course(course):
     return course
 
 
-def change(course, number, **fields):
+def change(course, number, seal=True, **fields):
+    """Change a code cell's output as if a build had stored it; not sealed, as if by hand."""
     path = course / NAME
     made = json.loads(path.read_text())
     code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
     code[number - 1].update(fields)
+    made = notebook.sealed(made) if seal else made
     path.write_text(json.dumps(made))
 
 
@@ -50,6 +52,14 @@ def test_a_refusal_alone_is_a_failure_too(course, capfd):
     assert verify.verify(config(course)) == 1
     printed = capfd.readouterr().out
     assert "the execution counts are [1, 2, 3, 9]" in printed and "8 passed" in printed
+
+
+def test_a_timing_edited_by_hand_is_refused_though_nbval_ignores_it(course, capfd):
+    faster = {"name": "stdout", "output_type": "stream", "text": ["1 ns (measured on it)\n"]}
+    change(course, 3, seal=False, outputs=[faster])
+    assert verify.verify(config(course)) == 1
+    printed = capfd.readouterr().out
+    assert "8 passed" in printed and "edited by hand" in printed
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ def test_an_exercise_has_enough_shapes_plants_and_hints(id):
     plants = [says for _, says in PLANTED[id]]
     assert len(set(plants)) == len(plants) >= 4, "each planted solution needs its own diagnosis"
     assert any("changes its input" in says for says in plants)
+    assert any(name.endswith(says) for says in plants for name in EXERCISES[id].forbidden)
     assert len(EXERCISES[id].hints) >= 2
 
 

@@ -7,22 +7,22 @@ PREDICTIONS = [
         "gpu.macs_per_image",
         "How many multiply-adds does the network need to classify one image?",
         "multiply-adds",
-        1e3,
-        1e12,
+        low=1e3,
+        high=1e12,
     ),
     Prediction(
         "gpu.conv_share",
         "What percentage of one training step's FLOP is in the two convolutions?",
         "%",
-        1,
-        100,
+        low=1,
+        high=100,
     ),
     Prediction(
         "gpu.h200_speedup",
         "At their roofs, how many times faster is a step on an H200 than on a laptop CPU?",
         "times",
-        1e-3,
-        1e9,
+        low=1e-3,
+        high=1e9,
     ),
 ]
 
@@ -40,7 +40,7 @@ QUIZZES = [
         "a",
         {
             "a": "(32 + 2*2 - 5) // 2 + 1 = 31 // 2 + 1 = 16, and K = 8 channels come out.",
-            "b": "This forgets the padding on one or both sides of the image.",
+            "b": "This forgets the padding.",
             "c": "The channels that come out are counted by K, not by C.",
             "d": "This forgets the stride.",
         },
@@ -55,8 +55,7 @@ QUIZZES = [
         },
         "b",
         {
-            "a": "It does start at zero, but a plain `=` would also be fine then, if each "
-            "pixel were reached once.",
+            "a": "It does, and yet a plain `=` would do if each pixel were reached only once.",
             "b": "Copying to several places in the forward pass means adding from them in the "
             "backward pass.",
             "c": "Images do not share pixels; each one has its own slice of dx.",

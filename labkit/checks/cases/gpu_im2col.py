@@ -1,104 +1,87 @@
-"""gpu.im2col: x, R, S, stride, padding -> cols[N P Q, C R S] (lesson 01_gpu/1)."""
+"""gpu.im2col: x[N,C,H,W], R, S, stride, padding -> cols[N P Q, C R S] (lesson 01_gpu/1)."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from labkit.checks.cases.convolution_shapes import LIBRARIES, convolution_shapes
-from labkit.checks.exercise import Case, Exercise, Misconception
-from labkit.provenance import counted
+from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES, misconceptions, output_size
+from labkit.checks.exercise import Case, Exercise
+from labkit.provenance import Quantity, counted
+
+
+def cases(rng: np.random.Generator) -> Iterator[Case]:
+    for name, x, (_, _, R, S), stride, padding in CONVOLUTIONS:
+        yield Case(name, (rng.normal(size=x).astype(np.float32), R, S, stride, padding))
 
 
 def im2col(x, R, S, stride=1, padding=0):
     """All windows of x[N,C,H,W] as rows cols[N P Q, C R S], in the dtype of x; no loop."""
+    return _cols(x, R, S, stride, padding, (0, 2, 3, 1, 4, 5))
+
+
+def _cols(x, R, S, stride, padding, order):
+    """im2col with the axes N,C,P,Q,R,S of the windows in some order, right or wrong."""
     frame = ((0, 0), (0, 0), (padding, padding), (padding, padding))
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, frame), (R, S), axis=(2, 3))
-    windows = windows[:, :, ::stride, ::stride]  # [N, C, P, Q, R, S]
-    n, c, p, q = windows.shape[:4]
-    return windows.transpose(0, 2, 3, 1, 4, 5).reshape(n * p * q, c * R * S)
+    windows = windows[:, :, ::stride, ::stride]  # [N,C,P,Q,R,S]
+    return windows.transpose(order).reshape(-1, x.shape[1] * R * S)
 
 
-def _im2col_cases(rng: np.random.Generator) -> Iterator[Case]:
-    for name, n, c, h, w, _, r, s, stride, padding, _, _ in convolution_shapes():
-        yield Case(name, (rng.normal(size=(n, c, h, w)).astype(np.float32), r, s, stride, padding))
+def channels_last(x, R, S, stride=1, padding=0):
+    """A row is in the order R, S, C. It must be C, R, S, the order of w[k].reshape(-1)."""
+    return _cols(x, R, S, stride, padding, (0, 2, 3, 4, 5, 1))
 
 
-def _reordered(x, R, S, stride, padding, order):
-    cols = im2col(x, R, S, stride, padding)
-    return cols.reshape(len(cols), x.shape[1], R, S).transpose(order).reshape(cols.shape)
+def taps_swapped(x, R, S, stride=1, padding=0):
+    """The taps r and s are swapped within a row."""
+    return _cols(x, R, S, stride, padding, (0, 2, 3, 1, 5, 4))
 
 
-def _channels_last(x, R, S, stride=1, padding=0):
-    return _reordered(x, R, S, stride, padding, (0, 2, 3, 1))
+def no_transpose(x, R, S, stride=1, padding=0):
+    """The axes are reshaped without being moved: a row mixes windows. Bring the axes into the order
+    N, P, Q, C, R, S before the reshape."""
+    return _cols(x, R, S, stride, padding, (0, 1, 2, 3, 4, 5))
 
 
-def _taps_swapped(x, R, S, stride=1, padding=0):
-    return _reordered(x, R, S, stride, padding, (0, 1, 3, 2))
+def columns_first(x, R, S, stride=1, padding=0):
+    """The windows run down the columns first. q must change fastest, then p."""
+    return _cols(x, R, S, stride, padding, (0, 3, 2, 1, 4, 5))
 
 
-def _no_transpose(x, R, S, stride=1, padding=0):
-    n, c, h, w = x.shape
-    p, q = (h + 2 * padding - R) // stride + 1, (w + 2 * padding - S) // stride + 1
-    windows = im2col(x, R, S, stride, padding).reshape(n, p, q, c, R, S)
-    return windows.transpose(0, 3, 1, 2, 4, 5).reshape(n * p * q, c * R * S)
+def stride_one(x, R, S, stride=1, padding=0):
+    """The windows move by one pixel. They must move by `stride` pixels."""
+    (P, Q), (tall, wide) = (output_size(x.shape, R, S, by, padding) for by in (stride, 1))
+    windows = im2col(x, R, S, 1, padding).reshape(len(x), tall, wide, -1)
+    return windows[:, :P, :Q].reshape(len(x) * P * Q, -1)
 
 
-def _columns_first(x, R, S, stride=1, padding=0):
-    n, c, h, w = x.shape
-    p, q = (h + 2 * padding - R) // stride + 1, (w + 2 * padding - S) // stride + 1
-    windows = im2col(x, R, S, stride, padding).reshape(n, p, q, c * R * S)
-    return windows.transpose(0, 2, 1, 3).reshape(n * p * q, c * R * S)
+def cost() -> list[tuple[str, Quantity]]:
+    pixels = 32 * 16 * 16
+    copies = counted(4 * pixels * 3 * 3, "B", "4 bytes per number, 9 taps")
+    return [
+        ("second convolution, one image: input", counted(4 * pixels, "B", "4 bytes per number")),
+        ("the same as im2col rows", copies),
+    ]
 
 
-def _stride_one(x, R, S, stride=1, padding=0):
-    n, c, h, w = x.shape
-    p, q = (h + 2 * padding - R) // stride + 1, (w + 2 * padding - S) // stride + 1
-    windows = im2col(x, R, S, 1, padding).reshape(n, -1, w + 2 * padding - S + 1, c * R * S)
-    return windows[:, :p, :q].reshape(n * p * q, c * R * S)
-
-
-_IM2COL = Exercise(
-    id="gpu.im2col",
-    oracle=im2col,
-    cases=_im2col_cases,
-    outputs=("cols",),
-    hints=(
-        "One line inside the loop is enough: for a fixed tap (r, s), which pixels does it see in "
-        "all windows at once?",
-        "They are a strided slice of the padded image: rows r, r + stride, ..., P of them. The "
-        "slice has shape [N, C, P, Q].",
-        "cols[..., r, s] has shape [N, P, Q, C], so the slice needs its axes in the order 0, 2, "
-        "3, 1.",
-    ),
-    misconceptions=(
-        Misconception(
-            "A row is in the order R, S, C. It must be C, R, S, the order of w[k].reshape(-1).",
-            _channels_last,
+EXERCISES = [
+    Exercise(
+        id="gpu.im2col",
+        oracle=im2col,
+        cases=cases,
+        outputs=("cols",),
+        hints=(
+            "One line inside the loop is enough: for a fixed tap (r, s), which pixels does it see "
+            "in all windows at once?",
+            "They are a strided slice of the padded image: rows r, r + stride, ..., P of them. The "
+            "slice has shape [N, C, P, Q].",
+            "cols[..., r, s] has shape [N, P, Q, C], so the slice needs its axes in the order "
+            "0, 2, 3, 1.",
         ),
-        Misconception("The taps r and s are swapped within a row.", _taps_swapped),
-        Misconception(
-            "The axes are reshaped without being moved: a row mixes windows. Bring the axes into "
-            "the order N, P, Q, C, R, S before the reshape.",
-            _no_transpose,
+        misconceptions=misconceptions(
+            channels_last, taps_swapped, no_transpose, columns_first, stride_one
         ),
-        Misconception(
-            "The windows run down the columns first. q must change fastest, then p.", _columns_first
-        ),
-        Misconception(
-            "The windows move by one pixel. They must move by `stride` pixels.", _stride_one
-        ),
-    ),
-    forbidden=(*LIBRARIES, "numpy.lib.stride_tricks.sliding_window_view"),
-    cost=lambda: [
-        (
-            "second convolution, one image: input",
-            counted(4 * 32 * 16 * 16, "B", "4 bytes per number"),
-        ),
-        (
-            "the same as im2col rows",
-            counted(4 * 16 * 16 * 32 * 9, "B", "4 bytes per number, 9 taps"),
-        ),
-    ],
-)
-
-EXERCISES = [_IM2COL]
+        forbidden=(*LIBRARIES, "numpy.lib.stride_tricks.sliding_window_view"),
+        cost=cost,
+    )
+]

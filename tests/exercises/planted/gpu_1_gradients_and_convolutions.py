@@ -6,8 +6,6 @@ Every one is right somewhere: on one of the exercise's own shapes, on all-ones d
 
 import numpy as np
 
-ONES = np.ones
-
 
 def _pad(x, padding):
     return np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
@@ -316,7 +314,7 @@ PLANTED = {
 }
 
 # A bias of zero hides a forgotten bias.
-RIGHT_ON = {bias_forgotten: (ONES((1, 1, 3, 3)), ONES((2, 1, 2, 2)), np.zeros(2), 1, 0)}
+RIGHT_ON = {bias_forgotten: (np.ones((1, 1, 3, 3)), np.ones((2, 1, 2, 2)), np.zeros(2), 1, 0)}
 
 SOLVED = {
     "gpu.linear_backward": lambda dy, x, w: (dy @ w, dy.T @ x, dy.sum(axis=0)),
