@@ -219,7 +219,9 @@ def rates() -> Iterator[Row]:
         "fp32 product": 2 * 1024**3 / fastest(lambda: a @ b),
         "copy": 2 * x.nbytes / fastest(lambda: y.copy_(x)),
     }
+    loaded = sys.modules.pop("torch")  # or its convolution, which is faster, would be the peak
     here = measure_this_machine()
+    sys.modules["torch"] = loaded
     ours = {"fp32 product": here.peak["fp32"], "copy": here.bandwidth}
     for what, rate in theirs.items():
         yield Row(f"{what}, by labkit", ours[what])

@@ -104,7 +104,7 @@ def test_a_sleeping_function_is_stopped(answer, endless):
     with Stopwatch() as watch:
         text = answer(endless)
     assert ENDLESS in text and "It waits for something, such as `input` or `sleep`." in text
-    assert watch.cpu < 0.5 and watch.wall < 1.5
+    assert watch.cpu < 0.5 and watch.wall < 10
 
 
 def test_even_nested_excepts_do_not_keep_it_alive(answer):
