@@ -18,12 +18,12 @@
 # # Gradients and convolutions
 #
 # **What does an accelerator accelerate?** Mostly two sums. One multiplies a vector by a matrix, the other slides
-# a small window over an image. You will write both, and their gradients, until they run a real network.
+# a small window over an image. You will write the second, both gradients, and run a real network.
 #
 # ## What you will be able to do
 #
 # - turn the gradient formula of a layer into three lines of code, and test them by nudging the inputs;
-# - write a convolution as loops, as one matrix product, and as its three backward sums;
+# - write a convolution as loops and as one matrix product, and its three backward sums;
 # - run a trained network in your own NumPy on real photographs, and agree with PyTorch on each one;
 # - tell, layer by layer, whether arithmetic or memory sets the speed, and what an accelerator can change.
 #
@@ -44,12 +44,12 @@
 # | `fc1`, fully connected, then ReLU | 4,096 → 128 | 128 x 4,096 |
 # | `fc2`, fully connected | 128 → 10 | 10 x 128 |
 #
-# Guess three numbers now, before any result. A rough guess is worth more than none: the gap is what you will remember.
+# Guess three numbers now, before any result. A rough guess beats none: the gap is what you will remember.
 #
 # 1. How many multiply-adds does the network need to classify one image?
-# 2. What percentage of a training step's arithmetic is in the two convolutions? Count in FLOP: one floating-point
-#    addition or multiplication.
-# 3. If both ran as fast as their data sheets allow, how many times faster would an H200, a large GPU, run a training
+# 2. What percentage of a training step's arithmetic is in the two convolutions? Count in FLOP: one addition,
+#    multiplication or comparison.
+# 3. If both ran at their theoretical limits, how many times faster would an H200, a large GPU, run a training
 #    step of 32 images than a laptop's CPU?
 #
 # Put your numbers in place of `None`.
@@ -195,7 +195,7 @@ figures.convolution(X, K, p=2, q=2)
 
 # %% [markdown]
 # **Verdict on C24: wrong.** Read over the kernel, the sum is one number; a layer gives one per position, image and output
-# channel, and also sums over the input channels. Unflipped, it is strictly a *cross-correlation*.
+# channel, and also sums over the input channels. Strictly, $K$ unflipped means *cross-correlation*.
 #
 # **Exercise `gpu.conv2d_direct`**: replace one line by two. `padded` is the image inside its frame, so row $p\sigma + r - \pi$ of
 # the formula is row $p\sigma + r$ of `padded`. Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
@@ -355,7 +355,7 @@ print(f"dx, dw and db in use, nudged at {result.entries} entries:", result.ok)
 # ## Check
 #
 # Does it work in the real network? PyTorch trained these weights on 50,000 photographs of
-# [CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html), never on the 500 below. Here all is NumPy.
+# [CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html), never on the 500 below. `network` is all NumPy.
 
 # %%
 import torch
@@ -379,7 +379,7 @@ x = convnet.normalise(data.test.images)  # [500, 3, 32, 32] float32
 logits = np.concatenate([network(batch, weights) for batch in np.split(x, 10)])
 
 # %% [markdown]
-# Does PyTorch, with the same weights, agree image by image? It must agree in the numbers, not only in the winning class.
+# Does PyTorch, with the same weights, agree image by image? It must agree in every score (logit), not only the winning class.
 
 # %%
 from labkit.provenance import counted, predicted
@@ -400,7 +400,7 @@ alt = f"16 test photographs with the network's answers; {wrong.sum()} of the ans
 figures.image_grid(data.test.images[some], captions, wrong, alt)
 
 # %% [markdown]
-# **The NumPy network and PyTorch agree.** Where `check` said **Right**, that is your code. The answers framed in orange are
+# **The NumPy network and PyTorch agree.** Its `im2col` is yours if `check` said **Right**. The answers framed in orange are
 # wrong, and PyTorch gives the same wrong ones.
 #
 # ## Measure
@@ -410,7 +410,7 @@ figures.image_grid(data.test.images[some], captions, wrong, alt)
 #
 # Bytes count too. We assume that every operation reads its operands once from memory and writes its result once, 4 bytes per number.
 # FLOP divided by bytes is the **arithmetic intensity**. ReLU reads x and writes y, then reads y and dy and writes dx: 5 numbers or 20
-# bytes for 2 FLOP, 0.1 FLOP per byte. Find it in the table, and `conv2` beside it. `sgd` is the update of all weights.
+# bytes for 2 FLOP, 0.1 FLOP per byte. Find it in the table, and `conv2` beside it. `sgd` updates all weights, with momentum.
 
 # %%
 costs = {cost.name: cost for cost in convnet.layer_costs(batch=32, training=True)}
@@ -498,8 +498,8 @@ results.append(predicted(cpu / h200, "times", "the roofline"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **A layer left of the ridge on both machines gains the ratio of their bandwidths, one right of it the ratio of their peaks.** Divide
-# the figures above: 4,800 / 51.2 = 94 and 67 / 0.768 = 87.
+# **A layer left of the ridge on both machines gains the ratio of their bandwidths, one right of it the ratio of their peaks.** The
+# ridges of laptop and H200 are 15 and 14 FLOP/B; the ratios 4,800 / 51.2 = 94 and 67 / 0.768 = 87.
 #
 # **Verdict on C25: holds if the accelerator is a large one and both sides come near their roofs.** The roofline predicts about 90 times for
 # an H200 over a laptop, but 6 to 11 for a T4; no GPU was measured here. Against slow code any factor appears: plain loops lost a thousand

@@ -9,10 +9,10 @@ LIBRARIES = ("torch", "tensorflow", "jax", "scipy", "labkit.reference", "labkit.
 CONVOLUTIONS = (  # name, shape of x [N,C,H,W], shape of w [K,C,R,S], stride, padding
     ("prime sizes", (2, 5, 13, 9), (3, 5, 3, 3), 1, 0),
     ("all sizes 1", (1, 1, 1, 1), (1, 1, 1, 1), 1, 0),
-    ("ragged, strided, padded", (1, 2, 8, 7), (3, 2, 3, 3), 2, 1),
+    ("ragged with stride and padding", (1, 2, 8, 7), (3, 2, 3, 3), 2, 1),
     ("non-square kernel", (2, 1, 6, 9), (2, 1, 2, 3), 1, 0),
     ("no overlap", (3, 2, 6, 6), (4, 2, 2, 2), 2, 0),
-    ("large stride, wide kernel", (1, 2, 9, 11), (2, 2, 2, 5), 3, 2),
+    ("wide kernel with large stride", (1, 2, 9, 11), (2, 2, 2, 5), 3, 2),
     ("like the network", (2, 4, 6, 6), (3, 4, 3, 3), 1, 1),
 )
 
