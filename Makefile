@@ -30,7 +30,7 @@ build: setup  ## write the notebooks and CLAIMS.md from chapters/*/source; ARGS=
 	@$(RUN) labkit build $(ARGS)
 
 bench: setup  ## measure what the README promises; exit code 1 when a limit is passed
-	@.venv/bin/python benchmarks/foundation.py
+	@.venv/bin/python benchmarks/foundation.py; one=$$?; .venv/bin/python benchmarks/gpu/simt.py && exit $$one
 
 links: setup  ## ask for every external link once (needs the network)
 	@$(RUN) labkit links

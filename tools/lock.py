@@ -4,9 +4,8 @@
 
 The lock is compiled in two steps, so that a chapter added later never moves a version:
 
-1. *all extras together*, and the packages that later lessons will need, are resolved on every
-   reference platform at once. One environment holds all four chapters, so what fits must fit all
-   (pynq 4.0.0 wants numpy<2 and grpcio 1.64.0; jax then stays at 0.7.1).
+1. *all extras together* are resolved on every reference platform at once. One environment holds all
+   four chapters, so what fits must fit all (pynq 4.0.0 wants numpy<2; jax then stays at 0.7.1).
 2. the extras named in `[tool.labkit.lock]` are resolved under the versions of step 1.
 
 torch's CUDA packages (nvidia-*, cuda-*, triton) are left out: a CPU build of torch has no use for
@@ -98,9 +97,7 @@ def resolve(folder: Path) -> list[str]:
     project = ROOT / "pyproject.toml"
     together, no_torch = folder / "together.txt", folder / "no_torch.txt"
     no_torch.write_text("torch; sys_platform == 'never'", "utf-8")
-    together.write_text(
-        uv_compile(project, "--universal", "--all-extras", "--group=pyproject.toml:later"), "utf-8"
-    )
+    together.write_text(uv_compile(project, "--universal", "--all-extras"), "utf-8")
     extras = tomllib.loads(project.read_text("utf-8"))["tool"]["labkit"]["lock"]["extras"]
     subset = ["--universal", f"--constraint={together}", *(f"--extra={name}" for name in extras)]
     locked = requirements(uv_compile(project, *subset))

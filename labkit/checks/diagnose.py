@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from labkit.checks.compare import Problem, as_array, close, problem_with
-from labkit.checks.exercise import Case, Exercise
+from labkit.checks.exercise import Case, Exercise, Refused
 from labkit.checks.render import Code
 from labkit.checks.run import Outcome
 from labkit.checks.source import Line
@@ -65,6 +65,8 @@ def raised(error: BaseException, line: Line | None) -> Problem:
     if isinstance(error, SystemExit):
         headline = "The function ends the program: it calls `exit` or raises SystemExit."
         return Problem("raised", headline, tuple(line_blocks(line)))
+    if isinstance(error, Refused):
+        return Problem("refused", str(error))
     headline = f"The function raises {type(error).__name__}."
     return Problem("raised", headline, (Code(error_text(error)), *line_blocks(line)))
 

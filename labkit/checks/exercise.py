@@ -1,7 +1,7 @@
 """What an author writes: an exercise, a prediction or a quiz.
 
-A module of `labkit/checks/cases/` holds up to three lists, `EXERCISES`, `PREDICTIONS` and
-`QUIZZES`; the registry collects them. A good exercise has
+A module of `labkit/checks/cases/`, or of a machine's own `exercises/`, holds up to three lists,
+`EXERCISES`, `PREDICTIONS` and `QUIZZES`; the registry collects them. A good exercise has
 
 * at least five cases: everything of size 1, prime sizes, ragged ones (no multiple of any block),
   non-square ones (so that a swapped axis changes a shape or a value), and one that spans several
@@ -20,6 +20,10 @@ from typing import Any
 import numpy as np
 
 from labkit.provenance import Quantity
+
+
+class Refused(Exception):
+    """Raised by an adapter: its text is the sentence that the learner reads."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Exercise:
     dtype           None: the oracle's kind (float, int, bool), of any width; "float32" and the
                     like: exactly this; "float", "int", "bool": this kind; "any": not looked at
     adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
-                    oracle's signature that launches f; may raise a sentence for the learner
+                    oracle's signature that launches f; may raise `Refused`, a sentence
     fallback        what `check` hands on when the answer is wrong, if that is not the oracle
                     itself (with an adapter: a working kernel)
     """

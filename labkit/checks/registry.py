@@ -1,8 +1,9 @@
 """Finds an exercise, a prediction or a quiz by its id: "gpu.linear_backward".
 
-Every module in `labkit.checks.cases` may hold the lists EXERCISES, PREDICTIONS and QUIZZES. They
-are read once, on the first call. A module that cannot be imported (a package is missing) leaves
-the others usable, and is named when an id is not found.
+Every module in `labkit.checks.cases`, and in a machine's own `exercises` (labkit/gpu/exercises),
+may hold the lists EXERCISES, PREDICTIONS and QUIZZES. They are read once, on the first call. A
+module that cannot be imported (a package is missing) leaves the others usable, and is named when
+an id is not found.
 """
 
 import importlib
@@ -10,6 +11,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 from labkit.checks.exercise import Exercise, Prediction, Quiz
 
@@ -75,18 +77,27 @@ _registry: Registry | None = None
 
 
 def registry() -> Registry:
-    """The course's registry, read from `labkit.checks.cases` on first use."""
+    """The course's registry, read on first use."""
     global _registry
     if _registry is None:
         _registry = _read_cases()
     return _registry
 
 
+def _modules() -> Iterator[str]:
+    """Modules with cases: those of this room, then those that need a machine to launch on."""
+    labkit = importlib.import_module("labkit")
+    rooms = sorted(room.name for room in pkgutil.iter_modules(labkit.__path__) if room.ispkg)
+    machines = [room for room in rooms if Path(labkit.__path__[0], room, "exercises").is_dir()]
+    for package in ["checks.cases", *(f"{room}.exercises" for room in machines)]:
+        package = importlib.import_module(f"labkit.{package}")
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+            yield f"{package.__name__}.{info.name}"
+
+
 def _read_cases() -> Registry:
-    package = importlib.import_module("labkit.checks.cases")
     found = Registry()
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
-        name = f"{package.__name__}.{info.name}"
+    for name in _modules():
         try:
             module = importlib.import_module(name)
         except Exception as error:  # a missing package must not take the other chapters along

@@ -1,0 +1,95 @@
+"""The SIMT machine beside Numba's own simulator, both in one run: `make bench`.
+
+Every launch gets fresh inputs and its result is compared with NumPy. The simulator is a subprocess,
+since NUMBA_ENABLE_CUDASIM must be set before Numba is imported. Results go to
+benchmarks/results/gpu_simt.json; the exit code is 1 when a ratio is missed.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from matmuls import inputs, kernels, right
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "gpu_simt.json"
+LEAST = {"launch": 300, "profile": 100}  # times faster than the simulator
+REPEATS = 7
+
+
+def timed(run: Callable, seed: int) -> float:
+    a, b, c = inputs(seed)
+    start = time.perf_counter()
+    run(a, b, c)
+    seconds = time.perf_counter() - start
+    if not right(a, b, c):
+        raise SystemExit("The result is not a @ b: a time without a right result means nothing.")
+    return seconds
+
+
+def simulator() -> dict[str, float]:
+    """Seconds of one launch each, in a process of its own."""
+    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, __file__, "--simulator"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run_simulator() -> None:
+    from numba import cuda
+
+    print(json.dumps({n: timed(k[g, b], 0) for n, (k, g, b) in kernels(cuda).items()}))
+
+
+def machine() -> dict[str, dict[str, float]]:
+    """Seconds of the first launch (the kernel is compiled), of later ones, and of a profile."""
+    from labkit.gpu import cuda, profile
+
+    seconds = {}
+    for name, (kernel, grid, block) in kernels(cuda).items():
+        first = timed(kernel[grid, block], 0)
+        launches = [timed(kernel[grid, block], seed) for seed in range(1, REPEATS + 1)]
+        profiles = [
+            timed(lambda *args, k=kernel, g=grid, b=block: profile(k, g, b, *args), seed)
+            for seed in range(1, REPEATS + 1)
+        ]
+        medians = statistics.median(launches), statistics.median(profiles)
+        seconds[name] = dict(zip(("first", "launch", "profile"), (first, *medians), strict=True))
+    return seconds
+
+
+def main() -> int:
+    os.environ["LABKIT_CUDA"] = "simt"  # also on a machine with a GPU: this compares simulators
+    from labkit.hardware import this_machine
+    from labkit.provenance import measured
+
+    ours, theirs, ok = machine(), simulator(), True
+    rows = []
+    for name, seconds in ours.items():
+        for what, limit in LEAST.items():
+            ratio = theirs[name] / seconds[what]
+            ok &= ratio >= limit
+            rows.append(
+                {
+                    "kernel": f"{name}, 128 x 128 x 128",
+                    "what": {"launch": "launch", "profile": "with hazards and counters"}[what],
+                    "simulator": measured(theirs[name], "s").number,
+                    "machine": measured(seconds[what], "s").number,
+                    "first launch": measured(seconds["first"], "s").number,
+                    "times faster": round(ratio),
+                    "at least": limit,
+                }
+            )
+    for row in rows:
+        print("  ".join(f"{key}: {value}" for key, value in row.items()))
+    result = {"word": "measured", "device": this_machine().name, "rows": rows}
+    RESULTS.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run_simulator() if "--simulator" in sys.argv else main())

@@ -1,0 +1,451 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Threads, blocks and memory
+#     minutes: 45
+#     needs: [numba]
+# ---
+
+# %% [markdown]
+# # Threads, blocks and memory
+#
+# **How do ten thousand threads share one memory without waiting for it, and without spoiling each other's work?** You will write four
+# kernels, count what each one asks of the memory, and catch races that a plain run hides.
+#
+# ## What you will be able to do
+#
+# - write a kernel for arrays of any size, and say which thread touches which element;
+# - tell from an index whether a warp's access is cheap, and prove it by counting sectors;
+# - share data within a block: shared memory, barriers, a tree sum, one atomic per block;
+# - find a race, a wrong barrier and a divergent branch from evidence instead of luck.
+#
+# You need Python with NumPy, and lesson 1's words: bytes, bandwidth, row and column.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# A GPU starts a **grid** of blocks. A **block** is up to 1,024 threads that can share memory and wait for each other. The hardware
+# executes a block's threads in groups of 32, the **warps**: one instruction, 32 *lanes*. Guess three numbers:
+#
+# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31. Memory moves in pieces of 32 bytes.
+#    How many bytes move for each byte used?
+# 2. Even threads take one side of an `if`, odd threads the other. What percentage of the lanes works, on average, inside it?
+# 3. Shared memory is fast memory inside the chip, in 32 banks; in one pass each bank serves one 4-byte word. A warp reads a column of a 32 x 32
+#    float32 tile there. How many passes?
+
+# %%
+import numpy as np
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.gpu import cuda, pictures, profile
+
+# STUB:
+# guesses = {
+#     "column": predict("gpu.column_bytes", None, "B per B"),
+#     "divergence": predict("gpu.divergent_lanes", None, "%"),
+#     "passes": predict("gpu.column_passes", None, "passes"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "column": predict("gpu.column_bytes", 2, "B per B"),
+    "divergence": predict("gpu.divergent_lanes", 100, "%"),
+    "passes": predict("gpu.column_passes", 1, "passes"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### The first kernel
+#
+# Where does the loop go? Into the launch. A **kernel** is the loop's *body*, written for one thread; `kernel[blocks, threads](...)`
+# runs it once per thread. `cuda.grid(1)` is the thread's number in the whole grid: `blockIdx.x * blockDim.x + threadIdx.x`, the block's
+# number times its size, plus the thread's number within it.
+#
+# On a machine with a CUDA GPU, `cuda` is Numba's. Elsewhere it is the course's SIMT machine (single instruction, multiple threads): the same
+# source runs warp by warp, and everything is counted. Its *seconds* say nothing about a GPU; its *counts* do.
+#
+# **Exercise `gpu.relu_kernel`.** It will be launched with blocks of 128 threads, as many as the array needs. 300 elements need 3 blocks, so the last 84
+# threads have no element. They must do nothing.
+
+
+# %% tags=["exercise:gpu.relu_kernel"]
+@cuda.jit
+def relu_kernel(x, y):
+    """x [n] -> y [n]: y[i] = max(x[i], 0), float32"""
+    i = cuda.grid(1)
+    # STUB:
+    # pass  # two lines: a guard, and the work of one thread
+    # BEGIN SOLUTION
+    if i < x.size:
+        y[i] = max(x[i], 0)
+    # END SOLUTION
+
+
+relu_kernel = check("gpu.relu_kernel", relu_kernel)
+
+# %% [markdown]
+# Why the guard? Launch a kernel without one. A GPU would read and overwrite whatever lies behind the arrays, and mostly say nothing.
+# `profile(kernel, blocks, threads, ...)` launches on the SIMT machine, which looks at every access.
+
+# %%
+x = np.linspace(-1, 1, 300, dtype=np.float32)
+y = np.zeros_like(x)
+
+
+@cuda.jit
+def without_guard(x, y):
+    i = cuda.grid(1)
+    y[i] = max(x[i], 0)
+
+
+print(profile(without_guard, 3, 128, x, y).hazards[0])
+
+# %% [markdown]
+# ### Rows and columns
+#
+# Grids and blocks may have two dimensions: `cuda.grid(2)` gives a thread's place along x, then along y. Within a block, x runs fastest:
+# a block of 32 x 8 threads is 8 warps, and the 32 lanes of each differ in x only. The picture below shows 2 x 2 blocks of 4 x 2 threads on
+# a matrix of 4 x 8: each cell names its block and thread.
+#
+# Lesson 1 normalised photographs: each colour channel times a factor, plus a shift. As rows of a matrix:
+#
+# $$y_{rc} = x_{rc} \cdot \mathrm{scale}_r + \mathrm{shift}_r$$
+#
+# **Exercise `gpu.scale_rows`**: blocks of 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need. Find the thread's row
+# and column, guard both, write the formula. `check` also counts: 32 neighbouring threads should touch 32 neighbouring floats.
+
+
+# %% tags=["exercise:gpu.scale_rows"]
+@cuda.jit
+def scale_rows(x, scale, shift, y):
+    """x [R, C], scale [R], shift [R] -> y [R, C], float32"""
+    # STUB:
+    # pass  # three lines
+    # BEGIN SOLUTION
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = x[row, col] * scale[row] + shift[row]
+    # END SOLUTION
+
+
+pictures.thread_map(grid=(2, 2), block=(4, 2), shape=(4, 8))
+scale_rows = check("gpu.scale_rows", scale_rows)
+
+# %% [markdown]
+# ### <a id="C34"></a>C34 on trial
+#
+# > `row` from the y index and `col` from the x index
+#
+# Most matrix kernels begin so. Does it matter? Both kernels below double the same square matrix; only the two names are swapped.
+# Global memory moves in **sectors** of 32 bytes. A warp's *request* costs as many sectors as it touches.
+
+
+# %%
+@cuda.jit
+def x_is_column(a, b):
+    col, row = cuda.grid(2)
+    b[row, col] = 2 * a[row, col]
+
+
+@cuda.jit
+def x_is_row(a, b):
+    row, col = cuda.grid(2)
+    b[row, col] = 2 * a[row, col]
+
+
+a = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
+b = np.zeros_like(a)
+
+# %% [markdown]
+# Profile both. One warp of each is drawn: its lanes above, the sectors that they touch below.
+
+# %% tags=["picture"]
+good = profile(x_is_column, (2, 8), (32, 8), a, b)
+bad = profile(x_is_row, (2, 8), (32, 8), a, b)
+for name, p in {"x is the column": good, "x is the row": bad}.items():
+    print(f"{name}: {p.quantity('global_load_sectors_per_request')}")
+pictures.sector_map(good.accesses[0], bad.accesses[0], titles=["x is the column", "x is the row"])
+
+# %% [markdown]
+# **Verdict on C34: holds if the matrix is row-major, as in NumPy.** Then neighbours in x are neighbours in memory, and 32 floats fill 4 sectors.
+# Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes. The result is the same; the traffic is eightfold. This is called
+# **coalescing**: the warp's 32 loads become few.
+#
+# ### A tile in shared memory
+#
+# A transpose, $y_{ji} = x_{ij}$, is in trouble: if it reads along rows, it writes along columns. The way out: a block reads a **tile** of 32 x 32
+# along rows into **shared memory**, then writes it, turned, along rows. In between it waits: `cuda.syncthreads()` is a **barrier**. No thread
+# of the block passes before all have arrived.
+#
+# The tile read at block $(i, j)$ of $x$ goes to block $(j, i)$ of $y$. `tx` still chooses the column in both matrices, so both sides
+# coalesce; only the tile is read the other way round.
+#
+# **Exercise `gpu.transpose_tiled`**: four lines.
+
+
+# %% tags=["exercise:gpu.transpose_tiled"]
+@cuda.jit
+def transpose_tiled(x, y):
+    """x [R, C] -> y [C, R], float32; blocks of 32 x 32 threads, one tile each"""
+    tile = cuda.shared.array((32, 32), "float32")
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)  # in x
+    if row < x.shape[0] and col < x.shape[1]:
+        tile[ty, tx] = x[row, col]
+    # STUB:
+    # # 1. everybody waits for the whole tile
+    # row, col = 0, 0  # 2. this thread's row and column in y
+    # if row < y.shape[0] and col < y.shape[1]:
+    #     y[row, col] = 0  # 3. which element of the tile?
+    # BEGIN SOLUTION
+    cuda.syncthreads()
+    row = cuda.blockIdx.x * 32 + ty
+    col = cuda.blockIdx.y * 32 + tx
+    if row < y.shape[0] and col < y.shape[1]:
+        y[row, col] = tile[tx, ty]
+    # END SOLUTION
+
+
+transpose_tiled = check("gpu.transpose_tiled", transpose_tiled)
+
+# %% [markdown]
+# ### A race, caught in the act
+#
+# Is the barrier really needed? Below, a block turns an array round without one. Thread 0 reads what thread 63 wrote.
+# A run may come out right, if the warps happen to run in a lucky order; on another GPU, or tomorrow, they do not. `hazards` does not
+# look at luck: two threads touch one element, one of them writes, and nothing orders the two.
+
+
+# %%
+@cuda.jit
+def reverse(x, y):
+    shared = cuda.shared.array(64, "float32")
+    i = cuda.threadIdx.x
+    shared[i] = x[i]
+    y[i] = shared[x.size - 1 - i]
+
+
+for n in (64, 32):  # two warps, then one
+    x = np.arange(n, dtype=np.float32)
+    y = np.zeros_like(x)
+    p = profile(reverse, 1, n, x, y)
+    print(f"{n} threads, result right: {np.array_equal(y, x[::-1])}\n{p.hazards[0]}\n")
+
+# %% [markdown]
+# **A right result does not prove that a kernel is right.** Even the lanes of one warp need `cuda.syncwarp()`.
+#
+# ### Banks
+#
+# The tile is read by columns: `tile[tx, ty]`, where `tx` differs from lane to lane. Shared memory has no sectors, but 32 **banks**: the 4-byte word
+# number $w$ lies in bank $w \bmod 32$, and a bank serves one word per pass. Below, the same transpose with a tile of 32 and of 33 columns.
+
+
+# %% tags=["picture"]
+@cuda.jit
+def transpose_padded(x, y):
+    tile = cuda.shared.array((32, 33), "float32")  # one column more than is used
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[ty, tx] = x[cuda.blockIdx.y * 32 + ty, cuda.blockIdx.x * 32 + tx]
+    cuda.syncthreads()
+    y[cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx] = tile[tx, ty]
+
+
+tiled, padded = (profile(k, (2, 2), (32, 32), a, b) for k in (transpose_tiled, transpose_padded))
+loads = [[x for x in p.accesses if (x.array, x.kind) == ("tile", "load")] for p in (tiled, padded)]
+reads = [access[0] for access in loads]
+pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
+
+# %% [markdown]
+# With 32 columns a whole column lies in one bank: a 32-way **bank conflict**. One unused column moves each row by one bank.
+#
+# ### A sum by a tree
+#
+# All threads want to add to one number. An **atomic** addition, `cuda.atomic.add(array, index, value)`, is safe, but atomics on one address run one
+# after the other. So add within the block first, in rounds. With 8 threads:
+#
+# | round | distance | partial sums that change |
+# |---|---|---|
+# | 1 | 4 | 0 += 4, 1 += 5, 2 += 6, 3 += 7 |
+# | 2 | 2 | 0 += 2, 1 += 3 |
+# | 3 | 1 | 0 += 1 |
+#
+# **Exercise `gpu.block_sum`**: the body of the loop, three lines. A barrier must be passed by *every* thread of the block.
+
+
+# %% tags=["exercise:gpu.block_sum"]
+@cuda.jit
+def block_sum(x, total):
+    """x [n] -> total [1]: the sum; blocks of 128 threads"""
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else 0
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        # STUB:
+        # pass  # a guarded addition, and a barrier
+        # BEGIN SOLUTION
+        if tid < step:
+            partial[tid] += partial[tid + step]
+        cuda.syncthreads()
+        # END SOLUTION
+        step //= 2
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+block_sum = check("gpu.block_sum", block_sum)
+
+# %% [markdown]
+# ## Check
+#
+# Do the kernels work together on real data? Normalise 100 test photographs, 300 rows of 1,024 pixels, with `scale_rows`; turn them with
+# `transpose_tiled` and back; apply `relu_kernel`; and add up with `block_sum`. `launch` computes the number of blocks.
+
+# %%
+from labkit import convnet, datasets
+
+
+def launch(kernel, size, threads, *arrays):
+    blocks = tuple(-(-n // t) for n, t in zip(size, threads, strict=True))
+    kernel[blocks, threads](*arrays)
+    return arrays[-1]
+
+
+images = datasets.cifar10("sample").test.images[:100]  # [100, 3, 32, 32]
+x = images.reshape(300, 1024).astype("float32")
+mean, std = (np.tile(np.float32(v), 100) for v in (convnet.MEAN, convnet.STD))  # one per row
+y = launch(scale_rows, (1024, 300), (32, 8), x, 1 / (255 * std), -mean / std, np.zeros_like(x))
+z = launch(transpose_tiled, (1024, 300), (32, 32), y, np.zeros((1024, 300), np.float32))
+z = launch(transpose_tiled, (300, 1024), (32, 32), z, np.zeros_like(y))
+r = launch(relu_kernel, (z.size,), (128,), z.ravel(), np.zeros(z.size, np.float32))
+total = launch(block_sum, (r.size,), (128,), r, np.zeros(1, np.float32))
+expected = convnet.normalise(images).reshape(300, 1024)
+print("normalised:", np.allclose(y, expected, atol=1e-5), "- turned twice:", np.array_equal(z, y))
+print("sum after ReLU:", np.allclose(total, np.maximum(expected, 0).sum(), rtol=1e-4))
+
+# %% [markdown]
+# ## Measure
+#
+# What does a kernel cost, line by line? `profile` shows the counters beside the source. *Per req* is sectors per request, *shared* passes over the
+# banks, *conflicts* those beyond the fewest possible, *active* the share of lanes at work where it is not all.
+
+# %%
+profile(block_sum, 4, 128, r[:512], np.zeros(1, np.float32))
+
+# %% [markdown]
+# Now three ways to transpose, and the traffic each needs. If nothing but bandwidth mattered, traffic would set the time: the prediction below is for
+# 16,384 x 16,384 floats on two GPUs.
+
+
+# %%
+from labkit import hardware
+from labkit.provenance import predicted
+
+
+@cuda.jit
+def transpose_naive(x, y):
+    col, row = cuda.grid(2)
+    y[col, row] = x[row, col]
+
+
+naive = profile(transpose_naive, (2, 2), (32, 32), a, b)
+print(f"{'':16}{'sectors/store':>14}{'conflicts':>10}{'B/element':>10}   T4, H200 (predicted)")
+for name, p in {"naive": naive, "tiled": tiled, "tiled, padded": padded}.items():
+    n = p.counters
+    per_element = n["traffic_bytes"] / a.size
+    rates = [float(hardware.machine(key).bandwidth) for key in ("t4", "h200")]
+    times = [predicted(per_element * 16384**2 / rate, "s", "traffic") for rate in rates]
+    store, conflicts = n["global_store_sectors_per_request"], n["bank_conflicts"]
+    print(f"{name:16}{store:14.0f}{conflicts:10}{per_element:10.0f}  ", *(t.number for t in times))
+
+# %% [markdown]
+# **The tile removes the traffic, the padding the conflicts.** The prediction leaves out caches, which soften the naive kernel's stores, and the passes
+# over the banks: it cannot tell the last two apart. A GPU can.
+#
+# ## Explain
+#
+# ### <a id="C31"></a>C31 on trial
+#
+# > The thread block is the basic unit of execution
+#
+# The kernel below sends half of a block's 256 threads to each side of an `if`: every other thread, or every other group of 32. If a block executed
+# as one, both would cost the same.
+
+
+# %%
+@cuda.jit
+def take_sides(x, neighbours):
+    i = cuda.grid(1)
+    if i // neighbours % 2 == 0:
+        x[i] = x[i] * x[i] + x[i]
+    else:
+        x[i] = x[i] * x[i] - x[i]
+
+
+shares = {}
+for neighbours in (1, 32):
+    p = profile(take_sides, 1, 256, np.ones(256, np.float32), neighbours)
+    sides = [n for n in p.by_line.values() if n["flops"]]
+    lanes, instructions = (sum(n[key] for n in sides) for key in ("lanes", "instructions"))
+    shares[neighbours] = 100 * lanes / (32 * instructions)
+    split = p.quantity("divergent_branches")
+    print(f"{neighbours:2} neighbours agree: {split}, {shares[neighbours]:.0f} % of lanes active")
+
+# %% [markdown]
+# **Verdict on C31: wrong.** A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers. What
+# *executes* is the warp. Where its lanes disagree, it runs both sides, each with the others idle: **divergence**. Where whole warps disagree, nothing is lost.
+#
+# Now meet your guesses.
+
+# %%
+from labkit.provenance import counted
+
+column = 32 * bad.counters["global_load_sectors"] / bad.counters["global_load_bytes"]
+n = tiled.counters
+passes = n["shared_load_transactions"] / n["shared_load_requests"]
+results = [counted(column, "B per B", "profile")]
+results.append(counted(shares[1], "%", "profile"))
+results.append(counted(passes, "passes", "profile"))
+figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
+
+# %% [markdown]
+# ## On trial
+#
+# [C34](#C34) held for row-major matrices; [C31](#C31) was wrong.
+#
+# ## Recap
+#
+# - **Grid, block, warp, lane**: launched, placed, executed, masked.
+# - **Global memory**: let lanes that are neighbours touch floats that are neighbours: 4 sectors per request, not 32.
+# - **Shared memory**: write, barrier, read; a barrier where *every* thread passes; 33 columns instead of 32.
+# - **A race is judged by order, not by the result.**
+#
+# You can now write a kernel for any size, count what it asks of memory, and prove that its threads do not race.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("gpu.quiz_2_grid", None)
+# quiz("gpu.quiz_2_sectors", None)
+# quiz("gpu.quiz_2_barrier", None)
+# BEGIN SOLUTION
+quiz("gpu.quiz_2_grid", "b")
+quiz("gpu.quiz_2_sectors", "c")
+quiz("gpu.quiz_2_barrier", "c")
+# END SOLUTION

@@ -1,0 +1,1 @@
+"""The SIMT machine: README.md tells how it works."""

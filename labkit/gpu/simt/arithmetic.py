@@ -1,0 +1,195 @@
+"""Numbers: their types by Numba's rules, conversions, and the operators of Python."""
+
+import ast
+import operator
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numba import types
+from numba.np.numpy_support import as_dtype, from_dtype
+
+from labkit.gpu.simt.emitter import Emitter
+from labkit.gpu.simt.values import Value, is_number, memory_type, register_type
+
+_OPERATORS = """Add + add ADD, Sub - sub SUB, Mult * mul MUL, Div / truediv DIV, Mod % mod MOD,
+    FloorDiv // floordiv FLOORDIV, Pow ** pow POW, BitAnd & and_ AND, BitOr | or_ OR,
+    BitXor ^ xor XOR, LShift << lshift SHL, RShift >> rshift SHR,
+    Lt < lt LT, LtE <= le LE, Gt > gt LT, GtE >= ge LE, Eq == eq EQ, NotEq != ne NE,
+    USub - neg NEG, UAdd + pos COPY, Invert ~ invert NOT"""
+OPERATORS = {  # ast node -> how it is written, the function whose typing rule holds, opcode
+    getattr(ast, node): (symbol, getattr(operator, name), op)
+    for node, symbol, name, op in map(str.split, _OPERATORS.split(","))
+}
+_FOLDED = types.int64, types.float64, types.boolean  # the types of Python's own numbers
+_HALF = "+", "-", "*", "/", "abs", "min", "max"  # of float16 give float16
+
+
+@cache
+def _context() -> object:
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context
+
+
+@cache
+def resolve(function: Callable, arguments: tuple) -> tuple[tuple, object] | None:
+    """The types that Numba converts the arguments to, and the result's; None: it refuses."""
+    try:
+        signature = _context().resolve_function_type(function, arguments, {})
+    except Exception:  # Numba raises many kinds for a typing that does not exist
+        return None
+    return signature and (signature.args, signature.return_type)
+
+
+@cache
+def _unify(kinds: tuple) -> object:
+    return _context().unify_types(*kinds)
+
+
+def number(value: object) -> Value | None:
+    """A Python or NumPy number as a constant; None when it is none that CUDA has."""
+    if isinstance(value, bool | np.bool_):
+        return Value(types.boolean, constant=bool(value))
+    if isinstance(value, np.number):
+        return Value(from_dtype(value.dtype), constant=value.item())
+    if isinstance(value, int) and -(2**63) <= value < 2**64:
+        return Value(types.int64 if value < 2**63 else types.uint64, constant=int(value))
+    if isinstance(value, float | complex):
+        kind = types.float64 if isinstance(value, float) else types.complex128
+        return Value(kind, constant=value)
+    return None
+
+
+def as_type(thing: object) -> object | None:
+    """The Numba type that a dtype stands for: numba.float32, np.float32, "float32", float."""
+    try:
+        kind = thing if isinstance(thing, types.Type) else from_dtype(np.dtype(thing))
+    except Exception:  # as many kinds again
+        return None
+    return kind if is_number(kind) and thing is not None else None
+
+
+def _coerce(constant: object, kind: object) -> object:
+    """The constant as a value of that type, wrapped or rounded."""
+    if isinstance(kind, types.Boolean):
+        return bool(constant)
+    if isinstance(kind, types.Integer):
+        constant = int(constant) & (2**kind.bitwidth - 1)
+        return constant - 2**kind.bitwidth * (kind.signed and constant >> (kind.bitwidth - 1))
+    return as_dtype(kind).type(constant).item()
+
+
+def _fits(narrow: object, wide: object) -> bool:
+    """Is every integer of one type one of the other, or a register's worth?"""
+    if isinstance(narrow, types.Boolean) or wide.bitwidth == 64:
+        return True
+    if not isinstance(narrow, types.Integer) or narrow.bitwidth == 64:
+        return False
+    return narrow.bitwidth + (wide.signed and not narrow.signed) <= wide.bitwidth and (
+        wide.signed or not narrow.signed
+    )
+
+
+class Arithmetic(Emitter):
+    def numbers(self, *values: object) -> None:
+        """Refuses what is no number."""
+        for value in values:
+            if not isinstance(value, Value):
+                self.refuse(f"numbers are needed here, not {self.describe(value)}.")
+
+    def unify(self, *kinds: object) -> object | None:
+        """The type of a variable that holds numbers of these types."""
+        joined = _unify(kinds)
+        return joined if is_number(joined) else None
+
+    def convert(self, value: Value, kind: object) -> Value:
+        """The number as another type."""
+        self.numbers(value)
+        if value.type == kind:
+            return value
+        if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
+            self.refuse(f"a {value.type} is no {kind}: take its .real or its .imag.")
+        if value.constant is not None and np.isfinite(value.constant):
+            return Value(kind, constant=_coerce(value.constant, kind))
+        if isinstance(kind, types.Boolean):
+            return self.truth(value)
+        source, target, before = register_type(value.type), register_type(kind), value.type
+        if source != target:
+            value = self.op("CVT", kind, value, target, of=value.type)
+        if isinstance(kind, types.Integer) and not _fits(before, kind):
+            value = self.op("NARROW", kind, value, memory_type(kind))
+        return Value(kind, value.register, value.constant, value.row, value.named)
+
+    def truth(self, value: object) -> Value:
+        """bool(value)"""
+        if isinstance(value, tuple):
+            return number(bool(value))
+        self.numbers(value)
+        if value.constant is not None:
+            return number(bool(value.constant))
+        if isinstance(value.type, types.Boolean):
+            return value
+        return self.op("NE", types.boolean, value, Value(value.type, constant=0), of=value.type)
+
+    def invert(self, value: Value) -> Value:
+        """`not value` of a bool"""
+        if value.constant is not None:
+            return number(not value.constant)
+        return self.op("EQ", types.boolean, value, number(False))
+
+    def typing(self, symbol: str, function: Callable, *operands: object) -> tuple[tuple, object]:
+        """The types that Numba converts the operands to, and the result's."""
+        self.numbers(*operands)
+        if all(v.type == types.float16 for v in operands) and symbol in _HALF:
+            return (types.float16,) * len(operands), types.float16  # as CUDA has it
+        typing = resolve(function, tuple(v.type for v in operands))
+        if typing is None or not is_number(typing[1]):
+            found = " and ".join(str(v.type) for v in operands)
+            self.refuse(f"Numba has no `{symbol}` for {found}: convert the operands first.")
+        return typing
+
+    def operate(self, node: type, *operands: object) -> Value:
+        """An operator of Python by Numba's rules; numbers known now are computed now."""
+        symbol, function, name = OPERATORS[node]
+        kinds, result = self.typing(symbol, function, *operands)
+        if node is ast.Invert and result == types.boolean:
+            return self.invert(operands[0])
+        if all(v.constant is not None and v.type in _FOLDED for v in operands):
+            try:
+                constant = function(*(v.constant for v in operands))
+                return Value(result, constant=_coerce(constant, result))
+            except (ArithmeticError, TypeError, ValueError):
+                pass  # the machine reports a division by zero when it happens
+        if issubclass(node, ast.cmpop):
+            values = [self.convert(v, kind) for v, kind in zip(operands, kinds, strict=True)]
+            swapped = values[::-1] if symbol[0] == ">" else values
+            return self.op(name, result, *swapped, of=kinds[0])
+        values = [self.convert(v, result) for v in operands]
+        if node is ast.Pow and type(operands[1].constant) is int and 0 < operands[1].constant <= 16:
+            return self._power(values[0], operands[1].constant)
+        if len(values) == 1 and values[0].constant is not None:
+            return Value(result, constant=_coerce(function(values[0].constant), result))
+        return values[0] if node is ast.UAdd else self.op(name, result, *values)
+
+    def _power(self, base: Value, exponent: int) -> Value:
+        """base ** exponent by repeated squaring."""
+        result = None
+        while True:
+            if exponent & 1:
+                result = self.op("MUL", base.type, result, base) if result else base
+            exponent >>= 1
+            if not exponent:
+                return result
+            base = self.op("MUL", base.type, base, base)
+
+    def calculate(self, symbol: str, a: Value, b: Value | int) -> Value:
+        """The compiler's own sums of int64: + - * // min max."""
+        b = number(b) if isinstance(b, int) else b
+        for node in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv):
+            if OPERATORS[node][0] == symbol:
+                return self.operate(node, a, b)
+        if a.constant is not None and b.constant is not None:
+            return number((min if symbol == "min" else max)(a.constant, b.constant))
+        return self.op(symbol.upper(), types.int64, a, b)

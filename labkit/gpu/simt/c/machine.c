@@ -1,0 +1,373 @@
+// The SIMT machine: executes a program warp by warp, 32 lanes at a time under an active mask, as the
+// warps of a GPU do.  README.md tells how.  ops.py prepends the enumerations.
+
+#include "machine.h"
+#include "arithmetic.h"
+#include "hazards.h"
+#include "memory.h"
+#include "warp.h"
+
+static void count_branch(Machine *m, const Instruction *in, uint32_t taken, uint32_t mask) {
+    COUNT(m, in->line, branches)++;
+    if (taken && taken != mask) COUNT(m, in->line, divergent_branches)++;
+}
+
+// Lanes of an ended construct that go on: they did not return, leave a loop, or wait for its next round.
+static uint32_t going_on(const Warp *w, uint32_t saved) {
+    saved &= w->alive;
+    for (int d = w->depth - 1; d >= 0; d--) saved &= w->frames[d].iterating;
+    return saved;
+}
+
+static Frame *innermost_loop(Warp *w) {
+    int d = w->depth - 1;
+    while (!w->frames[d].loop) d--;
+    return &w->frames[d];
+}
+
+// The block of one warp arrives at its end: free it.
+static void end_block(Machine *m, Block *b) {
+    State *s = m->state;
+    for (int i = 0; i < s->warps_per_block; i++) { free(b->warps[i].pair_time); free(b->warps[i].known); }
+    for (int i = 0; i < s->n_resident; i++)
+        if (s->resident[i] == b) { memmove(&s->resident[i], &s->resident[i + 1], (s->n_resident - i - 1) * sizeof b); break; }
+    s->n_resident--;
+    free(s->spare);
+    s->spare = b->memory;  // the next block's: most launches have one block at a time
+}
+
+static void *carve(char **p, size_t bytes) {
+    void *here = *p;
+    *p += (bytes + 63) & ~(size_t)63;
+    return here;
+}
+
+static void set_special(const Machine *m, Warp *w, int which, int lane, int64_t value) {
+    const int64_t r = m->special[which];
+    if (r != NONE) ((int64_t *)reg(w, (int32_t)r))[r < 0 ? 0 : lane] = value;
+}
+
+static int begin_block(Machine *m) {
+    State *s = m->state;
+    const int n = s->warps_per_block, id = s->next_block++;
+    const size_t vectors = m->n_vectors * WARP * sizeof(Slot), scalars = m->n_scalars * sizeof(Slot);
+    const size_t local = m->local_bytes * WARP, cells = m->watch ? ((m->shared_bytes >> m->shared_shift) + 1) * sizeof(Cell) : 0;
+    const size_t written = m->watch ? m->local_bytes * sizeof(uint32_t) : 0;
+    const size_t bytes = sizeof(Block) + m->shared_bytes + cells + 64 * (5 + 4 * n)
+        + n * (sizeof(Warp) + vectors + scalars + local + written);
+    char *p = s->spare ? s->spare : calloc(1, bytes), *memory = p;
+    if (!p) return 0;
+    s->spare = NULL;
+    p = (char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
+    Block *b = memset(carve(&p, sizeof *b), 0, sizeof *b);
+    b->memory = memory;
+    b->id = id;
+    b->warps_left = n;
+    b->shared = carve(&p, m->shared_bytes);
+    memset(b->shared, 0xff, m->shared_bytes);  // never zeros: what nobody wrote must not look right
+    b->shared_cells = memset(carve(&p, cells), 0, cells);
+    b->warps = memset(carve(&p, n * sizeof(Warp)), 0, n * sizeof(Warp));
+    for (int i = 0; i < n; i++) {
+        Warp *w = &b->warps[i];
+        w->vectors = carve(&p, vectors);
+        w->scalars = carve(&p, scalars);
+        w->local = carve(&p, local);
+        w->local_written = memset(carve(&p, written), 0, written);
+        memcpy(w->scalars, m->scalars, scalars);
+        memset(w->local, 0xff, local);
+        w->return_line = -1;
+        w->block = b;
+        w->id = id * n + i;
+        const int first = i * WARP, count = s->threads - first < WARP ? s->threads - first : WARP;
+        w->mask = w->alive = w->lanes = count == WARP ? ALL : BIT(count) - 1;
+        for (int l = 0; l < WARP; l++) {
+            const int64_t t = first + l;
+            set_special(m, w, 0, l, t % m->block[0]);
+            set_special(m, w, 1, l, t / m->block[0] % m->block[1]);
+            set_special(m, w, 2, l, t / (m->block[0] * m->block[1]));
+            set_special(m, w, 3, l, l);
+        }
+        set_special(m, w, 4, 0, id % m->grid[0]);
+        set_special(m, w, 5, 0, id / m->grid[0] % m->grid[1]);
+        set_special(m, w, 6, 0, id / (m->grid[0] * m->grid[1]));
+    }
+    s->resident[s->n_resident++] = b;
+    return 1;
+}
+
+// A loop that went on too long. Python looks at its instructions to say what it waits for, if anything.
+static int stuck(Machine *m, Warp *w, const Instruction *in) {
+    const uint32_t parked = w->alive & ~w->mask;
+    Hazard h = hazard_at(H_endless_loop, w, __builtin_ctz(w->mask), in->line);
+    h.index = in - m->code;
+    if (parked) { h.other_warp = w->id; h.other_lane = __builtin_ctz(parked); }
+    h.length = m->max_steps;
+    return stop(m, h);
+}
+
+static int divergent_barrier(Machine *m, const Warp *w, int line, const Warp *other, int other_lane, int other_line) {
+    Hazard h = hazard_at(H_divergent_barrier, w, __builtin_ctz(w->mask ? w->mask : 1), line);
+    h.other_warp = other->id; h.other_lane = other_lane; h.other_line = other_line;
+    return stop(m, h);
+}
+
+static void barrier_after_return(Machine *m, const Warp *w, int line, const Warp *gone, uint32_t lanes) {
+    if (!m->watch) return;
+    Hazard h = hazard_at(H_barrier_after_return, w, __builtin_ctz(w->mask), line);
+    h.other_warp = gone->id; h.other_lane = __builtin_ctz(lanes); h.other_line = gone->return_line;
+    report(m, h);
+}
+
+// All warps of a block wait or have finished: complete the barrier.
+static int release(Machine *m, Block *b) {
+    State *s = m->state;
+    int64_t count = 0, threads = 0;
+    Warp *first = NULL;
+    for (int i = 0; i < s->warps_per_block; i++) {
+        Warp *w = &b->warps[i];
+        if (w->state != AT_BARRIER) continue;
+        const Instruction *in = &m->code[w->pc];
+        if (!first) first = w;
+        else if (m->code[first->pc].line != in->line) return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
+        if (in->op != OP_BARRIER) count += __builtin_popcount(truth(w, in->o[1]) & w->mask);
+        threads += __builtin_popcount(w->mask);
+    }
+    const int line = m->code[first->pc].line;
+    for (int i = 0; i < s->warps_per_block; i++) {
+        Warp *w = &b->warps[i];
+        if (w->state != FINISHED) continue;
+        if (w->return_line < 0) return divergent_barrier(m, first, line, w, 0, -1);
+        barrier_after_return(m, first, line, w, w->lanes);
+    }
+    uint32_t *known = NULL;
+    s->now++;
+    b->sync_time = s->now;
+    for (int i = 0; i < s->warps_per_block; i++) {  // what one warp acquired, the block has acquired
+        if (!b->warps[i].known) continue;
+        if (!known) known = calloc(s->n_warps, sizeof *known);
+        for (int k = 0; k < s->n_warps; k++) if (b->warps[i].known[k] > known[k]) known[k] = b->warps[i].known[k];
+    }
+    for (int i = 0; i < s->warps_per_block; i++) {
+        Warp *w = &b->warps[i];
+        if (w->state != AT_BARRIER) continue;
+        const Instruction *in = &m->code[w->pc];
+        w->sync_time = s->now;
+        if (in->op != OP_BARRIER)
+            set_all(w, in->o[0], in->op == OP_BARRIER_COUNT ? count : in->op == OP_BARRIER_AND ? count == threads : count > 0);
+        if (known) {
+            if (!w->known) w->known = malloc(s->n_warps * sizeof *known);
+            memcpy(w->known, known, s->n_warps * sizeof *known);
+        }
+        w->state = RUNNING;
+        w->pc++;
+    }
+    free(known);
+    return MORE;
+}
+
+static int at_barrier(Machine *m, Warp *w, const Instruction *in) {
+    const uint32_t missing = w->alive & ~w->mask;
+    if (missing) return divergent_barrier(m, w, in->line, w, __builtin_ctz(missing), -1);
+    if (w->alive != w->lanes) barrier_after_return(m, w, in->line, w, w->lanes & ~w->alive);
+    if (m->watch) COUNT(m, in->line, barriers)++;
+    w->state = AT_BARRIER;
+    return MORE;
+}
+
+// Run one warp until it ends, waits at a barrier, or has had its turn.
+static int run_warp(Machine *m, Warp *w) {
+    State *s = m->state;
+#define TOP (&w->frames[w->depth - 1])
+#define GO(target) { w->pc = (target); continue; }
+#define TRY(call) { if ((call) == FATAL) return FATAL; break; }
+    for (;;) {
+        const Instruction *in = &m->code[w->pc];
+        const int32_t *o = in->o;
+        if (m->watch) {
+            m->executed[2 * w->pc]++;
+            m->executed[2 * w->pc + 1] += __builtin_popcount(w->mask);
+        }
+        switch (in->op) {
+            default: arithmetic(w, in); break;
+            case OP_FLOORDIV: case OP_MOD:
+                if (in->type <= T_U64) {
+                    const int64_t lane = zero_divisor(w, o[2]);
+                    if (lane >= 0) return stop(m, hazard_at(H_division_by_zero, w, (int)lane, in->line));
+                }
+                arithmetic(w, in);
+                break;
+            case OP_LD: {
+                const Array *a = &m->arrays[o[1]];
+                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions)) TRY(local_float(m, w, in, a, 1))
+                TRY(load(m, w, in))
+            }
+            case OP_ST: {
+                const Array *a = &m->arrays[o[0]];
+                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions)) TRY(local_float(m, w, in, a, 0))
+                TRY(store(m, w, in))
+            }
+            case OP_LDV: case OP_STV: TRY(vector_access(m, w, in))
+            case OP_CHECK: {
+                int64_t *d = (int64_t *)reg(w, o[0]);
+                const int n = o[0] < 0 ? 1 : WARP;
+                for (int l = 0; l < n; l++) {
+                    const int64_t length = LANE(int64_t, o[2], l), index = LANE(int64_t, o[1], l), i = index < 0 ? index + length : index;
+                    if ((uint64_t)i >= (uint64_t)length && (n == 1 || w->mask >> l & 1)) {
+                        Hazard h = hazard_at(H_out_of_bounds, w, n == 1 ? __builtin_ctz(w->mask) : l, in->line);
+                        h.array = o[4]; h.axis = o[3]; h.index = index; h.length = length; h.space = m->arrays[o[4]].space;
+                        return stop(m, h);
+                    }
+                    d[l] = i;
+                }
+                break;
+            }
+            case OP_ATOMIC_ADD: case OP_ATOMIC_SUB: case OP_ATOMIC_MAX: case OP_ATOMIC_MIN: case OP_ATOMIC_NANMAX:
+            case OP_ATOMIC_NANMIN: case OP_ATOMIC_AND: case OP_ATOMIC_OR: case OP_ATOMIC_XOR: case OP_ATOMIC_EXCH:
+            case OP_ATOMIC_INC: case OP_ATOMIC_DEC: case OP_ATOMIC_CAS: TRY(atomic(m, w, in))
+            case OP_SHFL_IDX: case OP_SHFL_UP: case OP_SHFL_DOWN: case OP_SHFL_XOR: shuffle(m, w, in); break;
+            case OP_VOTE_ALL: case OP_VOTE_ANY: case OP_VOTE_EQ: case OP_BALLOT: vote(m, w, in); break;
+            case OP_MATCH_ANY: case OP_MATCH_ALL: match(m, w, in); break;
+            case OP_ACTIVEMASK: set_all(w, o[0], w->mask); break;
+            case OP_LANEMASK_LT: ACTIVE(w->mask) ((int64_t *)reg(w, o[0]))[l] = BIT(l) - 1; break;
+            case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[1])); break;
+            case OP_FENCE: w->fence_time = ++s->now; break;
+            case OP_BARRIER: case OP_BARRIER_COUNT: case OP_BARRIER_AND: case OP_BARRIER_OR: return at_barrier(m, w, in);
+
+            case OP_IF: {
+                const uint32_t taken = truth(w, o[0]) & w->mask;
+                if (m->watch) count_branch(m, in, taken, w->mask);
+                w->frames[w->depth++] = (Frame){0, w->mask, w->mask & ~taken, ALL, 0};
+                w->mask = taken;
+                if (!taken) GO(o[1]);
+                break;
+            }
+            case OP_ELSE: w->mask = TOP->active & w->alive; if (!w->mask) GO(o[1]); break;
+            case OP_ENDIF: case OP_ENDLOOP:
+                w->depth--;
+                w->mask = going_on(w, w->frames[w->depth].saved);
+                if (!w->mask) GO(o[1]);
+                break;
+            case OP_LOOP: w->frames[w->depth++] = (Frame){1, w->mask, w->mask, w->mask, 0}; break;
+            case OP_TEST: {
+                const uint32_t stay = truth(w, o[0]) & w->mask;
+                if (m->watch) count_branch(m, in, stay, w->mask);
+                TOP->active = TOP->iterating = w->mask = stay;
+                if (!stay) GO(o[1]);
+                break;
+            }
+            case OP_JOIN:
+                w->mask = TOP->iterating = TOP->active &= w->alive;
+                if (!w->mask) GO(o[1]);
+                break;
+            case OP_BREAK:
+                for (int left = o[0], d = w->depth - 1; left; d--) {
+                    Frame *f = &w->frames[d];
+                    if (!f->loop) continue;
+                    f->active &= ~w->mask;
+                    f->iterating &= ~w->mask;
+                    f->broke |= w->mask;
+                    left--;
+                }
+                w->mask = 0;
+                GO(o[1]);
+            case OP_CONTINUE: innermost_loop(w)->iterating &= ~w->mask; w->mask = 0; GO(o[1]);
+            case OP_LOOPELSE:
+                TOP->iterating = w->mask = TOP->saved & w->alive & ~TOP->broke;
+                if (!w->mask) GO(o[1]);
+                break;
+            case OP_RET:
+                w->alive &= ~w->mask;
+                w->return_line = in->line;
+                w->mask = 0;
+                GO(o[1]);
+            case OP_EXIT:
+                if (w->alive) w->return_line = -1;  // some lanes came to the kernel's end
+                w->state = FINISHED;
+                w->block->warps_left--;
+                return MORE;
+            case OP_JZ:
+                if (m->watch) count_branch(m, in, 0, w->mask);
+                if (!*(int64_t *)reg(w, o[0])) GO(o[1]);
+                break;
+            case OP_NEXT: {  // the end of a counted loop's round
+                int64_t *counter = (int64_t *)reg(w, o[0]);
+                const int64_t step = *(int64_t *)reg(w, o[2]), limit = *(int64_t *)reg(w, o[3]);
+                if (m->watch) count_branch(m, in, 0, w->mask);
+                *counter += step;
+                if (step > 0 ? *counter >= limit : *counter <= limit) break;
+            }  // fall through
+            case OP_JMP: {
+                const int64_t span = w->pc - o[1] + 1;
+                w->pc = o[1];
+                if (span <= 0) continue;
+                w->steps += span;
+                s->budget -= span;
+                if (w->steps > m->max_steps) return stuck(m, w, in);
+                if (++w->idle > PATIENCE) { w->idle = 0; return MORE; }
+                if (s->budget < 0) return MORE;
+                continue;
+            }
+        }
+        w->pc++;
+    }
+}
+
+// One turn for every warp of a block.  Returns FATAL, or MORE with *moved set when something happened.
+static int run_block(Machine *m, Block *b, int *moved) {
+    State *s = m->state;
+    int waiting = 0;
+    for (; s->turn < s->warps_per_block; s->turn++) {
+        Warp *w = &b->warps[s->turn];
+        if (w->state != RUNNING) { waiting += w->state == AT_BARRIER; continue; }
+        if (run_warp(m, w) == FATAL) return FATAL;
+        if (w->state == RUNNING && s->budget < 0) return MORE;
+        waiting += w->state == AT_BARRIER;
+        if (w->state != RUNNING) *moved = 1;
+    }
+    s->turn = 0;
+    if (waiting && waiting == b->warps_left) { *moved = 1; return release(m, b); }
+    return MORE;
+}
+
+// Run about `budget` instructions.  MORE: call again; DONE; FATAL: the last hazard stopped the kernel.
+// Blocks run one after the other; when all that run only wait, further blocks are started beside them.
+int simt_run(Machine *m, int64_t budget) {
+    State *s = m->state;
+    const int64_t blocks = m->grid[0] * m->grid[1] * m->grid[2];
+    s->budget = budget;
+    for (;;) {
+        if (s->at >= s->n_resident) {  // a round is over
+            const int room = s->next_block < blocks && s->n_resident < MAX_RESIDENT;
+            if (!s->n_resident && s->next_block == blocks) return DONE;
+            if (room && (!s->n_resident || !s->moved) && !begin_block(m)) return FATAL;
+            s->at = s->moved = 0;
+        }
+        Block *b = s->resident[s->at];
+        if (run_block(m, b, &s->moved) == FATAL) return FATAL;
+        if (s->turn) return MORE;
+        if (!b->warps_left) { end_block(m, b); s->moved = 1; }
+        else s->at++;
+        if (s->budget < 0) return MORE;
+    }
+}
+
+int simt_start(Machine *m) {
+    State *s = m->state = calloc(1, sizeof(State));
+    if (!s) return FATAL;
+    s->now = 1;
+    s->threads = (int32_t)(m->block[0] * m->block[1] * m->block[2]);
+    s->warps_per_block = (s->threads + WARP - 1) / WARP;
+    s->n_warps = (int32_t)(s->warps_per_block * m->grid[0] * m->grid[1] * m->grid[2]);
+    return MORE;
+}
+
+void simt_end(Machine *m) {
+    State *s = m->state;
+    while (s->n_resident) end_block(m, s->resident[0]);
+    for (int i = 0; i < s->n_handovers; i++) free(s->handovers[i].clock);
+    free(s->handovers);
+    free(s->spare);
+    free(s);
+}
+
+int64_t simt_cell_size(void) { return sizeof(Cell); }

@@ -1,0 +1,122 @@
+// The data of the SIMT machine.  The enumerations OP_, T_, M_, FN_, FN2_, K_, H_ and SPACE_ are
+// written by ops.py; the structs that Python fills have their twins in machine.py.
+
+#include <complex.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WARP 32
+#define ALL 0xffffffffu
+#define MAX_FRAMES 64
+#define MAX_RESIDENT 1024  // blocks that run side by side when kernels wait for each other
+#define PATIENCE 4096      // loop iterations without a store after which another warp gets its turn
+
+typedef float complex c64;
+typedef double complex c128;
+typedef union { int64_t i; uint64_t u; float f; double d; c64 c; c128 z; } Slot;
+
+typedef struct { int32_t op, type, o[8], line; } Instruction;
+
+typedef struct {
+    char *base;                    // shared and local: offset from the start of that memory
+    int64_t offset;                // global: bytes from the allocation's start to element 0
+    int64_t shape[MAX_DIMS], strides[MAX_DIMS];  // strides in bytes
+    int32_t dimensions, space, memory_type, allocation;
+} Array;
+
+// Who touched a granule of memory: the lanes of one warp, when, and from which line.
+typedef struct { int32_t warp, line; uint32_t lanes, time; } Touch;  // warp 0: nobody
+typedef struct {
+    Touch write;                   // the last plain write
+    Touch atomic[2];               // atomics since then: the last two threads
+    Touch read[4];                 // reads since then: see remember_read
+} Cell;
+
+typedef struct { int64_t size, shift; Cell *cells; uint8_t *sectors; } Allocation;  // 2^shift bytes a cell
+
+typedef struct {
+    int32_t kind, line, other_line, array, atomic, other_atomic, write, other_write;
+    int32_t warp, lane, other_warp, other_lane, space, axis;
+    int64_t offset, index, length, count;
+} Hazard;
+
+typedef struct {
+    int32_t line, array, kind, warp, block, space;
+    int64_t itemsize, addresses[WARP];
+} Access;
+
+enum { LOAD, STORE, ATOMIC };
+enum { MORE, DONE, FATAL };
+
+// loop: saved = mask before, active = lanes that stay in it, iterating = those without `continue` or
+//       `break` in this round, broke = those that left by `break`
+// if:   saved = mask before, active = lanes of the else side, iterating = all
+typedef struct { uint32_t loop, saved, active, iterating, broke; } Frame;
+
+typedef struct Block Block;
+typedef struct {
+    char *vectors, *local;
+    Slot *scalars;
+    uint32_t *local_written;       // for each element of local memory, the lanes that wrote it
+    Block *block;
+    int32_t id, pc, depth, state, wait_op, return_line;
+    uint32_t mask, alive, lanes;   // active now; not returned; existing at all
+    Frame frames[MAX_FRAMES];
+    int64_t steps, idle;
+    uint32_t sync_time, fence_time;
+    uint32_t *pair_time;           // [lane][lane]: last syncwarp that both took part in
+    uint32_t *known;               // [warp]: accesses before this time are visible (acquire)
+} Warp;
+enum { RUNNING, AT_BARRIER, FINISHED };
+
+struct Block {
+    int32_t id, warps_left;
+    uint32_t sync_time;
+    char *shared;
+    Cell *shared_cells;
+    Warp *warps;
+    char *memory;
+};
+
+// A place in global or shared memory through which threads hand over data: an atomic after a fence.
+typedef struct { int32_t allocation, block; int64_t offset; uint32_t *clock; } Handover;
+
+typedef struct {
+    Block *resident[MAX_RESIDENT];
+    int32_t n_resident, next_block, n_warps, warps_per_block, threads;
+    int32_t at, turn, moved;       // the block and the warp whose turn it is; did anything happen?
+    uint32_t now;                  // counts memory accesses and synchronisations
+    char *spare;
+    int64_t budget;
+    Handover *handovers;
+    int32_t n_handovers, handover_room;
+} State;
+
+typedef struct {
+    const Instruction *code;
+    const Array *arrays;
+    Allocation *allocations;
+    const Slot *scalars;
+    int64_t n_vectors, n_scalars, shared_bytes, shared_shift, local_bytes;
+    int64_t grid[3], block[3];
+    int64_t special[7];            // registers of threadIdx x y z, laneid, blockIdx x y z; or NONE
+    int64_t watch, max_steps;
+    int64_t *counters;             // [line][K_...]
+    int64_t *executed;             // [instruction][warps, lanes]
+    Hazard *hazards;
+    int64_t n_hazards, max_hazards;
+    Access *accesses;
+    int64_t n_accesses, max_accesses;
+    State *state;
+} Machine;
+
+#define COUNT(m, line, what) ((m)->counters[(line) * N_K + K_##what])
+#define LANES _Pragma("GCC ivdep") for (int l = 0; l < WARP; l++)
+#define ACTIVE(mask) for (uint32_t rest_ = (mask), l; rest_ && (l = __builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
+#define BIT(l) (1u << (l))
+
+static inline char *reg(const Warp *w, int32_t r) {
+    return r >= 0 ? w->vectors + (size_t)r * WARP * sizeof(Slot) : (char *)(w->scalars + ~r);
+}

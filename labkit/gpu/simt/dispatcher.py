@@ -1,0 +1,232 @@
+"""`@jit`, and what lies between `kernel[grid, block](x, y)` and the machine.
+
+What is wrong with a launch is refused before anything runs. Host arrays are copied in before and,
+only after success, back.
+"""
+
+import linecache
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, update_wrapper
+from numbers import Integral
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from labkit.gpu.simt import arrays
+from labkit.gpu.simt.arrays import UsageError
+from labkit.gpu.simt.ops import ATOMICS, OP
+
+BLOCK, GRID = (1024, 1024, 64), (2**31 - 1, 65535, 65535)
+THREADS, SHARED = 1024, 49152  # per block; bytes that a kernel gets without opting in to more
+OPTIONS = """device inline forceinline fastmath debug opt lineinfo cache lto max_registers
+    launch_bounds shared_memory_carveout"""  # they steer the hardware's compiler: no effect here
+_STORES = {OP["ST"]: 2, OP["STV"]: 2} | {OP[name]: 3 for name in ATOMICS}  # column of the array
+
+
+def jit(func_or_sig: object = None, device: bool = False, **options: object) -> object:
+    """Numba's `cuda.jit`: bare, or with a signature or a list of them, and with its options."""
+    known = OPTIONS.split()
+    for name in options:
+        if name not in known:
+            offered = ", ".join(get_close_matches(name, known, 1) or known)
+            raise UsageError(f"cuda.jit has no option {name!r} on the SIMT machine, but {offered}.")
+    make = DeviceFunction if device else Kernel
+    if hasattr(func_or_sig, "__name__"):
+        return make(func_or_sig)
+    given = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
+    return lambda function: make(function, [one for one in given if one is not None])
+
+
+class DeviceFunction:
+    """What a kernel may call."""
+
+    def __init__(self, function: Callable, signatures: list | tuple = ()) -> None:
+        if not hasattr(function, "__code__"):
+            raise UsageError(f"cuda.jit takes a Python function, not {function!r}.")
+        update_wrapper(self, function)
+        self.py_func = function
+
+    def __call__(self, *arguments: object, **named: object) -> None:
+        self.refuse("a device function runs inside a kernel; on the host call its .py_func.")
+
+    def refuse(self, why: str, line: int = 0, text: str = "@") -> NoReturn:
+        """UsageError with a line of the kernel; without one, with that of the `def`."""
+        code = self.py_func.__code__
+        line = line or code.co_firstlineno - 1
+        while text.startswith("@"):
+            line += 1
+            text = linecache.getline(code.co_filename, line).strip()
+        raise UsageError(f"line {line}: `{text.strip()}`: {why}")
+
+
+class Argument(NamedTuple):
+    type: object  # Numba's type
+    value: object  # a Python number, or the device memory
+    host: np.ndarray | None = None  # filled after success
+
+
+class Kernel(DeviceFunction):
+    """A function that runs on a grid: `kernel[grid, block, stream, shared_bytes](...)`."""
+
+    def __init__(self, function: Callable, signatures: list | tuple = ()) -> None:
+        super().__init__(function)
+        self.parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self.overloads: dict[tuple, object] = {}  # Numba types -> Program
+        for signature in signatures:
+            from numba.core.sigutils import normalize_signature
+
+            types, result = normalize_signature(signature)
+            if str(result) not in ("None", "none") or len(types) != len(self.parameters):
+                self.refuse(f"the signature {signature} does not fit this kernel.")
+            self.compile(types)
+        self.signatures = list(self.overloads)
+
+    def __call__(self, *arguments: object, **named: object) -> None:
+        example = f"{self.__name__}[blocks, threads]({', '.join(self.parameters)})"
+        self.refuse(f"a kernel runs on a grid of blocks: launch it as {example}.")
+
+    def __getitem__(self, configuration: object) -> "Launch":
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            self.refuse("a launch needs [blocks, threads] or [blocks, threads, stream, bytes].")
+        return self.configure(*configuration)
+
+    def configure(self, griddim, blockdim, stream=0, sharedmem=0) -> "Launch":
+        grid, block = self._size("grid", griddim, GRID), self._size("block", blockdim, BLOCK)
+        if (threads := math.prod(block)) > THREADS:
+            self.refuse(f"the block {blockdim} has {threads:,} threads, more than {THREADS:,}.")
+        if stream and not hasattr(stream, "synchronize"):
+            self.refuse(f"{stream!r} is no stream; the bytes of shared memory come fourth.")
+        if not isinstance(sharedmem, Integral) or sharedmem < 0:
+            self.refuse(f"the bytes of shared memory are {sharedmem!r}, not an integer >= 0.")
+        return Launch(self, grid, block, int(sharedmem))
+
+    def _size(self, what: str, given: object, limits: tuple[int, ...]) -> tuple[int, int, int]:
+        sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
+        if not 1 <= len(sizes) <= 3:
+            self.refuse(f"the {what} is {given}: it needs one to three numbers.")
+        for size, limit, axis in zip(sizes, limits, "xyz", strict=False):
+            if isinstance(size, bool) or not isinstance(size, Integral) or not 1 <= size <= limit:
+                number = f"an integer from 1 to {limit:,}"
+                self.refuse(f"the {what} is {given}, but its {axis} must be {number}.")
+        return (*map(int, sizes), 1, 1)[:3]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: object = 0, sharedmem: int = 0) -> Callable:
+        """A launch of at least `ntasks` threads, in blocks of `tpb` or else 256."""
+        if ntasks == 0:
+            return lambda *arguments: None
+        return self[-(-ntasks // (tpb or 256)), tpb or 256, stream, sharedmem]
+
+    def compile(self, types: tuple) -> object:
+        """The kernel's Program for arguments of these Numba types; compiled once."""
+        if types not in self.overloads:
+            from labkit.gpu.simt.program import compile_kernel  # brings Numba
+
+            self.overloads[types] = compile_kernel(self.py_func, types)
+        return self.overloads[types]
+
+    def read(self, values: tuple) -> list[Argument]:
+        """The arguments as the machine wants them; converted to the signature if there is one."""
+        if len(values) != len(self.parameters):
+            names = ", ".join(self.parameters)
+            self.refuse(f"it takes {len(self.parameters)} arguments ({names}), not {len(values)}.")
+        try:
+            read = [*map(_read, self.parameters, values)]
+        except UsageError as error:
+            self.refuse(str(error))
+        given = tuple(argument.type for argument in read)
+        for types in sorted(self.signatures, key=lambda types: types != given):  # exact ones first
+            if None not in (converted := [*map(_fit, types, read)]):
+                return converted
+        if self.signatures:
+            self.refuse(f"arguments of types {given} do not fit {self.signatures}.")
+        return read
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid and block; call it with the kernel's arguments."""
+
+    kernel: Kernel
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int = 0
+
+    def __call__(self, *arguments: object, **named: object) -> None:
+        if named:
+            self.kernel.refuse(f"give {', '.join(named)} by position, as CUDA wants it.")
+        self.run(*arguments).raise_if_stopped()
+
+    def run(self, *arguments: object, watch: bool = False) -> object:
+        """One launch: the machine's Outcome, also of a kernel that it had to stop."""
+        from labkit.gpu.simt import machine
+
+        read = self.kernel.read(arguments)
+        program = self.kernel.compile(tuple(argument.type for argument in read))
+        tiles = [array for array in program.arrays if array.space == "shared"]
+        total = self.shared + sum(math.prod(a.shape) * a.dtype.itemsize for a in tiles)
+        if total > SHARED:
+            self.kernel.refuse(f"it uses {total:,} B of shared memory; a block has {SHARED:,} B.")
+        hosts = [(i, a.host) for i, a in enumerate(read) if a.host is not None]
+        for i, host in hosts:
+            if not host.flags.writeable and (place := _stores(program).get(i)):
+                name = self.kernel.parameters[i]
+                self.kernel.refuse(f"argument `{name}` is a read-only array.", *place[1:])
+        values = [argument.value for argument in read]
+        outcome = machine.run(program, self.grid, self.block, values, self.shared, watch)
+        for i, host in hosts:  # unchanged, if the machine had to stop the kernel
+            if host.flags.writeable:
+                np.copyto(host, values[i])
+        return outcome
+
+
+def _stores(program: object) -> dict[int, tuple[str, int, str]]:
+    """The numbers of the parameters whose arrays the program writes, with a line that does."""
+    rows = [row for row in program.code.tolist() if row[0] in _STORES]
+    written = {program.arrays[row[_STORES[row[0]]]].argument: row[-1] for row in reversed(rows)}
+    return {i: program.lines[line] for i, line in written.items() if i is not None}
+
+
+def _read(name: str, value: object) -> Argument:
+    """A number as Python's, an array as device memory: a copy, unless it lies there already."""
+    what = f"argument `{name}`"
+    if isinstance(value, bool | int | float | complex | np.generic):
+        number = np.asarray(value)
+        return Argument(_type(arrays.number_dtype(what, number.dtype)), number.item())
+    if not hasattr(value, "__array__"):
+        kind = type(value).__name__
+        raise UsageError(f"{what} is a {kind}; a kernel takes numbers, NumPy and device arrays.")
+    if arrays.is_cuda_array(value):
+        memory, host = value.memory, None
+    else:
+        host = arrays.host_array(what, value)
+        memory = host.copy(order="K")
+        if host.size and not np.may_share_memory(host, arrays.host_array(what, value)):
+            raise UsageError(f"{what} gives NumPy copies: what the kernel writes would be lost.")
+    layout = "C" if memory.flags.c_contiguous else "F" if memory.flags.f_contiguous else "A"
+    return Argument(_type(memory.dtype, memory.ndim, layout), memory, host)
+
+
+@cache
+def _type(dtype: np.dtype, ndim: int | None = None, layout: str = "C") -> object:
+    """Numba's type of a number, or of an array."""
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    return from_dtype(dtype) if ndim is None else types.Array(from_dtype(dtype), ndim, layout)
+
+
+def _fit(wanted: object, given: Argument) -> Argument | None:
+    """The argument as a signature's type wants it: integers must fit, floats are rounded."""
+    from numba import types
+    from numba.core.registry import cpu_target
+
+    if cpu_target.typing_context.can_convert(given.type, wanted) is None:
+        return None
+    if isinstance(wanted, types.Array):
+        return given._replace(type=wanted)
+    value = np.asarray(given.value).astype(str(wanted)).item()
+    exact = isinstance(wanted, types.Integer | types.Boolean)
+    return None if exact and value != given.value else Argument(wanted, value)

@@ -1,0 +1,171 @@
+"""What kernels use of numba.cuda: positions, memory, barriers, warp operations, atomics."""
+
+from numba import types
+
+from labkit.gpu.simt.arithmetic import as_type, number
+from labkit.gpu.simt.functions import Functions
+from labkit.gpu.simt.ops import MT, OP
+from labkit.gpu.simt.values import Object, Value, View, register_type
+
+EFFECTS = {"syncthreads": "BARRIER", "threadfence": "FENCE", "threadfence_block": "FENCE"}
+EFFECTS |= {"threadfence_system": "FENCE"}
+VOTES = {"all_sync": "VOTE_ALL", "any_sync": "VOTE_ANY", "eq_sync": "VOTE_EQ"}
+SHUFFLES = {"shfl_sync": "SHFL_IDX", "shfl_up_sync": "SHFL_UP", "shfl_down_sync": "SHFL_DOWN"}
+SHUFFLES |= {"shfl_xor_sync": "SHFL_XOR"}
+_ARITHMETIC = ["ADD", "SUB", "MAX", "MIN", "NANMAX", "NANMIN"]  # atomics that floats have
+
+
+class Intrinsics(Functions):
+    def cuda_grid(self, ndim: Value, whole: bool = False) -> object:
+        """cuda.grid, or with `whole` cuda.gridsize: int64, or a tuple of them"""
+        if not isinstance(ndim, Value) or ndim.constant not in (1, 2, 3):
+            self.refuse("it takes the number of dimensions: 1, 2 or 3.")
+        found = []
+        for axis in "xyz"[: ndim.constant]:
+            blocks = self.special(f"{'gridDim' if whole else 'blockIdx'}.{axis}", types.int64)
+            threads = self.special(f"blockDim.{axis}", types.int64)
+            place = self.op("MUL", types.int64, blocks, threads)
+            if not whole:
+                thread = self.special(f"threadIdx.{axis}", types.int64)
+                place = self.op("ADD", types.int64, place, thread)
+            found.append(place)
+        return found[0] if ndim.constant == 1 else tuple(found)
+
+    def cuda_gridsize(self, ndim: Value) -> object:
+        return self.cuda_grid(ndim, whole=True)
+
+    def array(self, space: str, site: object, shape, dtype, alignment=None) -> View:
+        """cuda.shared.array and cuda.local.array: each call site is an array of its own."""
+        sizes = shape if isinstance(shape, tuple) else (shape,)
+        sizes = tuple(getattr(size, "constant", None) for size in sizes)
+        if any(type(size) is not int or size < 0 for size in sizes):
+            self.refuse(
+                f"the shape of a {space} array is made of constant integers, because the compiler "
+                "lays it out: give numbers, or names from outside the kernel."
+            )
+        if (kind := as_type(getattr(dtype, "value", None))) is None:
+            self.refuse(f"{self.describe(dtype)} is no dtype for a {space} array: use float32.")
+        if site not in self.sites:
+            if sizes == (0,) and space == "shared":
+                self.sites[site] = self.declare("dynamic", kind, 1, shape=())
+            else:
+                self.sites[site] = self.declare(space, kind, len(sizes), shape=sizes)
+        return self.sites[site]
+
+    def effect(self, name: str, *operands: object) -> Object:
+        self.emit(name, *operands)
+        return Object(None)
+
+    def cuda_syncwarp(self, mask: Value | None = None) -> Object:
+        mask = mask or Value(types.int64, constant=0xFFFFFFFF)
+        return self.effect("SYNCWARP", None, mask)
+
+    def cuda_nanosleep(self, ns: Value) -> Object:
+        return Object(None)
+
+    def cuda_syncthreads_count(self, predicate: Value, op: str = "BARRIER_COUNT") -> Value:
+        return self.op(op, types.int32, self.truth(predicate), vector=True)
+
+    def cuda_syncthreads_and(self, predicate: Value) -> Value:
+        return self.cuda_syncthreads_count(predicate, "BARRIER_AND")
+
+    def cuda_syncthreads_or(self, predicate: Value) -> Value:
+        return self.cuda_syncthreads_count(predicate, "BARRIER_OR")
+
+    def shuffle(self, op: str, mask: Value, value: Value, lane: Value) -> Value:
+        self.numbers(value)
+        if str(value.type) not in ("int32", "uint32", "int64", "uint64", "float32", "float64"):
+            self.refuse(f"a shuffle moves 32 or 64 bits, not {self.describe(value)}: convert it.")
+        return self.op(op, value.type, mask, value, self.integer(lane), vector=True)
+
+    def vote(self, op: str, mask: Value, predicate: Value) -> Value:
+        return self.op(op, types.boolean, mask, self.truth(predicate), vector=True)
+
+    def cuda_ballot_sync(self, mask: Value, predicate: Value) -> Value:
+        return self._lanes(self.vote("BALLOT", mask, predicate))
+
+    def _lanes(self, mask: Value) -> Value:
+        """A mask of lanes as Numba has it: int32"""
+        return self.op("NARROW", types.int32, mask, MT["i32"])
+
+    def cuda_match_any_sync(self, mask: Value, value: Value) -> Value:
+        self.numbers(value)
+        operands = {"of": value.type, "vector": True}
+        return self._lanes(self.op("MATCH_ANY", types.int64, mask, value, **operands))
+
+    def cuda_match_all_sync(self, mask: Value, value: Value) -> tuple[Value, Value]:
+        self.numbers(value)
+        same = Value(types.boolean, self.temporary(register_type(types.boolean), False))
+        operands = mask, value, None, same
+        found = self.op("MATCH_ALL", types.int64, *operands, of=value.type, vector=True)
+        return self._lanes(found), same
+
+    def cuda_activemask(self) -> Value:
+        return self.op("ACTIVEMASK", types.uint32, vector=True)
+
+    def cuda_lanemask_lt(self) -> Value:
+        return self.op("LANEMASK_LT", types.uint32, vector=True)
+
+    def cuda_popc(self, x: Value, op: str = "POPC", kind: object = None) -> Value:
+        if not isinstance(x, Value) or not isinstance(x.type, types.Integer):
+            self.refuse(f"an integer is needed, not {self.describe(x)}.")
+        width = x.type.bitwidth if kind is None else max(32, x.type.bitwidth)
+        return self.op(op, kind or x.type, x, width, of=x.type)
+
+    def cuda_clz(self, x: Value) -> Value:
+        return self.cuda_popc(x, "CLZ")
+
+    def cuda_ffs(self, x: Value) -> Value:
+        return self.cuda_popc(x, "FFS", types.uint32)
+
+    def cuda_brev(self, x: Value) -> Value:
+        wide = getattr(getattr(x, "type", None), "bitwidth", 32) == 64
+        return self.cuda_popc(x, "BREV", types.uint64 if wide else types.uint32)
+
+    def cuda_fma(self, a: Value, b: Value, c: Value) -> Value:
+        self.numbers(a, b, c)
+        kind = self.unify(a.type, b.type, c.type)
+        return self.compute(
+            "fma", kind if isinstance(kind, types.Float) else types.float64, a, b, c
+        )
+
+    def cuda_selp(self, test: Value, a: Value, b: Value) -> Value:
+        return self.choice(self.truth(test), a, b)
+
+    def cuda_cbrt(self, x: Value) -> Value:
+        self.numbers(x)
+        return self.compute("cbrt", x.type if x.type == types.float32 else types.float64, x)
+
+    def cuda_atomic(self, name: str, array: View, *rest: object) -> Value:
+        """atomic.add(array, index, value), atomic.cas(array, index, old, value), ..."""
+        if name == "compare_and_swap":
+            name, rest = "cas", ((number(0),) * len(getattr(array, "axes", ())), *rest)
+        operation = f"ATOMIC_{name.strip('_').upper()}"
+        if operation not in OP or len(rest) != 2 + (name == "cas") or not isinstance(array, View):
+            self.refuse(f"cuda.atomic.{name} does not exist, or takes other arguments.")
+        index, *comparand, value = rest
+        view = self.select(array, list(index) if isinstance(index, tuple) else [index])
+        kind = view.dtype.name
+        if view.axes or len(view.fixed) > 4:
+            self.refuse("an atomic changes one element of an array of at most 4 dimensions.")
+        floats = kind in ("float32", "float64") and operation[7:] in _ARITHMETIC
+        if kind not in ("int32", "int64", "uint32", "uint64") and not floats:
+            self.refuse(f"CUDA has no atomic.{name} for {kind}: use int32 or float32, for example.")
+        values = [v and self.convert(v, view.dtype) for v in (value, *(comparand or [None]))]
+        return self.op(operation, view.dtype, view.array, *values, *view.fixed, vector=True)
+
+    def vector_access(self, name: str, view: View, index: Value, *values: Value) -> object:
+        """load_float32x4(array, index), store_float32x4(array, index, x, y, z, w)"""
+        count, kind = int(name[-1]), register_type(types.float32)
+        whole = isinstance(view, View) and view.axes and view.axes[0].start is None
+        if not whole or len(view.fixed) != 1 or view.dtype != types.float32:
+            self.refuse("vector access needs a whole one-dimensional array of float32.")
+        if len(values) != (count if name.startswith("store") else 0):
+            self.refuse(f"{name} takes an array, an index, and {count} numbers if it stores.")
+        registers = [self.new_register(False) for _ in range(count)]
+        if not values:
+            self.emit("LDV", registers[0], view.array, self.integer(index), count, type=kind)
+            return tuple(Value(types.float32, register) for register in registers)
+        for register, value in zip(registers, values, strict=True):
+            self.emit("COPY", register, self.convert(value, types.float32), type=kind)
+        return self.effect("STV", view.array, registers[0], self.integer(index), count)

@@ -1,0 +1,102 @@
+"""`compile_kernel`: from an unmodified Python function to the program of the SIMT machine.
+
+The kernel is compiled again and again, each time knowing the types of the variables, and which of
+them differ between lanes, a little better, until nothing changes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import types
+
+from labkit.gpu.simt import source
+from labkit.gpu.simt.emitter import Facts, Scope
+from labkit.gpu.simt.statements import Statements as Compiler
+from labkit.gpu.simt.values import ArraySpec, Object, Value, is_number, register_type
+
+PASSES = 50
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    filename: str
+    first_line: int
+    source: tuple[str, ...]
+    code: np.ndarray  # int32 [n, 11]: op, type, o0..o7, index into lines
+    lines: tuple[tuple[str, int, str], ...]  # filename, line, text
+    vectors: int  # number of registers
+    scalars: int
+    constants: tuple[tuple[int, int, object], ...]  # scalar register, ops.RT, value
+    scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
+    extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
+    arrays: tuple[ArraySpec, ...]
+    specials: dict[str, int]  # "threadIdx.x": vector register; "blockIdx.x": scalar register
+
+
+def compile_kernel(function: Callable, argument_types: tuple) -> Program:
+    """The program of a kernel for arguments of these Numba types; CompileError if there is none."""
+    text = source.read(function)
+    facts, scope = Facts(), Scope(text, function)
+    for _ in range(PASSES):
+        known = len(facts.bound)
+        facts.changed, facts.undefined = False, None
+        compiler = Compiler(facts, scope)
+        arguments = _declare(compiler, argument_types)
+        compiler.body(text.tree.body)
+        compiler.place(compiler.exit)
+        compiler.emit("EXIT")
+        compiler.settle()
+        if facts.undefined and not facts.changed and known == len(facts.bound):
+            compiler.scope, compiler.line = facts.undefined.args
+            compiler.refuse("a variable is read here that nothing assigned before: assign it.")
+        if not facts.changed and not facts.undefined:
+            return _program(compiler, arguments)
+    compiler.refuse("the types of its variables depend on each other without end: use more names.")
+
+
+def _declare(compiler: Compiler, argument_types: tuple) -> list[tuple]:
+    """Binds the kernel's parameters; returns Program.scalar_arguments."""
+    tree, webs, found = compiler.scope.source.tree, compiler.scope.source.webs, []
+    if tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs:
+        compiler.refuse("a kernel's parameters are plain names: no *args, no keywords.")
+    if len(webs.parameters) != len(argument_types):
+        found = len(webs.parameters), len(argument_types)
+        compiler.refuse("the kernel takes {} arguments, not {}.".format(*found))
+    for position, (parameter, kind) in enumerate(zip(webs.parameters, argument_types, strict=True)):
+        name, key = parameter.arg, (compiler.scope, webs.written(parameter))
+        if isinstance(kind, types.Array):
+            spec = {"argument": position, "name": name}
+            value = compiler.declare("global", kind.dtype, kind.ndim, **spec)
+        elif is_number(kind):
+            value = Value(kind, compiler.new_register(True))
+            found.append((position, ~value.register, register_type(kind), kind))
+        elif isinstance(kind, types.NoneType | types.Omitted):
+            value = Object(None)
+        else:
+            compiler.refuse(f"the argument `{name}` is a {kind}: kernels take arrays and numbers.")
+        if webs.definitions[key[1]] == 1:
+            compiler.facts.bound[key] = value
+        else:
+            compiler.assign(key, value)
+    return found
+
+
+def _program(compiler: Compiler, arguments: list[tuple]) -> Program:
+    text = compiler.scope.source
+    return Program(
+        name=text.name,
+        filename=text.filename,
+        first_line=text.first_line,
+        source=text.lines,
+        code=compiler.finish(),
+        lines=tuple((source.filename, n, source.text(n)) for source, n in compiler.lines),
+        vectors=compiler.counts[False],
+        scalars=compiler.counts[True],
+        constants=tuple((~register, *rest) for register, *rest in compiler.constants.values()),
+        scalar_arguments=tuple(arguments),
+        extents=tuple((*key, ~register) for key, register in compiler.extents.items()),
+        arrays=tuple(compiler.arrays),
+        specials={name: max(r, ~r) for name, r in compiler.specials.items()},
+    )

@@ -1,0 +1,147 @@
+"""The source of a kernel, and which of its reads see which of its assignments."""
+
+import ast
+import inspect
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from labkit.gpu.simt.hazards import CompileError
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    name: str
+    filename: str
+    first_line: int
+    lines: tuple[str, ...]
+    tree: ast.FunctionDef
+    webs: "Webs"
+
+    def text(self, line: int) -> str:
+        return self.lines[line - self.first_line].strip()
+
+
+@lru_cache(maxsize=256)
+def read(function: Callable) -> Source:
+    """The function's source, parsed; line numbers are the file's."""
+    name, filename = function.__name__, function.__code__.co_filename
+    try:
+        lines, first = inspect.getsourcelines(function)
+        indented = lines[0][:1].isspace()
+        tree = ast.parse("if 1:\n" * indented + "".join(lines))
+        tree = tree.body[0].body[0] if indented else tree.body[0]
+    except (OSError, TypeError, SyntaxError) as error:
+        why = "its source cannot be read, and kernels are compiled from their source"
+        raise CompileError(f"`{name}`: {why}: write it in a file or a cell.", filename) from error
+    if not isinstance(tree, ast.FunctionDef):
+        text = lines[0].strip()
+        raise CompileError("a kernel is written with `def`, not as this.", filename, first, text)
+    ast.increment_lineno(tree, first - 1 - indented)
+    return Source(name, filename, first, tuple(map(str.rstrip, lines)), tree, Webs(tree))
+
+
+class Webs:
+    """Splits each variable into webs: the assignments that share a reader, and their readers.
+
+    As in Numba's static single assignment, `k` may be an int32 per lane here and a loop counter
+    there.  An assignment is known by its `ast.Name` (or `ast.arg`) node, a web by one of them.
+    """
+
+    def __init__(self, tree: ast.FunctionDef) -> None:
+        self.parameters = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+        stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and _stores(n)]
+        self.names = {n.arg for n in self.parameters} | {n.id for n in stores}
+        self._parent = {node: node for node in (*self.parameters, *stores)}
+        self._reads: dict[ast.Name, ast.AST | None] = {}  # read -> one assignment that it sees
+        self._spans: dict[ast.AST, tuple[int, int]] = {}  # loop -> range of reads in its body
+        self._block(tree.body, {n.arg: {n} for n in self.parameters})
+        self.definitions = Counter(map(self.written, self._parent))
+        self._extent: dict[ast.AST, tuple[int, int]] = {}  # web -> its first and last read
+        for serial, seen in enumerate(self._reads.values()):
+            if seen is not None:
+                web = self.written(seen)
+                self._extent[web] = (self._extent.get(web, (serial,))[0], serial)
+
+    def written(self, node: ast.AST) -> ast.AST:
+        """The web that an assignment belongs to."""
+        while (above := self._parent[node]) is not node:
+            self._parent[node] = self._parent[above]
+            node = above
+        return node
+
+    def seen(self, node: ast.Name) -> ast.AST | None:
+        """The web that a read sees; None when nothing was assigned before it."""
+        seen = self._reads.get(node)
+        return None if seen is None else self.written(seen)
+
+    def private(self, loop: ast.For) -> bool:
+        """Is the loop's variable assigned by the loop only, and read in its body only?"""
+        if not isinstance(loop.target, ast.Name):
+            return False
+        web, (start, end) = self.written(loop.target), self._spans.get(loop, (0, -1))
+        first, last = self._extent.get(web, (start, start))
+        return self.definitions[web] == 1 and start <= first and last <= end
+
+    def _block(self, body: list, env: dict) -> bool:
+        """`env`: name -> assignments that reach here.  True: control never comes out at the end."""
+        return any([self._statement(node, env) for node in body])
+
+    def _statement(self, node: ast.stmt, env: dict) -> bool:
+        if isinstance(node, ast.If):
+            self._expression(node.test, env)
+            sides = [(side := dict(env), self._block(b, side)) for b in (node.body, node.orelse)]
+            _merge(env, *([side for side, ended in sides if not ended] or [s for s, _ in sides]))
+            return all(ended for _, ended in sides)
+        if isinstance(node, ast.For | ast.While):
+            if isinstance(node, ast.For):
+                self._expression(node.iter, env)
+            for name in ast.walk(node):  # what one round assigns, the next may read
+                if isinstance(name, ast.Name) and _stores(name):
+                    env[name.id] = env.get(name.id, set()) | {name}
+            inside, beyond = dict(env), dict(env)
+            if isinstance(node, ast.For):
+                self._store(node.target, inside)
+            else:
+                self._expression(node.test, inside)
+            start = len(self._reads)
+            self._block(node.body, inside)
+            self._spans[node] = (start, len(self._reads) - 1)
+            self._block(node.orelse, beyond)
+            _merge(env, env, beyond)
+            return False
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._read(node.target, env)
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        for part in (getattr(node, "value", None), *targets):
+            if part is not None:
+                self._store(part, env)
+        return isinstance(node, ast.Return | ast.Break | ast.Continue)
+
+    def _expression(self, node: ast.expr, env: dict) -> None:
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and not _stores(name):
+                self._read(name, env)
+
+    def _store(self, target: ast.expr, env: dict) -> None:
+        self._expression(target, env)
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name) and _stores(name):
+                env[name.id] = {name}
+
+    def _read(self, name: ast.Name, env: dict) -> None:
+        first, *others = env.get(name.id) or [None]
+        self._reads[name] = first
+        for other in others:
+            self._parent[self.written(other)] = self.written(first)
+
+
+def _stores(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
+
+
+def _merge(env: dict, *sides: dict) -> None:
+    merged = {name: set().union(*(s.get(name, ()) for s in sides)) for s in sides for name in s}
+    env.clear()
+    env.update(merged)

@@ -1,0 +1,162 @@
+"""Arrays in a kernel: indexing, slices, loads and stores."""
+
+import ast
+from dataclasses import replace
+
+from numba import types
+from numba.np.numpy_support import as_dtype
+
+from labkit.gpu.simt.arithmetic import Arithmetic, number
+from labkit.gpu.simt.ops import MAX_DIMENSIONS
+from labkit.gpu.simt.values import ArraySpec, Axis, Object, Value, View, is_number, register_type
+
+_ALL = None, None, None  # the slice [:]
+
+
+class Views(Arithmetic):
+    def declare(self, space: str, kind: object, ndim: int, **spec: object) -> View:
+        """A new array of the program, as a view of all of it."""
+        if not is_number(kind):
+            self.refuse(f"an array of {kind} cannot be used: bool and numbers to 128 bits can.")
+        if ndim > MAX_DIMENSIONS:
+            self.refuse(f"an array of {ndim} dimensions is too much: {MAX_DIMENSIONS} work.")
+        spec = {"argument": None, "shape": (None,) * ndim, "name": ""} | spec
+        self.arrays.append(ArraySpec(space, dtype=as_dtype(kind), **spec))
+        return View(len(self.arrays) - 1, kind, (None,) * ndim, tuple(map(Axis, range(ndim))))
+
+    def length(self, view: View, axis: Axis) -> Value:
+        """Number of elements along an axis, int64."""
+        if axis.start is not None:
+            return axis.length
+        array, key = self.arrays[view.array], (view.array, axis.dimension)
+        if array.space in ("shared", "local"):
+            return number(array.shape[axis.dimension])
+        if key not in self.extents:
+            self.extents[key] = self.new_register(True)
+        return Value(types.int64, self.extents[key])
+
+    def property_of(self, view: View, name: str) -> object:
+        """view.shape and the like"""
+        shape = tuple(self.length(view, axis) for axis in view.axes)
+        match name:
+            case "shape":
+                return shape
+            case "size":
+                total = number(1)
+                for n in shape:
+                    total = self.calculate("*", total, n)
+                return total
+            case "T":
+                return replace(view, axes=view.axes[::-1])
+            case "ndim":
+                return number(len(shape))
+            case "dtype":
+                return Object(view.dtype)
+        self.refuse(f"arrays have .shape, .size, .ndim, .dtype and .T here, no .{name}.")
+
+    def items(self, node: ast.expr) -> list:
+        """What stands between the brackets: values, and tuples (start, stop, step)."""
+        if isinstance(node, ast.Tuple):
+            return [item for part in node.elts for item in self.items(part)]
+        if isinstance(node, ast.Slice):
+            parts = node.lower, node.upper, node.step
+            return [tuple(part and self.integer(self.compile(part)) for part in parts)]
+        value = self.compile(node)
+        return list(value) if isinstance(value, tuple) else [value]
+
+    def integer(self, value: object) -> Value:
+        """An index as int64."""
+        if not isinstance(value, Value) or not isinstance(value.type, types.Integer):
+            self.refuse(f"an integer is needed, not {self.describe(value)}: use // or int().")
+        return self.convert(value, types.int64)
+
+    def select(self, view: View, items: list) -> View:
+        """view[items]"""
+        if Object(...) in items:
+            at, missing = items.index(Object(...)), len(view.axes) - len(items) + 1
+            items = [*items[:at], *[_ALL] * missing, *items[at + 1 :]]
+        if len(items) > len(view.axes):
+            self.refuse(f"{self.describe(view)} has {len(view.axes)} indices, not {len(items)}.")
+        fixed, axes = list(view.fixed), []
+        for axis, item in zip(view.axes, items + [_ALL] * len(view.axes), strict=False):
+            if isinstance(item, tuple):
+                axes.append(axis if item == _ALL else self._cut(view, axis, *item))
+                continue
+            index = self.integer(item)
+            if axis.start is not None:  # a dimension as a whole is checked by the load or store
+                place = axis.length, axis.dimension, view.array
+                index = self._along(axis, self.op("CHECK", types.int64, index, *place))
+            fixed[axis.dimension] = index
+        return replace(view, fixed=tuple(fixed), axes=tuple(axes))
+
+    def _along(self, axis: Axis, index: Value) -> Value:
+        return self.calculate("+", self.calculate("*", index, axis.step), axis.start)
+
+    def _cut(self, view: View, axis: Axis, start, stop, step) -> Axis:
+        """The axis after [start:stop:step], with bounds clamped as in Python."""
+        step = number(1) if step is None else step
+        if not step.constant:
+            self.refuse("the step of a slice must be a constant other than 0.")
+        n, stride, down = self.length(view, axis), abs(step.constant), step.constant < 0
+        low, high = (number(-1), self.calculate("-", n, 1)) if down else (number(0), n)
+
+        def clamp(bound: Value) -> Value:
+            if bound.constant is None or bound.constant < 0:  # counted from the end
+                negative = self.operate(ast.Lt, bound, number(0))
+                bound = self.choice(negative, self.calculate("+", bound, n), bound)
+            return self.calculate("max", self.calculate("min", bound, high), low)
+
+        start = (high if down else low) if start is None else clamp(start)
+        stop = (low if down else high) if stop is None else clamp(stop)
+        span = self.calculate("-", *((start, stop) if down else (stop, start)))
+        if stride > 1:
+            span = self.calculate("//", self.calculate("+", span, stride - 1), stride)
+        if axis.start is not None:
+            start, step = self._along(axis, start), self.calculate("*", step, axis.step)
+        return Axis(axis.dimension, start, step, self.calculate("max", span, 0))
+
+    def choice(self, test: Value, a: object, b: object) -> object:
+        """`a if test else b` of values that are there already"""
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
+        self.numbers(a, b)
+        if test.constant is not None:
+            return a if test.constant else b
+        if (kind := self.unify(a.type, b.type)) is None:
+            self.refuse(f"{a.type} and {b.type} have no common type: convert one of them.")
+        return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
+
+    def load(self, view: View) -> Value:
+        local = self.arrays[view.array].space == "local"
+        return self.op("LD", view.dtype, view.array, *view.fixed, vector=local)
+
+    def store(self, view: View, value: object) -> None:
+        if view.axes:
+            self.refuse("only single elements can be assigned: loop over the elements.")
+        self.numbers(value)
+        kind = register_type(view.dtype)  # the machine narrows integers when it writes them
+        as_is = value.constant is None and register_type(value.type) == kind
+        if not as_is or isinstance(view.dtype, types.Boolean):
+            value = self.convert(value, view.dtype)
+        self.emit("ST", view.array, value, *view.fixed, type=kind)
+
+    def target(self, node: ast.Subscript) -> View:
+        """The part of an array that a subscript names, for writing."""
+        owner = self.compile(node.value)
+        if not isinstance(owner, View):
+            self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
+        return self.select(owner, self.items(node.slice))
+
+    def compile_Subscript(self, node: ast.Subscript) -> object:
+        owner, items = self.compile(node.value), self.items(node.slice)
+        if isinstance(owner, View):
+            view = self.select(owner, items)
+            return view if view.axes else self.load(view)
+        if not isinstance(owner, tuple) or len(items) != 1:
+            self.refuse(f"{self.describe(owner)} cannot be indexed so: arrays and tuples can.")
+        parts = items[0] if isinstance(items[0], tuple) else items
+        parts = [part and self.integer(part).constant for part in parts]
+        try:
+            return owner[slice(*parts) if isinstance(items[0], tuple) else parts[0]]
+        except (IndexError, TypeError):
+            self.refuse(f"the index of a tuple of {len(owner)} is a constant within it.")

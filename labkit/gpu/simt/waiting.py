@@ -1,0 +1,48 @@
+"""A loop that went on too long: does it wait for a value in memory, or does it never end?
+
+It waits if what ends it (its condition, or an `if` around a `break`) is computed from something
+that it reads from memory in each round.
+"""
+
+from typing import TYPE_CHECKING
+
+from labkit.gpu.simt.ops import ATOMICS, NONE, OPS
+
+if TYPE_CHECKING:
+    from labkit.gpu.simt.program import Program
+
+READS = {"LD", "LDV", *ATOMICS}
+NO_DESTINATION = {"ST", "STV", "IF", "ELSE", "ENDIF", "LOOP", "TEST", "JOIN", "BREAK", "CONTINUE"}
+NO_DESTINATION |= {"LOOPELSE", "ENDLOOP", "JMP", "JZ", "BARRIER", "FENCE", "SYNCWARP"}
+
+
+def waits_for_memory(program: "Program", jump: int) -> bool:
+    """Whether the loop that ends with the jump at instruction `jump` is ended by memory."""
+    code = program.code.tolist()
+    loop = [(OPS[row[0]], row[2:10]) for row in code[code[jump][3] : jump + 1]]
+    from_memory: set[int] = set()
+    known = -1
+    while known < len(from_memory):  # until nothing new is computed from memory
+        known = len(from_memory)
+        for op, operands in loop:
+            if op in NO_DESTINATION:
+                continue
+            if op in READS or from_memory & (set(operands[1:4]) - {NONE}):
+                from_memory.add(operands[0])
+    return any(
+        operands[0] in from_memory
+        for i, (op, operands) in enumerate(loop)
+        if op in ("TEST", "JZ") or (op == "IF" and _breaks(loop[i + 1 :]))
+    )
+
+
+def _breaks(rest: list) -> bool:
+    """Whether the `if` that began just before `rest` holds a `break` or a `return`."""
+    depth = 1
+    for op, _ in rest:
+        depth += (op == "IF") - (op == "ENDIF")
+        if op in ("BREAK", "RET"):
+            return True
+        if not depth:
+            return False
+    return False
