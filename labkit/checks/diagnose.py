@@ -51,7 +51,7 @@ def problem_of(exercise: Exercise, outcome: Outcome, expected: Outputs) -> Probl
     if outcome.error is not None:
         return raised(outcome.error, outcome.line)
     if outcome.changed:
-        return changed_input(exercise.oracle, outcome)
+        return changed_input(exercise, outcome)
     values = returned_values(exercise, outcome.returned)
     if isinstance(values, Problem):
         return values
@@ -71,11 +71,13 @@ def raised(error: BaseException, line: Line | None) -> Problem:
     return Problem("raised", headline, (Code(error_text(error)), *line_blocks(line)))
 
 
-def changed_input(oracle: Callable, outcome: Outcome) -> Problem:
+def changed_input(exercise: Exercise, outcome: Outcome) -> Problem:
     """The function writes into what it was given."""
     key, before, after = outcome.changed[0]
-    name = argument_name(oracle, key)
+    name = argument_name(exercise.oracle, key)
     cure = "The caller still needs it. Work on a copy, `x.copy()`; `x += y` changes x in place."
+    if exercise.adapter:
+        cure = f"Write the result into `{exercise.outputs[0]}`; the inputs are only read."
     details = (cure,)
     if isinstance(before, np.ndarray) and before.shape == after.shape:
         different = ~((before == after) | ((before != before) & (after != after)))
@@ -141,13 +143,19 @@ def _explains(
     exercise: Exercise, wrong: list[Outputs | Exception], outcomes: list[Outcome], i: int
 ) -> bool:
     """Whether a wrong idea gives the learner's output in every case, at least once a value."""
-    for idea, outcome in zip(wrong, outcomes, strict=True):
+    judged = [pair for pair in zip(wrong, outcomes, strict=True) if not _refused(pair[1])]
+    for idea, outcome in judged:
         if isinstance(idea, Exception):
             if type(idea) is not type(outcome.error):
                 return False
         elif not _equal(exercise, _output(exercise, outcome, i), idea[i]):
             return False
-    return not all(isinstance(idea, Exception) for idea in wrong)
+    return not all(isinstance(idea, Exception) for idea, _ in judged)
+
+
+def _refused(outcome: Outcome) -> bool:
+    """A kernel that was stopped has no values: the case speaks for and against no wrong idea."""
+    return isinstance(outcome.error, Refused)
 
 
 def _equal(exercise: Exercise, a: np.ndarray | None, b: np.ndarray) -> bool:
@@ -162,7 +170,7 @@ def _pattern(
         got, want = _output(exercise, outcome, i), wants[i]
         if got is None or got.size < 4 or got.shape != want.shape or _equal(exercise, got, want):
             continue
-        if got.ndim == 2 and _equal(exercise, got.T, want):
+        if got.ndim == 2 and exercise.adapter is None and _equal(exercise, got.T, want):
             return "The values are those of the transpose."
         place = np.unravel_index(abs(want).argmax(), want.shape)
         with np.errstate(all="ignore"):

@@ -36,7 +36,11 @@ def profile(kernel: Any, grid: Any, block: Any, *args: Any, shared: int = 0) -> 
     from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel
 
     if not hasattr(kernel, "py_func"):
-        raise TypeError(f"profile needs a kernel, a function under @cuda.jit, not {kernel!r}.")
+        kind = type(kernel).__name__
+        raise TypeError(
+            f"profile(kernel, blocks, threads, *arguments) was given a {kind} as kernel: write a "
+            "function under @cuda.jit, and blocks and threads as the next two arguments."
+        )
     kernel = kernel if isinstance(kernel, DeviceFunction) else Kernel(kernel.py_func)
     far = [type(a).__module__.startswith("numba") and hasattr(a, "copy_to_host") for a in args]
     near = [a.copy_to_host() if is_far else a for a, is_far in zip(args, far, strict=True)]
@@ -64,8 +68,9 @@ def _profile(function: Callable, outcome: object) -> "Profile":
 
 
 def _rank(hazard: Any) -> int:
-    """Errors before notes; races first, since a race may be why something was not yet written."""
-    return ["race", "error", "note"].index("race" if hazard.kind == "race" else hazard.severity)
+    """Errors before notes; races first, the wider the sooner: its cure may cure the others."""
+    order = ["grid", "block", "warp", "error", "note"]
+    return order.index(hazard.scope if hazard.kind == "race" else hazard.severity)
 
 
 @dataclass(frozen=True, repr=False)

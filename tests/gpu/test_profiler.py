@@ -142,7 +142,7 @@ def test_hazards_come_races_first_then_other_errors():
     note, error, race = (
         Hazard(severity="note", sentence="a note"),
         Hazard(severity="error", sentence="an error"),
-        Hazard(severity="error", sentence="a race", kind="race"),
+        Hazard(severity="error", sentence="a race", kind="race", scope="warp"),
     )
     p = _profile(scale, outcome({}, [note, error, race], completed=False))
     assert [str(h) for h in p.hazards] == ["a race", "an error", "a note"]

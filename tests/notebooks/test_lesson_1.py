@@ -1,12 +1,9 @@
 """Lesson 01_gpu/1: its solution's numbers are computed, and from what the lesson says.
 
-The code cells run here one after the other, in one namespace. Then a cell runs again in a copy of
-that namespace with one thing in it broken, replaced, or put on a clock that the test owns: what the
-cell prints must follow. Cells are found by what they say, never by their number.
+A cell runs again with one thing broken, replaced, or put on a clock that the test owns: what it
+prints must follow (tests/notebooks/running.py).
 """
 
-import contextlib
-import io
 import re
 from itertools import groupby
 
@@ -15,45 +12,12 @@ import pytest
 import torch
 
 from labkit import convnet, figures, hardware, reference
-from labkit.course.config import config
-from labkit.course.lesson import load, split_solution
 from labkit.datasets import cifar10
 from labkit.hardware import Machine
 from labkit.provenance import measured, published
+from tests.notebooks.running import Run
 
-PATH = config().course_root() / "chapters/01_gpu/source/1_gradients_and_convolutions.py"
 PREFIX = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-
-
-class Run:
-    """The solution's code cells, the namespace they left behind, and what each printed."""
-
-    def __init__(self):
-        cells = [c for c in load(PATH, PATH.name).cells if c.type == "code"]
-        self.cells = [split_solution(c.text)[1] for c in cells if "setup" not in c.tags]
-        self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
-        for code in self.cells:
-            self.before[code] = dict(self.namespace)
-            self.printed[code] = self.execute(code, self.namespace)
-
-    def cell(self, words):
-        (found,) = (code for code in self.cells if words in code)
-        return found
-
-    def again(self, *words, **changed):
-        """The cells with these words from where the first began, but with some names `changed`.
-
-        Returns what they print and the namespace they leave behind.
-        """
-        namespace = self.before[self.cell(words[0])] | changed
-        said = [self.execute(self.cell(w), namespace) for w in words]
-        return "".join(said), namespace
-
-    @staticmethod
-    def execute(code, namespace):
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            exec(compile(code, "<lesson>", "exec"), namespace)
-        return said.getvalue()
 
 
 class Clock:
@@ -86,7 +50,7 @@ def lesson():
     with pytest.MonkeyPatch.context() as patch:  # no cell takes long for the sake of its clock
         patch.setattr("timeit.timeit", Clock(0.5, 0.001))
         patch.setattr(hardware, "measure_this_machine", lambda *_: HERE)
-        return Run()
+        return Run("01_gpu", "1_gradients_and_convolutions")
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@
 # %% [markdown]
 # # Threads, blocks and memory
 #
-# **How do ten thousand threads share one memory without waiting for it, and without spoiling each other's work?** You will write four
-# kernels, count what each one asks of the memory, and catch races that a plain run hides.
+# **How do ten thousand threads share one memory without wasting its bandwidth, and without spoiling each other's work?** You will write
+# four kernels, count what each one asks of the memory, and catch races that a plain run hides.
 #
 # ## What you will be able to do
 #
@@ -38,11 +38,11 @@
 # A GPU starts a **grid** of blocks. A **block** is up to 1,024 threads that can share memory and wait for each other. The hardware
 # executes a block's threads in groups of 32, the **warps**: one instruction, 32 *lanes*. Guess three numbers:
 #
-# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31. Memory moves in pieces of 32 bytes.
-#    How many bytes move for each byte used?
-# 2. Even threads take one side of an `if`, odd threads the other. What percentage of the lanes works, on average, inside it?
-# 3. Shared memory is fast memory inside the chip, in 32 banks; in one pass each bank serves one 4-byte word. A warp reads a column of a 32 x 32
-#    float32 tile there. How many passes?
+# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31. Memory moves in pieces of
+#    32 bytes. How many bytes move per byte used?
+# 2. Even threads take one side of an `if`, odd threads the other. What percentage of the lanes works, on average, while the two sides run?
+# 3. Shared memory is fast memory inside the chip, in 32 banks: words of 4 bytes that follow each other lie in banks that follow each other.
+#    In one pass each bank serves one word. A warp reads a column of a 32 x 32 float32 array there. How many passes?
 
 # %%
 import numpy as np
@@ -69,15 +69,18 @@ guesses = {
 #
 # ### The first kernel
 #
-# Where does the loop go? Into the launch. A **kernel** is the loop's *body*, written for one thread; `kernel[blocks, threads](...)`
-# runs it once per thread. `cuda.grid(1)` is the thread's number in the whole grid: `blockIdx.x * blockDim.x + threadIdx.x`, the block's
-# number times its size, plus the thread's number within it.
+# A **kernel** is the body of a loop, written for one thread. The launch `kernel[blocks, threads](...)` replaces the loop: it runs the body
+# once per thread. `cuda.grid(1)` is the thread's number in the whole grid, `cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x`: the
+# block's number times its size, plus the thread's number within it.
+#
+# In a kernel you have numbers, `if`, `while`, `for ... in range(...)`, `min` and `max`, and arrays with `.size` and `.shape`.
+# There are no lists, no strings, and no `print`.
 #
 # On a machine with a CUDA GPU, `cuda` is Numba's. Elsewhere it is the course's SIMT machine (single instruction, multiple threads): the same
 # source runs warp by warp, and everything is counted. Its *seconds* say nothing about a GPU; its *counts* do.
 #
-# **Exercise `gpu.relu_kernel`.** It will be launched with blocks of 128 threads, as many as the array needs. 300 elements need 3 blocks, so the last 84
-# threads have no element. They must do nothing.
+# **Exercise `gpu.relu_kernel`.** It will be launched with blocks of 128 threads, as many as the array needs. 300 elements need 3 blocks, so
+# the last 84 threads have no element. They must do nothing. Write every element: what `y` held before is unknown.
 
 
 # %% tags=["exercise:gpu.relu_kernel"]
@@ -97,7 +100,7 @@ relu_kernel = check("gpu.relu_kernel", relu_kernel)
 
 # %% [markdown]
 # Why the guard? Launch a kernel without one. A GPU would read and overwrite whatever lies behind the arrays, and mostly say nothing.
-# `profile(kernel, blocks, threads, ...)` launches on the SIMT machine, which looks at every access.
+# `profile(kernel, blocks, threads, ...)` launches on the SIMT machine, which looks at every access. Then add the guard and run the cell again.
 
 # %%
 x = np.linspace(-1, 1, 300, dtype=np.float32)
@@ -110,33 +113,33 @@ def without_guard(x, y):
     y[i] = max(x[i], 0)
 
 
-print(profile(without_guard, 3, 128, x, y).hazards[0])
+print(*profile(without_guard, 3, 128, x, y).hazards or ["No hazard found."])
 
 # %% [markdown]
 # ### Rows and columns
 #
 # Grids and blocks may have two dimensions: `cuda.grid(2)` gives a thread's place along x, then along y. Within a block, x runs fastest:
-# a block of 32 x 8 threads is 8 warps, and the 32 lanes of each differ in x only. The picture below shows 2 x 2 blocks of 4 x 2 threads on
-# a matrix of 4 x 8: each cell names its block and thread.
+# a block of 32 x 8 threads is 8 warps, and the 32 lanes of each differ in x only. Run the next cell once as it is: its picture shows 2 x 2
+# blocks of 4 x 2 threads on a matrix of 4 x 8. Each cell shows its thread (x, y); the colour is the block.
 #
 # Lesson 1 normalised photographs: each colour channel times a factor, plus a shift. As rows of a matrix:
 #
-# $$y_{rc} = x_{rc} \cdot \mathrm{scale}_r + \mathrm{shift}_r$$
+# $$b_{rc} = a_{rc} \cdot \mathrm{scale}_r + \mathrm{shift}_r$$
 #
-# **Exercise `gpu.scale_rows`**: blocks of 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need. Find the thread's row
-# and column, guard both, write the formula. `check` also counts: 32 neighbouring threads should touch 32 neighbouring floats.
+# **Exercise `gpu.scale_rows`**: blocks of 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need. Find the
+# thread's row and column, guard both, write the formula. `check` also counts: 32 neighbouring threads should touch 32 neighbouring floats.
 
 
 # %% tags=["exercise:gpu.scale_rows"]
 @cuda.jit
-def scale_rows(x, scale, shift, y):
-    """x [R, C], scale [R], shift [R] -> y [R, C], float32"""
+def scale_rows(a, scale, shift, b):
+    """a [R, C], scale [R], shift [R] -> b [R, C], float32"""
     # STUB:
     # pass  # three lines
     # BEGIN SOLUTION
     col, row = cuda.grid(2)
-    if row < x.shape[0] and col < x.shape[1]:
-        y[row, col] = x[row, col] * scale[row] + shift[row]
+    if row < a.shape[0] and col < a.shape[1]:
+        b[row, col] = a[row, col] * scale[row] + shift[row]
     # END SOLUTION
 
 
@@ -179,43 +182,44 @@ for name, p in {"x is the column": good, "x is the row": bad}.items():
 pictures.sector_map(good.accesses[0], bad.accesses[0], titles=["x is the column", "x is the row"])
 
 # %% [markdown]
-# **Verdict on C34: holds if the matrix is row-major, as in NumPy.** Then neighbours in x are neighbours in memory, and 32 floats fill 4 sectors.
-# Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes. The result is the same; the traffic is eightfold. This is called
-# **coalescing**: the warp's 32 loads become few.
+# **Verdict on C34: holds if the matrix is row-major, as in NumPy.** When neighbours in x are neighbours in memory, the hardware merges a warp's
+# 32 loads into a few sectors: that is **coalescing**. Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes: the same result,
+# eight times the traffic. (If all lanes read the *same* float, one sector is enough: `scale[row]` is nearly free.)
 #
 # ### A tile in shared memory
 #
-# A transpose, $y_{ji} = x_{ij}$, is in trouble: if it reads along rows, it writes along columns. The way out: a block reads a **tile** of 32 x 32
-# along rows into **shared memory**, then writes it, turned, along rows. In between it waits: `cuda.syncthreads()` is a **barrier**. No thread
-# of the block passes before all have arrived.
+# A transpose, $b_{ji} = a_{ij}$, is in trouble: if it reads along rows, it writes along columns. The way out: a block reads a **tile** of
+# 32 x 32 along rows into **shared memory**, then writes it, turned, along rows. In between it waits: `cuda.syncthreads()` is a **barrier**.
+# No thread of the block passes before all have arrived.
 #
-# The tile read at block $(i, j)$ of $x$ goes to block $(j, i)$ of $y$. `tx` still chooses the column in both matrices, so both sides
-# coalesce; only the tile is read the other way round.
+# `cuda.shared.array((32, 32), "float32")` is one tile per block, seen by all its threads. `tx` and `ty` are a thread's place in its block. The
+# block at `cuda.blockIdx` (x, y) reads the tile in tile-row y, tile-column x of `a`, and writes the one in tile-row x, tile-column y of `b`. Inside
+# a tile, `tx` counts columns in both: so both sides coalesce, and only the tile is read the other way round from how it was written.
 #
-# **Exercise `gpu.transpose_tiled`**: four lines.
+# **Exercise `gpu.transpose_tiled`**: the two places marked 1 and 2.
 
 
 # %% tags=["exercise:gpu.transpose_tiled"]
 @cuda.jit
-def transpose_tiled(x, y):
-    """x [R, C] -> y [C, R], float32; blocks of 32 x 32 threads, one tile each"""
+def transpose_tiled(a, b):
+    """a [R, C] -> b [C, R], float32; blocks of 32 x 32 threads, one tile each"""
     tile = cuda.shared.array((32, 32), "float32")
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    col, row = cuda.grid(2)  # in x
-    if row < x.shape[0] and col < x.shape[1]:
-        tile[ty, tx] = x[row, col]
+    col, row = cuda.grid(2)  # in a
+    if row < a.shape[0] and col < a.shape[1]:
+        tile[ty, tx] = a[row, col]
     # STUB:
-    # # 1. everybody waits for the whole tile
-    # row, col = 0, 0  # 2. this thread's row and column in y
-    # if row < y.shape[0] and col < y.shape[1]:
-    #     y[row, col] = 0  # 3. which element of the tile?
+    # # 1. here everybody waits for the whole tile
     # BEGIN SOLUTION
     cuda.syncthreads()
-    row = cuda.blockIdx.x * 32 + ty
-    col = cuda.blockIdx.y * 32 + tx
-    if row < y.shape[0] and col < y.shape[1]:
-        y[row, col] = tile[tx, ty]
     # END SOLUTION
+    row, col = cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx  # in b
+    if row < b.shape[0] and col < b.shape[1]:
+        # STUB:
+        # b[row, col] = 0  # 2. which element of the tile?
+        # BEGIN SOLUTION
+        b[row, col] = tile[tx, ty]
+        # END SOLUTION
 
 
 transpose_tiled = check("gpu.transpose_tiled", transpose_tiled)
@@ -223,9 +227,10 @@ transpose_tiled = check("gpu.transpose_tiled", transpose_tiled)
 # %% [markdown]
 # ### A race, caught in the act
 #
-# Is the barrier really needed? Below, a block turns an array round without one. Thread 0 reads what thread 63 wrote.
-# A run may come out right, if the warps happen to run in a lucky order; on another GPU, or tomorrow, they do not. `hazards` does not
-# look at luck: two threads touch one element, one of them writes, and nothing orders the two.
+# Is the barrier really needed? Below, a block turns an array round without one, first with two warps, then with one. Thread 0 reads what the
+# last thread wrote. Before you run it: which of the two results will be right?
+#
+# `hazards` does not look at results: two threads touch one element, one of them writes, and nothing orders the two.
 
 
 # %%
@@ -241,30 +246,34 @@ for n in (64, 32):  # two warps, then one
     x = np.arange(n, dtype=np.float32)
     y = np.zeros_like(x)
     p = profile(reverse, 1, n, x, y)
-    print(f"{n} threads, result right: {np.array_equal(y, x[::-1])}\n{p.hazards[0]}\n")
+    print(f"{n} threads, result right: {np.array_equal(y, x[::-1])}")
+    print(*p.hazards[:1] or ["No hazard found."], "\n")
 
 # %% [markdown]
-# **A right result does not prove that a kernel is right.** Even the lanes of one warp need `cuda.syncwarp()`.
+# **A right result does not prove that a kernel is right.** In another order of warps, on another GPU, it may be wrong; even the lanes of one
+# warp need not run in step. Put the barrier in and run the cell again.
 #
 # ### Banks
 #
 # The tile is read by columns: `tile[tx, ty]`, where `tx` differs from lane to lane. Shared memory has no sectors, but 32 **banks**: the 4-byte word
-# number $w$ lies in bank $w \bmod 32$, and a bank serves one word per pass. Below, the same transpose with a tile of 32 and of 33 columns.
+# number $w$ lies in bank $w \bmod 32$, and a bank serves one word per pass. Below, the same transpose with a tile of 32 and of 33 columns;
+# the picture shows the first warp's reads. (`accesses` are the single requests; you need not read that code.)
 
 
 # %% tags=["picture"]
 @cuda.jit
-def transpose_padded(x, y):
+def transpose_padded(a, b):
     tile = cuda.shared.array((32, 33), "float32")  # one column more than is used
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    tile[ty, tx] = x[cuda.blockIdx.y * 32 + ty, cuda.blockIdx.x * 32 + tx]
+    tile[ty, tx] = a[cuda.blockIdx.y * 32 + ty, cuda.blockIdx.x * 32 + tx]
     cuda.syncthreads()
-    y[cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx] = tile[tx, ty]
+    b[cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx] = tile[tx, ty]
 
 
 tiled, padded = (profile(k, (2, 2), (32, 32), a, b) for k in (transpose_tiled, transpose_padded))
-loads = [[x for x in p.accesses if (x.array, x.kind) == ("tile", "load")] for p in (tiled, padded)]
-reads = [access[0] for access in loads]
+reads = []
+for p in (tiled, padded):
+    reads += [r for r in p.accesses if (r.array, r.kind) == ("tile", "load")][:1]
 pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 
 # %% [markdown]
@@ -281,13 +290,14 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # | 2 | 2 | 0 += 2, 1 += 3 |
 # | 3 | 1 | 0 += 1 |
 #
-# **Exercise `gpu.block_sum`**: the body of the loop, three lines. A barrier must be passed by *every* thread of the block.
+# **Exercise `gpu.block_sum`**: the body of the loop, three lines. A barrier must be passed by *every* thread of the block. In a round, no element
+# may be read by one thread and written by another.
 
 
 # %% tags=["exercise:gpu.block_sum"]
 @cuda.jit
 def block_sum(x, total):
-    """x [n] -> total [1]: the sum; blocks of 128 threads"""
+    """x [n] -> total [1], 0 at the start: the sum; blocks of 128 threads"""
     partial = cuda.shared.array(128, "float32")
     tid, i = cuda.threadIdx.x, cuda.grid(1)
     partial[tid] = x[i] if i < x.size else 0
@@ -319,7 +329,7 @@ from labkit import convnet, datasets
 
 
 def launch(kernel, size, threads, *arrays):
-    blocks = tuple(-(-n // t) for n, t in zip(size, threads, strict=True))
+    blocks = tuple(-(-n // t) for n, t in zip(size, threads, strict=True))  # n / t, rounded up
     kernel[blocks, threads](*arrays)
     return arrays[-1]
 
@@ -339,11 +349,11 @@ print("sum after ReLU:", np.allclose(total, np.maximum(expected, 0).sum(), rtol=
 # %% [markdown]
 # ## Measure
 #
-# What does a kernel cost, line by line? `profile` shows the counters beside the source. *Per req* is sectors per request, *shared* passes over the
-# banks, *conflicts* those beyond the fewest possible, *active* the share of lanes at work where it is not all.
+# What does a kernel cost, line by line? `profile` shows the counters beside the source: *requests* of global memory and their *sectors*, *shared*
+# passes over the banks and the *conflicts* among them (passes beyond the fewest possible). Find the line that pays for the missing padding.
 
 # %%
-profile(block_sum, 4, 128, r[:512], np.zeros(1, np.float32))
+profile(transpose_tiled, (2, 2), (32, 32), a, b)
 
 # %% [markdown]
 # Now three ways to transpose, and the traffic each needs. If nothing but bandwidth mattered, traffic would set the time: the prediction below is for
@@ -356,9 +366,9 @@ from labkit.provenance import predicted
 
 
 @cuda.jit
-def transpose_naive(x, y):
+def transpose_naive(a, b):
     col, row = cuda.grid(2)
-    y[col, row] = x[row, col]
+    b[col, row] = a[row, col]
 
 
 naive = profile(transpose_naive, (2, 2), (32, 32), a, b)
@@ -402,11 +412,14 @@ for neighbours in (1, 32):
     lanes, instructions = (sum(n[key] for n in sides) for key in ("lanes", "instructions"))
     shares[neighbours] = 100 * lanes / (32 * instructions)
     split = p.quantity("divergent_branches")
-    print(f"{neighbours:2} neighbours agree: {split}, {shares[neighbours]:.0f} % of lanes active")
+    print(
+        f"sides change every {neighbours}: {split} split, {shares[neighbours]:.0f} % of lanes active"
+    )
 
 # %% [markdown]
 # **Verdict on C31: wrong.** A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers. What
-# *executes* is the warp. Where its lanes disagree, it runs both sides, each with the others idle: **divergence**. Where whole warps disagree, nothing is lost.
+# *executes* is the warp. Where its lanes disagree, it runs both sides, each with the others idle: **divergence**. Where whole warps
+# disagree, nothing is lost.
 #
 # Now meet your guesses.
 
@@ -428,12 +441,12 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## Recap
 #
-# - **Grid, block, warp, lane**: launched, placed, executed, masked.
+# - A **grid** is launched, a **block** is placed on one multiprocessor, a **warp** executes, a **lane** may idle.
 # - **Global memory**: let lanes that are neighbours touch floats that are neighbours: 4 sectors per request, not 32.
 # - **Shared memory**: write, barrier, read; a barrier where *every* thread passes; 33 columns instead of 32.
 # - **A race is judged by order, not by the result.**
 #
-# You can now write a kernel for any size, count what it asks of memory, and prove that its threads do not race.
+# You can now write a kernel for any size, count what it asks of memory, and show, for the launches you profile, that its threads do not race.
 #
 # ## Quiz
 #

@@ -14,8 +14,8 @@ THREADS = 128
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    sizes = {"two elements": 2, "one element": 1, "a prime number": 67, "one block": 128}
-    sizes |= {"two blocks and a bit": 300, "many blocks": 1000}
+    sizes = {"one block": 128, "two blocks and a bit": 300, "two elements": 2, "one element": 1}
+    sizes |= {"a prime number": 67, "many blocks": 1000}
     for name, n in sizes.items():
         yield Case(name, (3 + distinct(rng, n),))
 
@@ -97,6 +97,7 @@ EXERCISES = [
         block_sum,
         cases,
         limit,
+        fills=False,
         id="gpu.block_sum",
         oracle=oracle,
         outputs=("total",),

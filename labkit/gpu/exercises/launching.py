@@ -9,6 +9,7 @@ from labkit.checks.exercise import Case, Exercise, Refused
 from labkit.provenance import Quantity
 
 Launch = tuple[Any, Any, tuple]  # grid, block, the arrays that the kernel fills
+MARK = np.float32(-4096.5)  # what a kernel's output holds before the launch
 
 
 def kernel_exercise(
@@ -17,29 +18,32 @@ def kernel_exercise(
     cases: Callable[[np.random.Generator], Iterable[Case]],
     limit: Callable[[Any, tuple], str | None] = lambda profile, inputs: None,
     costs: Sequence[str] = (),
+    fills: bool = True,
     **fields: Any,
 ) -> Exercise:
     """An `Exercise` of which the learner gives the kernel.
 
     launch   launch(*inputs) -> (grid, block, outputs); the kernel gets inputs, then outputs; the
-             first output is the result, in which elements that nobody wrote are 0
+             first output is the result
     kernel   the course's own
     limit    limit(profile, inputs) -> a sentence when the numbers are right but the cost is not
     costs    counters shown after success, of the learner's kernel on the last case
+    fills    the kernel must write every element of its output, whatever was there before
     """
     last: dict[str, Any] = {}
 
     def adapter(answer: Any) -> Callable:
         def launched(*inputs: Any) -> np.ndarray:
             grid, block, outputs = launch(*inputs)
+            if fills:
+                outputs[0].fill(MARK)
             profile = last["profile"] = run(answer, grid, block, *inputs, *outputs)
+            *_, expected = launch(*inputs)
+            kernel[grid, block](*inputs, *expected)
             sentence = limit(profile, inputs)
-            if sentence:  # numbers that are wrong get a diagnosis instead
-                grid, block, expected = launch(*inputs)
-                kernel[grid, block](*inputs, *expected)
-                if np.allclose(outputs[0], expected[0], rtol=1e-3):
-                    raise Refused(f"The numbers are right, but {sentence}")
-            return outputs[0]
+            if sentence and np.allclose(outputs[0], expected[0], rtol=1e-3):
+                raise Refused(f"The numbers are right, but {sentence}")
+            return judge(outputs[0], expected[0]) if fills else outputs[0]
 
         return launched
 
@@ -49,7 +53,9 @@ def kernel_exercise(
         return cases(rng)
 
     def cost() -> list[tuple[str, Quantity]]:
-        return [(name.replace("_", " "), last["profile"].quantity(name)) for name in costs]
+        *_, case = cases(np.random.default_rng(0))
+        n = last["profile"]
+        return [(f"{case.name}: {name.replace('_', ' ')}", n.quantity(name)) for name in costs]
 
     fields.setdefault("dtype", "float32")
     return Exercise(
@@ -62,6 +68,8 @@ def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     from labkit.gpu import profile
     from labkit.gpu.simt.hazards import KernelError
 
+    if hasattr(answer, "run"):
+        raise Refused("This is a launch: hand over the kernel itself, without [blocks, threads].")
     if not hasattr(answer, "py_func"):
         raise Refused("This is no kernel: write `@cuda.jit` in the line above its `def`.")
     try:
@@ -72,6 +80,30 @@ def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     if errors:
         raise Refused(errors[0].sentence)
     return found
+
+
+def worst_line(profile: Any, way: str) -> tuple[int, float]:
+    """The line whose global "load" or "store" touches most sectors per request, and how many."""
+    by = {line: n[f"global_{way}_sectors_per_request"] for line, n in profile.by_line.items()}
+    line = max(by, key=by.get)
+    return line, by[line]
+
+
+def judge(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """`got` with 0 where nobody wrote; Refused if the kernel relied on what was there before."""
+    if np.allclose(got - MARK, expected, atol=1e-2):
+        raise Refused(
+            "The kernel adds to what the output held before the launch: use `=` instead of `+=`."
+        )
+    unwritten = got == MARK
+    got = np.where(unwritten, np.float32(0), got)
+    if unwritten.any() and not unwritten.all() and np.allclose(got, expected, rtol=1e-3):
+        first = list(map(int, np.argwhere(unwritten)[0]))
+        raise Refused(
+            f"Element {first} of the output was never written: it is right only if the memory held "
+            "0 before the launch. Write every element, also where the result is 0."
+        )
+    return got
 
 
 def distinct(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -8,14 +8,14 @@ import numpy as np
 from labkit.checks.cases.common import misconceptions
 from labkit.checks.exercise import Case
 from labkit.gpu import cuda
-from labkit.gpu.exercises.launching import distinct, kernel_exercise
+from labkit.gpu.exercises.launching import distinct, kernel_exercise, worst_line
 
 BLOCK = (32, 8)  # threads along x, along y
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    shapes = {"one square tile": (32, 32), "one element": (1, 1), "prime sizes": (7, 13)}
-    shapes |= {"wide": (3, 200), "tall": (100, 5), "several blocks": (70, 96)}
+    shapes = {"one square tile": (32, 32), "wide": (3, 200), "tall": (100, 5)}
+    shapes |= {"one element": (1, 1), "prime sizes": (7, 13), "several blocks": (70, 96)}
     for name, (rows, cols) in shapes.items():
         yield Case(name, (distinct(rng, rows, cols), distinct(rng, rows), distinct(rng, rows)))
 
@@ -40,12 +40,13 @@ def oracle(x, scale, shift):
 
 def limit(profile: Any, inputs: tuple) -> str | None:
     """Neighbouring lanes must touch neighbouring columns: at most 5 sectors for 32 floats."""
-    sectors = profile.counters["global_store_sectors_per_request"]
+    line, sectors = worst_line(profile, "store")
     if inputs[0].shape[1] < 64 or sectors <= 6:
         return None
     return (
-        f"each warp's store touches {sectors:.0f} sectors where 4 would do. The 32 threads of a "
-        "warp differ in x: let x choose the column, so that neighbours touch neighbours."
+        f"in line {line} a warp's store touches {sectors:.0f} sectors where 4 would do. The 32 "
+        "threads of a warp differ in x: let x choose the column, so that neighbours touch "
+        "neighbours."
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from labkit.checks.cases.common import misconceptions
 from labkit.checks.exercise import Case
 from labkit.gpu import cuda
-from labkit.gpu.exercises.launching import distinct, kernel_exercise
+from labkit.gpu.exercises.launching import distinct, kernel_exercise, worst_line
 
 TILE = 32
 
@@ -47,15 +47,15 @@ def oracle(x):
 
 def limit(profile: Any, inputs: tuple) -> str | None:
     """Loads and stores both along rows, and each element through the tile."""
-    n = profile.counters
     if min(inputs[0].shape) < TILE:
         return None
     for way in ("load", "store"):
-        if (sectors := n[f"global_{way}_sectors_per_request"]) > 6:
+        line, sectors = worst_line(profile, way)
+        if sectors > 6:
             return (
-                f"a warp's {way} touches {sectors:.0f} sectors of global memory where 4 would do. "
-                "Let neighbouring threads touch neighbouring columns on both sides; the turning "
-                "happens in the tile."
+                f"in line {line} a warp's {way} touches {sectors:.0f} sectors of global memory "
+                "where 4 would do. Let neighbouring threads touch neighbouring columns on both "
+                "sides; the turning happens in the tile."
             )
     return None
 
@@ -105,8 +105,8 @@ EXERCISES = [
             "elements turn inside the tile.",
             "Everybody must have written the tile before anybody reads it. Where must the block "
             "wait?",
-            "In y the row begins at blockIdx.x * TILE and the column at blockIdx.y * TILE; add ty "
-            "and tx, so that tx still chooses the column. Then tile[tx, ty] is the element.",
+            "The tile is read the other way round from how it was written: the two indices of the "
+            "line that fills it change places.",
         ),
         misconceptions=misconceptions(tiles_in_place, tiles_not_turned, copied),
         costs=(

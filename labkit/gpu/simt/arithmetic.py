@@ -10,7 +10,7 @@ from numba import types
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from labkit.gpu.simt.emitter import Emitter
-from labkit.gpu.simt.values import Value, is_number, memory_type, register_type
+from labkit.gpu.simt.values import Value, View, is_number, memory_type, register_type
 
 _OPERATORS = """Add + add ADD, Sub - sub SUB, Mult * mul MUL, Div / truediv DIV, Mod % mod MOD,
     FloorDiv // floordiv FLOORDIV, Pow ** pow POW, BitAnd & and_ AND, BitOr | or_ OR,
@@ -97,7 +97,12 @@ class Arithmetic(Emitter):
         """Refuses what is no number."""
         for value in values:
             if not isinstance(value, Value):
-                self.refuse(f"numbers are needed here, not {self.describe(value)}.")
+                cure = {
+                    View: ": take one element, as in x[i]",
+                    tuple: ": take one part, as in t[0]",
+                }
+                cure = cure.get(type(value), "")
+                self.refuse(f"numbers are needed here, not {self.describe(value)}{cure}.")
 
     def unify(self, *kinds: object) -> object | None:
         """The type of a variable that holds numbers of these types."""
@@ -171,7 +176,12 @@ class Arithmetic(Emitter):
             return self._power(values[0], operands[1].constant)
         if len(values) == 1 and values[0].constant is not None:
             return Value(result, constant=_coerce(function(values[0].constant), result))
-        return values[0] if node is ast.UAdd else self.op(name, result, *values)
+        if node is ast.UAdd:
+            return values[0]
+        value, own = self.op(name, result, *values), operands[0].type
+        if len(operands) == 1 and isinstance(own, types.Integer) and own.bitwidth < 64:
+            value = self.convert(self.convert(value, own), result)  # Numba computes in its width
+        return value
 
     def _power(self, base: Value, exponent: int) -> Value:
         """base ** exponent by repeated squaring."""

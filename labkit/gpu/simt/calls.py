@@ -3,17 +3,22 @@
 import ast
 import inspect
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import cache, partial
 
 import numpy as np
 
 from labkit.gpu.simt import source
+from labkit.gpu.simt.api import IN_KERNELS
 from labkit.gpu.simt.arithmetic import as_type
 from labkit.gpu.simt.emitter import Block, Construct, Label, Scope
-from labkit.gpu.simt.intrinsics import EFFECTS, SHUFFLES, VOTES, Intrinsics
+from labkit.gpu.simt.intrinsics import FAMILIES, Intrinsics
 from labkit.gpu.simt.values import Cuda, Object
 
 _BUILTINS = {f: f"python_{f.__name__}" for f in (abs, min, max, pow, round, len, complex, divmod)}
+_CURES = {"print": "write the value into an array and look at it after the launch"}
+_CURES |= dict.fromkeys(("zeros", "empty", "ones"), "use cuda.shared.array or cuda.local.array")
+_CURES |= {"where": "use `a if condition else b`", "sum": "add in a loop"}
 _signature = cache(inspect.signature)
 
 
@@ -45,7 +50,8 @@ class Calls(Intrinsics):
                 f"`{name}` is a function of the host, and a kernel can call device functions only: "
                 "put @cuda.jit(device=True) above it."
             )
-        self.refuse(f"{self.describe(function)} cannot be called in a kernel: write it out.")
+        cure = _CURES.get(name, "write it out with numbers, loops and arrays")
+        self.refuse(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
 
     def _cuda(self, node: ast.Call, path: Cuda, arguments: list, named: dict) -> object:
         family, _, name = path.rpartition(".")
@@ -53,15 +59,15 @@ class Calls(Intrinsics):
             return self._apply(path, "array", [family, (self.scope, node), *arguments], named)
         if path == "const.array_like":
             return arguments[0]
-        if path in EFFECTS and not arguments and not named:
-            return self.effect(EFFECTS[path])
-        for table, handler in ((SHUFFLES, "shuffle"), (VOTES, "vote")):
-            if path in table:
-                return self._apply(path, handler, [table[path], *arguments], named)
+        if path in FAMILIES:
+            handler, op = FAMILIES[path]
+            return self._apply(path, handler, [op, *arguments], named)
         if family in ("atomic", "fp16", "libdevice"):
             return self._apply(path, f"cuda_{family}", [name, *arguments], named)
         if not hasattr(self, f"cuda_{path}"):
-            self.refuse(f"cuda.{path} is not supported in kernels here: README.md has a list.")
+            near = get_close_matches(path, [*IN_KERNELS.split(), *FAMILIES], 1)
+            hint = f"is it cuda.{near[0]}?" if near else "labkit/gpu/simt/README.md says what is."
+            self.refuse(f"cuda.{path} is not supported in kernels here: {hint}")
         return self._apply(path, f"cuda_{path}", arguments, named)
 
     def _apply(self, name: str, handler: str, arguments: list, named: dict) -> object:
@@ -82,16 +88,14 @@ class Calls(Intrinsics):
                 self.refuse(f"`{text.name}` calls itself, which is not supported: write a loop.")
             above = above.parent
         scope = self.facts.scopes.setdefault((caller, node), Scope(text, function, caller))
-        given, framed, end = (
-            self._bind(scope, arguments, named),
-            scope in self.facts.framed,
-            Label(),
-        )
+        given = self._bind(scope, arguments, named)
+        framed, end = scope in self.facts.framed, Label()
         call = self.push(Construct("call", framed, end, Block(block, False), scope, end))
         if framed:
             self.emit("LOOP")
         for parameter in text.webs.parameters:
-            key, value = (scope, text.webs.written(parameter)), given[parameter.arg]
+            key = scope, text.webs.written(parameter)
+            value = self.shared(given[parameter.arg])
             if text.webs.definitions[key[1]] == 1:
                 self.facts.bound[key] = value
             else:
@@ -99,11 +103,11 @@ class Calls(Intrinsics):
         self.scope, self.block = scope, call.block
         ended, result = self.body(text.tree.body), (scope, "return")
         self.scope, self.block, self.line = caller, block, line
-        if not ended and call.value not in (None, Object(None)):
-            self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
         if call.used is not None:
             self.used = call.used  # what it returns stays in its register
         value = self.read(result) if call.value == result else call.value
+        if not ended and value not in (None, Object(None)):
+            self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
         self.stack.pop()
         if framed or call.value == result:
             self.place(end)

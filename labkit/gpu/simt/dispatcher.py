@@ -104,6 +104,8 @@ class Kernel(DeviceFunction):
         return Launch(self, grid, block, int(sharedmem))
 
     def _size(self, what: str, given: object, limits: tuple[int, ...]) -> tuple[int, int, int]:
+        if isinstance(given, np.ndarray) and given.ndim:
+            self.refuse(f"the {what} is an array: the order is kernel, blocks, threads, arguments.")
         sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
         if not 1 <= len(sizes) <= 3:
             self.refuse(f"the {what} is {given}: it needs one to three numbers.")

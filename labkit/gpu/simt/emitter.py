@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -215,6 +215,14 @@ class Emitter:
         """A number as it is now, whatever happens to its variable in this statement."""
         named = isinstance(value, Value) and value.named
         return self.op("COPY", value.type, value) if named else value
+
+    def shared(self, value: object) -> object:
+        """The value for several readers: no variable may take over its register."""
+        if isinstance(value, tuple):
+            return tuple(map(self.shared, value))
+        if isinstance(value, View):
+            return value.map(lambda _, item: self.shared(item))
+        return replace(value, row=-1) if isinstance(value, Value) else value
 
     # Variables.
 

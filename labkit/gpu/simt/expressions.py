@@ -45,7 +45,10 @@ class Expressions(Views):
                     return self.capture(thing.cell_contents if space is outer else thing, node.id)
                 except ValueError:  # an empty cell
                     break
-        self.refuse(f"the name `{node.id}` is not defined: check its spelling, or define it above.")
+        cure = "check its spelling, or define it above"
+        if node.id in IN_KERNELS.split():
+            cure = f"write cuda.{node.id}"
+        self.refuse(f"the name `{node.id}` is not defined: {cure}.")
 
     def capture(self, thing: object, name: str) -> object:
         """A Python object from outside the kernel; numbers and arrays stay as they are now."""
@@ -60,6 +63,8 @@ class Expressions(Views):
                 self.sites[id(thing)] = view
             return self.sites[id(thing)]
         if isinstance(thing, ModuleType):
+            if thing.__name__.endswith("cuda.libdevice"):
+                return Cuda("libdevice")
             return Cuda() if thing.__name__.endswith(("cuda", "simt.api")) else Object(thing)
         if type(thing).__name__ == "InKernel":
             return Cuda(thing.path)
@@ -79,7 +84,10 @@ class Expressions(Views):
             return Object(partial(self.conjugate, owner))
         if isinstance(owner, Object) and hasattr(owner.value, name):
             return self.capture(getattr(owner.value, name), name)
-        self.refuse(f"{self.describe(owner)} has no .{name}: check the spelling.")
+        cure = "check the spelling"
+        if name in ("shape", "size", "ndim"):
+            cure = "it is a number here; has an array's name been used again?"
+        self.refuse(f"{self.describe(owner)} has no .{name}: {cure}.")
 
     def _intrinsic(self, path: str) -> object:
         register, _, axis = path.partition(".")

@@ -102,6 +102,8 @@ class Functions(Expressions):
         _, result = self.typing("abs", abs, x)
         if x.constant is not None:
             return Value(result, constant=abs(x.constant))
+        if isinstance(result, types.Integer) and result.bitwidth < 64:
+            return self.convert(self.op("ABS", types.int64, self.convert(x, types.int64)), result)
         x = x if isinstance(x.type, types.Complex) else self.convert(x, result)
         return self.op("ABS", result, x, of=x.type)
 

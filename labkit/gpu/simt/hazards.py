@@ -73,6 +73,7 @@ class Places:
     def __init__(self, program: "Program", grid: tuple, block: tuple, layouts: list) -> None:
         self.program, self.grid, self.block, self.layouts = program, grid, block, layouts
         self.warps = -(-math.prod(block) // WARP)
+        self.contested: set[tuple[int, int]] = set()  # array and line that several threads write
 
     def line(self, number: int) -> int | None:
         return self.program.lines[number][1] if number >= 0 else None
@@ -116,6 +117,14 @@ def _short(place: tuple, size: tuple) -> str:
     return str(place[0]) if used == 1 else str(place[:used])
 
 
+def describe_all(records: list, at: Places) -> tuple[Hazard, ...]:
+    """Sentences for the machine's records."""
+    for h in records:
+        if HAZARDS[h.kind] == "race" and h.write and h.other_write and h.line == h.other_line:
+            at.contested.add((h.array, h.line))
+    return tuple(describe(h, at) for h in records)
+
+
 def describe(h: object, at: Places) -> Hazard:
     """The sentence for a record of the machine (`Hazard` in c/machine.h)."""
     kind = HAZARDS[h.kind]
@@ -143,12 +152,17 @@ def _race(h: object, at: Places, scope: str, address: str) -> str:
         pair = f"{first} {at.quoted(h.other_line)}, {later} {at.quoted(h.line)}"
     return (
         f"Race on {address} in {SPACES[h.space]} memory: {pair}, and nothing says which comes "
-        f"first. {_cure(h, scope)}"
+        f"first. {_cure(h, at, scope)}"
     )
 
 
-def _cure(h: object, scope: str) -> str:
+def _cure(h: object, at: Places, scope: str) -> str:
     one_line = h.line == h.other_line
+    if one_line and (h.array, h.line) in at.contested:
+        return (
+            "Several threads change one element: each reads, computes and writes while the others "
+            "do. Give each thread an element of its own, or use cuda.atomic."
+        )
     if h.atomic != h.other_atomic:
         return (
             "An atomic protects against other atomics only: make both accesses atomic, or put "
@@ -159,17 +173,20 @@ def _cure(h: object, scope: str) -> str:
             "They are in different blocks, which run in any order: let one block alone use this "
             "element, use cuda.atomic, or split the kernel into two launches."
         )
-    if one_line and h.write and h.other_write:
-        return "Give each thread an element of its own, or use cuda.atomic."
-    between = "between the two" + (", and before the line runs again" if one_line else "")
+    if one_line:
+        return (
+            "If the line runs in rounds, put cuda.syncthreads() after it, where every thread of "
+            "the block passes; if a barrier is there, both threads run it in one round: let only "
+            "threads run it whose elements no other thread touches in that round."
+        )
     if scope == "warp":
         return (
-            f"They are lanes of one warp, which need not run in step: put cuda.syncwarp() or "
-            f"cuda.syncthreads() {between}."
+            "They are lanes of one warp, which need not run in step: put cuda.syncthreads() (or "
+            "cuda.syncwarp(), if only this warp is concerned) between the two."
         )
     return (
-        f"They are in different warps of one block: put cuda.syncthreads() {between}, where every "
-        "thread passes it (in a loop also between one round and the next)."
+        "They are in different warps of one block: put cuda.syncthreads() between the two, where "
+        "every thread passes it (in a loop also between one round and the next)."
     )
 
 
@@ -182,10 +199,14 @@ def _same_value(h: object, at: Places, scope: str, address: str) -> str:
 
 def _out_of_bounds(h: object, at: Places, *_: object) -> str:
     name = at.program.arrays[h.array].name
+    if SPACES[h.space] == "global":
+        cure = f"guard the line with an `if` against {name}.shape[{h.axis}]"
+    else:
+        cure = f"{name} belongs to the block or thread alone: index it by the place in the block"
     return (
         f"Out of bounds: in {at.quoted(h.line)}, {at.named(h.warp, h.lane)} uses index {h.index} "
-        f"on axis {h.axis} of {name}, whose length there is {h.length}. Let only threads whose "
-        f"index is less than {h.length} reach this line."
+        f"on axis {h.axis} of {name}, whose length there is {h.length}. Let only threads with a "
+        f"valid index reach this line: {cure}."
     )
 
 

@@ -1,5 +1,7 @@
 """What kernels use of numba.cuda: positions, memory, barriers, warp operations, atomics."""
 
+import ast
+
 from numba import types
 
 from labkit.gpu.simt.arithmetic import as_type, number
@@ -7,11 +9,19 @@ from labkit.gpu.simt.functions import Functions
 from labkit.gpu.simt.ops import MT, OP
 from labkit.gpu.simt.values import Object, Value, View, register_type
 
-EFFECTS = {"syncthreads": "BARRIER", "threadfence": "FENCE", "threadfence_block": "FENCE"}
-EFFECTS |= {"threadfence_system": "FENCE"}
-VOTES = {"all_sync": "VOTE_ALL", "any_sync": "VOTE_ANY", "eq_sync": "VOTE_EQ"}
-SHUFFLES = {"shfl_sync": "SHFL_IDX", "shfl_up_sync": "SHFL_UP", "shfl_down_sync": "SHFL_DOWN"}
-SHUFFLES |= {"shfl_xor_sync": "SHFL_XOR"}
+# Families of functions: name in numba.cuda -> (the method that compiles it, its first argument)
+_FAMILIES = """effect: syncthreads BARRIER, threadfence FENCE, threadfence_block FENCE_BLOCK,
+    threadfence_system FENCE; lanes: activemask ACTIVEMASK, lanemask_lt LANEMASK_LT;
+    barrier: syncthreads_count BARRIER_COUNT, syncthreads_and BARRIER_AND,
+    syncthreads_or BARRIER_OR;
+    vote: all_sync VOTE_ALL, any_sync VOTE_ANY, eq_sync VOTE_EQ, ballot_sync BALLOT;
+    shuffle: shfl_sync SHFL_IDX, shfl_up_sync SHFL_UP, shfl_down_sync SHFL_DOWN,
+    shfl_xor_sync SHFL_XOR; bits: popc POPC, clz CLZ, ffs FFS, brev BREV"""
+FAMILIES = {
+    name: (family.strip(), op)
+    for family, members in (row.split(":") for row in _FAMILIES.split(";"))
+    for name, op in map(str.split, members.split(","))
+}
 _ARITHMETIC = ["ADD", "SUB", "MAX", "MIN", "NANMAX", "NANMIN"]  # atomics that floats have
 
 
@@ -38,10 +48,13 @@ class Intrinsics(Functions):
         """cuda.shared.array and cuda.local.array: each call site is an array of its own."""
         sizes = shape if isinstance(shape, tuple) else (shape,)
         sizes = tuple(getattr(size, "constant", None) for size in sizes)
-        if any(type(size) is not int or size < 0 for size in sizes):
+        written = site[1].args[0] if site[1].args else None
+        sums = [part for part in ast.walk(written or ast.Pass()) if isinstance(part, ast.BinOp)]
+        computed = any(isinstance(part, ast.Name) for one in sums for part in ast.walk(one))
+        if computed or any(type(size) is not int or size < 0 for size in sizes):
             self.refuse(
                 f"the shape of a {space} array is made of constant integers, because the compiler "
-                "lays it out: give numbers, or names from outside the kernel."
+                "lays it out: give numbers, or names from outside the kernel, and compute outside."
             )
         if (kind := as_type(getattr(dtype, "value", None))) is None:
             self.refuse(f"{self.describe(dtype)} is no dtype for a {space} array: use float32.")
@@ -52,25 +65,24 @@ class Intrinsics(Functions):
                 self.sites[site] = self.declare(space, kind, len(sizes), shape=sizes)
         return self.sites[site]
 
-    def effect(self, name: str, *operands: object) -> Object:
-        self.emit(name, *operands)
+    def effect(self, op: str) -> Object:
+        self.emit(op)
         return Object(None)
 
     def cuda_syncwarp(self, mask: Value | None = None) -> Object:
-        mask = mask or Value(types.int64, constant=0xFFFFFFFF)
-        return self.effect("SYNCWARP", None, mask)
+        self.emit("SYNCWARP", None, mask or number(0xFFFFFFFF))
+        return Object(None)
 
     def cuda_nanosleep(self, ns: Value) -> Object:
         return Object(None)
 
-    def cuda_syncthreads_count(self, predicate: Value, op: str = "BARRIER_COUNT") -> Value:
+    def barrier(self, op: str, predicate: Value) -> Value:
+        if not isinstance(predicate.type, types.Integer):
+            self.refuse(f"Numba wants an integer, not {self.describe(predicate)}: use int32().")
         return self.op(op, types.int32, self.truth(predicate), vector=True)
 
-    def cuda_syncthreads_and(self, predicate: Value) -> Value:
-        return self.cuda_syncthreads_count(predicate, "BARRIER_AND")
-
-    def cuda_syncthreads_or(self, predicate: Value) -> Value:
-        return self.cuda_syncthreads_count(predicate, "BARRIER_OR")
+    def lanes(self, op: str) -> Value:
+        return self.op(op, types.uint32, vector=True)
 
     def shuffle(self, op: str, mask: Value, value: Value, lane: Value) -> Value:
         self.numbers(value)
@@ -79,10 +91,8 @@ class Intrinsics(Functions):
         return self.op(op, value.type, mask, value, self.integer(lane), vector=True)
 
     def vote(self, op: str, mask: Value, predicate: Value) -> Value:
-        return self.op(op, types.boolean, mask, self.truth(predicate), vector=True)
-
-    def cuda_ballot_sync(self, mask: Value, predicate: Value) -> Value:
-        return self._lanes(self.vote("BALLOT", mask, predicate))
+        vote = self.op(op, types.boolean, mask, self.truth(predicate), vector=True)
+        return self._lanes(vote) if op == "BALLOT" else vote
 
     def _lanes(self, mask: Value) -> Value:
         """A mask of lanes as Numba has it: int32"""
@@ -100,27 +110,14 @@ class Intrinsics(Functions):
         found = self.op("MATCH_ALL", types.int64, *operands, of=value.type, vector=True)
         return self._lanes(found), same
 
-    def cuda_activemask(self) -> Value:
-        return self.op("ACTIVEMASK", types.uint32, vector=True)
-
-    def cuda_lanemask_lt(self) -> Value:
-        return self.op("LANEMASK_LT", types.uint32, vector=True)
-
-    def cuda_popc(self, x: Value, op: str = "POPC", kind: object = None) -> Value:
+    def bits(self, op: str, x: Value) -> Value:
         if not isinstance(x, Value) or not isinstance(x.type, types.Integer):
             self.refuse(f"an integer is needed, not {self.describe(x)}.")
-        width = x.type.bitwidth if kind is None else max(32, x.type.bitwidth)
-        return self.op(op, kind or x.type, x, width, of=x.type)
-
-    def cuda_clz(self, x: Value) -> Value:
-        return self.cuda_popc(x, "CLZ")
-
-    def cuda_ffs(self, x: Value) -> Value:
-        return self.cuda_popc(x, "FFS", types.uint32)
-
-    def cuda_brev(self, x: Value) -> Value:
-        wide = getattr(getattr(x, "type", None), "bitwidth", 32) == 64
-        return self.cuda_popc(x, "BREV", types.uint64 if wide else types.uint32)
+        kind, width = x.type, x.type.bitwidth
+        if op in ("FFS", "BREV"):
+            width = max(32, width)
+            kind = types.uint64 if op == "BREV" and width == 64 else types.uint32
+        return self.op(op, kind, x, width, of=x.type)
 
     def cuda_fma(self, a: Value, b: Value, c: Value) -> Value:
         self.numbers(a, b, c)
@@ -168,4 +165,5 @@ class Intrinsics(Functions):
             return tuple(Value(types.float32, register) for register in registers)
         for register, value in zip(registers, values, strict=True):
             self.emit("COPY", register, self.convert(value, types.float32), type=kind)
-        return self.effect("STV", view.array, registers[0], self.integer(index), count)
+        self.emit("STV", view.array, registers[0], self.integer(index), count, type=kind)
+        return Object(None)

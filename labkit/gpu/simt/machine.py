@@ -16,7 +16,7 @@ import numpy as np
 
 from labkit.gpu.simt import ops
 from labkit.gpu.simt.counting import Access, Accesses, AccessRecord, add_executed, tabulate
-from labkit.gpu.simt.hazards import Hazard, HazardError, Places, describe
+from labkit.gpu.simt.hazards import Hazard, HazardError, Places, describe_all
 from labkit.gpu.simt.memory import INT32, INT64, POINTER, Allocation, Array, Memory, struct
 from labkit.native import library
 
@@ -154,7 +154,7 @@ def run(
     if status == DONE:
         memory.commit()
     where = Places(program, grid, block, [(a.offset, *_layout(a)) for a in memory.arrays])
-    found = tuple(describe(h, where) for h in hazards[: m.n_hazards])
+    found = describe_all(hazards[: m.n_hazards], where)
     total, by_line = {}, {}
     if watch:
         add_executed(program, executed, counters)

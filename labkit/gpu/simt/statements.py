@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from numba import types
@@ -11,7 +10,7 @@ from labkit.gpu.simt.arithmetic import number, resolve
 from labkit.gpu.simt.calls import Calls
 from labkit.gpu.simt.emitter import Block, Construct, Label
 from labkit.gpu.simt.ops import ATOMICS, NONE, OPS
-from labkit.gpu.simt.values import Object, Value, View, register_type
+from labkit.gpu.simt.values import Cuda, Object, Value, View, register_type
 
 _CURES = {
     "Try Raise Assert": "kernels have no exceptions: write a flag into an array for the host",
@@ -35,29 +34,28 @@ class Statements(Calls):
     def unknown(self, node: ast.AST) -> None:
         """Refuses what no method here compiles."""
         kind = type(node).__name__
+        word = {"JoinedStr": "an f-string", "NamedExpr": "`:=`"}.get(kind, f"`{kind.lower()}`")
         cure = "kernels are made of numbers, tuples, arrays, if, for over range, and while"
         cure = next((cure for kinds, cure in _CURES.items() if kind in kinds.split()), cure)
-        self.refuse(f"a kernel cannot contain {kind}: {cure}.")
+        self.refuse(f"a kernel cannot contain {word}: {cure}.")
 
     def compile_Pass(self, node: ast.Pass) -> None:
         pass
 
     def compile_Expr(self, node: ast.Expr) -> None:
-        self.compile(node.value)
+        value = self.compile(node.value)
+        if isinstance(value, Cuda):
+            name = ast.unparse(node.value)
+            self.refuse(f"`{name}` does nothing without its brackets: write {name}().")
         if self.code and OPS[self.code[-1][0]] in ATOMICS:
             self.code[-1][2] = NONE  # nobody wants the old value
 
     def compile_Assign(self, node: ast.Assign) -> None:
         value = self.compile(node.value)
         if len(node.targets) > 1:  # a = b = c: a must not take over the register
-            value = self._settled(value)
+            value = self.shared(value)
         for target in node.targets:
             self._assign(target, value)
-
-    def _settled(self, value: object) -> object:
-        if isinstance(value, tuple):
-            return tuple(map(self._settled, value))
-        return replace(value, row=-1) if isinstance(value, Value) else value
 
     def compile_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:

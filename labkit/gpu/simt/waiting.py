@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 READS = {"LD", "LDV", *ATOMICS}
 NO_DESTINATION = {"ST", "STV", "IF", "ELSE", "ENDIF", "LOOP", "TEST", "JOIN", "BREAK", "CONTINUE"}
-NO_DESTINATION |= {"LOOPELSE", "ENDLOOP", "JMP", "JZ", "BARRIER", "FENCE", "SYNCWARP"}
+NO_DESTINATION |= {
+    "LOOPELSE",
+    "ENDLOOP",
+    "JMP",
+    "JZ",
+    "BARRIER",
+    "FENCE",
+    "FENCE_BLOCK",
+    "SYNCWARP",
+}
 
 
 def waits_for_memory(program: "Program", jump: int) -> bool:

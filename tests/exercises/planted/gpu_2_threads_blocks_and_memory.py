@@ -60,6 +60,13 @@ def relu_in_place_too(x, y):
 
 
 @cuda.jit
+def relu_where_positive(x, y):
+    i = cuda.grid(1)
+    if i < x.size and x[i] > 0:
+        y[i] = x[i]
+
+
+@cuda.jit
 def relu_serial(x, y):
     for i in range(x.size):
         y[i] = max(x[i], 0)
@@ -109,6 +116,20 @@ def scale_no_shift(x, scale, shift, y):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         y[row, col] = x[row, col] * scale[row]
+
+
+@cuda.jit
+def scale_by_column(x, scale, shift, y):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = x[row, col] * scale[col] + shift[col]
+
+
+@cuda.jit
+def scale_adds(x, scale, shift, y):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] += x[row, col] * scale[row] + shift[row]
 
 
 @cuda.jit
@@ -183,8 +204,6 @@ def transpose_tiles_stay(x, y):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         tile[ty, tx] = x[row, col]
-    else:
-        tile[ty, tx] = 0
     cuda.syncthreads()
     if row < y.shape[0] and col < y.shape[1]:
         y[row, col] = tile[tx, ty]
@@ -197,8 +216,6 @@ def transpose_tiles_not_turned(x, y):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         tile[ty, tx] = x[row, col]
-    else:
-        tile[ty, tx] = 0
     cuda.syncthreads()
     row = cuda.blockIdx.x * 32 + ty
     col = cuda.blockIdx.y * 32 + tx
@@ -349,6 +366,7 @@ PLANTED = {
         (relu_misses_the_last, "last element is never written"),
         (relu_as_absolute_value, "must become 0, not positive"),
         (relu_in_place_too, "changes its input"),
+        (relu_where_positive, "was never written"),
         (relu_serial, "every thread does the work of all"),
         (relu_on_the_host, "This is no kernel"),
     ],
@@ -357,6 +375,8 @@ PLANTED = {
         (scale_down_the_columns, "sectors where 4 would do"),
         (scale_shift_first, "it comes after"),
         (scale_no_shift, "shift is missing"),
+        (scale_by_column, "looked up by the column"),
+        (scale_adds, "use = instead of +="),
         (scale_one_guard, "Out of bounds"),
         (scale_in_place, "changes its input"),
         (scale_on_the_host, "This is no kernel"),

@@ -900,6 +900,63 @@ def flag_with_fence(x, flag, box, out):
 
 
 @correct(
+    lambda r: (
+        integers(r, 0, 99, 192),
+        zeros(192, dtype=np.int32),
+        zeros(1, dtype=np.int32),
+        zeros(64, dtype=np.int32),
+    ),
+    lambda x, part, count, out: (2 * x, np.array([3]), 2 * x.reshape(3, 64).sum(0)[::-1]),
+    grid=3,
+    block=64,
+)
+@cuda.jit
+def last_block_reads_arrays(x, part, count, out):
+    """All threads write; barrier, fence and ticket by one of them; all threads of the last read."""
+    last = cuda.shared.array(1, int32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    part[i] = 2 * x[i]
+    cuda.syncthreads()
+    if t == 0:
+        cuda.threadfence()
+        last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
+        cuda.threadfence()
+    cuda.syncthreads()
+    if last[0]:
+        total = 0
+        for b in range(cuda.gridDim.x):
+            total += part[b * 64 + 63 - t]
+        out[t] = total
+
+
+@correct(
+    lambda r: (
+        integers(r, 0, 99, 5),
+        zeros(5, dtype=np.int32),
+        zeros(5, dtype=np.int32),
+        zeros(5, dtype=np.int32),
+    ),
+    lambda x, flag, part, out: (np.ones(5), 3 * x, 3 * np.cumsum(x)),
+    grid=5,
+    block=1,
+)
+@cuda.jit
+def chain_of_flags(x, flag, part, out):
+    """Block b waits for block b - 1 only, and so for all before it: order is transitive."""
+    b = cuda.blockIdx.x
+    part[b] = 3 * x[b]
+    if b > 0:
+        while cuda.atomic.add(flag, b - 1, 0) == 0:
+            pass
+    cuda.threadfence()
+    total = 0
+    for k in range(b + 1):
+        total += part[k]
+    out[b] = total
+    cuda.atomic.exch(flag, b, 1)
+
+
+@correct(
     lambda r: (integers(r, 0, 999, 70), zeros(1, dtype=np.int32)),
     lambda x, out: x.max(keepdims=True),
     3,

@@ -492,6 +492,22 @@ def warp_scan_read_then_write(x, out):
     out[t] = s[t]
 
 
+@faulty(LOCKSTEP, "race", vectors(32))
+@cuda.jit
+def neighbour_read_before_own(x, out):
+    """The neighbour has read the cell once, its owner reads it twice and writes it."""
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncwarp()
+    below = s[t - 1] if t > 0 else float32(0)  # A
+    own = s[t] * 2
+    own += s[t] * below
+    s[t] = own  # B
+    cuda.syncwarp()
+    out[t] = s[31 - t]
+
+
 @faulty(LOCKSTEP, "race", vectors(32, 16))
 @cuda.jit
 def syncwarp_of_half_a_warp(x, out):
@@ -900,6 +916,80 @@ def plain_flag(flag, x):
         while flag[0] == 0:  # B
             pass
         x[1] = 0
+
+
+@faulty(
+    FENCE,
+    "race",
+    lambda r: (integers(r, 0, 9, 128), zeros(128, dtype=np.int32), zeros(2, dtype=np.int32)),
+    grid=2,
+    block=64,
+)
+@cuda.jit
+def ticket_before_the_block_is_done(x, part, out):
+    """Thread 0 fences and takes the ticket, but has not waited for the others of its block."""
+    s = cuda.shared.array(1, int32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    part[i] = x[i] + 1  # A
+    if t == 0:
+        cuda.threadfence()
+        s[0] = cuda.atomic.add(out, 0, 1)
+    cuda.syncthreads()
+    if s[0] == cuda.gridDim.x - 1:
+        cuda.atomic.add(out, 1, part[127 - i])  # B
+
+
+@faulty(FENCE, "race", lambda r: (f32(r, 1), zeros(1, dtype=np.int32), zeros(2)), grid=2, block=1)
+@cuda.jit
+def fence_of_the_block_only(x, flag, out):
+    """threadfence_block says nothing to other blocks."""
+    if cuda.blockIdx.x == 0:
+        out[0] = x[0]  # A
+        cuda.threadfence_block()
+        cuda.atomic.exch(flag, 0, 1)
+    else:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        cuda.threadfence_block()
+        out[1] = out[0]  # B
+
+
+@faulty(FENCE, "race", lambda r: (f32(r, 8), zeros(1, dtype=np.int32), zeros(16)), grid=2, block=8)
+@cuda.jit
+def only_one_waits_for_the_flag(x, flag, out):
+    """Thread 0 waits, and the other readers do not wait for thread 0."""
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 0:
+        out[t] = x[t]  # A
+        cuda.syncthreads()
+        if t == 0:
+            cuda.threadfence()
+            cuda.atomic.exch(flag, 0, 1)
+    else:
+        if t == 0:
+            while cuda.atomic.add(flag, 0, 0) == 0:
+                pass
+            cuda.threadfence()
+        out[8 + t] = out[7 - t]  # B
+
+
+@faulty(
+    FENCE,
+    "race",
+    lambda r: (zeros(1, dtype=np.int32), f32(r, 4), zeros(1)),
+    "AB C",
+    grid=4,
+    block=1,
+)
+@cuda.jit
+def lock_released_by_plain_store(lock, x, out):
+    """The lock is taken by an atomic and given back by a plain store."""
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:  # A
+        pass
+    cuda.threadfence()
+    out[0] += x[cuda.blockIdx.x]  # C
+    cuda.threadfence()
+    lock[0] = 0  # B
 
 
 # Barriers that not every thread reaches

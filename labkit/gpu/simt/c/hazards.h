@@ -18,9 +18,25 @@ static Hazard hazard_at(int kind, const Warp *w, int lane, int line) {
                     .other_warp = -1, .other_lane = -1, .space = -1, .axis = -1};
 }
 
+static int covers(const Clock *c, const Touch *t) {
+    return t->time < c->all || (t->time < c->time && !(t->lanes & ~c->lanes));
+}
+
+static void merge(Clock *into, const Clock *c) {
+    if (c->all > into->all) into->all = c->all;
+    if (into->lanes == c->lanes) { if (c->time > into->time) into->time = c->time; }
+    else if (c->time > into->time) { into->lanes = c->lanes; into->time = c->time; }
+}
+
+static void merge_all(const State *s, Clock **into, const Clock *from) {
+    if (!from) return;
+    if (!*into) *into = calloc(s->n_warps, sizeof **into);
+    for (int i = 0; i < s->n_warps; i++) merge(&(*into)[i], &from[i]);
+}
+
 // Did everything that `t` stands for happen before this lane's access?  Else *who is a lane of t that did not.
 static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block, int *who) {
-    if (!t->warp) return 1;
+    if (!t->warp || !t->lanes) return 1;
     const int other = t->warp - 1;
     uint32_t lanes = t->lanes;
     if (other == w->id) {
@@ -29,7 +45,8 @@ static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block,
         if (w->pair_time) ACTIVE(lanes) if (t->time < w->pair_time[lane * WARP + l]) lanes &= ~BIT(l);
         if (!lanes) return 1;
     } else if (other / warps_per_block == w->block->id && t->time < w->block->sync_time) return 1;
-    if (w->known && t->time < w->known[other]) return 1;
+    if (w->known[lane] && covers(&w->known[lane][other], t)) return 1;
+    if (w->block->known && covers(&w->block->known[other], t)) return 1;
     *who = __builtin_ctz(lanes);
     return 0;
 }
@@ -51,11 +68,13 @@ static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->
 static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) {
     Touch *r = c->read, mine = {w->id + 1, line, BIT(lane), s->now};
     if (r[0].warp == mine.warp) {
-        if (r[0].line != line) {
-            const Touch swap = r[1];
-            r[1] = r[0];
-            r[0] = swap.warp == mine.warp ? swap : (Touch){0};
-            if (r[0].line != line) { r[1].lanes |= r[0].lanes; r[0].lanes = 0; }
+        if (r[0].line != line) {  // this lane's new read stands for its older ones
+            const Touch before = r[0], other = r[1];
+            r[0].lanes = 0;
+            r[1].lanes &= ~BIT(lane);
+            if (other.line == line) { r[0] = other; r[1] = before; }
+            else if (before.lanes & ~BIT(lane)) { r[1] = before; r[1].lanes |= other.lanes; }
+            r[1].lanes &= ~BIT(lane);
         }
         uint32_t before = r[0].time < w->sync_time ? 0 : r[0].lanes;
         if (before && w->pair_time) ACTIVE(before) if (r[0].time < w->pair_time[lane * WARP + l]) before &= ~BIT(l);
@@ -113,9 +132,9 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     c->write = mine;
 }
 
-// An atomic takes over what earlier atomics on this address released, and releases what this warp's
-// last fence covers: its own accesses before the fence and its block's before the last barrier.
-static void hand_over(Machine *m, Warp *w, int allocation, int64_t offset) {
+// An atomic takes over what earlier atomics on this address released to this thread, and releases
+// what its last fence covers: its own accesses before, and what is ordered before those.
+static void hand_over(Machine *m, Warp *w, int lane, int allocation, int64_t offset) {
     State *s = m->state;
     const int block = allocation < 0 ? w->block->id : -1;  // shared memory: each block has its own
     Handover *h = NULL;
@@ -123,29 +142,44 @@ static void hand_over(Machine *m, Warp *w, int allocation, int64_t offset) {
         Handover *x = &s->handovers[i];
         if (x->allocation == allocation && x->block == block && x->offset == offset) h = x;
     }
+    const int mine = w->block->id * s->warps_per_block;  // the first warp of this block
     if (h) {
-        if (!w->known) w->known = calloc(s->n_warps, sizeof *w->known);
-        for (int i = 0; i < s->n_warps; i++) if (h->clock[i] > w->known[i]) w->known[i] = h->clock[i];
+        Clock **known = &w->known[lane];
+        if (!*known) *known = calloc(s->n_warps, sizeof **known);
+        for (int i = 0; i < s->n_warps; i++) merge(&(*known)[i], &h->clock[i - mine >= 0 && i - mine < s->warps_per_block][i]);
     }
-    if (!w->fence_time) return;
-    if (!h) {
-        if (s->n_handovers == s->handover_room) {
-            s->handover_room = s->handover_room ? 2 * s->handover_room : 16;
-            s->handovers = realloc(s->handovers, s->handover_room * sizeof *s->handovers);
+    for (int near = 0; near < 2; near++) {  // released to all, and to the own block
+        const Clock *fence = &w->fence[near];
+        if (!(fence->lanes >> lane & 1)) continue;
+        if (!h) {
+            if (s->n_handovers == s->handover_room) {
+                s->handover_room = s->handover_room ? 2 * s->handover_room : 16;
+                s->handovers = realloc(s->handovers, s->handover_room * sizeof *s->handovers);
+            }
+            h = &s->handovers[s->n_handovers++];
+            *h = (Handover){allocation, block, offset, {calloc(s->n_warps, sizeof(Clock)), calloc(s->n_warps, sizeof(Clock))}};
         }
-        h = &s->handovers[s->n_handovers++];
-        *h = (Handover){allocation, block, offset, calloc(s->n_warps, sizeof(uint32_t))};
+        merge_all(s, &h->clock[near], w->known[lane]);
+        merge_all(s, &h->clock[near], w->block->known);
+        const Clock before = {w->block->sync_time, 0, 0};
+        for (int i = mine; i < mine + s->warps_per_block; i++) merge(&h->clock[near][i], &before);
+        merge(&h->clock[near][w->id], fence);
     }
-    for (int i = 0; i < s->n_warps; i++) {
-        uint32_t t = w->known ? w->known[i] : 0;
-        if (i == w->id) t = w->fence_time;
-        else if (i / s->warps_per_block == w->block->id && w->block->sync_time > t) t = w->block->sync_time;
-        if (t > h->clock[i]) h->clock[i] = t;
-    }
+}
+
+static void fence(State *s, Warp *w, int near) {
+    const uint32_t now = ++s->now;
+    const Clock c = {w->mask == w->alive ? now : w->sync_time, w->mask, now};
+    w->fence[1] = c;
+    if (!near) w->fence[0] = c;
 }
 
 static void sync_lanes(State *s, Warp *w, uint32_t lanes) {  // syncwarp(lanes)
     s->now++;
+    Clock *known = NULL;
+    ACTIVE(lanes) merge_all(s, &known, w->known[l]);
+    if (known) ACTIVE(lanes) merge_all(s, &w->known[l], known);
+    free(known);
     if ((lanes & w->alive) == w->alive) { w->sync_time = s->now; return; }
     if (!w->pair_time) w->pair_time = calloc(WARP * WARP, sizeof *w->pair_time);
     for (int a = 0; a < WARP; a++)

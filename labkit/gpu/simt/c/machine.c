@@ -28,7 +28,11 @@ static Frame *innermost_loop(Warp *w) {
 // The block of one warp arrives at its end: free it.
 static void end_block(Machine *m, Block *b) {
     State *s = m->state;
-    for (int i = 0; i < s->warps_per_block; i++) { free(b->warps[i].pair_time); free(b->warps[i].known); }
+    for (int i = 0; i < s->warps_per_block; i++) {
+        free(b->warps[i].pair_time);
+        for (int l = 0; l < WARP; l++) free(b->warps[i].known[l]);
+    }
+    free(b->known);
     for (int i = 0; i < s->n_resident; i++)
         if (s->resident[i] == b) { memmove(&s->resident[i], &s->resident[i + 1], (s->n_resident - i - 1) * sizeof b); break; }
     s->n_resident--;
@@ -139,14 +143,14 @@ static int release(Machine *m, Block *b) {
         if (w->return_line < 0) return divergent_barrier(m, first, line, w, 0, -1);
         barrier_after_return(m, first, line, w, w->lanes);
     }
-    uint32_t *known = NULL;
     s->now++;
     b->sync_time = s->now;
-    for (int i = 0; i < s->warps_per_block; i++) {  // what one warp acquired, the block has acquired
-        if (!b->warps[i].known) continue;
-        if (!known) known = calloc(s->n_warps, sizeof *known);
-        for (int k = 0; k < s->n_warps; k++) if (b->warps[i].known[k] > known[k]) known[k] = b->warps[i].known[k];
-    }
+    for (int i = 0; i < s->warps_per_block; i++)  // what one thread acquired, the block has acquired
+        for (int l = 0; l < WARP; l++) {
+            merge_all(s, &b->known, b->warps[i].known[l]);
+            free(b->warps[i].known[l]);
+            b->warps[i].known[l] = NULL;
+        }
     for (int i = 0; i < s->warps_per_block; i++) {
         Warp *w = &b->warps[i];
         if (w->state != AT_BARRIER) continue;
@@ -154,14 +158,9 @@ static int release(Machine *m, Block *b) {
         w->sync_time = s->now;
         if (in->op != OP_BARRIER)
             set_all(w, in->o[0], in->op == OP_BARRIER_COUNT ? count : in->op == OP_BARRIER_AND ? count == threads : count > 0);
-        if (known) {
-            if (!w->known) w->known = malloc(s->n_warps * sizeof *known);
-            memcpy(w->known, known, s->n_warps * sizeof *known);
-        }
         w->state = RUNNING;
         w->pc++;
     }
-    free(known);
     return MORE;
 }
 
@@ -230,7 +229,8 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_ACTIVEMASK: set_all(w, o[0], w->mask); break;
             case OP_LANEMASK_LT: ACTIVE(w->mask) ((int64_t *)reg(w, o[0]))[l] = BIT(l) - 1; break;
             case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[1])); break;
-            case OP_FENCE: w->fence_time = ++s->now; break;
+            case OP_FENCE: fence(s, w, 0); break;
+            case OP_FENCE_BLOCK: fence(s, w, 1); break;
             case OP_BARRIER: case OP_BARRIER_COUNT: case OP_BARRIER_AND: case OP_BARRIER_OR: return at_barrier(m, w, in);
 
             case OP_IF: {
@@ -364,7 +364,7 @@ int simt_start(Machine *m) {
 void simt_end(Machine *m) {
     State *s = m->state;
     while (s->n_resident) end_block(m, s->resident[0]);
-    for (int i = 0; i < s->n_handovers; i++) free(s->handovers[i].clock);
+    for (int i = 0; i < s->n_handovers; i++) { free(s->handovers[i].clock[0]); free(s->handovers[i].clock[1]); }
     free(s->handovers);
     free(s->spare);
     free(s);

@@ -34,6 +34,9 @@ typedef struct {
     Touch read[4];                 // reads since then: see remember_read
 } Cell;
 
+// A moment in the life of a warp: its accesses before `all`, and those of `lanes` before `time`.
+typedef struct { uint32_t all, lanes, time; } Clock;
+
 typedef struct { int64_t size, shift; Cell *cells; uint8_t *sectors; } Allocation;  // 2^shift bytes a cell
 
 typedef struct {
@@ -65,9 +68,10 @@ typedef struct {
     uint32_t mask, alive, lanes;   // active now; not returned; existing at all
     Frame frames[MAX_FRAMES];
     int64_t steps, idle;
-    uint32_t sync_time, fence_time;
+    uint32_t sync_time;
     uint32_t *pair_time;           // [lane][lane]: last syncwarp that both took part in
-    uint32_t *known;               // [warp]: accesses before this time are visible (acquire)
+    Clock fence[2];                // the last fence: for all blocks, for the own block
+    Clock *known[WARP];            // [lane][warp]: what the lane has acquired by an atomic
 } Warp;
 enum { RUNNING, AT_BARRIER, FINISHED };
 
@@ -76,12 +80,13 @@ struct Block {
     uint32_t sync_time;
     char *shared;
     Cell *shared_cells;
+    Clock *known;                  // [warp]: what all its threads have acquired, by the last barrier
     Warp *warps;
     char *memory;
 };
 
 // A place in global or shared memory through which threads hand over data: an atomic after a fence.
-typedef struct { int32_t allocation, block; int64_t offset; uint32_t *clock; } Handover;
+typedef struct { int32_t allocation, block; int64_t offset; Clock *clock[2]; } Handover;
 
 typedef struct {
     Block *resident[MAX_RESIDENT];

@@ -149,7 +149,7 @@ static int observe(Machine *m, Warp *w, const Instruction *in, int array, int ki
     const int64_t granule = 1ll << (a->space == SPACE_shared ? m->shared_shift : m->allocations[a->allocation].shift);
     ACTIVE(w->mask) {
         const int same = values && !memcmp(first + from_first[l], values[l], size);
-        if (kind == ATOMIC) hand_over(m, w, a->space == SPACE_shared ? -1 : a->allocation, at[l]);
+        if (kind == ATOMIC) hand_over(m, w, l, a->space == SPACE_shared ? -1 : a->allocation, at[l]);
         for (int64_t byte = 0; byte < size; byte += granule)
             touch(m, cell(m, w, a, at[l] + byte), w, l, in->line, kind, array, at[l] + byte, same);
         if (values) memcpy(first + from_first[l], values[l], size);

@@ -1,0 +1,47 @@
+"""Runs a lesson's solution, and then single cells of it again with something changed.
+
+The code cells run one after the other, in one namespace. Then a cell runs again in a copy of that
+namespace with one thing in it broken or replaced: what the cell prints must follow. Cells are found
+by what they say, never by their number.
+"""
+
+import contextlib
+import io
+import linecache
+
+from labkit.course.config import config
+from labkit.course.lesson import load, split_solution
+
+
+class Run:
+    """The solution's code cells, the namespace they left behind, and what each printed."""
+
+    def __init__(self, chapter, name):
+        path = config().course_root() / "chapters" / chapter / "source" / f"{name}.py"
+        cells = [c for c in load(path, path.name).cells if c.type == "code"]
+        self.cells = [split_solution(c.text)[1] for c in cells if "setup" not in c.tags]
+        self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
+        for code in self.cells:
+            self.before[code] = dict(self.namespace)
+            self.printed[code] = self.execute(code, self.namespace)
+
+    def cell(self, words):
+        (found,) = (code for code in self.cells if words in code)
+        return found
+
+    def again(self, *words, **changed):
+        """The cells with these words from where the first began, but with some names `changed`.
+
+        Returns what they print and the namespace they leave behind.
+        """
+        namespace = self.before[self.cell(words[0])] | changed
+        said = [self.execute(self.cell(w), namespace) for w in words]
+        return "".join(said), namespace
+
+    @staticmethod
+    def execute(code, namespace):
+        name = f"<lesson {hash(code)}>"  # kernels are compiled from their source
+        linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(compile(code, name, "exec"), namespace)
+        return said.getvalue()
