@@ -15,7 +15,16 @@ FLOORS = {"checks": 2, "gpu": 3, "tpu": 3, "fpga": 3, "distributed": 3}
 FLOORS |= {"course": 4, "cli": 4, "__main__": 4}
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
 # train.py is a program of its own; the compiler of kernels is loaded with the first kernel.
-LATE = ["arithmetic", "expressions", "functions", "intrinsics", "program", "statements", "views"]
+LATE = [
+    "arithmetic",
+    "calls",
+    "expressions",
+    "functions",
+    "intrinsics",
+    "program",
+    "statements",
+    "views",
+]
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
 IMPORTED = [path for path in MODULES if path.name != "train.py" and path not in LATE]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}

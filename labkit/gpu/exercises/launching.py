@@ -33,6 +33,9 @@ def kernel_exercise(
     last: dict[str, Any] = {}
 
     def adapter(answer: Any) -> Callable:
+        if getattr(answer, "py_func", None) is kernel.py_func:
+            raise Refused("This is the course's own kernel: write yours.")
+
         def launched(*inputs: Any) -> np.ndarray:
             grid, block, outputs = launch(*inputs)
             if fills:
@@ -40,7 +43,7 @@ def kernel_exercise(
             profile = last["profile"] = run(answer, grid, block, *inputs, *outputs)
             *_, expected = launch(*inputs)
             kernel[grid, block](*inputs, *expected)
-            sentence = limit(profile, inputs)
+            sentence = limit(profile, inputs) or few_lanes(profile, inputs[0].size)
             if sentence and np.allclose(outputs[0], expected[0], rtol=1e-3):
                 raise Refused(f"The numbers are right, but {sentence}")
             return judge(outputs[0], expected[0]) if fills else outputs[0]
@@ -48,8 +51,9 @@ def kernel_exercise(
         return launched
 
     def warm_cases(rng: np.random.Generator) -> Iterable[Case]:
-        from labkit.gpu import cuda, profile  # noqa: F401  (slow once, and no fault of the answer)
-
+        inputs = next(iter(cases(np.random.default_rng(0)))).args
+        grid, block, outputs = launch(*inputs)
+        kernel[grid, block](*inputs, *outputs)  # the first launch is slow: not the answer's fault
         return cases(rng)
 
     def cost() -> list[tuple[str, Quantity]]:
@@ -66,12 +70,16 @@ def kernel_exercise(
 def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     """A profile of the learner's kernel; Refused when it is none, or has a hazard."""
     from labkit.gpu import profile
+    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, Launch
     from labkit.gpu.simt.hazards import KernelError
 
-    if hasattr(answer, "run"):
+    if isinstance(answer, Launch):
         raise Refused("This is a launch: hand over the kernel itself, without [blocks, threads].")
-    if not hasattr(answer, "py_func"):
+    if type(answer) is DeviceFunction:
+        raise Refused("This is a device function, for kernels to call: leave out device=True.")
+    if type(answer) is not Kernel and not type(answer).__module__.startswith("numba"):
         raise Refused("This is no kernel: write `@cuda.jit` in the line above its `def`.")
+    answer = Kernel(answer.py_func)
     try:
         found = profile(answer, grid, block, *arguments)
     except KernelError as error:
@@ -80,6 +88,18 @@ def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     if errors:
         raise Refused(errors[0].sentence)
     return found
+
+
+def few_lanes(profile: Any, size: int) -> str | None:
+    """A sentence when few lanes of each warp fetch the elements, as in a loop of one thread."""
+    n = profile.counters
+    asked = n["global_load_bytes"] / 4 / max(1, n["global_load_requests"])
+    if size < 200 or asked > 4:
+        return None
+    return (
+        f"only {asked:.1f} of a warp's 32 lanes fetch an element at a time: few threads do the "
+        "work of all. The loop over the elements is the launch itself: one thread for each."
+    )
 
 
 def worst_line(profile: Any, way: str) -> tuple[int, float]:

@@ -76,6 +76,8 @@ def _coerce(constant: object, kind: object) -> object:
     if isinstance(kind, types.Boolean):
         return bool(constant)
     if isinstance(kind, types.Integer):
+        if isinstance(constant, float) and kind.bitwidth >= 32:  # saturates
+            return int(min(max(constant, kind.minval), kind.maxval))
         constant = int(constant) & (2**kind.bitwidth - 1)
         return constant - 2**kind.bitwidth * (kind.signed and constant >> (kind.bitwidth - 1))
     return as_dtype(kind).type(constant).item()
@@ -123,7 +125,11 @@ class Arithmetic(Emitter):
         source, target, before = register_type(value.type), register_type(kind), value.type
         if source != target:
             value = self.op("CVT", kind, value, target, of=value.type)
-        if isinstance(kind, types.Integer) and not _fits(before, kind):
+        integer = isinstance(kind, types.Integer)
+        if integer and isinstance(before, types.Float) and kind.bitwidth == 32:
+            for name, bound in (("MIN", kind.maxval), ("MAX", kind.minval)):  # cvt.rzi saturates
+                value = self.op(name, types.int64, value, number(bound))
+        elif integer and not _fits(before, kind):
             value = self.op("NARROW", kind, value, memory_type(kind))
         return Value(kind, value.register, value.constant, value.row, value.named)
 
@@ -161,7 +167,8 @@ class Arithmetic(Emitter):
         kinds, result = self.typing(symbol, function, *operands)
         if node is ast.Invert and result == types.boolean:
             return self.invert(operands[0])
-        if all(v.constant is not None and v.type in _FOLDED for v in operands):
+        bounded = node is not ast.Pow or abs(operands[1].constant or 0) <= 1024
+        if bounded and all(v.constant is not None and v.type in _FOLDED for v in operands):
             try:
                 constant = function(*(v.constant for v in operands))
                 return Value(result, constant=_coerce(constant, result))
@@ -175,7 +182,9 @@ class Arithmetic(Emitter):
         if node is ast.Pow and type(operands[1].constant) is int and 0 < operands[1].constant <= 16:
             return self._power(values[0], operands[1].constant)
         if len(values) == 1 and values[0].constant is not None:
-            return Value(result, constant=_coerce(function(values[0].constant), result))
+            own = operands[0].type if isinstance(operands[0].type, types.Integer) else result
+            constant = _coerce(function(values[0].constant), own)
+            return Value(result, constant=_coerce(constant, result))
         if node is ast.UAdd:
             return values[0]
         value, own = self.op(name, result, *values), operands[0].type

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cache, partial
 
 import numpy as np
+from numba import types
 
 from labkit.gpu.simt import source
 from labkit.gpu.simt.api import IN_KERNELS
@@ -44,6 +45,9 @@ class Calls(Intrinsics):
         if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
             return self.mathematical(called, arguments)
         if (kind := as_type(called)) is not None and len(arguments) == 1:
+            family = {int: types.Integer, float: types.Float}.get(called, ())
+            if isinstance(getattr(arguments[0], "type", None), family):
+                return arguments[0]  # float(x) of a float32 stays float32 in Numba
             return self.convert(arguments[0], kind)
         if inspect.isfunction(called):
             self.refuse(
@@ -56,7 +60,8 @@ class Calls(Intrinsics):
     def _cuda(self, node: ast.Call, path: Cuda, arguments: list, named: dict) -> object:
         family, _, name = path.rpartition(".")
         if path in ("shared.array", "local.array"):
-            return self._apply(path, "array", [family, (self.scope, node), *arguments], named)
+            owner = self.scope.source if family == "shared" else self.scope  # one for all calls
+            return self._apply(path, "array", [family, (owner, node), *arguments], named)
         if path == "const.array_like":
             return arguments[0]
         if path in FAMILIES:

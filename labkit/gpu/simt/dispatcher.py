@@ -101,6 +101,8 @@ class Kernel(DeviceFunction):
             self.refuse(f"{stream!r} is no stream; the bytes of shared memory come fourth.")
         if not isinstance(sharedmem, Integral) or sharedmem < 0:
             self.refuse(f"the bytes of shared memory are {sharedmem!r}, not an integer >= 0.")
+        if math.prod(grid) * -(-threads // 32) >= 2**31:
+            self.refuse(f"the grid {griddim} has more warps than the SIMT machine can count, 2^31.")
         return Launch(self, grid, block, int(sharedmem))
 
     def _size(self, what: str, given: object, limits: tuple[int, ...]) -> tuple[int, int, int]:

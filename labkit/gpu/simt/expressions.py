@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 from numba import types
+from numba.core.errors import NumbaNotImplementedError
 from numba.np.numpy_support import from_dtype
 
 from labkit.gpu.simt.api import IN_KERNELS
@@ -58,9 +59,12 @@ class Expressions(Views):
             return tuple(self.capture(item, name) for item in thing)
         if isinstance(thing, np.ndarray):
             if id(thing) not in self.sites:
-                spec = {"name": name, "value": thing}
-                view = self.declare("constant", from_dtype(thing.dtype), thing.ndim, **spec)
-                self.sites[id(thing)] = view
+                try:
+                    kind = from_dtype(thing.dtype)
+                except NumbaNotImplementedError:
+                    self.refuse(f"the array `{name}` holds {thing.dtype}, which Numba refuses.")
+                spec = {"name": name, "value": thing.copy()}  # as it is now
+                self.sites[id(thing)] = self.declare("constant", kind, thing.ndim, **spec)
             return self.sites[id(thing)]
         if isinstance(thing, ModuleType):
             if thing.__name__.endswith("cuda.libdevice"):

@@ -294,7 +294,15 @@ def _division(h: object, at: Places, *_: object) -> str:
     )
 
 
+def _too_large(h: object, at: Places, *_: object) -> str:
+    return (
+        f"Too large: {at.quoted(h.line)} needs more memory on this machine than there is, or more "
+        "than a profile can follow. Launch fewer threads, or use smaller arrays."
+    )
+
+
 SENTENCES = {
+    "too_large": _too_large,
     "race": _race,
     "same_value": _same_value,
     "out_of_bounds": _out_of_bounds,

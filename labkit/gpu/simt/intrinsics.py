@@ -1,6 +1,7 @@
 """What kernels use of numba.cuda: positions, memory, barriers, warp operations, atomics."""
 
 import ast
+import math
 
 from numba import types
 
@@ -8,6 +9,8 @@ from labkit.gpu.simt.arithmetic import as_type, number
 from labkit.gpu.simt.functions import Functions
 from labkit.gpu.simt.ops import MT, OP
 from labkit.gpu.simt.values import Object, Value, View, register_type
+
+LOCAL = 512 * 1024  # bytes per thread, on every GPU of today
 
 # Families of functions: name in numba.cuda -> (the method that compiles it, its first argument)
 _FAMILIES = """effect: syncthreads BARRIER, threadfence FENCE, threadfence_block FENCE_BLOCK,
@@ -58,6 +61,8 @@ class Intrinsics(Functions):
             )
         if (kind := as_type(getattr(dtype, "value", None))) is None:
             self.refuse(f"{self.describe(dtype)} is no dtype for a {space} array: use float32.")
+        if space == "local" and math.prod(sizes) * kind.bitwidth > 8 * LOCAL:
+            self.refuse(f"a thread has at most {LOCAL:,} B of local memory.")
         if site not in self.sites:
             if sizes == (0,) and space == "shared":
                 self.sites[site] = self.declare("dynamic", kind, 1, shape=())
@@ -148,6 +153,9 @@ class Intrinsics(Functions):
         floats = kind in ("float32", "float64") and operation[7:] in _ARITHMETIC
         if kind not in ("int32", "int64", "uint32", "uint64") and not floats:
             self.refuse(f"CUDA has no atomic.{name} for {kind}: use int32 or float32, for example.")
+        if name in ("inc", "dec") and kind[0] != "u":
+            self.refuse(f"CUDA has atomic.{name} for unsigned integers only: use uint32.")
+        self.writable(view)
         values = [v and self.convert(v, view.dtype) for v in (value, *(comparand or [None]))]
         return self.op(operation, view.dtype, view.array, *values, *view.fixed, vector=True)
 
@@ -157,6 +165,8 @@ class Intrinsics(Functions):
         whole = isinstance(view, View) and view.axes and view.axes[0].start is None
         if not whole or len(view.fixed) != 1 or view.dtype != types.float32:
             self.refuse("vector access needs a whole one-dimensional array of float32.")
+        if name.startswith("store"):
+            self.writable(view)
         if len(values) != (count if name.startswith("store") else 0):
             self.refuse(f"{name} takes an array, an index, and {count} numbers if it stores.")
         registers = [self.new_register(False) for _ in range(count)]

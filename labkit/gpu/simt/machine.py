@@ -23,7 +23,8 @@ from labkit.native import library
 if TYPE_CHECKING:
     from labkit.gpu.simt.program import Program
 
-STEPS = 50_000_000  # instructions in loops, per warp; the environment's LABKIT_SIMT_STEPS overrides
+# Instructions in loops: of one warp, and of all while nothing happens. LABKIT_SIMT_STEPS overrides.
+STEPS = 200_000_000
 SLICE = 4_000_000  # instructions between two looks at Ctrl-C
 MORE, DONE = 0, 1
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit.gpu.simt import ops
+from labkit.gpu.simt.hazards import KernelError
 
 if TYPE_CHECKING:
     from labkit.gpu.simt.program import Program
 
+WATCHED = 4e9  # bytes; the most that a profile takes to remember who touched what
 ALIGNMENT = 16  # bytes; where arrays in shared and local memory begin
 
 
@@ -92,6 +94,12 @@ class Memory:
         _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
 
     def _watch(self) -> None:
+        need = sum((a.size >> a.shift) * self.cell_size for a in self.allocations)
+        if need > WATCHED:
+            raise KernelError(
+                f"A profile of these arrays needs {need / 1e9:.1f} GB to remember who touched "
+                f"what, and takes {WATCHED / 1e9:.0f} GB at most: profile smaller arrays."
+            )
         for allocation in self.allocations:
             cells = np.zeros(((allocation.size >> allocation.shift) + 2) * self.cell_size, np.uint8)
             sectors = np.zeros(allocation.size // 32 + 2, np.uint8)

@@ -57,6 +57,7 @@ COUNTERS = """
 """.split()
 HAZARDS = "race out_of_bounds misaligned divergent_barrier barrier_after_return".split()
 HAZARDS += "uninitialised deadlock endless_loop inactive_lane division_by_zero same_value".split()
+HAZARDS += ["too_large"]
 SPACES = ["global", "constant", "shared", "local"]
 
 

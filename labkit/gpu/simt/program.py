@@ -12,6 +12,7 @@ from numba import types
 
 from labkit.gpu.simt import source
 from labkit.gpu.simt.emitter import Facts, Scope
+from labkit.gpu.simt.hazards import CompileError
 from labkit.gpu.simt.statements import Statements as Compiler
 from labkit.gpu.simt.values import ArraySpec, Object, Value, is_number, register_type
 
@@ -38,6 +39,15 @@ class Program:
 def compile_kernel(function: Callable, argument_types: tuple) -> Program:
     """The program of a kernel for arguments of these Numba types; CompileError if there is none."""
     text = source.read(function)
+    try:
+        return _compile(text, function, argument_types)
+    except RecursionError:
+        raise CompileError(
+            f"`{text.name}` has an expression too deeply nested: split it.", text.filename
+        ) from None
+
+
+def _compile(text: source.Source, function: Callable, argument_types: tuple) -> Program:
     facts, scope = Facts(), Scope(text, function)
     for _ in range(PASSES):
         known = len(facts.bound)

@@ -4,8 +4,10 @@ import ast
 import inspect
 from collections import Counter
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from types import CodeType
 
 from labkit.gpu.simt.hazards import CompileError
 
@@ -28,7 +30,7 @@ def read(function: Callable) -> Source:
     """The function's source, parsed; line numbers are the file's."""
     name, filename = function.__name__, function.__code__.co_filename
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, first = inspect.getsourcelines(function.__code__)  # not what it may wrap
         indented = lines[0][:1].isspace()
         tree = ast.parse("if 1:\n" * indented + "".join(lines))
         tree = tree.body[0].body[0] if indented else tree.body[0]
@@ -38,8 +40,27 @@ def read(function: Callable) -> Source:
     if not isinstance(tree, ast.FunctionDef):
         text = lines[0].strip()
         raise CompileError("a kernel is written with `def`, not as this.", filename, first, text)
+    if not _same(tree, function.__code__):
+        raise CompileError(
+            f"`{name}` is not what its source says now: run the cell or import the file again.",
+            filename,
+        )
     ast.increment_lineno(tree, first - 1 - indented)
     return Source(name, filename, first, tuple(map(str.rstrip, lines)), tree, Webs(tree))
+
+
+def _same(tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Whether the function was compiled from this text. Enclosed names compile differently."""
+    bare = copy(tree)
+    bare.decorator_list = []
+    module = compile(ast.Module([bare], []), "", "exec")
+    now = next(c for c in module.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
+    return _contents(now) == _contents(code)
+
+
+def _contents(code: CodeType) -> tuple[set[str], list]:
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    return names, [repr(c) for c in code.co_consts if not isinstance(c, CodeType)]
 
 
 class Webs:

@@ -43,11 +43,12 @@ class Statements(Calls):
         pass
 
     def compile_Expr(self, node: ast.Expr) -> None:
+        before = len(self.code)
         value = self.compile(node.value)
         if isinstance(value, Cuda):
             name = ast.unparse(node.value)
             self.refuse(f"`{name}` does nothing without its brackets: write {name}().")
-        if self.code and OPS[self.code[-1][0]] in ATOMICS:
+        if len(self.code) > before and OPS[self.code[-1][0]] in ATOMICS:
             self.code[-1][2] = NONE  # nobody wants the old value
 
     def compile_Assign(self, node: ast.Assign) -> None:

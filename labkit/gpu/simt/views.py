@@ -68,6 +68,8 @@ class Views(Arithmetic):
         """An index as int64."""
         if not isinstance(value, Value) or not isinstance(value.type, types.Integer):
             self.refuse(f"an integer is needed, not {self.describe(value)}: use // or int().")
+        if value.type == types.uint64:  # never negative: it does not wrap
+            value = self.op("MIN", types.uint64, value, Value(types.uint64, constant=2**63 - 1))
         return self.convert(value, types.int64)
 
     def select(self, view: View, items: list) -> View:
@@ -133,12 +135,18 @@ class Views(Arithmetic):
     def store(self, view: View, value: object) -> None:
         if view.axes:
             self.refuse("only single elements can be assigned: loop over the elements.")
+        self.writable(view)
         self.numbers(value)
         kind = register_type(view.dtype)  # the machine narrows integers when it writes them
         as_is = value.constant is None and register_type(value.type) == kind
         if not as_is or isinstance(view.dtype, types.Boolean):
             value = self.convert(value, view.dtype)
         self.emit("ST", view.array, value, *view.fixed, type=kind)
+
+    def writable(self, view: View) -> None:
+        spec = self.arrays[view.array]
+        if spec.space == "constant":
+            self.refuse(f"`{spec.name}` comes from outside the kernel, where arrays are constants.")
 
     def target(self, node: ast.Subscript) -> View:
         """The part of an array that a subscript names, for writing."""

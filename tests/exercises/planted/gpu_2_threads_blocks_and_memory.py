@@ -72,6 +72,13 @@ def relu_serial(x, y):
         y[i] = max(x[i], 0)
 
 
+@cuda.jit
+def relu_by_one_thread(x, y):
+    if cuda.grid(1) == 0:
+        for i in range(x.size):
+            y[i] = max(x[i], 0)
+
+
 def relu_on_the_host(x, y):
     np.maximum(x, 0, out=y)
 
@@ -236,6 +243,15 @@ def transpose_clears_its_input(x, y):
         y[j + ty, i + tx] = tile[tx, ty]
 
 
+@cuda.jit
+def transpose_by_one_thread(x, y):
+    col, row = cuda.grid(2)
+    if col == 0 and row == 0:
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[j, i] = x[i, j]
+
+
 def transpose_on_the_host(x, y):
     y[...] = x.T
 
@@ -354,6 +370,15 @@ def sum_in_the_input(x, total):
         cuda.atomic.add(total, 0, x[0])
 
 
+@cuda.jit
+def sum_by_one_thread(x, total):
+    if cuda.grid(1) == 0:
+        s = np.float32(0)
+        for i in range(x.size):
+            s += x[i]
+        total[0] = s
+
+
 def sum_on_the_host(x, total):
     total[0] = np.sum(x)
 
@@ -368,6 +393,7 @@ PLANTED = {
         (relu_in_place_too, "changes its input"),
         (relu_where_positive, "was never written"),
         (relu_serial, "every thread does the work of all"),
+        (relu_by_one_thread, "few threads do the work"),
         (relu_on_the_host, "This is no kernel"),
     ],
     "gpu.scale_rows": [
@@ -388,6 +414,7 @@ PLANTED = {
         (transpose_tiles_stay, "lands where it came from"),
         (transpose_tiles_not_turned, "not turned inside"),
         (transpose_clears_its_input, "changes its input"),
+        (transpose_by_one_thread, "few threads do the work"),
         (transpose_on_the_host, "This is no kernel"),
     ],
     "gpu.block_sum": [
@@ -398,6 +425,7 @@ PLANTED = {
         (tree_ragged_end_unwritten, "Uninitialised"),
         (tree_plain_write, "Race on total"),
         (sum_in_the_input, "changes its input"),
+        (sum_by_one_thread, "few threads do the work"),
         (sum_on_the_host, "This is no kernel"),
     ],
 }

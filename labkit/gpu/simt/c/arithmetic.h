@@ -20,7 +20,7 @@ static inline int64_t saturate(double x) {  // float -> int truncates and satura
     return x >= 9223372036854775807.0 ? INT64_MAX : x <= -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
 }
 static inline uint64_t saturate_unsigned(double x) {
-    if (!(x > 0)) return x < 0 && x > -9223372036854775808.0 ? (uint64_t)(int64_t)x : 0;
+    if (!(x > 0)) return 0;
     return x >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)x;
 }
 
@@ -252,8 +252,8 @@ static inline void arithmetic(Warp *w, const Instruction *in) {
             case T_F16: TERNARY(float, float, to_half((float)((double)a * b + c))); break;
             case T_F32: TERNARY(float, float, fmaf(a, b, c)); break;
             case T_F64: TERNARY(double, double, fma(a, b, c)); break; } break;
-        case OP_MIN: switch (in->type) { INTEGERS(b < a ? b : a) FLOATS(b < a ? b : a) } break;
-        case OP_MAX: switch (in->type) { INTEGERS(b > a ? b : a) FLOATS(b > a ? b : a) } break;
+        case OP_MIN: switch (in->type) { INTEGERS(b < a ? b : a) FLOATS(b < a || a != a ? b : a) } break;  // of NaN and a number, the number
+        case OP_MAX: switch (in->type) { INTEGERS(b > a ? b : a) FLOATS(b > a || a != a ? b : a) } break;
         case OP_AND: BINARY(int64_t, int64_t, a & b); break;
         case OP_OR: BINARY(int64_t, int64_t, a | b); break;
         case OP_XOR: BINARY(int64_t, int64_t, a ^ b); break;

@@ -13,6 +13,12 @@ static void report(Machine *m, Hazard h) {
     if (m->n_hazards < m->max_hazards) { h.count = 1; m->hazards[m->n_hazards++] = h; }
 }
 
+static int stop(Machine *m, Hazard h) {  // the last hazard says why the kernel could not go on
+    if (m->n_hazards == m->max_hazards) m->n_hazards--;
+    m->hazards[m->n_hazards++] = h;
+    return FATAL;
+}
+
 static Hazard hazard_at(int kind, const Warp *w, int lane, int line) {
     return (Hazard){.kind = kind, .line = line, .other_line = -1, .array = -1, .warp = w->id, .lane = lane,
                     .other_warp = -1, .other_lane = -1, .space = -1, .axis = -1};
@@ -92,7 +98,8 @@ static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) 
     r[0] = mine;
 }
 
-// One lane touches one granule.  `same` says that a store leaves the memory as it was.
+// One lane touches one granule.  `same` says that a store leaves the memory as it was, or that an
+// atomic (exch) does not depend on it.
 static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, int array, int64_t offset, int same) {
     State *s = m->state;
     const int per = s->warps_per_block;
@@ -102,7 +109,7 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
         seen->time = s->now;  // this lane read it before, and since then nobody wrote: nothing new
         return;
     }
-    if (kind != STORE && !c->write.warp && !c->atomic[0].warp && m->arrays[array].space == SPACE_shared) {
+    if (kind != STORE && !(kind == ATOMIC && same) && !c->write.warp && !c->atomic[0].warp && m->arrays[array].space == SPACE_shared) {
         Hazard h = hazard_at(H_uninitialised, w, lane, line);
         h.array = array; h.offset = offset; h.space = SPACE_shared;
         report(m, h);
@@ -123,9 +130,12 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
         }
     const Touch mine = {w->id + 1, line, BIT(lane), s->now};
     if (kind == ATOMIC) {
-        const Touch *last = &c->atomic[0];
-        if (last->warp != mine.warp || last->lanes != mine.lanes) c->atomic[1] = *last;
-        c->atomic[0] = mine;
+        Touch *last = &c->atomic[0];
+        const int again = last->warp == mine.warp && last->line == line;
+        const uint32_t before = again && last->time >= w->sync_time ? last->lanes : 0;
+        if (!again) c->atomic[1] = *last;
+        *last = mine;
+        last->lanes |= before;
         return;
     }
     memset(c, 0, sizeof *c);
@@ -134,7 +144,7 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
 
 // An atomic takes over what earlier atomics on this address released to this thread, and releases
 // what its last fence covers: its own accesses before, and what is ordered before those.
-static void hand_over(Machine *m, Warp *w, int lane, int allocation, int64_t offset) {
+static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, int64_t offset) {
     State *s = m->state;
     const int block = allocation < 0 ? w->block->id : -1;  // shared memory: each block has its own
     Handover *h = NULL;
@@ -152,6 +162,7 @@ static void hand_over(Machine *m, Warp *w, int lane, int allocation, int64_t off
         const Clock *fence = &w->fence[near];
         if (!(fence->lanes >> lane & 1)) continue;
         if (!h) {
+            if ((int64_t)s->n_handovers * s->n_warps > MAX_CLOCKS) return stop(m, hazard_at(H_too_large, w, lane, line));
             if (s->n_handovers == s->handover_room) {
                 s->handover_room = s->handover_room ? 2 * s->handover_room : 16;
                 s->handovers = realloc(s->handovers, s->handover_room * sizeof *s->handovers);
@@ -165,6 +176,7 @@ static void hand_over(Machine *m, Warp *w, int lane, int allocation, int64_t off
         for (int i = mine; i < mine + s->warps_per_block; i++) merge(&h->clock[near][i], &before);
         merge(&h->clock[near][w->id], fence);
     }
+    return MORE;
 }
 
 static void fence(State *s, Warp *w, int near) {

@@ -73,7 +73,7 @@ static int begin_block(Machine *m) {
     b->warps = memset(carve(&p, n * sizeof(Warp)), 0, n * sizeof(Warp));
     for (int i = 0; i < n; i++) {
         Warp *w = &b->warps[i];
-        w->vectors = carve(&p, vectors);
+        w->vectors = memset(carve(&p, vectors), 0, vectors);
         w->scalars = carve(&p, scalars);
         w->local = carve(&p, local);
         w->local_written = memset(carve(&p, written), 0, written);
@@ -132,7 +132,7 @@ static int release(Machine *m, Block *b) {
         if (w->state != AT_BARRIER) continue;
         const Instruction *in = &m->code[w->pc];
         if (!first) first = w;
-        else if (m->code[first->pc].line != in->line) return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
+        else if (first->pc != w->pc) return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
         if (in->op != OP_BARRIER) count += __builtin_popcount(truth(w, in->o[1]) & w->mask);
         threads += __builtin_popcount(w->mask);
     }
@@ -301,8 +301,9 @@ static int run_warp(Machine *m, Warp *w) {
                 w->pc = o[1];
                 if (span <= 0) continue;
                 w->steps += span;
+                s->idle += span;
                 s->budget -= span;
-                if (w->steps > m->max_steps) return stuck(m, w, in);
+                if (w->steps > m->max_steps || s->idle > m->max_steps) return stuck(m, w, in);
                 if (++w->idle > PATIENCE) { w->idle = 0; return MORE; }
                 if (s->budget < 0) return MORE;
                 continue;
@@ -322,7 +323,7 @@ static int run_block(Machine *m, Block *b, int *moved) {
         if (run_warp(m, w) == FATAL) return FATAL;
         if (w->state == RUNNING && s->budget < 0) return MORE;
         waiting += w->state == AT_BARRIER;
-        if (w->state != RUNNING) *moved = 1;
+        if (w->state != RUNNING) { *moved = 1; s->idle = 0; }
     }
     s->turn = 0;
     if (waiting && waiting == b->warps_left) { *moved = 1; return release(m, b); }
@@ -339,8 +340,14 @@ int simt_run(Machine *m, int64_t budget) {
         if (s->at >= s->n_resident) {  // a round is over
             const int room = s->next_block < blocks && s->n_resident < MAX_RESIDENT;
             if (!s->n_resident && s->next_block == blocks) return DONE;
-            if (room && (!s->n_resident || !s->moved) && !begin_block(m)) return FATAL;
+            s->rounds = s->moved ? 0 : s->rounds + 1;
+            if (s->moved) s->next_start = 1;
+            if (room && (!s->n_resident || s->rounds >= s->next_start)) {
+                if (!begin_block(m)) return stop(m, (Hazard){.kind = H_too_large, .line = m->code[0].line, .array = -1, .other_warp = -1});
+                s->next_start *= 2;  // few blocks wait for each other; many would spin in vain
+            }
             s->at = s->moved = 0;
+            s->budget -= 64;
         }
         Block *b = s->resident[s->at];
         if (run_block(m, b, &s->moved) == FATAL) return FATAL;
@@ -354,7 +361,7 @@ int simt_run(Machine *m, int64_t budget) {
 int simt_start(Machine *m) {
     State *s = m->state = calloc(1, sizeof(State));
     if (!s) return FATAL;
-    s->now = 1;
+    s->now = s->next_start = 1;
     s->threads = (int32_t)(m->block[0] * m->block[1] * m->block[2]);
     s->warps_per_block = (s->threads + WARP - 1) / WARP;
     s->n_warps = (int32_t)(s->warps_per_block * m->grid[0] * m->grid[1] * m->grid[2]);

@@ -12,6 +12,7 @@
 #define MAX_FRAMES 64
 #define MAX_RESIDENT 1024  // blocks that run side by side when kernels wait for each other
 #define PATIENCE 4096      // loop iterations without a store after which another warp gets its turn
+#define MAX_CLOCKS 10000000  // addresses that hand over data, times warps
 
 typedef float complex c64;
 typedef double complex c128;
@@ -94,7 +95,8 @@ typedef struct {
     int32_t at, turn, moved;       // the block and the warp whose turn it is; did anything happen?
     uint32_t now;                  // counts memory accesses and synchronisations
     char *spare;
-    int64_t budget;
+    int64_t budget, idle;          // instructions until Python looks; in loops since anything happened
+    int32_t rounds, next_start;    // fruitless rounds, and how many must pass until another block starts
     Handover *handovers;
     int32_t n_handovers, handover_room;
 } State;

@@ -1,7 +1,5 @@
 // Loads, stores and atomics: indices to addresses, addresses to sectors and banks, values to lanes.
 
-static int stop(Machine *m, Hazard h) { m->n_hazards = m->n_hazards == m->max_hazards ? m->max_hazards - 1 : m->n_hazards; report(m, h); return FATAL; }
-
 static inline char *start(const Machine *m, const Warp *w, const Array *a) {
     (void)m;
     return a->space == SPACE_shared ? w->block->shared + (intptr_t)a->base
@@ -57,7 +55,7 @@ static int sectors_of(Allocation *a, const int64_t *at, uint32_t mask, int size,
         while (i > 0 && seen[i - 1] != sector) i--;
         if (i) continue;
         seen[n++] = sector;
-        a->sectors[sector] |= kind == LOAD ? 1 : kind == STORE ? 2 : 3;
+        a->sectors[sector] |= kind == LOAD ? 1 : 2;
     }
     return n;
 }
@@ -98,7 +96,6 @@ static void count_access(Machine *m, const Warp *w, int line, int array, int kin
     if (kind == ATOMIC) {
         COUNT(m, line, atomics)++;
         COUNT(m, line, atomic_lanes) += __builtin_popcount(mask);
-        if (a->space == SPACE_global) sectors_of(&m->allocations[a->allocation], at, mask, size, kind);
     } else if (a->space == SPACE_local) {
         if (kind == LOAD) COUNT(m, line, local_loads)++; else COUNT(m, line, local_stores)++;
     } else if (a->space == SPACE_global) {
@@ -148,8 +145,8 @@ static int observe(Machine *m, Warp *w, const Instruction *in, int array, int ki
     }
     const int64_t granule = 1ll << (a->space == SPACE_shared ? m->shared_shift : m->allocations[a->allocation].shift);
     ACTIVE(w->mask) {
-        const int same = values && !memcmp(first + from_first[l], values[l], size);
-        if (kind == ATOMIC) hand_over(m, w, l, a->space == SPACE_shared ? -1 : a->allocation, at[l]);
+        const int same = values ? !memcmp(first + from_first[l], values[l], size) : in->op == OP_ATOMIC_EXCH;
+        if (kind == ATOMIC && hand_over(m, w, l, in->line, a->space == SPACE_shared ? -1 : a->allocation, at[l])) return FATAL;
         for (int64_t byte = 0; byte < size; byte += granule)
             touch(m, cell(m, w, a, at[l] + byte), w, l, in->line, kind, array, at[l] + byte, same);
         if (values) memcpy(first + from_first[l], values[l], size);
@@ -228,7 +225,7 @@ static inline int store(Machine *m, Warp *w, const Instruction *in) {
     char *first = start(m, w, a);
     const int lane = addresses(w, a, o + 2, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[0], lane, axis, bad);
-    w->idle = 0;
+    w->idle = m->state->idle = 0;
     const uint32_t mask = w->mask;
     char values[WARP][sizeof(Slot)];
     const int watched = m->watch && !local;
@@ -265,8 +262,13 @@ static inline int local_float(Machine *m, Warp *w, const Instruction *in, const 
         observe(m, w, in, array, is_load ? LOAD : STORE, 4, spread, NULL, NULL);
     }
     float *cell_ = (float *)(w->local + ((intptr_t)a->base + at) * WARP);
-    if (is_load) { float *d = (float *)reg(w, o[0]); LANES d[l] = cell_[l]; return MORE; }
     const uint32_t mask = w->mask;
+    if (is_load) {
+        float *d = (float *)reg(w, o[0]);
+        if (mask == ALL) LANES d[l] = cell_[l];
+        else LANES d[l] = mask >> l & 1 ? cell_[l] : d[l];
+        return MORE;
+    }
     SPREAD(float, v, o[1])
     if (mask == ALL) LANES cell_[l] = v[l];
     else LANES cell_[l] = mask >> l & 1 ? v[l] : cell_[l];
@@ -327,12 +329,12 @@ static int atomic(Machine *m, Warp *w, const Instruction *in) {  // lane after l
     const int lane = addresses(w, a, o + 4, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[1], lane, axis, bad);
     if (misaligned(m, w, in, o[1], ELEMENT_SIZE(a), at) >= 0) return FATAL;
-    if (m->watch) observe(m, w, in, o[1], ATOMIC, ELEMENT_SIZE(a), at, first, NULL);
+    if (m->watch && observe(m, w, in, o[1], ATOMIC, ELEMENT_SIZE(a), at, first, NULL)) return FATAL;
 #define ATOMIC_AS(MT_, M, R, IN, OUT) case MT_: ACTIVE(w->mask) { \
         M *p = (M *)(first + at[l]); R old, new_, comparand = 0; { M v = *p; old = IN; } (void)comparand; \
         { R v = LANE(R, o[2], l); if (o[3] != NONE) comparand = LANE(R, o[3], l); \
           UPDATE(R); REAL_##R(EXTREMES;) KIND_##R(INTEGER_UPDATE;) } \
-        if (new_ != old) w->idle = 0; \
+        if (new_ != old) w->idle = m->state->idle = 0; \
         { R v = new_; *p = OUT; } if (o[0] != NONE) ((R *)reg(w, o[0]))[l] = old; } break;
     switch (a->memory_type) { EACH_TYPE(ATOMIC_AS) }
     return MORE;
