@@ -14,7 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from matmuls import inputs, kernels, right
+os.environ.setdefault("LABKIT_CUDA", "simt")  # also on a machine with a GPU: two simulators
+
+from matmuls import KERNELS, inputs, right
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "gpu_simt.json"
 LEAST = {"launch": 300, "profile": 100}  # times faster than the simulator
@@ -40,17 +42,15 @@ def simulator() -> dict[str, float]:
 
 
 def run_simulator() -> None:
-    from numba import cuda
-
-    print(json.dumps({n: timed(k[g, b], 0) for n, (k, g, b) in kernels(cuda).items()}))
+    print(json.dumps({n: timed(k[g, b], 0) for n, (k, g, b) in KERNELS.items()}))
 
 
 def machine() -> dict[str, dict[str, float]]:
     """Seconds of the first launch (the kernel is compiled), of later ones, and of a profile."""
-    from labkit.gpu import cuda, profile
+    from labkit.gpu import profile
 
     seconds = {}
-    for name, (kernel, grid, block) in kernels(cuda).items():
+    for name, (kernel, grid, block) in KERNELS.items():
         first = timed(kernel[grid, block], 0)
         launches = [timed(kernel[grid, block], seed) for seed in range(1, REPEATS + 1)]
         profiles = [
@@ -63,7 +63,6 @@ def machine() -> dict[str, dict[str, float]]:
 
 
 def main() -> int:
-    os.environ["LABKIT_CUDA"] = "simt"  # also on a machine with a GPU: this compares simulators
     from labkit.hardware import this_machine
     from labkit.provenance import measured
 

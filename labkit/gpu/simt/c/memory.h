@@ -96,8 +96,6 @@ static void count_access(Machine *m, const Warp *w, int line, int array, int kin
     if (kind == ATOMIC) {
         COUNT(m, line, atomics)++;
         COUNT(m, line, atomic_lanes) += __builtin_popcount(mask);
-    } else if (a->space == SPACE_local) {
-        if (kind == LOAD) COUNT(m, line, local_loads)++; else COUNT(m, line, local_stores)++;
     } else if (a->space == SPACE_global) {
         const int n = sectors_of(&m->allocations[a->allocation], at, mask, size, kind);
         if (kind == LOAD) TALLY(global, load, COUNT(m, line, global_load_sectors) += n;);
@@ -122,6 +120,18 @@ static inline Cell *cell(Machine *m, const Warp *w, const Array *a, int64_t at) 
     return x->cells + (at >> x->shift);
 }
 
+// Some lanes access one element of their local arrays, `at` bytes from the start of local memory.
+static inline void watch_local(Machine *m, Warp *w, const Instruction *in, int array, int kind, int64_t at, uint32_t lanes) {
+    if (lanes == w->mask || lanes & -w->mask & w->mask)  // once for each request
+        ++*(kind == LOAD ? &COUNT(m, in->line, local_loads) : &COUNT(m, in->line, local_stores));
+    if (kind != LOAD) { w->local_written[at] |= lanes; return; }
+    lanes &= ~w->local_written[at];
+    if (!lanes) return;
+    Hazard h = hazard_at(H_uninitialised, w, __builtin_ctz(lanes), in->line);
+    h.array = array; h.offset = at; h.space = SPACE_local;
+    report(m, h);
+}
+
 // Counters and hazards of one warp's access at offsets `at` from the array's first element; a store
 // happens here, lane by lane, since the order of two lanes' stores decides whether a value changes.
 static int observe(Machine *m, Warp *w, const Instruction *in, int array, int kind, int size, const int64_t *from_first,
@@ -134,13 +144,7 @@ static int observe(Machine *m, Warp *w, const Instruction *in, int array, int ki
     if (a->space == SPACE_constant) return MORE;
     m->state->now++;
     if (a->space == SPACE_local) {
-        if (kind == LOAD) {
-            ACTIVE(w->mask) if (!(w->local_written[at[l]] >> l & 1)) {
-                Hazard h = hazard_at(H_uninitialised, w, l, in->line);
-                h.array = array; h.offset = at[l]; h.space = SPACE_local;
-                report(m, h);
-            }
-        } else ACTIVE(w->mask) w->local_written[at[l]] |= BIT(l);
+        ACTIVE(w->mask) watch_local(m, w, in, array, kind, at[l], BIT(l));
         return MORE;
     }
     const int64_t granule = 1ll << (a->space == SPACE_shared ? m->shared_shift : m->allocations[a->allocation].shift);
@@ -255,12 +259,9 @@ static inline int all_scalar(const int32_t *index, int n) {
 static inline int local_float(Machine *m, Warp *w, const Instruction *in, const Array *a, int is_load) {
     const int32_t *o = in->o;
     const int array = o[is_load ? 1 : 0];
-    int64_t at, spread[WARP];
+    int64_t at;
     if (local_shared_index(m, w, in, a, o + 2, array, &at)) return FATAL;
-    if (m->watch) {
-        LANES spread[l] = at;
-        observe(m, w, in, array, is_load ? LOAD : STORE, 4, spread, NULL, NULL);
-    }
+    if (m->watch) watch_local(m, w, in, array, is_load ? LOAD : STORE, (intptr_t)a->base + at, w->mask);
     float *cell_ = (float *)(w->local + ((intptr_t)a->base + at) * WARP);
     const uint32_t mask = w->mask;
     if (is_load) {
