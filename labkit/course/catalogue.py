@@ -18,17 +18,18 @@ class Chapter:
     extra: str  # of labkit: what its lessons import
     machine: str = ""  # the kind of accelerator it is about
     runs_on: str = "what the first cell of each lesson says"
+    used: bool = False  # whether its lessons use the accelerator where there is one
 
     def hardware(self, here: ThisMachine) -> str:
         """Whether its accelerator is here; "" for a chapter about none."""
         found = here.accelerators.get(self.machine, "")
-        return (
-            f"{found} here, not used yet" if found else self.machine and f"no {self.machine} here"
-        )
+        if found:
+            return f"{found} here" if self.used else f"{found} here, not used yet"
+        return self.machine and f"no {self.machine} here"
 
 
 CHAPTERS = (
-    Chapter("01_gpu", "GPU", "gpu", "CUDA GPU", runs_on="NumPy and PyTorch on the CPU"),
+    Chapter("01_gpu", "GPU", "gpu", "CUDA GPU", "the SIMT machine and PyTorch on the CPU", True),
     Chapter("02_tpu", "TPU", "tpu", "TPU"),
     Chapter("03_fpga", "FPGA", "fpga", "Pynq board"),
     Chapter("04_distributed", "Cluster", "distributed"),

@@ -70,7 +70,7 @@ def test_as_json_it_says_the_same():
 def test_a_chapter_says_what_its_lessons_run_on_and_what_is_missing(course):
     report = doctor()
     gpu, tpu = report["chapter 01_gpu"], report["chapter 02_tpu"]
-    assert gpu["says"].startswith("1 lesson, on NumPy and PyTorch on the CPU; ")
+    assert gpu["says"].startswith("1 lesson, on the SIMT machine and PyTorch on the CPU; ")
     assert gpu["says"].endswith("extra 'gpu' is installed") and gpu["do"] == ""
     assert tpu["says"].startswith("no lessons yet; ")
     assert tpu["says"].endswith("extra 'tpu' lacks jax<0.8, tensorflow")
@@ -92,7 +92,8 @@ def test_a_chapter_says_whether_its_machine_is_here(course, monkeypatch, here):
         strict=False,
     ):
         assert (f"no {name} here" in text) is not here
-        assert (found in text and "here, not used yet" in text) is here
+        assert (f"{found} here" in text) is here
+        assert ("not used yet" in text) is (here and name != "CUDA GPU")
 
 
 def test_without_the_course_it_says_where_the_lessons_are(course, monkeypatch):
