@@ -7,21 +7,35 @@
 static void report(Machine *m, Hazard h) {
     for (int64_t i = 0; i < m->n_hazards; i++) {
         Hazard *old = &m->hazards[i];
-        if (old->kind == h.kind && old->line == h.line && old->other_line == h.other_line && old->array == h.array
-            && old->write == h.write && old->other_write == h.other_write) { old->count++; return; }
+        if (old->kind == h.kind && old->line == h.line && old->other_line == h.other_line &&
+            old->array == h.array && old->write == h.write && old->other_write == h.other_write) {
+            old->count++;
+            return;
+        }
     }
-    if (m->n_hazards < m->max_hazards) { h.count = 1; m->hazards[m->n_hazards++] = h; }
+    if (m->n_hazards < m->max_hazards) {
+        h.count = 1;
+        m->hazards[m->n_hazards++] = h;
+    }
 }
 
-static int stop(Machine *m, Hazard h) {  // the last hazard says why the kernel could not go on
+static int stop(Machine *m, Hazard h) { // the last hazard says why the kernel could not go on
     if (m->n_hazards == m->max_hazards) m->n_hazards--;
     m->hazards[m->n_hazards++] = h;
     return FATAL;
 }
 
 static Hazard hazard_at(int kind, const Warp *w, int lane, int line) {
-    return (Hazard){.kind = kind, .line = line, .other_line = -1, .array = -1, .warp = w->id, .lane = lane,
-                    .other_warp = -1, .other_lane = -1, .space = -1, .axis = -1};
+    return (Hazard){.kind = kind,
+                    .line = line,
+                    .other_line = -1,
+                    .array = -1,
+                    .warp = w->id,
+                    .lane = lane,
+                    .other_warp = -1,
+                    .other_lane = -1,
+                    .space = -1,
+                    .axis = -1};
 }
 
 static int covers(const Clock *c, const Touch *t) {
@@ -30,8 +44,12 @@ static int covers(const Clock *c, const Touch *t) {
 
 static void merge(Clock *into, const Clock *c) {
     if (c->all > into->all) into->all = c->all;
-    if (into->lanes == c->lanes) { if (c->time > into->time) into->time = c->time; }
-    else if (c->time > into->time) { into->lanes = c->lanes; into->time = c->time; }
+    if (into->lanes == c->lanes) {
+        if (c->time > into->time) into->time = c->time;
+    } else if (c->time > into->time) {
+        into->lanes = c->lanes;
+        into->time = c->time;
+    }
 }
 
 static void merge_all(const State *s, Clock **into, const Clock *from) {
@@ -40,7 +58,8 @@ static void merge_all(const State *s, Clock **into, const Clock *from) {
     for (int i = 0; i < s->n_warps; i++) merge(&(*into)[i], &from[i]);
 }
 
-// Did everything that `t` stands for happen before this lane's access?  Else *who is a lane of t that did not.
+// Did everything that `t` stands for happen before this lane's access?  Else *who is a lane of t that did
+// not.
 static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block, int *who) {
     if (!t->warp || !t->lanes) return 1;
     const int other = t->warp - 1;
@@ -48,9 +67,12 @@ static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block,
     if (other == w->id) {
         lanes &= ~BIT(lane);
         if (!lanes || t->time < w->sync_time) return 1;
-        if (w->pair_time) ACTIVE(lanes) if (t->time < w->pair_time[lane * WARP + l]) lanes &= ~BIT(l);
+        if (w->pair_time)
+            ACTIVE (lanes)
+                if (t->time < w->pair_time[lane * WARP + l]) lanes &= ~BIT(l);
         if (!lanes) return 1;
-    } else if (other / warps_per_block == w->block->id && t->time < w->block->sync_time) return 1;
+    } else if (other / warps_per_block == w->block->id && t->time < w->block->sync_time)
+        return 1;
     if (w->known[lane] && covers(&w->known[lane][other], t)) return 1;
     if (w->block->known && covers(&w->block->known[other], t)) return 1;
     *who = __builtin_ctz(lanes);
@@ -60,10 +82,16 @@ static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block,
 static void race(Machine *m, const Warp *w, int lane, int line, int kind, int array, int64_t offset,
                  const Touch *t, int who, int other_write, int other_atomic, int same_value) {
     Hazard h = hazard_at(same_value ? H_same_value : H_race, w, lane, line);
-    h.other_line = t->line; h.other_warp = t->warp - 1; h.other_lane = who;
-    h.array = array; h.offset = offset; h.space = m->arrays[array].space;
-    h.write = kind != LOAD; h.other_write = other_write;
-    h.atomic = kind == ATOMIC; h.other_atomic = other_atomic;
+    h.other_line = t->line;
+    h.other_warp = t->warp - 1;
+    h.other_lane = who;
+    h.array = array;
+    h.offset = offset;
+    h.space = m->arrays[array].space;
+    h.write = kind != LOAD;
+    h.other_write = other_write;
+    h.atomic = kind == ATOMIC;
+    h.other_atomic = other_atomic;
     report(m, h);
 }
 
@@ -74,23 +102,32 @@ static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->
 static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) {
     Touch *r = c->read, mine = {w->id + 1, line, BIT(lane), s->now};
     if (r[0].warp == mine.warp) {
-        if (r[0].line != line) {  // this lane's new read stands for its older ones
+        if (r[0].line != line) { // this lane's new read stands for its older ones
             const Touch before = r[0], other = r[1];
             r[0].lanes = 0;
             r[1].lanes &= ~BIT(lane);
-            if (other.line == line) { r[0] = other; r[1] = before; }
-            else if (before.lanes & ~BIT(lane)) { r[1] = before; r[1].lanes |= other.lanes; }
+            if (other.line == line) {
+                r[0] = other;
+                r[1] = before;
+            } else if (before.lanes & ~BIT(lane)) {
+                r[1] = before;
+                r[1].lanes |= other.lanes;
+            }
             r[1].lanes &= ~BIT(lane);
         }
         uint32_t before = r[0].time < w->sync_time ? 0 : r[0].lanes;
-        if (before && w->pair_time) ACTIVE(before) if (r[0].time < w->pair_time[lane * WARP + l]) before &= ~BIT(l);
+        if (before && w->pair_time)
+            ACTIVE (before)
+                if (r[0].time < w->pair_time[lane * WARP + l]) before &= ~BIT(l);
         mine.lanes |= before;
     } else if (r[0].warp) {
-        if (block_of(s, &r[0]) == w->block->id) r[2] = r[0];
+        if (block_of(s, &r[0]) == w->block->id)
+            r[2] = r[0];
         else {
             const Touch outside = r[3];
             r[3] = r[0];
-            const int ours = outside.warp && block_of(s, &outside) == w->block->id && outside.warp != mine.warp;
+            const int ours =
+                outside.warp && block_of(s, &outside) == w->block->id && outside.warp != mine.warp;
             r[2] = ours ? outside : (Touch){0};
         }
         r[1] = (Touch){0};
@@ -100,18 +137,23 @@ static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) 
 
 // One lane touches one granule.  `same` says that a store leaves the memory as it was, or that an
 // atomic (exch) does not depend on it.
-static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, int array, int64_t offset, int same) {
+static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, int array, int64_t offset,
+                  int same) {
     State *s = m->state;
     const int per = s->warps_per_block;
     int who;
     Touch *const seen = &c->read[0];
-    if (kind == LOAD && seen->warp == w->id + 1 && seen->line == line && seen->lanes >> lane & 1 && seen->time >= w->sync_time) {
-        seen->time = s->now;  // this lane read it before, and since then nobody wrote: nothing new
+    if (kind == LOAD && seen->warp == w->id + 1 && seen->line == line && seen->lanes >> lane & 1 &&
+        seen->time >= w->sync_time) {
+        seen->time = s->now; // this lane read it before, and since then nobody wrote: nothing new
         return;
     }
-    if (kind != STORE && !(kind == ATOMIC && same) && !c->write.warp && !c->atomic[0].warp && m->arrays[array].space == SPACE_shared) {
+    if (kind != STORE && !(kind == ATOMIC && same) && !c->write.warp && !c->atomic[0].warp &&
+        m->arrays[array].space == SPACE_shared) {
         Hazard h = hazard_at(H_uninitialised, w, lane, line);
-        h.array = array; h.offset = offset; h.space = SPACE_shared;
+        h.array = array;
+        h.offset = offset;
+        h.space = SPACE_shared;
         report(m, h);
     }
     if (!ordered(w, lane, &c->write, per, &who))
@@ -122,7 +164,10 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
                 race(m, w, lane, line, kind, array, offset, &c->atomic[i], who, 1, 1, 0);
                 break;
             }
-    if (kind == LOAD) { remember_read(s, c, w, lane, line); return; }
+    if (kind == LOAD) {
+        remember_read(s, c, w, lane, line);
+        return;
+    }
     for (int i = 0; i < 4; i++)
         if (!ordered(w, lane, &c->read[i], per, &who)) {
             race(m, w, lane, line, kind, array, offset, &c->read[i], who, 0, 0, 0);
@@ -146,29 +191,34 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
 // what its last fence covers: its own accesses before, and what is ordered before those.
 static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, int64_t offset) {
     State *s = m->state;
-    const int block = allocation < 0 ? w->block->id : -1;  // shared memory: each block has its own
+    const int block = allocation < 0 ? w->block->id : -1; // shared memory: each block has its own
     Handover *h = NULL;
     for (int i = 0; i < s->n_handovers && !h; i++) {
         Handover *x = &s->handovers[i];
         if (x->allocation == allocation && x->block == block && x->offset == offset) h = x;
     }
-    const int mine = w->block->id * s->warps_per_block;  // the first warp of this block
+    const int mine = w->block->id * s->warps_per_block; // the first warp of this block
     if (h) {
         Clock **known = &w->known[lane];
         if (!*known) *known = calloc(s->n_warps, sizeof **known);
-        for (int i = 0; i < s->n_warps; i++) merge(&(*known)[i], &h->clock[i - mine >= 0 && i - mine < s->warps_per_block][i]);
+        for (int i = 0; i < s->n_warps; i++)
+            merge(&(*known)[i], &h->clock[i - mine >= 0 && i - mine < s->warps_per_block][i]);
     }
-    for (int near = 0; near < 2; near++) {  // released to all, and to the own block
+    for (int near = 0; near < 2; near++) { // released to all, and to the own block
         const Clock *fence = &w->fence[near];
         if (!(fence->lanes >> lane & 1)) continue;
         if (!h) {
-            if ((int64_t)s->n_handovers * s->n_warps > MAX_CLOCKS) return stop(m, hazard_at(H_too_large, w, lane, line));
+            if ((int64_t)s->n_handovers * s->n_warps > MAX_CLOCKS)
+                return stop(m, hazard_at(H_too_large, w, lane, line));
             if (s->n_handovers == s->handover_room) {
                 s->handover_room = s->handover_room ? 2 * s->handover_room : 16;
                 s->handovers = realloc(s->handovers, s->handover_room * sizeof *s->handovers);
             }
             h = &s->handovers[s->n_handovers++];
-            *h = (Handover){allocation, block, offset, {calloc(s->n_warps, sizeof(Clock)), calloc(s->n_warps, sizeof(Clock))}};
+            *h = (Handover){allocation,
+                            block,
+                            offset,
+                            {calloc(s->n_warps, sizeof(Clock)), calloc(s->n_warps, sizeof(Clock))}};
         }
         merge_all(s, &h->clock[near], w->known[lane]);
         merge_all(s, &h->clock[near], w->block->known);
@@ -186,13 +236,17 @@ static void fence(State *s, Warp *w, int near) {
     if (!near) w->fence[0] = c;
 }
 
-static void sync_lanes(State *s, Warp *w, uint32_t lanes) {  // syncwarp(lanes)
+static void sync_lanes(State *s, Warp *w, uint32_t lanes) { // syncwarp(lanes)
     s->now++;
     Clock *known = NULL;
-    ACTIVE(lanes) merge_all(s, &known, w->known[l]);
-    if (known) ACTIVE(lanes) merge_all(s, &w->known[l], known);
+    ACTIVE (lanes) merge_all(s, &known, w->known[l]);
+    if (known)
+        ACTIVE (lanes) merge_all(s, &w->known[l], known);
     free(known);
-    if ((lanes & w->alive) == w->alive) { w->sync_time = s->now; return; }
+    if ((lanes & w->alive) == w->alive) {
+        w->sync_time = s->now;
+        return;
+    }
     if (!w->pair_time) w->pair_time = calloc(WARP * WARP, sizeof *w->pair_time);
     for (int a = 0; a < WARP; a++)
         for (int b = 0; b < WARP; b++)

@@ -34,10 +34,13 @@ static void end_block(Machine *m, Block *b) {
     }
     free(b->known);
     for (int i = 0; i < s->n_resident; i++)
-        if (s->resident[i] == b) { memmove(&s->resident[i], &s->resident[i + 1], (s->n_resident - i - 1) * sizeof b); break; }
+        if (s->resident[i] == b) {
+            memmove(&s->resident[i], &s->resident[i + 1], (s->n_resident - i - 1) * sizeof b);
+            break;
+        }
     s->n_resident--;
     free(s->spare);
-    s->spare = b->memory;  // the next block's: most launches have one block at a time
+    s->spare = b->memory; // the next block's: most launches have one block at a time
 }
 
 static void *carve(char **p, size_t bytes) {
@@ -55,10 +58,11 @@ static int begin_block(Machine *m) {
     State *s = m->state;
     const int n = s->warps_per_block, id = s->next_block++;
     const size_t vectors = m->n_vectors * WARP * sizeof(Slot), scalars = m->n_scalars * sizeof(Slot);
-    const size_t local = m->local_bytes * WARP, cells = m->watch ? ((m->shared_bytes >> m->shared_shift) + 1) * sizeof(Cell) : 0;
+    const size_t local = m->local_bytes * WARP,
+                 cells = m->watch ? ((m->shared_bytes >> m->shared_shift) + 1) * sizeof(Cell) : 0;
     const size_t written = m->watch ? m->local_bytes * sizeof(uint32_t) : 0;
-    const size_t bytes = sizeof(Block) + m->shared_bytes + cells + 64 * (5 + 4 * n)
-        + n * (sizeof(Warp) + vectors + scalars + local + written);
+    const size_t bytes = sizeof(Block) + m->shared_bytes + cells + 64 * (5 + 4 * n) +
+                         n * (sizeof(Warp) + vectors + scalars + local + written);
     char *p = s->spare ? s->spare : calloc(1, bytes), *memory = p;
     if (!p) return 0;
     s->spare = NULL;
@@ -68,7 +72,7 @@ static int begin_block(Machine *m) {
     b->id = id;
     b->warps_left = n;
     b->shared = carve(&p, m->shared_bytes);
-    memset(b->shared, 0xff, m->shared_bytes);  // never zeros: what nobody wrote must not look right
+    memset(b->shared, 0xff, m->shared_bytes); // never zeros: what nobody wrote must not look right
     b->shared_cells = memset(carve(&p, cells), 0, cells);
     b->warps = memset(carve(&p, n * sizeof(Warp)), 0, n * sizeof(Warp));
     for (int i = 0; i < n; i++) {
@@ -104,21 +108,29 @@ static int stuck(Machine *m, Warp *w, const Instruction *in) {
     const uint32_t parked = w->alive & ~w->mask;
     Hazard h = hazard_at(H_endless_loop, w, __builtin_ctz(w->mask), in->line);
     h.index = in - m->code;
-    if (parked) { h.other_warp = w->id; h.other_lane = __builtin_ctz(parked); }
+    if (parked) {
+        h.other_warp = w->id;
+        h.other_lane = __builtin_ctz(parked);
+    }
     h.length = m->max_steps;
     return stop(m, h);
 }
 
-static int divergent_barrier(Machine *m, const Warp *w, int line, const Warp *other, int other_lane, int other_line) {
+static int divergent_barrier(Machine *m, const Warp *w, int line, const Warp *other, int other_lane,
+                             int other_line) {
     Hazard h = hazard_at(H_divergent_barrier, w, __builtin_ctz(w->mask ? w->mask : 1), line);
-    h.other_warp = other->id; h.other_lane = other_lane; h.other_line = other_line;
+    h.other_warp = other->id;
+    h.other_lane = other_lane;
+    h.other_line = other_line;
     return stop(m, h);
 }
 
 static void barrier_after_return(Machine *m, const Warp *w, int line, const Warp *gone, uint32_t lanes) {
     if (!m->watch) return;
     Hazard h = hazard_at(H_barrier_after_return, w, __builtin_ctz(w->mask), line);
-    h.other_warp = gone->id; h.other_lane = __builtin_ctz(lanes); h.other_line = gone->return_line;
+    h.other_warp = gone->id;
+    h.other_lane = __builtin_ctz(lanes);
+    h.other_line = gone->return_line;
     report(m, h);
 }
 
@@ -131,8 +143,10 @@ static int release(Machine *m, Block *b) {
         Warp *w = &b->warps[i];
         if (w->state != AT_BARRIER) continue;
         const Instruction *in = &m->code[w->pc];
-        if (!first) first = w;
-        else if (first->pc != w->pc) return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
+        if (!first)
+            first = w;
+        else if (first->pc != w->pc)
+            return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
         if (in->op != OP_BARRIER) count += __builtin_popcount(truth(w, in->o[1]) & w->mask);
         threads += __builtin_popcount(w->mask);
     }
@@ -145,7 +159,7 @@ static int release(Machine *m, Block *b) {
     }
     s->now++;
     b->sync_time = s->now;
-    for (int i = 0; i < s->warps_per_block; i++)  // what one thread acquired, the block has acquired
+    for (int i = 0; i < s->warps_per_block; i++) // what one thread acquired, the block has acquired
         for (int l = 0; l < WARP; l++) {
             merge_all(s, &b->known, b->warps[i].known[l]);
             free(b->warps[i].known[l]);
@@ -157,7 +171,10 @@ static int release(Machine *m, Block *b) {
         const Instruction *in = &m->code[w->pc];
         w->sync_time = s->now;
         if (in->op != OP_BARRIER)
-            set_all(w, in->o[0], in->op == OP_BARRIER_COUNT ? count : in->op == OP_BARRIER_AND ? count == threads : count > 0);
+            set_all(w, in->o[0],
+                    in->op == OP_BARRIER_COUNT ? count
+                    : in->op == OP_BARRIER_AND ? count == threads
+                                               : count > 0);
         w->state = RUNNING;
         w->pc++;
     }
@@ -177,8 +194,16 @@ static int at_barrier(Machine *m, Warp *w, const Instruction *in) {
 static int run_warp(Machine *m, Warp *w) {
     State *s = m->state;
 #define TOP (&w->frames[w->depth - 1])
-#define GO(target) { w->pc = (target); continue; }
-#define TRY(call) { if ((call) == FATAL) return FATAL; break; }
+#define GO(target)        \
+    {                     \
+        w->pc = (target); \
+        continue;         \
+    }
+#define TRY(call)                          \
+    {                                      \
+        if ((call) == FATAL) return FATAL; \
+        break;                             \
+    }
     for (;;) {
         const Instruction *in = &m->code[w->pc];
         const int32_t *o = in->o;
@@ -188,7 +213,8 @@ static int run_warp(Machine *m, Warp *w) {
         }
         switch (in->op) {
             default: arithmetic(w, in); break;
-            case OP_FLOORDIV: case OP_MOD:
+            case OP_FLOORDIV:
+            case OP_MOD:
                 if (in->type <= T_U64) {
                     const int64_t lane = zero_divisor(w, o[2]);
                     if (lane >= 0) return stop(m, hazard_at(H_division_by_zero, w, (int)lane, in->line));
@@ -197,41 +223,72 @@ static int run_warp(Machine *m, Warp *w) {
                 break;
             case OP_LD: {
                 const Array *a = &m->arrays[o[1]];
-                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions)) TRY(local_float(m, w, in, a, 1))
+                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions))
+                    TRY(local_float(m, w, in, a, 1))
                 TRY(load(m, w, in))
             }
             case OP_ST: {
                 const Array *a = &m->arrays[o[0]];
-                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions)) TRY(local_float(m, w, in, a, 0))
+                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions))
+                    TRY(local_float(m, w, in, a, 0))
                 TRY(store(m, w, in))
             }
-            case OP_LDV: case OP_STV: TRY(vector_access(m, w, in))
+            case OP_LDV:
+            case OP_STV: TRY(vector_access(m, w, in))
             case OP_CHECK: {
                 int64_t *d = (int64_t *)reg(w, o[0]);
                 const int n = o[0] < 0 ? 1 : WARP;
                 for (int l = 0; l < n; l++) {
-                    const int64_t length = LANE(int64_t, o[2], l), index = LANE(int64_t, o[1], l), i = index < 0 ? index + length : index;
+                    const int64_t length = LANE(int64_t, o[2], l), index = LANE(int64_t, o[1], l),
+                                  i = index < 0 ? index + length : index;
                     if ((uint64_t)i >= (uint64_t)length && (n == 1 || w->mask >> l & 1)) {
-                        Hazard h = hazard_at(H_out_of_bounds, w, n == 1 ? __builtin_ctz(w->mask) : l, in->line);
-                        h.array = o[4]; h.axis = o[3]; h.index = index; h.length = length; h.space = m->arrays[o[4]].space;
+                        Hazard h =
+                            hazard_at(H_out_of_bounds, w, n == 1 ? __builtin_ctz(w->mask) : l, in->line);
+                        h.array = o[4];
+                        h.axis = o[3];
+                        h.index = index;
+                        h.length = length;
+                        h.space = m->arrays[o[4]].space;
                         return stop(m, h);
                     }
                     d[l] = i;
                 }
                 break;
             }
-            case OP_ATOMIC_ADD: case OP_ATOMIC_SUB: case OP_ATOMIC_MAX: case OP_ATOMIC_MIN: case OP_ATOMIC_NANMAX:
-            case OP_ATOMIC_NANMIN: case OP_ATOMIC_AND: case OP_ATOMIC_OR: case OP_ATOMIC_XOR: case OP_ATOMIC_EXCH:
-            case OP_ATOMIC_INC: case OP_ATOMIC_DEC: case OP_ATOMIC_CAS: TRY(atomic(m, w, in))
-            case OP_SHFL_IDX: case OP_SHFL_UP: case OP_SHFL_DOWN: case OP_SHFL_XOR: shuffle(m, w, in); break;
-            case OP_VOTE_ALL: case OP_VOTE_ANY: case OP_VOTE_EQ: case OP_BALLOT: vote(m, w, in); break;
-            case OP_MATCH_ANY: case OP_MATCH_ALL: match(m, w, in); break;
+            case OP_ATOMIC_ADD:
+            case OP_ATOMIC_SUB:
+            case OP_ATOMIC_MAX:
+            case OP_ATOMIC_MIN:
+            case OP_ATOMIC_NANMAX:
+            case OP_ATOMIC_NANMIN:
+            case OP_ATOMIC_AND:
+            case OP_ATOMIC_OR:
+            case OP_ATOMIC_XOR:
+            case OP_ATOMIC_EXCH:
+            case OP_ATOMIC_INC:
+            case OP_ATOMIC_DEC:
+            case OP_ATOMIC_CAS: TRY(atomic(m, w, in))
+            case OP_SHFL_IDX:
+            case OP_SHFL_UP:
+            case OP_SHFL_DOWN:
+            case OP_SHFL_XOR: shuffle(m, w, in); break;
+            case OP_VOTE_ALL:
+            case OP_VOTE_ANY:
+            case OP_VOTE_EQ:
+            case OP_BALLOT: vote(m, w, in); break;
+            case OP_MATCH_ANY:
+            case OP_MATCH_ALL: match(m, w, in); break;
             case OP_ACTIVEMASK: set_all(w, o[0], w->mask); break;
-            case OP_LANEMASK_LT: ACTIVE(w->mask) ((int64_t *)reg(w, o[0]))[l] = BIT(l) - 1; break;
+            case OP_LANEMASK_LT:
+                ACTIVE (w->mask) ((int64_t *)reg(w, o[0]))[l] = BIT(l) - 1;
+                break;
             case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[1])); break;
             case OP_FENCE: fence(s, w, 0); break;
             case OP_FENCE_BLOCK: fence(s, w, 1); break;
-            case OP_BARRIER: case OP_BARRIER_COUNT: case OP_BARRIER_AND: case OP_BARRIER_OR: return at_barrier(m, w, in);
+            case OP_BARRIER:
+            case OP_BARRIER_COUNT:
+            case OP_BARRIER_AND:
+            case OP_BARRIER_OR: return at_barrier(m, w, in);
 
             case OP_IF: {
                 const uint32_t taken = truth(w, o[0]) & w->mask;
@@ -241,8 +298,12 @@ static int run_warp(Machine *m, Warp *w) {
                 if (!taken) GO(o[1]);
                 break;
             }
-            case OP_ELSE: w->mask = TOP->active & w->alive; if (!w->mask) GO(o[1]); break;
-            case OP_ENDIF: case OP_ENDLOOP:
+            case OP_ELSE:
+                w->mask = TOP->active & w->alive;
+                if (!w->mask) GO(o[1]);
+                break;
+            case OP_ENDIF:
+            case OP_ENDLOOP:
                 w->depth--;
                 w->mask = going_on(w, w->frames[w->depth].saved);
                 if (!w->mask) GO(o[1]);
@@ -270,7 +331,10 @@ static int run_warp(Machine *m, Warp *w) {
                 }
                 w->mask = 0;
                 GO(o[1]);
-            case OP_CONTINUE: innermost_loop(w)->iterating &= ~w->mask; w->mask = 0; GO(o[1]);
+            case OP_CONTINUE:
+                innermost_loop(w)->iterating &= ~w->mask;
+                w->mask = 0;
+                GO(o[1]);
             case OP_LOOPELSE:
                 TOP->iterating = w->mask = TOP->saved & w->alive & ~TOP->broke;
                 if (!w->mask) GO(o[1]);
@@ -281,7 +345,7 @@ static int run_warp(Machine *m, Warp *w) {
                 w->mask = 0;
                 GO(o[1]);
             case OP_EXIT:
-                if (w->alive) w->return_line = -1;  // some lanes came to the kernel's end
+                if (w->alive) w->return_line = -1; // some lanes came to the kernel's end
                 w->state = FINISHED;
                 w->block->warps_left--;
                 return MORE;
@@ -289,13 +353,13 @@ static int run_warp(Machine *m, Warp *w) {
                 if (m->watch) count_branch(m, in, 0, w->mask);
                 if (!*(int64_t *)reg(w, o[0])) GO(o[1]);
                 break;
-            case OP_NEXT: {  // the end of a counted loop's round
+            case OP_NEXT: { // the end of a counted loop's round
                 int64_t *counter = (int64_t *)reg(w, o[0]);
                 const int64_t step = *(int64_t *)reg(w, o[2]), limit = *(int64_t *)reg(w, o[3]);
                 if (m->watch) count_branch(m, in, 0, w->mask);
                 *counter += step;
                 if (step > 0 ? *counter >= limit : *counter <= limit) break;
-            }  // fall through
+            } // fall through
             case OP_JMP: {
                 const int64_t span = w->pc - o[1] + 1;
                 w->pc = o[1];
@@ -304,7 +368,10 @@ static int run_warp(Machine *m, Warp *w) {
                 s->idle += span;
                 s->budget -= span;
                 if (w->steps > m->max_steps || s->idle > m->max_steps) return stuck(m, w, in);
-                if (++w->idle > PATIENCE) { w->idle = 0; return MORE; }
+                if (++w->idle > PATIENCE) {
+                    w->idle = 0;
+                    return MORE;
+                }
                 if (s->budget < 0) return MORE;
                 continue;
             }
@@ -319,14 +386,23 @@ static int run_block(Machine *m, Block *b, int *moved) {
     int waiting = 0;
     for (; s->turn < s->warps_per_block; s->turn++) {
         Warp *w = &b->warps[s->turn];
-        if (w->state != RUNNING) { waiting += w->state == AT_BARRIER; continue; }
+        if (w->state != RUNNING) {
+            waiting += w->state == AT_BARRIER;
+            continue;
+        }
         if (run_warp(m, w) == FATAL) return FATAL;
         if (w->state == RUNNING && s->budget < 0) return MORE;
         waiting += w->state == AT_BARRIER;
-        if (w->state != RUNNING) { *moved = 1; s->idle = 0; }
+        if (w->state != RUNNING) {
+            *moved = 1;
+            s->idle = 0;
+        }
     }
     s->turn = 0;
-    if (waiting && waiting == b->warps_left) { *moved = 1; return release(m, b); }
+    if (waiting && waiting == b->warps_left) {
+        *moved = 1;
+        return release(m, b);
+    }
     return MORE;
 }
 
@@ -337,14 +413,17 @@ int simt_run(Machine *m, int64_t budget) {
     const int64_t blocks = m->grid[0] * m->grid[1] * m->grid[2];
     s->budget = budget;
     for (;;) {
-        if (s->at >= s->n_resident) {  // a round is over
+        if (s->at >= s->n_resident) { // a round is over
             const int room = s->next_block < blocks && s->n_resident < MAX_RESIDENT;
             if (!s->n_resident && s->next_block == blocks) return DONE;
             s->rounds = s->moved ? 0 : s->rounds + 1;
             if (s->moved) s->next_start = 1;
             if (room && (!s->n_resident || s->rounds >= s->next_start)) {
-                if (!begin_block(m)) return stop(m, (Hazard){.kind = H_too_large, .line = m->code[0].line, .array = -1, .other_warp = -1});
-                s->next_start *= 2;  // few blocks wait for each other; many would spin in vain
+                if (!begin_block(m))
+                    return stop(
+                        m, (Hazard){
+                               .kind = H_too_large, .line = m->code[0].line, .array = -1, .other_warp = -1});
+                s->next_start *= 2; // few blocks wait for each other; many would spin in vain
             }
             s->at = s->moved = 0;
             s->budget -= 64;
@@ -352,8 +431,11 @@ int simt_run(Machine *m, int64_t budget) {
         Block *b = s->resident[s->at];
         if (run_block(m, b, &s->moved) == FATAL) return FATAL;
         if (s->turn) return MORE;
-        if (!b->warps_left) { end_block(m, b); s->moved = 1; }
-        else s->at++;
+        if (!b->warps_left) {
+            end_block(m, b);
+            s->moved = 1;
+        } else
+            s->at++;
         if (s->budget < 0) return MORE;
     }
 }
@@ -371,7 +453,10 @@ int simt_start(Machine *m) {
 void simt_end(Machine *m) {
     State *s = m->state;
     while (s->n_resident) end_block(m, s->resident[0]);
-    for (int i = 0; i < s->n_handovers; i++) { free(s->handovers[i].clock[0]); free(s->handovers[i].clock[1]); }
+    for (int i = 0; i < s->n_handovers; i++) {
+        free(s->handovers[i].clock[0]);
+        free(s->handovers[i].clock[1]);
+    }
     free(s->handovers);
     free(s->spare);
     free(s);

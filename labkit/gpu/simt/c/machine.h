@@ -10,35 +10,53 @@
 #define WARP 32
 #define ALL 0xffffffffu
 #define MAX_FRAMES 64
-#define MAX_RESIDENT 1024  // blocks that run side by side when kernels wait for each other
-#define PATIENCE 4096      // loop iterations without a store after which another warp gets its turn
-#define MAX_CLOCKS 10000000  // addresses that hand over data, times warps
+#define MAX_RESIDENT 1024   // blocks that run side by side when kernels wait for each other
+#define PATIENCE 4096       // loop iterations without a store after which another warp gets its turn
+#define MAX_CLOCKS 10000000 // addresses that hand over data, times warps
 
 typedef float complex c64;
 typedef double complex c128;
-typedef union { int64_t i; uint64_t u; float f; double d; c64 c; c128 z; } Slot;
-
-typedef struct { int32_t op, type, o[8], line; } Instruction;
+typedef union {
+    int64_t i;
+    uint64_t u;
+    float f;
+    double d;
+    c64 c;
+    c128 z;
+} Slot;
 
 typedef struct {
-    char *base;                    // shared and local: offset from the start of that memory
-    int64_t offset;                // global: bytes from the allocation's start to element 0
-    int64_t shape[MAX_DIMS], strides[MAX_DIMS];  // strides in bytes
+    int32_t op, type, o[8], line;
+} Instruction;
+
+typedef struct {
+    char *base;                                 // shared and local: offset from the start of that memory
+    int64_t offset;                             // global: bytes from the allocation's start to element 0
+    int64_t shape[MAX_DIMS], strides[MAX_DIMS]; // strides in bytes
     int32_t dimensions, space, memory_type, allocation;
 } Array;
 
 // Who touched a granule of memory: the lanes of one warp, when, and from which line.
-typedef struct { int32_t warp, line; uint32_t lanes, time; } Touch;  // warp 0: nobody
 typedef struct {
-    Touch write;                   // the last plain write
-    Touch atomic[2];               // atomics since then: the last two threads
-    Touch read[4];                 // reads since then: see remember_read
+    int32_t warp, line;
+    uint32_t lanes, time;
+} Touch; // warp 0: nobody
+typedef struct {
+    Touch write;     // the last plain write
+    Touch atomic[2]; // atomics since then: the last two threads
+    Touch read[4];   // reads since then: see remember_read
 } Cell;
 
 // A moment in the life of a warp: its accesses before `all`, and those of `lanes` before `time`.
-typedef struct { uint32_t all, lanes, time; } Clock;
+typedef struct {
+    uint32_t all, lanes, time;
+} Clock;
 
-typedef struct { int64_t size, shift; Cell *cells; uint8_t *sectors; } Allocation;  // 2^shift bytes a cell
+typedef struct {
+    int64_t size, shift;
+    Cell *cells;
+    uint8_t *sectors;
+} Allocation; // 2^shift bytes a cell
 
 typedef struct {
     int32_t kind, line, other_line, array, atomic, other_atomic, write, other_write;
@@ -57,22 +75,24 @@ enum { MORE, DONE, FATAL };
 // loop: saved = mask before, active = lanes that stay in it, iterating = those without `continue` or
 //       `break` in this round, broke = those that left by `break`
 // if:   saved = mask before, active = lanes of the else side, iterating = all
-typedef struct { uint32_t loop, saved, active, iterating, broke; } Frame;
+typedef struct {
+    uint32_t loop, saved, active, iterating, broke;
+} Frame;
 
 typedef struct Block Block;
 typedef struct {
     char *vectors, *local;
     Slot *scalars;
-    uint32_t *local_written;       // for each element of local memory, the lanes that wrote it
+    uint32_t *local_written; // for each element of local memory, the lanes that wrote it
     Block *block;
     int32_t id, pc, depth, state, wait_op, return_line;
-    uint32_t mask, alive, lanes;   // active now; not returned; existing at all
+    uint32_t mask, alive, lanes; // active now; not returned; existing at all
     Frame frames[MAX_FRAMES];
     int64_t steps, idle;
     uint32_t sync_time;
-    uint32_t *pair_time;           // [lane][lane]: last syncwarp that both took part in
-    Clock fence[2];                // the last fence: for all blocks, for the own block
-    Clock *known[WARP];            // [lane][warp]: what the lane has acquired by an atomic
+    uint32_t *pair_time; // [lane][lane]: last syncwarp that both took part in
+    Clock fence[2];      // the last fence: for all blocks, for the own block
+    Clock *known[WARP];  // [lane][warp]: what the lane has acquired by an atomic
 } Warp;
 enum { RUNNING, AT_BARRIER, FINISHED };
 
@@ -81,22 +101,26 @@ struct Block {
     uint32_t sync_time;
     char *shared;
     Cell *shared_cells;
-    Clock *known;                  // [warp]: what all its threads have acquired, by the last barrier
+    Clock *known; // [warp]: what all its threads have acquired, by the last barrier
     Warp *warps;
     char *memory;
 };
 
 // A place in global or shared memory through which threads hand over data: an atomic after a fence.
-typedef struct { int32_t allocation, block; int64_t offset; Clock *clock[2]; } Handover;
+typedef struct {
+    int32_t allocation, block;
+    int64_t offset;
+    Clock *clock[2];
+} Handover;
 
 typedef struct {
     Block *resident[MAX_RESIDENT];
     int32_t n_resident, next_block, n_warps, warps_per_block, threads;
-    int32_t at, turn, moved;       // the block and the warp whose turn it is; did anything happen?
-    uint32_t now;                  // counts memory accesses and synchronisations
+    int32_t at, turn, moved; // the block and the warp whose turn it is; did anything happen?
+    uint32_t now;            // counts memory accesses and synchronisations
     char *spare;
-    int64_t budget, idle;          // instructions until Python looks; in loops since anything happened
-    int32_t rounds, next_start;    // fruitless rounds, and how many must pass until another block starts
+    int64_t budget, idle;       // instructions until Python looks; in loops since anything happened
+    int32_t rounds, next_start; // fruitless rounds, and how many must pass until another block starts
     Handover *handovers;
     int32_t n_handovers, handover_room;
 } State;
@@ -108,10 +132,10 @@ typedef struct {
     const Slot *scalars;
     int64_t n_vectors, n_scalars, shared_bytes, shared_shift, local_bytes;
     int64_t grid[3], block[3];
-    int64_t special[7];            // registers of threadIdx x y z, laneid, blockIdx x y z; or NONE
+    int64_t special[7]; // registers of threadIdx x y z, laneid, blockIdx x y z; or NONE
     int64_t watch, max_steps;
-    int64_t *counters;             // [line][K_...]
-    int64_t *executed;             // [instruction][warps, lanes]
+    int64_t *counters; // [line][K_...]
+    int64_t *executed; // [instruction][warps, lanes]
     Hazard *hazards;
     int64_t n_hazards, max_hazards;
     Access *accesses;
@@ -121,7 +145,8 @@ typedef struct {
 
 #define COUNT(m, line, what) ((m)->counters[(line) * N_K + K_##what])
 #define LANES _Pragma("GCC ivdep") for (int l = 0; l < WARP; l++)
-#define ACTIVE(mask) for (uint32_t rest_ = (mask), l; rest_ && (l = __builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
+#define ACTIVE(mask) \
+    for (uint32_t rest_ = (mask), l; rest_ && (l = __builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
 #define BIT(l) (1u << (l))
 
 static inline char *reg(const Warp *w, int32_t r) {

@@ -2,8 +2,9 @@
 
 static inline char *start(const Machine *m, const Warp *w, const Array *a) {
     (void)m;
-    return a->space == SPACE_shared ? w->block->shared + (intptr_t)a->base
-         : a->space == SPACE_local ? w->local + (intptr_t)a->base * WARP : a->base;
+    return a->space == SPACE_shared  ? w->block->shared + (intptr_t)a->base
+           : a->space == SPACE_local ? w->local + (intptr_t)a->base * WARP
+                                     : a->base;
 }
 
 static int64_t one_value_address(const int64_t *index, const Array *a, int d) {
@@ -14,34 +15,65 @@ static int64_t one_value_address(const int64_t *index, const Array *a, int d) {
 
 // Bytes from the array's first element, for every lane; checked against each dimension's length.
 // Returns -1, or the lane that is out of bounds (its axis and index in *axis, *bad).
-static inline int addresses(const Warp *w, const Array *a, const int32_t *index, int64_t *at, int *axis, int64_t *bad) {
+static inline int addresses(const Warp *w, const Array *a, const int32_t *index, int64_t *at, int *axis,
+                            int64_t *bad) {
     int64_t same = 0;
     int any = 0;
     for (int d = 0; d < a->dimensions; d++) {
         const int64_t *x = (const int64_t *)reg(w, index[d]), n = a->shape[d], stride = a->strides[d];
         if (index[d] < 0) {
             const int64_t step = one_value_address(x, a, d);
-            if (step == INT64_MIN) { *axis = d; *bad = *x; return __builtin_ctz(w->mask); }
+            if (step == INT64_MIN) {
+                *axis = d;
+                *bad = *x;
+                return __builtin_ctz(w->mask);
+            }
             same += step;
             continue;
         }
         uint64_t worst = 0;
-        if (!any) LANES { int64_t i = x[l]; i += i >> 63 & n; worst |= (uint64_t)i >= (uint64_t)n; at[l] = i * stride; }
-        else LANES { int64_t i = x[l]; i += i >> 63 & n; worst |= (uint64_t)i >= (uint64_t)n; at[l] += i * stride; }
+        if (!any)
+            LANES {
+                int64_t i = x[l];
+                i += i >> 63 & n;
+                worst |= (uint64_t)i >= (uint64_t)n;
+                at[l] = i * stride;
+            }
+        else
+            LANES {
+                int64_t i = x[l];
+                i += i >> 63 & n;
+                worst |= (uint64_t)i >= (uint64_t)n;
+                at[l] += i * stride;
+            }
         any = 1;
-        if (worst) ACTIVE(w->mask) {
-            const int64_t i = x[l] < 0 ? x[l] + n : x[l];
-            if ((uint64_t)i >= (uint64_t)n) { *axis = d; *bad = x[l]; return l; }
-        }
+        if (worst)
+            ACTIVE (w->mask) {
+                const int64_t i = x[l] < 0 ? x[l] + n : x[l];
+                if ((uint64_t)i >= (uint64_t)n) {
+                    *axis = d;
+                    *bad = x[l];
+                    return l;
+                }
+            }
     }
-    if (any) { if (same) LANES at[l] += same; }
-    else LANES at[l] = same;
+    if (any) {
+        if (same)
+            LANES
+                at[l] += same;
+    } else
+        LANES
+            at[l] = same;
     return -1;
 }
 
-static int out_of_bounds(Machine *m, const Warp *w, const Instruction *in, int array, int lane, int axis, int64_t bad) {
+static int out_of_bounds(Machine *m, const Warp *w, const Instruction *in, int array, int lane, int axis,
+                         int64_t bad) {
     Hazard h = hazard_at(H_out_of_bounds, w, lane, in->line);
-    h.array = array; h.axis = axis; h.index = bad; h.space = m->arrays[array].space;
+    h.array = array;
+    h.axis = axis;
+    h.index = bad;
+    h.space = m->arrays[array].space;
     h.length = m->arrays[array].shape[axis];
     return stop(m, h);
 }
@@ -50,13 +82,14 @@ static int out_of_bounds(Machine *m, const Warp *w, const Instruction *in, int a
 static int sectors_of(Allocation *a, const int64_t *at, uint32_t mask, int size, int kind) {
     int64_t seen[2 * WARP];
     int n = 0;
-    ACTIVE(mask) for (int64_t sector = at[l] >> 5; sector <= (at[l] + size - 1) >> 5; sector++) {
-        int i = n;
-        while (i > 0 && seen[i - 1] != sector) i--;
-        if (i) continue;
-        seen[n++] = sector;
-        a->sectors[sector] |= kind == LOAD ? 1 : 2;
-    }
+    ACTIVE (mask)
+        for (int64_t sector = at[l] >> 5; sector <= (at[l] + size - 1) >> 5; sector++) {
+            int i = n;
+            while (i > 0 && seen[i - 1] != sector) i--;
+            if (i) continue;
+            seen[n++] = sector;
+            a->sectors[sector] |= kind == LOAD ? 1 : 2;
+        }
     return n;
 }
 
@@ -71,25 +104,30 @@ static int transactions_of(const int64_t *at, uint32_t mask, int size, int *leas
         if (!group) continue;
         int64_t seen[WARP][WARP];
         int n[WARP] = {0}, passes = 1;
-        ACTIVE(group) for (int k = 0; k < words; k++) {
-            const int64_t word = (at[l] >> 2) + k, bank = word & 31;
-            int i = n[bank];
-            while (i > 0 && seen[bank][i - 1] != word) i--;
-            if (i) continue;
-            seen[bank][n[bank]++] = word;
-            if (n[bank] > passes) passes = n[bank];
-        }
+        ACTIVE (group)
+            for (int k = 0; k < words; k++) {
+                const int64_t word = (at[l] >> 2) + k, bank = word & 31;
+                int i = n[bank];
+                while (i > 0 && seen[bank][i - 1] != word) i--;
+                if (i) continue;
+                seen[bank][n[bank]++] = word;
+                if (n[bank] > passes) passes = n[bank];
+            }
         total += passes;
         ++*least;
     }
     return total;
 }
 
-#define TALLY(space, what, amount) do { \
-    COUNT(m, line, space##_##what##_requests)++; \
-    COUNT(m, line, space##_##what##_bytes) += (int64_t)size * __builtin_popcount(mask); amount } while (0)
+#define TALLY(space, what, amount)                                                          \
+    do {                                                                                    \
+        COUNT(m, line, space##_##what##_requests)++;                                        \
+        COUNT(m, line, space##_##what##_bytes) += (int64_t)size * __builtin_popcount(mask); \
+        amount                                                                              \
+    } while (0)
 
-static void count_access(Machine *m, const Warp *w, int line, int array, int kind, int size, const int64_t *at) {
+static void count_access(Machine *m, const Warp *w, int line, int array, int kind, int size,
+                         const int64_t *at) {
     const Array *a = &m->arrays[array];
     const uint32_t mask = w->mask;
     int least;
@@ -98,19 +136,25 @@ static void count_access(Machine *m, const Warp *w, int line, int array, int kin
         COUNT(m, line, atomic_lanes) += __builtin_popcount(mask);
     } else if (a->space == SPACE_global) {
         const int n = sectors_of(&m->allocations[a->allocation], at, mask, size, kind);
-        if (kind == LOAD) TALLY(global, load, COUNT(m, line, global_load_sectors) += n;);
-        else TALLY(global, store, COUNT(m, line, global_store_sectors) += n;);
+        if (kind == LOAD)
+            TALLY(global, load, COUNT(m, line, global_load_sectors) += n;);
+        else
+            TALLY(global, store, COUNT(m, line, global_store_sectors) += n;);
     } else if (a->space == SPACE_shared) {
         const int n = transactions_of(at, mask, size, &least);
-        if (kind == LOAD) TALLY(shared, load, COUNT(m, line, shared_load_transactions) += n;
-            COUNT(m, line, shared_load_conflicts) += n - least;);
-        else TALLY(shared, store, COUNT(m, line, shared_store_transactions) += n;
-            COUNT(m, line, shared_store_conflicts) += n - least;);
+        if (kind == LOAD)
+            TALLY(shared, load, COUNT(m, line, shared_load_transactions) += n;
+                  COUNT(m, line, shared_load_conflicts) += n - least;);
+        else
+            TALLY(shared, store, COUNT(m, line, shared_store_transactions) += n;
+                  COUNT(m, line, shared_store_conflicts) += n - least;);
     }
     if (m->n_accesses < m->max_accesses && a->space != SPACE_local) {
         Access *x = &m->accesses[m->n_accesses++];
-        *x = (Access){line, array, kind, w->id % m->state->warps_per_block, w->block->id, a->space, size, {0}};
-        LANES x->addresses[l] = mask >> l & 1 ? at[l] : -1;
+        *x =
+            (Access){line, array, kind, w->id % m->state->warps_per_block, w->block->id, a->space, size, {0}};
+        LANES
+            x->addresses[l] = mask >> l & 1 ? at[l] : -1;
     }
 }
 
@@ -121,36 +165,46 @@ static inline Cell *cell(Machine *m, const Warp *w, const Array *a, int64_t at) 
 }
 
 // Some lanes access one element of their local arrays, `at` bytes from the start of local memory.
-static inline void watch_local(Machine *m, Warp *w, const Instruction *in, int array, int kind, int64_t at, uint32_t lanes) {
-    if (lanes == w->mask || lanes & -w->mask & w->mask)  // once for each request
+static inline void watch_local(Machine *m, Warp *w, const Instruction *in, int array, int kind, int64_t at,
+                               uint32_t lanes) {
+    if (lanes == w->mask || lanes & -w->mask & w->mask) // once for each request
         ++*(kind == LOAD ? &COUNT(m, in->line, local_loads) : &COUNT(m, in->line, local_stores));
-    if (kind != LOAD) { w->local_written[at] |= lanes; return; }
+    if (kind != LOAD) {
+        w->local_written[at] |= lanes;
+        return;
+    }
     lanes &= ~w->local_written[at];
     if (!lanes) return;
     Hazard h = hazard_at(H_uninitialised, w, __builtin_ctz(lanes), in->line);
-    h.array = array; h.offset = at; h.space = SPACE_local;
+    h.array = array;
+    h.offset = at;
+    h.space = SPACE_local;
     report(m, h);
 }
 
 // Counters and hazards of one warp's access at offsets `at` from the array's first element; a store
 // happens here, lane by lane, since the order of two lanes' stores decides whether a value changes.
-static int observe(Machine *m, Warp *w, const Instruction *in, int array, int kind, int size, const int64_t *from_first,
-                   char *first, char (*values)[sizeof(Slot)]) {
+static int observe(Machine *m, Warp *w, const Instruction *in, int array, int kind, int size,
+                   const int64_t *from_first, char *first, char (*values)[sizeof(Slot)]) {
     const Array *a = &m->arrays[array];
     const int64_t origin = a->space == SPACE_global ? a->offset : (int64_t)(intptr_t)a->base;
     int64_t at[WARP];
-    LANES at[l] = from_first[l] + origin;
+    LANES
+        at[l] = from_first[l] + origin;
     count_access(m, w, in->line, array, kind, size, at);
     if (a->space == SPACE_constant) return MORE;
     m->state->now++;
     if (a->space == SPACE_local) {
-        ACTIVE(w->mask) watch_local(m, w, in, array, kind, at[l], BIT(l));
+        ACTIVE (w->mask) watch_local(m, w, in, array, kind, at[l], BIT(l));
         return MORE;
     }
-    const int64_t granule = 1ll << (a->space == SPACE_shared ? m->shared_shift : m->allocations[a->allocation].shift);
-    ACTIVE(w->mask) {
+    const int64_t granule =
+        1ll << (a->space == SPACE_shared ? m->shared_shift : m->allocations[a->allocation].shift);
+    ACTIVE (w->mask) {
         const int same = values ? !memcmp(first + from_first[l], values[l], size) : in->op == OP_ATOMIC_EXCH;
-        if (kind == ATOMIC && hand_over(m, w, l, in->line, a->space == SPACE_shared ? -1 : a->allocation, at[l])) return FATAL;
+        if (kind == ATOMIC &&
+            hand_over(m, w, l, in->line, a->space == SPACE_shared ? -1 : a->allocation, at[l]))
+            return FATAL;
         for (int64_t byte = 0; byte < size; byte += granule)
             touch(m, cell(m, w, a, at[l] + byte), w, l, in->line, kind, array, at[l] + byte, same);
         if (values) memcpy(first + from_first[l], values[l], size);
@@ -158,23 +212,29 @@ static int observe(Machine *m, Warp *w, const Instruction *in, int array, int ki
     return MORE;
 }
 
-static int misaligned(Machine *m, const Warp *w, const Instruction *in, int array, int size, const int64_t *at) {
+static int misaligned(Machine *m, const Warp *w, const Instruction *in, int array, int size,
+                      const int64_t *at) {
     const Array *a = &m->arrays[array];
     if (a->space == SPACE_local || a->space == SPACE_constant) return -1;
     const int64_t origin = a->space == SPACE_global ? a->offset : (int64_t)(intptr_t)a->base;
-    ACTIVE(w->mask) if ((at[l] + origin) & (size - 1)) {
-        Hazard h = hazard_at(H_misaligned, w, l, in->line);
-        h.array = array; h.offset = at[l] + origin; h.length = size; h.space = a->space;
-        stop(m, h);
-        return l;
-    }
+    ACTIVE (w->mask)
+        if ((at[l] + origin) & (size - 1)) {
+            Hazard h = hazard_at(H_misaligned, w, l, in->line);
+            h.array = array;
+            h.offset = at[l] + origin;
+            h.length = size;
+            h.space = a->space;
+            stop(m, h);
+            return l;
+        }
     return -1;
 }
 
 static float half_to_float(uint16_t h) {
     const uint32_t exponent = h >> 10 & 31, fraction = h & 1023;
     const float magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-        : exponent ? ldexpf(1024 + fraction, (int)exponent - 25) : ldexpf(fraction, -24);
+                            : exponent     ? ldexpf(1024 + fraction, (int)exponent - 25)
+                                           : ldexpf(fraction, -24);
     return h >> 15 ? -magnitude : magnitude;
 }
 static uint16_t float_to_half(float x) {
@@ -189,12 +249,15 @@ static uint16_t float_to_half(float x) {
 }
 
 // Calls X(memory type, C type in memory, C type in the register, to register, to memory).
-#define EACH_TYPE(X) X(M_b1, uint8_t, int64_t, v != 0, v != 0) X(M_i8, int8_t, int64_t, v, (int8_t)v) \
-    X(M_i16, int16_t, int64_t, v, (int16_t)v) X(M_i32, int32_t, int64_t, v, (int32_t)v) X(M_i64, int64_t, int64_t, v, v) \
-    X(M_u8, uint8_t, int64_t, v, (uint8_t)v) X(M_u16, uint16_t, int64_t, v, (uint16_t)v) \
-    X(M_u32, uint32_t, int64_t, v, (uint32_t)v) X(M_u64, uint64_t, uint64_t, v, v) \
-    X(M_f16, uint16_t, float, half_to_float(v), float_to_half(v)) X(M_f32, float, float, v, v) \
-    X(M_f64, double, double, v, v) X(M_c64, c64, c64, v, v) X(M_c128, c128, c128, v, v)
+#define EACH_TYPE(X)                                                                                         \
+    X(M_b1, uint8_t, int64_t, v != 0, v != 0)                                                                \
+    X(M_i8, int8_t, int64_t, v, (int8_t)v) X(M_i16, int16_t, int64_t, v, (int16_t)v)                         \
+        X(M_i32, int32_t, int64_t, v, (int32_t)v) X(M_i64, int64_t, int64_t, v, v)                           \
+            X(M_u8, uint8_t, int64_t, v, (uint8_t)v) X(M_u16, uint16_t, int64_t, v, (uint16_t)v)             \
+                X(M_u32, uint32_t, int64_t, v, (uint32_t)v) X(M_u64, uint64_t, uint64_t, v, v)               \
+                    X(M_f16, uint16_t, float, half_to_float(v), float_to_half(v))                            \
+                        X(M_f32, float, float, v, v) X(M_f64, double, double, v, v) X(M_c64, c64, c64, v, v) \
+                            X(M_c128, c128, c128, v, v)
 
 #define ELEMENT_SIZE(a) memory_size[(a)->memory_type]
 // Local memory is interleaved: the 32 lanes' copies of an element lie side by side.
@@ -213,10 +276,23 @@ static inline int load(Machine *m, Warp *w, const Instruction *in) {
         observe(m, w, in, o[1], LOAD, ELEMENT_SIZE(a), at, first, NULL);
     }
     const uint32_t mask = w->mask;
-#define LOAD_AS(MT_, M, R, IN, OUT) case MT_: { R *d = (R *)reg(w, o[0]); \
-        if (o[0] < 0) { M v = *(M *)(first + at[0]); *d = IN; } \
-        else if (mask == ALL && !local) for (int l = 0; l < WARP; l++) { M v = *(M *)(first + at[l]); d[l] = IN; } \
-        else ACTIVE(mask) { M v = *WHERE(M, l); d[l] = IN; } } break;
+#define LOAD_AS(MT_, M, R, IN, OUT)          \
+    case MT_: {                              \
+        R *d = (R *)reg(w, o[0]);            \
+        if (o[0] < 0) {                      \
+            M v = *(M *)(first + at[0]);     \
+            *d = IN;                         \
+        } else if (mask == ALL && !local)    \
+            for (int l = 0; l < WARP; l++) { \
+                M v = *(M *)(first + at[l]); \
+                d[l] = IN;                   \
+            }                                \
+        else                                 \
+            ACTIVE (mask) {                  \
+                M v = *WHERE(M, l);          \
+                d[l] = IN;                   \
+            }                                \
+    } break;
     switch (a->memory_type) { EACH_TYPE(LOAD_AS) }
     return MORE;
 }
@@ -234,16 +310,21 @@ static inline int store(Machine *m, Warp *w, const Instruction *in) {
     char values[WARP][sizeof(Slot)];
     const int watched = m->watch && !local;
     if (m->watch && misaligned(m, w, in, o[0], ELEMENT_SIZE(a), at) >= 0) return FATAL;
-#define STORE_AS(MT_, M, R, IN, OUT) case MT_: { ACTIVE(mask) { R v = LANE(R, o[1], l); \
-        *(watched ? (M *)values[l] : WHERE(M, l)) = OUT; } } break;
+#define STORE_AS(MT_, M, R, IN, OUT)                         \
+    case MT_: {                                              \
+        ACTIVE (mask) {                                      \
+            R v = LANE(R, o[1], l);                          \
+            *(watched ? (M *)values[l] : WHERE(M, l)) = OUT; \
+        }                                                    \
+    } break;
     switch (a->memory_type) { EACH_TYPE(STORE_AS) }
     if (m->watch) observe(m, w, in, o[0], STORE, ELEMENT_SIZE(a), at, first, local ? NULL : values);
     return MORE;
 }
 
 // acc[i, j] with indices that all lanes share: 32 values side by side, no address per lane.
-static inline int local_shared_index(Machine *m, Warp *w, const Instruction *in, const Array *a, const int32_t *index,
-                                     int array, int64_t *at) {
+static inline int local_shared_index(Machine *m, Warp *w, const Instruction *in, const Array *a,
+                                     const int32_t *index, int array, int64_t *at) {
     *at = 0;
     for (int d = 0; d < a->dimensions; d++) {
         const int64_t *x = (const int64_t *)reg(w, index[d]), step = one_value_address(x, a, d);
@@ -253,7 +334,8 @@ static inline int local_shared_index(Machine *m, Warp *w, const Instruction *in,
     return MORE;
 }
 static inline int all_scalar(const int32_t *index, int n) {
-    for (int d = 0; d < n; d++) if (index[d] >= 0) return 0;
+    for (int d = 0; d < n; d++)
+        if (index[d] >= 0) return 0;
     return 1;
 }
 static inline int local_float(Machine *m, Warp *w, const Instruction *in, const Array *a, int is_load) {
@@ -266,17 +348,25 @@ static inline int local_float(Machine *m, Warp *w, const Instruction *in, const 
     const uint32_t mask = w->mask;
     if (is_load) {
         float *d = (float *)reg(w, o[0]);
-        if (mask == ALL) LANES d[l] = cell_[l];
-        else LANES d[l] = mask >> l & 1 ? cell_[l] : d[l];
+        if (mask == ALL)
+            LANES
+                d[l] = cell_[l];
+        else
+            LANES
+                d[l] = mask >> l & 1 ? cell_[l] : d[l];
         return MORE;
     }
     SPREAD(float, v, o[1])
-    if (mask == ALL) LANES cell_[l] = v[l];
-    else LANES cell_[l] = mask >> l & 1 ? v[l] : cell_[l];
+    if (mask == ALL)
+        LANES
+            cell_[l] = v[l];
+    else
+        LANES
+            cell_[l] = mask >> l & 1 ? v[l] : cell_[l];
     return MORE;
 }
 
-static int vector_access(Machine *m, Warp *w, const Instruction *in) {  // LDV, STV: 2 or 4 float32 at once
+static int vector_access(Machine *m, Warp *w, const Instruction *in) { // LDV, STV: 2 or 4 float32 at once
     const int32_t *o = in->o;
     const int is_load = in->op == OP_LDV, array = o[is_load ? 1 : 0], n = o[3], reg0 = o[is_load ? 0 : 1];
     const Array *a = &m->arrays[array];
@@ -284,29 +374,60 @@ static int vector_access(Machine *m, Warp *w, const Instruction *in) {  // LDV, 
     int axis;
     char *first = start(m, w, a);
     int lane = addresses(w, a, o + 2, at, &axis, &bad);
-    if (lane < 0) ACTIVE(w->mask) if (at[l] + 4 * n > 4 * a->shape[0]) { lane = l; axis = 0; bad = at[l] / 4 + n - 1; break; }
+    if (lane < 0)
+        ACTIVE (w->mask)
+            if (at[l] + 4 * n > 4 * a->shape[0]) {
+                lane = l;
+                axis = 0;
+                bad = at[l] / 4 + n - 1;
+                break;
+            }
     if (lane >= 0) return out_of_bounds(m, w, in, array, lane, axis, bad);
     if (misaligned(m, w, in, array, 4 * n, at) >= 0) return FATAL;
     char values[WARP][sizeof(Slot)];
-    if (!is_load) ACTIVE(w->mask) for (int k = 0; k < n; k++) memcpy(values[l] + 4 * k, &LANE(float, reg0 + k, l), 4);
+    if (!is_load)
+        ACTIVE (w->mask)
+            for (int k = 0; k < n; k++) memcpy(values[l] + 4 * k, &LANE(float, reg0 + k, l), 4);
     if (m->watch) observe(m, w, in, array, is_load ? LOAD : STORE, 4 * n, at, first, is_load ? NULL : values);
-    if (is_load) ACTIVE(w->mask) for (int k = 0; k < n; k++) memcpy(&((float *)reg(w, reg0 + k))[l], first + at[l] + 4 * k, 4);
-    else ACTIVE(w->mask) memcpy(first + at[l], values[l], 4 * n);
+    if (is_load)
+        ACTIVE (w->mask)
+            for (int k = 0; k < n; k++) memcpy(&((float *)reg(w, reg0 + k))[l], first + at[l] + 4 * k, 4);
+    else
+        ACTIVE (w->mask) memcpy(first + at[l], values[l], 4 * n);
     return MORE;
 }
 
-#define UPDATE(T) do { switch (op) { \
-    case OP_ATOMIC_ADD: new_ = old + v; break; case OP_ATOMIC_SUB: new_ = old - v; break; \
-    case OP_ATOMIC_EXCH: new_ = v; break; default: new_ = old; } } while (0)
-#define EXTREMES do { switch (op) { \
-    case OP_ATOMIC_MAX: new_ = v > old || v != v ? v : old; break; case OP_ATOMIC_MIN: new_ = v < old || v != v ? v : old; break; \
-    case OP_ATOMIC_NANMAX: new_ = v > old || old != old ? v : old; break; \
-    case OP_ATOMIC_NANMIN: new_ = v < old || old != old ? v : old; break; } } while (0)
-#define INTEGER_UPDATE do { switch (op) { \
-    case OP_ATOMIC_AND: new_ = old & v; break; case OP_ATOMIC_OR: new_ = old | v; break; case OP_ATOMIC_XOR: new_ = old ^ v; break; \
-    case OP_ATOMIC_INC: new_ = old >= v ? 0 : old + 1; break; \
-    case OP_ATOMIC_DEC: new_ = old == 0 || old > v ? v : old - 1; break; \
-    case OP_ATOMIC_CAS: { new_ = old == comparand ? v : old; } break; } } while (0)
+#define UPDATE(T)                                      \
+    do {                                               \
+        switch (op) {                                  \
+            case OP_ATOMIC_ADD: new_ = old + v; break; \
+            case OP_ATOMIC_SUB: new_ = old - v; break; \
+            case OP_ATOMIC_EXCH: new_ = v; break;      \
+            default: new_ = old;                       \
+        }                                              \
+    } while (0)
+#define EXTREMES                                                                  \
+    do {                                                                          \
+        switch (op) {                                                             \
+            case OP_ATOMIC_MAX: new_ = v > old || v != v ? v : old; break;        \
+            case OP_ATOMIC_MIN: new_ = v < old || v != v ? v : old; break;        \
+            case OP_ATOMIC_NANMAX: new_ = v > old || old != old ? v : old; break; \
+            case OP_ATOMIC_NANMIN: new_ = v < old || old != old ? v : old; break; \
+        }                                                                         \
+    } while (0)
+#define INTEGER_UPDATE                                                           \
+    do {                                                                         \
+        switch (op) {                                                            \
+            case OP_ATOMIC_AND: new_ = old & v; break;                           \
+            case OP_ATOMIC_OR: new_ = old | v; break;                            \
+            case OP_ATOMIC_XOR: new_ = old ^ v; break;                           \
+            case OP_ATOMIC_INC: new_ = old >= v ? 0 : old + 1; break;            \
+            case OP_ATOMIC_DEC: new_ = old == 0 || old > v ? v : old - 1; break; \
+            case OP_ATOMIC_CAS: {                                                \
+                new_ = old == comparand ? v : old;                               \
+            } break;                                                             \
+        }                                                                        \
+    } while (0)
 #define KIND_int64_t(x) x
 #define KIND_uint64_t(x) x
 #define KIND_float(x)
@@ -320,7 +441,7 @@ static int vector_access(Machine *m, Warp *w, const Instruction *in) {  // LDV, 
 #define REAL_c64(x)
 #define REAL_c128(x)
 
-static int atomic(Machine *m, Warp *w, const Instruction *in) {  // lane after lane, in lane order
+static int atomic(Machine *m, Warp *w, const Instruction *in) { // lane after lane, in lane order
     const int32_t *o = in->o;
     const int op = in->op;
     const Array *a = &m->arrays[o[1]];
@@ -331,12 +452,30 @@ static int atomic(Machine *m, Warp *w, const Instruction *in) {  // lane after l
     if (lane >= 0) return out_of_bounds(m, w, in, o[1], lane, axis, bad);
     if (misaligned(m, w, in, o[1], ELEMENT_SIZE(a), at) >= 0) return FATAL;
     if (m->watch && observe(m, w, in, o[1], ATOMIC, ELEMENT_SIZE(a), at, first, NULL)) return FATAL;
-#define ATOMIC_AS(MT_, M, R, IN, OUT) case MT_: ACTIVE(w->mask) { \
-        M *p = (M *)(first + at[l]); R old, new_, comparand = 0; { M v = *p; old = IN; } (void)comparand; \
-        { R v = LANE(R, o[2], l); if (o[3] != NONE) comparand = LANE(R, o[3], l); \
-          UPDATE(R); REAL_##R(EXTREMES;) KIND_##R(INTEGER_UPDATE;) } \
-        if (new_ != old) w->idle = m->state->idle = 0; \
-        { R v = new_; *p = OUT; } if (o[0] != NONE) ((R *)reg(w, o[0]))[l] = old; } break;
+#define ATOMIC_AS(MT_, M, R, IN, OUT)                           \
+    case MT_:                                                   \
+        ACTIVE (w->mask) {                                      \
+            M *p = (M *)(first + at[l]);                        \
+            R old, new_, comparand = 0;                         \
+            {                                                   \
+                M v = *p;                                       \
+                old = IN;                                       \
+            }                                                   \
+            (void)comparand;                                    \
+            {                                                   \
+                R v = LANE(R, o[2], l);                         \
+                if (o[3] != NONE) comparand = LANE(R, o[3], l); \
+                UPDATE(R);                                      \
+                REAL_##R(EXTREMES;) KIND_##R(INTEGER_UPDATE;)   \
+            }                                                   \
+            if (new_ != old) w->idle = m->state->idle = 0;      \
+            {                                                   \
+                R v = new_;                                     \
+                *p = OUT;                                       \
+            }                                                   \
+            if (o[0] != NONE) ((R *)reg(w, o[0]))[l] = old;     \
+        }                                                       \
+        break;
     switch (a->memory_type) { EACH_TYPE(ATOMIC_AS) }
     return MORE;
 }

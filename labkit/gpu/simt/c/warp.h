@@ -1,6 +1,6 @@
 // Instructions by which the lanes of one warp exchange values.
 
-static uint32_t truth(const Warp *w, int32_t r) {  // the lanes whose value is not 0
+static uint32_t truth(const Warp *w, int32_t r) { // the lanes whose value is not 0
     if (r < 0) return *(int64_t *)reg(w, r) ? ALL : 0;
     const int64_t *v = (const int64_t *)reg(w, r);
     uint32_t lanes = 0;
@@ -8,9 +8,12 @@ static uint32_t truth(const Warp *w, int32_t r) {  // the lanes whose value is n
     return lanes;
 }
 
-static void set_all(Warp *w, int32_t r, int64_t value) {  // the same value for the active lanes
+static void set_all(Warp *w, int32_t r, int64_t value) { // the same value for the active lanes
     int64_t *d = (int64_t *)reg(w, r);
-    if (r < 0) *d = value; else ACTIVE(w->mask) d[l] = value;
+    if (r < 0)
+        *d = value;
+    else
+        ACTIVE (w->mask) d[l] = value;
 }
 
 // The lanes that take part.  Every lane that the mask names must be here, and every lane here named.
@@ -19,7 +22,8 @@ static uint32_t members(Machine *m, const Warp *w, const Instruction *in, int32_
     const uint32_t missing = (named & w->alive & ~w->mask) | (w->mask & ~named);
     if (missing && m->watch) {
         Hazard h = hazard_at(H_inactive_lane, w, __builtin_ctz(missing), in->line);
-        h.index = named; h.length = w->mask;
+        h.index = named;
+        h.length = w->mask;
         report(m, h);
     }
     return named & w->mask;
@@ -33,14 +37,18 @@ static void shuffle(Machine *m, Warp *w, const Instruction *in) {
     members(m, w, in, o[1]);
     char values[WARP][sizeof(Slot)];
     for (int l = 0; l < WARP; l++) memcpy(values[l], reg(w, o[2]) + (o[2] < 0 ? 0 : l * size), size);
-    ACTIVE(w->mask) {
+    ACTIVE (w->mask) {
         const int64_t x = LANE(int64_t, o[3], l);
-        int64_t from = in->op == OP_SHFL_IDX ? (x & 31) : in->op == OP_SHFL_UP ? (int64_t)l - x
-                     : in->op == OP_SHFL_DOWN ? (int64_t)l + x : (int64_t)(l ^ (uint32_t)(x & 31));
+        int64_t from = in->op == OP_SHFL_IDX    ? (x & 31)
+                       : in->op == OP_SHFL_UP   ? (int64_t)l - x
+                       : in->op == OP_SHFL_DOWN ? (int64_t)l + x
+                                                : (int64_t)(l ^ (uint32_t)(x & 31));
         if (from < 0 || from >= WARP) from = l;
         if (!(w->mask >> from & 1) && m->watch) {
             Hazard h = hazard_at(H_inactive_lane, w, l, in->line);
-            h.other_lane = (int32_t)from; h.other_warp = w->id; h.index = -1;
+            h.other_lane = (int32_t)from;
+            h.other_warp = w->id;
+            h.index = -1;
             report(m, h);
         }
         memcpy(reg(w, o[0]) + (o[0] < 0 ? 0 : l * size), values[from], size);
@@ -49,8 +57,11 @@ static void shuffle(Machine *m, Warp *w, const Instruction *in) {
 
 static void vote(Machine *m, Warp *w, const Instruction *in) {
     const uint32_t here = members(m, w, in, in->o[1]), yes = truth(w, in->o[2]) & here;
-    set_all(w, in->o[0], in->op == OP_VOTE_ALL ? yes == here : in->op == OP_VOTE_ANY ? yes != 0
-        : in->op == OP_VOTE_EQ ? (yes == here || !yes) : (int64_t)yes);
+    set_all(w, in->o[0],
+            in->op == OP_VOTE_ALL   ? yes == here
+            : in->op == OP_VOTE_ANY ? yes != 0
+            : in->op == OP_VOTE_EQ  ? (yes == here || !yes)
+                                    : (int64_t)yes);
 }
 
 static void match(Machine *m, Warp *w, const Instruction *in) {
@@ -58,11 +69,16 @@ static void match(Machine *m, Warp *w, const Instruction *in) {
     const uint32_t here = members(m, w, in, o[1]);
     const int size = size_of(in->type);
     uint32_t equal[WARP] = {0};
-    ACTIVE(here) for (uint32_t other = 0; other < WARP; other++)
-        if (here >> other & 1 && !memcmp(reg(w, o[2]) + (o[2] < 0 ? 0 : l * size), reg(w, o[2]) + (o[2] < 0 ? 0 : other * size), size))
-            equal[l] |= BIT(other);
+    ACTIVE (here)
+        for (uint32_t other = 0; other < WARP; other++)
+            if (here >> other & 1 && !memcmp(reg(w, o[2]) + (o[2] < 0 ? 0 : l * size),
+                                             reg(w, o[2]) + (o[2] < 0 ? 0 : other * size), size))
+                equal[l] |= BIT(other);
     const uint32_t first = equal[__builtin_ctz(w->mask)];
-    if (in->op == OP_MATCH_ANY) { ACTIVE(w->mask) ((int64_t *)reg(w, o[0]))[o[0] < 0 ? 0 : l] = equal[l]; return; }
+    if (in->op == OP_MATCH_ANY) {
+        ACTIVE (w->mask) ((int64_t *)reg(w, o[0]))[o[0] < 0 ? 0 : l] = equal[l];
+        return;
+    }
     set_all(w, o[0], first == here ? here : 0);
     if (o[4] != NONE) set_all(w, o[4], first == here);
 }
