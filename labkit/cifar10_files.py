@@ -11,7 +11,6 @@ import hashlib
 import io
 import pickle
 import tarfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +34,8 @@ class Split:
 def fingerprint(train: Split, test: Split) -> str:
     """SHA-256 of the pixels (training, then test; bytes in N,C,H,W order), then of the labels."""
     digest = hashlib.sha256()
-    for split in (train, test):
-        digest.update(np.ascontiguousarray(split.images, dtype=np.uint8).data)
-    for split in (train, test):
-        digest.update(split.labels.astype(np.uint8).data)
+    for part in (train.images, test.images, train.labels, test.labels):
+        digest.update(np.ascontiguousarray(part, dtype=np.uint8).data)
     return digest.hexdigest()
 
 
@@ -62,42 +59,34 @@ def read_copy(path: str | Path) -> tuple[Split, Split]:
     Raises FileNotFoundError when a file is missing, ValueError when one cannot be decoded.
     """
     path = Path(path).expanduser()
-    if path.is_file():
-        return _read_archive(path)
-    folder = path / FOLDER if (path / FOLDER).is_dir() else path
-    missing = [name for name in BATCHES if not (folder / name).is_file()]
-    if missing:
+    files, batches = _files(path), []
+    if missing := [name for name in BATCHES if name not in files]:
         raise FileNotFoundError(
             f"{path} is no copy of CIFAR-10: {', '.join(missing)} not found. Give the folder "
             f"{FOLDER}, the folder around it, or the official cifar-10-python.tar.gz."
         )
-    return _read_batches(lambda name: (folder / name).read_bytes(), folder)
-
-
-def _read_archive(path: Path) -> tuple[Split, Split]:
-    try:
-        with tarfile.open(path) as archive:
-            files = {Path(member.name).name: member for member in archive if member.isfile()}
-            found = {n: archive.extractfile(files[n]).read() for n in BATCHES if n in files}
-    except Exception as error:  # damaged archives fail in every way there is
-        raise ValueError(f"{path} is no whole tar archive ({in_a_line(error)}).") from error
-    if missing := [name for name in BATCHES if name not in found]:
-        raise ValueError(f"{path} has no {', '.join(missing)} in it.")
-    return _read_batches(found.__getitem__, path)
-
-
-def _read_batches(read: Callable[[str], bytes], where: Path) -> tuple[Split, Split]:
-    batches = []
     for name in BATCHES:
-        content = read(name)
         try:
-            batches.append(_decode(content))
-        except Exception as error:  # so do damaged pickles
+            batches.append(_decode(files.pop(name)))
+        except Exception as error:  # damaged pickles fail in every way there is
             reason = in_a_line(error)
-            raise ValueError(f"{name} in {where} cannot be decoded: {reason}.") from error
+            raise ValueError(f"{name} in {path} cannot be decoded: {reason}.") from error
     *train, test = batches
     images = np.concatenate([batch.images for batch in train])
     return Split(images, np.concatenate([batch.labels for batch in train])), test
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    """The batches' files that are there, by name."""
+    if not path.is_file():
+        folder = path / FOLDER if (path / FOLDER).is_dir() else path
+        return {n: (folder / n).read_bytes() for n in BATCHES if (folder / n).is_file()}
+    try:
+        with tarfile.open(path) as archive:
+            members = {Path(member.name).name: member for member in archive if member.isfile()}
+            return {n: archive.extractfile(members[n]).read() for n in BATCHES if n in members}
+    except Exception as error:  # so do damaged archives
+        raise ValueError(f"{path} is no whole tar archive ({in_a_line(error)}).") from error
 
 
 def _decode(content: bytes) -> Split:
@@ -117,16 +106,14 @@ def _decode(content: bytes) -> Split:
     return Split(data.reshape(-1, 3, 32, 32), labels.astype(np.int64))
 
 
-def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple, order: str) -> np.ndarray:
-    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
-
-
 _BUILDERS = {
     "numpy.ndarray": np.ndarray,
     "numpy.dtype": np.dtype,
     "_codecs.encode": codecs.encode,  # how protocol 2 writes bytes
     "numpy.core.multiarray._reconstruct": lambda *_: np.empty(0, np.uint8),  # is filled next
-    "numpy.core.numeric._frombuffer": _from_buffer,  # how protocol 5 writes arrays
+    "numpy.core.numeric._frombuffer": lambda buffer, dtype, shape, order: (  # protocol 5
+        np.frombuffer(buffer, dtype).reshape(shape, order=order)
+    ),
 }
 
 

@@ -50,7 +50,7 @@ def load_sample(folder: str | Path = SAMPLE) -> tuple[Split, Split]:
 
 
 def _mosaic(images: np.ndarray) -> np.ndarray:
-    """images[N,3,32,32] -> one picture [N / 50 * 32, 50 * 32, 3]; N is a multiple of 50."""
+    """images[N,3,32,32] -> one picture [N/50*32, 50*32, 3]; N is a multiple of 50."""
     grid = images.reshape(-1, TILES, 3, 32, 32)  # [row of tiles, tile, colour, y, x]
     return grid.transpose(0, 3, 1, 4, 2).reshape(-1, TILES * 32, 3)
 

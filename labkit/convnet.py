@@ -96,9 +96,8 @@ def normalise(images: np.ndarray) -> np.ndarray:
     """Pixels for the network: uint8 images[N,3,32,32] -> float32, (pixel / 255 - MEAN) / STD."""
     images = np.asarray(images)
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1] != 3:
-        raise ValueError(
-            f"normalise: images are {images.dtype}{list(images.shape)}, not uint8[N,3,H,W]."
-        )
+        got = f"{images.dtype}{list(images.shape)}"
+        raise ValueError(f"normalise: images are {got}, not uint8[N,3,H,W].")
     mean, std = (np.array(v, dtype=np.float32)[:, None, None] for v in (MEAN, STD))
     return (images.astype(np.float32) / np.float32(255) - mean) / std
 

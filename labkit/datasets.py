@@ -73,9 +73,9 @@ def cifar10(source: str = "auto") -> Cifar10:
             ) from reason
         data = cifar10("sample")
         print(f"{data} The full set is not here: {reason}.")
-    else:
-        if source == "auto":
-            print(data)
+        return data
+    if source == "auto":
+        print(data)
     return data
 
 
@@ -95,15 +95,13 @@ def import_copy(path: str | Path) -> Cifar10:
 def describe() -> str:
     """Which set `cifar10()` would find on this machine, in sentences; downloads nothing."""
     try:
-        data = _from_cache()
+        if data := _from_cache():
+            return f"{data} Its SHA-256 is right."
+        do = "cifar10() with a connection (163 MiB), or run labkit data --from PATH with a copy"
+        where = f"in {_cache_file().parent}. To get it, call {do}"
     except Unavailable as reason:
-        return f"{cifar10('sample')} The full set is not here: {reason}."
-    if data:
-        return f"{data} Its SHA-256 is right."
-    return (
-        f"{cifar10('sample')} The full set is not in {_cache_file().parent}. To get it, call "
-        "cifar10() with a connection (163 MiB), or run labkit data --from PATH with a copy."
-    )
+        where = f"here: {reason}"
+    return f"{cifar10('sample')} The full set is not {where}."
 
 
 def _right(path: str | Path) -> tuple[Split, Split]:
@@ -122,11 +120,10 @@ def _right(path: str | Path) -> tuple[Split, Split]:
 
 def _cache_file() -> Path:
     """Where the decoded full set lies, or would."""
-    if folder := os.environ.get("LABKIT_CACHE"):
-        return Path(folder).expanduser() / "cifar10.npz"
     from platformdirs import user_cache_path
 
-    return user_cache_path("labkit") / "cifar10.npz"
+    asked = os.environ.get("LABKIT_CACHE") or user_cache_path("labkit")
+    return Path(asked).expanduser() / "cifar10.npz"
 
 
 def _from_cache() -> Cifar10 | None:
@@ -155,14 +152,10 @@ def _from_cache() -> Cifar10 | None:
 def _keep(train: Split, test: Split) -> Cifar10:
     """Write the decoded full set to the cache: first beside its place, then into it."""
     path = _cache_file()
+    arrays = {"train_images": train.images, "train_labels": train.labels}
+    arrays |= {"test_images": test.images, "test_labels": test.labels}
     with _workshop(path.parent) as folder:
-        np.savez(
-            folder / path.name,
-            train_images=train.images,
-            train_labels=train.labels,
-            test_images=test.images,
-            test_labels=test.labels,
-        )
+        np.savez(folder / path.name, **arrays)
         os.replace(folder / path.name, path)
     return Cifar10(train, test, "full", f"from {path}")
 
@@ -192,14 +185,13 @@ def _download() -> Cifar10:
         if trouble and not archive.stat().st_size:
             raise Unavailable(trouble)
         got = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
-        if got == MD5:
-            try:
+        try:
+            if got == MD5:
                 return _keep(*_right(archive))
-            except ValueError as error:
-                wrong = str(error).rstrip(".")
-                trouble = f"the archive has the right MD5 but not the right content: {wrong}"
-        else:
             trouble = f"{trouble or 'the download is damaged'}: MD5 expected {MD5}, got {got}"
+        except ValueError as error:
+            wrong = str(error).rstrip(".")
+            trouble = f"the archive has the right MD5 but not the right content: {wrong}"
         raise Unavailable(f"{trouble}; what came is set aside as {set_aside(archive, cache)}")
 
 

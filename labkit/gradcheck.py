@@ -61,19 +61,16 @@ def gradcheck(
     """
     inputs = [np.array(x, dtype=np.float64) for x in inputs]
     if len(grads) != len(inputs):
-        raise ValueError(
-            f"gradcheck: {len(inputs)} inputs but {len(grads)} gradients: one is needed for each."
-        )
+        both = f"{len(inputs)} inputs but {len(grads)} gradients"
+        raise ValueError(f"gradcheck: {both}: one is needed for each.")
     results = []
     for i, (x, grad) in enumerate(zip(inputs, grads, strict=True)):
         if grad is None:
             continue
         grad = np.asarray(grad, dtype=np.float64)
         if grad.shape != x.shape:
-            raise ValueError(
-                f"gradcheck: input {i} has shape {x.shape} but its gradient has {grad.shape}: "
-                "both must be equal."
-            )
+            both = f"input {i} has shape {x.shape} but its gradient has {grad.shape}"
+            raise ValueError(f"gradcheck: {both}: both must be equal.")
         for index in np.ndindex(x.shape):
             got, expected = float(grad[index]), _central_difference(f, inputs, i, index, dy, eps)
             error, allowed = abs(got - expected), atol + rtol * abs(expected)
@@ -93,16 +90,12 @@ def _central_difference(
         copies[i][index] += nudge
         y = np.asarray(f(*copies))
         if y.dtype.kind == "f" and y.dtype.itemsize < 8:
-            raise ValueError(
-                f"gradcheck: f returned {y.dtype}, too coarse for a nudge of {eps:g}: "
-                "compute in float64."
-            )
+            why = f"f returned {y.dtype}, too coarse for a nudge of {eps:g}"
+            raise ValueError(f"gradcheck: {why}: compute in float64.")
         sides.append(y)
     dy = np.ones(sides[0].shape) if dy is None else np.asarray(dy, dtype=np.float64)
     if dy.shape != sides[0].shape:
-        raise ValueError(
-            f"gradcheck: f returned shape {sides[0].shape} but dy has {dy.shape}: "
-            "both must be equal."
-        )
+        both = f"f returned shape {sides[0].shape} but dy has {dy.shape}"
+        raise ValueError(f"gradcheck: {both}: both must be equal.")
     # Subtract before summing: entries that the nudge leaves alone then cancel exactly.
     return float(np.sum((sides[0] - sides[1]) * dy) / (2 * eps))

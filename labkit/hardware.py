@@ -11,6 +11,7 @@ Source of the model: Williams, Waterman and Patterson, "Roofline", Communication
 import difflib
 import math
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,9 +20,72 @@ from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
 
-from labkit.machine_probe import last_level_cache, this_machine
-from labkit.machine_table import Machine, parse
-from labkit.provenance import Quantity, measured, predicted
+from labkit.machine_probe import this_machine
+from labkit.provenance import Quantity, measured, predicted, published
+
+# Number formats, and the unit of a rate in them; then the units of the other figures.
+FORMATS = {f: "FLOP/s" for f in ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4")}
+FORMATS |= {f: "OP/s" for f in ("int8", "int4")}
+UNITS = {"bandwidth": "B/s", "memory": "B", "on_chip": "B", "power": "W", "price": "USD"}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine's limits. Peaks are dense rates per number format: no sparsity counted."""
+
+    key: str
+    name: str
+    kind: str  # "cpu", "gpu", "tpu" or "fpga"
+    year: int | None
+    peak: dict[str, Quantity]  # FLOP/s for fp.., tf32, bf16; OP/s for int..
+    bandwidth: Quantity  # B/s, main memory
+    memory: Quantity  # B
+    power: Quantity | None = None  # W
+    price: Quantity | None = None  # USD, or USD/h in a cloud
+    on_chip: Quantity | None = None  # B, block RAM of an FPGA
+    notes: str = ""
+
+    def rate(self, number_format: str = "fp32") -> Quantity:
+        """The peak in this format; ValueError names the formats that there are, if not this one."""
+        if number_format not in self.peak:
+            has = ", ".join(self.peak)
+            raise ValueError(f"{self.name} has no peak rate in {number_format!r}. It has: {has}.")
+        return self.peak[number_format]
+
+    def ridge(self, number_format: str = "fp32") -> float:
+        """peak / bandwidth: the FLOP/B at which memory and arithmetic take equally long."""
+        return float(self.rate(number_format)) / float(self.bandwidth)
+
+
+@cache
+def machines() -> Mapping[str, Machine]:
+    """All machines of the table, by key. A figure made by a formula is predicted, not published."""
+    text = Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+
+    def figure(entry: dict, usual: str) -> Quantity:
+        source, unit = table["sources"][entry["source"]], entry.get("unit", usual)
+        says = f"{source['title']}, {source['url']}"
+        if formula := entry.get("formula"):
+            return predicted(float(entry["value"]), unit, f"{formula}; figures of {says}")
+        return published(float(entry["value"]), unit, says)
+
+    found = {}
+    for key, row in table["machines"].items():
+        figures = {name: figure(row[name], unit) for name, unit in UNITS.items() if name in row}
+        peak = {f: figure(entry, FORMATS[f]) for f, entry in row["peak"].items()}
+        found[key] = Machine(key, **{**row, **figures, "peak": peak})
+    return MappingProxyType(found)
+
+
+def machine(key: str) -> Machine:
+    """The machine with this key, as "t4" or "tpu_v5e". ValueError names the near matches."""
+    table = machines()
+    if key in table:
+        return table[key]
+    near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
+    meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise ValueError(f"No machine {key!r} in the table. {meant}There are: {', '.join(table)}.")
 
 
 @dataclass(frozen=True)
@@ -34,23 +98,6 @@ class Roof:
 
     def __str__(self) -> str:
         return f"{self.attainable}, {self.bound}-bound (ridge at {self.ridge:.3g} FLOP/B)"
-
-
-@cache
-def machines() -> Mapping[str, Machine]:
-    """All machines of the table, by key."""
-    table = Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8")
-    return MappingProxyType(parse(table))
-
-
-def machine(key: str) -> Machine:
-    """The machine with this key, as "t4" or "tpu_v5e". ValueError names the near matches."""
-    table = machines()
-    if key in table:
-        return table[key]
-    near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
-    meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
-    raise ValueError(f"No machine {key!r} in the table. {meant}There are: {', '.join(table)}.")
 
 
 def roofline(machine: Machine, intensity: float, number_format: str = "fp32") -> Roof:
@@ -72,8 +119,8 @@ def measure_this_machine(seconds: float = 1.0) -> Machine:
 
     peak["fp32"]  the best float32 matrix product of NumPy, 2 n^3 FLOP each; once PyTorch is loaded
                   its best convolution too, which may use instructions that NumPy does not
-    bandwidth     the best copy, on all cores, of an array of at least four last-level caches; bytes
-                  read plus bytes written. Where a cache first fetches the line that is overwritten
+    bandwidth     the best copy, on all cores, of an array far larger than the caches; bytes read
+                  plus bytes written. Where a cache first fetches the line that is overwritten
                   (write-allocate), up to half as much again moves; this is not counted.
     `notes` says with which sizes. Raises ValueError unless 0 < seconds <= 60.
     """
@@ -85,16 +132,9 @@ def measure_this_machine(seconds: float = 1.0) -> Machine:
         rates.append(_best_convolution(seconds / 2))
     flops, work = max(rates)
     bandwidth, copy = _best_copy(seconds / 2)
-    return Machine(
-        key="this_machine",
-        name=here.name,
-        kind="cpu",
-        year=None,
-        peak={"fp32": measured(flops, "FLOP/s", here.name)},
-        bandwidth=measured(bandwidth, "B/s", here.name),
-        memory=measured(here.memory, "B", here.name),
-        notes=f"{work}; {copy}.",
-    )
+    limits = {"peak": {"fp32": measured(flops, "FLOP/s")}, "bandwidth": measured(bandwidth, "B/s")}
+    limits |= {"memory": measured(here.memory, "B"), "notes": f"{work}; {copy}."}
+    return Machine("this_machine", here.name, "cpu", year=None, **limits)
 
 
 def _best_product(seconds: float) -> tuple[float, str]:
@@ -125,19 +165,14 @@ def _best_copy(seconds: float) -> tuple[float, str]:
     """B/s, read plus written, of the best copy from one array to another; and how it was done."""
     import numpy as np
 
-    here, mib, cache = this_machine(), 2**20, last_level_cache()
-    room = max(64 * mib, min(here.memory // 16, 1024 * mib))  # both arrays have to fit
-    size = min(max(4 * (cache or 32 * mib), 64 * mib), room)
+    here = this_machine()
+    mib = max(64, min(256, here.memory // 16 >> 20))  # no cache holds 256 MiB twice; memory does
     threads = min(here.cores, 16)  # one core alone seldom fills the memory's bandwidth
-    sources = np.array_split(np.ones(size // 8), threads)
-    targets = np.array_split(np.zeros(size // 8), threads)
+    sources = np.array_split(np.ones(mib << 17), threads)  # 2^17 float64 are a MiB
+    targets = np.array_split(np.zeros(mib << 17), threads)
     with ThreadPoolExecutor(threads) as pool:  # copyto lets go of the interpreter's lock
         best = _best_time(lambda: list(pool.map(np.copyto, targets, sources)), seconds)
-    how = f"copy of {size // mib} MiB by {threads} thread(s), last-level cache "
-    how += f"{cache / mib:.3g} MiB" if cache else "unknown, taken as 32 MiB"
-    if size < 4 * cache:
-        how += ", of which four do not fit here: part of the traffic may have stayed in the cache"
-    return 2 * size / best, how
+    return 2 * (mib << 20) / best, f"copy of {mib} MiB by {threads} thread(s)"
 
 
 def _best_time(work: Callable[[], object], seconds: float, runs: int = 3) -> float:

@@ -59,16 +59,10 @@ class ThisMachine:
 def this_machine() -> ThisMachine:
     """The machine this runs on. Looks once and remembers."""
     system = platform.system().replace("Darwin", "macOS")
-    return ThisMachine(
-        cpu=_cpu_name(),
-        cores=_cores(),
-        memory=_memory(),
-        os=f"{system} (WSL2)" if "microsoft" in platform.release().lower() else system,
-        python=platform.python_version(),
-        gpus=_cuda_gpus(),
-        tpu_chips=_tpu_chips(),
-        pynq=_pynq_board(),
-    )
+    system += " (WSL2)" * ("microsoft" in platform.release().lower())
+    accelerators = _cuda_gpus(), _tpu_chips(), _pynq_board()
+    python = platform.python_version()
+    return ThisMachine(_cpu_name(), _cores(), _memory(), system, python, *accelerators)
 
 
 def _read(path: str | Path) -> str:
@@ -106,12 +100,9 @@ def _cores() -> int:
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     # "200000 100000" says 200 ms of every 100 ms, so two cores; "max 100000" says no limit.
     quota, _, period = _read("sys/fs/cgroup/cpu.max").partition(" ")
-    if not quota:  # cgroup v1; -1 where there is no limit
-        quota = _read("sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-        period = _read("sys/fs/cgroup/cpu/cpu.cfs_period_us")
-    if quota.isdecimal() and period.isdecimal() and int(period) > 0:
+    if quota.isdecimal():
         cores = min(cores, -(-int(quota) // int(period)))  # half a core still is a core to run on
-    return max(cores, 1)
+    return cores
 
 
 def _memory() -> int:
@@ -120,19 +111,17 @@ def _memory() -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         memory = int(_run("sysctl", "-n", "hw.memsize") or 0)
-    for file in ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        if (limit := _read(file)).isdecimal():
-            memory = min(memory, int(limit)) if memory else int(limit)
-    return memory
+    limit = _read("sys/fs/cgroup/memory.max")
+    return min(memory or int(limit), int(limit)) if limit.isdecimal() else memory
 
 
 def _cuda_gpus() -> tuple[str, ...]:
     """Names of the NVIDIA GPUs that the driver shows: its files first, which cost nothing."""
     cards = sorted(_ROOT.glob("proc/driver/nvidia/gpus/*/information"))
     models = [re.search(r"^Model:\s*(.+?)\s*$", _read(card), re.MULTILINE) for card in cards]
-    if any(models):
-        return tuple(model[1] for model in models if model)
-    return tuple(_run("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines())
+    found = [model[1] for model in models if model]
+    asked = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+    return tuple(found or _run(*asked).splitlines())
 
 
 def _tpu_chips() -> int:
@@ -145,13 +134,3 @@ def _pynq_board() -> str:
     """The board's name on a Pynq board, whose image sets BOARD; else ""."""
     board = _read("proc/device-tree/chosen/pynq_board") or os.environ.get("BOARD", "")
     return board if board.lower().startswith("pynq") else ""
-
-
-def last_level_cache() -> int:
-    """Bytes of the largest cache of the first core; 0 where the system does not say."""
-    if platform.system() == "Darwin":
-        names = ("hw.l3cachesize", "hw.perflevel0.l2cachesize", "hw.l2cachesize")
-        return max(int(_run("sysctl", "-n", name) or 0) for name in names)
-    levels = _ROOT.glob("sys/devices/system/cpu/cpu0/cache/index*/size")
-    sizes = [re.fullmatch(r"(\d+)([KM])", _read(level)) for level in levels]
-    return max((int(s[1]) << {"K": 10, "M": 20}[s[2]] for s in sizes if s), default=0)

@@ -33,9 +33,7 @@ class Quantity:
 
     def __post_init__(self) -> None:
         if self.word not in WORDS:
-            raise ValueError(
-                f"{self.word!r} is no provenance word. Use one of: {', '.join(WORDS)}."
-            )
+            raise ValueError(f"{self.word!r} is no provenance word. Use: {', '.join(WORDS)}.")
         if not str(self.source).strip():
             raise ValueError(f"A {self.word} number needs its device or source; this one has none.")
 
@@ -45,12 +43,9 @@ class Quantity:
     @property
     def number(self) -> str:
         """Value and unit alone, with an SI prefix where that is usual: '3.2 GB/s', '12,345'."""
-        if self.unit in _PREFIXED:
-            return self._si()
-        plain = f"{self.value:,.0f}" if abs(self.value) >= 999.5 else f"{self.value:.3g}"
-        return f"{plain} {self.unit}".strip()
-
-    def _si(self) -> str:
+        if self.unit not in _PREFIXED:
+            plain = f"{self.value:,.0f}" if abs(self.value) >= 999.5 else f"{self.value:.3g}"
+            return f"{plain} {self.unit}".strip()
         steps = _LARGE + (_SMALL if self.unit in {"s", "W"} and self.value else _SMALL[:1])
         # 0.9995 rounds to 1000 of the next smaller prefix, so it already belongs to the larger one.
         factor, prefix = next((s for s in steps if abs(self.value) >= 0.9995 * s[0]), steps[-1])

@@ -25,10 +25,9 @@ def fit(layer: str, axes: str, *arrays: np.ndarray | None) -> list[np.ndarray | 
         for letter, size in zip(letters.split(","), a.shape, strict=True):
             size0, array0, axes0 = first.setdefault(letter, (size, show(name, a), wanted))
             if size != size0:
-                raise ValueError(
-                    f"{layer}: {array0} and {show(name, a)} do not fit: {letter} is {size0} in "
-                    f"{axes0} but {size} in {wanted}, and both must be equal."
-                )
+                both = f"{array0} and {show(name, a)} do not fit"
+                sizes = f"{letter} is {size0} in {axes0} but {size} in {wanted}"
+                raise ValueError(f"{layer}: {both}: {sizes}, and both must be equal.")
     return read
 
 
@@ -51,10 +50,8 @@ def fit_output(layer: str, dy: np.ndarray, y_shape: tuple[int, ...]) -> np.ndarr
     """dy as float64, when it has the shape of the layer's output."""
     dy = _real(layer, "dy", dy)
     if dy.shape != y_shape:
-        output = f"[{','.join(map(str, y_shape))}]"
-        raise ValueError(
-            f"{layer}: {show('dy', dy)} but the layer's output is {output}: both must be equal."
-        )
+        both = f"{show('dy', dy)} but the layer's output is {list(y_shape)}".replace(", ", ",")
+        raise ValueError(f"{layer}: {both}: both must be equal.")
     return dy
 
 
@@ -65,12 +62,9 @@ def fit_labels(layer: str, logits: np.ndarray, labels: np.ndarray) -> tuple[np.n
     if labels.dtype.kind not in "iu":
         raise ValueError(f"{layer}: {show('labels', labels)} holds {labels.dtype}; use integers.")
     classes = logits.shape[1]
-    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
-    if wrong.size:
-        raise ValueError(
-            f"{layer}: labels[{wrong[0]}] is {labels[wrong[0]]} but {show('logits', logits)} has "
-            f"{classes} classes: a label lies between 0 and {classes - 1}."
-        )
+    for n in np.flatnonzero((labels < 0) | (labels >= classes))[:1]:
+        has = f"labels[{n}] is {labels[n]} but {show('logits', logits)} has {classes} classes"
+        raise ValueError(f"{layer}: {has}: a label lies between 0 and {classes - 1}.")
     return logits, labels
 
 
@@ -78,17 +72,13 @@ def fit_update(layer: str, parameters: dict, gradients: dict, velocities: dict) 
     """Every parameter has a gradient and a velocity of its name and shape."""
     for what, named in (("gradients", gradients), ("velocities", velocities)):
         if set(named) != set(parameters):
-            raise ValueError(
-                f"{layer}: {what} are named {sorted(named)} but parameters {sorted(parameters)}: "
-                "there must be one for each."
-            )
+            both = f"{what} are named {sorted(named)} but parameters {sorted(parameters)}"
+            raise ValueError(f"{layer}: {both}: there must be one for each.")
     for name in parameters:
         p, g, v = map(np.shape, (parameters[name], gradients[name], velocities[name]))
         if not p == g == v:
-            raise ValueError(
-                f"{layer}: parameter {name!r} has shape {p} but its gradient {g} and its velocity "
-                f"{v}: all must be equal."
-            )
+            three = f"shape {p} but its gradient {g} and its velocity {v}"
+            raise ValueError(f"{layer}: parameter {name!r} has {three}: all must be equal.")
 
 
 def fit_integer(layer: str, name: str, value: int, at_least: int) -> None:

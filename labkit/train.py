@@ -20,6 +20,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from tqdm import tqdm
 
 import labkit
 from labkit import convnet
-from labkit.cifar10_files import set_aside
+from labkit.cifar10_files import in_a_line, set_aside
 from labkit.datasets import Cifar10, Split, cifar10
 
 
@@ -58,9 +59,8 @@ def augment(padded: torch.Tensor, chosen: torch.Tensor, random: torch.Generator)
 
     padded[M,3,40,40] are all images in a frame of zeros, chosen[N] the ones wanted; -> [N,3,32,32]
     """
-    n = len(chosen)
-    top, left = torch.randint(0, 9, (2, n, 1), generator=random)
-    mirrored = torch.rand(n, 1, generator=random) < 0.5
+    top, left = torch.randint(0, 9, (2, len(chosen), 1), generator=random)
+    mirrored = torch.rand(len(chosen), 1, generator=random) < 0.5
     steps = torch.arange(32)
     rows = top + steps  # [N,32]
     columns = left + torch.where(mirrored, 31 - steps, steps)
@@ -72,11 +72,8 @@ def augment(padded: torch.Tensor, chosen: torch.Tensor, random: torch.Generator)
 def accuracy(model: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
     """Share of normalised images[N,3,32,32] whose largest logit is the right class."""
     with torch.no_grad():
-        right = sum(
-            int((model(x).argmax(1) == y).sum())
-            for x, y in zip(images.split(500), labels.split(500), strict=True)
-        )
-    return right / len(labels)
+        guesses = torch.cat([model(x).argmax(1) for x in images.split(500)])
+    return int((guesses == labels).sum()) / len(labels)
 
 
 class Training:
@@ -127,77 +124,60 @@ class Training:
         return record
 
     def save(self, path: Path) -> None:
-        """Write a checkpoint: completely beside its place, then in one move into it."""
-        state = {
-            "run": self.run,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "random": self.random.get_state(),
-            "log": self.log,
-        }
-        unfinished = path.with_suffix(".unfinished")
-        torch.save(state, unfinished)
-        os.replace(unfinished, path)
+        """Write a checkpoint, whole at any moment."""
+        state = {"run": self.run, "log": self.log, "random": self.random.get_state()}
+        state |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        _replace(path, lambda unfinished: torch.save(state, unfinished))
 
-    def resume(self, path: Path, state: dict) -> None:
-        """Take over the state in a checkpoint; ValueError if it is of another plan or set."""
-        here, there = self.run, state["run"]
-        differing = [f"{k} {there[k]} there, {here[k]} here" for k in here if here[k] != there[k]]
+    def resume(self, path: Path) -> None:
+        """Take over a checkpoint. One that is not whole is set aside, and said.
+
+        Raises ValueError if it is of another plan or set.
+        """
+        try:
+            state = torch.load(path, weights_only=True)
+            run, log, random = state["run"], state["log"], state["random"]
+            model, optimizer = state["model"], state["optimizer"]
+        except Exception as error:  # half a file fails in every way there is
+            reason = f"it lacks {error}" if isinstance(error, KeyError) else in_a_line(error)
+            print(f"{path} is not whole ({reason}). It is set aside as {set_aside(path).name}.")
+            print("Training starts again at epoch 1.")
+            return
+        differing = [f"{k} {run[k]} there, {v} here" for k, v in self.run.items() if run[k] != v]
         if differing:
             reason = "; ".join(differing)
             raise ValueError(f"{path} is of another run ({reason}). Choose another --out.")
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.random.set_state(state["random"])
-        self.log = state["log"]
-
-
-def load_checkpoint(path: Path) -> dict | None:
-    """What `Training.save` wrote. A file that is not whole is set aside, and said: then None."""
-    try:
-        state = torch.load(path, weights_only=True)
-        if {"run", "model", "optimizer", "random", "log"} != set(state):
-            raise ValueError("it holds something else")
-        return state
-    except Exception as error:  # half a file fails in every way there is
-        reason = (str(error) or "it is empty").splitlines()[0]
-        aside = set_aside(path)
-        print(f"{path} is not whole ({reason}). It is set aside as {aside.name}.")
-        print("Training starts again at epoch 1.")
-        return None
+        self.model.load_state_dict(model)
+        self.optimizer.load_state_dict(optimizer)
+        self.random.set_state(random)
+        self.log = log
+        print(f"Going on after epoch {len(log)}.")
 
 
 def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
     """Train as planned and write checkpoint, log and weights into `out`; returns the result."""
-    training = Training(plan, data)
-    checkpoint = out / "checkpoint.pt"
+    training, checkpoint = Training(plan, data), out / "checkpoint.pt"
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file; it must be a folder.")
-    if checkpoint.exists() and not resume:
-        raise ValueError(f"{out} holds an earlier run. Add --resume, or choose another --out.")
-    if checkpoint.exists() and (state := load_checkpoint(checkpoint)):
-        training.resume(checkpoint, state)
-        print(f"Going on after epoch {len(training.log)}.")
+    if checkpoint.exists():
+        if not resume:
+            raise ValueError(f"{out} holds an earlier run. Add --resume, or choose another --out.")
+        training.resume(checkpoint)
     out.mkdir(parents=True, exist_ok=True)
     name = "convnet" if data.source == "full" else f"convnet.{data.source}"
-    log = out / f"{name}.log.jsonl"
-    header = {
-        "data": data.source,
-        "train_images": len(data.train),
-        "test_images": len(data.test),
-        "arguments": asdict(plan),
-        "threads": torch.get_num_threads(),
-        "versions": {
-            "labkit": labkit.__version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
-    }
+    versions = {"torch": torch.__version__, "numpy": np.__version__}
+    versions |= {"labkit": labkit.__version__, "python": platform.python_version()}
+    header = {"data": data.source, "train_images": len(data.train), "test_images": len(data.test)}
+    header |= {"arguments": asdict(plan), "threads": torch.get_num_threads(), "versions": versions}
+
+    def write_log(*last: dict) -> None:
+        lines = "".join(json.dumps(record) + "\n" for record in (header, *training.log, *last))
+        _replace(out / f"{name}.log.jsonl", lambda unfinished: unfinished.write_text(lines))
+
     while len(training.log) < plan.epochs:
         record = training.epoch()
         training.save(checkpoint)
-        _write_log(log, [header, *training.log])
+        write_log()
         print(json.dumps(record), flush=True)
     weights = {k: w.numpy() for k, w in training.model.state_dict().items()}
     file = out / f"{name}.safetensors"
@@ -209,7 +189,7 @@ def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
         "test_images": len(data.test),
         "test_accuracy": accuracy(convnet.torch_model(weights), *training.test),
     }
-    _write_log(log, [header, *training.log, result])
+    write_log(result)
     return result
 
 
@@ -218,28 +198,26 @@ def _tensors(split: Split) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(convnet.normalise(split.images)), torch.from_numpy(split.labels)
 
 
-def _write_log(path: Path, records: list[dict]) -> None:
-    """One JSON object per line, the file whole at any moment."""
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Have a file written beside its place, then moved into it, so that it is always whole."""
     unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write(unfinished)
     os.replace(unfinished, path)
 
 
 def main(words: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    default = Plan()
     parser = argparse.ArgumentParser("python -m labkit.train", None, "Train the course's network.")
-    parser.add_argument("--epochs", type=int, default=default.epochs)
-    parser.add_argument("--seed", type=int, default=default.seed)
-    parser.add_argument("--batch", type=int, default=default.batch, help="images per step")
-    parser.add_argument("--lr", type=float, default=default.lr, help="learning rate at the start")
+    parser.add_argument("--epochs", type=int, default=Plan.epochs)
+    parser.add_argument("--seed", type=int, default=Plan.seed)
+    parser.add_argument("--batch", type=int, default=Plan.batch, help="images per step")
+    parser.add_argument("--lr", type=float, default=Plan.lr, help="learning rate at the start")
     parser.add_argument("--data", choices=("auto", "full", "sample"), default="auto")
     parser.add_argument("--resume", action="store_true", help="go on after the last whole epoch")
     parser.add_argument("--out", type=Path, required=True, help="folder for everything written")
     a = parser.parse_args(words)
     try:
-        plan = Plan(a.epochs, a.seed, a.batch, a.lr)
-        data = cifar10(a.data)
+        plan, data = Plan(a.epochs, a.seed, a.batch, a.lr), cifar10(a.data)
         result = train(plan, data, a.out, a.resume)
     except (ValueError, OSError) as problem:
         print(f"labkit.train: {problem}", file=sys.stderr)

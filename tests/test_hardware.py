@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from labkit import hardware, machine_probe
 from labkit.hardware import machine, machines, measure_this_machine, roofline, runs_on, this_machine
-from labkit.machine_table import FORMATS, parse
 
 KEYS = [
     *("laptop_cpu", "t4", "v100", "a100", "h100", "h200", "b200"),
@@ -42,13 +41,17 @@ def test_every_machine_of_the_course_is_in_the_table():
 @pytest.mark.parametrize("key", KEYS)
 def test_every_figure_is_positive_and_says_where_it_comes_from(key):
     m = machine(key)
+    units = {"bandwidth": ["B/s"], "memory": ["B"], "on_chip": ["B"], "power": ["W"]}
+    units |= {"price": ["USD", "USD/h"]}
     assert m.peak and m.name and m.kind in ("cpu", "gpu", "tpu", "fpga") and 2010 < m.year < 2030
     for name, figure in figures(m).items():
-        assert float(figure) > 0, name
+        assert type(figure.value) is float and 0 < figure.value < math.inf, name
         assert figure.word in ("published", "predicted"), name
-        assert figure.source.partition(", https://")[2], name
-    for name, figure in m.peak.items():
-        assert figure.unit == FORMATS[name] == ("OP/s" if name.startswith("int") else "FLOP/s")
+        title, _, address = figure.source.partition(", https://")
+        assert title and address, name
+        expected = units.get(name, ("OP/s" if name.startswith("peak.int") else "FLOP/s",))
+        assert figure.unit in expected, name
+    assert m.peak.keys() <= hardware.FORMATS.keys()
 
 
 def test_a_calculated_figure_is_predicted_and_shows_its_formula():
@@ -60,6 +63,7 @@ def test_the_table_says_which_sources_were_read():
     """`checked` is the month it was read in; `compared` is what was read where that failed."""
     table = tomllib.loads(Path(hardware.__file__).with_name("hardware.toml").read_text())
     for source in table["sources"].values():
+        assert source["title"] and source["url"].startswith("https://")
         assert source.keys() <= {"title", "url", "checked", "compared"}
         assert re.fullmatch(r"20\d\d-\d\d", source.get("checked", "2000-01"))
         assert source.get("compared", "https://").startswith("https://")
@@ -129,53 +133,6 @@ def test_no_rate_counts_sparsity():
 def test_tpu_figures_are_per_chip_not_per_core_or_board():
     for key in (key for key in KEYS if key.startswith("tpu")):
         assert 60 < machine(key).ridge("bf16") < 600
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (("value = 2e9", "value = 0"), "'m', bandwidth: the value must be a positive number"),
-        (("value = 2e9", "value = inf"), "'m', bandwidth: the value must be a positive number"),
-        (("value = 2e9", "value = '2'"), "'m', bandwidth: the value must be a positive number"),
-        (
-            ("{ value = 1e9, source = 's' }", "1e9"),
-            "'m', peak.fp32: the value must be a positive number, not '1000000000.0 without",
-        ),
-        (("peak.fp32", "peak.fp31"), "'m', peak: no number format is called 'fp31'"),
-        (("value = 3e9, source = 's'", "value = 3e9"), "'m', memory: its source None"),
-        (("kind = 'gpu'", "kind = 'npu'"), "'m', kind: 'npu'"),
-        (
-            ("year = 2020", ""),
-            "'m': Machine.__init__() missing 1 required positional argument: 'year'",
-        ),
-        (
-            ("year = 2020", "year = 2020\ncolour = 'red'"),
-            "'m': Machine.__init__() got an unexpected keyword argument 'colour'",
-        ),
-        (("unit = 'USD'", "unit = 'EUR'"), "'m', price: the unit 'EUR'"),
-        (("https://x.org", "x.org"), "source 's': it needs a title and an https address"),
-    ],
-)
-def test_a_fault_in_the_table_is_named_with_machine_and_field(change, sentence):
-    good = """
-        [sources.s]
-        title = 'T'
-        url = 'https://x.org'
-        [machines.m]
-        name = 'M'
-        kind = 'gpu'
-        year = 2020
-        peak.fp32 = { value = 1e9, source = 's' }
-        bandwidth = { value = 2e9, source = 's' }
-        memory = { value = 3e9, source = 's' }
-        price = { value = 5, unit = 'USD', source = 's' }
-    """
-    m = parse(good)["m"]
-    assert (float(m.peak["fp32"]), float(m.bandwidth), m.price.unit) == (1e9, 2e9, "USD")
-    assert change[0] in good
-    with pytest.raises(ValueError) as error:
-        parse(good.replace(*change))
-    assert sentence in str(error.value)
 
 
 def test_an_unknown_machine_answers_with_the_near_ones():
@@ -295,20 +252,6 @@ def test_cpu_names_lose_their_trademarks(another_machine, maker, shown):
         ({"sys/fs/cgroup/cpu.max": "150000 100000"}, 2),
         ({"sys/fs/cgroup/cpu.max": "10000 100000"}, 1),
         ({"sys/fs/cgroup/cpu.max": "9900000 100000"}, 8),
-        (
-            {
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "300000",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-            },
-            3,
-        ),
-        (
-            {
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-            },
-            8,
-        ),
     ],
 )
 def test_cores_are_those_a_container_leaves(another_machine, monkeypatch, files, cores):
@@ -352,7 +295,6 @@ def test_a_mac_is_asked_by_sysctl(another_machine, monkeypatch):
     answers = {
         "machdep.cpu.brand_string": "Apple M2",
         "hw.memsize": str(2**34),
-        "hw.perflevel0.l2cachesize": str(2**24),
     }
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     monkeypatch.setattr("platform.release", lambda: "23.1.0")
@@ -361,7 +303,7 @@ def test_a_mac_is_asked_by_sysctl(another_machine, monkeypatch):
     monkeypatch.setattr(machine_probe, "_run", lambda *c: answers.get(c[-1], ""))
     here = this_machine()
     assert (here.cpu, here.os, here.memory) == ("Apple M2", "macOS", 2**34)
-    assert here.cores >= 1 and machine_probe.last_level_cache() == 2**24
+    assert here.cores >= 1
 
 
 def test_a_command_that_is_missing_or_hangs_is_no_answer():
@@ -412,16 +354,14 @@ def test_the_rates_are_the_work_that_was_done_over_its_time(monkeypatch):
     assert products[-runs:] == [products[-1]] * runs
     size = sum(copies) // runs
     assert float(m.bandwidth) == pytest.approx(2 * size / 0.05)
-    assert size >= min(4 * machine_probe.last_level_cache(), 64 * 2**20)
+    assert size >> 20 == max(64, min(256, this_machine().memory >> 24))
     n, mib = round((products[-1] / 2) ** (1 / 3)), size >> 20
     assert f"product of {n} x {n}" in m.notes and f"copy of {mib} MiB" in m.notes
 
 
-def test_an_array_too_small_for_the_cache_is_admitted(monkeypatch):
-    monkeypatch.setattr(hardware, "last_level_cache", lambda: 2**40)
+def test_on_a_small_machine_the_arrays_are_small(monkeypatch):
     monkeypatch.setattr(hardware, "this_machine", lambda: replace(this_machine(), memory=2**30))
-    m = measure_this_machine(0.01)
-    assert "copy of 64 MiB" in m.notes and "may have stayed in the cache" in m.notes
+    assert "copy of 64 MiB" in measure_this_machine(0.01).notes
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 61, math.nan])

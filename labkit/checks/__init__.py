@@ -7,7 +7,7 @@ import importlib
 
 _HOMES = {
     "verdict": ("check",),
-    "questions": ("predict", "hint", "quiz"),
+    "calls": ("predict", "hint", "quiz"),
     "exercise": ("Case", "Misconception", "Exercise", "Prediction", "Quiz"),
 }
 __all__ = [name for names in _HOMES.values() for name in names]
@@ -18,7 +18,3 @@ def __getattr__(name: str) -> object:
         if name in names:
             return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

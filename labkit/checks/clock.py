@@ -6,9 +6,9 @@ seconds in any case. Time spent in an `import` is free: stopping one halfway wou
 package broken for the rest of the session.
 
 In the main thread a timer ticks every 50 ms and raises `TimeUp` in the running code. `TimeUp` is
-no `Exception`, and a function that catches even that is met by the next ticks, which also raise
-in its `except` block and come ever faster. In any other thread the job runs in a thread of its
-own, which is told to stop and, if it does not, left behind.
+no `Exception`, and a function that catches even that is met by the next ticks, which come so fast
+that one strikes in its `except` block. In any other thread the job runs in a thread of its own,
+which is told to stop and, if it does not, left behind.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from traceback import walk_stack
 from types import FrameType
 
 TICK = 0.05  # seconds, like the next three
@@ -38,7 +39,6 @@ class Clock:
         self.idle = False  # expired while it waited rather than worked
         self._cpu = self._wall = 0.0  # used so far
         self._cpu_clock = time.thread_time
-        self._raised = 0
 
     def start(self) -> None:
         self._last = self._cpu_clock(), time.monotonic()
@@ -57,7 +57,8 @@ class Clock:
 
     def over(self, frame: FrameType | None) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame`."""
-        self._advance(counts=not _importing(frame))
+        files = (step.f_code.co_filename for step, _ in walk_stack(frame) if frame)
+        self._advance(counts=not any(file.startswith("<frozen importlib") for file in files))
         self.idle = self._wall > IDLE and self._cpu < IDLE_SHARE * self._wall
         return self._cpu > CPU or self.idle or self._wall > WALL
 
@@ -69,44 +70,33 @@ class Clock:
         else:
             self._run_in_thread(job)
 
-    # In the main thread: a timer signal.
-
-    def _run_here(self, job: Callable[[], None]) -> None:
-        tracer = sys.gettrace()
-        handler = signal.signal(signal.SIGALRM, self._tick)
-        timer = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
+    def _do(self, job: Callable[[], None]) -> None:
         try:
             job()
         except TimeUp:  # struck between two statements of the job itself
             self.expired = True
         finally:
             self.armed = False
+
+    # In the main thread: a timer signal.
+
+    def _run_here(self, job: Callable[[], None]) -> None:
+        handler = signal.signal(signal.SIGALRM, self._tick)
+        timer = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
+        try:
+            self._do(job)
+        finally:
             signal.setitimer(signal.ITIMER_REAL, *timer)
             signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
-            if sys.gettrace() is not tracer:
-                sys.settrace(tracer)
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
         if not self.armed or not (self.expired or self.over(frame)):
             return
-        self.expired = True
-        self._raised += 1
-        if self._raised > 1:  # caught by the function: raise at its next line as well
-            while frame is not None and not _is_job(frame):
-                frame.f_trace = self._raise_at_next_line
-                frame = frame.f_back
-            sys.settrace(self._raise_at_next_line)  # after all Python calls: it sees them too
-        if self._raised > 2:  # nested `except` blocks: strike again soon, ever elsewhere
-            delay = 2e-6 * 2 ** (time.perf_counter_ns() % 11)  # up to 2 ms
+        if self.expired:  # caught by the function: strike again soon, ever elsewhere
+            delay = 2e-6 * 2 ** (time.perf_counter_ns() % 8)  # up to 0.3 ms
             signal.setitimer(signal.ITIMER_REAL, delay, TICK)
+        self.expired = True
         raise TimeUp
-
-    def _raise_at_next_line(self, frame: FrameType, event: str, arg: object) -> Callable | None:
-        if not self.armed or _is_job(frame):
-            return None
-        if event in ("line", "call"):  # not "exception": that is the tick's own TimeUp, on its way
-            raise TimeUp
-        return self._raise_at_next_line
 
     # In another thread: an exception sent from outside.
 
@@ -128,35 +118,15 @@ class Clock:
         self.armed = False
 
     def _work(self, job: Callable[[], None]) -> None:
-        self._cpu_clock = _cpu_clock_of_this_thread()
-        try:
-            job()
-        except TimeUp:
-            self.expired = True
+        if hasattr(time, "pthread_getcpuclockid"):  # macOS has only the process's
+            clock = time.pthread_getcpuclockid(threading.get_ident())
+            self._cpu_clock = lambda: time.clock_gettime(clock)
+        else:
+            self._cpu_clock = time.process_time
+        self._do(job)
 
     def _over_from_outside(self, worker: threading.Thread) -> bool:
         try:
             return self.over(sys._current_frames().get(worker.ident))
         except OSError:  # the thread, and its clock with it, has just ended
             return False
-
-
-def _is_job(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "") == "labkit.checks.run"
-
-
-def _importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _cpu_clock_of_this_thread() -> Callable[[], float]:
-    """This thread's processor time, for other threads to read; macOS has only the process's."""
-    try:
-        clock = time.pthread_getcpuclockid(threading.get_ident())
-        return lambda: time.clock_gettime(clock)
-    except (AttributeError, OSError):
-        return time.process_time

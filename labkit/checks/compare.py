@@ -2,17 +2,14 @@
 
 Only exact types are looked at: plain NumPy arrays and scalars, and Python numbers. An object with
 an `__eq__` or an `__array__` of its own is refused before either is called. NumPy's functions are
-bound here at import, so that rebinding `np.allclose` changes nothing.
+bound here at import, so that rebinding `np.isfinite` changes nothing.
 """
 
 from dataclasses import dataclass
 from types import CoroutineType, GeneratorType
 
 import numpy as np
-from numpy import abs as _abs
-from numpy import argwhere as _argwhere
-from numpy import array as _array
-from numpy import errstate, isfinite, isnan
+from numpy import array, errstate, isfinite, isnan
 
 from labkit.checks.exercise import Exercise
 from labkit.checks.render import Code
@@ -58,10 +55,7 @@ def as_array(value: object) -> np.ndarray | None:
     """A fresh array; None where `value` does not count as an array of numbers."""
     if type(value) is not np.ndarray and type(value) not in _SCALARS:
         return None
-    try:
-        result = _array(value)
-    except (OverflowError, ValueError):
-        return None
+    result = array(value)
     return result if result.dtype.kind in KINDS else None
 
 
@@ -73,47 +67,54 @@ def close(got: np.ndarray, expected: np.ndarray, exercise: Exercise) -> np.ndarr
     if got.dtype.kind in "biu" and expected.dtype.kind in "biu":
         return got == expected
     with errstate(all="ignore"):
-        near = _abs(got - expected) <= exercise.atol + exercise.rtol * _abs(expected)
+        near = abs(got - expected) <= exercise.atol + exercise.rtol * abs(expected)
         return (near & isfinite(expected)) | (got == expected) | (isnan(got) & isnan(expected))
 
 
+def equal(got: np.ndarray | None, expected: np.ndarray, exercise: Exercise) -> bool:
+    if got is None or got.shape != expected.shape:
+        return False
+    return bool(close(got, expected, exercise).all())
+
+
 def problem_with(
-    got: object, expected: np.ndarray, name: str, exercise: Exercise
+    value: object, expected: np.ndarray, name: str, exercise: Exercise
 ) -> Problem | None:
-    """The first thing that is wrong with `got`, or None."""
-    array = as_array(got)
-    if array is None:
-        return _wrong_type(got, expected, name)
-    if array.shape != expected.shape:
-        return _wrong_shape(array, expected, name)
+    """The first thing that is wrong with a returned value, or None."""
+    got = as_array(value)
+    if got is None:
+        return _wrong_type(value, "a NumPy array" if expected.ndim else "a number", name)
+    if got.shape != expected.shape:
+        return _wrong_shape(got, expected, name)
     return (
-        _wrong_dtype(array, expected, name, exercise.dtype)
-        or _not_finite(array, expected, name)
-        or _wrong_values(array, expected, close(array, expected, exercise), name)
+        _wrong_dtype(got.dtype, exercise.dtype or KINDS[expected.dtype.kind], name)
+        or _not_finite(got, expected, name)
+        or _wrong_values(got, expected, close(got, expected, exercise), name)
     )
 
 
-def _wrong_type(got: object, expected: np.ndarray, name: str) -> Problem:
+def _wrong_type(got: object, wanted: str, name: str) -> Problem:
     kind = type(got)
-    full = f"{kind.__module__}.{kind.__qualname__}"
-    wanted = "a NumPy array" if expected.ndim else "a number"
+    full = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    cure = ()
     if got is None:
-        return Problem("form", f"`{name}` is None: it has not been computed yet.")
-    if kind is np.ndarray:
-        what = f"an array of dtype {got.dtype}; it should hold plain numbers."
-        cure = "It often comes from rows of different lengths, or from None among the numbers."
-        return Problem("form", f"`{name}` is {what}", (cure,))
-    if issubclass(kind, np.ndarray):
-        cure = f"Return a plain array: `np.asarray({name})` makes one of it."
-        return Problem("form", f"`{name}` is a {full}; it should be a plain NumPy array.", (cure,))
-    if full in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+        headline = f"`{name}` is None: it has not been computed yet."
+    elif kind is np.ndarray:
+        headline = f"`{name}` is an array of dtype {got.dtype}; it should hold plain numbers."
+        cure = ("It often comes from rows of different lengths, or from None among the numbers.",)
+    elif issubclass(kind, np.ndarray):
+        headline = f"`{name}` is a {full}; it should be a plain NumPy array."
+        cure = (f"Return a plain array: `np.asarray({name})` makes one of it.",)
+    elif full in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+        headline = f"`{name}` is a torch tensor; it should be {wanted}."
         cure = f"This exercise is about NumPy: return `{name}.detach().numpy()`, or stay in NumPy."
-        return Problem("form", f"`{name}` is a torch tensor; it should be {wanted}.", (cure,))
-    if kind in _CURES:
+        cure = (cure,)
+    elif kind in _CURES:
         headline = f"`{name}` is a {kind.__name__}; it should be {wanted}."
-        return Problem("form", headline, (_CURES[kind].format(name=name),))
-    shown = kind.__name__ if kind.__module__ == "builtins" else full
-    return Problem("form", f"`{name}` is of type {shown}; it should be {wanted}.")
+        cure = (_CURES[kind].format(name=name),)
+    else:
+        headline = f"`{name}` is of type {full}; it should be {wanted}."
+    return Problem("form", headline, cure)
 
 
 def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
@@ -128,15 +129,13 @@ def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
     return Problem("shape", f"`{name}` has the wrong shape: {have}; it should be {want}.", details)
 
 
-def _wrong_dtype(
-    got: np.ndarray, expected: np.ndarray, name: str, dtype: str | None
-) -> Problem | None:
-    have, want = KINDS[got.dtype.kind], dtype or KINDS[expected.dtype.kind]
-    if want in ("any", have, got.dtype.name):
+def _wrong_dtype(dtype: np.dtype, want: str, name: str) -> Problem | None:
+    have = KINDS[dtype.kind]
+    if want in ("any", have, dtype.name):
         return None
     if want not in _NUMBERS:
-        return Problem("form", f"`{name}` has dtype {got.dtype}; it should be {want}.")
-    headline = f"`{name}` holds {_NUMBERS[have]} ({got.dtype}); it should hold {_NUMBERS[want]}."
+        return Problem("form", f"`{name}` has dtype {dtype}; it should be {want}.")
+    headline = f"`{name}` holds {_NUMBERS[have]} ({dtype}); it should hold {_NUMBERS[want]}."
     cure = "Integers cut off what is behind the point; `np.zeros(shape)` is float64."
     return Problem("form", headline, (cure,) if (have, want) == ("int", "float") else ())
 
@@ -145,7 +144,7 @@ def _not_finite(got: np.ndarray, expected: np.ndarray, name: str) -> Problem | N
     bad = ~isfinite(got) & isfinite(expected)
     if not bad.any():
         return None
-    index, wrong = _first(bad), int(bad.sum())
+    index, wrong = first(bad), int(bad.sum())
     nan = isnan(got[index])
     headline = f"{index_text(name, index)} is {'NaN (not a number)' if nan else 'infinite'}."
     count = f"{wrong} of {got.size} element{'s' * (got.size != 1)} {are(wrong)} not finite."
@@ -157,11 +156,12 @@ def _wrong_values(
 ) -> Problem | None:
     if right.all():
         return None
-    index, wrong = _first(~right), int((~right).sum())
+    index, wrong = first(~right), int((~right).sum())
     have, want = number_pair(got[index], expected[index])
     details = (f"{wrong} of {got.size} elements {are(wrong)} wrong.",) if got.size > 1 else ()
     return Problem("value", f"{index_text(name, index)} is {have}; it should be {want}.", details)
 
 
-def _first(where: np.ndarray) -> tuple[int, ...]:
-    return tuple(map(int, _argwhere(where)[0]))
+def first(where: np.ndarray) -> tuple[int, ...]:
+    """The first index where an array of truth values is true."""
+    return tuple(int(axis[0]) for axis in where.nonzero())

@@ -1,15 +1,10 @@
-"""What an author writes: an exercise, a prediction or a quiz.
+"""What an author writes: an exercise, a prediction or a quiz. A good exercise has
 
-A module of `labkit/checks/cases/`, or of a machine's own `exercises/`, holds up to three lists,
-`EXERCISES`, `PREDICTIONS` and `QUIZZES`; the registry collects them. A good exercise has
-
-* at least five cases: everything of size 1, prime sizes, ragged ones (no multiple of any block),
-  non-square ones (so that a swapped axis changes a shape or a value), and one that spans several
-  blocks; small, since a check answers within a second;
-* asymmetric data from the generator it is handed, never all ones, never symmetric matrices: on
-  those, a wrong index gives the right sum;
+* at least five cases: all sizes 1, prime, ragged, non-square, several blocks; small, since a check
+  answers within a second;
+* asymmetric data: on ones and on symmetric matrices a wrong index gives the right sum;
 * at least four misconceptions, each right on at least one case or on symmetric data, each with
-  its own sentence that names the cause and not the cure; they may raise, as the learner's would;
+  a sentence that names the cause and not the cure; they may raise, as the learner's would;
 * hints from "where to look" to "almost the line"; never the solution itself.
 """
 
@@ -41,10 +36,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong idea: what it computes, and the sentence a learner gets who computes the same.
+    """A wrong idea: a function like the oracle, and the sentence for whoever computes the same.
 
-    `function` takes what the oracle takes and returns what it returns. For one output, the
-    learner's values must equal its values on every case.
+    For one output, the learner's values must equal its values on every case.
     """
 
     sentence: str
@@ -92,8 +86,7 @@ class Exercise:
         _require_id(self.id)
         for name in ("hints", "misconceptions", "forbidden", "outputs"):
             if not isinstance(getattr(self, name), tuple):
-                cure = "write (one,) for a single entry"
-                raise ValueError(f"{self.id}: {name} must be a tuple; {cure}.")
+                raise ValueError(f"{self.id}: {name} must be a tuple, as in (one,) or (one, two).")
         if not self.outputs or not self.hints:
             raise ValueError(f"{self.id}: an exercise needs at least one output and one hint.")
 
@@ -102,8 +95,7 @@ class Exercise:
 class Prediction:
     """A number the learner commits to before any result is shown.
 
-    `low` and `high` bound what is possible at all, in `unit`; a value outside is recorded and
-    answered with a sentence that says so, without saying which value is right.
+    `low` and `high` bound what is possible at all, in `unit`; outside, the value is doubted.
     """
 
     id: str
@@ -140,6 +132,6 @@ class Quiz:
 
 
 def _require_id(id: str) -> None:
-    chapter, dot, name = str(id).partition(".")
-    if not (isinstance(id, str) and chapter.isidentifier() and dot and name):
+    chapter, _, name = id.partition(".")
+    if not (chapter.isidentifier() and name):
         raise ValueError(f"{id!r} is no id: write chapter, dot, name, as in 'gpu.linear_backward'.")

@@ -19,18 +19,19 @@ that none of the three looks reaches, and deliberate sabotage of labkit itself.
 import dis
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from traceback import walk_stack
 from types import CodeType, FrameType, ModuleType
 
+from labkit.checks.exercise import Exercise
 from labkit.checks.source import Line, learner_line, line_of, origin
-from labkit.checks.targets import ESCAPES, Escape, StandIn, Targets, codes_of, places_of
+from labkit.checks.targets import ESCAPES, Escape, StandIn, Targets, codes_of, modules_with
 
 ANSWERS = ("labkit.checks.cases", "labkit.gpu.exercises")
 ANSWERS += ("labkit.checks.registry", "labkit.checks.verdict")
-_getprofile, _setprofile = sys.getprofile, sys.setprofile
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,19 @@ class Hit:
 
 
 class Guard:
-    """Watches one run; `hit` is the first forbidden thing it saw.
+    """Watches one run of an exercise; `hit` is the first forbidden thing it saw.
 
-    own                  the exercise's own answers
-    exempt               ids of the codes of functions that earlier checks handed out
-    boundary_is_learner  false when the learner's function is called by an adapter
+    exempt   ids of the codes of functions that earlier checks handed out
     """
 
-    def __init__(
-        self,
-        forbidden: tuple[str, ...],
-        own: tuple[Callable, ...] = (),
-        exempt: frozenset[int] = frozenset(),
-        boundary_is_learner: bool = True,
-    ) -> None:
+    def __init__(self, exercise: Exercise, exempt: frozenset[int]) -> None:
         self.hit: Hit | None = None
-        self._targets = Targets((*ANSWERS, *forbidden))
-        self._own = {id(code): code for function in own for code in codes_of(function)}
+        self._targets = Targets((*ANSWERS, *exercise.forbidden))
+        answers = (exercise.oracle, exercise.fallback)
+        self._own = {id(code): code for answer in answers for code in codes_of(answer)}
         self._exempt = exempt
         self._boundary: CodeType | None = None
-        self._boundary_is_learner = boundary_is_learner
+        self._boundary_is_learner = exercise.adapter is None
         self._known: dict[int, tuple[str, str, CodeType]] = {}  # what a call of a code is, by id
         self._replaced: list[tuple[ModuleType, str, object]] = []
         self._active = False
@@ -70,7 +64,7 @@ class Guard:
     def inspect(self, function: object) -> None:
         """A forbidden ufunc or builtin handed in as the answer itself, perhaps in a `partial`."""
         if name := self._targets.names(function):
-            self.hit = self.hit or Hit("forbidden", name, None)
+            self.hit = Hit("forbidden", name, None)
 
     @contextmanager
     def stand_ins(self) -> Iterator[None]:
@@ -84,29 +78,29 @@ class Guard:
         finally:
             self._active = False
             threading.setprofile(hook)
-            for module, name, held in reversed(self._replaced):
-                setattr(module, name, held)
+            for module, name, function in self._replaced:
+                setattr(module, name, function)
 
     def _replace(self, opaque: Iterable[tuple[object, str]]) -> None:
-        for found, dotted in opaque:
-            stand_in = StandIn(found, partial(self._report, "forbidden", dotted))
-            for module, name, held in places_of(found, dotted):
+        for function, dotted in opaque:
+            name = dotted.rpartition(".")[2]
+            stand_in = StandIn(function, partial(self._report, "forbidden", dotted))
+            for module in modules_with(function, dotted):
                 setattr(module, name, stand_in)
-                self._replaced.append((module, name, held))
+                self._replaced.append((module, name, function))
 
     @contextmanager
     def profile(self, boundary: CodeType) -> Iterator[None]:
         """Watches this thread. `boundary` is the code that calls the learner's function."""
         self._boundary = boundary
-        before = _getprofile()
-        mine = self._profile
-        _setprofile(mine)
+        before, mine = sys.getprofile(), self._profile
+        sys.setprofile(mine)
         try:
             yield
         finally:
-            if _getprofile() is not mine:
-                self.hit = self.hit or Hit("escape", "sys.setprofile", None)
-            _setprofile(before)
+            if sys.getprofile() is not mine and not (self.hit and self.hit.kind == "escape"):
+                self.hit = Hit("escape", "sys.setprofile", None)
+            sys.setprofile(before)
 
     # Look 1: calls.
 
@@ -116,7 +110,10 @@ class Guard:
         if event == "call":
             self._on_call(frame)
         elif event == "c_call":
-            self._on_c_call(frame, arg)
+            if arg in ESCAPES:
+                self._stop_escape(ESCAPES[arg], frame)
+            elif name := self._targets.called_in_c(arg):
+                self._report("forbidden", name, frame)
 
     def _on_call(self, frame: FrameType) -> None:
         code = frame.f_code
@@ -126,8 +123,6 @@ class Guard:
         kind, name, _ = self._known[id(code)]
         if kind == "learner":
             self._look_at_values(frame)
-            if not self._targets.opaque:  # otherwise at each call: its arguments may differ
-                self._known[id(code)] = ("", "", code)
         elif kind == "escape":
             self._stop_escape(name, frame.f_back)
         elif kind:
@@ -147,12 +142,6 @@ class Guard:
             self._look_at_code(frame)
             return "learner", ""
         return "", ""
-
-    def _on_c_call(self, frame: FrameType, function: Callable) -> None:
-        if function in ESCAPES:
-            self._stop_escape(ESCAPES[function], frame)
-        elif name := self._targets.called_in_c(function):
-            self._report("forbidden", name, frame)
 
     def _stop_escape(self, name: str, frame: FrameType | None) -> None:
         """Only where the learner's code itself calls it: libraries have their reasons."""
@@ -182,16 +171,15 @@ class Guard:
 
     def _report(self, kind: str, name: str, frame: FrameType | None) -> None:
         if self.hit is None and self._active and (kind != "forbidden" or self._by_learner(frame)):
-            self.hit = Hit(kind, name, learner_line(frame, self._boundary))
+            self.hit = Hit(kind, name, learner_line(walk_stack(frame), self._boundary))
 
     def _by_learner(self, frame: FrameType | None) -> bool:
-        while frame is not None:
-            if frame.f_code is self._boundary:
+        for step, _ in walk_stack(frame):
+            if step.f_code is self._boundary:
                 return self._boundary_is_learner
-            if id(frame.f_code) in self._exempt:
+            if id(step.f_code) in self._exempt:
                 return False
-            where = origin(frame.f_code, frame.f_globals)
+            where = origin(step.f_code, step.f_globals)
             if where != "library":
                 return where == "learner"
-            frame = frame.f_back
         return True  # the bottom of a thread that the function started

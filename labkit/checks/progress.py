@@ -1,80 +1,193 @@
-"""What the learner has done so far, recorded and summed up; `store` keeps the file.
+"""What the learner has done so far, in a file that survives crashes and two notebooks at once.
 
-Nothing here raises: what goes wrong with the file is said once, and the lesson goes on.
+It is `progress.json` in the folder LABKIT_HOME, or in the user's data folder. LABKIT_PROGRESS=off
+records nothing. Every change reads the file under a lock, changes one entry and replaces the file
+in one step. A file that cannot be read is set aside as `progress.json.broken-1`, never deleted.
+Nothing here raises: what goes wrong is said once, and the lesson goes on.
+
+    {"version": 1,
+     "exercises":   {id: {"attempts": 3, "solved": true, "date": "2026-01-31"}},
+     "predictions": {id: {"value": 12.0, "unit": "GB/s", "first": 10.0}},
+     "hints":       {id: 2},                                  the highest level seen
+     "quizzes":     {id: {"attempts": 2, "solved": true, "answer": "b"}}}
 """
 
-from dataclasses import dataclass
+import functools
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 
-from labkit.checks import store
-from labkit.checks.exercise import Exercise, Prediction, Quiz
-from labkit.checks.registry import CALLS, registry
-from labkit.checks.store import Progress
+from labkit.checks.render import Message, show
 
-CHAPTERS = ("gpu", "tpu", "fpga", "distributed")
-load = store.load
+try:
+    import fcntl
+except ImportError:  # on Windows the last writer wins
+    fcntl = None
 
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table of progress."""
-
-    chapter: str
-    kind: str  # "exercise", "prediction" or "quiz"
-    id: str
-    state: str  # "solved", "tried" or "open"
-    hints: int = 0  # the highest level seen
+NAMES = ("exercises", "predictions", "hints", "quizzes")
+PATIENCE = 1.0  # seconds to wait for another notebook
+_said: set[str] = set()
 
 
-def record_check(id: str, solved: bool) -> None:
+@dataclass
+class Progress:
+    """The stored state by id; see the module's docstring."""
+
+    exercises: dict[str, dict] = field(default_factory=dict)
+    predictions: dict[str, dict] = field(default_factory=dict)
+    hints: dict[str, int] = field(default_factory=dict)
+    quizzes: dict[str, dict] = field(default_factory=dict)
+    other: dict[str, object] = field(default_factory=dict)  # of later versions, kept as it is
+
+
+def load() -> Progress:
+    """The stored progress; empty when nothing is stored or recording is off."""
+    if not _enabled():
+        return Progress()
+    try:
+        return _read(path())
+    except Exception as error:
+        _say_once(f"Your progress could not be read ({_reason(error)}).")
+        return Progress()
+
+
+def path() -> Path:
+    """Where the progress is kept."""
+    if home := os.environ.get("LABKIT_HOME"):
+        return Path(os.path.expanduser(home), "progress.json")
+    from platformdirs import user_data_path  # only when something is recorded
+
+    return user_data_path("labkit") / "progress.json"
+
+
+def _stored(change: Callable) -> Callable:
+    """Makes of `change(progress, ...)` a function `(...)` that changes what is stored."""
+
+    @functools.wraps(change)
+    def record(*args: object, **kwargs: object) -> None:
+        if not _enabled():
+            return
+        file = path()
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with _lock(file):
+                progress = _read(file)
+                change(progress, *args, **kwargs)
+                _replace(file, progress)
+        except Exception as error:
+            _say_once(
+                f"Your progress cannot be saved in {file.parent} ({_reason(error)}). "
+                "The lesson works all the same."
+            )
+
+    return record
+
+
+@_stored
+def record_check(progress: Progress, id: str, solved: bool) -> None:
     """One attempt at an exercise. Solved stays solved."""
-
-    def change(progress: Progress) -> None:
-        entry = progress.exercises.setdefault(id, {"attempts": 0, "solved": False})
-        entry["attempts"] += 1
-        if solved and not entry["solved"]:
-            entry.update(solved=True, date=date.today().isoformat())
-
-    store.update(change)
+    entry = progress.exercises.setdefault(id, {"attempts": 0, "solved": False})
+    entry["attempts"] += 1
+    if solved and not entry["solved"]:
+        entry.update(solved=True, date=date.today().isoformat())
 
 
-def record_prediction(id: str, value: float, unit: str) -> None:
+@_stored
+def record_prediction(progress: Progress, id: str, value: float, unit: str) -> None:
     """The latest prediction; the first one is kept beside it."""
-
-    def change(progress: Progress) -> None:
-        first = progress.predictions.get(id, {}).get("first", value)
-        progress.predictions[id] = {"value": value, "unit": unit, "first": first}
-
-    store.update(change)
+    first = progress.predictions.get(id, {}).get("first", value)
+    progress.predictions[id] = {"value": value, "unit": unit, "first": first}
 
 
-def record_hint(id: str, level: int) -> None:
-    def change(progress: Progress) -> None:
-        progress.hints[id] = max(level, progress.hints.get(id, 0))
-
-    store.update(change)
+@_stored
+def record_hint(progress: Progress, id: str, level: int) -> None:
+    progress.hints[id] = max(level, progress.hints.get(id, 0))
 
 
-def record_quiz(id: str, answer: str, solved: bool) -> None:
+@_stored
+def record_quiz(progress: Progress, id: str, answer: str, solved: bool) -> None:
     """One answer. Solved stays solved; the latest answer is kept."""
-
-    def change(progress: Progress) -> None:
-        entry = progress.quizzes.setdefault(id, {"attempts": 0, "solved": False})
-        entry.update(answer=answer, attempts=entry["attempts"] + 1)
-        entry["solved"] |= solved
-
-    store.update(change)
+    entry = progress.quizzes.setdefault(id, {"attempts": 0, "solved": False})
+    entry.update(answer=answer, attempts=entry["attempts"] + 1)
+    entry["solved"] |= solved
 
 
-def summary() -> list[Row]:
-    """One row per registered exercise, prediction and quiz, chapter by chapter."""
-    progress, rows = load(), []
-    kept = {Exercise: progress.exercises, Prediction: progress.predictions, Quiz: progress.quizzes}
-    for item in registry().items.values():
-        entry = kept[type(item)].get(item.id)
-        # a prediction is done once it is there, the others once they are solved
-        state = "open" if entry is None else "solved" if entry.get("solved", True) else "tried"
-        kind, chapter = CALLS[type(item)][0], item.id.partition(".")[0]
-        rows.append(Row(chapter, kind, item.id, state, progress.hints.get(item.id, 0)))
-    order = {chapter: place for place, chapter in enumerate(CHAPTERS)}
-    return sorted(rows, key=lambda row: (order.get(row.chapter, len(order)), row.chapter))
+def _enabled() -> bool:
+    return os.environ.get("LABKIT_PROGRESS", "").strip().lower() not in ("off", "0", "no", "false")
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+@contextmanager
+def _lock(file: Path) -> Iterator[None]:
+    """Waits for other notebooks, but not forever: a lost entry is better than a cell that hangs."""
+    with open(file.with_suffix(".lock"), "w") as held:
+        end = time.monotonic() + PATIENCE
+        while fcntl is not None and time.monotonic() < end:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                time.sleep(0.01)
+        yield
+
+
+def _read(file: Path) -> Progress:
+    try:
+        return _parse(json.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return Progress()
+    except OSError:
+        raise
+    except Exception:  # not JSON, or not ours
+        _set_aside(file)
+        return Progress()
+
+
+def _parse(stored: dict) -> Progress:
+    """Raises any exception when this is not what `_replace` writes."""
+    known = {name: stored.pop(name, {}) for name in NAMES}
+    for entry in (*known["exercises"].values(), *known["quizzes"].values()):
+        entry |= {"attempts": int(entry["attempts"]), "solved": bool(entry["solved"])}
+    for entry in known["predictions"].values():
+        entry |= {"value": float(entry["value"]), "unit": str(entry["unit"])}
+    known["hints"] = {id: int(level) for id, level in known["hints"].items()}
+    return Progress(**known, other=stored)
+
+
+def _set_aside(file: Path) -> None:
+    number = 1
+    while (aside := file.with_name(f"{file.name}.broken-{number}")).exists():
+        number += 1
+    os.replace(file, aside)
+    headline = f"The file of your progress could not be read. It is kept as {aside.name}."
+    show(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
+
+
+def _replace(file: Path, progress: Progress) -> None:
+    """In one step: whoever reads meanwhile gets the old file or the new one, whole."""
+    stored = {"version": 1, **progress.other} | {name: getattr(progress, name) for name in NAMES}
+    handle, temporary = tempfile.mkstemp(prefix="progress-", suffix=".tmp", dir=file.parent)
+    try:
+        with open(handle, "w", encoding="utf-8") as target:
+            json.dump(stored, target, indent=1, sort_keys=True)
+            target.flush()
+            os.fsync(target.fileno())
+        os.replace(temporary, file)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _say_once(sentence: str) -> None:
+    if sentence not in _said:
+        _said.add(sentence)
+        show(Message("Note", sentence))

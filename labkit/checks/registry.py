@@ -1,21 +1,26 @@
 """Finds an exercise, a prediction or a quiz by its id: "gpu.linear_backward".
 
-Every module in `labkit.checks.cases`, and in a machine's own `exercises` (labkit/gpu/exercises),
-may hold the lists EXERCISES, PREDICTIONS and QUIZZES. They are read once, on the first call. A
-module that cannot be imported (a package is missing) leaves the others usable, and is named when
-an id is not found.
+Exercises are the lists EXERCISES of the modules in `labkit.checks.cases`, and in a machine's own
+`exercises` (labkit/gpu/exercises). Predictions and quizzes are data: one file per lesson in
+`questions/`. All are read once, on the first call. What cannot be read (a package is missing, a
+question is incomplete) leaves the others usable, and is named when an id is not found.
 """
 
 import importlib
 import pkgutil
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from labkit.checks.exercise import Exercise, Prediction, Quiz
 
 Item = Exercise | Prediction | Quiz
+QUESTIONS = Path(__file__).parent / "questions"
+ROOMS = Path(__file__).parents[1]
 CALLS = {
     Exercise: ("exercise", "check({id!r}, your_function)"),
     Prediction: ("prediction", "predict({id!r}, value, unit)"),
@@ -28,25 +33,28 @@ class UnknownId(LookupError):
 
 
 class Registry:
-    """All items by id, in the order of their modules."""
+    """All items by id, in the order of their modules and files."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items: dict[str, Item] = {}
-        self.failures: dict[str, str] = {}  # module -> why it could not be read
-        for item in items:
-            self.add(item)
+        self.failures: dict[str, str] = {}  # module or file -> why it could not be read
+        self.add(items)
 
-    def add(self, item: Item) -> None:
-        if item.id in self.items:
-            raise ValueError(f"Two items have the id {item.id!r}; rename one.")
-        self.items[item.id] = item
+    def add(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if item.id in self.items:
+                raise ValueError(f"Two items have the id {item.id!r}; rename one.")
+            self.items[item.id] = item
 
     def of(self, kind: type) -> list[Item]:
         return [item for item in self.items.values() if isinstance(item, kind)]
 
     def find(self, id: object, kind: type) -> Item:
         """The item of this kind with this id; raises UnknownId with a sentence that helps."""
-        item = self.items.get(id) if isinstance(id, str) else None
+        if not isinstance(id, str):
+            kind_of_id = type(id).__name__
+            raise UnknownId(f"The id is a text, such as 'gpu.linear'; this one is a {kind_of_id}.")
+        item = self.items.get(id)
         if isinstance(item, kind):
             return item
         if item is not None:
@@ -55,21 +63,18 @@ class Registry:
             raise UnknownId(f"{id!r} is the id of {article} {word}: use {call.format(id=id)}.")
         raise UnknownId(self._unknown(id, kind))
 
-    def _unknown(self, id: object, kind: type) -> str:
-        word = CALLS[kind][0]
-        if not isinstance(id, str):
-            return f"The id is a text, such as 'gpu.linear'; this one is a {type(id).__name__}."
+    def _unknown(self, id: str, kind: type) -> str:
         ids = [item.id for item in self.of(kind)]
         near = get_close_matches(id, ids, n=3, cutoff=0.5) or [i for i in ids if id and id in i][:3]
         shown = id if len(id) <= 60 else id[:57] + "..."
-        sentence = f"There is no {word} with the id {shown!r}."
+        sentence = f"There is no {CALLS[kind][0]} with the id {shown!r}."
         if near:
             sentence += f" Did you mean {' or '.join(map(repr, near))}?"
         elif ids:
             more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
             sentence += f" The ids are: {', '.join(ids[:8])}{more}."
-        for module, reason in self.failures.items():
-            sentence += f" ({module} could not be read: {reason})"
+        for source, reason in self.failures.items():
+            sentence += f" ({source} could not be read: {reason})"
         return sentence
 
 
@@ -80,33 +85,51 @@ def registry() -> Registry:
     """The course's registry, read on first use."""
     global _registry
     if _registry is None:
-        _registry = _read_cases()
+        _registry = read_all()
     return _registry
 
 
+def read_all() -> Registry:
+    """Every exercise, prediction and quiz of the course."""
+    readers = {name: partial(_exercises_in, name) for name in _modules()}
+    readers |= {file.name: partial(questions_in, file) for file in sorted(QUESTIONS.glob("*.toml"))}
+    found = Registry()
+    for source, read in readers.items():
+        try:
+            items = read()
+        except Exception as error:  # a missing package must not take the other chapters along
+            found.failures[source] = f"{type(error).__name__}: {error}"
+        else:
+            found.add(items)
+    return found
+
+
 def _modules() -> Iterator[str]:
-    """Modules with cases: those of this room, then those that need a machine to launch on."""
-    labkit = importlib.import_module("labkit")
-    rooms = sorted(room.name for room in pkgutil.iter_modules(labkit.__path__) if room.ispkg)
-    machines = [room for room in rooms if Path(labkit.__path__[0], room, "exercises").is_dir()]
-    for package in ["checks.cases", *(f"{room}.exercises" for room in machines)]:
+    """Modules with exercises: those of this room, then those that need a machine to launch on."""
+    machines = sorted(folder.parent.name for folder in ROOMS.glob("*/exercises"))
+    for package in ("checks.cases", *(f"{machine}.exercises" for machine in machines)):
         package = importlib.import_module(f"labkit.{package}")
-        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        for info in pkgutil.iter_modules(package.__path__):
             yield f"{package.__name__}.{info.name}"
 
 
-def _read_cases() -> Registry:
-    found = Registry()
-    for name in _modules():
-        try:
-            module = importlib.import_module(name)
-        except Exception as error:  # a missing package must not take the other chapters along
-            found.failures[name] = f"{type(error).__name__}: {error}"
-            continue
-        for listed in ("EXERCISES", "PREDICTIONS", "QUIZZES"):
-            for item in getattr(module, listed, ()):
-                found.add(item)
-    return found
+def _exercises_in(module: str) -> list[Exercise]:
+    return getattr(importlib.import_module(module), "EXERCISES", [])
+
+
+def questions_in(file: Path) -> list[Prediction | Quiz]:
+    """The predictions and quizzes of one file; ValueError says what is wrong with it."""
+    content, items = tomllib.loads(file.read_text(encoding="utf-8")), []
+    if unknown := content.keys() - {"predictions", "quizzes"}:
+        raise ValueError(f"[{min(unknown)}] is neither [predictions] nor [quizzes].")
+    for kind, table in (Prediction, "predictions"), (Quiz, "quizzes"):
+        names = [field.name for field in fields(kind)][1:]  # without the id
+        for id, given in content.get(table, {}).items():
+            if not isinstance(given, dict) or set(given) != set(names):
+                needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
+                raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
+            items.append(kind(id, **given))
+    return items
 
 
 @contextmanager

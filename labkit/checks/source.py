@@ -3,14 +3,11 @@
 import linecache
 import sys
 import sysconfig
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 
-_STDLIB = (
-    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")),
-    "<frozen",
-    "<__array_function__",
-)
+_STDLIB = (*map(sysconfig.get_path, ("stdlib", "platstdlib")), "<frozen", "<__array_function__")
 _INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
 
 
@@ -46,21 +43,13 @@ def line_of(code: CodeType, lineno: int | None) -> Line:
     return Line(code.co_name, lineno - code.co_firstlineno + 1, text)
 
 
-def learner_line(frame: FrameType | None, boundary: CodeType | None) -> Line | None:
-    """The innermost line of the learner's code, from `frame` outwards to `boundary`."""
-    while frame is not None and frame.f_code is not boundary:
+def learner_line(
+    steps: Iterable[tuple[FrameType, int]], boundary: CodeType | None = None
+) -> Line | None:
+    """The first line of the learner's code among (frame, line number), up to `boundary`."""
+    for frame, lineno in steps:
+        if frame.f_code is boundary:
+            return None
         if origin(frame.f_code, frame.f_globals) == "learner":
-            return line_of(frame.f_code, frame.f_lineno)
-        frame = frame.f_back
+            return line_of(frame.f_code, lineno)
     return None
-
-
-def raising_line(traceback: TracebackType | None) -> Line | None:
-    """The innermost line of the learner's code in a traceback."""
-    found = None
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if origin(frame.f_code, frame.f_globals) == "learner":
-            found = line_of(frame.f_code, traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return found

@@ -2,26 +2,23 @@
 
 A name is looked up only once its package has been imported; nothing is imported for this.
 
-    modules      "torch": everything in it
-    codes        functions written in Python, by the identity of their code
-    builtins     functions written in C, compared by ==, which Python decides for this type
-    methods      "numpy.ndarray.dot": methods of C types, by name
-    dispatchers  NumPy's functions in C behind a Python function of the same name: "dot"
-    opaque       ufuncs and builtins: calls of them (from C, in part) escape the profiler, so
-                 that a stand-in is put in their place for the run
+    modules   "torch": everything in it
+    codes     functions written in Python, by the identity of their code
+    methods   "numpy.ndarray.dot": methods of C types, by name
+    opaque    ufuncs and functions written in C: calls of them (from C, in part) escape the
+              profiler, so that a stand-in is put in their place for the run
 """
 
 import functools
 import signal
 import sys
 import threading
-import types
-from collections.abc import Callable, Iterable
-from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType, ModuleType
 
 OPERATORS = {"@": ("@", "@=")}  # entries that forbid an operator
 _SWITCHES = {  # of the profiler and of the clock
-    sys: ("setprofile", "getprofile", "settrace"),
+    sys: ("setprofile", "getprofile"),
     threading: ("setprofile",),
     signal: ("signal", "setitimer", "alarm", "pthread_sigmask"),
 }
@@ -38,62 +35,52 @@ class Escape(BaseException):
 
 
 class Targets:
-    """The forbidden things by kind, each with the name to show."""
+    """The forbidden things by kind, each with the name to show.
+
+    Those found by their id are kept beside it, so that no id is used twice.
+    """
 
     def __init__(self, entries: Iterable[str]) -> None:
         self.operators = {op for entry in entries for op in OPERATORS.get(entry, ())}
         self.modules: set[str] = set()
-        self.codes: dict[int, str] = {}
-        self.builtins: dict[object, str] = {}
+        self.codes: dict[int, tuple[CodeType, str]] = {}
         self.methods: dict[str, tuple[object, str]] = {}
-        self.dispatchers: dict[str, str] = {}
         self.opaque: dict[int, tuple[object, str]] = {}
         self._pending = set(entries) - OPERATORS.keys()
-        self._kept: list[object] = []  # so that no id is used twice
         self.resolve()
 
     def resolve(self) -> list[tuple[object, str]]:
         """Looks up the names whose package is there by now; returns the new opaque ones."""
-        known = set(self.opaque)
+        before = len(self.opaque)
         for name in sorted(self._pending):
             if (found := _lookup(name)) is not None:
                 self._pending.discard(name)
                 self._add(found, name)
-        return [entry for key, entry in self.opaque.items() if key not in known]
+        return list(self.opaque.values())[before:]
 
     def _add(self, found: object, name: str) -> None:
-        codes = list(codes_of(found))
-        self._kept += [found, *codes]
-        self.codes |= {id(code): name for code in codes}
         if isinstance(found, ModuleType):
             self.modules.add(name)
-        elif isinstance(found, types.MethodDescriptorType):
+        elif isinstance(found, MethodDescriptorType):
             self.methods[found.__name__] = (found, name)
-        elif isinstance(found, BuiltinFunctionType):
-            self.builtins[found] = name
-            self.opaque[id(found)] = (found, name)
-        elif type(found).__name__ == "_ArrayFunctionDispatcher" and not codes:
-            self.dispatchers[found.__name__] = name
-        elif not codes:
+        elif codes := list(codes_of(found)):
+            self.codes |= {id(code): (code, name) for code in codes}
+        else:
             self.opaque[id(found)] = (found, name)
 
     def called(self, code: CodeType, module: object) -> str | None:
         """The forbidden thing that a call of this code in this module is."""
-        if id(code) in self.codes:
-            return self.codes[id(code)]
-        in_numpy = isinstance(module, str) and module.startswith("numpy")
-        if in_numpy and code.co_name in self.dispatchers:
-            return self.dispatchers[code.co_name]
-        return self.module_of(module)
+        return self.codes[id(code)][1] if id(code) in self.codes else self.module_of(module)
 
     def called_in_c(self, function: Callable) -> str | None:
         """The forbidden thing that this function written in C is."""
-        owner = getattr(function, "__self__", None)
+        if id(function) in self.opaque:
+            return self.opaque[id(function)][1]
+        owner = type(function.__self__)
         method, name = self.methods.get(function.__name__, (None, None))
-        if method is not None and getattr(type(owner), function.__name__, None) is method:
+        if method is not None and getattr(owner, function.__name__, None) is method:
             return name
-        module = function.__module__ or type(owner).__module__
-        return self.builtins.get(function) or self.module_of(module)
+        return self.module_of(function.__module__ or owner.__module__)
 
     def module_of(self, name: object) -> str | None:
         """The forbidden module that `name` lies in: "torch" for "torch.nn.functional"."""
@@ -111,7 +98,7 @@ class Targets:
         if kind is ModuleType:
             return self.module_of(value.__name__)
         if kind is BuiltinFunctionType:
-            return self.builtins.get(value) or self.module_of(value.__module__)
+            return self.module_of(value.__module__)
         if kind is functools.partial:
             inside = (value.func, *value.args, *value.keywords.values())
         elif kind in (list, tuple, set):
@@ -123,26 +110,12 @@ class Targets:
         return next(filter(None, (self.names(item, depth - 1) for item in inside)), None)
 
 
-def codes_of(function: object) -> Iterable[CodeType]:
-    """The code objects that run when `function` is called, as far as they are written in Python."""
-    members = []
-    while isinstance(function, functools.partial) or hasattr(function, "__wrapped__"):
-        if isinstance(function, functools.partial):
-            function = function.func
-        else:
-            members.append(function)
-            function = function.__wrapped__
-    if isinstance(function, type):
-        names = ("__init__", "__new__", "forward", "__call__")
-        members += [vars(function).get(name) for name in names]
-    elif isinstance(function, types.FunctionType | types.MethodType):
-        members.append(function)
-    else:
-        members.append(getattr(type(function), "__call__", None))  # noqa: B004
-    for member in members:
-        code = getattr(getattr(member, "__func__", member), "__code__", None)
-        if isinstance(code, CodeType):
+def codes_of(function: object) -> Iterator[CodeType]:
+    """The codes that run when `function` is called, itself and what it wraps."""
+    while function is not None:
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
             yield code
+        function = getattr(function, "__wrapped__", None)
 
 
 def _lookup(dotted: str) -> object | None:
@@ -162,7 +135,7 @@ class StandIn:
     """Behaves like the function it stands for, and reports each use."""
 
     def __init__(self, function: Callable, report: Callable[[FrameType], None]) -> None:
-        self.__dict__.update(_function=function, _report=report)
+        self._function, self._report = function, report
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         self._report(sys._getframe(1))
@@ -174,14 +147,8 @@ class StandIn:
         return getattr(self._function, name)
 
 
-def places_of(found: object, dotted: str) -> list[tuple[ModuleType, str, object]]:
-    """(module, name, what it holds): wherever the function's package holds it under its name."""
-    root, name = dotted.partition(".")[0], dotted.rpartition(".")[2]
-    places = []
-    for module_name, module in list(sys.modules.items()):
-        if module_name.partition(".")[0] == root:
-            held = getattr(module, "__dict__", {}).get(name)
-            alike = type(held) is type(found) is BuiltinFunctionType and held == found
-            if held is found or alike:
-                places.append((module, name, held))
-    return places
+def modules_with(function: object, dotted: str) -> list[ModuleType]:
+    """The modules of the function's package that hold it under its name."""
+    package, name = dotted.partition(".")[0], dotted.rpartition(".")[2]
+    modules = [m for key, m in list(sys.modules.items()) if key.partition(".")[0] == package]
+    return [m for m in modules if getattr(m, "__dict__", {}).get(name) is function]

@@ -1,9 +1,7 @@
 """`check`: is the function right? The verdict, a diagnosis when it is not, the costs when it is."""
 
-import contextlib
 import functools
 import hashlib
-import inspect
 import threading
 import zlib
 from collections.abc import Callable
@@ -12,7 +10,8 @@ import numpy as np
 
 from labkit.checks import progress
 from labkit.checks.clock import Clock
-from labkit.checks.diagnose import Outputs, diagnose, expected_outputs
+from labkit.checks.compare import KINDS
+from labkit.checks.diagnose import diagnose, expected_outputs
 from labkit.checks.exercise import Case, Exercise
 from labkit.checks.guard import Guard, Hit
 from labkit.checks.registry import UnknownId, registry
@@ -22,8 +21,6 @@ from labkit.checks.texts import error_text, short
 from labkit.checks.wording import endless, interrupted, meddled, refused_call, solved, unfit, wrong
 
 _handed_out: dict[int, tuple[Callable, Exercise]] = {}  # by the function's id
-
-
 # A run replaces the process's output, profiler and timer for a moment, so two threads take turns.
 # The same thread may check within a check.
 _one_at_a_time = threading.RLock()
@@ -67,10 +64,8 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
         return Message("Not yet", headline, (again,))
     if (message := unfit(exercise, f, cases)) is not None:
         return message
-    before = _fingerprint(_expected(exercise, cases))  # the values themselves are kept from f
-    own = (exercise.oracle, exercise.fallback) if exercise.fallback else (exercise.oracle,)
-    exempt = _handed_out_codes() | {id(check.__code__)}  # `check` itself: another thread's
-    guard = Guard(exercise.forbidden, own, exempt, exercise.adapter is None)
+    before = _fingerprint(exercise, cases)  # the values themselves are kept from f
+    guard = Guard(exercise, exempt=_handed_out_codes() | {id(check.__code__)})
     guard.inspect(f)
 
     def launched(*args: object, **kwargs: object) -> object:
@@ -79,35 +74,26 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
     clock = Clock()
     outcomes = run_cases(launched if exercise.adapter else f, cases, guard, clock)
     try:
-        expected = _expected(exercise, cases)
+        if _fingerprint(exercise, cases) != before:
+            return meddled(exercise)
     except Exception:
-        expected = []
-    if _fingerprint(expected) != before:
         return meddled(exercise)
-    message = _verdict(exercise, outcomes, expected, guard.hit, clock)
+    message = _verdict(exercise, outcomes, guard.hit, clock)
     if message.word in ("Right", "Look again"):
         progress.record_check(exercise.id, solved=message.word == "Right")
     return message
 
 
-def _expected(exercise: Exercise, cases: list[Case]) -> list[Outputs]:
-    return [expected_outputs(exercise, exercise.oracle, case) for case in cases]
-
-
-def _fingerprint(expected: list[Outputs]) -> str:
+def _fingerprint(exercise: Exercise, cases: list[Case]) -> str:
+    """A digest of all expected values; changes when the answer's tools are tampered with."""
     digest = hashlib.sha256()
-    for array in (array for outputs in expected for array in outputs):
-        digest.update(f"{array.shape} {array.dtype}".encode() + array.tobytes())
+    for case in cases:
+        for array in expected_outputs(exercise, exercise.oracle, case):
+            digest.update(f"{array.shape} {array.dtype}".encode() + array.tobytes())
     return digest.hexdigest()
 
 
-def _verdict(
-    exercise: Exercise,
-    outcomes: list[Outcome],
-    expected: list[Outputs],
-    hit: Hit | None,
-    clock: Clock,
-) -> Message:
+def _verdict(exercise: Exercise, outcomes: list[Outcome], hit: Hit | None, clock: Clock) -> Message:
     if outcomes and isinstance(outcomes[-1].error, KeyboardInterrupt):
         return interrupted(exercise.id)
     late = hit is not None and hit.kind == "escape" and hit.line is None  # seen after the run
@@ -115,8 +101,7 @@ def _verdict(
         return refused_call(exercise, hit)
     if clock.expired:
         return endless(exercise, outcomes[-1], clock.idle)
-    diagnosis = diagnose(exercise, outcomes, expected)
-    if diagnosis is not None:
+    if (diagnosis := diagnose(exercise, outcomes)) is not None:
         return wrong(exercise, diagnosis)
     return refused_call(exercise, hit) if late else solved(exercise, outcomes)
 
@@ -145,17 +130,15 @@ def _handed_out_codes() -> frozenset[int]:
 
 def _dressed(exercise: Exercise) -> Callable:
     oracle, dtype = exercise.oracle, exercise.dtype
-    exact = dtype not in (None, "any", "float", "int", "bool", "complex")
 
+    @functools.wraps(oracle, assigned=(), updated=())  # gives it the oracle's signature
     def course_version(*args: object, **kwargs: object) -> object:
         returned = oracle(*args, **kwargs)
-        if not exact:
+        if dtype in (None, "any", *KINDS.values()):
             return returned
         cast = functools.partial(np.asarray, dtype=dtype)
         return tuple(map(cast, returned)) if len(exercise.outputs) > 1 else cast(returned)
 
     course_version.__name__ = course_version.__qualname__ = exercise.id.rpartition(".")[2]
     course_version.__doc__ = f"The course's own version of {exercise.id}, until yours is right."
-    with contextlib.suppress(TypeError, ValueError):  # functions written in C have none
-        course_version.__signature__ = inspect.signature(oracle)
     return course_version

@@ -13,7 +13,7 @@ from labkit.course.catalogue import read_lessons, sources
 from labkit.course.config import Config
 from labkit.course.execute import execute
 from labkit.course.lesson import TWINS, Lesson
-from labkit.course.notebook import located, source_of
+from labkit.course.notebook import code_cells, source_of
 
 
 def build(
@@ -48,20 +48,20 @@ def build_lesson(lesson: Lesson, config: Config, force: bool = False) -> bool:
     executed = False
     for twin in TWINS:
         path = lesson.notebook(twin)
-        made = notebook.generate(lesson, twin, config)
-        stored = None if force else _cleanly_run(path, config.relative(path))
-        if stored and _code(stored) == _code(made):
-            fresh[path] = _with_outputs(made, stored)
-        else:
-            fresh[path] = execute(made, path.parent, config.relative(path))
-            executed = True
+        name, made = config.relative(path), notebook.generate(lesson, twin, config)
+        kept = None if force else _with_stored_outputs(made, path, name)
+        fresh[path] = kept or execute(made, path.parent, name)
+        executed |= kept is None
     for path, made in fresh.items():
         notebook.write(path, notebook.to_bytes(notebook.sealed(made)))
     return executed
 
 
-def _cleanly_run(path: Path, name: str) -> dict | None:
-    """The stored notebook, if it ran to its end without error or warning and nobody edited it."""
+def _with_stored_outputs(made: dict, path: Path, name: str) -> dict | None:
+    """`made` with what the notebook at `path` stores; None if that is not what running it gives.
+
+    The code must be the same, and have run to its end without error or warning or edit by hand.
+    """
     try:
         stored = notebook.read(path, name)
     except FileNotFoundError:
@@ -69,17 +69,11 @@ def _cleanly_run(path: Path, name: str) -> dict | None:
     except CourseError as error:
         print(f"{error} It is built anew.")
         return None
+    code, ran = code_cells(made), code_cells(stored)
     kept = (rules.counts, rules.outputs, rules.untouched)
-    return None if any([*rule(stored, name)] for rule in kept) else stored
-
-
-def _code(made: dict) -> list[str]:
-    return [source_of(cell) for _, cell in located(made, "", "code")]
-
-
-def _with_outputs(generated: dict, stored: dict) -> dict:
-    """`generated`, with the counts and outputs of `stored`, whose code is the same."""
-    pairs = zip(located(generated, "", "code"), located(stored, "", "code"), strict=True)
-    for (_, cell), (_, ran) in pairs:
-        cell |= {key: ran[key] for key in ("execution_count", "outputs")}
-    return generated
+    broken = any([*rule(stored, name)] for rule in kept)
+    if broken or [*map(source_of, code)] != [*map(source_of, ran)]:
+        return None
+    for cell, old in zip(code, ran, strict=True):
+        cell |= {key: old[key] for key in ("execution_count", "outputs")}
+    return made

@@ -1,6 +1,6 @@
 """What there is to study: the four chapters, and the lessons that lie in them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,11 +42,11 @@ def sources(config: Config, wanted: str | None = None) -> list[Path]:
     if wanted is None:
         return found
     parts = Path(wanted.removesuffix(".ipynb").removesuffix(".py")).parts
-    key = "/".join(part for part in parts if part not in ("chapters", "source", "solutions", "."))
-    names = {p: (p.parts[-3], p.stem, f"{p.parts[-3]}/{p.stem}") for p in found}
-    chosen = [p for p in found if key in names[p] or p == Path(wanted).resolve()]
+    key = "/".join(part for part in parts if part not in ("chapters", "source", "solutions"))
+    names = {p: (p.parts[-3], f"{p.parts[-3]}/{p.stem}", p.stem, str(p)) for p in found}
+    chosen = [p for p in found if key in names[p] or str(Path(wanted).resolve()) in names[p]]
     if not chosen:
-        known = {name for chapter, _, lesson in names.values() for name in (chapter, lesson)}
+        known = {name for path in found for name in names[path][:2]}
         near = get_close_matches(key, known, cutoff=0.4)
         there = ", ".join(sorted(known)) or "none yet"
         hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {there}."
@@ -60,24 +60,20 @@ def read_lessons(paths: Iterable[Path], config: Config) -> list[Lesson]:
 
 def lessons(config: Config, chapter: Chapter) -> list[Lesson]:
     """The lessons of a chapter that a learner can open."""
-    return [found for found in _tried(config, chapter) if isinstance(found, Lesson)]
+    return readable(config, chapter)[0]
 
 
-def unreadable(config: Config, chapter: Chapter) -> list[str]:
-    """A sentence for each lesson of a chapter that cannot be read."""
-    return [found for found in _tried(config, chapter) if isinstance(found, str)]
-
-
-def _tried(config: Config, chapter: Chapter) -> Iterator[Lesson | str]:
-    """Each lesson, or what is wrong with it; nothing for one that is not built yet."""
+def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]:
+    """The same, and a sentence for each that cannot be read; one not built yet is neither."""
+    found, broken = [], []
     for path in sorted((config.chapters / chapter.folder / "source").glob("*.py")):
         try:
             lesson = load(path, config.relative(path))
             made = lesson.notebook("learner")
             notebook.read(made, config.relative(made))
+            found.append(lesson)
         except FileNotFoundError:
             continue
         except (CourseError, OSError) as error:
-            yield str(error)
-        else:
-            yield lesson
+            broken.append(str(error))
+    return found, broken

@@ -6,7 +6,6 @@ and, after code cells:    **Verdict on C02: holds if the batch is large.** One s
 """
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from labkit.course import CourseError
@@ -16,7 +15,7 @@ from labkit.course.lesson import Lesson
 from labkit.course.prose import one_line
 
 CLAIM = re.compile(
-    r'^#+\s*<a id="(?P<anchor>\w+)"></a>\s*(?P<id>C\d+)\s+on trial\s*$(?P<quote>(?:\s*^>.*)*)', re.M
+    r'^#+\s*<a id="(?P<id>C\d+)"></a>\s*(?P=id)\s+on trial\s*$(?P<quote>(?:\s*^>.*)+)', re.M
 )
 VERDICT = re.compile(
     r"\*\*Verdict on (?P<id>C\d+):\s*(?P<verdict>.+?)\*\*"
@@ -44,46 +43,42 @@ class Claim(NamedTuple):
 
 def of_lesson(lesson: Lesson, config: Config) -> list[Claim]:
     """The lesson's claims, in its order. CourseError for a claim without a proper verdict."""
-    verdicts: dict[str, tuple[str, str]] = {}
-    places: dict[str, tuple[str, int]] = {}
-    for here, position, match in _found(VERDICT, lesson, config):
-        id = match["id"]
-        verdict, why = one_line(match["verdict"]).rstrip("."), one_line(match["why"])
-        if id in verdicts:
-            raise CourseError(f"{here}: a second verdict on {id}.")
-        if not why or not re.fullmatch(r"holds|wrong|holds if \S.*", verdict):
-            must = "it must be `holds`, `holds if ...` or `wrong`, and then say why"
-            raise CourseError(f"{here}: the verdict on {id} is {verdict!r} {why!r}; {must}.")
-        verdicts[id], places[id] = (verdict, why), (here, position)
     link = config.relative(lesson.notebook("learner"))
-    found = []
-    for here, position, match in _found(CLAIM, lesson, config):
-        id = match["id"]
-        if match["anchor"] != id:
-            raise CourseError(f"{here}: claim {id} has the anchor {match['anchor']}.")
-        if not match["quote"]:
-            raise CourseError(f"{here}: claim {id} lacks its text: a quotation, `> ...`, below it.")
-        if id not in verdicts:
-            do = f"write `**Verdict on {id}: holds.** Why.` below it."
-            raise CourseError(f"{here}: claim {id} has no verdict: {do}")
-        if "code" not in [cell.type for cell in lesson.cells[position : places[id][1]]]:
-            raise CourseError(f"{here}: {id} has no experiment between the claim and its verdict.")
-        claim = one_line(re.sub(r"^> ?", "", match["quote"], flags=re.M))
-        found.append(Claim(id, claim, *verdicts[id], f"{link}#{id}"))
-    for id in sorted(verdicts.keys() - {claim.id for claim in found}):
-        do = f'write `### <a id="{id}"></a>{id} on trial` above it.'
-        raise CourseError(f"{places[id][0]}: a verdict on {id}, which has no heading: {do}")
-    return found
+    tried: dict[str, tuple[str, int, str]] = {}  # id -> (where, how many code cells before, claim)
+    found: dict[str, Claim] = {}
+    code = 0
+    for cell in lesson.cells:
+        code += cell.type == "code"
+        here, text = f"{config.relative(lesson.path)}, line {cell.line}", cell.text
+        marks = [*CLAIM.finditer(text), *VERDICT.finditer(text)] if cell.type == "markdown" else []
+        for mark in sorted(marks, key=re.Match.start):
+            id = mark["id"]
+            if mark.re is CLAIM:
+                claim = one_line(re.sub(r"^> ?", "", mark["quote"], flags=re.M))
+                tried[id] = (here, code, claim)
+            elif id in found:
+                raise CourseError(f"{here}: a second verdict on {id}.")
+            elif id not in tried:
+                do = f'write `### <a id="{id}"></a>{id} on trial`, and `> the claim`, above it'
+                raise CourseError(f"{here}: a verdict on {id}, which is not on trial: {do}.")
+            elif code == tried[id][1]:
+                between = "no experiment between the claim and its verdict"
+                raise CourseError(f"{here}: {id} has {between}.")
+            else:
+                found[id] = Claim(id, tried[id][2], *_judged(mark, here), f"{link}#{id}")
+    for id in tried.keys() - found.keys():
+        do = f"write `**Verdict on {id}: holds.** Why.` below it."
+        raise CourseError(f"{tried[id][0]}: claim {id} has no verdict: {do}")
+    return [found[id] for id in tried]
 
 
-def _found(
-    pattern: re.Pattern, lesson: Lesson, config: Config
-) -> Iterator[tuple[str, int, re.Match]]:
-    """(where it stands, its cell's index, match) for every match in the lesson's prose."""
-    for position, cell in enumerate(lesson.cells):
-        if cell.type == "markdown":
-            for match in pattern.finditer(cell.text):
-                yield f"{config.relative(lesson.path)}, line {cell.line}", position, match
+def _judged(mark: re.Match, here: str) -> tuple[str, str]:
+    """The verdict, and why."""
+    verdict, why = one_line(mark["verdict"]).rstrip("."), one_line(mark["why"])
+    if not why or not re.fullmatch(r"holds|wrong|holds if \S.*", verdict):
+        must = "it must be `holds`, `holds if ...` or `wrong`, and then say why"
+        raise CourseError(f"{here}: the verdict on {mark['id']} is {verdict!r} {why!r}; {must}.")
+    return verdict, why
 
 
 def collect(config: Config) -> list[Claim]:
@@ -91,10 +86,10 @@ def collect(config: Config) -> list[Claim]:
     claims: dict[str, Claim] = {}
     for lesson in read_lessons(sources(config), config):
         for claim in of_lesson(lesson, config):
-            if claim.id in claims:
-                other = claims[claim.id].link
-                raise CourseError(f"Claim {claim.id} is on trial twice: {other} and {claim.link}.")
-            claims[claim.id] = claim
+            other = claims.setdefault(claim.id, claim)
+            if other is not claim:
+                both = f"{other.link} and {claim.link}"
+                raise CourseError(f"Claim {claim.id} is on trial twice: {both}.")
     return sorted(claims.values(), key=lambda claim: int(claim.id[1:]))
 
 

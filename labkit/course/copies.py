@@ -20,9 +20,8 @@ SERVED = {".ipynb", ".md", ".png", ".svg", ".jpg"}  # what a learner opens; sour
 
 def ensure(config: Config, path: str) -> bool:
     """Make the learner's copy of `path` if there is a lesson and no copy yet. True if made."""
-    target = config.work / path.strip("/")
-    source = None if os.path.lexists(target) else original(config, path.strip("/"))
-    if source is None:
+    target, source = config.work / path.strip("/"), original(config, path.strip("/"))
+    if source is None or os.path.lexists(target):
         return False
     data = source.read_bytes()
     if source.suffix == ".ipynb":

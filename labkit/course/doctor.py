@@ -8,7 +8,6 @@ import json
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from importlib import metadata
@@ -31,8 +30,7 @@ class Report(dict):
     def __str__(self) -> str:
         if self.as_json:
             return json.dumps(self, indent=2, ensure_ascii=False)
-        width = max(map(len, self))
-        rows = []
+        width, rows = max(map(len, self)), []
         for topic, line in self.items():
             rows.append(f"{topic:{width}}  {line['says']}")
             if line.get("do"):
@@ -69,13 +67,11 @@ def _packages() -> dict:
 
 
 def _chapter(chapter: Chapter) -> dict:
-    course = config()
+    course, says = config(), "no lessons yet"
     if course.root is None:
         says = "its lessons are in the course's repository, which is not here"
     elif lessons := len([*(course.chapters / chapter.folder).glob("*.ipynb")]):
-        says = f"{lessons} lesson{'s' if lessons > 1 else ''}, on {chapter.runs_on}"
-    else:
-        says = "no lessons yet"
+        says = f"{lessons} lesson{'s' * (lessons > 1)}, on {chapter.runs_on}"
     absent = missing(chapter.extra, course)
     lacks = f"lacks {', '.join(absent)}" if absent else "is installed"
     parts = (says, chapter.hardware(this_machine()), f"extra {chapter.extra!r} {lacks}")
@@ -91,12 +87,11 @@ def _data() -> dict:
 
 def _colab() -> dict:
     course = config()
-    if course.address:
-        says = f"{course.address} at {course.tag}"
-    elif course.root:
-        says = "badges are left out because [tool.labkit] address is empty"
-    else:
+    says = f"{course.address} at {course.tag}"
+    if course.root is None:
         says = "its address is set in the course's repository, which is not here"
+    elif not course.address:
+        says = "badges are left out because [tool.labkit] address is empty"
     return {"says": says, "address": course.address, "tag": course.tag}
 
 
@@ -109,20 +104,17 @@ def version(package: str) -> str | None:
 
 
 def missing(extra: str, course: Config) -> list[str]:
-    """What labkit[extra] asks for and is absent or does not fit, as ["torch>=2.6"]."""
-    if course.root is None:  # then the installed package says what that is
-        return _lacking(extra, _asked_by_extras("labkit"))
-    project = tomllib.loads((course.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return _lacking(extra, project["optional-dependencies"][extra])
+    """What labkit[extra] asks for and is absent or does not fit, as ["torch>=2.6"].
 
-
-def _asked_by_extras(package: str) -> list[str]:
-    return [text for text in metadata.requires(package) or [] if "extra ==" in text]
-
-
-def _lacking(extra: str, asked: Iterable[str]) -> list[str]:
+    In a clone pyproject.toml says what that is: it may be newer than what was installed.
+    """
     from packaging.requirements import Requirement
 
+    if course.root is None:
+        asked = [text for text in metadata.requires("labkit") or [] if "extra ==" in text]
+    else:
+        project = tomllib.loads((course.root / "pyproject.toml").read_text(encoding="utf-8"))
+        asked = project["project"]["optional-dependencies"][extra]
     absent = []
     for wanted in map(Requirement, asked):
         if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
@@ -130,6 +122,4 @@ def _lacking(extra: str, asked: Iterable[str]) -> list[str]:
         found = version(wanted.name)
         if not found or not wanted.specifier.contains(found, prereleases=True):
             absent.append(f"{wanted.name}{wanted.specifier}")
-        for inner in wanted.extras if found else ():  # numba-cuda[cu13] asks for more
-            absent += _lacking(inner, _asked_by_extras(wanted.name))
     return absent

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labkit.course import CourseError, rules
-from labkit.course.notebook import located
+from labkit.course.notebook import code_cells, located
 
 CELL_SECONDS = 120
 
@@ -53,7 +53,7 @@ def execute(notebook: dict, folder: Path, name: str) -> dict:
     except DeadKernelError:
         what = "ends its kernel."
     else:
-        for cell in (cell for cell in done.cells if cell.cell_type == "code"):
+        for cell in code_cells(done):
             cell.outputs = merged(cell.outputs)
         ran = json.loads(nbformat.writes(done))  # long texts are lists of lines now
         for sentence in rules.outputs(ran, name):  # stderr

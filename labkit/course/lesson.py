@@ -82,27 +82,25 @@ def _fields(header: dict, here: str) -> tuple[str, int, tuple[str, ...]]:
 
 
 def _examine(cell: Cell, name: str) -> None:
-    here = f"{name}, line {cell.line}"
     for tag in cell.tags:
         if tag not in PLAIN_TAGS and not EXERCISE_TAG.fullmatch(tag):
             known = ", ".join([*PLAIN_TAGS, "exercise:ROOM.NAME"])
-            raise CourseError(f"{here}: unknown tag {tag!r}. Known: {known}.")
+            raise CourseError(f"{name}, line {cell.line}: unknown tag {tag!r}. Known: {known}.")
     if cell.type == "markdown":
         for number, text in enumerate(cell.text.split("\n"), start=cell.line + 1):
             if text.strip() in MARKERS or f"# {text.strip()}" in MARKERS:
                 raise CourseError(f"{name}, line {number}: a solution in a markdown cell.")
         return
     for twin, lines in zip(TWINS, _twins(cell.text, name, cell.line), strict=True):
-        text = "\n".join(lines.values())
+        text = "\n".join(line or "" for line in lines)  # an empty line for one of the other twin
         if re.search(r"^\s*[%!]", text, re.MULTILINE):
             continue  # a magic: IPython's grammar, not Python's
         try:
             ast.parse(textwrap.dedent(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # or NUL, or depth
-            at = getattr(error, "lineno", None) or 1
-            at, what = [*lines, cell.line][min(at - 1, len(lines))], getattr(error, "msg", error)
-            here = f"{name}, line {at}: the {twin}'s form of this cell is not Python"
-            raise CourseError(f"{here}: {what}.") from error
+            line = cell.line + (getattr(error, "lineno", None) or 1)
+            here = f"{name}, line {line}: the {twin}'s form of this cell is not Python"
+            raise CourseError(f"{here}: {getattr(error, 'msg', error)}.") from error
 
 
 def _examine_setup(cells: list[Cell], name: str) -> None:
@@ -110,24 +108,25 @@ def _examine_setup(cells: list[Cell], name: str) -> None:
     setups = [cell for cell in cells if "setup" in cell.tags]
     alone = setups == code[:1] and setups and setups[0].tags == ("setup",)
     if not alone or re.search(r"^[^#\s]", setups[0].text, re.MULTILINE):
-        here = f"{name}, line {(setups[-1:] or code[:1] or cells)[0].line if cells else 1}"
+        line = next((cell.line for cell in (*setups[-1:], *code, *cells)), 1)
         what = '`# %% tags=["setup"]` with one comment in it; labkit build writes its code'
-        raise CourseError(f"{here}: the first code cell, and no other, is {what}.")
+        raise CourseError(f"{name}, line {line}: the first code cell, and no other, is {what}.")
 
 
 def split_solution(text: str, name: str = "cell", line: int = 0) -> tuple[str, str]:
     """The learner's and the solution's text of a cell; `line` is that of its `# %%` marker."""
-    learner, solution = _twins(text, name, line)
-    return "\n".join(learner.values()), "\n".join(solution.values())
+    learner, solution = (
+        "\n".join(one for one in lines if one is not None) for lines in _twins(text, name, line)
+    )
+    return learner, solution
 
 
-def _twins(text: str, name: str, line: int) -> tuple[dict[int, str], dict[int, str]]:
-    """The same, as line number of the source -> line."""
-    learner: dict[int, str] = {}
-    solution: dict[int, str] = {}
+def _twins(text: str, name: str, line: int) -> tuple[list[str | None], list[str | None]]:
+    """The same, line by line; None for a line that the twin does not show."""
+    learner, solution = [], []
     block, opened, indent = "", 0, ""  # the marker of the block we are in, its line, its indent
     for number, raw in enumerate(text.split("\n"), start=line + 1):
-        here, marker = f"{name}, line {number}", raw.strip()
+        here, marker, mine, its = f"{name}, line {number}", raw.strip(), None, None
         if marker == END:
             if block != BEGIN:
                 raise CourseError(f"{here}: `{END}` without `{BEGIN}`.")
@@ -137,11 +136,11 @@ def _twins(text: str, name: str, line: int) -> tuple[dict[int, str], dict[int, s
                 raise CourseError(f"{here}: `{marker}` inside the block opened on line {opened}.")
             block, opened, indent = marker, number, raw[: raw.index("#")]
         elif block == STUB:
-            learner[number] = _stub_line(raw, indent, here)
+            mine = _stub_line(raw, indent, here)
         else:
-            solution[number] = raw
-            if not block:
-                learner[number] = raw
+            mine, its = None if block else raw, raw
+        learner.append(mine)
+        solution.append(its)
     if block:
         missing = BEGIN if block == STUB else END
         raise CourseError(f"{name}, line {opened}: `{block}` without `{missing}` after it.")

@@ -13,6 +13,7 @@ from labkit.course import CourseError, notebook, prose
 from labkit.course.config import Config
 
 GONE = {404, 410}
+ELSEWHERE = re.compile(r"[a-zA-Z][\w+.-]*:|//")  # no relative link
 
 
 def pages(config: Config) -> list[Path]:
@@ -30,15 +31,13 @@ def text(path: Path, name: str) -> str:
 def dead(path: Path, config: Config) -> list[str]:
     """A sentence for every relative link of a page or notebook that leads nowhere."""
     name = config.relative(path)
-    found = []
-    for target in dict.fromkeys(prose.targets(text(path, name))):
-        relative = not re.match(r"[a-zA-Z][\w+.-]*:|//", target)
-        if relative and (problem := _problem(path, target, config)):
-            found.append(f"{name} links to {target}: {problem}")
-    return found
+    targets = [t for t in dict.fromkeys(prose.targets(text(path, name))) if not ELSEWHERE.match(t)]
+    problems = {target: _problem(path, target, config) for target in targets}
+    return [f"{name} links to {target}: {what}" for target, what in problems.items() if what]
 
 
 def _problem(path: Path, target: str, config: Config) -> str:
+    """What is wrong with a relative link on a page; "" if nothing is."""
     file, _, fragment = unquote(target).partition("#")
     aim = (path.parent / file).resolve() if file else path
     if file.startswith("/") or not aim.is_relative_to(config.course_root()):
@@ -71,12 +70,10 @@ def ask(url: str) -> int:
 
 def links(config: Config) -> int:
     """Ask for every external link of pages and learner's notebooks; 1 if one is definitely gone."""
-    found: dict[str, str] = {}  # link -> the first place that has it
+    found: dict[str, str] = {}  # link -> a place that has it
     for path in [*pages(config), *sorted(config.chapters.glob("*/*.ipynb"))]:
-        name = config.relative(path)
-        for link in prose.targets(text(path, name)):
-            if link.startswith(("http://", "https://")):
-                found.setdefault(link.partition("#")[0], name)
+        targets = prose.targets(text(path, name := config.relative(path)))
+        found |= {t.partition("#")[0]: name for t in targets if re.match("https?://", t)}
     with ThreadPoolExecutor(max_workers=8) as pool:
         answers = [*pool.map(ask, found)]
     for status, (url, name) in zip(answers, found.items(), strict=True):

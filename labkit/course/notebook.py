@@ -60,19 +60,16 @@ def setup_cell(config: Config) -> str:
 
 def generate(lesson: Lesson, twin: str, config: Config) -> dict:
     """The notebook that `lesson` stands for, without outputs and execution counts."""
-    head = _badge(lesson, twin, config)
-    cells = []
+    badge, cells = _badge(lesson, twin, config), []
     for cell, cell_id in zip(lesson.cells, cell_ids(lesson), strict=True):
         text = split_solution(cell.text)[TWINS.index(twin)]
         if "setup" in cell.tags:
             text = setup_cell(config)
-        if cell.type == "markdown":
-            text = head + (_deeper(text) if twin == "solution" else text)
-            head = ""
-        metadata = {"tags": list(cell.tags)} if cell.tags else {}
-        source = text.splitlines(keepends=True)
-        made = {"cell_type": cell.type, "id": cell_id, "metadata": metadata, "source": source}
-        cells.append(made)
+        elif cell.type == "markdown":
+            text = badge + (_deeper(text) if twin == "solution" else text)
+            badge = ""  # it stands above the first text
+        made = {"cell_type": cell.type, "id": cell_id, "source": text.splitlines(keepends=True)}
+        cells.append(made | {"metadata": {"tags": list(cell.tags)} if cell.tags else {}})
     labkit = {"title": lesson.title, "minutes": lesson.minutes, "needs": list(lesson.needs)}
     labkit |= {"source_sha256": lesson.sha256, "twin": twin}
     metadata = {"kernelspec": KERNELSPEC, "labkit": labkit, "language_info": {"name": "python"}}
@@ -81,8 +78,7 @@ def generate(lesson: Lesson, twin: str, config: Config) -> dict:
 
 def cell_ids(lesson: Lesson) -> list[str]:
     """One id per cell, from what its source says; both twins share them, edits move no others."""
-    seen: Counter[str] = Counter()
-    ids = []
+    seen, ids = Counter(), []
     for cell in lesson.cells:
         says = f"{cell.type}\n{split_solution(cell.text)[1]}"
         name = "setup" if "setup" in cell.tags else hashlib.sha256(says.encode()).hexdigest()[:12]
@@ -126,8 +122,12 @@ def located(made: dict, name: str, kind: str = "") -> list[tuple[str, dict]]:
     return found
 
 
+def code_cells(made: dict) -> list[dict]:
+    return [cell for cell in made["cells"] if cell.get("cell_type") == "code"]
+
+
 def markdown(made: dict) -> list[str]:
-    return [source_of(cell) for _, cell in located(made, "", "markdown")]
+    return [source_of(cell) for cell in made["cells"] if cell.get("cell_type") == "markdown"]
 
 
 def cleared(made: dict) -> dict:
@@ -141,7 +141,7 @@ def cleared(made: dict) -> dict:
 
 def outputs_sha256(made: dict) -> str:
     """The digest of all outputs of all code cells, by which an edit by hand shows."""
-    shown = [cell.get("outputs") for _, cell in located(made, "", "code")]
+    shown = [cell.get("outputs") for cell in code_cells(made)]
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
@@ -189,12 +189,8 @@ def write(path: Path, data: bytes) -> bool:
     if path.is_file() and path.read_bytes() == data:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+        unfinished = Path(folder, path.name)
+        unfinished.write_bytes(data)
+        os.replace(unfinished, path)
     return True

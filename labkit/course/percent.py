@@ -57,9 +57,8 @@ def _header(text: str, name: str) -> tuple[dict, int]:
 
     written = HEADER.match(text)
     if written is None:
-        raise CourseError(
-            f"{name}, line 1: a lesson starts with a YAML header between two lines `# ---`."
-        )
+        must = "a lesson starts with a YAML header between two lines `# ---`"
+        raise CourseError(f"{name}, line 1: {must}.")
     try:
         header = yaml.safe_load(re.sub(r"^# ?", "", written[1].rstrip(), flags=re.MULTILINE))
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # "2020-99-99" is a ValueError

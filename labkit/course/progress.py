@@ -1,9 +1,8 @@
 """`labkit progress`: what the learner has solved, predicted and answered, chapter by chapter."""
 
 from collections.abc import Sequence
-from itertools import chain
 
-from labkit.course.catalogue import CHAPTERS, lessons, unreadable
+from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config
 from labkit.course.lesson import Lesson
 
@@ -23,18 +22,15 @@ def done(lessons: Sequence[Lesson], call: str) -> str:
 
 def progress(config: Config) -> int:
     """Print one row per chapter, a total, and what cannot be read; 1 if there is any."""
-    rows = [("chapter", *KINDS.values())]
-    everything: list[Lesson] = []
-    broken = {chapter: unreadable(config, chapter) for chapter in CHAPTERS}
+    rows, everything, unreadable = [("chapter", *KINDS.values())], [], []
     for chapter in CHAPTERS:
-        found = lessons(config, chapter)
-        none = "cannot be read" if broken[chapter] else "no lessons yet"
+        found, broken = readable(config, chapter)
+        none = "cannot be read" if broken else "no lessons yet"
         cells = [done(found, call) for call in KINDS] if found else [none, "", ""]
         rows.append((chapter.title, *cells))
         everything += found
+        unreadable += broken
     rows.append(("all", *(done(everything, call) for call in KINDS)))
-    for row in rows:
-        print("{:<9} {:<15} {:<13} {}".format(*row).rstrip())
-    for sentence in chain(*broken.values()):
-        print(sentence)
-    return 1 if any(broken.values()) else 0
+    lines = ["{:<9} {:<15} {:<13} {}".format(*row).rstrip() for row in rows]
+    print(*lines, *unreadable, sep="\n")
+    return 1 if unreadable else 0

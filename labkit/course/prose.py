@@ -1,6 +1,7 @@
 """What a markdown text holds: words, headings, links and anchors. Code in it is left out."""
 
 import re
+from collections import Counter
 
 LINK = re.compile(
     r"\]\(\s*<?([^)\s>]+)"  # [text](target "title"), ![text](target)
@@ -47,12 +48,10 @@ def anchors(text: str, jupyter: bool) -> set[str]:
 
     JupyterLab keeps a heading's capitals and punctuation, so in a notebook that form counts too.
     """
-    found, slugs = set(ANCHOR.findall(text)), []
-    for _, title in headings(text):
-        title = one_line(title)
+    found, slugs = set(ANCHOR.findall(text)), Counter()
+    for title in (one_line(title) for _, title in headings(text)):
         slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        again = slugs.count(slug)
-        slugs.append(slug)
-        found |= {f"{slug}-{again}" if again else slug}
+        found |= {f"{slug}-{slugs[slug]}" if slugs[slug] else slug}
         found |= {title.replace(" ", "-")} if jupyter else set()
+        slugs[slug] += 1
     return found

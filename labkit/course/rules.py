@@ -15,7 +15,7 @@ from labkit.course.config import Config
 from labkit.course.notebook import located, markdown, source_of, tags_of
 from labkit.course.prose import headings, words
 
-LARGEST = 1_000_000  # bytes of a notebook file
+LARGEST = 1  # MB of a notebook file
 CELLS, WORDS, CODE_LINES, MINUTES = 35, 1800, 20, range(20, 46)
 SENTENCE_WORDS = 3  # what must stand above a code cell, headings apart
 # The level-2 headings of a lesson, in this order, by how they begin.
@@ -32,11 +32,9 @@ NBVAL_COMMENT = re.compile(r"#\s*(?:NBVAL_\w+|PYTEST_VALIDATE_\w+)")
 
 def examine(path: Path, config: Config) -> list[str]:
     """Every broken rule of one notebook file, as sentences."""
-    name, size = config.relative(path), path.stat().st_size
+    name, size = config.relative(path), path.stat().st_size / 1e6
     if size > LARGEST:
-        return [
-            f"{name} has {size / 1e6:.1f} MB; the limit is 1 MB: show fewer or smaller pictures."
-        ]
+        return [f"{name} has {size:.1f} MB; the limit is 1 MB: show fewer or smaller pictures."]
     try:
         made = notebook.read(path, name)
     except CourseError as error:
@@ -53,10 +51,10 @@ def kernelspec(made: dict, name: str) -> Iterator[str]:
 
 
 def counts(made: dict, name: str) -> Iterator[str]:
-    cells = located(made, name, "code")
-    seen = [cell.get("execution_count") for _, cell in cells]
-    for (here, _), count in zip(cells, seen, strict=True):
-        if count is None:
+    seen = []
+    for here, cell in located(made, name, "code"):
+        seen.append(cell.get("execution_count"))
+        if seen[-1] is None:
             yield f"{here} has no execution count, so nbval would compare nothing: build it."
     if None not in seen and seen != [*range(1, len(seen) + 1)]:
         yield f"{name}: the execution counts are {seen}, not 1 to {len(seen)} in order."
@@ -85,13 +83,12 @@ def alt_texts(made: dict, name: str) -> Iterator[str]:
         if re.search(r"!\[\s*\]", html):
             yield f"{here} shows an image without alt text: write ![what it shows](...)."
         for output in cell.get("outputs", []):
-            data, metadata = output.get("data", {}), output.get("metadata", {})
-            html += "".join(data.get("text/html", ""))
+            html += _text(output, "text/html")
             for mime in _images(output):
-                alt = str(metadata.get(mime, {}).get("alt", ""))
+                alt = str(output.get("metadata", {}).get(mime, {}).get("alt", ""))
                 if len(alt.split()) < ALT_WORDS:
                     yield f"{here} shows an image without alt text of {ALT_WORDS} words or more."
-                elif alt != "".join(data.get("text/plain", "")):
+                elif alt != _text(output, "text/plain"):
                     yield f"{here} shows an image whose alt text is not its text/plain."
         for tag in re.findall(r"<img\b[^>]*>", html, re.I):
             if not re.search(r"\balt\s*=\s*(\"[^\"]*\S[^\"]*\"|'[^']*\S[^']*')", tag):
@@ -103,6 +100,10 @@ def alt_texts(made: dict, name: str) -> Iterator[str]:
 
 def _images(output: dict) -> list[str]:
     return [mime for mime in output.get("data", {}) if mime.startswith("image/")]
+
+
+def _text(output: dict, mime: str) -> str:
+    return "".join(output.get("data", {}).get(mime, ""))
 
 
 def ignored(made: dict, name: str) -> Iterator[str]:
@@ -124,9 +125,8 @@ def ignored(made: dict, name: str) -> Iterator[str]:
 
 def _measured(output: dict) -> bool:
     """Does its text, or its HTML without the tags, hold a measured quantity?"""
-    data = output.get("data", {})
-    html = " ".join(re.sub(r"<[^>]*>", " ", "".join(data.get("text/html", ""))).split())
-    texts = ("".join(output.get("text", "")), "".join(data.get("text/plain", "")), html)
+    html = " ".join(re.sub(r"<[^>]*>", " ", _text(output, "text/html")).split())
+    texts = ("".join(output.get("text", "")), _text(output, "text/plain"), html)
     return any(map(MEASURED.search, texts))
 
 
@@ -167,10 +167,11 @@ def explained(made: dict, name: str) -> Iterator[str]:
 
 def sections(made: dict, name: str) -> Iterator[str]:
     titles = [title for level, title in headings("\n\n".join(markdown(made))) if level == 2]
-    firsts = [[i for i, t in enumerate(titles) if t.startswith(s)][:1] for s in SECTIONS]
-    for section, first in zip(SECTIONS, firsts, strict=True):
-        if not first:
+    places = []
+    for section in SECTIONS:
+        found = [place for place, title in enumerate(titles) if title.startswith(section)]
+        places += found[:1]
+        if not found:
             yield f"{name} has no section `## {section}`."
-    places = [place for first in firsts for place in first]
     if places != sorted(places):
         yield f"{name}: its sections are not in the order {', '.join(SECTIONS)}."

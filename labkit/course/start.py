@@ -1,7 +1,7 @@
 """The start page: what there is to study, what is done, and what changed since it was opened."""
 
 from labkit.course import CourseError, copies, notebook, progress
-from labkit.course.catalogue import CHAPTERS, lessons, unreadable
+from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson
 from labkit.machine_probe import this_machine
@@ -36,10 +36,11 @@ def page(config: Config) -> str:
     parts = [HEAD]
     for chapter in CHAPTERS:
         parts.append(f"## {int(chapter.folder[:2])}. {chapter.title}\n")
-        found, broken = lessons(config, chapter), unreadable(config, chapter)
+        found, broken = readable(config, chapter)
         parts += [f"- **{error}** This lesson cannot be opened.\n" for error in broken]
+        if not found and not broken:
+            parts.append("There are no lessons in this chapter yet.\n")
         if not found:
-            parts += [] if broken else ["There are no lessons in this chapter yet.\n"]
             continue
         on = "; ".join(filter(None, (chapter.runs_on, chapter.hardware(this_machine()))))
         parts.append(f"Runs here on: {on}. [About this chapter]({chapter.folder}/README.md).\n")
@@ -50,17 +51,11 @@ def page(config: Config) -> str:
 
 
 def _row(config: Config, lesson: Lesson) -> str:
-    mine, solution = (
-        copies.of(config, lesson.notebook(twin).relative_to(config.chapters).as_posix())[0]
-        for twin in TWINS
-    )
-    cells = [
-        f"[{lesson.title}]({mine})",
-        str(lesson.minutes),
-        progress.done([lesson], "check"),
-        f"[open]({solution})",
-    ]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    """The lesson's line in the table."""
+    paths = [lesson.notebook(twin).relative_to(config.chapters).as_posix() for twin in TWINS]
+    mine, solution = (copies.of(config, path)[0] for path in paths)
+    title, solved = lesson.title.replace("|", "\\|"), progress.done([lesson], "check")
+    return f"| [{title}]({mine}) | {lesson.minutes} | {solved} | [open]({solution}) |\n"
 
 
 def _notes(config: Config, lesson: Lesson) -> list[str]:
@@ -68,14 +63,14 @@ def _notes(config: Config, lesson: Lesson) -> list[str]:
     current, others = copies.of(config, f"{lesson.name}.ipynb")
     notes = []
     for path in others:
+        note = (
+            f"- **{lesson.title} changed since you opened it:** open the "
+            f"[new version]({current}). Your work stays in [{path}]({path}).\n"
+        )
         try:
             notebook.read(config.work / path, f"work/{path}")
         except CourseError as error:
             fresh = f"open a [fresh copy]({current}), or rename it"
-            notes.append(f"- **{error}** It is left as it is: {fresh}.\n")
-        else:
-            notes.append(
-                f"- **{lesson.title} changed since you opened it:** open the "
-                f"[new version]({current}). Your work stays in [{path}]({path}).\n"
-            )
+            note = f"- **{error}** It is left as it is: {fresh}.\n"
+        notes.append(note)
     return notes

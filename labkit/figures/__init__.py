@@ -9,13 +9,5 @@ from labkit.figures.charts import guesses, image_grid, roofline
 from labkit.figures.layers import convolution, im2col, overlap
 from labkit.figures.style import canvas, show
 
-__all__ = [
-    "canvas",
-    "convolution",
-    "guesses",
-    "im2col",
-    "image_grid",
-    "overlap",
-    "roofline",
-    "show",
-]
+__all__ = ["canvas", "convolution", "guesses", "im2col", "image_grid", "overlap", "roofline"]
+__all__ += ["show"]

@@ -20,7 +20,6 @@ def roofline(
     intensities: Mapping[str, float | Quantity],
     measured: Mapping[str, Quantity] | None = None,
     number_format: str = "fp32",
-    alt: str | None = None,
 ) -> None:
     """The roofline of `machine` with one marker per layer (lesson 01_gpu/1 derives it).
 
@@ -51,23 +50,15 @@ def roofline(
     axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
     axes.set_title(f"{machine.name}, {number_format}", pad=18, weight="bold", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
-    show(figure, alt or _roofline_alt(machine, intensities, ridge, measured or {}))
-
-
-def _roofline_alt(
-    machine: Machine,
-    intensities: Mapping[str, float],
-    ridge: float,
-    measured: Mapping[str, Quantity],
-) -> str:
-    left = [layer for layer, intensity in intensities.items() if intensity < ridge]
-    right = [layer for layer in intensities if layer not in left]
-    rates = ", ".join(f"{layer} {rate.number}" for layer, rate in measured.items())
-    return (
+    left = ", ".join(layer for layer, intensity in intensities.items() if intensity < ridge)
+    right = ", ".join(layer for layer, intensity in intensities.items() if intensity >= ridge)
+    rates = ", ".join(f"{layer} {rate.number}" for layer, rate in (measured or {}).items())
+    show(
+        figure,
         f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte. "
-        f"Memory bound, left of the ridge: {', '.join(left) or 'none'}. "
-        f"Compute bound, right of it: {', '.join(right) or 'none'}."
-        + (f" Measured: {rates}." if rates else "")
+        f"Memory bound, left of the ridge: {left or 'none'}. "
+        f"Compute bound, right of it: {right or 'none'}."
+        + (f" Measured: {rates}." if rates else ""),
     )
 
 

@@ -79,12 +79,12 @@ def overlap(
 
 
 def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[slice, slice]:
-    if min(p, q) < 0 or p * stride + kernel[0] > shape[0] or q * stride + kernel[1] > shape[1]:
-        raise ValueError(
-            f"Output cell ({p}, {q}) with stride {stride} and a kernel of shape {tuple(kernel)} "
-            f"reads outside the input of shape {tuple(shape)}."
-        )
-    return slice(p * stride, p * stride + kernel[0]), slice(q * stride, q * stride + kernel[1])
+    """The pixels of an input that output cell (p, q) reads, as an index."""
+    (top, left), (R, S) = (p * stride, q * stride), kernel
+    if min(p, q) < 0 or top + R > shape[0] or left + S > shape[1]:
+        what = f"Output cell ({p}, {q}) with stride {stride} and a kernel of shape {(R, S)}"
+        raise ValueError(f"{what} reads outside the input of shape {tuple(shape)}.")
+    return np.s_[top : top + R, left : left + S]
 
 
 def _grids(parts: list[Part], caption: str, alt: str) -> None:

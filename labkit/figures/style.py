@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,11 +56,9 @@ def canvas(
     Returns `(figure, axes)`: one Axes, or an array of them for several rows or columns. `options`
     are those of a grid, for example `width_ratios=[2, 1]`.
     """
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context():
-        _use_style()
+    with _style():
         figure = Figure(figsize=(width, height), layout="constrained")
         options = {"gridspec_kw": options} if options else {}
         return figure, figure.subplots(rows, columns, **options)
@@ -85,21 +85,21 @@ def show(figure: Figure, alt: str) -> None:
 
 def png(figure: Figure) -> bytes:
     """The figure as PNG, without the writer's version, so that equal figures are equal bytes."""
-    import matplotlib
-
     buffer = io.BytesIO()
-    with matplotlib.rc_context():
-        _use_style()
+    with _style():
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def _use_style() -> None:
+@contextmanager
+def _style() -> Iterator[None]:
     """The course's style on matplotlib's own defaults, whatever the reader's matplotlibrc says."""
     import matplotlib
 
-    matplotlib.rcdefaults()
-    matplotlib.rcParams.update(_STYLE)
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
 
 
 def _in_notebook() -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labkit.checks import store
+from labkit.checks import progress
 from labkit.checks.exercise import Case, Exercise, Misconception, Prediction, Quiz
 from labkit.checks.registry import registered
 from labkit.checks.verdict import check
@@ -75,7 +75,7 @@ QUIZ = Quiz(
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_HOME", str(tmp_path))
     monkeypatch.delenv("LABKIT_PROGRESS", raising=False)
-    monkeypatch.setattr(store, "_said", set())
+    monkeypatch.setattr(progress, "_said", set())
     return tmp_path
 
 

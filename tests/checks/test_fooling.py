@@ -18,9 +18,8 @@ import pytest
 
 from labkit.checks import clock, registry
 from labkit.checks.exercise import Case, Exercise
-from labkit.checks.guard import Guard
 from labkit.checks.registry import registered
-from labkit.checks.targets import Escape
+from labkit.checks.targets import Escape, Targets
 from labkit.checks.verdict import check, seeded_cases
 
 early_matmul, early_dot, early_fsum = np.matmul, np.dot, math.fsum
@@ -264,7 +263,7 @@ def test_a_module_in_c_that_the_function_imports_first(answer, exercises, monkey
 
 
 def test_nothing_is_imported_for_the_sake_of_a_forbidden_name():
-    Guard(("tkinter.nothing", "antigravity"))
+    Targets(("tkinter.nothing", "antigravity"))
     assert "antigravity" not in sys.modules
 
 

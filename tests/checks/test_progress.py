@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labkit.checks import progress, store
-from labkit.checks.progress import Row, load, record_check, summary
-from labkit.checks.questions import hint, predict, quiz
+from labkit.checks import progress
+from labkit.checks.calls import hint, predict, quiz
+from labkit.checks.progress import load, record_check
 from labkit.checks.verdict import check
 
 
@@ -40,48 +40,18 @@ def test_what_is_done_is_recorded(home, right, capsys):
     assert exercise["date"] not in capsys.readouterr().out
 
 
-def test_summary_has_a_row_for_everything(right):
-    assert summary() == [
-        Row("toy", "exercise", "toy.linear", "open"),
-        Row("toy", "exercise", "toy.backward", "open"),
-        Row("toy", "prediction", "toy.bytes", "open"),
-        Row("toy", "quiz", "toy.why", "open"),
-    ]
-    check("toy.linear", right)
-    check("toy.backward", lambda dy, x: dy)
-    hint("toy.linear", 3)
-    predict("toy.bytes", 3, "MB")
-    quiz("toy.why", "b")
-    assert [(row.state, row.hints) for row in summary()] == [
-        ("solved", 3),
-        ("tried", 0),
-        ("solved", 0),
-        ("tried", 0),
-    ]
-
-
-def test_chapters_come_in_the_courses_order():
-    from labkit.checks.exercise import Prediction
-    from labkit.checks.registry import registered
-
-    ids = ("other.a", "distributed.a", "fpga.a", "gpu.a", "tpu.a", "gpu.b")
-    with registered(*(Prediction(id, "?", "s", 0, 1) for id in ids)):
-        assert [row.id for row in summary()] == [
-            "gpu.a", "gpu.b", "tpu.a", "fpga.a", "distributed.a", "other.a"]  # fmt: skip
-
-
 @pytest.mark.parametrize("word", ["off", "OFF", "0", "false", " off "])
 def test_recording_can_be_switched_off(home, right, monkeypatch, word):
     monkeypatch.setenv("LABKIT_PROGRESS", word)
     assert check("toy.linear", right) is right
     assert list(home.iterdir()) == []
-    assert load() == store.Progress()
+    assert load() == progress.Progress()
 
 
 def test_default_place_is_the_users_data_folder(monkeypatch):
     monkeypatch.delenv("LABKIT_HOME")
-    assert store.path().name == "progress.json"
-    assert store.path().parent.name == "labkit"
+    assert progress.path().name == "progress.json"
+    assert progress.path().parent.name == "labkit"
 
 
 BROKEN = [
@@ -108,7 +78,7 @@ def test_a_broken_file_is_set_aside_and_said(home, capsys, text):
     said = " ".join(capsys.readouterr().out.split())
     assert "could not be read. It is kept as progress.json.broken-1." in said
     (home / "progress.json").write_bytes(b"\xff\xfe")
-    assert load() == store.Progress()
+    assert load() == progress.Progress()
     assert (home / "progress.json.broken-2").read_bytes() == b"\xff\xfe"
 
 
@@ -128,7 +98,7 @@ def test_a_home_that_cannot_be_written_is_said_once(home, right, monkeypatch, ca
     assert check("toy.linear", right) is right
     check("toy.linear", max)
     hint("toy.linear")
-    assert load() == store.Progress()
+    assert load() == progress.Progress()
     out = " ".join(capsys.readouterr().out.split())
     assert out.count("Your progress cannot be saved in") == 1
     assert "The lesson works all the same." in out
@@ -141,7 +111,7 @@ def test_a_full_disk_leaves_the_old_file(home, monkeypatch, capsys):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.os, "fsync", full)
+    monkeypatch.setattr(progress.os, "fsync", full)
     record_check("toy.linear", solved=False)
     assert (home / "progress.json").read_bytes() == before
     assert "No space left on device" in " ".join(capsys.readouterr().out.split())
@@ -150,7 +120,7 @@ def test_a_full_disk_leaves_the_old_file(home, monkeypatch, capsys):
 
 def test_a_lock_that_is_never_released_does_not_hang(home, right, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
-    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    monkeypatch.setattr(progress, "PATIENCE", 0.1)
     with open(home / "progress.lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         record_check("toy.linear", solved=True)

@@ -2,7 +2,6 @@
 
 import math
 import sys
-import textwrap
 from fractions import Fraction
 
 import numpy as np
@@ -13,10 +12,10 @@ from hypothesis import strategies as st
 import labkit
 import labkit.checks
 from labkit.checks import registry as registry_module
+from labkit.checks.calls import hint, predict, quiz
 from labkit.checks.exercise import Exercise, Prediction, Quiz
-from labkit.checks.questions import hint, predict, quiz
+from labkit.checks.progress import load
 from labkit.checks.registry import Registry, UnknownId, registered
-from labkit.checks.store import load
 from labkit.provenance import Quantity
 
 
@@ -200,25 +199,65 @@ def test_a_module_that_cannot_be_imported_leaves_the_others(tmp_path, monkeypatc
     (package / "__init__.py").write_text("")
     (package / "bad.py").write_text("import a_package_that_is_not_there")
     (package / "good.py").write_text(
-        textwrap.dedent(
-            """
-            from labkit.checks import Prediction
-            PREDICTIONS = [Prediction("toy.good", "?", "s", 0, 1)]
-            """
-        )
+        "from labkit.checks import Exercise\n"
+        'EXERCISES = [Exercise("toy.good", max, list, ("Hint.",))]\n'
     )
     monkeypatch.syspath_prepend(tmp_path)
     import some_cases
 
     monkeypatch.setitem(sys.modules, "labkit.checks.cases", some_cases)
-    found = registry_module._read_cases()
-    assert found.find("toy.good", Prediction).unit == "s"
+    found = registry_module.read_all()
+    assert found.find("toy.good", Exercise).oracle is max
     with pytest.raises(UnknownId, match=r"some_cases\.bad could not be read: ModuleNotFoundError"):
-        found.find("toy.bad", Prediction)
+        found.find("toy.bad", Exercise)
+
+
+GOOD = """
+[predictions."toy.good"]
+question = "?"
+unit = "s"
+low = 0
+high = 1
+
+[quizzes."toy.quiz"]
+question = "Which?"
+answer = "b"
+options.a = "this"
+options.b = "that"
+why.a = "No."
+why.b = "Yes."
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("low = 0\n", "", r'\[predictions\."toy\.good"\] needs question, unit, low and high'),
+        ("high = 1\n", "high = 1\nhint = 2\n", "and nothing else"),
+        ('"toy.good"', "toy.good", "an id stands in quotes"),
+        ('"toy.good"', '"good"', "'good' is no id"),
+        ("low = 0", "low = 2", r"low \(2\) must not exceed high \(1\)"),
+        ("low = 0", 'low = "0"', "TypeError"),
+        ('answer = "b"', 'answer = "c"', "the answer 'c' is not one of the options"),
+        ('why.b = "Yes."\n', "", "`why` needs exactly one sentence for each option"),
+        ("predictions", "prediction", r"\[prediction\] is neither \[predictions\] nor"),
+        ("answer =", "answer", "TOMLDecodeError"),
+    ],
+)
+def test_a_mistake_in_a_file_of_questions_names_the_file(tmp_path, monkeypatch, old, new, says):
+    assert old in GOOD
+    (tmp_path / "toy_1.toml").write_text(GOOD.replace(old, new))
+    (tmp_path / "toy_2.toml").write_text(GOOD.replace("toy.", "toy.other_"))
+    monkeypatch.setattr(registry_module, "QUESTIONS", tmp_path)
+    found = registry_module.read_all()
+    assert found.find("toy.other_good", Prediction).unit == "s"
+    assert found.find("toy.other_quiz", Quiz).options["b"] == "that"
+    with pytest.raises(UnknownId, match=rf"toy_1\.toml could not be read: .*{says}"):
+        found.find("toy.good", Prediction)
 
 
 def test_the_courses_registry_is_readable():
-    assert registry_module._read_cases().failures == {}
+    assert registry_module.read_all().failures == {}
 
 
 def test_authors_mistakes_are_refused():

@@ -53,11 +53,19 @@ def test_claims_are_ordered_by_number(course):
         ("C02: wrong.**", "C02: maybe.**", "the verdict on C02 is 'maybe'"),
         ("C02: wrong.**", "C02: holds if.**", "the verdict on C02 is 'holds if'"),
         ("C02: wrong.**", "C02: holds sometimes.**", "'holds sometimes'"),
-        ("Verdict on C02", "Verdict on C03", "claim C02 has no verdict"),
-        ('<a id="C02">', '<a id="C03">', "has the anchor C03"),
-        ("# > Two and one\n# > is four.\n", "# Two and one is four.\n", "lacks its text"),
+        ("Verdict on C02", "Verdict on C03", "a verdict on C03, which is not on trial"),
+        (
+            '<a id="C02">',
+            '<a id="C03">',
+            'C02, which is not on trial: write `### <a id="C02"></a>C02 on trial`',
+        ),
+        (
+            "# > Two and one\n# > is four.\n",
+            "# Two and one is four.\n",
+            "C02, which is not on trial",
+        ),
         (" It is three, as the\n# [cell above](#C02) shows.", "", "'wrong' ''; it must be"),
-        ('<a id="C02"></a>C02 on trial', "Two and one", "a verdict on C02, which has no heading"),
+        ('<a id="C02"></a>C02 on trial', "Two and one", "a verdict on C02, which is not on trial"),
         (
             "# ## Recap",
             "# **Verdict on C02: holds.** No.\n#\n# ## Recap",

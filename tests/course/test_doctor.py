@@ -193,12 +193,6 @@ def test_a_package_that_is_too_old_is_lacking(installed):
     assert module.missing("gpu", NOWHERE) == ["absent-one"]
 
 
-def test_an_extra_of_a_package_counts_too(installed):
-    installed["labkit"] = ("0.1.0", ["jax[tpu]; extra == 'tpu'"])
-    installed["jax"] = ("0.7.1", ["jaxlib", "libtpu; extra == 'tpu'", "cuda; extra == 'cuda12'"])
-    assert module.missing("tpu", NOWHERE) == ["libtpu"]
-
-
 def test_in_a_clone_the_project_file_says_what_an_extra_asks_for(installed, tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         "[project]\ndependencies = ['absent-always']\n[project.optional-dependencies]\n"

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from labkit import reference
-from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES, misconceptions, output_size
+from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES, conv2_cost, misconceptions
 from labkit.checks.exercise import Case, Exercise
-from labkit.provenance import Quantity, counted
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    for name, x, w, stride, padding in CONVOLUTIONS:
-        y = (x[0], w[0], *output_size(x, *w[2:], stride, padding))
+    for name, x, w, y, stride, padding in CONVOLUTIONS:
         yield Case(name, (rng.normal(size=y), rng.normal(size=w), x, stride, padding))
 
 
@@ -59,13 +57,6 @@ def first_output_channel(dy, w, x_shape, stride=1, padding=0):
     return input_gradient(dy[:, :1], w[:1], x_shape, stride, padding)
 
 
-def cost() -> list[tuple[str, Quantity]]:
-    flops = 2 * 32 * (64 * 16 * 16) * (32 * 3 * 3)  # 2 N K P Q times C R S
-    return [
-        ("dx of the second convolution, 32 images", counted(flops, "FLOP", "2 per multiply-add"))
-    ]
-
-
 EXERCISES = [
     Exercise(
         id="gpu.conv2d_backward_input",
@@ -84,6 +75,6 @@ EXERCISES = [
             overwrites, not_cropped, kernel_flipped, stride_one, first_output_channel
         ),
         forbidden=LIBRARIES,
-        cost=cost,
+        cost=lambda: conv2_cost("dx"),
     )
 ]

@@ -5,15 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from labkit import reference
-from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES, misconceptions, output_size
+from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES, conv2_cost, misconceptions
 from labkit.checks.cases.gpu_im2col import im2col
 from labkit.checks.exercise import Case, Exercise
-from labkit.provenance import Quantity, counted
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    for name, x, (K, _, R, S), stride, padding in CONVOLUTIONS:
-        y = (x[0], K, *output_size(x, R, S, stride, padding))
+    for name, x, (_, _, R, S), y, stride, padding in CONVOLUTIONS:
         yield Case(name, (rng.normal(size=y), rng.normal(size=x), R, S, stride, padding))
 
 
@@ -64,12 +62,8 @@ def dw_channels_last(dy, x, R, S, stride=1, padding=0):
     return dw.transpose(0, 2, 3, 1).reshape(dw.shape), db
 
 
-def cost() -> list[tuple[str, Quantity]]:
-    flops = 2 * 32 * (64 * 16 * 16) * (32 * 3 * 3)  # 2 N K P Q times C R S
-    return [
-        ("dw of the second convolution, 32 images", counted(flops, "FLOP", "2 per multiply-add"))
-    ]
-
+WRONG = [dy_not_transposed, product_turned, dw_flipped, divided_by_n]
+WRONG += [db_mean, first_image, dw_channels_last]
 
 EXERCISES = [
     Exercise(
@@ -85,16 +79,8 @@ EXERCISES = [
             "dy.transpose(0, 2, 3, 1).reshape(-1, K) gives the rows. dw comes out as [K, C R S]: "
             "reshape it.",
         ),
-        misconceptions=misconceptions(
-            dy_not_transposed,
-            product_turned,
-            dw_flipped,
-            divided_by_n,
-            db_mean,
-            first_image,
-            dw_channels_last,
-        ),
+        misconceptions=misconceptions(*WRONG),
         forbidden=(*LIBRARIES, "numpy.lib.stride_tricks.sliding_window_view"),
-        cost=cost,
+        cost=lambda: conv2_cost("dw"),
     )
 ]

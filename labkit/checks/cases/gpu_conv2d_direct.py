@@ -11,7 +11,7 @@ from labkit.provenance import Quantity, counted
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    for name, x, w, stride, padding in CONVOLUTIONS:
+    for name, x, w, _, stride, padding in CONVOLUTIONS:
         arrays = tuple(rng.normal(size=shape) for shape in (x, w, w[0]))
         yield Case(name, (*arrays, stride, padding))
 
@@ -83,6 +83,9 @@ def cost() -> list[tuple[str, Quantity]]:
     return [("first convolution of the network, one image", counted(macs, "multiply-adds", by))]
 
 
+WRONG = [kernel_flipped, taps_swapped, stride_on_size_only, no_bias, unpadded]
+WRONG += [first_channel, bias_per_tap, window_summed_first]
+
 EXERCISES = [
     Exercise(
         id="gpu.conv2d_direct",
@@ -97,16 +100,7 @@ EXERCISES = [
             "[C, R, S]: the shape of w[k].",
             "Multiply the window by w[k], sum everything, add b[k].",
         ),
-        misconceptions=misconceptions(
-            kernel_flipped,
-            taps_swapped,
-            stride_on_size_only,
-            no_bias,
-            unpadded,
-            first_channel,
-            bias_per_tap,
-            window_summed_first,
-        ),
+        misconceptions=misconceptions(*WRONG),
         forbidden=(*LIBRARIES, "numpy.convolve", "numpy.correlate"),
         cost=cost,
     )

@@ -10,7 +10,7 @@ from labkit.provenance import Quantity, counted
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    for name, x, (_, _, R, S), stride, padding in CONVOLUTIONS:
+    for name, x, (_, _, R, S), _, stride, padding in CONVOLUTIONS:
         yield Case(name, (rng.normal(size=x).astype(np.float32), R, S, stride, padding))
 
 

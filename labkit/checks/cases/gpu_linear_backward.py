@@ -52,13 +52,9 @@ def db_of_first_image(dy, x, w):
 
 def cost() -> list[tuple[str, Quantity]]:
     N, D, K = 32, 4096, 128
-    flops = counted(
-        4 * N * D * K,
-        "FLOP",
-        f"2 per multiply-add; the network's first fully connected layer, {N} images",
-    )
+    by = f"2 per multiply-add; the network's first fully connected layer, {N} images"
     return [
-        ("dw and dx together", flops),
+        ("dw and dx together", counted(4 * N * D * K, "FLOP", by)),
         ("bytes of w alone", counted(4 * D * K, "B", "4 bytes per number")),
     ]
 

@@ -3,14 +3,15 @@
 import ast
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numba import types
 from numba.np.numpy_support import as_dtype, from_dtype
 
-from labkit.gpu.simt.emitter import Emitter
 from labkit.gpu.simt.values import Value, View, is_number, memory_type, register_type
+from labkit.gpu.simt.variables import Variables
 
 _OPERATORS = """Add + add ADD, Sub - sub SUB, Mult * mul MUL, Div / truediv DIV, Mod % mod MOD,
     FloorDiv // floordiv FLOORDIV, Pow ** pow POW, BitAnd & and_ AND, BitOr | or_ OR,
@@ -22,6 +23,7 @@ OPERATORS = {  # ast node -> how it is written, the function whose typing rule h
     for node, symbol, name, op in map(str.split, _OPERATORS.split(","))
 }
 _FOLDED = types.int64, types.float64, types.boolean  # the types of Python's own numbers
+_SUMS = {op: function for _, function, op in OPERATORS.values()} | {"MIN": min, "MAX": max}
 _HALF = "+", "-", "*", "/", "abs", "min", "max"  # of float16 give float16
 
 
@@ -44,8 +46,10 @@ def resolve(function: Callable, arguments: tuple) -> tuple[tuple, object] | None
 
 
 @cache
-def _unify(kinds: tuple) -> object:
-    return _context().unify_types(*kinds)
+def unify(*kinds: object) -> object | None:
+    """The type of a variable that holds numbers of these types."""
+    joined = _context().unify_types(*kinds)
+    return joined if is_number(joined) else None
 
 
 def number(value: object) -> Value | None:
@@ -83,33 +87,24 @@ def _coerce(constant: object, kind: object) -> object:
     return as_dtype(kind).type(constant).item()
 
 
-def _fits(narrow: object, wide: object) -> bool:
-    """Is every integer of one type one of the other, or a register's worth?"""
-    if isinstance(narrow, types.Boolean) or wide.bitwidth == 64:
-        return True
-    if not isinstance(narrow, types.Integer) or narrow.bitwidth == 64:
-        return False
-    return narrow.bitwidth + (wide.signed and not narrow.signed) <= wide.bitwidth and (
-        wide.signed or not narrow.signed
-    )
+class Arithmetic(Variables):
+    unify = staticmethod(unify)
 
+    def common(self, *values: Value) -> object:
+        """The type that can hold all these numbers."""
+        self.numbers(*values)
+        if (kind := unify(*(v.type for v in values))) is None:
+            found = " and ".join(str(v.type) for v in values)
+            self.refuse(f"{found} have no common type: convert one of them.")
+        return kind
 
-class Arithmetic(Emitter):
     def numbers(self, *values: object) -> None:
         """Refuses what is no number."""
+        cures = {View: ": take one element, as in x[i]", tuple: ": take one part, as in t[0]"}
         for value in values:
             if not isinstance(value, Value):
-                cure = {
-                    View: ": take one element, as in x[i]",
-                    tuple: ": take one part, as in t[0]",
-                }
-                cure = cure.get(type(value), "")
+                cure = cures.get(type(value), "")
                 self.refuse(f"numbers are needed here, not {self.describe(value)}{cure}.")
-
-    def unify(self, *kinds: object) -> object | None:
-        """The type of a variable that holds numbers of these types."""
-        joined = _unify(kinds)
-        return joined if is_number(joined) else None
 
     def convert(self, value: Value, kind: object) -> Value:
         """The number as another type."""
@@ -122,21 +117,19 @@ class Arithmetic(Emitter):
             return Value(kind, constant=_coerce(value.constant, kind))
         if isinstance(kind, types.Boolean):
             return self.truth(value)
-        source, target, before = register_type(value.type), register_type(kind), value.type
+        before, source, target = value.type, register_type(value.type), register_type(kind)
         if source != target:
-            value = self.op("CVT", kind, value, target, of=value.type)
-        integer = isinstance(kind, types.Integer)
-        if integer and isinstance(before, types.Float) and kind.bitwidth == 32:
-            for name, bound in (("MIN", kind.maxval), ("MAX", kind.minval)):  # cvt.rzi saturates
-                value = self.op(name, types.int64, value, number(bound))
-        elif integer and not _fits(before, kind):
-            value = self.op("NARROW", kind, value, memory_type(kind))
-        return Value(kind, value.register, value.constant, value.row, value.named)
+            value = self.op("CVT", kind, value, target, of=before)
+        if isinstance(kind, types.Integer) and kind.bitwidth < 64:
+            if isinstance(before, types.Float) and kind.bitwidth == 32:  # saturates on a GPU
+                value = self.op("MIN", types.int64, value, number(kind.maxval))
+                value = self.op("MAX", types.int64, value, number(kind.minval))
+            else:
+                value = self.op("NARROW", kind, value, memory_type(kind))
+        return replace(value, type=kind)
 
     def truth(self, value: object) -> Value:
         """bool(value)"""
-        if isinstance(value, tuple):
-            return number(bool(value))
         self.numbers(value)
         if value.constant is not None:
             return number(bool(value.constant))
@@ -162,13 +155,14 @@ class Arithmetic(Emitter):
         return typing
 
     def operate(self, node: type, *operands: object) -> Value:
-        """An operator of Python by Numba's rules; numbers known now are computed now."""
+        """An operator of Python by Numba's rules; Python's own numbers are computed now."""
+        if node not in OPERATORS:
+            self.refuse("kernels have no `is` and `in` (use ==) and no `@` (write the loops).")
         symbol, function, name = OPERATORS[node]
         kinds, result = self.typing(symbol, function, *operands)
-        if node is ast.Invert and result == types.boolean:
-            return self.invert(operands[0])
-        bounded = node is not ast.Pow or abs(operands[1].constant or 0) <= 1024
-        if bounded and all(v.constant is not None and v.type in _FOLDED for v in operands):
+        power = operands[1].constant if node is ast.Pow else None
+        python = all(v.constant is not None and v.type in _FOLDED for v in operands)
+        if python and (power is None or abs(power) <= 1024):
             try:
                 constant = function(*(v.constant for v in operands))
                 return Value(result, constant=_coerce(constant, result))
@@ -178,37 +172,26 @@ class Arithmetic(Emitter):
             values = [self.convert(v, kind) for v, kind in zip(operands, kinds, strict=True)]
             swapped = values[::-1] if symbol[0] == ">" else values
             return self.op(name, result, *swapped, of=kinds[0])
+        if node is ast.Invert and result == types.boolean:
+            return self.invert(operands[0])
         values = [self.convert(v, result) for v in operands]
-        if node is ast.Pow and type(operands[1].constant) is int and 0 < operands[1].constant <= 16:
-            return self._power(values[0], operands[1].constant)
-        if len(values) == 1 and values[0].constant is not None:
-            own = operands[0].type if isinstance(operands[0].type, types.Integer) else result
-            constant = _coerce(function(values[0].constant), own)
-            return Value(result, constant=_coerce(constant, result))
-        if node is ast.UAdd:
-            return values[0]
+        if type(power) is int and 0 < power <= 16:
+            return self._power(values[0], power)
         value, own = self.op(name, result, *values), operands[0].type
-        if len(operands) == 1 and isinstance(own, types.Integer) and own.bitwidth < 64:
+        if len(operands) == 1 and isinstance(own, types.Integer):
             value = self.convert(self.convert(value, own), result)  # Numba computes in its width
         return value
 
     def _power(self, base: Value, exponent: int) -> Value:
-        """base ** exponent by repeated squaring."""
-        result = None
-        while True:
-            if exponent & 1:
-                result = self.op("MUL", base.type, result, base) if result else base
-            exponent >>= 1
-            if not exponent:
-                return result
-            base = self.op("MUL", base.type, base, base)
+        """base ** exponent by repeated squaring"""
+        if exponent == 1:
+            return base
+        root = self._power(base, exponent // 2)
+        square = self.op("MUL", base.type, root, root)
+        return self.op("MUL", base.type, square, base) if exponent % 2 else square
 
-    def calculate(self, symbol: str, a: Value, b: Value | int) -> Value:
-        """The compiler's own sums of int64: + - * // min max."""
-        b = number(b) if isinstance(b, int) else b
-        for node in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv):
-            if OPERATORS[node][0] == symbol:
-                return self.operate(node, a, b)
+    def calculate(self, name: str, a: Value, b: Value) -> Value:
+        """The compiler's own sums of int64."""
         if a.constant is not None and b.constant is not None:
-            return number((min if symbol == "min" else max)(a.constant, b.constant))
-        return self.op(symbol.upper(), types.int64, a, b)
+            return number(_SUMS[name](a.constant, b.constant))
+        return self.op(name, types.int64, a, b)

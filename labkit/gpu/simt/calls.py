@@ -12,11 +12,13 @@ from numba import types
 from labkit.gpu.simt import source
 from labkit.gpu.simt.api import IN_KERNELS
 from labkit.gpu.simt.arithmetic import as_type
-from labkit.gpu.simt.emitter import Block, Construct, Label, Scope
+from labkit.gpu.simt.emitter import Scope
 from labkit.gpu.simt.intrinsics import FAMILIES, Intrinsics
 from labkit.gpu.simt.values import Cuda, Object
 
-_BUILTINS = {f: f"python_{f.__name__}" for f in (abs, min, max, pow, round, len, complex, divmod)}
+_BUILTINS = {f: (f"python_{f.__name__}",) for f in (abs, pow, round, len, complex, divmod)}
+_BUILTINS |= {min: ("extreme", min), max: ("extreme", max)}
+_VECTORS = "load_float32x4", "load_float32x2", "store_float32x4", "store_float32x2"
 _CURES = {"print": "write the value into an array and look at it after the launch"}
 _CURES |= dict.fromkeys(("zeros", "empty", "ones"), "use cuda.shared.array or cuda.local.array")
 _CURES |= {"where": "use `a if condition else b`", "sum": "add in a loop"}
@@ -36,14 +38,15 @@ class Calls(Intrinsics):
             return self._cuda(node, function, arguments, named)
         if hasattr(called, "py_func"):
             return self._inline(node, called.py_func, arguments, named)
-        if called in _BUILTINS and (called is not complex or len(arguments) > 1):
-            return self._apply(name, _BUILTINS[called], arguments, named)
-        if name in ("load_float32x4", "load_float32x2", "store_float32x4", "store_float32x2"):
-            return self._apply(name, "vector_access", [name, *arguments], named)
         if isinstance(called, partial):
             return called()
+        if called in _BUILTINS and (called is not complex or len(arguments) > 1):
+            handler, *first = _BUILTINS[called]
+            return self._apply(name, handler, [*first, *arguments], named)
+        if name in _VECTORS:
+            return self._apply(name, "vector_access", [name, *arguments], named)
         if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
-            return self.mathematical(called, arguments)
+            return self._apply(name, "mathematical", [called, *arguments], named)
         if (kind := as_type(called)) is not None and len(arguments) == 1:
             family = {int: types.Integer, float: types.Float}.get(called, ())
             if isinstance(getattr(arguments[0], "type", None), family):
@@ -59,21 +62,17 @@ class Calls(Intrinsics):
 
     def _cuda(self, node: ast.Call, path: Cuda, arguments: list, named: dict) -> object:
         family, _, name = path.rpartition(".")
-        if path in ("shared.array", "local.array"):
-            owner = self.scope.source if family == "shared" else self.scope  # one for all calls
-            return self._apply(path, "array", [family, (owner, node), *arguments], named)
-        if path == "const.array_like":
-            return arguments[0]
+        handler, first = f"cuda_{family or path}", [name] * bool(family)
         if path in FAMILIES:
-            handler, op = FAMILIES[path]
-            return self._apply(path, handler, [op, *arguments], named)
-        if family in ("atomic", "fp16", "libdevice"):
-            return self._apply(path, f"cuda_{family}", [name, *arguments], named)
-        if not hasattr(self, f"cuda_{path}"):
+            handler, *first = FAMILIES[path]
+        elif path in ("shared.array", "local.array"):
+            owner = self.scope.source if family == "shared" else self.scope  # one for all calls
+            handler, first = "array", [family, (owner, node)]
+        elif not hasattr(self, handler):
             near = get_close_matches(path, [*IN_KERNELS.split(), *FAMILIES], 1)
             hint = f"is it cuda.{near[0]}?" if near else "labkit/gpu/simt/README.md says what is."
             self.refuse(f"cuda.{path} is not supported in kernels here: {hint}")
-        return self._apply(path, f"cuda_{path}", arguments, named)
+        return self._apply(path, handler, [*first, *arguments], named)
 
     def _apply(self, name: str, handler: str, arguments: list, named: dict) -> object:
         """Calls a method of the compiler, if it takes such arguments."""
@@ -86,7 +85,7 @@ class Calls(Intrinsics):
     def _inline(self, node: ast.Call, function: Callable, arguments: list, named: dict) -> object:
         """The function's body in place of the call; `return` leaves a frame that is there only if
         some lanes return before others."""
-        text, caller, block, line = source.read(function), self.scope, self.block, self.line
+        text, caller, region, line = source.read(function), self.scope, self.region, self.line
         above = caller
         while above is not None:
             if above.function is function:
@@ -94,42 +93,36 @@ class Calls(Intrinsics):
             above = above.parent
         scope = self.facts.scopes.setdefault((caller, node), Scope(text, function, caller))
         given = self._bind(scope, arguments, named)
-        framed, end = scope in self.facts.framed, Label()
-        call = self.push(Construct("call", framed, end, Block(block, False), scope, end))
-        if framed:
-            self.emit("LOOP")
+        call = self.enter("call", scope)
+        self.fresh = None  # a parameter may be read more than once
         for parameter in text.webs.parameters:
-            key = scope, text.webs.written(parameter)
-            value = self.shared(given[parameter.arg])
-            if text.webs.definitions[key[1]] == 1:
-                self.facts.bound[key] = value
-            else:
-                self.assign(key, value)
-        self.scope, self.block = scope, call.block
-        ended, result = self.body(text.tree.body), (scope, "return")
-        self.scope, self.block, self.line = caller, block, line
-        if call.used is not None:
-            self.used = call.used  # what it returns stays in its register
-        value = self.read(result) if call.value == result else call.value
-        if not ended and value not in (None, Object(None)):
+            self.parameter(scope, parameter, given[parameter.arg])
+        self.scope, self.region = scope, call.region
+        ended = self.body(text.tree.body)
+        self.scope, self.region, self.line = caller, region, line
+        value = self.read((scope, "return")) if call.returns else Object(None)
+        if not ended and value != Object(None):
             self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
-        self.stack.pop()
-        if framed or call.value == result:
-            self.place(end)
-        if framed:
-            self.emit("ENDLOOP", None, self.closing())
-        return value or Object(None)
+        self.leave(call)
+        return value
+
+    def parameter(self, scope: Scope, parameter: ast.arg, value: object) -> None:
+        """A parameter is a variable only if something else is assigned to it."""
+        webs = scope.source.webs
+        key = scope, webs.written(parameter)
+        if webs.definitions[key[1]] == 1:
+            self.facts.bound[key] = value
+        else:
+            self.assign(key, value)
 
     def _bind(self, scope: Scope, arguments: list, named: dict) -> dict:
         """Parameter -> argument, defaults included."""
         signature, name = _signature(scope.function), scope.source.name
+        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
+            self.refuse(f"`{name}` takes *args or **kwargs: name its parameters.")
         try:
-            given = dict(signature.bind(*arguments, **named).arguments)
+            given = signature.bind(*arguments, **named).arguments
         except TypeError as error:
             self.refuse(f"`{name}`: {error}.")
-        for parameter in signature.parameters.values():
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                self.refuse(f"`{name}` takes *args or **kwargs: name its parameters.")
-            if parameter.name not in given:
-                given[parameter.name] = self.capture(parameter.default, parameter.name)
-        return given
+        defaults = {n: p.default for n, p in signature.parameters.items() if n not in given}
+        return given | {n: self.capture(default, n) for n, default in defaults.items()}

@@ -5,15 +5,13 @@ import builtins
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
+from types import CellType, ModuleType
 
 import numpy as np
 from numba import types
-from numba.core.errors import NumbaNotImplementedError
-from numba.np.numpy_support import from_dtype
 
 from labkit.gpu.simt.api import IN_KERNELS
-from labkit.gpu.simt.arithmetic import OPERATORS, number
+from labkit.gpu.simt.arithmetic import as_type, number
 from labkit.gpu.simt.values import Cuda, Object, Value, View
 from labkit.gpu.simt.views import Views
 
@@ -38,17 +36,14 @@ class Expressions(Views):
             if (web := webs.seen(node)) is None:
                 self.refuse(f"`{node.id}` is read before anything is assigned to it.")
             return self.read((self.scope, web))
-        outer = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        for space in (outer, function.__globals__, vars(builtins)):
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        if node.id in cells and cells[node.id] != CellType():
+            return self.capture(cells[node.id].cell_contents, node.id)
+        for space in (function.__globals__, vars(builtins)):
             if node.id in space:
-                thing = space[node.id]
-                try:
-                    return self.capture(thing.cell_contents if space is outer else thing, node.id)
-                except ValueError:  # an empty cell
-                    break
-        cure = "check its spelling, or define it above"
-        if node.id in IN_KERNELS.split():
-            cure = f"write cuda.{node.id}"
+                return self.capture(space[node.id], node.id)
+        known = node.id in IN_KERNELS.split()
+        cure = f"write cuda.{node.id}" if known else "check its spelling, or define it above"
         self.refuse(f"the name `{node.id}` is not defined: {cure}.")
 
     def capture(self, thing: object, name: str) -> object:
@@ -58,23 +53,24 @@ class Expressions(Views):
         if isinstance(thing, tuple):
             return tuple(self.capture(item, name) for item in thing)
         if isinstance(thing, np.ndarray):
-            if id(thing) not in self.sites:
-                try:
-                    kind = from_dtype(thing.dtype)
-                except NumbaNotImplementedError:
-                    self.refuse(f"the array `{name}` holds {thing.dtype}, which Numba refuses.")
-                spec = {"name": name, "value": thing.copy()}  # as it is now
-                self.sites[id(thing)] = self.declare("constant", kind, thing.ndim, **spec)
-            return self.sites[id(thing)]
-        if isinstance(thing, ModuleType):
-            if thing.__name__.endswith("cuda.libdevice"):
-                return Cuda("libdevice")
-            return Cuda() if thing.__name__.endswith(("cuda", "simt.api")) else Object(thing)
+            return self._constant_array(thing, name)
         if type(thing).__name__ == "InKernel":
             return Cuda(thing.path)
-        numba_cuda = vars(sys.modules.get("numba.cuda", builtins))
+        if isinstance(thing, ModuleType) and thing.__name__.endswith(("cuda", "simt.api")):
+            return Cuda()
+        if isinstance(thing, ModuleType) and thing.__name__.endswith("cuda.libdevice"):
+            return Cuda("libdevice")
+        numba_cuda = vars(sys.modules.get("numba.cuda", builtins))  # `from numba.cuda import grid`
         known = (alias for alias in IN_KERNELS.split() if thing is numba_cuda.get(alias, _COSTLY))
         return next(map(Cuda, known), None) or Object(thing)
+
+    def _constant_array(self, array: np.ndarray, name: str) -> View:
+        if id(array) not in self.sites:
+            if (kind := as_type(array.dtype)) is None:
+                self.refuse(f"the array `{name}` holds {array.dtype}, which Numba refuses.")
+            spec = {"name": name, "value": array.copy()}  # as it is now
+            self.sites[id(array)] = self.declare("constant", kind, array.ndim, **spec)
+        return self.sites[id(array)]
 
     def compile_Attribute(self, node: ast.Attribute) -> object:
         owner, name = self.compile(node.value), node.attr
@@ -88,10 +84,7 @@ class Expressions(Views):
             return Object(partial(self.conjugate, owner))
         if isinstance(owner, Object) and hasattr(owner.value, name):
             return self.capture(getattr(owner.value, name), name)
-        cure = "check the spelling"
-        if name in ("shape", "size", "ndim"):
-            cure = "it is a number here; has an array's name been used again?"
-        self.refuse(f"{self.describe(owner)} has no .{name}: {cure}.")
+        self.refuse(f"{self.describe(owner)} has no .{name}: check the spelling.")
 
     def _intrinsic(self, path: str) -> object:
         register, _, axis = path.partition(".")
@@ -113,8 +106,6 @@ class Expressions(Views):
         return self.op("COMPLEX", x.type, self.part(x, "real"), imag)
 
     def compile_BinOp(self, node: ast.BinOp) -> Value:
-        if type(node.op) not in OPERATORS:
-            self.refuse("kernels have no matrix product: write the loops.")
         return self.operate(type(node.op), self.compile(node.left), self.compile(node.right))
 
     def compile_UnaryOp(self, node: ast.UnaryOp) -> Value:
@@ -131,51 +122,42 @@ class Expressions(Views):
         operator, right = node.ops[i], self.compile(node.comparators[i])
         if isinstance(operator, ast.Is | ast.IsNot) and Object(None) in (left, right):
             result = number((left == right) == isinstance(operator, ast.Is))
-        elif type(operator) not in OPERATORS:
-            self.refuse("`is` and `in` are about objects, which kernels lack: use == or !=.")
         else:
             result = self.operate(type(operator), left, right)
-        if i + 1 == len(node.ops):
+        if not (others := node.comparators[i + 1 :]):
             return result
-        costly = _is_costly(*node.comparators[i + 1 :])
-        return self._both(result, partial(self._compare, node, right, i + 1), costly, (node, i))
+        rest = partial(self._compare, node, right, i + 1)
+        return self._either((node, i), result, rest, lambda: result, others)
 
-    def compile_BoolOp(self, node: ast.BoolOp, i: int = 0) -> Value:
+    def compile_BoolOp(self, node: ast.BoolOp, i: int = 0) -> object:
         """a and b: b if a else a; a or b: a if a else b."""
-        value, others = self.compile(node.values[i]), node.values[i + 1 :]
-        if not others:
+        value = self.compile(node.values[i])
+        if not (others := node.values[i + 1 :]):
             return value
-        rest, both = partial(self.compile_BoolOp, node, i + 1), isinstance(node.op, ast.And)
-        return self._both(value, rest, _is_costly(*others), (node, i), both)
-
-    def _both(self, value: Value, other: Callable, costly: bool, key: tuple, both=True) -> Value:
-        """`value and other()`, or with both=False `value or other()`"""
-        self.numbers(value)
-        if value.constant is not None:
-            return other() if bool(value.constant) == both else value
-        if costly:
-            key = self.scope, *key
-            self.assign(key, value)
-            sides = (lambda: self.assign(key, other()), bool)
-            self.choose(self.truth(self.read(key)), *(sides if both else sides[::-1]))
-            return self.read(key)
-        test, result = self.truth(value), other()
-        if isinstance(result, Value) and value.type == result.type == types.boolean:
-            return self.op("AND" if both else "OR", types.boolean, value, result)
-        return self.choice(test, *((result, value) if both else (value, result)))
+        sides = partial(self.compile_BoolOp, node, i + 1), lambda: value
+        sides = sides if isinstance(node.op, ast.And) else sides[::-1]
+        return self._either((node, i), value, *sides, others)
 
     def compile_IfExp(self, node: ast.IfExp) -> object:
-        test, key = self.truth(self.compile(node.test)), (self.scope, node)
+        sides = node.body, node.orelse
+        compilers = (partial(self.compile, side) for side in sides)
+        return self._either((node,), self.compile(node.test), *compilers, sides)
+
+    def _either(
+        self, key: tuple, test: object, then: Callable, otherwise: Callable, nodes
+    ) -> object:
+        """`then() if test else otherwise()`; both are computed if the `nodes` in them are cheap."""
+        test, key = self.truth(test), (self.scope, *key)
         if test.constant is not None:
-            return self.compile(node.body if test.constant else node.orelse)
-        if not _is_costly(node.body, node.orelse):
-            return self.choice(test, self.compile(node.body), self.compile(node.orelse))
-        sides = (node.body, node.orelse)
-        self.choose(test, *(partial(self._assign_side, key, side) for side in sides))
+            return then() if test.constant else otherwise()
+        if not _is_costly(*nodes):
+            return self.choice(test, then(), otherwise())
+        sides = (partial(self._assign_result, key, side) for side in (then, otherwise))
+        self.choose(test, *sides)
         return self.read(key)
 
-    def _assign_side(self, key: tuple, node: ast.expr) -> None:
-        self.assign(key, self.compile(node))
+    def _assign_result(self, key: tuple, compute: Callable) -> None:
+        self.assign(key, compute())
 
     def compile_Tuple(self, node: ast.Tuple) -> tuple:
         return tuple(self.compile(item) for item in node.elts)

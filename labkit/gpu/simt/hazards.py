@@ -1,7 +1,10 @@
 """What the machine finds wrong in a kernel, as sentences: what, where, who, and what to do."""
 
 import math
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -135,183 +138,63 @@ def describe(h: object, at: Places) -> Hazard:
     if kind in ("race", "same_value"):
         same_block = h.warp // at.warps == h.other_warp // at.warps
         scope = "warp" if h.warp == h.other_warp else "block" if same_block else "grid"
-    address = at.element(h.array, h.offset) if h.array >= 0 else ""
-    sentence = SENTENCES[kind](h, at, scope, address)
+    element = at.element(h.array, h.offset) if h.array >= 0 else ""
+    sentence = _sentence(kind, h, at, scope, element)
     severity = "note" if kind == "same_value" else "error"
     lines = at.line(h.line), at.line(h.other_line)
-    return Hazard(kind, severity, *lines, thread, other, scope, address, h.count, sentence)
+    return Hazard(kind, severity, *lines, thread, other, scope, element, h.count, sentence)
 
 
-def _race(h: object, at: Places, scope: str, address: str) -> str:
+def _sentence(kind: str, h: object, at: Places, scope: str | None, element: str) -> str:
+    """The template of hazards.toml, filled."""
+    texts = _texts()
+    words = {name: getattr(h, name) for name in ("index", "axis", "length", "offset")}
+    words |= {"thread": at.named(h.warp, h.lane), "line": at.quoted(h.line), "element": element}
+    words |= {"lane": h.other_lane, "mask": h.index & 0xFFFFFFFF, "here": h.length & 0xFFFFFFFF}
+    if h.other_warp >= 0:
+        words["other"] = at.named(h.other_warp, h.other_lane)
+    if h.other_line >= 0:
+        words["other_line"] = at.quoted(h.other_line)
+    words["elsewhere"] = f"waits in {words.get('other_line')}"
+    if h.other_line < 0:
+        words["elsewhere"] = "does not come there"
+    if h.array >= 0:
+        words |= {"array": at.program.arrays[h.array].name, "space": SPACES[h.space]}
+    if kind == "race":
+        words |= _both(h, words)
+        words["cure"] = texts["cure"][_cure(h, at, scope)]
+    if kind == "out_of_bounds":
+        where = "global_index" if words["space"] == "global" else "own_index"
+        words["cure"] = texts["cure"][where].format(**words)
+    if kind == "deadlock" and h.other_warp >= 0:
+        kind = "deadlock_in_warp"
+    if kind == "inactive_lane" and h.index < 0:
+        kind = "inactive_source"
+    return texts[kind].format(**words)
+
+
+def _both(h: object, words: dict) -> dict[str, str]:
+    """Who did what in which line, first and later."""
     verbs = {(0, 0): "reads", (1, 0): "writes", (1, 1): "atomically updates"}
-    first = f"{at.named(h.other_warp, h.other_lane)} {verbs[h.other_write, h.other_atomic]} it in"
-    later = f"{at.named(h.warp, h.lane)} {verbs[h.write, h.atomic]} it in"
-    if h.line == h.other_line:
-        pair = f"{first} {at.quoted(h.line)}, and {later} the same line"
-    else:
-        pair = f"{first} {at.quoted(h.other_line)}, {later} {at.quoted(h.line)}"
-    return (
-        f"Race on {address} in {SPACES[h.space]} memory: {pair}, and nothing says which comes "
-        f"first. {_cure(h, at, scope)}"
-    )
+    line = "the same line" if h.line == h.other_line else words["line"]
+    return {
+        "first": f"{words['other']} {verbs[h.other_write, h.other_atomic]} it in "
+        f"{words['other_line']}",
+        "later": f"{words['thread']} {verbs[h.write, h.atomic]} it in {line}",
+    }
 
 
 def _cure(h: object, at: Places, scope: str) -> str:
-    one_line = h.line == h.other_line
-    if one_line and (h.array, h.line) in at.contested:
-        return (
-            "Several threads change one element: each reads, computes and writes while the others "
-            "do. Give each thread an element of its own, or use cuda.atomic."
-        )
+    """Which cure of hazards.toml fits a race."""
+    if h.line == h.other_line and (h.array, h.line) in at.contested:
+        return "contested"
     if h.atomic != h.other_atomic:
-        return (
-            "An atomic protects against other atomics only: make both accesses atomic, or put "
-            + ("them into two launches." if scope == "grid" else "cuda.syncthreads() between them.")
-        )
-    if scope == "grid":
-        return (
-            "They are in different blocks, which run in any order: let one block alone use this "
-            "element, use cuda.atomic, or split the kernel into two launches."
-        )
-    if one_line:
-        return (
-            "If the line runs in rounds, put cuda.syncthreads() after it, where every thread of "
-            "the block passes; if a barrier is there, both threads run it in one round: let only "
-            "threads run it whose elements no other thread touches in that round."
-        )
-    if scope == "warp":
-        return (
-            "They are lanes of one warp, which need not run in step: put cuda.syncthreads() (or "
-            "cuda.syncwarp(), if only this warp is concerned) between the two."
-        )
-    return (
-        "They are in different warps of one block: put cuda.syncthreads() between the two, where "
-        "every thread passes it (in a loop also between one round and the next)."
-    )
+        return "atomic_grid" if scope == "grid" else "atomic"
+    if scope != "grid" and h.line == h.other_line:
+        return "one_line"
+    return scope
 
 
-def _same_value(h: object, at: Places, scope: str, address: str) -> str:
-    return (
-        f"Note: {at.named(h.other_warp, h.other_lane)} and {at.named(h.warp, h.lane)} write the "
-        f"same value to {address} in {at.quoted(h.line)}. The result is right; one write would do."
-    )
-
-
-def _out_of_bounds(h: object, at: Places, *_: object) -> str:
-    name = at.program.arrays[h.array].name
-    if SPACES[h.space] == "global":
-        cure = f"guard the line with an `if` against {name}.shape[{h.axis}]"
-    else:
-        cure = f"{name} belongs to the block or thread alone: index it by the place in the block"
-    return (
-        f"Out of bounds: in {at.quoted(h.line)}, {at.named(h.warp, h.lane)} uses index {h.index} "
-        f"on axis {h.axis} of {name}, whose length there is {h.length}. Let only threads with a "
-        f"valid index reach this line: {cure}."
-    )
-
-
-def _misaligned(h: object, at: Places, *_: object) -> str:
-    name = at.program.arrays[h.array].name
-    return (
-        f"Misaligned: in {at.quoted(h.line)}, {at.named(h.warp, h.lane)} accesses {h.length} bytes "
-        f"of {name} at byte {h.offset}, which is no multiple of {h.length}; a GPU stops here. "
-        "Begin at a multiple of the access's size, or access smaller elements."
-    )
-
-
-def _divergent_barrier(h: object, at: Places, *_: object) -> str:
-    here = f"{at.named(h.warp, h.lane)} waits in {at.quoted(h.line)}"
-    other = at.named(h.other_warp, h.other_lane)
-    there = f"waits in {at.quoted(h.other_line)}" if h.other_line >= 0 else "does not come there"
-    return (
-        f"Barrier in divergent code: {here}, but {other} {there}. Every thread of a block must "
-        "come to the same barrier: move it out of the `if`, or out of the loop whose number of "
-        "rounds differs."
-    )
-
-
-def _after_return(h: object, at: Places, *_: object) -> str:
-    return (
-        f"Barrier after a return: {at.named(h.warp, h.lane)} waits in {at.quoted(h.line)}, but "
-        f"{at.named(h.other_warp, h.other_lane)} has returned in {at.quoted(h.other_line)}. Keep "
-        "every thread until the last barrier: guard its work with an `if` instead of returning."
-    )
-
-
-def _uninitialised(h: object, at: Places, _: object, address: str) -> str:
-    return (
-        f"Uninitialised: in {at.quoted(h.line)}, {at.named(h.warp, h.lane)} reads {address} in "
-        f"{SPACES[h.space]} memory before anything was written there. Such memory holds what was "
-        "left in it: write every element that is read."
-    )
-
-
-def _still(h: object, at: Places) -> str:
-    here = f"{at.named(h.warp, h.lane)} is still in the loop that ends in {at.quoted(h.line)}"
-    return f"{here} after {h.length:,} instructions"
-
-
-def _endless(h: object, at: Places, *_: object) -> str:
-    return (
-        f"Endless loop: {_still(h, at)}. Check what changes in the loop and when its condition "
-        "becomes false; a kernel that needs longer can be given more with the environment variable "
-        "LABKIT_SIMT_STEPS."
-    )
-
-
-def _deadlock(h: object, at: Places, *_: object) -> str:
-    if h.other_warp >= 0:
-        return (
-            f"Deadlock: {_still(h, at)} and waits for a value in memory, while "
-            f"{at.named(h.other_warp, h.other_lane)} of the same warp has left the loop and waits "
-            "for it there. Lanes of one warp must not wait for each other: let one lane do the "
-            "waiting for its warp, or let each lane do its work inside the loop."
-        )
-    return (
-        f"Deadlock: {_still(h, at)} and waits for a value in memory that no thread writes any "
-        "more. Check who writes it, and whether that thread waits as well."
-    )
-
-
-def _inactive_lane(h: object, at: Places, *_: object) -> str:
-    if h.index < 0:
-        return (
-            f"Inactive lane: in {at.quoted(h.line)}, {at.named(h.warp, h.lane)} takes the value of "
-            f"lane {h.other_lane}, which does not take part; what it gets is undefined. Let all "
-            "lanes of the warp reach this line, or read from an active one."
-        )
-    return (
-        f"Inactive lane: in {at.quoted(h.line)} the mask is {h.index & 0xFFFFFFFF:#010x}, but the "
-        f"lanes that are here are {h.length & 0xFFFFFFFF:#010x} ({at.named(h.warp, h.lane)} is in "
-        "only one of the two). Name in the mask exactly the lanes that reach the line."
-    )
-
-
-def _division(h: object, at: Places, *_: object) -> str:
-    return (
-        f"Division by zero: in {at.quoted(h.line)}, {at.named(h.warp, h.lane)} divides an integer "
-        "by 0. A GPU gives a meaningless number there: guard the line."
-    )
-
-
-def _too_large(h: object, at: Places, *_: object) -> str:
-    return (
-        f"Too large: {at.quoted(h.line)} needs more memory on this machine than there is, or more "
-        "than a profile can follow. Launch fewer threads, or use smaller arrays."
-    )
-
-
-SENTENCES = {
-    "too_large": _too_large,
-    "race": _race,
-    "same_value": _same_value,
-    "out_of_bounds": _out_of_bounds,
-    "misaligned": _misaligned,
-    "divergent_barrier": _divergent_barrier,
-    "barrier_after_return": _after_return,
-    "uninitialised": _uninitialised,
-    "deadlock": _deadlock,
-    "endless_loop": _endless,
-    "inactive_lane": _inactive_lane,
-    "division_by_zero": _division,
-}
+@cache
+def _texts() -> dict:
+    return tomllib.loads(Path(__file__).with_name("hazards.toml").read_text("utf-8"))

@@ -7,7 +7,7 @@ from numba import types
 
 from labkit.gpu.simt.arithmetic import as_type, number
 from labkit.gpu.simt.functions import Functions
-from labkit.gpu.simt.ops import MT, OP
+from labkit.gpu.simt.ops import MT, OP, RT
 from labkit.gpu.simt.values import Object, Value, View, register_type
 
 LOCAL = 512 * 1024  # bytes per thread, on every GPU of today
@@ -19,7 +19,8 @@ _FAMILIES = """effect: syncthreads BARRIER, threadfence FENCE, threadfence_block
     syncthreads_or BARRIER_OR;
     vote: all_sync VOTE_ALL, any_sync VOTE_ANY, eq_sync VOTE_EQ, ballot_sync BALLOT;
     shuffle: shfl_sync SHFL_IDX, shfl_up_sync SHFL_UP, shfl_down_sync SHFL_DOWN,
-    shfl_xor_sync SHFL_XOR; bits: popc POPC, clz CLZ, ffs FFS, brev BREV"""
+    shfl_xor_sync SHFL_XOR; bits: popc POPC, clz CLZ, ffs FFS, brev BREV;
+    real: fma fma, cbrt cbrt"""
 FAMILIES = {
     name: (family.strip(), op)
     for family, members in (row.split(":") for row in _FAMILIES.split(";"))
@@ -51,8 +52,7 @@ class Intrinsics(Functions):
         """cuda.shared.array and cuda.local.array: each call site is an array of its own."""
         sizes = shape if isinstance(shape, tuple) else (shape,)
         sizes = tuple(getattr(size, "constant", None) for size in sizes)
-        written = site[1].args[0] if site[1].args else None
-        sums = [part for part in ast.walk(written or ast.Pass()) if isinstance(part, ast.BinOp)]
+        sums = [part for part in ast.walk(site[1]) if isinstance(part, ast.BinOp)]
         computed = any(isinstance(part, ast.Name) for one in sums for part in ast.walk(one))
         if computed or any(type(size) is not int or size < 0 for size in sizes):
             self.refuse(
@@ -65,10 +65,13 @@ class Intrinsics(Functions):
             self.refuse(f"a thread has at most {LOCAL:,} B of local memory.")
         if site not in self.sites:
             if sizes == (0,) and space == "shared":
-                self.sites[site] = self.declare("dynamic", kind, 1, shape=())
-            else:
-                self.sites[site] = self.declare(space, kind, len(sizes), shape=sizes)
+                space, sizes = "dynamic", ()
+            self.sites[site] = self.declare(space, kind, len(sizes) or 1, shape=sizes)
         return self.sites[site]
+
+    def cuda_const(self, name: str, array: View) -> View:
+        """cuda.const.array_like: arrays from outside are constants anyway."""
+        return array
 
     def effect(self, op: str) -> Object:
         self.emit(op)
@@ -124,19 +127,14 @@ class Intrinsics(Functions):
             kind = types.uint64 if op == "BREV" and width == 64 else types.uint32
         return self.op(op, kind, x, width, of=x.type)
 
-    def cuda_fma(self, a: Value, b: Value, c: Value) -> Value:
-        self.numbers(a, b, c)
-        kind = self.unify(a.type, b.type, c.type)
-        return self.compute(
-            "fma", kind if isinstance(kind, types.Float) else types.float64, a, b, c
-        )
+    def real(self, name: str, x: Value, *others: Value) -> Value:
+        """cuda.fma(a, b, c), cuda.cbrt(x)"""
+        kind = self.common(x, *others)
+        kind = kind if isinstance(kind, types.Float) else types.float64
+        return self.compute(name, kind, x, *others)
 
     def cuda_selp(self, test: Value, a: Value, b: Value) -> Value:
         return self.choice(self.truth(test), a, b)
-
-    def cuda_cbrt(self, x: Value) -> Value:
-        self.numbers(x)
-        return self.compute("cbrt", x.type if x.type == types.float32 else types.float64, x)
 
     def cuda_atomic(self, name: str, array: View, *rest: object) -> Value:
         """atomic.add(array, index, value), atomic.cas(array, index, old, value), ..."""
@@ -147,33 +145,30 @@ class Intrinsics(Functions):
             self.refuse(f"cuda.atomic.{name} does not exist, or takes other arguments.")
         index, *comparand, value = rest
         view = self.select(array, list(index) if isinstance(index, tuple) else [index])
-        kind = view.dtype.name
         if view.axes or len(view.fixed) > 4:
             self.refuse("an atomic changes one element of an array of at most 4 dimensions.")
-        floats = kind in ("float32", "float64") and operation[7:] in _ARITHMETIC
-        if kind not in ("int32", "int64", "uint32", "uint64") and not floats:
-            self.refuse(f"CUDA has no atomic.{name} for {kind}: use int32 or float32, for example.")
-        if name in ("inc", "dec") and kind[0] != "u":
-            self.refuse(f"CUDA has atomic.{name} for unsigned integers only: use uint32.")
+        kinds = "uint32 uint64".split() + "int32 int64".split() * (name not in ("inc", "dec"))
+        kinds += "float32 float64".split() * (operation[7:] in _ARITHMETIC)
+        if view.dtype.name not in kinds:
+            self.refuse(f"CUDA has no atomic.{name} for {view.dtype}, but for {', '.join(kinds)}.")
         self.writable(view)
         values = [v and self.convert(v, view.dtype) for v in (value, *(comparand or [None]))]
         return self.op(operation, view.dtype, view.array, *values, *view.fixed, vector=True)
 
     def vector_access(self, name: str, view: View, index: Value, *values: Value) -> object:
         """load_float32x4(array, index), store_float32x4(array, index, x, y, z, w)"""
-        count, kind = int(name[-1]), register_type(types.float32)
+        count, store = int(name[-1]), name.startswith("store")
         whole = isinstance(view, View) and view.axes and view.axes[0].start is None
         if not whole or len(view.fixed) != 1 or view.dtype != types.float32:
             self.refuse("vector access needs a whole one-dimensional array of float32.")
-        if name.startswith("store"):
-            self.writable(view)
-        if len(values) != (count if name.startswith("store") else 0):
+        if len(values) != count * store:
             self.refuse(f"{name} takes an array, an index, and {count} numbers if it stores.")
-        registers = [self.new_register(False) for _ in range(count)]
-        if not values:
-            self.emit("LDV", registers[0], view.array, self.integer(index), count, type=kind)
-            return tuple(Value(types.float32, register) for register in registers)
-        for register, value in zip(registers, values, strict=True):
+        kind, first, *others = RT["F32"], *(self.new_register(False) for _ in range(count))
+        if not store:
+            self.emit("LDV", first, view.array, self.integer(index), count, type=kind)
+            return tuple(Value(types.float32, register) for register in (first, *others))
+        self.writable(view)
+        for register, value in zip((first, *others), values, strict=True):
             self.emit("COPY", register, self.convert(value, types.float32), type=kind)
-        self.emit("STV", view.array, registers[0], self.integer(index), count, type=kind)
+        self.emit("STV", view.array, first, self.integer(index), count, type=kind)
         return Object(None)

@@ -57,7 +57,6 @@ def _compile(text: source.Source, function: Callable, argument_types: tuple) -> 
         compiler.body(text.tree.body)
         compiler.place(compiler.exit)
         compiler.emit("EXIT")
-        compiler.settle()
         if facts.undefined and not facts.changed and known == len(facts.bound):
             compiler.scope, compiler.line = facts.undefined.args
             compiler.refuse("a variable is read here that nothing assigned before: assign it.")
@@ -75,7 +74,7 @@ def _declare(compiler: Compiler, argument_types: tuple) -> list[tuple]:
         found = len(webs.parameters), len(argument_types)
         compiler.refuse("the kernel takes {} arguments, not {}.".format(*found))
     for position, (parameter, kind) in enumerate(zip(webs.parameters, argument_types, strict=True)):
-        name, key = parameter.arg, (compiler.scope, webs.written(parameter))
+        name = parameter.arg
         if isinstance(kind, types.Array):
             spec = {"argument": position, "name": name}
             value = compiler.declare("global", kind.dtype, kind.ndim, **spec)
@@ -86,10 +85,7 @@ def _declare(compiler: Compiler, argument_types: tuple) -> list[tuple]:
             value = Object(None)
         else:
             compiler.refuse(f"the argument `{name}` is a {kind}: kernels take arrays and numbers.")
-        if webs.definitions[key[1]] == 1:
-            compiler.facts.bound[key] = value
-        else:
-            compiler.assign(key, value)
+        compiler.parameter(compiler.scope, parameter, value)
     return found
 
 

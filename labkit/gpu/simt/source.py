@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -72,23 +72,19 @@ class Webs:
 
     def __init__(self, tree: ast.FunctionDef) -> None:
         self.parameters = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
-        stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and _stores(n)]
+        stores = _names(tree, ast.Store)
         self.names = {n.arg for n in self.parameters} | {n.id for n in stores}
         self._parent = {node: node for node in (*self.parameters, *stores)}
         self._reads: dict[ast.Name, ast.AST | None] = {}  # read -> one assignment that it sees
-        self._spans: dict[ast.AST, tuple[int, int]] = {}  # loop -> range of reads in its body
         self._block(tree.body, {n.arg: {n} for n in self.parameters})
         self.definitions = Counter(map(self.written, self._parent))
-        self._extent: dict[ast.AST, tuple[int, int]] = {}  # web -> its first and last read
-        for serial, seen in enumerate(self._reads.values()):
-            if seen is not None:
-                web = self.written(seen)
-                self._extent[web] = (self._extent.get(web, (serial,))[0], serial)
+        self._readers = defaultdict(set)  # web -> its reads
+        for name in self._reads:
+            self._readers[self.seen(name)].add(name)
 
     def written(self, node: ast.AST) -> ast.AST:
         """The web that an assignment belongs to."""
         while (above := self._parent[node]) is not node:
-            self._parent[node] = self._parent[above]
             node = above
         return node
 
@@ -101,9 +97,9 @@ class Webs:
         """Is the loop's variable assigned by the loop only, and read in its body only?"""
         if not isinstance(loop.target, ast.Name):
             return False
-        web, (start, end) = self.written(loop.target), self._spans.get(loop, (0, -1))
-        first, last = self._extent.get(web, (start, start))
-        return self.definitions[web] == 1 and start <= first and last <= end
+        web = self.written(loop.target)
+        inside = {name for part in loop.body for name in ast.walk(part)}
+        return self.definitions[web] == 1 and self._readers[web] <= inside
 
     def _block(self, body: list, env: dict) -> bool:
         """`env`: name -> assignments that reach here.  True: control never comes out at the end."""
@@ -116,40 +112,33 @@ class Webs:
             _merge(env, *([side for side, ended in sides if not ended] or [s for s, _ in sides]))
             return all(ended for _, ended in sides)
         if isinstance(node, ast.For | ast.While):
-            if isinstance(node, ast.For):
-                self._expression(node.iter, env)
-            for name in ast.walk(node):  # what one round assigns, the next may read
-                if isinstance(name, ast.Name) and _stores(name):
-                    env[name.id] = env.get(name.id, set()) | {name}
-            inside, beyond = dict(env), dict(env)
-            if isinstance(node, ast.For):
-                self._store(node.target, inside)
-            else:
-                self._expression(node.test, inside)
-            start = len(self._reads)
-            self._block(node.body, inside)
-            self._spans[node] = (start, len(self._reads) - 1)
-            self._block(node.orelse, beyond)
-            _merge(env, env, beyond)
+            self._loop(node, env)
             return False
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             self._read(node.target, env)
         targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-        for part in (getattr(node, "value", None), *targets):
-            if part is not None:
-                self._store(part, env)
+        for part in (getattr(node, "value", None), *targets):  # as Python evaluates them
+            for item in part.elts if isinstance(part, ast.Tuple) else [part]:
+                if item is not None:
+                    self._expression(item, env)
         return isinstance(node, ast.Return | ast.Break | ast.Continue)
 
-    def _expression(self, node: ast.expr, env: dict) -> None:
-        for name in ast.walk(node):
-            if isinstance(name, ast.Name) and not _stores(name):
-                self._read(name, env)
+    def _loop(self, node: ast.For | ast.While, env: dict) -> None:
+        if isinstance(node, ast.For):
+            self._expression(node.iter, env)
+        for name in _names(node, ast.Store):  # what one round assigns, the next may read
+            env[name.id] = env.get(name.id, set()) | {name}
+        inside, beyond = dict(env), dict(env)
+        self._expression(node.target if isinstance(node, ast.For) else node.test, inside)
+        self._block(node.body, inside)
+        self._block(node.orelse, beyond)
+        _merge(env, env, beyond)
 
-    def _store(self, target: ast.expr, env: dict) -> None:
-        self._expression(target, env)
-        for name in ast.walk(target):
-            if isinstance(name, ast.Name) and _stores(name):
-                env[name.id] = {name}
+    def _expression(self, node: ast.AST, env: dict) -> None:
+        """First all reads, then all assignments."""
+        for name in _names(node, ast.Load):
+            self._read(name, env)
+        env |= {name.id: {name} for name in _names(node, ast.Store)}
 
     def _read(self, name: ast.Name, env: dict) -> None:
         first, *others = env.get(name.id) or [None]
@@ -158,8 +147,9 @@ class Webs:
             self._parent[self.written(other)] = self.written(first)
 
 
-def _stores(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
+def _names(node: ast.AST, context: type) -> list[ast.Name]:
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return [n for n in names if isinstance(n.ctx, context)]
 
 
 def _merge(env: dict, *sides: dict) -> None:

@@ -34,12 +34,19 @@ class Value:
     type: object  # a Numba type
     register: int | None = None
     constant: object = None
-    row: int = -1  # the instruction that made it
     named: bool = False  # a variable's register: it may change
 
     @property
     def scalar(self) -> bool:
         return self.register is None or self.register < 0
+
+
+@dataclass(eq=False)
+class Variable:
+    """A number with a name: its type, and whether it differs between lanes."""
+
+    type: object = None
+    vector: bool = False
 
 
 class Axis(NamedTuple):

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import replace
+from functools import partial, reduce
 
 from numba import types
 from numba.np.numpy_support import as_dtype
@@ -38,21 +39,13 @@ class Views(Arithmetic):
     def property_of(self, view: View, name: str) -> object:
         """view.shape and the like"""
         shape = tuple(self.length(view, axis) for axis in view.axes)
-        match name:
-            case "shape":
-                return shape
-            case "size":
-                total = number(1)
-                for n in shape:
-                    total = self.calculate("*", total, n)
-                return total
-            case "T":
-                return replace(view, axes=view.axes[::-1])
-            case "ndim":
-                return number(len(shape))
-            case "dtype":
-                return Object(view.dtype)
-        self.refuse(f"arrays have .shape, .size, .ndim, .dtype and .T here, no .{name}.")
+        if name == "size":
+            return reduce(partial(self.calculate, "MUL"), shape, number(1))
+        properties = {"shape": shape, "ndim": number(len(shape)), "dtype": Object(view.dtype)}
+        properties["T"] = replace(view, axes=view.axes[::-1])
+        if name not in properties:
+            self.refuse(f"arrays have .shape, .size, .ndim, .dtype and .T here, no .{name}.")
+        return properties[name]
 
     def items(self, node: ast.expr) -> list:
         """What stands between the brackets: values, and tuples (start, stop, step)."""
@@ -74,9 +67,6 @@ class Views(Arithmetic):
 
     def select(self, view: View, items: list) -> View:
         """view[items]"""
-        if Object(...) in items:
-            at, missing = items.index(Object(...)), len(view.axes) - len(items) + 1
-            items = [*items[:at], *[_ALL] * missing, *items[at + 1 :]]
         if len(items) > len(view.axes):
             self.refuse(f"{self.describe(view)} has {len(view.axes)} indices, not {len(items)}.")
         fixed, axes = list(view.fixed), []
@@ -92,7 +82,7 @@ class Views(Arithmetic):
         return replace(view, fixed=tuple(fixed), axes=tuple(axes))
 
     def _along(self, axis: Axis, index: Value) -> Value:
-        return self.calculate("+", self.calculate("*", index, axis.step), axis.start)
+        return self.calculate("ADD", self.calculate("MUL", index, axis.step), axis.start)
 
     def _cut(self, view: View, axis: Axis, start, stop, step) -> Axis:
         """The axis after [start:stop:step], with bounds clamped as in Python."""
@@ -100,32 +90,29 @@ class Views(Arithmetic):
         if not step.constant:
             self.refuse("the step of a slice must be a constant other than 0.")
         n, stride, down = self.length(view, axis), abs(step.constant), step.constant < 0
-        low, high = (number(-1), self.calculate("-", n, 1)) if down else (number(0), n)
+        low, high = (number(-1), self.calculate("SUB", n, number(1))) if down else (number(0), n)
 
         def clamp(bound: Value) -> Value:
-            if bound.constant is None or bound.constant < 0:  # counted from the end
-                negative = self.operate(ast.Lt, bound, number(0))
-                bound = self.choice(negative, self.calculate("+", bound, n), bound)
-            return self.calculate("max", self.calculate("min", bound, high), low)
+            negative = self.operate(ast.Lt, bound, number(0))  # counted from the end
+            bound = self.choice(negative, self.calculate("ADD", bound, n), bound)
+            return self.calculate("MAX", self.calculate("MIN", bound, high), low)
 
         start = (high if down else low) if start is None else clamp(start)
         stop = (low if down else high) if stop is None else clamp(stop)
-        span = self.calculate("-", *((start, stop) if down else (stop, start)))
-        if stride > 1:
-            span = self.calculate("//", self.calculate("+", span, stride - 1), stride)
+        span = self.calculate("SUB", *((start, stop) if down else (stop, start)))
+        span = self.calculate("ADD", span, number(stride - 1))
+        length = self.calculate("MAX", number(0), self.calculate("FLOORDIV", span, number(stride)))
         if axis.start is not None:
-            start, step = self._along(axis, start), self.calculate("*", step, axis.step)
-        return Axis(axis.dimension, start, step, self.calculate("max", span, 0))
+            start, step = self._along(axis, start), self.calculate("MUL", step, axis.step)
+        return Axis(axis.dimension, start, step, length)
 
     def choice(self, test: Value, a: object, b: object) -> object:
         """`a if test else b` of values that are there already"""
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
-        self.numbers(a, b)
+        kind = self.common(a, b)
         if test.constant is not None:
             return a if test.constant else b
-        if (kind := self.unify(a.type, b.type)) is None:
-            self.refuse(f"{a.type} and {b.type} have no common type: convert one of them.")
         return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
 
     def load(self, view: View) -> Value:
@@ -133,13 +120,10 @@ class Views(Arithmetic):
         return self.op("LD", view.dtype, view.array, *view.fixed, vector=local)
 
     def store(self, view: View, value: object) -> None:
-        if view.axes:
-            self.refuse("only single elements can be assigned: loop over the elements.")
         self.writable(view)
         self.numbers(value)
         kind = register_type(view.dtype)  # the machine narrows integers when it writes them
-        as_is = value.constant is None and register_type(value.type) == kind
-        if not as_is or isinstance(view.dtype, types.Boolean):
+        if register_type(value.type) != kind or view.dtype == types.boolean:
             value = self.convert(value, view.dtype)
         self.emit("ST", view.array, value, *view.fixed, type=kind)
 
@@ -149,11 +133,14 @@ class Views(Arithmetic):
             self.refuse(f"`{spec.name}` comes from outside the kernel, where arrays are constants.")
 
     def target(self, node: ast.Subscript) -> View:
-        """The part of an array that a subscript names, for writing."""
+        """The element of an array that a subscript names, for writing."""
         owner = self.compile(node.value)
         if not isinstance(owner, View):
             self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
-        return self.select(owner, self.items(node.slice))
+        view = self.select(owner, self.items(node.slice))
+        if view.axes:
+            self.refuse("only single elements can be assigned: loop over the elements.")
+        return view
 
     def compile_Subscript(self, node: ast.Subscript) -> object:
         owner, items = self.compile(node.value), self.items(node.slice)
@@ -162,9 +149,7 @@ class Views(Arithmetic):
             return view if view.axes else self.load(view)
         if not isinstance(owner, tuple) or len(items) != 1:
             self.refuse(f"{self.describe(owner)} cannot be indexed so: arrays and tuples can.")
-        parts = items[0] if isinstance(items[0], tuple) else items
-        parts = [part and self.integer(part).constant for part in parts]
         try:
-            return owner[slice(*parts) if isinstance(items[0], tuple) else parts[0]]
+            return owner[self.integer(items[0]).constant]
         except (IndexError, TypeError):
             self.refuse(f"the index of a tuple of {len(owner)} is a constant within it.")

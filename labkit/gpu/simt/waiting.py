@@ -6,23 +6,13 @@ that it reads from memory in each round.
 
 from typing import TYPE_CHECKING
 
-from labkit.gpu.simt.ops import ATOMICS, NONE, OPS
+from labkit.gpu.simt.ops import ATOMICS, CONTROL, NONE, OPS
 
 if TYPE_CHECKING:
     from labkit.gpu.simt.program import Program
 
 READS = {"LD", "LDV", *ATOMICS}
-NO_DESTINATION = {"ST", "STV", "IF", "ELSE", "ENDIF", "LOOP", "TEST", "JOIN", "BREAK", "CONTINUE"}
-NO_DESTINATION |= {
-    "LOOPELSE",
-    "ENDLOOP",
-    "JMP",
-    "JZ",
-    "BARRIER",
-    "FENCE",
-    "FENCE_BLOCK",
-    "SYNCWARP",
-}
+NO_DESTINATION = {"ST", "STV", "BARRIER", "FENCE", "FENCE_BLOCK", "SYNCWARP", *CONTROL}
 
 
 def waits_for_memory(program: "Program", jump: int) -> bool:
@@ -33,11 +23,9 @@ def waits_for_memory(program: "Program", jump: int) -> bool:
     known = -1
     while known < len(from_memory):  # until nothing new is computed from memory
         known = len(from_memory)
-        for op, operands in loop:
-            if op in NO_DESTINATION:
-                continue
-            if op in READS or from_memory & (set(operands[1:4]) - {NONE}):
-                from_memory.add(operands[0])
+        for op, (result, *operands) in loop:
+            if op in READS or (op not in NO_DESTINATION and from_memory & {*operands[:3]} - {NONE}):
+                from_memory.add(result)
     return any(
         operands[0] in from_memory
         for i, (op, operands) in enumerate(loop)
@@ -50,8 +38,6 @@ def _breaks(rest: list) -> bool:
     depth = 1
     for op, _ in rest:
         depth += (op == "IF") - (op == "ENDIF")
-        if op in ("BREAK", "RET"):
-            return True
-        if not depth:
-            return False
+        if op in ("BREAK", "RET") or not depth:
+            return depth > 0
     return False
