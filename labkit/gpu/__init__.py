@@ -9,6 +9,8 @@ from importlib import import_module
 _HOMES = {
     "cuda": "labkit.gpu.cuda",
     "profile": "labkit.gpu.profiler:profile",
+    "compile_report": "labkit.gpu.compiler:compile_report",
+    "occupancy": "labkit.gpu.multiprocessor:occupancy",
     "load_float32x4": "labkit.gpu.vector:load_float32x4",
     "store_float32x4": "labkit.gpu.vector:store_float32x4",
 }

@@ -1,7 +1,7 @@
 """`labkit.gpu.cuda`: `numba.cuda` where there is a CUDA GPU, the SIMT machine elsewhere.
 
-This is the only module that imports numba-cuda. `LABKIT_CUDA=simt` asks for the SIMT machine on a
-machine with a GPU; `LABKIT_CUDA=gpu` refuses to do without one.
+Only this module and `labkit.gpu.compiler` import numba-cuda. `LABKIT_CUDA=simt` asks for the SIMT
+machine on a machine with a GPU; `LABKIT_CUDA=gpu` refuses to do without one.
 """
 
 import os
