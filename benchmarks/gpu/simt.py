@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("LABKIT_CUDA", "simt")  # also on a machine with a GPU: two simulators
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its threads spin for a while after a product
 
 from matmuls import KERNELS, inputs, right
 
