@@ -5,6 +5,7 @@ and loads the result with ctypes. The file's name holds a hash of everything tha
 that a changed source is compiled again and several processes do not disturb each other.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -33,7 +34,7 @@ def library(source: Path, header: str = "") -> ctypes.CDLL:
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     kept = _folder() / f"{source.stem}-{key}.so"
     if not kept.exists():
-        _compile(compiler, source, header, kept)
+        kept = _compile(compiler, source, header, kept)
     return ctypes.CDLL(str(kept))
 
 
@@ -45,19 +46,19 @@ def _folder() -> Path:
     return user_cache_path("labkit")
 
 
-def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> None:
+def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Path:
+    """Where the library lies now: `kept`, or a temporary folder if that cannot be written."""
     if not compiler:
         raise RuntimeError(
             "labkit needs a C compiler and found none. Install one (Debian and Ubuntu: "
             "`sudo apt install gcc`; macOS: `xcode-select --install`; conda: `c-compiler`) "
             "or name it in the environment variable CC."
         )
-    try:
+    with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        folder = kept.parent
-    except OSError:  # a read-only home: compile for this process alone
-        folder = Path(tempfile.mkdtemp())
-    with tempfile.TemporaryDirectory(dir=folder) as work:
+    if not os.access(kept.parent, os.W_OK):  # a read-only home: for this process alone
+        kept = Path(tempfile.mkdtemp()) / kept.name
+    with tempfile.TemporaryDirectory(dir=kept.parent) as work:
         tables, made = Path(work) / "tables.h", Path(work) / "made.so"
         tables.write_text(header, "utf-8")
         command = [compiler, *FLAGS, "-include", tables, "-o", made, source, "-lm"]
@@ -65,3 +66,4 @@ def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Non
         if done.returncode:
             raise RuntimeError(f"{compiler} could not compile {source.name}:\n{done.stderr}")
         os.replace(made, kept)
+    return kept
