@@ -108,8 +108,10 @@ def answers() -> Iterator[Row]:
     ]
     solved = {id: f for file in files for id, f in file["SOLVED"].items()}
     planted = {id: plants[0][0] for file in files for id, plants in file["PLANTED"].items()}
+    never_ending = {id: f for file in files for id, f in file.get("ENDLESS", {}).items()}
     for exercise in registry().of(Exercise):
-        kinds = {"right": solved[exercise.id], "wrong": planted[exercise.id], "endless": endless}
+        never = never_ending.get(exercise.id, endless)
+        kinds = {"right": solved[exercise.id], "wrong": planted[exercise.id], "endless": never}
         for kind, function in kinds.items():
             said = io.StringIO()
             with contextlib.redirect_stdout(said):

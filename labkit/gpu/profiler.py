@@ -26,12 +26,15 @@ _COLUMNS: dict[str, Callable[[Mapping], float]] = {
 }
 
 
-def profile(kernel: Any, grid: Any, block: Any, *args: Any, shared: int = 0) -> "Profile":
+def profile(
+    kernel: Any, grid: Any, block: Any, *args: Any, shared: int = 0, steps: int | None = None
+) -> "Profile":
     """Launch `kernel[grid, block, 0, shared](*args)` on the SIMT machine: a Profile.
 
     So do kernels of numba.cuda run there; their device arrays are copied to the host and back.
     The arrays in `args` hold the kernel's results afterwards; if it had to be stopped, they are
-    untouched. Raises what a launch raises for arguments that do not fit, TypeError for no kernel.
+    untouched. `steps`: at most so many instructions in loops, instead of the usual limit.
+    Raises what a launch raises for arguments that do not fit, TypeError for no kernel.
     """
     from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel
 
@@ -44,7 +47,7 @@ def profile(kernel: Any, grid: Any, block: Any, *args: Any, shared: int = 0) -> 
     kernel = kernel if isinstance(kernel, DeviceFunction) else Kernel(kernel.py_func)
     far = [type(a).__module__.startswith("numba") and hasattr(a, "copy_to_host") for a in args]
     near = [a.copy_to_host() if is_far else a for a, is_far in zip(args, far, strict=True)]
-    outcome = kernel[grid, block, 0, shared].run(*near, watch=True)
+    outcome = kernel[grid, block, 0, shared].run(*near, watch=True, steps=steps)
     for array, result in zip(args, near, strict=True):
         if array is not result and outcome.completed:
             array.copy_to_device(result)

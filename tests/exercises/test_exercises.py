@@ -21,6 +21,7 @@ FILES = [runpy.run_path(str(path)) for path in sorted(Path(__file__).parent.glob
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
 RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
 SOLVED = {id: solution for file in FILES for id, solution in file["SOLVED"].items()}
+ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}
 EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
 PLANTS = [
     pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
@@ -126,3 +127,11 @@ def test_a_planted_wrong_solution_is_refused_with_its_diagnosis(id, wrong, says,
     assert not [other for other in others if other in said], "a diagnosis of another mistake"
     case = cases(id)[-1]  # what comes back works
     assert agrees(id, working, case.args, case.kwargs)
+
+
+@pytest.mark.parametrize("id", ENDLESS)
+def test_an_endless_kernel_is_told_its_line(id, capsys):
+    working = check(id, ENDLESS[id])
+    said = " ".join(capsys.readouterr().out.replace("`", "").split())
+    assert working is not ENDLESS[id]
+    assert "Endless loop: thread" in said and "while" in said

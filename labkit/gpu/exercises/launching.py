@@ -9,6 +9,7 @@ from labkit.checks.exercise import Case, Exercise, Refused
 from labkit.provenance import Quantity
 
 Launch = tuple[Any, Any, tuple]  # grid, block, the arrays that the kernel fills
+STEPS = 300_000  # in loops: far more than any exercise needs, and soon over
 MARK = np.float32(-4096.5)  # what a kernel's output holds before the launch
 
 
@@ -81,7 +82,7 @@ def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
         raise Refused("This is no kernel: write `@cuda.jit` in the line above its `def`.")
     answer = Kernel(answer.py_func)
     try:
-        found = profile(answer, grid, block, *arguments)
+        found = profile(answer, grid, block, *arguments, steps=STEPS)
     except KernelError as error:
         raise Refused(f"The kernel cannot be launched: {error}") from None
     errors = [hazard for hazard in found.hazards if hazard.severity == "error"]

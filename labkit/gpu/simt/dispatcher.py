@@ -163,7 +163,7 @@ class Launch:
             self.kernel.refuse(f"give {', '.join(named)} by position, as CUDA wants it.")
         self.run(*arguments).raise_if_stopped()
 
-    def run(self, *arguments: object, watch: bool = False) -> object:
+    def run(self, *arguments: object, watch: bool = False, steps: int | None = None) -> object:
         """One launch: the machine's Outcome, also of a kernel that it had to stop."""
         from labkit.gpu.simt import machine
 
@@ -179,7 +179,9 @@ class Launch:
                 name = self.kernel.parameters[i]
                 self.kernel.refuse(f"argument `{name}` is a read-only array.", *place[1:])
         values = [argument.value for argument in read]
-        outcome = machine.run(program, self.grid, self.block, values, self.shared, watch)
+        outcome = machine.run(
+            program, self.grid, self.block, values, self.shared, watch, steps=steps
+        )
         for i, host in hosts:  # unchanged, if the machine had to stop the kernel
             if host.flags.writeable:
                 np.copyto(host, values[i])

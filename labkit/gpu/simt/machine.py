@@ -113,12 +113,13 @@ def run(
     shared: int = 0,
     watch: bool = False,
     accesses: int = 4096,
+    steps: int | None = None,
 ) -> Outcome:
     """Run a program on a grid of blocks.
 
     `arguments`: for each parameter an array (the device memory itself) or a number. `shared`: bytes
     of dynamic shared memory. `watch`: count, and look for races and unwritten memory; the first
-    `accesses` requests to memory are kept.
+    `accesses` requests to memory are kept. `steps`: instructions in loops before it is stopped.
     """
     memory = Memory(program, arguments, shared, _library().simt_cell_size() if watch else 0)
     names = [f"{what}.{axis}" for what in ("blockDim", "gridDim") for axis in "xyz"]
@@ -143,7 +144,7 @@ def run(
         block=(INT64 * 3)(*block),
         special=(INT64 * 7)(*(_special(program, name) for name in places)),
         watch=watch,
-        max_steps=int(os.environ.get("LABKIT_SIMT_STEPS", STEPS)),
+        max_steps=steps or int(os.environ.get("LABKIT_SIMT_STEPS", STEPS)),
         counters=counters.ctypes.data,
         executed=executed.ctypes.data,
         hazards=ctypes.addressof(hazards),

@@ -383,6 +383,18 @@ def sum_on_the_host(x, total):
     total[0] = np.sum(x)
 
 
+@cuda.jit
+def never_ends(x, y):
+    while cuda.threadIdx.x == 3:  # one lane
+        pass
+
+
+@cuda.jit
+def never_ends_either(x, scale, shift, y):
+    while cuda.threadIdx.x == 3:
+        y[0, 0] = x[0, 0] * scale[0] + shift[0]
+
+
 PLANTED = {
     "gpu.relu_kernel": [
         (relu_without_guard, "Out of bounds"),
@@ -439,4 +451,10 @@ SOLVED = {
     "gpu.scale_rows": scale,
     "gpu.transpose_tiled": transpose,
     "gpu.block_sum": tree,
+}
+ENDLESS = {
+    "gpu.relu_kernel": never_ends,
+    "gpu.scale_rows": never_ends_either,
+    "gpu.transpose_tiled": never_ends,
+    "gpu.block_sum": never_ends,
 }
