@@ -22,6 +22,7 @@ PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items(
 RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
 SOLVED = {id: solution for file in FILES for id, solution in file["SOLVED"].items()}
 ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}
+EMPTY = {id: kernel for file in FILES for id, kernel in file.get("EMPTY", {}).items()}
 EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
 PLANTS = [
     pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
@@ -135,3 +136,9 @@ def test_an_endless_kernel_is_told_its_line(id, capsys):
     said = " ".join(capsys.readouterr().out.replace("`", "").split())
     assert working is not ENDLESS[id]
     assert "Endless loop: thread" in said and "while" in said
+
+
+@pytest.mark.parametrize("id", EMPTY)
+def test_an_empty_kernel_is_not_yet_an_answer(id, capsys):
+    assert check(id, EMPTY[id]) is not EMPTY[id]
+    assert "is not solved yet" in " ".join(capsys.readouterr().out.split())
