@@ -2,7 +2,7 @@
 #   PYTHON=...  names a Python 3.11 or 3.12;  TORCH=cpu  takes torch's CPU build;  ARGS="..." is passed on
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint build bench links lines lock colab-check clean
+.PHONY: help setup lab test lint build bench bench-gpu links lines lock colab-check clean
 SHELL := /bin/sh
 RUN := .venv/bin/python -m
 
@@ -31,6 +31,9 @@ build: setup  ## write the notebooks and CLAIMS.md from chapters/*/source; ARGS=
 
 bench: setup  ## measure what the README promises; exit code 1 when a limit is passed
 	@.venv/bin/python benchmarks/foundation.py; one=$$?; .venv/bin/python benchmarks/gpu/simt.py && exit $$one
+
+bench-gpu: setup  ## measure our kernels on this GPU beside cuBLAS, cuDNN and PyTorch; ARGS="--dry-run"
+	@.venv/bin/python benchmarks/gpu/bench_gpu.py $(ARGS)
 
 links: setup  ## ask for every external link once (needs the network)
 	@$(RUN) labkit links

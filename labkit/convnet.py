@@ -107,10 +107,10 @@ def forward(weights: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
 
     Holds all N images' activations at once, about 1 MB each: give it some hundred at a time.
     """
-    return _activations(weights, x)["fc2"]
+    return activations(weights, x)["fc2"]
 
 
-def _activations(w: dict[str, np.ndarray], x: np.ndarray) -> dict[str, np.ndarray]:
+def activations(w: dict[str, np.ndarray], x: np.ndarray) -> dict[str, np.ndarray]:
     """What every layer puts out, by its name; "image" is the input."""
     a = {"image": np.asarray(x)}
     a["conv1"] = ref.conv2d(a["image"], w["conv1.weight"], w["conv1.bias"], padding=1)
@@ -130,7 +130,7 @@ def forward_backward(
     weights: dict[str, np.ndarray], x: np.ndarray, labels: np.ndarray
 ) -> tuple[float, dict[str, np.ndarray]]:
     """Mean loss of x[N,3,32,32] with labels[N], and dL/dw for every weight, named as in SHAPES."""
-    w, a, grads = weights, _activations(weights, x), {}  # grads[layer] is [dw, db]
+    w, a, grads = weights, activations(weights, x), {}  # grads[layer] is [dw, db]
     loss = ref.softmax_cross_entropy(a["fc2"], labels)
     dy = ref.softmax_cross_entropy_backward(a["fc2"], labels)
     dy, *grads["fc2"] = ref.linear_backward(dy, a["relu3"], w["fc2.weight"])

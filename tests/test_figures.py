@@ -8,7 +8,7 @@ from labkit import figures
 from labkit.figures import style
 from labkit.hardware import machine
 from labkit.provenance import counted, measured, predicted
-from labkit.reference import conv2d_backward
+from labkit.reference import conv2d, conv2d_backward
 
 X = np.arange(25).reshape(5, 5)
 W = np.arange(9).reshape(3, 3)
@@ -65,7 +65,9 @@ def test_roofline_marks_every_layer(monkeypatch):
 @pytest.mark.parametrize("guess", [None, predicted(0, "MAC", "you"), predicted(50, "MAC", "you")])
 def test_guesses_take_missing_and_zero_guesses(capsys, guess):
     figures.guesses([("multiply-adds", guess, counted(100, "MAC", "hand"))])
-    assert "result 100 MAC" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "result 100 MAC" in said
+    assert ("no guess recorded" in said) == (guess is None)
 
 
 def test_an_alt_text_must_say_something():
@@ -117,3 +119,56 @@ def test_text_is_readable_on_the_card_and_series_differ_in_grey():
     assert _contrast(style.INK, style.ORANGE) >= 4.5
     assert _contrast(style.BLUE, style.ORANGE) >= 2  # two series, told apart without colour
     assert _contrast(style.ORANGE, style.CARD) >= 2
+
+
+def drawn_grids(monkeypatch, draw):
+    drawn = []
+    monkeypatch.setattr("labkit.figures.layers._grids", lambda *parts: drawn.append(parts))
+    draw()
+    return drawn[0]
+
+
+@pytest.mark.parametrize(("pixels", "taps", "stride", "padding"), [(6, 3, 1, 1), (7, 2, 2, 0)])
+def test_three_sums_shows_the_products_of_a_convolution(monkeypatch, pixels, taps, stride, padding):
+    parts, *_ = drawn_grids(
+        monkeypatch, lambda: figures.three_sums(pixels, taps, stride, padding, at=2, tap=1)
+    )
+    (_, names, y, _), (_, _, dx, _), (_, _, dw, _) = parts
+    # the products are where the Jacobian of a convolution is not 0: an independent oracle
+    eye = np.eye(pixels)[:, None, None]  # one image for each pixel
+    for tap in range(taps):
+        w = np.zeros((1, 1, 1, taps))
+        w[..., tap] = 1
+        framed = np.pad(eye, ((0, 0), (0, 0), (0, 0), (padding, padding)))
+        seen = conv2d(framed, w, stride=stride)[:, 0, 0].T  # [P, pixels]
+        assert np.array_equal(names == f"w{tap}", seen == 1)
+    assert np.array_equal(y, (names != "") & (np.arange(len(names)) == 2)[:, None])
+    assert np.array_equal(dx, (names != "") & (np.arange(pixels) == 2))
+    assert np.array_equal(dw, names == "w1")
+
+
+def test_pixels_of_tap_are_those_that_feed_the_weight(monkeypatch):
+    geometry = {"tap": (0, 2), "stride": 2, "padding": 1}
+    parts, caption, _ = drawn_grids(
+        monkeypatch, lambda: figures.pixels_of_tap((5, 6), (3, 3), **geometry)
+    )
+    (_, framed, read, _) = parts[1]
+    x, dy = np.arange(1.0, 31).reshape(1, 1, 5, 6), np.zeros((1, 1, 3, 3))
+    products = 0
+    for p, q in np.ndindex(3, 3):
+        one = dy.copy()
+        one[0, 0, p, q] = 1
+        dw = conv2d_backward(one, x, np.zeros((1, 1, 3, 3)), stride=2, padding=1)[1][0, 0, 0, 2]
+        place = np.argwhere(framed == f"{p},{q}")
+        assert len(place) == (dw != 0), "only pixels carry the name of an output"
+        assert dw == 0 or np.pad(x[0, 0], 1)[tuple(place[0])] == dw
+        products += dw != 0
+    assert caption.endswith(f"{products} products")
+    assert framed[read].shape == (3, 3)
+
+
+def test_a_tap_or_a_pixel_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="no output and pixel 9"):
+        figures.three_sums(at=9)
+    with pytest.raises(ValueError, match="has no tap"):
+        figures.pixels_of_tap((5, 5), (3, 3), (3, 0))

@@ -17,12 +17,8 @@ from labkit.checks.texts import are, index_text, number_pair, shape_text
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
 _SCALARS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
-_NUMBERS = {
-    "bool": "truth values",
-    "int": "integers",
-    "float": "floating-point numbers",
-    "complex": "complex numbers",
-}
+_NUMBERS = {"bool": "truth values", "int": "integers"}
+_NUMBERS |= {"float": "floating-point numbers", "complex": "complex numbers"}
 _CURES = {
     list: "`np.array({name})` makes an array of it.",
     tuple: "Return the one value alone.",

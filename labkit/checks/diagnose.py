@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from labkit.checks.compare import Problem, as_array, equal, first, problem_with
-from labkit.checks.exercise import Case, Exercise, Refused
+from labkit.checks.exercise import Case, Exercise, Refused, Unsolved
 from labkit.checks.render import Code
 from labkit.checks.run import Outcome
 from labkit.checks.texts import argument_name, error_text, index_text, line_blocks, number_pair
@@ -21,7 +21,7 @@ def expected_outputs(exercise: Exercise, function: Callable, case: Case) -> Outp
     """What the oracle (or a misconception) returns for a case, as one array per output."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        returned = function(*copy.deepcopy(case.args), **copy.deepcopy(case.kwargs))
+        returned = function(*copy.deepcopy(case.args))
     return tuple(map(np.array, returned if len(exercise.outputs) > 1 else (returned,)))
 
 
@@ -63,7 +63,7 @@ def _problem_of(exercise: Exercise, outcome: Outcome, expected: Outputs) -> Prob
 def _raised(outcome: Outcome) -> Problem:
     error, where = outcome.error, line_blocks(outcome.line)
     if isinstance(error, Refused):
-        return Problem("refused", str(error))
+        return Problem("stub" if isinstance(error, Unsolved) else "refused", str(error))
     if isinstance(error, SystemExit):
         headline = "The function ends the program: it calls `exit` or raises SystemExit."
         return Problem("raised", headline, where)

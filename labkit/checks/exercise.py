@@ -9,8 +9,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,13 +20,16 @@ class Refused(Exception):
     """Raised by an adapter: its text is the sentence that the learner reads."""
 
 
+class Unsolved(Refused):
+    """The same where there is no answer yet: "the kernel changes nothing"."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """One call of the learner's function: `f(*args, **kwargs)`. `name` is shown: "prime sizes"."""
+    """One call of the learner's function: `f(*args)`. `name` is shown: "prime sizes"."""
 
     name: str
     args: tuple
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.args, tuple):
@@ -64,6 +66,7 @@ class Exercise:
                     like: exactly this; "float", "int", "bool": this kind; "any": not looked at
     adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
                     oracle's signature that launches f; may raise `Refused`, a sentence
+    plain           with an adapter: plain(f, *args) gives what f computes, and judges nothing
     fallback        what `check` hands on when the answer is wrong, if that is not the oracle
                     itself (with an adapter: a working kernel)
     """
@@ -80,6 +83,7 @@ class Exercise:
     atol: float = 1e-6
     dtype: str | None = None
     adapter: Callable[[Callable], Callable] | None = None
+    plain: Callable | None = None
     fallback: Callable | None = None
 
     def __post_init__(self) -> None:

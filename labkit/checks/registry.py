@@ -1,25 +1,24 @@
 """Finds an exercise, a prediction or a quiz by its id: "gpu.linear_backward".
 
 Exercises are the lists EXERCISES of the modules in `labkit.checks.cases`, and in a machine's own
-`exercises` (labkit/gpu/exercises). Predictions and quizzes are data: one file per lesson in
-`questions/`. All are read once, on the first call. What cannot be read (a package is missing, a
-question is incomplete) leaves the others usable, and is named when an id is not found.
+`exercises` (labkit/gpu/exercises). Predictions and quizzes are data (labkit.checks.lessons). All
+are read once, on the first call. What cannot be read (a package is missing, a question is
+incomplete) leaves the others usable, and is named when an id is not found.
 """
 
 import importlib
 import pkgutil
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
+from labkit.checks import lessons
 from labkit.checks.exercise import Exercise, Prediction, Quiz
+from labkit.checks.texts import short
 
 Item = Exercise | Prediction | Quiz
-QUESTIONS = Path(__file__).parent / "questions"
 ROOMS = Path(__file__).parents[1]
 CALLS = {
     Exercise: ("exercise", "check({id!r}, your_function)"),
@@ -66,8 +65,7 @@ class Registry:
     def _unknown(self, id: str, kind: type) -> str:
         ids = [item.id for item in self.of(kind)]
         near = get_close_matches(id, ids, n=3, cutoff=0.5) or [i for i in ids if id and id in i][:3]
-        shown = id if len(id) <= 60 else id[:57] + "..."
-        sentence = f"There is no {CALLS[kind][0]} with the id {shown!r}."
+        sentence = f"There is no {CALLS[kind][0]} with the id {short(id)!r}."
         if near:
             sentence += f" Did you mean {' or '.join(map(repr, near))}?"
         elif ids:
@@ -92,15 +90,19 @@ def registry() -> Registry:
 def read_all() -> Registry:
     """Every exercise, prediction and quiz of the course."""
     readers = {name: partial(_exercises_in, name) for name in _modules()}
-    readers |= {file.name: partial(questions_in, file) for file in sorted(QUESTIONS.glob("*.toml"))}
-    found = Registry()
+    readers |= {file.name: partial(lessons.read, file) for file in lessons.files()}
+    found, texts = Registry(), {}
     for source, read in readers.items():
         try:
             items = read()
         except Exception as error:  # a missing package must not take the other chapters along
             found.failures[source] = f"{type(error).__name__}: {error}"
         else:
-            found.add(items)
+            found.add(item for item in items if type(item) is not lessons.Texts)
+            texts |= {item.id: source for item in items if type(item) is lessons.Texts}
+    lost = {} if found.failures else texts  # an exercise may be missing with its module
+    for id in lost.keys() - found.items.keys():
+        found.failures[texts[id]] = f'[exercises."{id}"] is the id of no exercise.'
     return found
 
 
@@ -115,21 +117,6 @@ def _modules() -> Iterator[str]:
 
 def _exercises_in(module: str) -> list[Exercise]:
     return getattr(importlib.import_module(module), "EXERCISES", [])
-
-
-def questions_in(file: Path) -> list[Prediction | Quiz]:
-    """The predictions and quizzes of one file; ValueError says what is wrong with it."""
-    content, items = tomllib.loads(file.read_text(encoding="utf-8")), []
-    if unknown := content.keys() - {"predictions", "quizzes"}:
-        raise ValueError(f"[{min(unknown)}] is neither [predictions] nor [quizzes].")
-    for kind, table in (Prediction, "predictions"), (Quiz, "quizzes"):
-        names = [field.name for field in fields(kind)][1:]  # without the id
-        for id, given in content.get(table, {}).items():
-            if not isinstance(given, dict) or set(given) != set(names):
-                needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
-                raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
-            items.append(kind(id, **given))
-    return items
 
 
 @contextmanager

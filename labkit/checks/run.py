@@ -30,7 +30,7 @@ class Outcome:
     returned: object = None
     error: BaseException | None = None
     line: Line | None = None  # of the learner's code, where the error was raised
-    changed: tuple[tuple[int | str, object, object], ...] = ()  # (argument, before, after)
+    changed: tuple[tuple[int, object, object], ...] = ()  # (argument, before, after)
     prints: str = ""
 
 
@@ -59,10 +59,10 @@ def run_cases(function: Callable, cases: list[Case], guard: Guard, clock: Clock)
 
 def _call(function: Callable, outcome: Outcome, clock: Clock) -> None:
     case = outcome.case
-    args, kwargs = copy.deepcopy((case.args, dict(case.kwargs)))
+    args = copy.deepcopy(case.args)
     try:
         clock.start()
-        outcome.returned = function(*args, **kwargs)
+        outcome.returned = function(*args)
         clock.armed = False
     except BaseException as error:  # the learner's function may raise anything
         clock.armed = False
@@ -73,11 +73,8 @@ def _call(function: Callable, outcome: Outcome, clock: Clock) -> None:
         outcome.returned.close()  # or Python warns that it was never awaited
     else:
         outcome.returned = _own_copy(outcome.returned)
-    before = [*enumerate(case.args), *case.kwargs.items()]
-    after = [*args, *kwargs.values()]
-    outcome.changed = tuple(
-        (key, old, new) for (key, old), new in zip(before, after, strict=True) if not same(old, new)
-    )
+    pairs = enumerate(zip(case.args, args, strict=True))
+    outcome.changed = tuple((i, old, new) for i, (old, new) in pairs if not same(old, new))
 
 
 def _own_copy(returned: object) -> object:

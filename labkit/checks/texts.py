@@ -39,22 +39,22 @@ def are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def argument_name(oracle: Callable, key: int | str) -> str:
-    """The oracle's name for a position; a keyword names itself."""
+def argument_name(oracle: Callable, position: int) -> str:
+    """The oracle's name for a position."""
     try:
-        return key if isinstance(key, str) else list(inspect.signature(oracle).parameters)[key]
+        return list(inspect.signature(oracle).parameters)[position]
     except (TypeError, ValueError, IndexError):  # a function written in C, or `*args`
-        return f"argument {key}"
+        return f"argument {position}"
 
 
 def case_text(oracle: Callable, case: Case) -> str:
     """'prime sizes (dy 7 × 5, x 7 × 3, stride 2)'"""
     parts = []
-    for key, value in [*enumerate(case.args), *case.kwargs.items()]:
+    for position, value in enumerate(case.args):
         if isinstance(value, np.ndarray):
-            parts.append(f"{argument_name(oracle, key)} {shape_text(value.shape)}")
-        elif type(value) in (int, float, bool, str):
-            parts.append(f"{argument_name(oracle, key)} {value}")
+            parts.append(f"{argument_name(oracle, position)} {shape_text(value.shape)}")
+        elif type(value) in (int, float, bool, str, np.float32):
+            parts.append(f"{argument_name(oracle, position)} {value}")
     return f"{case.name} ({', '.join(parts)})" if parts else case.name
 
 

@@ -68,8 +68,8 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
     guard = Guard(exercise, exempt=_handed_out_codes() | {id(check.__code__)})
     guard.inspect(f)
 
-    def launched(*args: object, **kwargs: object) -> object:
-        return exercise.adapter(f)(*args, **kwargs)
+    def launched(*args: object) -> object:
+        return exercise.adapter(f)(*args)
 
     clock = Clock()
     outcomes = run_cases(launched if exercise.adapter else f, cases, guard, clock)

@@ -38,7 +38,7 @@ def _wrong_parameters(exercise: Exercise, f: Callable, cases: list[Case]) -> Mes
         return None
     for case in cases:
         try:
-            parameters.bind(*case.args, **case.kwargs)
+            parameters.bind(*case.args)
         except TypeError as error:
             headline = f"The function cannot be called as `f{_names_only(wanted)}`: {error}."
             yours = f"Yours is defined as `f{_names_only(parameters)}`."

@@ -58,13 +58,11 @@ def read_lessons(paths: Iterable[Path], config: Config) -> list[Lesson]:
     return [load(path, config.relative(path)) for path in paths]
 
 
-def lessons(config: Config, chapter: Chapter) -> list[Lesson]:
-    """The lessons of a chapter that a learner can open."""
-    return readable(config, chapter)[0]
-
-
 def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]:
-    """The same, and a sentence for each that cannot be read; one not built yet is neither."""
+    """A chapter's lessons that a learner can open, and a sentence for each that cannot be read.
+
+    One that is not built yet is neither.
+    """
     found, broken = [], []
     for path in sorted((config.chapters / chapter.folder / "source").glob("*.py")):
         try:

@@ -2,12 +2,16 @@
 
 style     the palette, `canvas(width, height)` and `show(fig, alt)`
 charts    roofline, guesses against results, a grid of images
-layers    how a convolution reads its input, im2col, and which windows share a pixel
+layers    how a convolution reads its input, im2col, and what its gradients add up
+timeline  who works when, recorded or predicted
+bars      the same things twice, before and after
 """
 
+from labkit.figures.bars import pairs
 from labkit.figures.charts import guesses, image_grid, roofline
-from labkit.figures.layers import convolution, im2col, overlap
+from labkit.figures.layers import convolution, im2col, overlap, pixels_of_tap, three_sums
 from labkit.figures.style import canvas, show
+from labkit.figures.timeline import pipeline, timeline
 
 __all__ = ["canvas", "convolution", "guesses", "im2col", "image_grid", "overlap", "roofline"]
-__all__ += ["show"]
+__all__ += ["pairs", "pipeline", "pixels_of_tap", "show", "three_sums", "timeline"]

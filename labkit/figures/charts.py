@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
 def roofline(
     machine: Machine,
     intensities: Mapping[str, float | Quantity],
-    measured: Mapping[str, Quantity] | None = None,
+    reached: Mapping[str, Quantity] = MappingProxyType({}),
     number_format: str = "fp32",
 ) -> None:
     """The roofline of `machine` with one marker per layer (lesson 01_gpu/1 derives it).
 
     `intensities`: layer -> FLOP/B. A hollow marker on the roof is what the formula predicts;
-    `measured` (layer -> FLOP/s) adds a filled marker, joined by a line: the gap to explain.
+    `reached` (layer -> FLOP/s) adds a filled marker, joined by a line: the gap to explain. Its
+    word in the legend is that of the quantities: measured, or predicted by something else.
     """
     intensities = {layer: float(intensity) for layer, intensity in intensities.items()}
     peak, bandwidth = float(machine.peak[number_format]), float(machine.bandwidth)
     ridge = peak / bandwidth
-    low = min([ridge, *intensities.values()]) / 3
-    high = max([ridge, *intensities.values()]) * 4
-    x = np.geomspace(low, high, 200)
+    shown = [ridge, *intensities.values()]
+    x = np.geomspace(min(shown) / 3, max(shown) * 4, 200)
     figure, axes = canvas(7.5, 3.9)
     axes.loglog(x, np.minimum(peak, x * bandwidth), color=INK)
     axes.axvline(ridge, color=QUIET, linewidth=1, linestyle=":")
@@ -39,27 +40,29 @@ def roofline(
     for marker, (layer, intensity) in zip(cycle("osD^vPX*<>"), intensities.items(), strict=False):
         roof = min(peak, intensity * bandwidth)
         axes.plot(intensity, roof, marker, markerfacecolor="none", color=BLUE, markersize=8)
-        if measured and layer in measured:
-            rate = float(measured[layer])
+        if layer in reached:
+            rate = float(reached[layer])
             axes.plot([intensity] * 2, [rate, roof], color=QUIET, linewidth=1)
             axes.plot(intensity, rate, marker, color=ORANGE, markersize=8)
         axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
-    if measured:
-        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label="hollow: predicted")
-        axes.plot([], [], "o", color=ORANGE, label="filled: measured")
+    words = " or ".join(sorted({rate.word for rate in reached.values()}))
+    if words == "predicted":  # a climb, in the order given
+        climb = [(intensities[layer], float(rate)) for layer, rate in reached.items()]
+        axes.plot(*zip(*climb, strict=True), color=ORANGE, linewidth=1, zorder=1)
+    if reached:
+        roof = "the roof above" if words == "predicted" else "predicted"
+        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label=f"hollow: {roof}")
+        axes.plot([], [], "o", color=ORANGE, label=f"filled: {words}")
     axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
     axes.set_title(f"{machine.name}, {number_format}", pad=18, weight="bold", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
     left = ", ".join(layer for layer, intensity in intensities.items() if intensity < ridge)
     right = ", ".join(layer for layer, intensity in intensities.items() if intensity >= ridge)
-    rates = ", ".join(f"{layer} {rate.number}" for layer, rate in (measured or {}).items())
-    show(
-        figure,
-        f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte. "
-        f"Memory bound, left of the ridge: {left or 'none'}. "
-        f"Compute bound, right of it: {right or 'none'}."
-        + (f" Measured: {rates}." if rates else ""),
-    )
+    rates = ", ".join(f"{layer} {rate.number}" for layer, rate in reached.items())
+    alt = f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte."
+    alt += f" Memory bound, left of the ridge: {left or 'none'}."
+    alt += f" Compute bound, right of it: {right or 'none'}."
+    show(figure, alt + (f" {words.capitalize()}: {rates}." if reached else ""))
 
 
 def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
@@ -75,8 +78,9 @@ def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
         text = f"{label}\n{result.number}, {result.word}"
         axes.text(-0.02, y, text, transform=axes.get_yaxis_transform(), ha="right", va="center")
         if guess is None or float(guess) <= 0:
-            axes.text(1.06, y, "no guess recorded", va="center", color=QUIET)
-            spoken.append(f"{label}: no guess, result {result.number}")
+            said = "no guess recorded" if guess is None else f"guess {guess.number}, off this scale"
+            axes.text(1.06, y, said, va="center", color=QUIET)
+            spoken.append(f"{label}: {said}, result {result.number}")
             continue
         ratio = float(guess) / float(result)
         reach = max(reach, 1.6 * ratio, 1.6 / ratio)

@@ -1,4 +1,4 @@
-"""Pictures of one convolution: which input cells feed one output cell, and im2col's row of them."""
+"""Pictures of one convolution: which cells feed an output, a row of im2col, or a gradient."""
 
 from __future__ import annotations
 
@@ -78,6 +78,68 @@ def overlap(
     )
 
 
+def three_sums(
+    pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1, at: int = 2, tap: int = 0
+) -> None:
+    """A convolution of one row: each product w[r] x[h] in row p, column h, where it belongs.
+
+    The same grid three times: y[at] adds along its row, dx[at] down its column, dw[tap] along the
+    diagonal.
+    """
+    P = (pixels + 2 * padding - taps) // stride + 1
+    if not (0 <= at < min(P, pixels) and 0 <= tap < taps):
+        raise ValueError(
+            f"There is no output and pixel {at}, or no tap {tap}, in this convolution."
+        )
+    p, h = np.indices((P, pixels))
+    r = h + padding - p * stride  # the tap through which output p sees pixel h
+    names = np.where((r >= 0) & (r < taps), np.char.add("w", r.astype(str)), "")
+    in_y, in_dx, in_dw = (names != "") & (p == at), (names != "") & (h == at), r == tap
+    _grids(
+        [
+            (f"y{at}: along a row", names, in_y, ORANGE),
+            (f"dx{at}: down a column", names, in_dx, SKY),
+            (f"dw{tap}: along a diagonal", names, in_dw, PALE),
+        ],
+        "one row for each output, one column for each pixel; in the cell: the tap between them",
+        f"The products of a convolution of {pixels} pixels with {taps} taps, stride {stride} and "
+        f"padding {padding}, in a grid of {P} outputs by {pixels} pixels. Output {at} adds up "
+        f"{in_y.sum()} of them along its row, pixel {at} {in_dx.sum()} down its column, tap {tap} "
+        f"{in_dw.sum()} along a diagonal.",
+        "ph",
+    )
+
+
+def pixels_of_tap(
+    shape: tuple[int, int],
+    kernel: tuple[int, int],
+    tap: tuple[int, int],
+    stride: int = 1,
+    padding: int = 0,
+) -> None:
+    """The pixels of an image [H, W] that one tap of a kernel [R, S] reads, each with its output."""
+    (H, W), (r, s) = shape, tap
+    P, Q = ((n + 2 * padding - k) // stride + 1 for n, k in zip(shape, kernel, strict=True))
+    if not (0 <= r < kernel[0] and 0 <= s < kernel[1]):
+        raise ValueError(f"A kernel of shape {kernel} has no tap {tap}.")
+    framed = np.full((H + 2 * padding, W + 2 * padding), "0", dtype=object)
+    framed[padding : padding + H, padding : padding + W] = ""
+    read = np.s_[r : r + P * stride : stride, s : s + Q * stride : stride]
+    inside, outputs = framed[read] == "", [[f"{p},{q}" for q in range(Q)] for p in range(P)]
+    framed[read] = np.where(inside, outputs, "0")
+    taps = np.array([[f"{i},{j}" for j in range(kernel[1])] for i in range(kernel[0])])
+    _grids(
+        [
+            (f"dw {list(kernel)}", taps, np.s_[r : r + 1, s : s + 1], PALE),
+            (f"x {list(shape)} in its frame", framed, read, np.where(inside, SKY, PALE)),
+        ],
+        f"dw[{r}, {s}] = sum of dy[p, q] times the pixel that holds p,q: {inside.sum()} products",
+        f"A {H} by {W} image in a frame of {padding}. Tap ({r}, {s}) of a {kernel[0]} by "
+        f"{kernel[1]} kernel, with stride {stride}, reads the {P} by {Q} shaded cells, one for "
+        f"each output; {inside.sum()} of them are pixels, the others, paler, lie in the frame.",
+    )
+
+
 def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[slice, slice]:
     """The pixels of an input that output cell (p, q) reads, as an index."""
     (top, left), (R, S) = (p * stride, q * stride), kernel
@@ -87,18 +149,25 @@ def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[s
     return np.s_[top : top + R, left : left + S]
 
 
-def _grids(parts: list[Part], caption: str, alt: str) -> None:
-    """Grids of numbers side by side, all cells of one size, with a caption below."""
-    gap = 1.2
+def _grids(parts: list[Part], caption: str, alt: str, letters: str = "") -> None:
+    """Grids of numbers side by side, all cells of one size, with a caption below.
+
+    With two letters, for rows and columns, each row and column has its number beside it.
+    """
+    gap, edge = 1.2, 0.6 if letters else 0.2
     width = sum(values.shape[1] for _, values, _, _ in parts) + gap * (len(parts) - 1)
     height = max(values.shape[0] for _, values, _, _ in parts)
-    figure, axes = canvas(7.5, 7.5 * (height + 1.9) / (width + 0.4))
+    figure, axes = canvas(7.5, 7.5 * (height + edge + 1.7) / (width + edge + 0.2))
     left = 0.0
     for title, values, highlighted, colour in parts:
         _grid(axes, values, left, (height - values.shape[0]) / 2, title, highlighted, colour)
+        for axis, letter in enumerate(letters):
+            for i in range(values.shape[axis]):
+                at = (left + i + 0.5, height + 0.3) if axis else (left - 0.3, i + 0.5)
+                axes.text(*at, f"{letter}{i}", ha="center", va="center", size="small")
         left += values.shape[1] + gap
-    axes.text(width / 2, height + 0.75, caption, ha="center", va="center")
-    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + 1.1, -0.8), aspect="equal")
+    axes.text(width / 2, height + edge + 0.55, caption, ha="center", va="center")
+    axes.set(xlim=(-edge, width + 0.2), ylim=(height + edge + 0.9, -0.8), aspect="equal")
     axes.axis("off")
     show(figure, alt)
 

@@ -25,27 +25,12 @@ BLUE = "#1f5f99"  # the main series
 ORANGE = "#e0851b"  # the series set against it
 SKY = "#9cc4e4"  # a light companion of BLUE
 
-_STYLE = {
-    "figure.facecolor": CARD,
-    "savefig.facecolor": CARD,
-    "axes.facecolor": CARD,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": False,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
-    "font.size": 10,
-    "legend.frameon": False,
-    "lines.linewidth": 2.0,
-}
+_STYLE = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), CARD)
+_STYLE |= dict.fromkeys("axes.labelcolor axes.titlecolor text.color xtick.color".split(), INK)
+_STYLE |= {"ytick.color": INK, "axes.edgecolor": QUIET, "axes.grid": False, "lines.linewidth": 2.0}
+_STYLE |= {"axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left"}
+_STYLE |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+_STYLE |= {"font.family": "DejaVu Sans", "font.size": 10}  # ships with matplotlib: equal letters
 
 
 def canvas(

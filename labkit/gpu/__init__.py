@@ -13,6 +13,9 @@ _HOMES = {
     "occupancy": "labkit.gpu.multiprocessor:occupancy",
     "load_float32x4": "labkit.gpu.vector:load_float32x4",
     "store_float32x4": "labkit.gpu.vector:store_float32x4",
+    "load_uint32x4": "labkit.gpu.vector:load_uint32x4",
+    "store_uint32x4": "labkit.gpu.vector:store_uint32x4",
+    "mma_m16n8k16": "labkit.gpu.mma:mma_m16n8k16",
 }
 
 

@@ -18,6 +18,7 @@ from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from labkit.gpu import mma, vector
 from labkit.provenance import Quantity, compiled
 
 UNITS = {"registers": "registers"} | dict.fromkeys("spills local_bytes shared_bytes".split(), "B")
@@ -38,6 +39,10 @@ def compile_report(kernel: Any, signature: Any, arch: str = "sm_80", **options: 
     function, given = getattr(kernel, "py_func", kernel), getattr(kernel, "targetoptions", {})
     for name in {"fastmath", "launch_bounds", "max_registers"} & {*given}:
         options.setdefault(name, given[name])
+    for name in {"launch_bounds", "max_registers"} & {*options}:
+        numbers = options[name] if isinstance(options[name], tuple | list) else [options[name]]
+        if options[name] is not None and any(type(n) is not int or n < 1 for n in numbers):
+            raise ValueError(f"{name} is {options[name]!r}: it takes integers from 1 on.")
     device = SimpleNamespace(compute_capability=(int(arch[3:-1]), int(arch[-1])))
     options |= {"cc": device.compute_capability, "lineinfo": True}
     limit = options.pop("max_registers", None)
@@ -62,6 +67,7 @@ def _toolkit() -> tuple[Any, Any, list[str]]:
         archs = [f"sm_{number}" for number in nvrtc.nvrtcGetSupportedArchs()[1]]
         if not getattr(cuda := import_module("numba.cuda"), "compile_ptx", None):
             raise ImportError("NUMBA_ENABLE_CUDASIM puts a simulator in its place; unset it")
+        vector.register(), mma.register()
     except (ImportError, RuntimeError) as error:
         missing = f"compile_report needs NVIDIA's compiler; part of it is missing here ({error})."
         install = "Install it: pip install 'numba-cuda[cu13]' (Linux or Windows; it needs no GPU)."
@@ -90,7 +96,8 @@ def _native(function: Callable, cuda: Any) -> Callable:
         if isinstance(thing, api.InKernel):
             return attrgetter(thing.path)(cuda)
         if isinstance(thing, dispatcher.DeviceFunction):
-            return cuda.jit(device=True, lineinfo=True)(_native(thing.py_func, cuda))
+            options = {"lineinfo": True} | thing.targetoptions
+            return cuda.jit(device=True, **options)(_native(thing.py_func, cuda))
         return cuda if thing is api else thing
 
     code, scope = function.__code__, dict(function.__globals__)
@@ -235,7 +242,8 @@ class CompileReport:
 
     def _repr_html_(self) -> str:
         title, rows, said = self._table()
-        cells = "</tr><tr>".join(f"<td>{name}</td><td>{n}</td>" for name, n in rows.items())
-        head = f'<table style="color: inherit; margin: 0.4em 0"><caption>{escape(title)}</caption>'
+        cells = [f"<td>{name}</td><td><b>{n}</b></td>" for name, n in rows.items()]
+        cells = "</tr><tr>".join("".join(cells[i : i + 4]) for i in range(0, len(cells), 4))
+        head = f'<div>{escape(title)}</div><table style="color: inherit; margin: 0.4em 0">'
         said = "".join(f"<div>{escape(sentence)}</div>" for sentence in said)
         return f"{head}<tr>{cells}</tr></table>{said}"

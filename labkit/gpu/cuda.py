@@ -8,6 +8,8 @@ import os
 import sys
 from types import ModuleType
 
+from labkit.gpu import mma, vector
+
 
 def _choose(wish: str | None = os.environ.get("LABKIT_CUDA")) -> ModuleType:
     from labkit.gpu.simt import api
@@ -34,7 +36,11 @@ def _gpu() -> ModuleType | None:
         from numba import cuda
     except ImportError:
         return None
-    return cuda if cuda.is_available() else None
+    if not cuda.is_available():
+        return None
+    vector.register()
+    mma.register()
+    return cuda
 
 
 # Whoever imports this module gets the chosen one in its place.

@@ -6,6 +6,7 @@ least of four numbers; the warps that are then there, of those that could be, ar
 
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral
 
 from labkit.figures.style import CARD, ORANGE, SKY, canvas, show
 from labkit.provenance import Quantity, predicted
@@ -18,23 +19,27 @@ PARTS, REGISTERS, UNIT = 4, 2**14, 256  # of an SM; of a part; of a warp, in mul
 
 
 def occupancy(
-    registers: object, shared_bytes: int = 0, threads: int | None = None, arch: str = "sm_80"
+    registers: object, shared_bytes: int = 0, threads: int | None = None, arch: str | None = None
 ) -> "Occupancy":
     """`occupancy(report, threads)` or `occupancy(registers, shared_bytes, threads, arch)`.
 
     `registers` are those of a thread, the others those of a block; a CompileReport has them. What
-    does not fit has 0 blocks. ValueError for numbers that no launch has, and an unknown `arch`.
+    does not fit has 0 blocks. ValueError for numbers that no launch has, an `arch` that is unknown
+    or not the report's. Without `arch` numbers are judged for sm_80.
     """
     if hasattr(report := registers, "shared_bytes"):
         threads = shared_bytes if threads is None else threads
+        if arch not in (None, report.arch):
+            raise ValueError(f"The report is for {report.arch}: compile the kernel for {arch}.")
         registers, shared_bytes, arch = report.registers, report.shared_bytes, report.arch
+    arch = arch or "sm_80"
     if arch not in LIMITS:
         raise ValueError(f"The limits of {arch!r} are not known here, but {', '.join(LIMITS)}.")
     threads = prod(threads) if isinstance(threads, tuple | list) else threads
     ranges = {"threads": (threads, 1, 1024), "registers": (registers, 1, 255)}
     ranges["bytes of shared memory"] = shared_bytes, 0, 2**20
     for what, (n, low, high) in ranges.items():
-        if isinstance(n, bool) or not isinstance(n, int) or not low <= n <= high:
+        if isinstance(n, bool) or not isinstance(n, Integral) or not low <= n <= high:
             raise ValueError(f"The {what} are {n!r}, but must be from {low} to {high:,}.")
     most_warps, most_blocks, kib = LIMITS[arch]
     warps = -(-threads // 32)
@@ -84,6 +89,7 @@ class Occupancy:
             axes.text(min(n, most) + 0.3, y, f"{n}{note}", va="center")
         axes.set(yticks=range(len(self.limits)), yticklabels=self.limits, xticks=[])
         axes.set(xlim=(0, 1.2 * most), ylim=(len(self.limits) - 0.4, -0.6))
+        axes.set_xlabel("blocks that each limit allows; filled: those that are there", fontsize=9)
         axes.spines["bottom"].set_visible(False)
         axes.set_title(f"{self.arch}: {self.blocks} blocks, limited by {self.limiter}", loc="left")
         show(figure, f"Occupancy of one SM of {self.arch}: {self}")

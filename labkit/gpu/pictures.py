@@ -177,3 +177,30 @@ def divergence_map(profile: Profile) -> None:
     axes.spines[:].set_visible(False)
     said = [f"line {row[0]} {n:.3g}" for row, n in zip(rows, lanes, strict=True)]
     show(figure, f"Active lanes of 32 in {profile.name}, by line: {', '.join(said)}.")
+
+
+def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:
+    """What block (x, y) reads of a[M,K] and b[K,N] for its tile of c[M,N]: strips, and the tiles of
+    one step along k. `shape` is (M, K, N), `tile` (rows, columns, along k). (Lesson 01_gpu/3.)
+    """
+    (M, K, N), (rows, columns, along) = shape, tile
+    row, column, k = block[1] * rows, block[0] * columns, step * along
+    strips = {"a": (row, 0, rows, K), "b": (0, column, K, columns), "c": None}
+    tiles = {"a": (row, k, rows, along), "b": (k, column, along, columns)}
+    tiles["c"] = row, column, rows, columns
+    figure, axes = canvas(7.5, 2.9, 1, 3, width_ratios=[K, N, N])
+    for ax, name, (h, w) in zip(axes, "abc", ((M, K), (K, N), (M, N)), strict=True):
+        fills = ((strips[name], SKY), (tiles[name], ORANGE if name != "c" else "#6f9fc8"))
+        for (y, x, height, width), colour in (fill for fill in fills if fill[0]):
+            ax.broken_barh([(x, width)], (y, height), facecolor=colour, edgecolor=INK)
+        ax.set(xlim=(0, w), ylim=(h, 0), aspect="equal", anchor="N")
+        ax.plot([0, w, w, 0, 0], [0, 0, h, h, 0], color=INK, linewidth=1, clip_on=False)
+        ax.set(xticks=range(0, w + 1, 32), yticks=range(0, h + 1, 32))
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        ax.set_title(f"{name} [{h}, {w}]")
+    said = f"Block ({block[0]}, {block[1]}) makes a tile of c from {rows} rows of a and {columns} "
+    said += (
+        f"columns of b. In step {step + 1} it holds columns {k} to {k + along - 1} of those rows"
+    )
+    show(figure, said + ", and the same rows of those columns.")

@@ -20,6 +20,7 @@ _COLUMNS: dict[str, Callable[[Mapping], float]] = {
     "per req": lambda n: _COLUMNS["sectors"](n) / max(1, _COLUMNS["requests"](n)),
     "shared": lambda n: n["shared_load_transactions"] + n["shared_store_transactions"],
     "conflicts": lambda n: n["bank_conflicts"],
+    "atomic": lambda n: n["atomic_lanes"],
     "splits": lambda n: n["divergent_branches"],
     "FLOP": lambda n: n["flops"],
     "active": lambda n: n["active_lane_ratio"],

@@ -1,6 +1,7 @@
 """`predict`, `hint`, `quiz` and the registry: sentences, never exceptions."""
 
 import math
+import re
 import sys
 from fractions import Fraction
 
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 import labkit
 import labkit.checks
+from labkit.checks import lessons
 from labkit.checks import registry as registry_module
 from labkit.checks.calls import hint, predict, quiz
-from labkit.checks.exercise import Exercise, Prediction, Quiz
+from labkit.checks.exercise import Case, Exercise, Prediction, Quiz
 from labkit.checks.progress import load
 from labkit.checks.registry import Registry, UnknownId, registered
 from labkit.provenance import Quantity
@@ -240,7 +242,7 @@ why.b = "Yes."
         ("low = 0", 'low = "0"', "TypeError"),
         ('answer = "b"', 'answer = "c"', "the answer 'c' is not one of the options"),
         ('why.b = "Yes."\n', "", "`why` needs exactly one sentence for each option"),
-        ("predictions", "prediction", r"\[prediction\] is neither \[predictions\] nor"),
+        ("predictions", "prediction", r"\[prediction\] is none of \[predictions\], \["),
         ("answer =", "answer", "TOMLDecodeError"),
     ],
 )
@@ -248,12 +250,84 @@ def test_a_mistake_in_a_file_of_questions_names_the_file(tmp_path, monkeypatch, 
     assert old in GOOD
     (tmp_path / "toy_1.toml").write_text(GOOD.replace(old, new))
     (tmp_path / "toy_2.toml").write_text(GOOD.replace("toy.", "toy.other_"))
-    monkeypatch.setattr(registry_module, "QUESTIONS", tmp_path)
+    monkeypatch.setattr(lessons, "QUESTIONS", tmp_path)
     found = registry_module.read_all()
     assert found.find("toy.other_good", Prediction).unit == "s"
     assert found.find("toy.other_quiz", Quiz).options["b"] == "that"
     with pytest.raises(UnknownId, match=rf"toy_1\.toml could not be read: .*{says}"):
         found.find("toy.good", Prediction)
+
+
+TEXTS = """
+[exercises."toy.sum"]
+hints = ["Add.", "Add them all."]
+
+[exercises."toy.sum".misconceptions]
+first_only = "Only the first counts."
+"""
+
+
+def sum_of(x):
+    return x.sum()
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Puts a file of texts into a folder of questions of its own."""
+    registry_module.read_all()  # the course's modules are imported before, with their own texts
+    monkeypatch.setattr(lessons, "QUESTIONS", tmp_path)
+    return lambda text, name="toy_1.toml": (tmp_path / name).write_text(text)
+
+
+def made(id="toy.sum", **wrong):
+    return lessons.exercise(id, sum_of, lambda rng: [Case("one", (rng.random(3),))], wrong)
+
+
+def test_an_exercise_takes_its_texts_from_the_lessons_file(write):
+    write(TEXTS)
+    exercise = made(first_only=lambda x: x[0])
+    assert exercise.hints == ("Add.", "Add them all.")
+    (idea,) = exercise.misconceptions
+    assert idea.sentence == "Only the first counts." and idea.function([7, 8]) == 7
+
+
+@pytest.mark.parametrize(
+    ("id", "wrong", "says"),
+    [
+        ("toy.other", ["first_only"], r'\[exercises\."toy\.other"\] is missing in .*questions'),
+        ("toy.sum", ["first_only", "last"], r"misconceptions\] has no sentence for 'last'"),
+        ("toy.sum", [], r"toy\.sum: 'first_only' has a sentence, but no function in wrong="),
+    ],
+)
+def test_texts_and_functions_that_do_not_belong_together(write, id, wrong, says):
+    write(TEXTS)
+    with pytest.raises(ValueError, match=says):
+        made(id, **dict.fromkeys(wrong, lambda x: x[0]))
+
+
+def test_texts_in_two_files_and_in_a_broken_file(write):
+    write("[exercises")
+    write(TEXTS, "toy_2.toml")
+    assert made(first_only=max).hints[0] == "Add."  # the registry names the broken one
+    write(TEXTS, "toy_3.toml")
+    with pytest.raises(ValueError, match=r'\[exercises\."toy\.sum"\] stands in two files'):
+        made(first_only=max)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("hints =", "hint =", r'\[exercises\."toy\.sum"\] needs hints and misconceptions, and'),
+        ('["Add.", "Add them all."]', '"Add."', r"toy\.sum: hints = \[sentences\]"),
+        ('"Only the first counts."', "1", "and name = sentence"),
+        ("toy.sum", "toy.some", r'\[exercises\."toy\.some"\] is the id of no exercise'),
+    ],
+)
+def test_a_mistake_in_the_texts_names_the_file(write, old, new, says):
+    write(TEXTS.replace(old, new))
+    failures = registry_module.read_all().failures
+    assert list(failures) == ["toy_1.toml"]
+    assert re.search(says, failures["toy_1.toml"])
 
 
 def test_the_courses_registry_is_readable():

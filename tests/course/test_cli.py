@@ -117,9 +117,9 @@ def test_what_lab_does_not_know_goes_to_jupyterlab(here, monkeypatch):
 def test_lines_are_counted_per_room_without_rtl_and_data(tmp_path, monkeypatch, capsys):
     package = tmp_path / "labkit"
     for name, text in {
-        "core.py": "a\nb\n",
-        "gpu/simt.py": "a\n",
-        "gpu/deep/x.py": "a\n",
+        "core.py": '"""Core."""\n\na = 1  # one\nb = """\n\n"""\n',
+        "gpu/simt.py": "a = 1\n\n# a comment\n",
+        "gpu/deep/x.py": 'def f():\n    """Two\n    lines."""\n    return 1\n',
         "fpga/top.v": "a\nb\nc\n",
         "data/big.py": "a\n" * 99,
     }.items():
@@ -128,7 +128,28 @@ def test_lines_are_counted_per_room_without_rtl_and_data(tmp_path, monkeypatch, 
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.setenv("LABKIT_ROOT", str(tmp_path))
     assert main(["lines"]) == 0
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert printed == [["gpu", "2"], ["ground", "floor", "2"], ["all", "4", "of", "12,000"]]
-    monkeypatch.setattr(lines, "BUDGET", 3)
-    assert main(["lines"]) == 1 and "1 lines more" in capsys.readouterr().out
+    header, *rooms, budget = capsys.readouterr().out.splitlines()
+    assert header.split() == ["code", "all"]
+    found = [["gpu", "3", "7"], ["ground", "floor", "3", "6"], ["together", "6", "13"]]
+    assert [room.split() for room in rooms] == found
+    assert budget == "The budget is 12,000 lines of code."
+    monkeypatch.setattr(lines, "BUDGET", 5)
+    assert main(["lines"]) == 1 and "5 lines of code: 1 too many." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("", 0),
+        ("#!/bin/sh\n\n# only\n", 0),
+        ('"""Text\n\nof a module."""\n', 0),
+        ('class A:\n    """Text."""\n\n    x: int  # 1\n', 2),
+        ('async def f():\n    "text"\n', 1),
+        ("f(\n    1,\n    # two\n\n    2,\n)\n", 4),
+        ('x = """\na # no comment\n\n"""\n', 3),
+        ("x = 1; y = 2", 1),
+        ("x = \\\n    1\n", 2),
+    ],
+)
+def test_lines_of_code_are_neither_blank_nor_comments_nor_docstrings(source, number):
+    assert lines.code_lines(source) == number

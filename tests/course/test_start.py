@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.course import CourseError, copies, lab, progress, prose, start
-from labkit.course.catalogue import CHAPTERS, lessons
+from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config, config
 
 LESSON = "01_gpu/1_tiny.ipynb"
@@ -27,8 +27,8 @@ def test_the_lessons_of_a_chapter_know_what_is_in_them(course):
     source = course / "chapters/01_gpu/source/1_tiny.py"
     source.write_text(source.read_text() + '\n# %%\npredict("tiny.p", 1, "s")\nquiz("tiny.q")\n')
     current = config(course)
-    assert [len(lessons(current, chapter)) for chapter in CHAPTERS] == [1, 0, 0, 0]
-    [lesson] = lessons(current, CHAPTERS[0])
+    assert [len(readable(current, chapter)[0]) for chapter in CHAPTERS] == [1, 0, 0, 0]
+    [[lesson], _] = readable(current, CHAPTERS[0])
     assert (lesson.title, lesson.minutes) == ("A tiny lesson", 25)
     ids = [lesson.named_in(call) for call in ("check", "predict", "quiz")]
     assert ids == [("tiny.add_one",), ("tiny.p",), ("tiny.q",)]

@@ -1,6 +1,7 @@
 """labkit.gpu.occupancy equals NVIDIA's calculator, names the limiter, and draws it."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -142,6 +143,26 @@ def test_random_cases_equal_the_vendors_calculator(tmp_path):
         assert (found.blocks, found.limiter) == expected, (arch, *sizes)
 
 
+def test_the_limits_of_each_sm_are_those_of_nvidias_header():
+    """arch_traits.h of CCCL: the device's own numbers, which cuda_occupancy.h only takes."""
+    try:
+        folder = importlib.util.find_spec("nvidia.cu13").submodule_search_locations[0]
+        text = (Path(folder) / "include/cccl/cuda/__device/arch_traits.h").read_text("utf-8")
+    except (ModuleNotFoundError, FileNotFoundError):
+        pytest.skip("arch_traits.h is missing: it comes with the compiler package")
+
+    def numbers(arch):
+        own = text.split(f"arch_traits<arch_id::{arch}>() noexcept")[1].split("return")[0]
+        if as_in := re.search(r"= ::cuda::arch_traits<arch_id::(sm_\d+)>", own):
+            return numbers(as_in[1])
+        read = dict(re.findall(r"__traits\.(\w+) += (\d+)(?: \* 1024)?;", own))
+        names = ("threads", "blocks", "shared_memory")
+        threads, blocks, kib = (int(read[f"max_{name}_per_multiprocessor"]) for name in names)
+        return threads // 32, blocks, kib
+
+    assert {arch: numbers(arch) for arch in LIMITS} == LIMITS
+
+
 KERNELS = st.tuples(st.integers(1, 255), st.integers(0, 240_000), st.integers(1, 1024))
 ARCHS = st.sampled_from(sorted(LIMITS))
 
@@ -230,6 +251,7 @@ def test_the_picture_has_a_box_for_each_block_and_marks_the_limiter(monkeypatch,
     names = [*found.limits]
     marked = {names[y] for y in orange} or {found.limiter}  # 0 blocks have no box
     assert marked == {*found.limiter.split(" and ")}
+    assert "blocks" in axes.get_xlabel() and "filled" in axes.get_xlabel()
     notes = [text.get_text() for text in axes.texts]
     assert [names[i] for i, note in enumerate(notes) if "the limit" in note] == found.limiter.split(
         " and "
@@ -238,3 +260,11 @@ def test_the_picture_has_a_box_for_each_block_and_marks_the_limiter(monkeypatch,
         n > LIMITS[found.arch][1] for n in found.limits.values()
     ]
     assert f"Limited by {found.limiter}." in alt and style.png(figure)
+
+
+def test_a_report_for_another_architecture_is_not_judged():
+    report = SimpleNamespace(registers=32, shared_bytes=0, arch="sm_90")
+    assert occupancy(report, 128).arch == occupancy(report, 128, arch="sm_90").arch == "sm_90"
+    with pytest.raises(ValueError, match="The report is for sm_90: compile the kernel for sm_80"):
+        occupancy(report, 128, arch="sm_80")
+    assert occupancy(np.int64(32), 0, 128).blocks == occupancy(32, 0, 128, "sm_80").blocks

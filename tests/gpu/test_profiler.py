@@ -124,6 +124,13 @@ def test_text_puts_numbers_beside_their_line_and_says_counted_once():
     assert repr(p) == text
 
 
+def test_atomics_have_a_column_where_there_are_any():
+    p = _profile(scale, outcome({FIRST + 3: BUSY | {"atomic_lanes": 64}}, **UNIQUE))
+    head, row = (line.split() for line in (str(p).splitlines()[i] for i in (1, 5)))
+    assert head == ["requests", "sectors", "per", "req", "atomic", "active"]
+    assert row[-6:] == ["2", "9", "4.5", "64", "75", "%"]
+
+
 def test_no_line_of_the_text_is_wider_than_100_and_no_number_is_lost():
     def kernel(x):
         x[0] = (((((((((((1 + 2) + 3) + 4) + 5) + 6) + 7) + 8) + 9) + 10) + 11) + 12) + x[1] + 13

@@ -1,21 +1,16 @@
-"""What the exercises share: the sizes of the convolutions, and how a wrong idea is written down."""
-
-from collections.abc import Callable
-
-from labkit.checks.exercise import Misconception
-from labkit.provenance import Quantity, counted
+"""What the exercises share: what they forbid, and the sizes of the convolutions."""
 
 LIBRARIES = ("torch", "tensorflow", "jax", "scipy", "labkit.reference", "labkit.convnet")
 
-_CONVOLUTIONS = (  # name, shape of x [N,C,H,W], shape of w [K,C,R,S], stride, padding
-    ("prime sizes", (2, 5, 13, 9), (3, 5, 3, 3), 1, 0),
-    ("all sizes 1", (1, 1, 1, 1), (1, 1, 1, 1), 1, 0),
-    ("ragged with stride and padding", (1, 2, 8, 7), (3, 2, 3, 3), 2, 1),
-    ("non-square kernel", (2, 1, 6, 9), (2, 1, 2, 3), 1, 0),
-    ("no overlap", (3, 2, 6, 6), (4, 2, 2, 2), 2, 0),
-    ("wide kernel with large stride", (1, 2, 9, 11), (2, 2, 2, 5), 3, 2),
-    ("like the network", (2, 4, 6, 6), (3, 4, 3, 3), 1, 1),
-)
+_CONVOLUTIONS = {  # name: shape of x [N,C,H,W], shape of w [K,C,R,S], stride, padding
+    "prime sizes": ((2, 5, 13, 9), (3, 5, 3, 3), 1, 0),
+    "all sizes 1": ((1, 1, 1, 1), (1, 1, 1, 1), 1, 0),
+    "ragged with stride and padding": ((1, 2, 8, 7), (3, 2, 3, 3), 2, 1),
+    "non-square kernel": ((2, 1, 6, 9), (2, 1, 2, 3), 1, 0),
+    "no overlap": ((3, 2, 6, 6), (4, 2, 2, 2), 2, 0),
+    "wide kernel with large stride": ((1, 2, 9, 11), (2, 2, 2, 5), 3, 2),
+    "like the network": ((2, 4, 6, 6), (3, 4, 3, 3), 1, 1),
+}
 
 
 def output_size(x_shape: tuple, R: int, S: int, stride: int, padding: int) -> tuple[int, int]:
@@ -24,19 +19,7 @@ def output_size(x_shape: tuple, R: int, S: int, stride: int, padding: int) -> tu
     return (H + 2 * padding - R) // stride + 1, (W + 2 * padding - S) // stride + 1
 
 
-CONVOLUTIONS = [  # the same, with the shape of y [N,K,P,Q] behind that of w
-    (name, x, w, (x[0], w[0], *output_size(x, *w[2:], stride, padding)), stride, padding)
-    for name, x, w, stride, padding in _CONVOLUTIONS
-]
-
-
-def misconceptions(*functions: Callable) -> tuple[Misconception, ...]:
-    """Wrong ideas as functions: the docstring of each is the diagnosis of the same results."""
-    return tuple(Misconception(" ".join(f.__doc__.split()), f) for f in functions)
-
-
-def conv2_cost(gradient: str) -> list[tuple[str, Quantity]]:
-    """What a gradient of the network's second convolution costs."""
-    flops = 2 * 32 * (64 * 16 * 16) * (32 * 3 * 3)  # 2 N K P Q times C R S
-    label = f"{gradient} of the second convolution, 32 images"
-    return [(label, counted(flops, "FLOP", "2 per multiply-add"))]
+CONVOLUTIONS = {  # the same, with the shape of y [N,K,P,Q] behind that of w
+    name: (x, w, (x[0], w[0], *output_size(x, *w[2:], stride, padding)), stride, padding)
+    for name, (x, w, stride, padding) in _CONVOLUTIONS.items()
+}

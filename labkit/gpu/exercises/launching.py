@@ -1,60 +1,94 @@
 """Exercises whose answer is a kernel: launched by `profile`, judged by result, hazards and cost."""
 
-from collections.abc import Callable, Iterable, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from labkit.checks.exercise import Case, Exercise, Refused
+from labkit.checks.exercise import Case, Exercise, Refused, Unsolved
+from labkit.checks.lessons import exercise
 from labkit.provenance import Quantity
 
-Launch = tuple[Any, Any, tuple]  # grid, block, the arrays that the kernel fills
+Launch = tuple  # grid, block, outputs, and perhaps all arguments of the kernel
 STEPS = 300_000  # in loops: far more than any exercise needs, and soon over
 MARK = np.float32(-4096.5)  # what a kernel's output holds before the launch
 
 
 def kernel_exercise(
+    id: str,
     launch: Callable[..., Launch],
     kernel: Callable,
     cases: Callable[[np.random.Generator], Iterable[Case]],
-    limit: Callable[[Any, tuple], str | None] = lambda profile, inputs: None,
+    oracle: Callable,
+    wrong: Mapping[str, Callable],
+    limit: Callable[..., str | None] = lambda profile, kernel, *inputs: None,
     costs: Sequence[str] = (),
     fills: bool = True,
     **fields: Any,
 ) -> Exercise:
-    """An `Exercise` of which the learner gives the kernel.
+    """An `Exercise` of which the learner gives the kernel. Its texts are data (checks.lessons).
 
-    launch   launch(*inputs) -> (grid, block, outputs); the kernel gets inputs, then outputs; the
-             first output is the result
-    kernel   the course's own
-    limit    limit(profile, inputs) -> a sentence when the numbers are right but the cost is not
+    launch   launch(*inputs) -> (grid, block, outputs); the kernel gets inputs, then outputs, which
+             are what the oracle returns. A kernel that gets other arguments has them all in a
+             fourth item; one that works in place gets copies, and needs fills=False:
+             (grid, block, (p, v), (p, v, gradient, rate))
+    kernel   the course's own, written beside it or one of labkit.gpu.kernels
+    oracle   oracle(*inputs): the outputs, from NumPy; inputs may be arrays and numbers
+    wrong    a function like the oracle for each misconception
+    limit    limit(profile, kernel, *inputs) -> a sentence when the numbers are right but the cost
+             of the learner's kernel is not
     costs    counters shown after success, of the learner's kernel on the last case
-    fills    the kernel must write every element of its output, whatever was there before
+    fills    the kernel must write every element of its outputs, whatever was there before
     """
     last: dict[str, Any] = {}
 
+    def prepare(*inputs: Any) -> tuple[Any, Any, tuple, tuple]:
+        grid, block, outputs, *arguments = launch(*inputs)
+        return grid, block, outputs, arguments[0] if arguments else (*inputs, *outputs)
+
+    def compute(answer: Any, *inputs: Any) -> tuple:
+        grid, block, outputs, arguments = prepare(*inputs)
+        answer[grid, block](*arguments)
+        return outputs
+
     def adapter(answer: Any) -> Callable:
-        if getattr(answer, "py_func", None) is kernel.py_func:
+        module = getattr(getattr(answer, "py_func", None), "__module__", None)
+        if isinstance(module, str) and module.startswith("labkit."):
             raise Refused("This is the course's own kernel: write yours.")
 
-        def launched(*inputs: Any) -> np.ndarray:
-            grid, block, outputs = launch(*inputs)
-            if fills:
-                outputs[0].fill(MARK)
-            profile = last["profile"] = run(answer, grid, block, *inputs, *outputs)
-            *_, expected = launch(*inputs)
-            kernel[grid, block](*inputs, *expected)
-            sentence = limit(profile, inputs) or few_lanes(profile, inputs[0].size)
-            if sentence and np.allclose(outputs[0], expected[0], rtol=1e-3):
+        def launched(*inputs: Any) -> Any:
+            grid, block, outputs, arguments = prepare(*inputs)
+            before = copy.deepcopy(outputs)
+            for output in outputs if fills else ():
+                output.fill(MARK)
+            profile = last["profile"] = run(answer, grid, block, *arguments)
+            expected = compute(kernel, *inputs)
+            right = all(map(alike, outputs, expected))
+            sentence = limit(profile, answer, *inputs) or few_lanes(profile, *inputs)
+            if sentence and right:
                 raise Refused(f"The numbers are right, but {sentence}")
-            return judge(outputs[0], expected[0]) if fills else outputs[0]
+            in_place = any(output.any() for output in before)
+            if in_place and not right and all(map(np.array_equal, outputs, before)):
+                raise Unsolved("the kernel changes nothing")
+            return as_returned(tuple(map(judge, outputs, expected)) if fills else outputs)
 
         return launched
 
+    def few_lanes(profile: Any, *inputs: Any) -> str | None:
+        """A sentence when few lanes fetch the elements, unlike in our kernel: one thread loops."""
+        size = next(array.size for array in inputs if isinstance(array, np.ndarray))
+        few, (grid, block, _, arguments) = lanes(profile), prepare(*inputs)
+        if size < 200 or few > 4 or lanes(run(kernel, grid, block, *arguments)) <= 4:
+            return None
+        return (
+            f"only {few:.1f} of a warp's 32 lanes fetch an element at a time: few threads do the "
+            "work of all. Share it out among all threads of the launch."
+        )
+
     def warm_cases(rng: np.random.Generator) -> Iterable[Case]:
-        inputs = next(iter(cases(np.random.default_rng(0)))).args
-        grid, block, outputs = launch(*inputs)
-        kernel[grid, block](*inputs, *outputs)  # the first launch is slow: not the answer's fault
+        first = next(iter(cases(np.random.default_rng(0))))
+        compute(kernel, *first.args)  # the first launch is slow: not the answer's fault
         return cases(rng)
 
     def cost() -> list[tuple[str, Quantity]]:
@@ -62,10 +96,15 @@ def kernel_exercise(
         n = last["profile"]
         return [(f"{case.name}: {name.replace('_', ' ')}", n.quantity(name)) for name in costs]
 
-    fields.setdefault("dtype", "float32")
-    return Exercise(
-        adapter=adapter, fallback=kernel, cases=warm_cases, cost=cost if costs else None, **fields
-    )
+    fields = {"dtype": "float32", "cost": cost if costs else None} | fields
+    fields |= {"adapter": adapter, "fallback": kernel}
+    fields["plain"] = lambda answer, *inputs: as_returned(compute(answer, *inputs))
+    return exercise(id, oracle, warm_cases, wrong, **fields)
+
+
+def as_returned(outputs: tuple) -> Any:
+    """What a function of Python returns: one output alone, several as a tuple."""
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
@@ -91,16 +130,10 @@ def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     return found
 
 
-def few_lanes(profile: Any, size: int) -> str | None:
-    """A sentence when few lanes of each warp fetch the elements, as in a loop of one thread."""
+def lanes(profile: Any) -> float:
+    """How many lanes of a warp fetch an element from global memory at a time, on average."""
     n = profile.counters
-    asked = n["global_load_bytes"] / 4 / max(1, n["global_load_requests"])
-    if size < 200 or asked > 4:
-        return None
-    return (
-        f"only {asked:.1f} of a warp's 32 lanes fetch an element at a time: few threads do the "
-        "work of all. The loop over the elements is the launch itself: one thread for each."
-    )
+    return n["global_load_bytes"] / 4 / max(1, n["global_load_requests"])
 
 
 def worst_line(profile: Any, way: str) -> tuple[int, float]:
@@ -120,13 +153,23 @@ def judge(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
             "The kernel adds to what the output held before the launch: use `=` instead of `+=`."
         )
     got = np.where(unwritten, np.float32(0), got)
-    if unwritten.any() and np.allclose(got, expected, rtol=1e-3):
+    if unwritten.any() and alike(got, expected):
         first = list(map(int, np.argwhere(unwritten)[0]))
         raise Refused(
             f"Element {first} of the output was never written: it is right only if the memory held "
             "0 before the launch. Write every element, also where the result is 0."
         )
     return got
+
+
+def alike(got: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether the numbers are right, so that only the cost may be wrong."""
+    return np.allclose(got, expected, rtol=1e-3)
+
+
+def blocks(size: int, threads: int) -> int:
+    """How many blocks (along one axis) give every element a thread."""
+    return -(-size // threads)
 
 
 def distinct(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from labkit.gpu.simt.values import Cuda, Object
 
 _BUILTINS = {f: (f"python_{f.__name__}",) for f in (abs, pow, round, len, complex, divmod)}
 _BUILTINS |= {min: ("extreme", min), max: ("extreme", max)}
-_VECTORS = "load_float32x4", "load_float32x2", "store_float32x4", "store_float32x2"
+_VECTORS = "load_float32x4", "store_float32x4", "load_uint32x4", "store_uint32x4"
 _CURES = {"print": "write the value into an array and look at it after the launch"}
 _CURES |= dict.fromkeys(("zeros", "empty", "ones"), "use cuda.shared.array or cuda.local.array")
 _CURES |= {"where": "use `a if condition else b`", "sum": "add in a loop"}
@@ -43,6 +43,8 @@ class Calls(Intrinsics):
         if called in _BUILTINS and (called is not complex or len(arguments) > 1):
             handler, *first = _BUILTINS[called]
             return self._apply(name, handler, [*first, *arguments], named)
+        if name == "mma_m16n8k16":
+            return self._apply(name, "matrix_product", arguments, named)
         if name in _VECTORS:
             return self._apply(name, "vector_access", [name, *arguments], named)
         if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):

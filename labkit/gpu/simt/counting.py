@@ -21,6 +21,7 @@ AccessRecord = struct(
 
 # Floating-point operations of one lane, real and complex, as the textbook formulas have them.
 FLOPS = {"ADD": (1, 2), "SUB": (1, 2), "MUL": (1, 6), "DIV": (1, 11), "FMA": (2, 8)}
+FLOPS["MMA"] = (2 * 16 * 8 * 16 // WARP, 0)  # counted as fp16, though the sums are float32
 PRECISION = {"F16": "fp16", "F32": "fp32", "F64": "fp64", "C64": "fp32", "C128": "fp64"}
 SPECIAL = {"POW", "MATH", "MATH2"}
 # What only steers masks and names is no instruction of a GPU.

@@ -33,11 +33,15 @@ def jit(func_or_sig: object = None, device: bool = False, **options: object) -> 
         if name not in known:
             offered = ", ".join(get_close_matches(name, known, 1) or known)
             raise UsageError(f"cuda.jit has no option {name!r} on the SIMT machine, but {offered}.")
-    make = DeviceFunction if device else Kernel
-    if hasattr(func_or_sig, "__name__"):
-        return make(func_or_sig)
     given = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
-    return lambda function: make(function, [one for one in given if one is not None])
+    given = [one for one in given if not (one is None or hasattr(one, "__name__"))]
+
+    def make(function: Callable) -> "DeviceFunction":
+        made = DeviceFunction(function) if device else Kernel(function, given)
+        made.targetoptions = options  # for compile_report
+        return made
+
+    return make(func_or_sig) if hasattr(func_or_sig, "__name__") else make
 
 
 class DeviceFunction:
@@ -47,7 +51,7 @@ class DeviceFunction:
         if not hasattr(function, "__code__"):
             raise UsageError(f"cuda.jit takes a Python function, not {function!r}.")
         update_wrapper(self, function)
-        self.py_func = function
+        self.py_func, self.targetoptions = function, {}
 
     def __call__(self, *arguments: object, **named: object) -> None:
         self.refuse("a device function runs inside a kernel; on the host call its .py_func.")
@@ -97,6 +101,9 @@ class Kernel(DeviceFunction):
         grid, block = self._size("grid", griddim, GRID), self._size("block", blockdim, BLOCK)
         if (threads := math.prod(block)) > THREADS:
             self.refuse(f"the block {blockdim} has {threads:,} threads, more than {THREADS:,}.")
+        bounds = self.targetoptions.get("launch_bounds")
+        if bounds and threads > (most := bounds if isinstance(bounds, Integral) else bounds[0]):
+            self.refuse(f"the block has {threads} threads, and launch_bounds allows {most}.")
         if stream and not hasattr(stream, "synchronize"):
             self.refuse(f"{stream!r} is no stream; the bytes of shared memory come fourth.")
         if not isinstance(sharedmem, Integral) or sharedmem < 0:

@@ -169,7 +169,9 @@ def _sentence(kind: str, h: object, at: Places, scope: str | None, element: str)
     if kind == "deadlock" and h.other_warp >= 0:
         kind = "deadlock_in_warp"
     if kind == "inactive_lane" and h.index < 0:
-        kind = "inactive_source"
+        kind = "inactive_source" if h.index == -1 else "inactive_matrix"
+    elif kind == "inactive_lane" and words["mask"] == 0xFFFFFFFF:
+        kind = "absent_lane"
     return texts[kind].format(**words)
 
 

@@ -61,12 +61,16 @@ class Intrinsics(Functions):
             )
         if (kind := as_type(getattr(dtype, "value", None))) is None:
             self.refuse(f"{self.describe(dtype)} is no dtype for a {space} array: use float32.")
+        aligned = getattr(alignment, "constant", None) or 0
+        if alignment is not None and (type(aligned) is not int or aligned.bit_count() != 1):
+            self.refuse("the alignment of an array is a constant power of 2, such as 16.")
         if space == "local" and math.prod(sizes) * kind.bitwidth > 8 * LOCAL:
             self.refuse(f"a thread has at most {LOCAL:,} B of local memory.")
         if site not in self.sites:
             if sizes == (0,) and space == "shared":
                 space, sizes = "dynamic", ()
-            self.sites[site] = self.declare(space, kind, len(sizes) or 1, shape=sizes)
+            spec = {"shape": sizes, "alignment": aligned}
+            self.sites[site] = self.declare(space, kind, len(sizes) or 1, **spec)
         return self.sites[site]
 
     def cuda_const(self, name: str, array: View) -> View:
@@ -155,20 +159,49 @@ class Intrinsics(Functions):
         values = [v and self.convert(v, view.dtype) for v in (value, *(comparand or [None]))]
         return self.op(operation, view.dtype, view.array, *values, *view.fixed, vector=True)
 
-    def vector_access(self, name: str, view: View, index: Value, *values: Value) -> object:
-        """load_float32x4(array, index), store_float32x4(array, index, x, y, z, w)"""
-        count, store = int(name[-1]), name.startswith("store")
-        whole = isinstance(view, View) and view.axes and view.axes[0].start is None
-        if not whole or len(view.fixed) != 1 or view.dtype != types.float32:
-            self.refuse("vector access needs a whole one-dimensional array of float32.")
-        if len(values) != count * store:
-            self.refuse(f"{name} takes an array, an index, and {count} numbers if it stores.")
-        kind, first, *others = RT["F32"], *(self.new_register(False) for _ in range(count))
+    def vector_access(self, name: str, view: View, index: object, *values: Value) -> object:
+        """load_float32x4(array, index), store_uint32x4(array, (row, column), x, y, z, w)"""
+        kind, store = getattr(types, name.split("_")[1][:-2]), name.startswith("store")
+        axes = view.axes if isinstance(view, View) else ()
+        rows = [len(view.fixed) - len(axes) + i for i in range(len(axes))] if axes else None
+        if [axis.dimension for axis in axes if axis.start is None] != rows or view.dtype != kind:
+            self.refuse(f"{name} needs a C-contiguous array of {kind}, not {self.describe(view)}.")
+        if not self.arrays[view.array].c_order:
+            self.refuse(f"{name} needs a C-contiguous array: {self.describe(view)} is not.")
+        spec = self.arrays[view.array]
+        if spec.space in ("shared", "dynamic") and spec.alignment < 16:
+            self.refuse(f"{name} reads 16 bytes at once: make the array with alignment=16.")
+        chosen = self.select(view, list(index) if isinstance(index, tuple) else [index])
+        if chosen.axes or len(chosen.fixed) > 5:
+            self.refuse(f"{name} takes an index for each axis of the array, of at most 5.")
+        if len(values) != 4 * store:
+            self.refuse(f"{name} takes an array, an index, and 4 numbers if it stores.")
+        four, space = self._neighbours(4), 5 - len(chosen.fixed)
+        place = *chosen.fixed, *[None] * space
         if not store:
-            self.emit("LDV", first, view.array, self.integer(index), count, type=kind)
-            return tuple(Value(types.float32, register) for register in (first, *others))
+            self.emit("LDV", four[0], view.array, *place, 4, type=register_type(kind))
+            return tuple(Value(kind, register) for register in four)
         self.writable(view)
-        for register, value in zip((first, *others), values, strict=True):
-            self.emit("COPY", register, self.convert(value, types.float32), type=kind)
-        self.emit("STV", view.array, first, self.integer(index), count, type=kind)
+        for register, value in zip(four, values, strict=True):
+            self.emit("COPY", register, self.convert(value, kind), type=register_type(kind))
+        self.emit("STV", view.array, four[0], *place, 4, type=register_type(kind))
         return Object(None)
+
+    def matrix_product(self, a: tuple, b: tuple, c: tuple) -> tuple:
+        """mma_m16n8k16(a, b, c): four uint32, two uint32 and four float32 of each lane"""
+        first, kinds = [], (types.uint32, types.uint32, types.float32)
+        for given, count, kind in zip((a, b, c), (4, 2, 4), kinds, strict=True):
+            if not isinstance(given, tuple) or len(given) != count:
+                self.refuse(f"mma_m16n8k16 takes tuples of 4, 2 and 4, not {self.describe(given)}.")
+            registers = self._neighbours(count)
+            for register, value in zip(registers, given, strict=True):
+                value = self.convert(value, kind)
+                self.emit("COPY", register, value, type=register_type(kind))
+            first.append(registers[0])
+        result = self._neighbours(4)
+        self.emit("MMA", result[0], *first, type=RT["F16"])
+        return tuple(Value(types.float32, register) for register in result)
+
+    def _neighbours(self, count: int) -> list[int]:
+        """Vector registers side by side, for instructions that name the first one only."""
+        return [self.new_register(False) for _ in range(count)]

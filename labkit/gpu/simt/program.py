@@ -76,7 +76,7 @@ def _declare(compiler: Compiler, argument_types: tuple) -> list[tuple]:
     for position, (parameter, kind) in enumerate(zip(webs.parameters, argument_types, strict=True)):
         name = parameter.arg
         if isinstance(kind, types.Array):
-            spec = {"argument": position, "name": name}
+            spec = {"argument": position, "name": name, "c_order": kind.layout == "C"}
             value = compiler.declare("global", kind.dtype, kind.ndim, **spec)
         elif is_number(kind):
             value = Value(kind, compiler.new_register(True))

@@ -96,3 +96,5 @@ class ArraySpec:
     dtype: np.dtype
     name: str
     value: np.ndarray | None = None  # of constant arrays
+    c_order: bool = True  # C-contiguous
+    alignment: int = 0  # bytes; 0 if the kernel does not say

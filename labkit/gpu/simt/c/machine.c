@@ -282,6 +282,7 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_LANEMASK_LT:
                 ACTIVE (w->mask) ((int64_t *)reg(w, o[0]))[l] = BIT(l) - 1;
                 break;
+            case OP_MMA: TRY(matrix_product(m, w, in))
             case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[1])); break;
             case OP_FENCE: fence(s, w, 0); break;
             case OP_FENCE_BLOCK: fence(s, w, 1); break;

@@ -231,11 +231,14 @@ static int misaligned(Machine *m, const Warp *w, const Instruction *in, int arra
 }
 
 static float half_to_float(uint16_t h) {
-    const uint32_t exponent = h >> 10 & 31, fraction = h & 1023;
-    const float magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                            : exponent     ? ldexpf(1024 + fraction, (int)exponent - 25)
-                                           : ldexpf(fraction, -24);
-    return h >> 15 ? -magnitude : magnitude;
+    union {
+        uint32_t u;
+        float f;
+    } v = {(uint32_t)(h & 0x7fff) << 13};
+    v.f *= 0x1p112f;                       // the exponent's other bias; right for subnormals too
+    if (v.f >= 65536) v.u |= 0x7f800000u;  // infinity and NaN
+    v.u |= (uint32_t)(h >> 15) << 31;
+    return v.f;
 }
 static uint16_t float_to_half(float x) {
     const float r = to_half(x), size = fabsf(r);
@@ -366,34 +369,46 @@ static inline int local_float(Machine *m, Warp *w, const Instruction *in, const 
     return MORE;
 }
 
-static int vector_access(Machine *m, Warp *w, const Instruction *in) { // LDV, STV: 2 or 4 float32 at once
+// LDV, STV: four neighbours of the last axis, float32 or uint32, in one access.
+static int vector_access(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
-    const int is_load = in->op == OP_LDV, array = o[is_load ? 1 : 0], n = o[3], reg0 = o[is_load ? 0 : 1];
+    const int is_load = in->op == OP_LDV, array = o[is_load ? 1 : 0], n = o[7], reg0 = o[is_load ? 0 : 1];
     const Array *a = &m->arrays[array];
+    const int last = a->dimensions - 1;
     int64_t at[WARP], bad;
     int axis;
     char *first = start(m, w, a);
     int lane = addresses(w, a, o + 2, at, &axis, &bad);
     if (lane < 0)
-        ACTIVE (w->mask)
-            if (at[l] + 4 * n > 4 * a->shape[0]) {
+        ACTIVE (w->mask) {
+            const int64_t i = LANE(int64_t, o[2 + last], l), from = i < 0 ? i + a->shape[last] : i;
+            if (from + n > a->shape[last]) {
                 lane = l;
-                axis = 0;
-                bad = at[l] / 4 + n - 1;
+                axis = last;
+                bad = from + n - 1;
                 break;
             }
+        }
     if (lane >= 0) return out_of_bounds(m, w, in, array, lane, axis, bad);
     if (misaligned(m, w, in, array, 4 * n, at) >= 0) return FATAL;
     char values[WARP][sizeof(Slot)];
+    const int is_float = in->type == T_F32;
     if (!is_load)
         ACTIVE (w->mask)
-            for (int k = 0; k < n; k++) memcpy(values[l] + 4 * k, &LANE(float, reg0 + k, l), 4);
+            for (int k = 0; k < n; k++)
+                memcpy(values[l] + 4 * k, reg(w, reg0 + k) + (is_float ? 4 : 8) * l, 4); // low half
     if (m->watch) observe(m, w, in, array, is_load ? LOAD : STORE, 4 * n, at, first, is_load ? NULL : values);
-    if (is_load)
-        ACTIVE (w->mask)
-            for (int k = 0; k < n; k++) memcpy(&((float *)reg(w, reg0 + k))[l], first + at[l] + 4 * k, 4);
-    else
+    if (!is_load)
         ACTIVE (w->mask) memcpy(first + at[l], values[l], 4 * n);
+    else
+        for (int k = 0; k < n; k++)
+            ACTIVE (w->mask) {
+                const char *from = first + at[l] + 4 * k;
+                if (is_float)
+                    ((float *)reg(w, reg0 + k))[l] = *(const float *)from;
+                else
+                    ((int64_t *)reg(w, reg0 + k))[l] = *(const uint32_t *)from;
+            }
     return MORE;
 }
 

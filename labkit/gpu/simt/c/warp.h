@@ -82,3 +82,37 @@ static void match(Machine *m, Warp *w, const Instruction *in) {
     set_all(w, o[0], first == here ? here : 0);
     if (o[4] != NONE) set_all(w, o[4], first == here);
 }
+
+// d = a b + c of 16 x 8 by the whole warp, a 16 x 16 and b 16 x 8 of halves, as PTX lays them out:
+// lane 4 g + t holds the rows (of b, the column) g and g + 8, and there the pairs of columns t and
+// t + 4. Products and sums are exact up to one rounding; a GPU's roundings in between are its own.
+static int matrix_product(Machine *m, Warp *w, const Instruction *in) {
+    const int32_t *o = in->o;
+    if (w->mask != ALL) {
+        Hazard h = hazard_at(H_inactive_lane, w, __builtin_ctz(w->mask), in->line);
+        h.index = -2;
+        h.length = w->mask;
+        return stop(m, h);
+    }
+    float a[16][16], b[8][16]; // b by columns
+    for (int l = 0; l < WARP; l++)
+        for (int r = 0; r < 4; r++) {
+            const int g = l >> 2, k = 2 * (l & 3);
+            const uint32_t x = (uint32_t)LANE(int64_t, o[1] + r, l);
+            float *at = &a[g + 8 * (r & 1)][k + 8 * (r >> 1)];
+            at[0] = half_to_float((uint16_t)x);
+            at[1] = half_to_float((uint16_t)(x >> 16));
+            if (r > 1) continue;
+            const uint32_t y = (uint32_t)LANE(int64_t, o[2] + r, l);
+            b[g][k + 8 * r] = half_to_float((uint16_t)y);
+            b[g][k + 8 * r + 1] = half_to_float((uint16_t)(y >> 16));
+        }
+    for (int l = 0; l < WARP; l++)
+        for (int r = 0; r < 4; r++) {
+            const float *row = a[(l >> 2) + 8 * (r >> 1)], *column = b[2 * (l & 3) + (r & 1)];
+            double sum = LANE(float, o[3] + r, l);
+            for (int k = 0; k < 16; k++) sum += (double)row[k] * column[k];
+            ((float *)reg(w, o[0] + r))[l] = (float)sum;
+        }
+    return MORE;
+}

@@ -1,0 +1,552 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Training
+#     minutes: 45
+#     needs: [torch, numba]
+# ---
+
+# %% [markdown]
+# # Training
+#
+# **Where do the time, the memory and the energy of a training step go, and which remedies help?** You will train the network in PyTorch,
+# then with an update kernel of your own, and put four promises on trial.
+#
+# ## What you will be able to do
+#
+# - write the update as a kernel, and three operations of a layer as one;
+# - read the timeline of a step, and say what may overlap with what;
+# - count what 16-bit numbers and fused kernels save;
+# - train with a batch that does not fit into memory, and name the price.
+#
+# You need the layer costs and the roofline of lesson 1, and the kernels of lesson 2. The section *When memory is short* can wait for another day.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# The network has 545,098 parameters, a photograph 3 x 32 x 32 numbers. A float32 takes 4 bytes.
+#
+# 1. In each step 64 photographs go to the GPU over the **bus**, the wires from the **host**, the processor with its memory. If all parameters
+#    travel there *and back* as well, how many times as many bytes cross the bus as with the photographs alone?
+# 2. Much of the forward pass is kept, because the backward pass needs it. If the layers compute in 16 bits instead of 32, by what percentage
+#    does the kept memory shrink? (Some of what is kept is not a float.)
+# 3. Bias, ReLU and 2 x 2 max-pool as three kernels, or as one: how many times fewer bytes does the one move?
+
+# %%
+import os
+import re
+from collections import Counter, OrderedDict
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint_sequential
+
+from labkit import check, convnet, figures, hardware, hint, predict, quiz
+from labkit.gpu.steps import Kept, Offload, bus, gradient_and_kept, roof_time
+from labkit.provenance import counted, measured, predicted
+
+os.environ["KINETO_LOG_LEVEL"] = "99"  # PyTorch's profiler shall not talk
+# STUB:
+# guesses = {
+#     "bus": predict("gpu.copied_bytes", None, "times"),
+#     "16 bits": predict("gpu.autocast_saves", None, "%"),
+#     "fusion": predict("gpu.fusion_saves", None, "times"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "bus": predict("gpu.copied_bytes", 2, "times"),
+    "16 bits": predict("gpu.autocast_saves", 50, "%"),
+    "fusion": predict("gpu.fusion_saves", 3, "times"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### The network in PyTorch
+#
+# The layers of lesson 1, always with the same fresh weights. If there is a CUDA GPU, everything below runs on it.
+
+# %%
+from labkit.datasets import cifar10
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+torch.backends.cudnn.allow_tf32 = False  # float32 shall be float32
+where = torch.cuda.get_device_name() if device == "cuda" else hardware.this_machine().name
+data = cifar10("sample")  # 2,000 photographs to train, 500 to test
+images, tests = (torch.tensor(convnet.normalise(s.images)) for s in (data.train, data.test))
+labels, truth = (torch.tensor(s.labels).to(device) for s in (data.train, data.test))
+
+
+def network():
+    """x [N, 3, 32, 32]  ->  logits [N, 10]"""
+    names = "conv1 relu1 pool1 conv2 relu2 pool2 flat fc1 relu3 fc2".split()
+    layers = [nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    layers += [nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    layers += [nn.Linear(4096, 128), nn.ReLU(), nn.Linear(128, 10)]
+    net = nn.Sequential(OrderedDict(zip(names, layers, strict=True)))
+    net.load_state_dict({name: torch.tensor(w) for name, w in convnet.init(seed=0).items()})
+    return net.to(device)
+
+
+# %% [markdown]
+# A **step** on a batch has three parts: *forward* to the loss, *backward* to the gradients, and the *update* of the weights. We show each
+# photograph twice, 64 in a step. How long does a step take? (The first is slow; the clock starts after it.)
+
+# %% tags=["timing", "nbval-ignore-output"]
+from time import perf_counter
+
+
+def step(net, optimiser, x, y):
+    loss = cross_entropy(net(x), y)  # forward
+    loss.backward()
+    optimiser.step()  # update
+    optimiser.zero_grad()
+    return loss.item()  # here the host waits for the GPU
+
+
+net, _ = network(), torch.manual_seed(0)
+optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+first, *batches = [b for _ in range(2) for b in torch.randperm(2000).split(64)]
+losses = [step(net, optimiser, images[first].to(device), labels[first])]
+start = perf_counter()
+losses += [step(net, optimiser, images[b].to(device), labels[b]) for b in batches]
+print("a step:", measured((perf_counter() - start) / len(batches), "s", where))
+right = (net(tests.to(device)).argmax(1) == truth).float().mean().item()
+print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "comparing labels"))
+
+# %% [markdown]
+# Guessing would be right for 10 %.
+#
+# ### The timeline of a step
+#
+# PyTorch's profiler records every operation. We set each kind's share of the time beside its shares of the bytes and of the arithmetic, as lesson 1
+# counted them. (With a GPU, the time is that of the kernels; the picture shows the host launching them.)
+
+# %% tags=["picture", "nbval-ignore-output"]
+from torch.profiler import profile as record
+
+KINDS = {"convolution": "conv", "pool": "pool", "ReLU": "relu", "linear": "linear|addmm|fc"}
+kind_of = lambda name: next((k for k, w in KINDS.items() if re.search(w, name, re.I)), "other")
+with record() as recorded:
+    step(net, optimiser, images[:64].to(device), labels[:64])
+parts, times, moved, flops = {}, Counter(), Counter(), Counter()
+for e in recorded.events():
+    if e.cpu_parent is None and e.device_type.name == "CPU":  # inside of no other operation
+        kind, span = kind_of(e.name), e.time_range
+        part = {"autog": "backward", "Optim": "update"}.get(e.name[:5], "forward")
+        parts.setdefault(part, []).append((kind, span.start / 1e6, span.end / 1e6))
+        times[kind] += span.elapsed_us() if device == "cpu" else e.device_time_total
+for cost in convnet.layer_costs(64):
+    flops[kind_of(cost.name)] += float(cost.flops)
+    moved[kind_of(cost.name)] += float(cost.bytes)
+for k in KINDS:
+    time, size, work = (100 * n[k] / n.total() for n in (times, moved, flops))
+    print(f"{k:11} {time:3.0f} % of the time, {size:3.0f} % of bytes, {work:5.1f} % of the FLOP")
+figures.timeline(parts, f"measured on {hardware.this_machine().name}")
+
+# %% [markdown]
+# **Arithmetic does not explain the time of pooling and ReLU.** ReLU moves the most bytes. The pools move half as many: where they take longer
+# than ReLU, as on many processors, their kernel is slow. On a GPU bytes should decide.
+#
+# ### The update
+#
+# Each parameter $p$ has a gradient $g$ and a velocity $v$, which remembers the steps before. $\eta$ is the learning rate `lr`, $\mu$ the `momentum`:
+#
+# $$v \leftarrow \mu\, v + g \qquad\qquad p \leftarrow p - \eta\, v$$
+#
+# **Exercise `gpu.sgd_momentum`**: both lines, in place: `v` and `p` hold the old values and receive the new ones. Blocks have 128 threads, one for
+# each parameter; mind the last block.
+
+
+# %% tags=["exercise:gpu.sgd_momentum"]
+from labkit.gpu import cuda, profile
+
+
+@cuda.jit
+def sgd_momentum(p, g, v, lr, momentum):
+    """p, g, v [n] float32  ->  v and p, in place"""
+    i = cuda.grid(1)
+    # STUB:
+    # pass  # a guard, and the two formulas
+    # BEGIN SOLUTION
+    if i < p.size:
+        v[i] = momentum * v[i] + g[i]
+        p[i] -= lr * v[i]
+    # END SOLUTION
+
+
+sgd_momentum = check("gpu.sgd_momentum", sgd_momentum)
+
+# %% [markdown]
+# ### Three operations in one kernel
+#
+# After a convolution come bias, ReLU and max-pool. Three kernels would each read a large array and write one; a single kernel can keep what
+# comes in between in its registers. That is **fusion**:
+#
+# $$y_{nkpq} = \max\bigl(0,\; b_k + \max_{r,s \,\in\, \{0,1\}} x_{n,\;k,\;2p+r,\;2q+s}\bigr)$$
+#
+# (The same $b_k$ for all four pixels does not change which is largest, so the bias may wait.)
+#
+# **Exercise `gpu.bias_relu_pool`**: one thread for each output, blocks of 16 x 8 threads. `cuda.grid(3)` gives the place along x, y and z. Here x
+# counts $q$, y counts $p$, and z counts the `N * K` maps: map $k$ of image $n$ is number `n * K + k`. If H or W is odd, the last row or column is
+# in no window, so the guard compares with `y.shape`. Load each pixel once, write `y` once. `ZERO` is a float32; `0.0` would be a float64.
+
+
+# %% tags=["exercise:gpu.bias_relu_pool"]
+ZERO = np.float32(0)
+
+
+@cuda.jit
+def bias_relu_pool(x, b, y):
+    """x [N, K, H, W], b [K]  ->  y [N, K, P, Q], P = H // 2, Q = W // 2, float32"""
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    # STUB:
+    # pass  # a guard with y.shape, the largest of four, and one assignment
+    # BEGIN SOLUTION
+    if p < y.shape[2] and q < y.shape[3]:
+        upper = max(x[n, k, 2 * p, 2 * q], x[n, k, 2 * p, 2 * q + 1])
+        lower = max(x[n, k, 2 * p + 1, 2 * q], x[n, k, 2 * p + 1, 2 * q + 1])
+        y[n, k, p, q] = max(max(upper, lower) + b[k], ZERO)
+    # END SOLUTION
+
+
+bias_relu_pool = check("gpu.bias_relu_pool", bias_relu_pool)
+
+# %% [markdown]
+# ### A batch in pieces
+#
+# A batch that does not fit into memory can be cut into *micro-batches*. PyTorch's loss is a mean, so each piece gives the gradient of *its* mean.
+# The gradient of the mean over all $N$ images is wanted:
+#
+# $$L = \frac1N \sum_{i=1}^{N} \ell_i$$
+#
+# **Exercise `gpu.accumulate`**: one line in the loop. Row $m$ of `gradients` belongs to piece $m$, which has `sizes[m]` images; the last piece is
+# often shorter. How much does an image weigh in the mean of all, and how much in the mean of its piece?
+
+
+# %% tags=["exercise:gpu.accumulate"]
+def accumulate(gradients, sizes):
+    """gradients [M, D] of the pieces' mean losses, sizes: a list of M  ->  total [D]"""
+    total = np.zeros_like(gradients[0])
+    for gradient, n in zip(gradients, sizes, strict=True):
+        # STUB:
+        # total = total + 0  # replace 0
+        # BEGIN SOLUTION
+        total = total + gradient * n / sum(sizes)
+        # END SOLUTION
+    return total
+
+
+accumulate = check("gpu.accumulate", accumulate)
+
+# %% [markdown]
+# ## Check
+#
+# Does your update train the real network? `labkit.gpu.autograd.ConvNet` is the same network. PyTorch remembers the order of the layers, but
+# forward and backward are kernels of the course, such as those of lessons 3 and 4; `launches` counts them by layer. Three steps of 4 photographs,
+# beside PyTorch:
+
+# %%
+from labkit.gpu.autograd import ConvNet
+from labkit.gpu.autograd import cross_entropy as our_loss
+from labkit.gpu.tensors import flat, launch, launches
+
+ours, theirs = ConvNet(convnet.init(seed=0)).to(device), network()
+optimiser = torch.optim.SGD(theirs.parameters(), lr=0.01, momentum=0.9)
+velocity = {p: torch.zeros_like(p) for p in ours.parameters()}
+gaps, rates = [], (np.float32(0.01), np.float32(0.9))
+launches.clear()
+for batch in torch.arange(12).split(4):
+    x, y = images[batch].to(device), labels[batch]
+    loss = our_loss(ours(x), y)
+    gradients = torch.autograd.grad(loss, [*velocity])
+    for (p, v), g in zip(velocity.items(), gradients, strict=True):
+        plan = sgd_momentum, -(-p.numel() // 128), 128  # kernel, blocks, threads
+        launch(plan, flat(p), flat(g), flat(v), *rates, layer="update")
+    gaps.append(abs(loss.item() / step(theirs, optimiser, x, y) - 1))
+print(f"same losses as PyTorch, within 1 in 10,000: {max(gaps) < 1e-4}")
+names = (layer.split()[0] for (layer, _), n in launches.items() for _ in range(n // 3))
+print("launches in a step:", *(f"{name} {n}" for name, n in Counter(names).items()), sep="  ")
+
+# %% [markdown]
+# The losses are PyTorch's. The bias of `conv1` is added in `pool1`, in a fused kernel like yours. The update runs once for each of 8 arrays.
+#
+# ## Measure
+#
+# ### <a id="C01"></a>C01 on trial
+#
+# > A training step copies parameters to the GPU, runs forward and backward, then copies the updated parameters back, and repeats
+#
+# Run it as printed, and with the parameters staying where they are. `move` counts what would cross the bus. The last two lines are predicted, from
+# the rate of the bus, PCIe, and from lesson 1's roofline, which leaves out launches.
+
+
+# %%
+def train(copies):
+    net, losses, moved = network(), [], []
+    move = lambda tensor, to: moved.append(tensor.nbytes) or tensor.to(to, copy=True)
+    host, optimiser = net.state_dict(), torch.optim.SGD(net.parameters(), lr=0.01)
+    for batch in torch.arange(5 * 64).split(64):
+        if copies:
+            net.load_state_dict({name: move(w, device) for name, w in host.items()})
+        losses.append(step(net, optimiser, move(images[batch], device), labels[batch]))
+        if copies:
+            host = {name: move(w, "cpu") for name, w in net.state_dict().items()}
+    return losses, counted(sum(moved) / 5, "B", "`move`, in each step")
+
+
+(losses, copying), (same, staying) = train(copies=True), train(copies=False)
+print("same losses:", np.allclose(losses, same, rtol=1e-4))
+print("copying:", copying, "\nstaying:", staying)
+for gpu in map(hardware.machine, ("t4", "h200")):
+    copies = predicted((copying.value - staying.value) / bus(gpu).value, "s", "the bus").number
+    whole = roof_time(gpu, convnet.layer_costs(64)).number
+    print(f"{gpu.name}: copying the parameters {copies}, the step at best {whole} (predicted)")
+
+# %% [markdown]
+# **Verdict on C01: wrong.** Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes, for the same
+# losses.
+#
+# They stay on the GPU; only the input travels.
+#
+# ### <a id="C36"></a>C36 on trial
+#
+# > Run forward, backward and update asynchronously to overlap them
+#
+# For the update to overlap with the next step, that step must begin with old weights. With `overlap`, each gradient is used one step late.
+
+
+# %%
+def late_training(overlap):
+    """The mean loss of the last 10 of 40 steps."""
+    net, late, losses = network(), None, []
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    for batch in torch.arange(40 * 32).split(32):
+        loss = cross_entropy(net(images[batch].to(device)), labels[batch])
+        losses.append(loss.item())
+        gradients = torch.autograd.grad(loss, [*net.parameters()])
+        ready, late = (late, gradients) if overlap else (gradients, None)
+        for w, g in zip(net.parameters(), ready or (), strict=False):  # at first none is ready
+            w.grad = g
+        optimiser.step()
+    return np.mean(losses[-10:])
+
+
+waiting, overlapped = late_training(overlap=False), late_training(overlap=True)
+print(f"the loss, waiting: {waiting:.1f} - overlapped: {overlapped:.1f}")
+
+# %% [markdown]
+# Overlapped, it is another algorithm. Here it has learnt nothing yet: guessing gives a loss of $\ln 10 = 2.3$.
+#
+# "Asynchronously" can mean something else: the host queues kernels and runs ahead of the GPU, until it wants a number, as `.item()` does. That
+# hides launches, but the kernels still run one after the other.
+#
+# What may overlap is what does not need the step's results: the *next* input. From **pinned** memory, which stays in its place, the GPU fetches
+# it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
+# Four steps on a T4, in turn and overlapped:
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+from timeit import timeit
+
+raw, t4 = data.train.images[:64], hardware.machine("t4")
+prepare = min(timeit(lambda: convnet.normalise(raw), number=1) for _ in range(20))
+copy = images[:64].nbytes / float(bus(t4))
+stages = [("prepare", "host, measured", prepare), ("copy", "bus, predicted", copy)]
+for part in ("forward", "backward", "update"):
+    names = ("dX", "dW") if part == "backward" else (part,)
+    seconds = float(roof_time(t4, convnet.layer_costs(64), only=names))
+    stages.append((part, "T4, predicted", seconds))
+rows = {}
+for how in ("in turn", "overlapped"):
+    spans = figures.pipeline(stages, rounds=4, overlapped=how == "overlapped")
+    rows |= {f"{how}: {worker}": spans[worker] for worker in spans}
+figures.timeline(rows, "partly measured, partly predicted")
+print("preparing 64 photographs:", measured(prepare, "s"))
+
+# %% [markdown]
+# **Verdict on C36: wrong.** Forward, backward and update need each other's results, in this order; what overlaps with them is preparing and
+# copying the next input.
+#
+# The slowest row then sets the pace. (The last layer's update may start before the backward pass has come to the first.)
+#
+# ### <a id="C29"></a>C29 on trial
+#
+# > Mixed precision and kernel fusion reduce memory and time
+#
+# First 16 bits. Under `autocast`, PyTorch computes convolutions and linear layers in **bfloat16**: a float32 cut in half, with its range, but 8
+# bits of precision. (A T4 has float16 instead.) `Kept` counts what each layer keeps for the backward pass, weights apart; what two layers share
+# counts for the first. Which will not shrink by half? The predicted times assume that all bytes of a convolution do.
+
+# %% tags=["picture"]
+old = device == "cuda" and torch.cuda.get_device_capability() < (8, 0)
+short = torch.float16 if old else torch.bfloat16
+kept = {dtype: Kept(net) for dtype in (torch.float32, short)}
+for dtype, counter in kept.items():
+    x = images[:64].to(device)
+    with counter, torch.autocast(device, short, enabled=dtype is short):
+        for counter.layer, layer in net.named_children():
+            x = layer(x)
+full, half = (counter.bytes for counter in kept.values())
+pairs = {n: tuple(counted(k[n], "B", "`Kept`") for k in (full, half)) for n in full}
+figures.pairs(pairs, ("float32", "16 bits"), "kept for the backward pass")
+saved = counted(100 * (1 - half.total() / full.total()), "%", "`Kept`")
+print(f"{counted(full.total(), 'B', '`Kept`')} in float32; autocast saves {saved}")
+convolutions = [c for c in convnet.layer_costs(64) if "conv" in c.name]
+for gpu in map(hardware.machine, ("t4", "h200")):
+    wide, narrow = (roof_time(gpu, convolutions, low).number for low in (None, "fp16"))
+    print(f"{gpu.name}: convolutions at best {wide}, in 16 bits {narrow} (predicted)")
+for dtype in (torch.float32, torch.bfloat16, torch.float16):
+    print(f"{str(dtype)[6:]:9} 1 + 0.001 = {torch.tensor(1, dtype=dtype) + 0.001:.3f}")
+
+# %% [markdown]
+# What convolutions and ReLUs keep is halved. The pools keep the *place* of each maximum as an int64, 8 bytes long; `fc1` keeps a 16-bit copy of its
+# weights.
+#
+# The last lines show why weights stay float32: in bfloat16, a step of 0.001 leaves a weight of 1 unchanged.
+#
+# Next, fusion: bias, ReLU and pool after `conv1` of two photographs. `compulsory_bytes` is what each kernel must move even through a perfect
+# cache; the time is these bytes over the T4's bandwidth. "Kept" counts the whole network with four photographs. `torch.compile` fuses by itself:
+# in the loops that it would run on a CPU, what is written to memory and read again?
+
+# %%
+from labkit.gpu.inductor import compiled_loops
+from labkit.gpu.kernels import pointwise, pooling
+
+shape, pooled, rng = (2, 32, 32, 32), (2, 32, 16, 16), np.random.default_rng(0)
+x, b = (rng.normal(size=size).astype("float32") for size in (shape, 32))
+biased, positive, y, fused = (np.zeros(s, "float32") for s in (x.size, shape, pooled, pooled))
+three = [
+    profile(*pointwise.plan_bias_add(2, 32, 32 * 32), x.ravel(), b, biased),
+    profile(*pointwise.plan_relu(x.size), biased, positive.ravel()),
+    profile(*pooling.plan_maxpool2d(shape), positive, y),
+]
+separate = sum(p.counters["compulsory_bytes"] for p in three)
+together = profile(bias_relu_pool, (1, 2, 64), (16, 8), x, b, fused).counters["compulsory_bytes"]
+print("same result:", np.array_equal(y, fused))
+for name, n, whole in (("three kernels", separate, theirs), ("one kernel", together, ours)):
+    _, kept = gradient_and_kept(whole, whole, images[:4].to(device), labels[:4])
+    print(f"{name}: {counted(n, 'B', 'the SIMT machine')}; kept: {counted(kept, 'B', '`Kept`')}")
+    print("    on a T4", predicted(n / float(t4.bandwidth), "s", "its bandwidth"))
+after_conv = lambda x, b: torch.max_pool2d(torch.relu(x + b[:, None, None]), 2)
+print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy, (x, b))), sep="\n")
+
+# %% [markdown]
+# The compiler's first nest of loops fuses bias and ReLU, but writes the whole array `out_ptr0`; the second reads it again to pool. In units of this
+# array, three kernels move 2 + 2 + 1.25, the compiler 2 + 1.25, one kernel 1.25. (If the array stays in a GPU's cache between kernels, fusion
+# saves less time.)
+#
+# **Verdict on C29: holds if the layer is bound by memory, or the hardware computes faster in 16 bits.** Autocast spared a third of what this
+# network keeps and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
+#
+# The times are predictions: in 16 bits the convolutions take 5 times less on a T4, and 8 times less on an H200.
+#
+# ### When memory is short
+#
+# A smaller batch has another gradient. Three ways to the *same* gradient of 64 photographs in less memory: **Micro-batches** use your `accumulate`.
+# **Checkpointing** keeps only the input of a block (convolution, ReLU, pool) and computes the block again in the backward pass. **Offloading**
+# sends what is kept to the host. What comes back at one time needs room as well.
+
+# %%
+x, y, offload = images[:64].to(device), labels[:64], Offload(net, device)
+blocks = lambda x: checkpoint_sequential(net, 3, x, use_reentrant=False)
+ways = {  # forward pass, photographs in a piece, bytes that come back at once
+    "all at once": (net, 64, 0),
+    "micro-batches": (net, 24, 0),
+    "checkpointing": (blocks, 64, full["relu1"] + full["pool1"]),
+    "offloading": (offload, 64, max(full.values())),
+}
+whole, _ = gradient_and_kept(net, net, x, y)
+for name, (forward, size, back) in ways.items():
+    pieces = torch.arange(64).split(size)
+    results = [gradient_and_kept(net, forward, x[p], y[p]) for p in pieces]
+    total = accumulate(np.array([g for g, _ in results]), [len(p) for p in pieces])
+    kept, back = (counted(n, "B", "`Kept`") for n in (max(k for _, k in results), back))
+    same = np.allclose(total, whole, atol=1e-5)
+    print(f"{name:14}{kept}, comes back {back.number}, same gradient: {same}")
+again = roof_time(t4, convnet.layer_costs(64)[:6], only=("forward",)).number
+back = predicted(offload.moved / bus(t4).value, "s", "the bus").number
+moved = counted(offload.moved, "B", "`Offload`").number
+print(f"on a T4: computing again {again}, moving {moved} there and back {back} (predicted)")
+
+# %% [markdown]
+# Micro-batches cost launches, and small kernels use a GPU badly. Checkpointing costs a second forward pass. Offloading crosses the bus, which
+# takes many times longer. (Like PyTorch's own `save_on_cpu`, it also sends weights, and twice what two layers share.)
+#
+# ## Explain
+#
+# ### <a id="C37"></a>C37 on trial
+#
+# > GPUs are far more energy-efficient than CPUs for training
+#
+# Energy is power times time. On the left, what data sheets promise: peak arithmetic per joule. On the right, the step of 64 photographs: the
+# roofline's time, and its energy at full published power, without the host that a GPU needs. The gains are over a laptop's processor.
+# The picture shows your guesses.
+
+# %%
+laptop, t4, h200 = (hardware.machine(key) for key in ("laptop_cpu", "t4", "h200"))
+costs, base = convnet.layer_costs(batch=64), {}
+flops = sum(float(cost.flops) for cost in costs)
+print(f"{'':16}{'published':>18}{'predicted':>37}")
+print(f"{'':16}{'FLOP/J':>10}{'gain':>8}{'step':>10}{'of peak':>10}{'energy':>9}{'gain':>8}")
+for machine, low in ((laptop, None), (t4, None), (t4, "fp16"), (h200, None), (h200, "fp16")):
+    seconds, power = roof_time(machine, costs, low), machine.power.value
+    peak, joule = machine.rate(low or "fp32").value, power * seconds.value
+    best, first = base.setdefault("best", (peak / power, joule))
+    print(
+        f"{machine.key:10} {low or 'fp32'} {peak / power / 1e9:9.0f} G {peak / power / best:6.1f}x"
+        f" {seconds.number:>9} {100 * flops / seconds.value / peak:6.0f} %"
+        f" {1e3 * joule:7.1f} mJ {first / joule:6.1f}x"
+    )
+results = [counted(copying.value / staying.value, "times", "`move`"), saved]
+results.append(counted(separate / together, "times", "the SIMT machine"))
+figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
+
+# %% [markdown]
+# **Verdict on C37: holds if the work is 16-bit matrix products that keep the GPU busy.** On its data sheet an H200 then does 28 times as much
+# arithmetic per joule as a laptop's processor; for this network's step the roofline predicts at best 2 times in float32, and 6 in 16 bits.
+#
+# In 16 bits memory leaves most of the peak unused. (At its base clock the laptop reaches half its peak, and the gains are up to twice as large.)
+# Nothing here was measured on a GPU.
+#
+# ## On trial
+#
+# [C01](#C01) and [C36](#C36) were wrong; [C29](#C29) and [C37](#C37) hold under conditions.
+#
+# ## Recap
+#
+# - **A step is a chain**: forward, backward, update. The next input may overlap with it; nothing needs to travel back.
+# - **Bytes** are the roofline's bound for pooling, ReLU and the update; fusion and 16 bits spare bytes.
+# - **float32 stays** where small numbers are added: in the weights.
+# - **Memory** can be bought with launches, with arithmetic, or with the bus.
+#
+# You can now write a network's update as a kernel, read the timeline of its step, and predict what a remedy will save.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("gpu.quiz_6_accumulate", None)
+# quiz("gpu.quiz_6_float32", None)
+# quiz("gpu.quiz_6_overlap", None)
+# BEGIN SOLUTION
+quiz("gpu.quiz_6_accumulate", "c")
+quiz("gpu.quiz_6_float32", "b")
+quiz("gpu.quiz_6_overlap", "a")
+# END SOLUTION

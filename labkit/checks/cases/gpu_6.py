@@ -1,0 +1,46 @@
+"""The plain function of lesson 01_gpu/6, training: the gradient of a batch that does not fit."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.cases.common import LIBRARIES
+from labkit.checks.lessons import cases_of, exercise
+
+
+def inputs(rng: np.random.Generator, D: int, *sizes: int) -> tuple:
+    return rng.normal(size=(len(sizes), D)), list(sizes)
+
+
+def weighted(weight: Callable) -> Callable:
+    """The sum of the gradients, each times weight(n, sizes)."""
+
+    def total(gradients, sizes):
+        return sum(weight(n, sizes) * g for g, n in zip(gradients, sizes, strict=True))
+
+    return total
+
+
+accumulate = exercise(
+    "gpu.accumulate",
+    oracle=weighted(lambda n, sizes: n / sum(sizes)),
+    cases=cases_of(  # D, then the images in each piece
+        {"a short last piece": (3, 4, 4, 2), "all sizes 1": (1, 1), "prime": (5, 7, 3)}
+        | {"equal pieces": (4, 3, 3, 3), "one piece": (2, 5), "one image each": (3, 1, 1, 1, 1, 1)}
+        | {"a large last piece": (2, 1, 6)},
+        inputs,
+    ),
+    wrong={
+        "only_added": weighted(lambda n, sizes: 1),
+        "mean_of_means": weighted(lambda n, sizes: 1 / len(sizes)),
+        "weight_of_first": weighted(lambda n, sizes: sizes[0] / sum(sizes)),
+        "sum_of_losses": weighted(lambda n, sizes: n),
+        "divided_only": weighted(lambda n, sizes: 1 / sum(sizes)),
+        "last_piece": lambda gradients, sizes: gradients[-1] * sizes[-1] / sum(sizes),
+        "first_piece": lambda gradients, sizes: gradients[0] * sizes[0] / sum(sizes),
+    },
+    outputs=("total",),
+    forbidden=(*LIBRARIES, "numpy.average"),
+)
+
+EXERCISES = [accumulate]

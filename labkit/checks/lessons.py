@@ -1,0 +1,99 @@
+"""What a lesson keeps as data, in questions/<chapter>_<number>.toml: predictions, quizzes, texts.
+
+The texts of an exercise are its hints, and a sentence for each of its wrong ideas:
+
+    [exercises."gpu.im2col"]
+    hints = ["Where to look.", "Almost the line."]
+
+    [exercises."gpu.im2col".misconceptions]
+    taps_swapped = "The taps r and s are swapped within a row."
+"""
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labkit.checks.exercise import Case, Exercise, Misconception, Prediction, Quiz
+
+QUESTIONS = Path(__file__).parent / "questions"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What an exercise says; `misconceptions` has a sentence for the name of each wrong idea."""
+
+    id: str
+    hints: list[str]
+    misconceptions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        lists = isinstance(self.hints, list) and isinstance(self.misconceptions, dict)
+        if not lists or {type(t) for t in (*self.hints, *self.misconceptions.values())} - {str}:
+            raise ValueError(f"{self.id}: hints = [sentences], and name = sentence for the rest.")
+
+
+TABLES = {"predictions": Prediction, "quizzes": Quiz, "exercises": Texts}
+
+
+def files() -> list[Path]:
+    """The lessons' files, in order."""
+    return sorted(QUESTIONS.glob("*.toml"))
+
+
+@cache
+def read(file: Path) -> list[Prediction | Quiz | Texts]:
+    """What stands in one file; ValueError says what is wrong with it."""
+    content, items = tomllib.loads(file.read_text(encoding="utf-8")), []
+    if unknown := content.keys() - TABLES.keys():
+        raise ValueError(f"[{min(unknown)}] is none of [{'], ['.join(TABLES)}].")
+    for table, kind in TABLES.items():
+        names = [field.name for field in fields(kind)][1:]  # without the id
+        for id, given in content.get(table, {}).items():
+            if not isinstance(given, dict) or set(given) != set(names):
+                needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
+                raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
+            items.append(kind(id, **given))
+    return items
+
+
+def texts(id: str) -> Texts:
+    """The texts of an exercise; ValueError if it has none, or stands in two files."""
+    found = []
+    for file in files():
+        try:
+            found += [item for item in read(file) if type(item) is Texts and item.id == id]
+        except (TypeError, ValueError):  # the registry names this file
+            continue
+    if len(found) != 1:
+        where = "stands in two files; keep one" if found else "is missing"
+        raise ValueError(f'[exercises."{id}"] {where} in labkit/checks/questions.')
+    return found[0]
+
+
+def exercise(
+    id: str,
+    oracle: Callable,
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+    wrong: Mapping[str, Callable],
+    **fields: Any,
+) -> Exercise:
+    """An `Exercise` with the texts of its id; `wrong` has a function for each wrong idea."""
+    said = texts(id)
+    if silent := [name for name in wrong if name not in said.misconceptions]:
+        raise ValueError(f'[exercises."{id}".misconceptions] has no sentence for {silent[0]!r}.')
+    if idle := [name for name in said.misconceptions if name not in wrong]:
+        raise ValueError(f"{id}: {idle[0]!r} has a sentence, but no function in wrong={{...}}.")
+    ideas = tuple(Misconception(said.misconceptions[name], f) for name, f in wrong.items())
+    return Exercise(id, oracle, cases, tuple(said.hints), ideas, **fields)
+
+
+def cases_of(
+    sizes: Mapping[str, tuple], inputs: Callable[..., tuple]
+) -> Callable[[np.random.Generator], Iterable[Case]]:
+    """One case for each name: inputs(rng, *sizes[name]) gives the arguments of the function."""
+    return lambda rng: (Case(name, inputs(rng, *given)) for name, given in sizes.items())

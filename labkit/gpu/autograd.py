@@ -1,0 +1,248 @@
+"""PyTorch layers whose forward and backward are the kernels of `labkit.gpu.kernels`.
+
+PyTorch keeps the tape and calls the backwards in their order; every number is computed in a kernel
+of ours. Tensors are float32 and contiguous, on the GPU if kernels run there, else on the CPU; what
+does not fit is refused in a sentence (`labkit.gpu.tensors`). Letters of shapes and oracle:
+`labkit.reference`. `layer` is the name under which launches are counted: "conv1" for the forward
+kernel, "conv1 dx", "conv1 dw" and "conv1 db" for the backward ones. (Lesson 01_gpu/6.)
+"""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.function import Function, once_differentiable
+from torch.autograd.graph import increment_version
+
+from labkit.convnet import torch_model
+from labkit.gpu.kernels import Plan, implicit_gemm, pooling
+from labkit.gpu.kernels.convolution import output_shape
+from labkit.gpu.kernels.linear import plan_linear, plan_linear_dw, plan_linear_dx
+from labkit.gpu.kernels.optimizer import plan_sgd_momentum
+from labkit.gpu.kernels.pointwise import plan_relu, plan_relu_backward
+from labkit.gpu.kernels.reductions import plan_column_sum, plan_row_sum
+from labkit.gpu.kernels.softmax import plan_cross_entropy, plan_cross_entropy_backward
+from labkit.gpu.tensors import fit, flat, launch, ready
+from labkit.shapes import fit_labels
+
+Tensor, Bias = torch.Tensor, torch.Tensor | None
+
+
+class _Layer(Function):
+    """A layer on PyTorch's tape.
+
+    forward(*inputs) gives y and the tensors that the backward needs; backward(asked, dy, *tensors)
+    a gradient for each input, None where `asked` says that nobody wants it.
+    """
+
+    @staticmethod
+    def forward(ctx, forward, backward, *inputs):
+        y, *kept = forward(*inputs)
+        ctx.gradients = backward
+        ctx.save_for_backward(*kept)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dy):
+        asked = ctx.needs_input_grad[2:]
+        return None, None, *ctx.gradients(asked, ready(dy), *ctx.saved_tensors)
+
+
+def _each(*gradients: Callable) -> Callable:
+    """A backward from a function of (dy, *tensors) for each of the first inputs."""
+
+    def backward(asked, dy, *kept):
+        return [f(dy, *kept) if a else None for f, a in zip(gradients, asked, strict=True)]
+
+    return backward
+
+
+def _flat(plan: Plan, *tensors: Tensor, layer: str) -> Tensor:
+    """A launch of a kernel that takes its arrays with one axis; gives the last one, its output."""
+    launch(plan, *map(flat, tensors), layer=layer)
+    return tensors[-1]
+
+
+def linear(x: Tensor, w: Tensor, b: Bias = None, layer: str = "") -> Tensor:
+    """y[n,k] = b[k] + sum_d x[n,d] w[k,d]:  x[N,D], w[K,D], b[K] -> y[N,K]"""
+    fit("linear", "x[N,D] w[K,D] b[K]?", x, w, b)
+    (N, D), K = x.shape, len(w)
+
+    def forward(x, w, b):
+        y, b = x.new_empty(N, K), w.new_zeros(K) if b is None else b
+        return launch(plan_linear(N, K, D), x, w, b, y, N, K, D, layer=layer), x, w
+
+    def dx(dy, x, w):
+        dx = torch.empty_like(x)
+        return launch(plan_linear_dx(N, D, K), dy, w, dx, N, D, K, layer=f"{layer} dx")
+
+    def dw(dy, x, w):
+        dw = torch.empty_like(w)
+        return launch(plan_linear_dw(K, D, N), dy, x, dw, K, D, N, layer=f"{layer} dw")
+
+    def db(dy, x, w):
+        return launch(plan_column_sum(N, K), dy, dy.new_empty(K), layer=f"{layer} db")
+
+    return _Layer.apply(forward, _each(dx, dw, db), x, w, b)
+
+
+def conv2d(
+    x: Tensor, w: Tensor, b: Bias = None, stride: int = 1, padding: int = 0, layer: str = ""
+) -> Tensor:
+    """Cross-correlation as implicit GEMM:  x[N,C,H,W], w[K,C,R,S], b[K] -> y[N,K,P,Q]"""
+    fit("conv2d", "x[N,C,H,W] w[K,C,R,S] b[K]?", x, w, b)
+    geometry = tuple(x.shape), tuple(w.shape), stride, padding
+    N, K, P, Q = output_shape(*geometry)
+
+    def forward(x, w, b):
+        b = w.new_zeros(K) if b is None else b
+        plan = implicit_gemm.plan_conv2d_forward(*geometry)
+        return _flat(plan, x, w, b, x.new_empty(N, K, P, Q), layer=layer), x, w
+
+    def dx(dy, x, w):
+        plan = implicit_gemm.plan_conv2d_dx(*geometry)
+        return _flat(plan, dy, w, torch.empty_like(x), layer=f"{layer} dx")
+
+    def dw(dy, x, w):
+        plan = implicit_gemm.plan_conv2d_dw(*geometry)
+        return _flat(plan, dy, x, torch.zeros_like(w), layer=f"{layer} dw")
+
+    def db(dy, x, w):
+        rows, sums = dy.view(N * K, P * Q), dy.new_empty(N * K)
+        launch(plan_row_sum(*rows.shape), rows, sums, layer=f"{layer} db")
+        return launch(plan_column_sum(N, K), sums.view(N, K), dy.new_empty(K), layer=f"{layer} db")
+
+    return _Layer.apply(forward, _each(dx, dw, db), x, w, b)
+
+
+def relu(x: Tensor, layer: str = "") -> Tensor:
+    """y = max(x, 0), any shape"""
+    fit("relu", "x", x)
+
+    def forward(x):
+        y = _flat(plan_relu(x.numel()), x, torch.empty_like(x), layer=layer)
+        return y, y
+
+    def dx(dy, y):
+        return _flat(plan_relu_backward(y.numel()), dy, y, torch.empty_like(y), layer=f"{layer} dx")
+
+    return _Layer.apply(forward, _each(dx), x)
+
+
+def max_pool2d(x: Tensor, size: int = 2, stride: int | None = None, layer: str = "") -> Tensor:
+    """The largest value of each size x size window:  x[N,C,H,W] -> y[N,C,P,Q]"""
+    fit("max_pool2d", "x[N,C,H,W]", x)
+    geometry = tuple(x.shape), size, size if stride is None else stride
+
+    def forward(x):
+        y = x.new_empty(pooling.outputs(*geometry))
+        return launch(pooling.plan_maxpool2d(*geometry), x, y, layer=layer), x
+
+    def dx(dy, x):
+        plan = pooling.plan_maxpool2d_backward(*geometry)
+        return launch(plan, dy, x, torch.empty_like(x), layer=f"{layer} dx")
+
+    return _Layer.apply(forward, _each(dx), x)
+
+
+def bias_relu_pool(x: Tensor, b: Tensor, layer: str = "") -> Tensor:
+    """max_pool2d(relu(x + b), 2) in one pass over memory:  x[N,K,H,W], b[K] -> y[N,K,P,Q]"""
+    fit("bias_relu_pool", "x[N,K,H,W] b[K]", x, b)
+    fused = pooling.plan_bias_relu_pool(tuple(x.shape))
+
+    def forward(x, b):
+        y = x.new_empty(pooling.outputs(x.shape, 2, 2))
+        return _flat(fused.forward, x, b, y, layer=layer), x, b
+
+    def backward(asked, dy, x, b):
+        dx, db = torch.empty_like(x), torch.zeros_like(b)
+        _flat(fused.backward, dy, x, b, dx, db, layer=f"{layer} dx")
+        return dx, db
+
+    return _Layer.apply(forward, backward, x, b)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, layer: str = "loss") -> Tensor:
+    """Mean of -log softmax(logits)[n, labels[n]]:  logits[N,K], integer labels[N] -> loss[]
+
+    A label that is no class is refused on the SIMT machine; on a GPU, where the host would have
+    to wait for the answer, it makes the loss NaN.
+    """
+    fit("cross_entropy", "logits[N,K] labels[N]", logits, labels)
+    if labels.device.type == "cpu":
+        fit_labels("cross_entropy", logits.detach().numpy(), labels.numpy())
+    N, K = logits.shape
+
+    def forward(logits, labels):
+        losses, loss = logits.new_empty(N), logits.new_empty(())
+        launch(plan_cross_entropy(N, K), logits, labels, losses, layer=layer)
+        launch(plan_row_sum(1, N), losses.view(1, N), loss.view(1), layer=layer)
+        return loss, logits, labels
+
+    def dlogits(dloss, logits, labels):
+        arrays = dloss.view(1), logits, labels, torch.empty_like(logits)
+        return launch(plan_cross_entropy_backward(N, K), *arrays, layer=f"{layer} dx")
+
+    return _Layer.apply(forward, lambda asked, *rest: (dlogits(*rest), None), logits, labels)
+
+
+class ConvNet(torch.nn.Module):
+    """The network of `labkit.convnet`, computed by our kernels; weights named as there.
+
+    Without weights PyTorch's own random ones. Bias, ReLU and pooling after a convolution are one
+    kernel: its launches are counted under "pool1" and "pool2".
+    """
+
+    def __init__(self, weights: dict[str, np.ndarray] | None = None) -> None:
+        super().__init__()
+        for name, holder in torch_model(weights).named_children():
+            self.add_module(name, holder)  # holds weight and bias; its forward is not used
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[N,3,32,32] -> logits[N,10]"""
+        for n, conv in (1, self.conv1), (2, self.conv2):
+            x = conv2d(x, conv.weight, padding=1, layer=f"conv{n}")
+            x = bias_relu_pool(x, conv.bias, layer=f"pool{n}")
+        x = relu(linear(x.flatten(1), self.fc1.weight, self.fc1.bias, "fc1"), "relu3")
+        return linear(x, self.fc2.weight, self.fc2.bias, "fc2")
+
+
+class SGD(torch.optim.Optimizer):
+    """v <- momentum v + g;  p <- p - lr v:  one kernel for each parameter, PyTorch's convention.
+
+    Other options of torch.optim.SGD are refused, in groups and in a state that was loaded too.
+    """
+
+    def __init__(self, parameters: Any, lr: float, momentum: float = 0.9) -> None:
+        super().__init__(parameters, {"lr": lr, "momentum": momentum})
+        self._fit_options()
+
+    def _fit_options(self) -> None:
+        for group in self.param_groups:
+            for name, value in group.items():
+                if name in ("lr", "momentum") and not (isinstance(value, Real) and value >= 0):
+                    raise ValueError(f"SGD: {name} is {value!r}: give a number from 0 on.")
+                if name in ("dampening", "weight_decay", "nesterov", "maximize") and value:
+                    raise ValueError(f"SGD: {name} is {value!r}, which the kernel does not do.")
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """One step, with the gradients that are there; `closure` computes the loss anew."""
+        self._fit_options()
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
+        for group in self.param_groups:
+            rates = np.float32(group["lr"]), np.float32(group["momentum"])
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if not self.state[p]:
+                    self.state[p]["momentum_buffer"] = torch.zeros_like(p)
+                v = self.state[p]["momentum_buffer"]
+                arrays = flat(p), flat(ready(p.grad)), flat(v)
+                launch(plan_sgd_momentum(p.numel()), *arrays, *rates, layer="sgd")
+                increment_version([p, v])  # so that PyTorch knows that they changed
+        return loss

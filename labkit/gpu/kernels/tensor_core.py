@@ -1,0 +1,94 @@
+"""c = a b^T on tensor cores: a[M, K] and b[N, K] of float16, c[M, N] of float32.
+
+    c[m, n] = sum over k of a[m, k] b[n, k]
+
+The kernel takes two halves as one uint32: `half.view(np.uint32)`, [M, K/2] and [N, K/2]; K is even.
+A block makes 128 x 256 results, 32 products at a time, with 8 warps of 64 x 64. The oracle is
+a @ b.T in float64. From sm_80 on; lesson 01_gpu/3.
+
+The order of k is free, if it is the same in a and b. So in each row of 32 halves, lane t of four
+takes the 16 bytes at 16 t, which are two pairs for each of two steps: one load without bank
+conflicts, where the order that the instruction suggests would take four.
+"""
+
+from numpy import float32, uint32
+
+from labkit.gpu import cuda
+from labkit.gpu.kernels import Plan
+from labkit.gpu.kernels.vectors import load_words4, spread
+from labkit.gpu.mma import mma_m16n8k16
+from labkit.gpu.vector import load_uint32x4, store_uint32x4
+
+BM, BN = 128, 256
+
+
+@cuda.jit(device=True, forceinline=True)
+def fetch(array, row, step, column, held):
+    for i in range(held.shape[0]):
+        spread(load_words4(array, uint32(row + uint32(step * i)), column), held[i])
+
+
+@cuda.jit(device=True, forceinline=True)
+def keep(left, right, a_tile, b_tile):
+    """a in the order in which lanes hold it: rows g and g + 8 side by side; b as it is"""
+    t = uint32(cuda.threadIdx.x)
+    for s in range(2):
+        where = t // uint32(32), uint32(s), t % uint32(32) * uint32(4)
+        i, j = 2 * s, 2 * s + 1
+        store_uint32x4(a_tile, where, left[0, i], left[1, i], left[0, j], left[1, j])
+    for i in range(4):
+        where = t // uint32(4) + uint32(64 * i), t % uint32(4) * uint32(4)
+        store_uint32x4(b_tile, where, right[i, 0], right[i, 1], right[i, 2], right[i, 3])
+
+
+@cuda.jit(launch_bounds=256)
+def tensor_core(a, b, c, M, N, K):
+    a_tile = cuda.shared.array((2, 8, 2, 128), uint32, alignment=16)  # 16 rows, step, 4 x lane
+    b_tile = cuda.shared.array((2, BN, 16), uint32, alignment=16)
+    total = cuda.local.array((4, 8, 4), float32)  # 4 x 8 products of 16 x 8, 4 results of a lane
+    column = cuda.local.array((8, 4), uint32)
+    next_a, next_b = cuda.local.array((2, 4), uint32), cuda.local.array((4, 4), uint32)
+    m0, n0 = uint32(cuda.blockIdx.y) * uint32(BM), uint32(cuda.blockIdx.x) * uint32(BN)
+    t = uint32(cuda.threadIdx.x)
+    warp, lane = t // uint32(32), t % uint32(32)
+    g, four = lane // uint32(4), lane % uint32(4) * uint32(4)
+    y, x = warp // uint32(4) * uint32(4), warp % uint32(4) * uint32(64) + g
+    from_a, from_b = uint32(m0 + warp * uint32(16) + g), uint32(n0 + t // uint32(4))
+    for i in range(4):
+        for j in range(8):
+            for e in range(4):
+                total[i, j, e] = float32(0)
+    buffer, k0, last = uint32(0), uint32(0), uint32(uint32(K) // uint32(2))
+    fetch(a, from_a, 8, four, next_a)
+    fetch(b, from_b, 64, four, next_b)
+    keep(next_a, next_b, a_tile[buffer], b_tile[buffer])
+    cuda.syncthreads()
+    while k0 < last:
+        k0 = uint32(k0 + uint32(16))
+        if k0 < last:
+            fetch(a, from_a, 8, uint32(k0 + four), next_a)
+            fetch(b, from_b, 64, uint32(k0 + four), next_b)
+        for j in range(8):
+            spread(load_uint32x4(b_tile, (buffer, x + uint32(8 * j), four)), column[j])
+        for i in range(4):
+            for s in range(2):
+                part = load_uint32x4(a_tile, (buffer, y + uint32(i), uint32(s), lane * uint32(4)))
+                for j in range(8):
+                    c4 = total[i, j, 0], total[i, j, 1], total[i, j, 2], total[i, j, 3]
+                    pair = column[j, 2 * s], column[j, 2 * s + 1]
+                    spread(mma_m16n8k16(part, pair, c4), total[i, j])
+        buffer = uint32(1) - buffer
+        keep(next_a, next_b, a_tile[buffer], b_tile[buffer])
+        cuda.syncthreads()
+    for i in range(4):
+        for j in range(8):
+            for e in range(4):
+                m = m0 + (y + uint32(i)) * uint32(16) + g + uint32(e // 2 * 8)
+                n = n0 + x - g + four // uint32(2) + uint32(8 * j + e % 2)
+                if m < uint32(M) and n < uint32(N):
+                    c[m, n] = total[i, j, e]
+
+
+def plan_tensor_core(M: int, N: int) -> Plan:
+    """kernel(a, b, c, M, N, K) for c[M, N]; a and b are halves, two in each uint32."""
+    return Plan(tensor_core, (-(-N // BN), -(-M // BM)), 256)

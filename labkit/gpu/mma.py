@@ -1,0 +1,55 @@
+"""The tensor core's multiply-add, which Numba cannot write, as a function for kernels.
+
+`mma_m16n8k16(a, b, c)` is one instruction of a whole warp: d = a b + c with a[16, 16] and b[16, 8]
+of float16, c and d[16, 8] of float32. Each lane holds a part, two neighbouring halves in a uint32.
+Lane 4 g + t has
+
+    a: a[g, p], a[g + 8, p], a[g, p + 8], a[g + 8, p + 8]     p: the pair of columns 2 t, 2 t + 1
+    b: b[p, g], b[p + 8, g]
+    c: c[g, 2 t], c[g, 2 t + 1], c[g + 8, 2 t], c[g + 8, 2 t + 1], and so d
+
+On a GPU from sm_80 on it becomes mma.sync.aligned.m16n8k16 of PTX, which defines this layout.
+"""
+
+from functools import cache
+
+from labkit.gpu.vector import kernel_only
+
+
+def mma_m16n8k16(a: tuple, b: tuple, c: tuple) -> tuple[float, float, float, float]:
+    """d = a b + c by all 32 lanes of a warp; a: 4 uint32, b: 2, c and d: 4 float32 of this lane."""
+    raise kernel_only("mma_m16n8k16")
+
+
+@cache
+def register() -> None:
+    """Teaches numba.cuda the function; called by whoever chooses it."""
+    from numba.cuda import types
+    from numba.cuda.cgutils import ir, unpack_tuple
+    from numba.cuda.extending import intrinsic, overload
+
+    name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    text = f"{name} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"
+
+    @intrinsic
+    def multiply(typing, a, b, c):
+        def generate(context, builder, signature, given):
+            whole, real = ir.IntType(32), ir.FloatType()
+            values = []
+            for tuples, kind, wanted in zip(given, signature.args, "uuf", strict=True):
+                wanted = types.uint32 if wanted == "u" else types.float32
+                for value, one in zip(unpack_tuple(builder, tuples), kind, strict=True):
+                    values.append(context.cast(builder, value, one, wanted))
+            kind = ir.FunctionType(ir.LiteralStructType(4 * [real]), 6 * [whole] + 4 * [real])
+            assembly = ir.InlineAsm(kind, text, ",".join(4 * ["=f"] + 6 * ["r"] + 4 * ["f"]))
+            four = builder.call(assembly, values)
+            items = [builder.extract_value(four, i) for i in range(4)]
+            return context.make_tuple(builder, signature.return_type, items)
+
+        return types.UniTuple(types.float32, 4)(a, b, c), generate
+
+    @overload(mma_m16n8k16)
+    def mma(a, b, c):
+        given = [len(t) for t in (a, b, c) if isinstance(t, types.BaseTuple)]
+        if given == [4, 2, 4]:
+            return lambda a, b, c: multiply(a, b, c)
