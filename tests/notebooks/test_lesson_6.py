@@ -7,7 +7,7 @@ prints must follow (tests/notebooks/running.py).
 import re
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -399,3 +399,25 @@ def test_the_guesses_meet_what_was_counted(lesson, monkeypatch):
     bus, saved, fusion = (float(result) for *_, result in shown)
     assert bus == pytest.approx((images + 8 * PARAMETERS) / images)
     assert 31 < saved < 32 and fusion == 7.5
+
+
+def test_with_a_gpu_its_copy_is_timed_from_pinned_memory(lesson):
+    """With stand-ins for the GPU: the copy is asked for in pinned memory, and waited for."""
+    log = []
+    pinned = SimpleNamespace(to=lambda *to, **how: log.append((*to, how)))
+    photographs = SimpleNamespace(nbytes=786432, pin_memory=lambda: pinned)
+    device = SimpleNamespace(
+        synchronize=lambda: log.append("wait"),
+        Stream=lambda: "second",
+        stream=lambda which: nullcontext(log.append(which)),
+    )
+
+    class Images:
+        def __getitem__(self, which):
+            assert which == slice(64)
+            return photographs
+
+    fakes = {"images": Images(), "where": "a GPU", "device": "cuda"}
+    said, _ = lesson.again(PIPELINE, torch=SimpleNamespace(cuda=device), **fakes)
+    assert "from pinned memory:" in said and "(measured on a GPU)" in said
+    assert log == ["second", *[("cuda", {"non_blocking": True}), "wait"] * 50]

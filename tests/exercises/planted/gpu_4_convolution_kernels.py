@@ -652,7 +652,7 @@ def matrix_empty(x, R, S, stride, padding, cols):
 PLANTED = {
     "gpu.conv2d_kernel": [
         (conv_without_guard, "Out of bounds"),
-        (conv_guards_the_end_only, "an index of -1 means the *last* one"),
+        (conv_guards_the_end_only, "an index of -1 means the last one"),
         (conv_flipped, "turned by 180 degrees"),
         (conv_no_frame, "The frame is forgotten"),
         (conv_no_stride, "The stride is forgotten"),
