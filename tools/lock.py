@@ -43,8 +43,8 @@ ENVIRONMENTS = [
     for v in ("3.11.0", "3.11.9", "3.12.0", "3.12.9")
 ]
 SIZES = {  # name in the header: uv's platform, whether torch is its CPU build
-    "linux-cpu": ("linux", True),
-    "linux-cuda": ("linux", False),
+    "linux-cpu": ("x86_64-manylinux_2_31", True),
+    "linux-cuda": ("x86_64-manylinux_2_31", False),
     "macos-arm64": ("macos", False),
 }
 
