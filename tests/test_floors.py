@@ -14,8 +14,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 FLOORS = {"checks": 2, "gpu": 3, "tpu": 3, "fpga": 3, "distributed": 3}
 FLOORS |= {"course": 4, "cli": 4, "__main__": 4}
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
-# train.py is a program of its own; the compiler of kernels is loaded with the first kernel, and
-# what is made of PyTorch by whoever asks for it.
+# The compiler of kernels is loaded with the first kernel, and what is made of PyTorch, TensorFlow
+# or JAX by whoever asks for it.
 LATE = [
     "arithmetic",
     "calls",
@@ -26,9 +26,11 @@ LATE = [
     "statements",
     "views",
 ]
+TPU = ("compile_worker", "jax_training", "models", "train", "training", "workloads")
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
 LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in ("autograd", "steps", "tensors")}
-IMPORTED = [path for path in MODULES if path.name != "train.py" and path not in LATE]
+LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
+IMPORTED = [path for path in MODULES if path not in LATE]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}
 PUBLIC |= {"doctor": "course"}
 SLOW = {"torch", "tensorflow", "numba", "jax", "pynq", "matplotlib", "scipy", "IPython"}

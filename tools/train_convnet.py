@@ -1,4 +1,4 @@
-"""Train the course's network: python -m labkit.train --epochs 30 --out runs/convnet
+"""Train the course's network: python tools/train_convnet.py --epochs 30 --out runs/convnet
 
 PyTorch on the CPU, SGD with momentum and weight decay, random flips and shifts, and a learning rate
 that falls along half a cosine. After every epoch the folder --out holds
@@ -207,7 +207,7 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser("python -m labkit.train", None, "Train the course's network.")
+    parser = argparse.ArgumentParser(description="Train the course's network.")
     parser.add_argument("--epochs", type=int, default=Plan.epochs)
     parser.add_argument("--seed", type=int, default=Plan.seed)
     parser.add_argument("--batch", type=int, default=Plan.batch, help="images per step")
@@ -220,7 +220,7 @@ def main(words: list[str] | None = None) -> int:
         plan, data = Plan(a.epochs, a.seed, a.batch, a.lr), cifar10(a.data)
         result = train(plan, data, a.out, a.resume)
     except (ValueError, OSError) as problem:
-        print(f"labkit.train: {problem}", file=sys.stderr)
+        print(f"train_convnet: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nStopped. Whole epochs are kept: add --resume to go on.", file=sys.stderr)
