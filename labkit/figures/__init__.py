@@ -5,8 +5,10 @@ charts    roofline, guesses against results, a grid of images
 layers    how a convolution reads its input, im2col, and what its gradients add up
 timeline  who works when, recorded or predicted
 bars      the same things twice, before and after
+arrays    a systolic array after one clock cycle or several
 """
 
+from labkit.figures.arrays import picture
 from labkit.figures.bars import pairs
 from labkit.figures.charts import guesses, image_grid, roofline
 from labkit.figures.layers import convolution, im2col, overlap, pixels_of_tap, three_sums
@@ -14,4 +16,4 @@ from labkit.figures.style import canvas, show
 from labkit.figures.timeline import pipeline, timeline
 
 __all__ = ["canvas", "convolution", "guesses", "im2col", "image_grid", "overlap", "roofline"]
-__all__ += ["pairs", "pipeline", "pixels_of_tap", "show", "three_sums", "timeline"]
+__all__ += ["pairs", "picture", "pipeline", "pixels_of_tap", "show", "three_sums", "timeline"]

@@ -1,0 +1,80 @@
+"""labkit.figures.arrays: the picture shows what the registers hold, and says it in words."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from labkit.figures import arrays, style
+from labkit.tpu.systolic import SystolicArray
+
+
+def run(dataflow="ws", rows=3, cols=4, **options):
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-9, 10, shape).astype(np.int8) for shape in ((5, 4), (4, 5)))
+    return SystolicArray(rows, cols).matmul(a, b, dataflow, trace=True, **options)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    figures = []
+    monkeypatch.setattr(arrays, "show", lambda figure, alt: figures.append((figure, alt)))
+    return figures
+
+
+@pytest.mark.parametrize("dataflow", ["ws", "is", "os"])
+def test_colours_and_numbers_are_those_of_the_trace(drawn, dataflow):
+    seen = run(dataflow)
+    times = [2, 5, len(seen.trace) // 2, len(seen.trace)]
+    arrays.picture(seen, *times)
+    ((figure, _),) = drawn
+    for ax, t in zip(figure.axes, times, strict=True):
+        cycle = seen.trace[t - 1]
+        fills = [to_hex(patch.get_facecolor()) for patch in ax.patches]
+        assert fills.count(style.BLUE) == cycle.active.sum()
+        assert fills.count(style.SKY) == (cycle.passing & ~cycle.active).sum()
+        assert len(fills) == cycle.active.size
+        said = {text.get_position(): text.get_text() for text in ax.texts}
+        for i, j in np.argwhere(cycle.active):
+            assert said[j + 0.5, i + 0.5] == str(cycle.psum[i, j])
+        for i, value in cycle.left.items():
+            assert f"{value} →" in [text for (x, y), text in said.items() if x < 0 and int(y) == i]
+        below = {int(x): text for (x, y), text in said.items() if y > seen.rows}
+        assert below == {j: str(value) for j, (*_, value) in cycle.leaves.items()}
+
+
+def test_the_alt_text_counts_who_computes(capsys):
+    seen = run(double_buffer=True)
+    arrays.picture(seen, 1, 9)
+    said = capsys.readouterr().out
+    for t in (1, 9):
+        cycle = seen.trace[t - 1]
+        assert f"in cycle {t} ({cycle.phase}) {cycle.active.sum()} compute" in said
+
+
+@pytest.mark.parametrize("cycles", [(), (0,), (1, 2, 3, 4, 5), (10_000,)])
+def test_cycles_that_are_not_there_are_refused(cycles):
+    with pytest.raises(ValueError, match=r"one to four from 1 to \d+"):
+        arrays.picture(run(), *cycles)
+
+
+def test_a_run_without_a_trace_is_refused():
+    a = np.ones((2, 2), np.int8)
+    with pytest.raises(ValueError, match=r"kept no trace.*trace=True"):
+        arrays.picture(SystolicArray(2, 2).matmul(a, a), 1)
+
+
+def test_a_large_array_is_drawn_without_its_numbers(drawn):
+    for _ in range(2):
+        arrays.picture(run(rows=10, cols=10), 1, 11, 15, 20)
+    (figure, _), (again, _) = drawn
+    assert not any(ax.texts for ax in figure.axes)
+    assert style.png(figure) == style.png(again)
+
+
+def test_the_fills_differ_in_lightness_too():
+    grey = sorted(np.dot(_rgb(fill), [0.299, 0.587, 0.114]) for fill in arrays.FILLS.values())
+    assert min(np.diff(grey)) > 0.05
+
+
+def _rgb(colour):
+    return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
