@@ -1,0 +1,158 @@
+"""Where training runs: on a TPU if this machine has one, else on virtual replicas of its CPU.
+
+`preflight()` says in sentences what is wrong with a machine and what to click or to run, and
+`strategy()` is TensorFlow's tf.distribute object, with a line that says which of the two it is.
+A TPU is found by its PCI id: TensorFlow's own resolver succeeds without one. Lesson 4 of the TPU
+chapter uses both.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from labkit.cifar10_files import in_a_line
+from labkit.hardware import this_machine
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Read when TensorFlow is imported: no log on stderr. Not setdefault, for JAX sets it to 1.
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+VIRTUAL = 8  # virtual devices of the CPU, which the strategies of one process share
+TPU_WHEEL = "tensorflow-tpu==2.20.0"
+_NEW_RUNTIME = "Runtime > Disconnect and delete runtime, then Run all"
+_VARIABLES = (
+    "PJRT_DEVICE=TPU, NEXT_PLUGGABLE_DEVICE_USE_C_API=true and "
+    "TF_PLUGGABLE_DEVICE_LIBRARY_PATH=(what libtpu.get_library_path() returns)"
+)
+
+
+def strategy(replicas: int = VIRTUAL) -> "tf.distribute.Strategy":
+    """All TPU cores of this machine; where it has no TPU, that many virtual replicas on the CPU.
+
+    Prints one line, which says what it is. Variables made in `strategy.scope()` live on every
+    replica; `strategy.run(step, ...)` runs a step on all of them. Several strategies of up to 8
+    virtual replicas, or of as many as the first call asked for, can live in one process.
+    Raises ValueError for a senseless number, ImportError without TensorFlow, and RuntimeError when
+    TensorFlow has already started with fewer devices or a TPU does not start.
+    """
+    if not (isinstance(replicas, int) and replicas >= 1):
+        raise ValueError(f"strategy: replicas is {replicas!r}; it must be a whole number from 1.")
+    tf = _tensorflow()
+    if this_machine().has_tpu:
+        found = _tpu_strategy()
+        chips, kind = this_machine().tpu_chips, os.environ.get("TPU_ACCELERATOR_TYPE", "")
+        cores = f"{chips} chip{'s' * (chips > 1)}, {found.num_replicas_in_sync} replica(s)"
+        print(f"Runs on: TPU {kind}".rstrip() + f", {cores} (TPUStrategy).")
+        return found
+    devices = _virtual_devices(tf, replicas)
+    count = f"{replicas} virtual replica{'s' * (replicas > 1)} on this CPU ({this_machine().name})"
+    print(f"Runs on: {count}, NOT on a TPU: the same code, without the speed.")
+    # Not collectives: they mistake two strategies of one process for each other.
+    return tf.distribute.MirroredStrategy(devices, tf.distribute.ReductionToOneDevice())
+
+
+def _tensorflow() -> object:
+    try:
+        import tensorflow
+    except ImportError as error:
+        raise ImportError(_missing(this_machine().has_tpu)) from error
+    return tensorflow
+
+
+def _virtual_devices(tf: object, replicas: int) -> list[str]:
+    """Names of the CPU's first virtual devices; makes them where TensorFlow has not started yet."""
+    cpu, device = tf.config.list_physical_devices("CPU")[0], tf.config.LogicalDeviceConfiguration()
+    try:
+        tf.config.set_visible_devices([], "GPU")  # all replicas are of one kind
+        tf.config.set_logical_device_configuration(cpu, [device] * max(VIRTUAL, replicas))
+    except RuntimeError:
+        pass  # it has started: its devices stay as they are
+    names = [f"CPU:{i}" for i in range(len(tf.config.list_logical_devices("CPU")))]
+    if len(names) < replicas:
+        raise RuntimeError(
+            f"strategy({replicas}): TensorFlow has already started, with {len(names)} device(s). "
+            f"Restart the kernel, and call strategy({replicas}) before anything else of TensorFlow."
+        )
+    return names[:replicas]
+
+
+@cache
+def _tpu_strategy() -> "tf.distribute.TPUStrategy":
+    """The TPU, started once: to start it again would wipe the variables on it."""
+    tf = _tensorflow()
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    except Exception as error:  # a busy or missing TPU fails in every way there is
+        raise RuntimeError(
+            f"The TPU does not start ({in_a_line(error)}). Another process may hold it: on Colab "
+            f"{_NEW_RUNTIME}. If it stays so, set before Python starts: {_VARIABLES}."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What `preflight` found: sentences with what to do, and whether `strategy()` will work."""
+
+    findings: tuple[str, ...]
+    ready: bool
+
+
+def preflight() -> Preflight:
+    """Look for all that can go wrong before training; print a sentence each. Raises nothing."""
+    names = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
+    tpu, colab = this_machine().has_tpu, "google.colab" in sys.modules
+    report = diagnose({name for name in names if _is_installed(name)}, tpu, colab)
+    if tpu and report.ready:
+        try:
+            _tpu_strategy()
+        except Exception as error:  # whatever it is, it is the finding
+            report = Preflight((*report.findings, str(error)), ready=False)
+    print(*report.findings, sep="\n")
+    return report
+
+
+def diagnose(installed: set[str], tpu: bool, colab: bool) -> Preflight:
+    """What follows from the TensorFlow packages installed, from a TPU and from being on Colab."""
+    machine = "There is no TPU here: training runs on virtual replicas of the CPU."
+    if tpu:
+        machine = "There is a TPU (found by its PCI id)."
+    elif colab:
+        click = "Runtime > Change runtime type > v5e-1 TPU > Save, then Run all"
+        machine = f"This Colab runtime has no TPU, only virtual replicas. To get one: {click}."
+    right = {"tensorflow-tpu"} if tpu else {"tensorflow", "tensorflow-cpu"}
+    if not installed:
+        return Preflight((machine, _missing(tpu)), ready=False)
+    names = " and ".join(sorted(installed))
+    if installed <= right:
+        return Preflight((machine, f"{names} is installed."), ready=True)
+    if len(installed) > 1:
+        trouble = f"{names} are both installed, and overwrite each other's files"
+    else:
+        trouble = f"{names} is installed, which is " + ("not for TPUs" if tpu else "for TPUs alone")
+    repair = f"%pip uninstall -q -y {' '.join(sorted(installed))}, then {_install(tpu)}"
+    return Preflight((machine, f"{trouble}. Run {repair}, and restart the kernel."), ready=False)
+
+
+def _missing(tpu: bool) -> str:
+    image = " (Colab's TPU image carries none)" if tpu else ""
+    other = "; or train without it: !KERAS_BACKEND=jax python -m labkit.tpu.train" if tpu else ""
+    return f"TensorFlow is not installed{image}. Run {_install(tpu)}, then this cell again{other}."
+
+
+def _install(tpu: bool) -> str:
+    return f"%pip install -q {TPU_WHEEL if tpu else 'tensorflow'}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
