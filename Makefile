@@ -36,7 +36,7 @@ bench-gpu: setup  ## measure our kernels on this GPU beside cuBLAS, cuDNN and Py
 	@.venv/bin/python benchmarks/gpu/bench_gpu.py $(ARGS)
 
 links: setup  ## ask for every external link once (needs the network)
-	@$(RUN) labkit links
+	@.venv/bin/python tools/links.py
 
 lines: setup  ## count the lines of Python in labkit, room by room
 	@$(RUN) labkit lines

@@ -9,13 +9,8 @@ import importlib
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "check": "labkit.checks",
-    "predict": "labkit.checks",
-    "hint": "labkit.checks",
-    "quiz": "labkit.checks",
-    "doctor": "labkit.course.doctor",
-}
+_HOMES = {"check": "labkit.checks.verdict", "doctor": "labkit.course.doctor"}
+_HOMES |= dict.fromkeys(("predict", "hint", "quiz"), "labkit.checks.calls")
 __all__ = ["__version__", *_HOMES]
 
 

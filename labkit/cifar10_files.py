@@ -1,4 +1,4 @@
-"""CIFAR-10 as its makers publish it, read without trusting it.
+"""The embedded sample of CIFAR-10, and the full set as its makers publish it, read without trust.
 
 The "python version" is a tar.gz with a folder cifar-10-batches-py: five training batches and a
 test batch, each a pickle of {b"data": uint8[10000,3072], b"labels": list of int}. A row of data is
@@ -9,6 +9,7 @@ loaded, so `_Careful` builds nothing but arrays, dicts, lists, bytes, strings an
 import codecs
 import hashlib
 import io
+import json
 import pickle
 import tarfile
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = "cifar-10-batches-py"
+SAMPLE = Path(__file__).parent / "data" / "cifar10"
+TILES = 50  # images in a row of the mosaic
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 
 
@@ -39,18 +42,27 @@ def fingerprint(train: Split, test: Split) -> str:
     return digest.hexdigest()
 
 
-def set_aside(path: Path, folder: Path | None = None) -> Path:
-    """Rename a damaged file to <name>.broken-1, or the next free number: nothing is lost."""
-    folder, number = folder or path.parent, 1
-    while (aside := folder / f"{path.name}.broken-{number}").exists():
-        number += 1
-    return path.rename(aside)
-
-
 def in_a_line(error: Exception) -> str:
     """What an exception says, to be put between brackets: never empty, never two lines."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(":. ")
+
+
+def load_sample(folder: Path = SAMPLE) -> tuple[Split, Split]:
+    """Training and test images of the sample: the first 200 and 50 of each class.
+
+    They are the tiles of one lossless PNG each, in the official order, 50 to a row; index.json has
+    their labels and their places in the full set. tools/make_sample.py wrote the files.
+    """
+    from PIL import Image
+
+    splits, index = [], json.loads((folder / "index.json").read_text())
+    for name in ("train", "test"):
+        with Image.open(folder / f"{name}.png") as mosaic:
+            tiles = np.asarray(mosaic).reshape(-1, 32, TILES, 32, 3)  # [row, y, tile, x, colour]
+        images = np.ascontiguousarray(tiles.transpose(0, 2, 4, 1, 3)).reshape(-1, 3, 32, 32)
+        splits.append(Split(images, np.array(index[name]["labels"], dtype=np.int64)))
+    return splits[0], splits[1]
 
 
 def read_copy(path: str | Path) -> tuple[Split, Split]:

@@ -16,7 +16,6 @@ COMMANDS = {
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
     "lines": "count the lines of Python in labkit, room by room, against the budget",
-    "links": "ask for every external link of the course once",
 }
 
 

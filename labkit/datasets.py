@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from labkit.cifar10_files import Split, fingerprint, in_a_line, read_copy, set_aside
-from labkit.cifar10_sample import load_sample
+from labkit.cifar10_files import Split, fingerprint, in_a_line, load_sample, read_copy
+from labkit.files import cache_folder, set_aside
 
 __all__ = ["Cifar10", "Split", "cifar10", "describe", "import_copy"]
 
@@ -120,10 +120,7 @@ def _right(path: str | Path) -> tuple[Split, Split]:
 
 def _cache_file() -> Path:
     """Where the decoded full set lies, or would."""
-    from platformdirs import user_cache_path
-
-    asked = os.environ.get("LABKIT_CACHE") or user_cache_path("labkit")
-    return Path(asked).expanduser() / "cifar10.npz"
+    return cache_folder() / "cifar10.npz"
 
 
 def _from_cache() -> Cifar10 | None:

@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from labkit.files import cache_folder
+
 # Wrapping integers, no fused multiply-add, no errno: the same results on every machine.
 FLAGS = ["-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-fno-math-errno"]
 FLAGS += ["-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC"]
@@ -32,18 +34,10 @@ def library(source: Path, header: str = "") -> ctypes.CDLL:
     parts = [header, str(compiler), platform.machine(), " ".join(FLAGS)]
     parts += [path.read_text("utf-8") for path in sorted(source.parent.glob("*.[ch]"))]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
-    kept = _folder() / f"{source.stem}-{key}.so"
+    kept = cache_folder() / f"{source.stem}-{key}.so"
     if not kept.exists():
         kept = _compile(compiler, source, header, kept)
     return ctypes.CDLL(str(kept))
-
-
-def _folder() -> Path:
-    if chosen := os.environ.get("LABKIT_CACHE"):
-        return Path(chosen)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("labkit")
 
 
 def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Path:

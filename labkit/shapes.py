@@ -11,24 +11,33 @@ def fit(layer: str, axes: str, *arrays: np.ndarray | None) -> list[np.ndarray | 
 
     x, w, b = fit("conv2d", "x[N,C,H,W] w[K,C,R,S] b[K]", x, w, b)
     """
-    read, first = [], {}  # letter -> its size, and the array in which it stood first
+    read, first = [], {}
     for wanted, a in zip(axes.split(), arrays, strict=True):
         if a is None:
             read.append(None)
             continue
-        name, letters = wanted.rstrip("]").split("[")
+        name, _ = wanted.split("[")
         read.append(a := _real(layer, name, a))
-        if a.ndim != len(letters.split(",")):
-            raise ValueError(f"{layer}: {show(name, a)} has {a.ndim} axes; {wanted} is expected.")
+        fit_axes(layer, wanted, a, first)
         if a.size == 0:
             raise ValueError(f"{layer}: {show(name, a)} is empty: every axis must be 1 or longer.")
-        for letter, size in zip(letters.split(","), a.shape, strict=True):
-            size0, array0, axes0 = first.setdefault(letter, (size, show(name, a), wanted))
-            if size != size0:
-                both = f"{array0} and {show(name, a)} do not fit"
-                sizes = f"{letter} is {size0} in {axes0} but {size} in {wanted}"
-                raise ValueError(f"{layer}: {both}: {sizes}, and both must be equal.")
     return read
+
+
+def fit_axes(layer: str, wanted: str, a: np.ndarray, first: dict[str, tuple]) -> None:
+    """Refuses an array, or a tensor, whose axes are not those `wanted`, such as "x[N,D]".
+
+    `first` remembers for each letter its size, and the array in which it stood first.
+    """
+    name, letters = wanted.rstrip("]").split("[")
+    if a.ndim != len(letters.split(",")):
+        raise ValueError(f"{layer}: {show(name, a)} has {a.ndim} axes; {wanted} is expected.")
+    for letter, size in zip(letters.split(","), a.shape, strict=True):
+        size0, array0, axes0 = first.setdefault(letter, (size, show(name, a), wanted))
+        if size != size0:
+            both = f"{array0} and {show(name, a)} do not fit"
+            sizes = f"{letter} is {size0} in {axes0} but {size} in {wanted}"
+            raise ValueError(f"{layer}: {both}: {sizes}, and both must be equal.")
 
 
 def fit_windows(

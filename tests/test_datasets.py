@@ -8,16 +8,22 @@ import hashlib
 import json
 import os
 import pickle
+import sys
 import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labkit import cifar10_sample, datasets
+from labkit import cifar10_files, datasets
 from labkit.cifar10_files import BATCHES, FOLDER, Split, fingerprint, read_copy
 from labkit.datasets import cifar10, describe, import_copy
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import make_sample
 
 SAMPLE_SHA256 = "01d609fbfb29835b2ca17052dd3fc956144b6a536f0ee38411ac9edeed153187"
 
@@ -62,13 +68,13 @@ def files(folder):
 
 def test_the_sample_is_small_balanced_and_in_official_order():
     data = cifar10("sample")
-    index = json.loads((cifar10_sample.SAMPLE / "index.json").read_text())
+    index = json.loads((cifar10_files.SAMPLE / "index.json").read_text())
     for name, split, each in (("train", data.train, 200), ("test", data.test, 50)):
         assert split.images.shape == (10 * each, 3, 32, 32) and split.images.dtype == np.uint8
         assert split.labels.dtype == np.int64
         assert np.bincount(split.labels).tolist() == [each] * 10
         assert (np.diff(index[name]["indices"]) > 0).all()
-    assert sum(path.stat().st_size for path in cifar10_sample.SAMPLE.iterdir()) < 7e6
+    assert sum(path.stat().st_size for path in cifar10_files.SAMPLE.iterdir()) < 7e6
     assert data.class_names[3] == "cat" and len(data.class_names) == 10
     assert str(data) == (
         "CIFAR-10, the embedded sample: 2,000 training and 500 test images, "
@@ -94,9 +100,9 @@ def test_the_sample_is_bit_exact_in_the_full_set():
         full = kept.train, kept.test
     else:
         pytest.skip("no full CIFAR-10: neither LABKIT_FULL_CIFAR10 nor the cache has one")
-    sample = cifar10_sample.load_sample()
+    sample = cifar10_files.load_sample()
     for whole, part, each in zip(full, sample, (200, 50), strict=True):
-        chosen = cifar10_sample.first_of_each_class(whole.labels, each)
+        chosen = make_sample.first_of_each_class(whole.labels, each)
         np.testing.assert_array_equal(whole.images[chosen], part.images)
         np.testing.assert_array_equal(whole.labels[chosen], part.labels)
 
@@ -110,11 +116,11 @@ def test_make_sample_and_load_sample_are_inverse(tmp_path):
         )
         for n in (2500, 700)
     )
-    cifar10_sample.make_sample(train, test, tmp_path)
+    make_sample.make_sample(train, test, tmp_path)
     for whole, part, each in zip(
-        (train, test), cifar10_sample.load_sample(tmp_path), (200, 50), strict=True
+        (train, test), cifar10_files.load_sample(tmp_path), (200, 50), strict=True
     ):
-        chosen = cifar10_sample.first_of_each_class(whole.labels, each)
+        chosen = make_sample.first_of_each_class(whole.labels, each)
         np.testing.assert_array_equal(part.images, whole.images[chosen])
         np.testing.assert_array_equal(part.labels, whole.labels[chosen])
 

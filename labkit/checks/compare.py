@@ -159,5 +159,5 @@ def _wrong_values(
 
 
 def first(where: np.ndarray) -> tuple[int, ...]:
-    """The first index where an array of truth values is true."""
-    return tuple(int(axis[0]) for axis in where.nonzero())
+    """The first index where an array of truth values is true; () where it is a single one."""
+    return tuple(np.argwhere(where)[0].tolist())

@@ -15,15 +15,14 @@ Nothing here raises: what goes wrong is said once, and the lesson goes on.
 import functools
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from labkit.checks.render import Message, show
+from labkit.files import set_aside, write_whole
 
 try:
     import fcntl
@@ -35,26 +34,18 @@ PATIENCE = 1.0  # seconds to wait for another notebook
 _said: set[str] = set()
 
 
-@dataclass
-class Progress:
-    """The stored state by id; see the module's docstring."""
-
-    exercises: dict[str, dict] = field(default_factory=dict)
-    predictions: dict[str, dict] = field(default_factory=dict)
-    hints: dict[str, int] = field(default_factory=dict)
-    quizzes: dict[str, dict] = field(default_factory=dict)
-    other: dict[str, object] = field(default_factory=dict)  # of later versions, kept as it is
+Progress = dict[str, dict]  # what is stored; see the module's docstring
 
 
 def load() -> Progress:
     """The stored progress; empty when nothing is stored or recording is off."""
     if not _enabled():
-        return Progress()
+        return _parse({})
     try:
         return _read(path())
     except Exception as error:
         _say_once(f"Your progress could not be read ({_reason(error)}).")
-        return Progress()
+        return _parse({})
 
 
 def path() -> Path:
@@ -79,7 +70,8 @@ def _stored(change: Callable) -> Callable:
             with _lock(file):
                 progress = _read(file)
                 change(progress, *args, **kwargs)
-                _replace(file, progress)
+                text = json.dumps(progress, indent=1, sort_keys=True)
+                write_whole(file, text.encode())
         except Exception as error:
             _say_once(
                 f"Your progress cannot be saved in {file.parent} ({_reason(error)}). "
@@ -92,7 +84,7 @@ def _stored(change: Callable) -> Callable:
 @_stored
 def record_check(progress: Progress, id: str, solved: bool) -> None:
     """One attempt at an exercise. Solved stays solved."""
-    entry = progress.exercises.setdefault(id, {"attempts": 0, "solved": False})
+    entry = progress["exercises"].setdefault(id, {"attempts": 0, "solved": False})
     entry["attempts"] += 1
     if solved and not entry["solved"]:
         entry.update(solved=True, date=date.today().isoformat())
@@ -101,19 +93,19 @@ def record_check(progress: Progress, id: str, solved: bool) -> None:
 @_stored
 def record_prediction(progress: Progress, id: str, value: float, unit: str) -> None:
     """The latest prediction; the first one is kept beside it."""
-    first = progress.predictions.get(id, {}).get("first", value)
-    progress.predictions[id] = {"value": value, "unit": unit, "first": first}
+    first = progress["predictions"].get(id, {}).get("first", value)
+    progress["predictions"][id] = {"value": value, "unit": unit, "first": first}
 
 
 @_stored
 def record_hint(progress: Progress, id: str, level: int) -> None:
-    progress.hints[id] = max(level, progress.hints.get(id, 0))
+    progress["hints"][id] = max(level, progress["hints"].get(id, 0))
 
 
 @_stored
 def record_quiz(progress: Progress, id: str, answer: str, solved: bool) -> None:
     """One answer. Solved stays solved; the latest answer is kept."""
-    entry = progress.quizzes.setdefault(id, {"attempts": 0, "solved": False})
+    entry = progress["quizzes"].setdefault(id, {"attempts": 0, "solved": False})
     entry.update(answer=answer, attempts=entry["attempts"] + 1)
     entry["solved"] |= solved
 
@@ -144,47 +136,29 @@ def _read(file: Path) -> Progress:
     try:
         return _parse(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return Progress()
+        return _parse({})
     except OSError:
         raise
     except Exception:  # not JSON, or not ours
         _set_aside(file)
-        return Progress()
+        return _parse({})
 
 
 def _parse(stored: dict) -> Progress:
-    """Raises any exception when this is not what `_replace` writes."""
-    known = {name: stored.pop(name, {}) for name in NAMES}
-    for entry in (*known["exercises"].values(), *known["quizzes"].values()):
+    """Raises any exception when this is not what a change stores; keeps what it does not know."""
+    progress = {"version": 1} | {name: {} for name in NAMES} | stored
+    for entry in (*progress["exercises"].values(), *progress["quizzes"].values()):
         entry |= {"attempts": int(entry["attempts"]), "solved": bool(entry["solved"])}
-    for entry in known["predictions"].values():
+    for entry in progress["predictions"].values():
         entry |= {"value": float(entry["value"]), "unit": str(entry["unit"])}
-    known["hints"] = {id: int(level) for id, level in known["hints"].items()}
-    return Progress(**known, other=stored)
+    progress["hints"] = {id: int(level) for id, level in progress["hints"].items()}
+    return progress
 
 
 def _set_aside(file: Path) -> None:
-    number = 1
-    while (aside := file.with_name(f"{file.name}.broken-{number}")).exists():
-        number += 1
-    os.replace(file, aside)
+    aside = set_aside(file)
     headline = f"The file of your progress could not be read. It is kept as {aside.name}."
     show(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
-
-
-def _replace(file: Path, progress: Progress) -> None:
-    """In one step: whoever reads meanwhile gets the old file or the new one, whole."""
-    stored = {"version": 1, **progress.other} | {name: getattr(progress, name) for name in NAMES}
-    handle, temporary = tempfile.mkstemp(prefix="progress-", suffix=".tmp", dir=file.parent)
-    try:
-        with open(handle, "w", encoding="utf-8") as target:
-            json.dump(stored, target, indent=1, sort_keys=True)
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _say_once(sentence: str) -> None:

@@ -8,7 +8,7 @@ and, after code cells:    **Verdict on C02: holds if the batch is large.** One s
 import re
 from typing import NamedTuple
 
-from labkit.course import CourseError
+from labkit.course import TEXTS, CourseError
 from labkit.course.catalogue import read_lessons, sources
 from labkit.course.config import Config
 from labkit.course.lesson import Lesson
@@ -22,15 +22,6 @@ VERDICT = re.compile(
     r"[ \t]*(?P<why>[^\n]*(?:\n(?!\s*\n)[^\n]+)*)",  # to the end of the paragraph
     re.S,
 )
-PAGE = """\
-# Claims on trial
-
-What people say about hardware acceleration, and what running it showed. `labkit build` writes this
-page from the lessons; each link leads to the cell that decides.
-
-| id | claim | verdict | why | where |
-|---|---|---|---|---|
-"""
 
 
 class Claim(NamedTuple):
@@ -99,4 +90,5 @@ def page(config: Config) -> bytes:
     for *cells, link in collect(config):
         cells.append(f"[{link.removeprefix('chapters/')}]({link})")
         rows += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-    return (PAGE + (rows or "| - | no claim is on trial yet | - | - | - |\n")).encode()
+    rows = rows or "| - | no claim is on trial yet | - | - | - |\n"
+    return (TEXTS["claims_page"]["head"] + rows).encode()

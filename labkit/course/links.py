@@ -1,18 +1,12 @@
-"""Links of notebooks and pages: which relative ones are dead, and `labkit links` for the others.
-
-`labkit links` asks once for every external link. Only a definite "not there" (404 or 410) is a
-failure. No network, or a server that does not like programs, says nothing about the link.
-"""
+"""Links of notebooks and pages: which relative ones are dead. tools/links.py asks for the rest."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote
 
 from labkit.course import CourseError, notebook, prose
 from labkit.course.config import Config
 
-GONE = {404, 410}
 ELSEWHERE = re.compile(r"[a-zA-Z][\w+.-]*:|//")  # no relative link
 
 
@@ -55,31 +49,3 @@ def _problem(path: Path, target: str, config: Config) -> str:
     except CourseError as error:
         return str(error)
     return "" if fragment in known else f"there is no anchor `{fragment}` there."
-
-
-def ask(url: str) -> int:
-    """The HTTP status; 0 when no answer came."""
-    import requests
-
-    try:
-        with requests.get(url, timeout=15, stream=True) as answer:
-            return answer.status_code
-    except requests.RequestException:
-        return 0
-
-
-def links(config: Config) -> int:
-    """Ask for every external link of pages and learner's notebooks; 1 if one is definitely gone."""
-    found: dict[str, str] = {}  # link -> a place that has it
-    for path in [*pages(config), *sorted(config.chapters.glob("*/*.ipynb"))]:
-        targets = prose.targets(text(path, name := config.relative(path)))
-        found |= {t.partition("#")[0]: name for t in targets if re.match("https?://", t)}
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        answers = [*pool.map(ask, found)]
-    for status, (url, name) in zip(answers, found.items(), strict=True):
-        print(f"{status or 'none':>4}  {url}  ({name})")
-    gone, silent = sum(status in GONE for status in answers), answers.count(0)
-    print(f"{len(found)} external links: {gone} gone, {silent} without an answer.")
-    if found and silent == len(found):
-        print("Not one answered: this machine has no network, so nothing was learned.")
-    return 1 if gone else 0

@@ -5,15 +5,14 @@ Importing nbformat alone takes longer than `labkit build` may take on an unchang
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections import Counter
 from pathlib import Path
 
-from labkit.course import CourseError
+from labkit.course import TEXTS, CourseError
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson, split_solution
+from labkit.files import write_whole
 
 # The shape of a notebook, as far as the course reads it; see `_fits`.
 TEXT = (str, [str])
@@ -23,39 +22,13 @@ OUTPUT = {"name": str, "text": TEXT, "data": DATA, "metadata": ALT}
 CELL = {"cell_type": str, "source": TEXT, "metadata": {"tags": [str]}, "outputs": [OUTPUT]}
 HEAD = {"kernelspec": {}, "labkit": {}}
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-SETUP = """\
-# The same first cell in every lesson: on Colab it installs labkit; elsewhere it installs nothing.
-import sys
-
-if "google.colab" in sys.modules:
-{colab}
-from labkit import hardware
-
-hardware.runs_on()"""
-COLAB = """\
-    import re, subprocess, tempfile
-    from importlib.metadata import distributions
-
-    usual = re.compile(r"\\d[\\d.]*((a|b|rc|\\.?post|\\.?dev)\\d+)*(\\+[\\w.]+)?")
-    here = {{d.name.lower(): d.version for d in reversed([*distributions()]) if d.name}}
-    keep = [f"{{n}}=={{v}}" for n, v in here.items() if n != "labkit" and usual.fullmatch(v)]
-    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as constraints:
-        constraints.write("\\n".join(sorted(keep)))  # what Colab brings stays as it is
-    pip = [sys.executable, "-m", "pip", "install", "-q", "-c", constraints.name]
-    subprocess.run([*pip, "labkit @ git+{address}@{tag}"], check=True)
-"""
-COLAB_WITHOUT_ADDRESS = """\
-    print(
-        "This course has no public address yet, so labkit cannot be installed here by itself: "
-        "upload the course's folder and run `pip install` on it."
-    )
-"""
 
 
 def setup_cell(config: Config) -> str:
     """The first code cell of every lesson, with the course's address and tag in it."""
-    colab = COLAB.format(address=config.address, tag=config.tag)
-    return SETUP.format(colab=colab if config.address else COLAB_WITHOUT_ADDRESS)
+    says = TEXTS["setup_cell"]
+    colab = says["colab"].format(address=config.address, tag=config.tag)
+    return says["every_lesson"].format(colab=colab if config.address else says["without_address"])
 
 
 def generate(lesson: Lesson, twin: str, config: Config) -> dict:
@@ -188,9 +161,5 @@ def write(path: Path, data: bytes) -> bool:
     """Write `data` whole or not at all, and only where it changes something. True if written."""
     if path.is_file() and path.read_bytes() == data:
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
-        unfinished = Path(folder, path.name)
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
+    write_whole(path, data)
     return True

@@ -14,7 +14,7 @@ def done(lessons: Sequence[Lesson], call: str) -> str:
     from labkit.checks.progress import load
 
     ids = [id for lesson in lessons for id in lesson.named_in(call)]
-    stored = getattr(load(), KINDS[call])
+    stored = load()[KINDS[call]]
     # a prediction is done once it is there, the others once they are solved
     count = sum(id in stored and stored[id].get("solved", True) for id in ids)
     return f"{count}/{len(ids)}" if ids else "-"

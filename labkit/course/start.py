@@ -1,30 +1,12 @@
 """The start page: what there is to study, what is done, and what changed since it was opened."""
 
-from labkit.course import CourseError, copies, notebook, progress
+from labkit.course import TEXTS, CourseError, copies, notebook, progress
 from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson
 from labkit.machine_probe import this_machine
 
 PAGE = "START.md"
-HEAD = """\
-# Four Machines
-
-One network, four machines: the same small ConvNet runs on a GPU, a TPU, an FPGA and a cluster.
-Click a lesson to open it. You work on a copy of your own: nothing overwrites it, and nothing you
-do in it changes the course.
-"""
-TABLE = """\
-| lesson | minutes | exercises | solution |
-|---|---:|---:|---|
-"""
-FOOT = """\
----
-
-To see a solution, open the lesson's twin from the last column; try first. To start a lesson again,
-rename your copy (right-click it in the file list) and open the lesson from here. Your copies lie in
-`{work}`. This page is written anew each time it is opened.
-"""
 
 
 def write(config: Config) -> None:
@@ -33,7 +15,8 @@ def write(config: Config) -> None:
 
 def page(config: Config) -> str:
     """The page as markdown; its links are relative to work/, where the copies are made."""
-    parts = [HEAD]
+    says = TEXTS["start_page"]
+    parts = [says["head"]]
     for chapter in CHAPTERS:
         parts.append(f"## {int(chapter.folder[:2])}. {chapter.title}\n")
         found, broken = readable(config, chapter)
@@ -44,9 +27,9 @@ def page(config: Config) -> str:
             continue
         on = "; ".join(filter(None, (chapter.runs_on, chapter.hardware(this_machine()))))
         parts.append(f"Runs here on: {on}. [About this chapter]({chapter.folder}/README.md).\n")
-        parts.append(TABLE + "".join(_row(config, lesson) for lesson in found))
+        parts.append(says["table"] + "".join(_row(config, lesson) for lesson in found))
         parts += [note for lesson in found for note in _notes(config, lesson)]
-    parts.append(FOOT.format(work=config.work))
+    parts.append(says["foot"].format(work=config.work))
     return "\n".join(parts)
 
 

@@ -34,10 +34,10 @@ def picture(run: object, *cycles: int) -> None:
     In each element stands its partial sum, or the number that stays in it while it has none. At the
     left and at the top stands what has just entered, in bold below what has just left.
     """
-    if run.trace is None:
-        raise ValueError("picture: this run kept no trace: call matmul(..., trace=True).")
+    if not isinstance(getattr(run, "trace", None), list):
+        raise ValueError("picture: this is no run with a trace: call matmul(..., trace=True).")
     last, count = len(run.trace), len(cycles)
-    if not 1 <= count <= 4 or not all(1 <= t <= last for t in cycles):
+    if not 1 <= count <= 4 or not all(t in range(1, last + 1) for t in cycles):
         raise ValueError(f"picture: the cycles are {cycles}; give one to four from 1 to {last}.")
     width = min(7.5, 2.5 * max(2, count))
     element = min(0.6, 0.93 * width / count / (run.cols + 1.5))  # its side in inches
@@ -51,7 +51,9 @@ def picture(run: object, *cycles: int) -> None:
         spoken.append(f"in cycle {t} ({cycle.phase}) {np.count_nonzero(cycle.active)} compute")
     seen = {kind for cycle in shown for kind in activity(cycle).flat}
     for kind in [kind for kind in FILLS if kind in seen]:
-        ax.scatter([], [], marker="s", s=60, color=FILLS[kind], ec=QUIET, label=kind)
+        sum_is_shown = run.dataflow == "os" or kind in ("computing", "passing")
+        label = f"{kind}: {'its sum' if sum_is_shown else 'the number that stays'}"
+        ax.scatter([], [], marker="s", s=60, color=FILLS[kind], ec=QUIET, label=label)
     figure.legend(loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     size = f"{run.rows} by {run.cols} processing elements"
     show(figure, f"An array of {size}, dataflow {run.dataflow}: {', '.join(spoken)}.")

@@ -20,7 +20,6 @@ def roofline(
     machine: Machine,
     intensities: Mapping[str, float | Quantity],
     reached: Mapping[str, Quantity] = MappingProxyType({}),
-    number_format: str = "fp32",
 ) -> None:
     """The roofline of `machine` with one marker per layer (lesson 01_gpu/1 derives it).
 
@@ -29,7 +28,7 @@ def roofline(
     word in the legend is that of the quantities: measured, or predicted by something else.
     """
     intensities = {layer: float(intensity) for layer, intensity in intensities.items()}
-    peak, bandwidth = float(machine.peak[number_format]), float(machine.bandwidth)
+    peak, bandwidth = float(machine.peak["fp32"]), float(machine.bandwidth)
     ridge = peak / bandwidth
     shown = [ridge, *intensities.values()]
     x = np.geomspace(min(shown) / 3, max(shown) * 4, 200)
@@ -54,7 +53,7 @@ def roofline(
         axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label=f"hollow: {roof}")
         axes.plot([], [], "o", color=ORANGE, label=f"filled: {words}")
     axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
-    axes.set_title(f"{machine.name}, {number_format}", pad=18, weight="bold", fontsize=10)
+    axes.set_title(f"{machine.name}, fp32", pad=18, weight="bold", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
     left = ", ".join(layer for layer, intensity in intensities.items() if intensity < ridge)
     right = ", ".join(layer for layer, intensity in intensities.items() if intensity >= ridge)
@@ -97,6 +96,28 @@ def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
     axes.set_xticks([tick for tick in ticks if 1 / reach <= tick <= reach])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     show(figure, "Guesses against results. " + "; ".join(spoken) + ".")
+
+
+def pairs(
+    rows: Mapping[str, tuple[Quantity, Quantity]], names: tuple[str, str], label: str
+) -> None:
+    """For each row two bars, with their numbers; `names` says what the two are."""
+    figure, axes = canvas(7.5, 0.9 + 0.42 * len(rows))
+    for y, values in enumerate(rows.values()):
+        for value, offset, colour in zip(values, (-0.19, 0.19), (BLUE, ORANGE), strict=True):
+            axes.barh(y + offset, float(value), height=0.36, color=colour)
+            beside = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(value.number, (float(value), y + offset), fontsize=8, **beside)
+    for name, colour in zip(names, (BLUE, ORANGE), strict=True):
+        axes.scatter([], [], marker="s", color=colour, label=name)
+    axes.legend(loc="lower right", fontsize=9, frameon=False)
+    axes.set(yticks=range(len(rows)), yticklabels=[*rows], ylim=(len(rows) - 0.4, -0.6))
+    axes.set(xticks=[], xlabel=f"{label}, {next(iter(rows.values()))[0].word}")
+    axes.margins(x=0.12)
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(left=False)
+    said = [f"{row} {before.number} and {after.number}" for row, (before, after) in rows.items()]
+    show(figure, f"{label}, {' and '.join(names)}: {'; '.join(said)}.")
 
 
 def image_grid(

@@ -24,16 +24,14 @@ def convolution(x: np.ndarray, w: np.ndarray, p: int, q: int, stride: int = 1) -
         for a, b in zip(x[window].flat, w.flat, strict=True)
     )
     _grids(
-        [
-            (f"x {list(x.shape)}", x, window, SKY),
-            (f"w {list(w.shape)}", w, np.s_[:, :], PALE),
-            (f"y {list(y.shape)}", y, np.s_[p : p + 1, q : q + 1], ORANGE),
-        ],
         f"y[{p}, {q}] = {products} = {y[p, q]:g}",
         f"A {x.shape[0]} by {x.shape[1]} input, a {w.shape[0]} by {w.shape[1]} kernel and the "
         f"{y.shape[0]} by {y.shape[1]} output. Output cell ({p}, {q}) = {y[p, q]:g} is the sum "
         f"over the shaded input window, rows {rows.start} to {rows.stop - 1} and columns "
         f"{columns.start} to {columns.stop - 1}, times the kernel.",
+        (f"x {list(x.shape)}", x, window, SKY),
+        (f"w {list(w.shape)}", w, np.s_[:, :], PALE),
+        (f"y {list(y.shape)}", y, np.s_[p : p + 1, q : q + 1], ORANGE),
     )
 
 
@@ -43,13 +41,11 @@ def im2col(x: np.ndarray, kernel: tuple[int, int], p: int, q: int) -> None:
     cols = [x[_window(x.shape, i, j, kernel, stride=1)].reshape(-1) for i, j in np.ndindex(P, Q)]
     window, row = _window(x.shape, p, q, kernel, stride=1), p * Q + q
     _grids(
-        [
-            (f"x {list(x.shape)}", x, window, SKY),
-            (f"cols {[P * Q, R * S]}", np.array(cols), np.s_[row : row + 1, :], SKY),
-        ],
         f"window ({p}, {q}) of x is row {row} of cols: one row per output cell, one column per tap",
         f"The {R} by {S} window of output cell ({p}, {q}), shaded in the input, is row {row} of "
         f"the im2col matrix of {P * Q} rows and {R * S} columns.",
+        (f"x {list(x.shape)}", x, window, SKY),
+        (f"cols {[P * Q, R * S]}", np.array(cols), np.s_[row : row + 1, :], SKY),
     )
 
 
@@ -67,46 +63,36 @@ def overlap(
     cells = np.array([[f"{p},{q}" for q in range(Q)] for p in range(P)])
     (h, v), count = pixel, readers[pixel]
     _grids(
-        [
-            ("windows that read each pixel of x", readers, np.s_[h : h + 1, v : v + 1], ORANGE),
-            ("output cells p,q", cells, reads_pixel, SKY),
-        ],
         f"pixel ({h}, {v}) entered {count} of the sums, so {count} gradients come back to it",
         f"A {shape[0]} by {shape[1]} image in which each pixel shows how many windows read it, "
         f"from {readers.min()} to {readers.max()}. Pixel ({h}, {v}) is read by {count} windows, "
         f"whose cells are shaded among the {P} by {Q} output cells.",
+        ("windows that read each pixel of x", readers, np.s_[h : h + 1, v : v + 1], ORANGE),
+        ("output cells p,q", cells, reads_pixel, SKY),
     )
 
 
-def three_sums(
-    pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1, at: int = 2, tap: int = 0
-) -> None:
+def three_sums(pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1) -> None:
     """A convolution of one row: each product w[r] x[h] in row p, column h, where it belongs.
 
-    The same grid three times: y[at] adds along its row, dx[at] down its column, dw[tap] along the
-    diagonal.
+    The same grid three times: y[2] adds along its row, dx[2] down its column, dw[0] along the
+    diagonal. There are at least three pixels and three outputs.
     """
-    P = (pixels + 2 * padding - taps) // stride + 1
-    if not (0 <= at < min(P, pixels) and 0 <= tap < taps):
-        raise ValueError(
-            f"There is no output and pixel {at}, or no tap {tap}, in this convolution."
-        )
+    P, at, tap = (pixels + 2 * padding - taps) // stride + 1, 2, 0
     p, h = np.indices((P, pixels))
     r = h + padding - p * stride  # the tap through which output p sees pixel h
     names = np.where((r >= 0) & (r < taps), np.char.add("w", r.astype(str)), "")
     in_y, in_dx, in_dw = (names != "") & (p == at), (names != "") & (h == at), r == tap
     _grids(
-        [
-            (f"y{at}: along a row", names, in_y, ORANGE),
-            (f"dx{at}: down a column", names, in_dx, SKY),
-            (f"dw{tap}: along a diagonal", names, in_dw, PALE),
-        ],
         "one row for each output, one column for each pixel; in the cell: the tap between them",
         f"The products of a convolution of {pixels} pixels with {taps} taps, stride {stride} and "
         f"padding {padding}, in a grid of {P} outputs by {pixels} pixels. Output {at} adds up "
         f"{in_y.sum()} of them along its row, pixel {at} {in_dx.sum()} down its column, tap {tap} "
         f"{in_dw.sum()} along a diagonal.",
-        "ph",
+        (f"y{at}: along a row", names, in_y, ORANGE),
+        (f"dx{at}: down a column", names, in_dx, SKY),
+        (f"dw{tap}: along a diagonal", names, in_dw, PALE),
+        letters="ph",
     )
 
 
@@ -129,14 +115,12 @@ def pixels_of_tap(
     framed[read] = np.where(inside, outputs, "0")
     taps = np.array([[f"{i},{j}" for j in range(kernel[1])] for i in range(kernel[0])])
     _grids(
-        [
-            (f"dw {list(kernel)}", taps, np.s_[r : r + 1, s : s + 1], PALE),
-            (f"x {list(shape)} in its frame", framed, read, np.where(inside, SKY, PALE)),
-        ],
         f"dw[{r}, {s}] = sum of dy[p, q] times the pixel that holds p,q: {inside.sum()} products",
         f"A {H} by {W} image in a frame of {padding}. Tap ({r}, {s}) of a {kernel[0]} by "
         f"{kernel[1]} kernel, with stride {stride}, reads the {P} by {Q} shaded cells, one for "
         f"each output; {inside.sum()} of them are pixels, the others, paler, lie in the frame.",
+        (f"dw {list(kernel)}", taps, np.s_[r : r + 1, s : s + 1], PALE),
+        (f"x {list(shape)} in its frame", framed, read, np.where(inside, SKY, PALE)),
     )
 
 
@@ -149,7 +133,7 @@ def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[s
     return np.s_[top : top + R, left : left + S]
 
 
-def _grids(parts: list[Part], caption: str, alt: str, letters: str = "") -> None:
+def _grids(caption: str, alt: str, *parts: Part, letters: str = "") -> None:
     """Grids of numbers side by side, all cells of one size, with a caption below.
 
     With two letters, for rows and columns, each row and column has its number beside it.

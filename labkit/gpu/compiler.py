@@ -5,14 +5,15 @@ stand there, not as often as they run. Only this module and `labkit.gpu.cuda` im
 """
 
 import re
+import tomllib
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from inspect import getsourcelines
 from linecache import getline
 from operator import attrgetter
+from pathlib import Path
 from textwrap import fill
 from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
@@ -144,28 +145,14 @@ def _fours(code: list[Instruction], space: str) -> list[tuple[str, int]]:
     return found
 
 
-_COSTS = """
-float64 instructions: a Python float such as 0.5 is float64, so are float32 with int64, int / int,
-    and uint64 with int64. Write float32(0.5), keep integers of one kind, and pass float32.
-int64 indices, wrapped round in case they are negative: make indices, bounds and steps uint32.
-bytes of registers spilled to local memory: let a thread hold fewer values, as in a smaller
-    tile, or allow it more registers with launch_bounds or max_registers.
-accesses to local memory, as far away as global memory: index a local array by constants or in
-    loops of constant length, and it lies in registers.
-fours of neighbours in global memory loaded one by one: if 16-byte aligned, use load_float32x4.
-fours of neighbours in shared memory loaded one by one: pass alignment=16 to cuda.shared.array.
-"""
-
-
-def _lint(costs: tuple[list, ...], home: str) -> list[str]:
-    """What Numba hides: each of _COSTS with its lines, as far as they are known, and what to do."""
+def _lint(costs: dict[str, list], home: str) -> list[str]:
+    """What Numba hides: each cost of lint.toml with its lines, if known, and what to do."""
     said = []
-    for text, places in zip(re.split(r"\n(?! )", _COSTS.strip()), costs, strict=True):
-        lines = sorted({line for file, line in places if line and file == home})
+    for name, text in tomllib.loads(Path(__file__).with_name("lint.toml").read_text()).items():
+        lines = sorted({line for file, line in costs[name] if line and file == home})
         where = [f"line {n}" + f": `{getline(home, n).strip()}`" * (n in lines[:2]) for n in lines]
-        cost, cure = " ".join(text.split()).split(": ")
-        cost += f" ({', '.join(where)})" * bool(where)
-        said += [f"{len(places):,} {cost}: {cure}"] * bool(places)
+        cost = text["cost"] + f" ({', '.join(where)})" * bool(where)
+        said += [f"{len(costs[name]):,} {cost}: {text['cure'].strip()}"] * bool(costs[name])
     return said
 
 
@@ -184,8 +171,9 @@ def _report(function: Callable, arch: str, ptx: str, log: str) -> "CompileReport
     vector = sum(".v" in name for name in loads)
     doubles = [i.place for i in code if re.match(r"(?!ld|st|mov).*\.f64", i.name)]
     signs = [i.place for i in code if i.name == "shr.s64" and i.operands[2] == "63"]
-    costs = doubles, signs, [("", 0)] * spills, [i.place for i in code if ".local" in i.name]
-    costs += _fours(code, "global"), _fours(code, "shared")
+    costs = {"float64": doubles, "int64": signs, "spills": [("", 0)] * spills}
+    costs["local"] = [i.place for i in code if ".local" in i.name]
+    costs |= {f"{space}_fours": _fours(code, space) for space in ("global", "shared")}
     lint = _lint(costs, function.__code__.co_filename)
     need = registers, spills, max(map(int, stack)), shared
     counts = len(doubles), sum(i.name.startswith("fma.") for i in code), vector, len(loads) - vector
@@ -218,15 +206,6 @@ class CompileReport:
         if name not in UNITS:
             raise ValueError(f"There is no number {name!r}, but {', '.join(UNITS)}.")
         return compiled(getattr(self, name), UNITS[name], self.by)
-
-    def listing(self) -> str:
-        """The kernel's source, each line with the PTX that came from it: to be printed."""
-        home, (lines, first) = self.function.__code__.co_filename, getsourcelines(self.function)
-        rows = {(home, n): [f"{n:>4}  {text.rstrip()}"] for n, text in enumerate(lines, first)}
-        for i in _instructions(self.ptx):
-            header = f"      line {i.place[1]} of {i.place[0]}"  # line 0: unknown
-            rows.setdefault(i.place, [header]).append(f"{'':14}{i.text}")
-        return "\n".join(row for some in rows.values() for row in some)
 
     def _table(self) -> tuple[str, dict[str, str], list[str]]:
         """Title, rows and sentences."""

@@ -30,7 +30,7 @@ def _choose(wish: str | None = os.environ.get("LABKIT_CUDA")) -> ModuleType:
 def _gpu() -> ModuleType | None:
     from labkit.hardware import this_machine
 
-    if not this_machine().has_cuda:  # so that a laptop never waits for numba-cuda
+    if not this_machine().gpus:  # so that a laptop never waits for numba-cuda
         return None
     try:
         from numba import cuda

@@ -1,4 +1,4 @@
-"""Pictures of a launch: who touches which cell, a warp's sectors, the banks, the idle lanes.
+"""Pictures of a launch: who touches which cell, a warp's sectors, the banks, a block's tiles.
 
 An `Access` of a profile is one memory instruction of one warp: `addresses` [32] has a byte offset
 for each lane, -1 for an idle one. Several accesses are drawn below each other, to be compared.
@@ -15,7 +15,6 @@ from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, sh
 from labkit.gpu.counters import SECTOR, WARP
 
 if TYPE_CHECKING:
-    from labkit.gpu.profiler import Profile
     from labkit.gpu.simt.machine import Access
 
 _BLOCKS = (SKY, "#f6d7ae", PALE, ORANGE, "#6f9fc8", "#fbeed9")  # INK reads on each
@@ -159,24 +158,6 @@ def _box(axes, x: float, y: float, colour: str, text: object, width: float = 1) 
 
 def _label(axes, y: float, text: object, x: float = -0.4, ha: str = "right") -> None:
     axes.text(x, y, text, ha=ha, va="center", fontsize=7, color=INK)
-
-
-def divergence_map(profile: Profile) -> None:
-    """How many of a warp's 32 lanes work in each line, on average over its instructions."""
-    rows = [row for row in profile.source if row[2].get("instructions")]
-    lanes = [WARP * counts["active_lane_ratio"] for _, _, counts in rows]
-    colours = [ORANGE if counts["divergent_branches"] else SKY for _, _, counts in rows]
-    figure, axes = canvas(7.5, 0.8 + 0.28 * len(rows))
-    axes.barh(range(len(rows)), WARP, color=PALE)
-    axes.barh(range(len(rows)), lanes, color=colours)
-    for y, (line, text, _) in enumerate(rows):
-        code = f"{line:>3}  {text:<54.50} {lanes[y]:.3g}"
-        axes.text(-WARP, y, code, va="center", fontsize=8, family="monospace")
-    axes.set(xlim=(-WARP, WARP), ylim=(len(rows) - 0.4, -0.6), yticks=[], xticks=range(0, 33, 8))
-    axes.set_title("active lanes of a warp; orange: a branch that splits it", fontsize=10)
-    axes.spines[:].set_visible(False)
-    said = [f"line {row[0]} {n:.3g}" for row, n in zip(rows, lanes, strict=True)]
-    show(figure, f"Active lanes of 32 in {profile.name}, by line: {', '.join(said)}.")
 
 
 def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from labkit.gpu import cuda
 from labkit.gpu.simt import api as simt
+from labkit.shapes import fit_axes, show
 
 ALIGNED = 16  # bytes that float32x4 and uint32x4 read at once, from a multiple of as many
 launches: Counter[tuple[str, str]] = Counter()  # (layer, kernel): how often; clear() to start anew
@@ -62,9 +63,8 @@ def as_argument(value: Any, name: str = "the argument") -> Any:
 
 def _check(tensor: torch.Tensor, name: str) -> None:
     if refusal := _refusal(tensor):
-        shape = ",".join(map(str, tensor.shape))
-        kind = str(tensor.dtype).removeprefix("torch.")
-        raise ValueError(f"{name}, {kind}[{shape}] on {tensor.device}, {refusal}")
+        kind = show(str(tensor.dtype).removeprefix("torch."), tensor)
+        raise ValueError(f"{name}, {kind} on {tensor.device}, {refusal}")
 
 
 def _refusal(tensor: torch.Tensor) -> str | None:
@@ -95,25 +95,20 @@ def fit(layer: str, axes: str, *tensors: torch.Tensor | None) -> None:
     A letter means the same size everywhere; `labels` hold integers, all others float32; what has a
     question mark may be None. What kernels cannot take is refused here, under the layer's names.
     """
-    first: dict[str, tuple[int, str]] = {}  # letter -> its size, and the tensor in which it stood
+    first: dict[str, tuple] = {}
     for wanted, tensor in zip(axes.split(), tensors, strict=True):
         if tensor is None and wanted.endswith("?"):
             continue
-        name, _, letters = (wanted := wanted.rstrip("?")).rstrip("]").partition("[")
+        name = wanted.partition("[")[0]
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{layer}: {name} is a {type(tensor).__name__}, not a tensor.")
-        said, kind = f"{name}[{','.join(map(str, tensor.shape))}]", tensor.dtype
+        said, kind = show(name, tensor), tensor.dtype
         if name == "labels" and (kind.is_floating_point or kind.is_complex or kind == torch.bool):
             raise ValueError(f"{layer}: {said} holds {kind}: use integers.")
         if name != "labels" and kind != torch.float32:
             raise ValueError(f"{layer}: {said} holds {kind}, not float32: use .float().")
-        if letters and tensor.dim() != len(letters.split(",")):
-            raise ValueError(f"{layer}: {said} has {tensor.dim()} axes; {wanted} is expected.")
-        for letter, size in zip(letters.split(",") if letters else "", tensor.shape, strict=False):
-            size0, said0 = first.setdefault(letter, (size, said))
-            if size != size0:
-                sizes = f"{letter} is {size0} in the one and {size} in the other"
-                raise ValueError(f"{layer}: {said0} and {said} do not fit: {sizes}.")
+        if name != wanted:
+            fit_axes(layer, wanted.rstrip("?"), tensor, first)
         _check(tensor, f"{layer}: {name}")
 
 

@@ -46,7 +46,7 @@ def test_the_stub_is_not_an_error(answer):
     text = answer(lambda x, w, b: None)
     assert text.startswith("Not yet: toy.linear is not solved yet: the function returns None.")
     assert "The cells below use our version until then." in text
-    assert progress.load().exercises == {}
+    assert progress.load()["exercises"] == {}
 
 
 def test_a_stub_of_several_outputs_is_not_an_error(answer):
@@ -57,7 +57,7 @@ def test_a_stub_of_several_outputs_is_not_an_error(answer):
 def test_a_stub_that_leaves_zeros_is_not_an_error(answer, right):
     text = answer(lambda x, w, b: 0 * right(x, w, b))
     assert text.startswith("Not yet: toy.linear is not solved yet: every value is still 0.")
-    assert progress.load().exercises == {}
+    assert progress.load()["exercises"] == {}
     one_case_is_zero = []  # a wrong answer, not a stub, is zero somewhere only
 
     def learner(x, w, b):
@@ -100,7 +100,7 @@ def test_ctrl_c_stops_the_check_politely(answer):
         raise KeyboardInterrupt
 
     assert "The check of toy.linear was interrupted." in answer(learner)
-    assert progress.load().exercises == {}
+    assert progress.load()["exercises"] == {}
 
 
 def test_an_exception_that_cannot_be_printed(answer):

@@ -17,7 +17,7 @@ import torch
 from numba import float32
 from packaging.requirements import Requirement
 
-from labkit.native import _folder
+from labkit.files import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "benchmarks" / "gpu"
@@ -64,7 +64,7 @@ def test_a_dry_run_where_only_numpy_numba_and_torch_are_installed(tmp_path, modu
     """Every task on the SIMT machine, every output checked twice; nothing is written."""
     packages = only_what_is_needed(tmp_path / "packages")
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(packages), "OMP_NUM_THREADS": "1"}
-    env |= {"LABKIT_CACHE": str(_folder()), "HOME": str(tmp_path)}
+    env |= {"LABKIT_CACHE": str(cache_folder()), "HOME": str(tmp_path)}
     code = "import importlib.util as u; print(*map(u.find_spec, ('matplotlib', 'platformdirs')))"
     for arguments, said in (
         (["-c", code], "None None"),

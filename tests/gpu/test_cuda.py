@@ -11,13 +11,13 @@ from labkit import gpu, hardware
 from labkit.gpu.simt import api
 
 
-def load(monkeypatch, wish=None, has_cuda=False, numba_cuda=None):
+def load(monkeypatch, wish=None, gpus=(), numba_cuda=None):
     """What `import labkit.gpu.cuda` gives in such a place."""
     if wish is None:
         monkeypatch.delenv("LABKIT_CUDA", raising=False)
     else:
         monkeypatch.setenv("LABKIT_CUDA", wish)
-    monkeypatch.setattr(hardware, "this_machine", lambda: SimpleNamespace(has_cuda=has_cuda))
+    monkeypatch.setattr(hardware, "this_machine", lambda: SimpleNamespace(gpus=gpus))
     if numba_cuda is not None:
         fake = ModuleType("numba")
         fake.cuda = numba_cuda
@@ -35,19 +35,19 @@ def device(available):
 
 def test_without_a_gpu_it_is_the_simt_machine(monkeypatch):
     assert load(monkeypatch) is api
-    assert load(monkeypatch, wish="simt", has_cuda=True, numba_cuda=device(True)) is api
+    assert load(monkeypatch, wish="simt", gpus=("T4",), numba_cuda=device(True)) is api
 
 
 def test_with_a_gpu_it_is_numbas(monkeypatch):
     theirs = device(True)
-    assert load(monkeypatch, has_cuda=True, numba_cuda=theirs) is theirs
-    assert load(monkeypatch, wish="gpu", has_cuda=True, numba_cuda=theirs) is theirs
+    assert load(monkeypatch, gpus=("T4",), numba_cuda=theirs) is theirs
+    assert load(monkeypatch, wish="gpu", gpus=("T4",), numba_cuda=theirs) is theirs
 
 
 def test_a_gpu_that_numba_cannot_use_is_no_gpu(monkeypatch):
-    assert load(monkeypatch, has_cuda=True, numba_cuda=device(False)) is api
+    assert load(monkeypatch, gpus=("T4",), numba_cuda=device(False)) is api
     with pytest.raises(RuntimeError, match="no CUDA GPU can be used here"):
-        load(monkeypatch, wish="gpu", has_cuda=True, numba_cuda=device(False))
+        load(monkeypatch, wish="gpu", gpus=("T4",), numba_cuda=device(False))
 
 
 def test_an_unknown_wish_is_refused(monkeypatch):

@@ -12,13 +12,13 @@ from numba import float32
 from labkit import reference as ref
 from labkit.gpu import compile_report, cuda, occupancy, profile
 from labkit.gpu.kernels import Plan, reductions, softmax
-from labkit.gpu.kernels.optimizer import plan_sgd_momentum
 from labkit.gpu.kernels.pointwise import (
     TILE,
     plan_bias_add,
     plan_copy,
     plan_relu,
     plan_relu_backward,
+    plan_sgd_momentum,
 )
 from labkit.gpu.kernels.pooling import (
     plan_bias_relu_pool,
@@ -74,7 +74,7 @@ def test_elements_one_by_one(n):
 @pytest.mark.parametrize("n", SIZES)
 def test_sgd_is_that_of_the_oracle(n):
     p, g, v = (numbers(n, seed=seed) for seed in range(3))
-    (new_p,), (new_v,) = ref.sgd([p], [g], [v], LR, MOMENTUM)
+    new_p, new_v = (new["w"] for new in ref.sgd({"w": p}, {"w": g}, {"w": v}, LR, MOMENTUM))
     run(plan_sgd_momentum(n), p, g, v, LR, MOMENTUM)
     equal(p, new_p)
     equal(v, new_v)

@@ -59,17 +59,7 @@ def assert_readable(figure):
             assert apart, f"{text!r} and {other!r} overlap"
 
 
-def two_lines():
-    lines = [(3, "if x[i] > 0:", 32.0, 1), (4, "    y[i] = 1" + " + 1" * 20, 2.5, 0)]
-    source = [
-        (line, text, {"instructions": 4, "active_lane_ratio": n / 32, "divergent_branches": split})
-        for line, text, n, split in lines
-    ]
-    return SimpleNamespace(name="kernel", source=[*source, (5, "# not executed", {})])
-
-
 PICTURES = {
-    "divergence": lambda: pictures.divergence_map(two_lines()),
     "names": lambda: pictures.thread_map((2, 2), (4, 4), (7, 8)),
     "blocks": lambda: pictures.thread_map((3, 3), (16, 16), (40, 45)),
     "one row": lambda: pictures.thread_map(4, 8, 30),
@@ -193,17 +183,6 @@ def test_titles_replace_the_names_of_the_first_accesses(shown):
     assert titles == ["coalesced", "line 7, load of x"]
 
 
-def test_divergence_map_shows_the_lanes_of_lines_that_executed(shown):
-    pictures.divergence_map(two_lines())
-    figure, alt = shown[0]
-    assert alt == "Active lanes of 32 in kernel, by line: line 3 32, line 4 2.5."
-    bars = figure.axes[0].patches[2:]  # after those of all 32 lanes
-    assert [(bar.get_width(), to_rgb(bar.get_facecolor())) for bar in bars] == [
-        (32, to_rgb(style.ORANGE)),
-        (2.5, to_rgb(style.SKY)),
-    ]
-
-
 def test_the_check_of_overlaps_finds_one(shown):
     PICTURES["sectors"]()
     shown[0][0].axes[0].text(0.5, 2.5, "over a lane")
@@ -238,5 +217,3 @@ def test_the_maps_agree_with_the_counters_of_a_real_kernel(shown, stride, passes
     assert shown[-1][1].count("4 sectors, 128 of 128 bytes used") == 2
     pictures.thread_map(1, (32, 32), x.shape, *rows)
     assert "1024 cells with one thread, 0 with none, 0 with more" in shown[-1][1]
-    pictures.divergence_map(p)
-    assert_readable(shown[-1][0])

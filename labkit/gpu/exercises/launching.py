@@ -1,6 +1,7 @@
 """Exercises whose answer is a kernel: launched by `profile`, judged by result, hazards and cost."""
 
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ def kernel_exercise(
              of the learner's kernel is not
     costs    counters shown after success, of the learner's kernel on the last case
     fills    the kernel must write every element of its outputs, whatever was there before
+    fields   those of an `Exercise`; without `outputs` the kernel's last parameter is the one
     """
     last: dict[str, Any] = {}
 
@@ -96,7 +98,9 @@ def kernel_exercise(
         n = last["profile"]
         return [(f"{case.name}: {name.replace('_', ' ')}", n.quantity(name)) for name in costs]
 
-    fields = {"dtype": "float32", "cost": cost if costs else None} | fields
+    *_, last_parameter = inspect.signature(kernel.py_func).parameters
+    fields = {"outputs": (last_parameter,), "dtype": "float32"} | fields
+    fields["cost"] = cost if costs else None
     fields |= {"adapter": adapter, "fallback": kernel}
     fields["plain"] = lambda answer, *inputs: as_returned(compute(answer, *inputs))
     return exercise(id, oracle, warm_cases, wrong, **fields)

@@ -1,4 +1,6 @@
-"""The kernels of lesson 01_gpu/2, threads, blocks and memory."""
+"""The kernels of lesson 01_gpu/2, threads, blocks and memory, in the order of the lesson.
+
+Each fills one output, its last parameter."""
 
 from typing import Any
 
@@ -57,7 +59,6 @@ relu = kernel_exercise(
         "last_missing": lambda x: relu_of_first(x, x.size - 1),
     },
     limit=relu_limit,
-    outputs=("y",),
 )
 
 # y[row, col] = x[row, col] * scale[row] + shift[row]
@@ -122,7 +123,6 @@ scale = kernel_exercise(
     },
     limit=scale_limit,
     costs=SECTORS,
-    outputs=("y",),
 )
 
 # y = x transposed, through a tile in shared memory
@@ -184,7 +184,6 @@ transpose = kernel_exercise(
     },
     limit=transpose_limit,
     costs=(*SECTORS, "bank_conflicts"),
-    outputs=("y",),
 )
 
 # total[0] = the sum of all x, by a tree in shared memory and one atomic per block
@@ -249,7 +248,6 @@ total = kernel_exercise(
     limit=sum_limit,
     costs=("atomic_lanes", "barriers", "traffic_bytes"),
     fills=False,
-    outputs=("total",),
 )
 
 EXERCISES = [relu, scale, transpose, total]

@@ -173,7 +173,6 @@ EXERCISES = [
             "wraps_round": forward_by(wrapped),
         },
         costs=("global_load_sectors_per_request",),
-        outputs=("y",),
     ),
     kernel_exercise(
         "gpu.conv2d_dx_kernel",
@@ -193,7 +192,6 @@ EXERCISES = [
             "one_channel": lambda dy, w, *rest: dx_oracle(dy[:, :1], w[:1], *rest),
         },
         costs=("atomic_lanes", "global_load_sectors_per_request"),
-        outputs=("dx",),
     ),
     kernel_exercise(
         "gpu.conv2d_dw_kernel",
@@ -212,7 +210,6 @@ EXERCISES = [
             "all_by_everybody": dw_adding(lambda j, PQ: THREADS),
         },
         costs=("global_load_sectors_per_request", "barriers"),
-        outputs=("dw",),
     ),
     kernel_exercise(
         "gpu.implicit_gemm_gather",
@@ -231,6 +228,5 @@ EXERCISES = [
             "columns_cut_wrongly": matrix_by(tied, places=-1),
         },
         costs=("global_load_sectors_per_request", "traffic_bytes"),
-        outputs=("cols",),
     ),
 ]

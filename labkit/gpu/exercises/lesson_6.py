@@ -137,7 +137,6 @@ pool = kernel_exercise(
     },
     limit=pool_limit,
     costs=("global_load_bytes", "global_store_bytes", "compulsory_bytes"),
-    outputs=("y",),
 )
 
 

@@ -1,4 +1,4 @@
-"""Kernels that treat each element by itself: copy, ReLU, bias; forward and backward.
+"""Kernels that treat each element by itself: copy, ReLU, bias, forward and backward; SGD's step.
 
 They do next to no arithmetic, so memory decides: a block takes a tile of 4,096 neighbours, a thread
 16 of them, in four accesses of 16 bytes that are all under way before the first value is used.
@@ -128,3 +128,27 @@ def plan_bias_add(N: int, K: int, S: int = 1) -> Plan:
         store_tile(y, values)
 
     return plan_tiles(bias_add, N * K * S)
+
+
+@cuda.jit
+def sgd_momentum(p, g, v, lr, momentum):
+    """v <- momentum v + g;  p <- p - lr v;  flat float32[size], lr and momentum np.float32"""
+    gradients = cuda.local.array(EACH, float32)
+    parameters = cuda.local.array(EACH, float32)
+    velocities = cuda.local.array(EACH, float32)
+    load_tile(g, gradients)
+    load_tile(p, parameters)
+    load_tile(v, velocities)
+    for i in range(EACH):
+        velocities[i] = momentum * velocities[i] + gradients[i]
+        parameters[i] -= lr * velocities[i]
+    store_tile(p, parameters)
+    store_tile(v, velocities)
+
+
+def plan_sgd_momentum(size: int) -> Plan:
+    """sgd_momentum(p, g, v, lr, momentum): three reads and two writes for each weight.
+
+    PyTorch's convention: velocities start at 0. Oracle: labkit.reference.sgd.
+    """
+    return plan_tiles(sgd_momentum, size)

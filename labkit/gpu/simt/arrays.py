@@ -142,23 +142,17 @@ class MappedArray(np.ndarray):
 
 
 def _makers(kind: Callable) -> tuple[Callable, Callable]:
-    """Functions that make an array of this kind, which nobody wrote: by its shape, by a model."""
+    """Functions that make an array of this kind, which nobody wrote: by its shape, by a model.
 
-    def make(
-        shape,
-        dtype=np.float64,
-        strides=None,
-        order="C",
-        stream=0,
-        portable=0,
-        wc=0,
-        attach_global=1,
-    ):
+    `pinning`: portable, wc, attach_global and the like, which change nothing here.
+    """
+
+    def make(shape, dtype=np.float64, strides=None, order="C", stream=0, **pinning: bool):
         memory = np.ndarray(shape, number_dtype("The array", dtype), strides=strides, order=order)
         memory.fill(np.nan if memory.dtype.kind in "fc" else ~memory.dtype.type(0))
         return kind(memory)
 
-    def like(ary, stream=0, portable=False, wc=False):
+    def like(ary, stream=0, **pinning: bool):
         model = np.empty_like(ary.memory if isinstance(ary, DeviceArray) else np.asarray(ary))
         return make(model.shape, model.dtype, model.strides)
 

@@ -1,19 +1,16 @@
 """From what the machine noted to what a profiler shows: counters by line, requests to memory."""
 
-import ctypes
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.gpu.simt import ops
+from labkit.gpu.simt.hazards import WARP, unravel
 from labkit.gpu.simt.memory import INT32, INT64, Memory, struct
+from labkit.gpu.simt.values import Program
 
-if TYPE_CHECKING:
-    from labkit.gpu.simt.program import Program
-
-WARP = 32
 KINDS = ("load", "store", "atomic")
 AccessRecord = struct(
     "Access", line__array__kind__warp__block__space=INT32, itemsize=INT64, addresses=INT64 * WARP
@@ -46,29 +43,29 @@ class Access:
 class Accesses(Sequence):
     """The first requests of a run, in their order; each is built when it is looked at."""
 
-    def __init__(self, records: ctypes.Array, count: int, program: "Program", grid: tuple) -> None:
-        self.records, self.count, self.program, self.grid = records, count, program, grid
+    def __init__(self, records: list, program: Program, grid: tuple) -> None:
+        self.records, self.program, self.grid = records, program, grid
 
     def __len__(self) -> int:
-        return self.count
+        return len(self.records)
 
     def __getitem__(self, i: int | slice) -> Access | list[Access]:
         if isinstance(i, slice):
-            return [self[k] for k in range(*i.indices(self.count))]
-        record, (x, y, _) = self.records[range(self.count)[i]], self.grid
+            return [self[k] for k in range(*i.indices(len(self)))]
+        record = self.records[i]
         return Access(
             self.program.lines[record.line][1],
             ops.SPACES[record.space],
             KINDS[record.kind],
             self.program.arrays[record.array].name,
-            (record.block % x, record.block // x % y, record.block // (x * y)),
+            unravel(record.block, self.grid),
             record.warp,
-            np.array(record.addresses[:]),
+            np.array(record.addresses),
             record.itemsize,
         )
 
 
-def add_executed(program: "Program", executed: np.ndarray, counters: np.ndarray) -> None:
+def add_executed(program: Program, executed: np.ndarray, counters: np.ndarray) -> None:
     """Instructions, lanes and arithmetic, from how often each instruction ran for how many lanes.
 
     `executed` [instructions, 2] holds warps and lanes; `counters` [lines, names] is added to.
@@ -87,15 +84,13 @@ def add_executed(program: "Program", executed: np.ndarray, counters: np.ndarray)
             counters[line, column[f"flops_{PRECISION[kind]}"]] += flops * lanes
 
 
-def tabulate(program: "Program", counters: np.ndarray, memory: Memory) -> tuple[dict, dict]:
+def tabulate(program: Program, counters: np.ndarray, memory: Memory) -> tuple[dict, dict]:
     """Counters of the launch by name, and of each (filename, line) that has any."""
     total = dict(zip(ops.COUNTERS, counters.sum(0).tolist(), strict=True))
     for bit, what in ((1, "unique_load_sectors"), (2, "unique_store_sectors")):
         total[what] = sum(int(np.count_nonzero(s & bit)) for s in memory.sectors)
-    by_line: dict[tuple[str, int], dict[str, int]] = {}
+    by_line: dict[tuple[str, int], Counter] = {}
     for (filename, line, _), row in zip(program.lines, counters.tolist(), strict=True):
-        for name, n in zip(ops.COUNTERS, row, strict=True):
-            if n:
-                counts = by_line.setdefault((filename, line), {})
-                counts[name] = counts.get(name, 0) + n
+        if counts := {name: n for name, n in zip(ops.COUNTERS, row, strict=True) if n}:
+            by_line.setdefault((filename, line), Counter()).update(counts)
     return total, by_line

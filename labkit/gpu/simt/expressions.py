@@ -152,12 +152,8 @@ class Expressions(Views):
             return then() if test.constant else otherwise()
         if not _is_costly(*nodes):
             return self.choice(test, then(), otherwise())
-        sides = (partial(self._assign_result, key, side) for side in (then, otherwise))
-        self.choose(test, *sides)
+        self.choose(test, lambda: self.assign(key, then()), lambda: self.assign(key, otherwise()))
         return self.read(key)
-
-    def _assign_result(self, key: tuple, compute: Callable) -> None:
-        self.assign(key, compute())
 
     def compile_Tuple(self, node: ast.Tuple) -> tuple:
         return tuple(self.compile(item) for item in node.elts)

@@ -2,19 +2,17 @@
 
 import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from labkit.gpu.simt.ops import HAZARDS, SPACES
+from labkit.gpu.simt.values import Program
 from labkit.gpu.simt.waiting import waits_for_memory
 
-if TYPE_CHECKING:
-    from labkit.gpu.simt.program import Program
-
 WARP = 32
+_TEXTS = tomllib.loads(Path(__file__).with_name("hazards.toml").read_text("utf-8"))
 
 
 class KernelError(RuntimeError):
@@ -73,8 +71,8 @@ class Hazard:
 class Places:
     """Names for what the machine knows by number: lines, threads, elements of arrays."""
 
-    def __init__(self, program: "Program", grid: tuple, block: tuple, layouts: list) -> None:
-        self.program, self.grid, self.block, self.layouts = program, grid, block, layouts
+    def __init__(self, program: Program, grid: tuple, block: tuple, arrays: Sequence) -> None:
+        self.program, self.grid, self.block, self.arrays = program, grid, block, arrays
         self.warps = -(-math.prod(block) // WARP)
         self.contested: set[tuple[int, int]] = set()  # array and line that several threads write
 
@@ -89,7 +87,7 @@ class Places:
         if warp < 0:
             return None
         place = warp % self.warps * WARP + lane
-        return _unravel(warp // self.warps, self.grid), _unravel(place, self.block)
+        return unravel(warp // self.warps, self.grid), unravel(place, self.block)
 
     def named(self, warp: int, lane: int) -> str:
         block, thread = self.thread(warp, lane)
@@ -97,19 +95,16 @@ class Places:
 
     def element(self, array: int, offset: int) -> str:
         """`tile[3, 4]` for a byte offset from the start of the array's memory."""
-        spec = self.program.arrays[array]
-        start, shape, strides = self.layouts[array]
-        rest, index = offset - start, []
-        order = sorted(range(len(shape)), key=lambda d: -abs(strides[d]))
-        found = {}
-        for d in order:
-            found[d], rest = divmod(rest, strides[d]) if strides[d] > 0 else (0, rest)
-        index = [found[d] for d in range(len(shape))]
-        inside = all(0 <= i < n for i, n in zip(index, shape, strict=True)) and not rest
-        return f"{spec.name}{index}" if inside else f"{spec.name} (byte {offset - start})"
+        name, a = self.program.arrays[array].name, self.arrays[array]
+        rest, index = offset - a.offset, [0] * a.dimensions
+        for d in sorted(range(a.dimensions), key=lambda d: -abs(a.strides[d])):
+            if a.strides[d] > 0:
+                index[d], rest = divmod(rest, a.strides[d])
+        inside = all(0 <= i < n for i, n in zip(index, a.shape, strict=False)) and not rest
+        return f"{name}{index}" if inside else f"{name} (byte {offset - a.offset})"
 
 
-def _unravel(number: int, size: tuple) -> tuple[int, int, int]:
+def unravel(number: int, size: tuple) -> tuple[int, int, int]:
     x, y, _ = size
     return number % x, number // x % y, number // (x * y)
 
@@ -147,32 +142,30 @@ def describe(h: object, at: Places) -> Hazard:
 
 def _sentence(kind: str, h: object, at: Places, scope: str | None, element: str) -> str:
     """The template of hazards.toml, filled."""
-    texts = _texts()
-    words = {name: getattr(h, name) for name in ("index", "axis", "length", "offset")}
+    words = {"elsewhere": "does not come there"}
+    words |= {name: getattr(h, name) for name in ("index", "axis", "length", "offset")}
     words |= {"thread": at.named(h.warp, h.lane), "line": at.quoted(h.line), "element": element}
     words |= {"lane": h.other_lane, "mask": h.index & 0xFFFFFFFF, "here": h.length & 0xFFFFFFFF}
     if h.other_warp >= 0:
         words["other"] = at.named(h.other_warp, h.other_lane)
     if h.other_line >= 0:
         words["other_line"] = at.quoted(h.other_line)
-    words["elsewhere"] = f"waits in {words.get('other_line')}"
-    if h.other_line < 0:
-        words["elsewhere"] = "does not come there"
+        words["elsewhere"] = f"waits in {words['other_line']}"
     if h.array >= 0:
         words |= {"array": at.program.arrays[h.array].name, "space": SPACES[h.space]}
     if kind == "race":
         words |= _both(h, words)
-        words["cure"] = texts["cure"][_cure(h, at, scope)]
+        words["cure"] = _TEXTS["cure"][_cure(h, at, scope)]
     if kind == "out_of_bounds":
         where = "global_index" if words["space"] == "global" else "own_index"
-        words["cure"] = texts["cure"][where].format(**words)
+        words["cure"] = _TEXTS["cure"][where].format(**words)
     if kind == "deadlock" and h.other_warp >= 0:
         kind = "deadlock_in_warp"
     if kind == "inactive_lane" and h.index < 0:
         kind = "inactive_source" if h.index == -1 else "inactive_matrix"
     elif kind == "inactive_lane" and words["mask"] == 0xFFFFFFFF:
         kind = "absent_lane"
-    return texts[kind].format(**words)
+    return _TEXTS[kind].format(**words)
 
 
 def _both(h: object, words: dict) -> dict[str, str]:
@@ -195,8 +188,3 @@ def _cure(h: object, at: Places, scope: str) -> str:
     if scope != "grid" and h.line == h.other_line:
         return "one_line"
     return scope
-
-
-@cache
-def _texts() -> dict:
-    return tomllib.loads(Path(__file__).with_name("hazards.toml").read_text("utf-8"))

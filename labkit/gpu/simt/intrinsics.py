@@ -20,7 +20,7 @@ _FAMILIES = """effect: syncthreads BARRIER, threadfence FENCE, threadfence_block
     vote: all_sync VOTE_ALL, any_sync VOTE_ANY, eq_sync VOTE_EQ, ballot_sync BALLOT;
     shuffle: shfl_sync SHFL_IDX, shfl_up_sync SHFL_UP, shfl_down_sync SHFL_DOWN,
     shfl_xor_sync SHFL_XOR; bits: popc POPC, clz CLZ, ffs FFS, brev BREV;
-    real: fma fma, cbrt cbrt"""
+    real: fma fma, cbrt cbrt; grid: grid blockIdx, gridsize gridDim"""
 FAMILIES = {
     name: (family.strip(), op)
     for family, members in (row.split(":") for row in _FAMILIES.split(";"))
@@ -30,23 +30,20 @@ _ARITHMETIC = ["ADD", "SUB", "MAX", "MIN", "NANMAX", "NANMIN"]  # atomics that f
 
 
 class Intrinsics(Functions):
-    def cuda_grid(self, ndim: Value, whole: bool = False) -> object:
-        """cuda.grid, or with `whole` cuda.gridsize: int64, or a tuple of them"""
+    def grid(self, register: str, ndim: Value) -> object:
+        """cuda.grid from blockIdx, cuda.gridsize from gridDim: int64, or a tuple of them"""
         if not isinstance(ndim, Value) or ndim.constant not in (1, 2, 3):
             self.refuse("it takes the number of dimensions: 1, 2 or 3.")
         found = []
         for axis in "xyz"[: ndim.constant]:
-            blocks = self.special(f"{'gridDim' if whole else 'blockIdx'}.{axis}", types.int64)
+            blocks = self.special(f"{register}.{axis}", types.int64)
             threads = self.special(f"blockDim.{axis}", types.int64)
             place = self.op("MUL", types.int64, blocks, threads)
-            if not whole:
+            if register == "blockIdx":
                 thread = self.special(f"threadIdx.{axis}", types.int64)
                 place = self.op("ADD", types.int64, place, thread)
             found.append(place)
         return found[0] if ndim.constant == 1 else tuple(found)
-
-    def cuda_gridsize(self, ndim: Value) -> object:
-        return self.cuda_grid(ndim, whole=True)
 
     def array(self, space: str, site: object, shape, dtype, alignment=None) -> View:
         """cuda.shared.array and cuda.local.array: each call site is an array of its own."""
@@ -176,15 +173,13 @@ class Intrinsics(Functions):
             self.refuse(f"{name} takes an index for each axis of the array, of at most 5.")
         if len(values) != 4 * store:
             self.refuse(f"{name} takes an array, an index, and 4 numbers if it stores.")
-        four, space = self._neighbours(4), 5 - len(chosen.fixed)
-        place = *chosen.fixed, *[None] * space
+        place = *chosen.fixed, *[None] * (5 - len(chosen.fixed)), 4
         if not store:
-            self.emit("LDV", four[0], view.array, *place, 4, type=register_type(kind))
+            four = self._neighbours(4)
+            self.emit("LDV", four[0], view.array, *place, type=register_type(kind))
             return tuple(Value(kind, register) for register in four)
         self.writable(view)
-        for register, value in zip(four, values, strict=True):
-            self.emit("COPY", register, self.convert(value, kind), type=register_type(kind))
-        self.emit("STV", view.array, four[0], *place, 4, type=register_type(kind))
+        self.emit("STV", view.array, self._row(values, kind), *place, type=register_type(kind))
         return Object(None)
 
     def matrix_product(self, a: tuple, b: tuple, c: tuple) -> tuple:
@@ -193,14 +188,17 @@ class Intrinsics(Functions):
         for given, count, kind in zip((a, b, c), (4, 2, 4), kinds, strict=True):
             if not isinstance(given, tuple) or len(given) != count:
                 self.refuse(f"mma_m16n8k16 takes tuples of 4, 2 and 4, not {self.describe(given)}.")
-            registers = self._neighbours(count)
-            for register, value in zip(registers, given, strict=True):
-                value = self.convert(value, kind)
-                self.emit("COPY", register, value, type=register_type(kind))
-            first.append(registers[0])
+            first.append(self._row(given, kind))
         result = self._neighbours(4)
         self.emit("MMA", result[0], *first, type=RT["F16"])
         return tuple(Value(types.float32, register) for register in result)
+
+    def _row(self, values: tuple, kind: object) -> int:
+        """Copies the numbers into neighbours; the first of these registers."""
+        registers = self._neighbours(len(values))
+        for register, value in zip(registers, values, strict=True):
+            self.emit("COPY", register, self.convert(value, kind), type=register_type(kind))
+        return registers[0]
 
     def _neighbours(self, count: int) -> list[int]:
         """Vector registers side by side, for instructions that name the first one only."""

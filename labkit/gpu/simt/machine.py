@@ -10,18 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.gpu.simt import ops
 from labkit.gpu.simt.counting import Access, Accesses, AccessRecord, add_executed, tabulate
 from labkit.gpu.simt.hazards import Hazard, HazardError, Places, describe_all
-from labkit.gpu.simt.memory import INT32, INT64, POINTER, Allocation, Array, Memory, struct
+from labkit.gpu.simt.memory import INT32, INT64, POINTER, Allocation, Memory, struct
+from labkit.gpu.simt.values import Program
 from labkit.native import library
-
-if TYPE_CHECKING:
-    from labkit.gpu.simt.program import Program
 
 # Instructions in loops: of one warp, and of all while nothing happens. LABKIT_SIMT_STEPS overrides.
 STEPS = 200_000_000
@@ -74,7 +71,7 @@ def _library() -> ctypes.CDLL:
     return lib
 
 
-def _scalars(program: "Program", arguments: list, memory: Memory, fixed: dict[str, int]) -> bytes:
+def _scalars(program: Program, arguments: list, memory: Memory, fixed: dict[str, int]) -> bytes:
     """The scalar registers at the start: constants, arguments, extents, blockDim and gridDim."""
     bank = np.zeros((max(program.scalars, 1), 16), np.uint8)
     kinds = dict(zip(ops.TYPES, ["i8", "u8", "f4", "f4", "f8", "c8", "c16"], strict=True))
@@ -94,19 +91,12 @@ def _scalars(program: "Program", arguments: list, memory: Memory, fixed: dict[st
         put(register, ops.RT["I64"], memory.arrays[array].shape[dimension])
     for name, value in fixed.items():
         if name in program.specials:
-            put(program.specials[name], ops.RT["I64"], value)
+            put(~program.specials[name], ops.RT["I64"], value)
     return bank.tobytes()
 
 
-def _special(program: "Program", name: str) -> int:
-    register = program.specials.get(name)
-    if register is None:
-        return ops.NONE
-    return ~register if name.startswith("blockIdx") else register
-
-
 def run(
-    program: "Program",
+    program: Program,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     arguments: list,
@@ -142,7 +132,7 @@ def run(
         local_bytes=memory.local_bytes,
         grid=(INT64 * 3)(*grid),
         block=(INT64 * 3)(*block),
-        special=(INT64 * 7)(*(_special(program, name) for name in places)),
+        special=(INT64 * 7)(*(program.specials.get(name, ops.NONE) for name in places)),
         watch=watch,
         max_steps=steps or int(os.environ.get("LABKIT_SIMT_STEPS", STEPS)),
         counters=counters.ctypes.data,
@@ -155,13 +145,13 @@ def run(
     status = _execute(m)
     if status == DONE:
         memory.commit()
-    where = Places(program, grid, block, [(a.offset, *_layout(a)) for a in memory.arrays])
+    where = Places(program, grid, block, memory.arrays)
     found = describe_all(hazards[: m.n_hazards], where)
     total, by_line = {}, {}
     if watch:
         add_executed(program, executed, counters)
         total, by_line = tabulate(program, counters, memory)
-    requests = Accesses(kept, m.n_accesses, program, grid)
+    requests = Accesses(kept[: m.n_accesses], program, grid)
     return Outcome(status == DONE, found, by_line, total, requests)
 
 
@@ -175,7 +165,3 @@ def _execute(m: _Machine) -> int:
     finally:
         lib.simt_end(ctypes.byref(m))
     return status
-
-
-def _layout(a: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(a.shape[: a.dimensions]), tuple(a.strides[: a.dimensions])

@@ -7,15 +7,12 @@ what each block and each lane gets.
 
 import ctypes
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.gpu.simt import ops
 from labkit.gpu.simt.hazards import KernelError
-
-if TYPE_CHECKING:
-    from labkit.gpu.simt.program import Program
+from labkit.gpu.simt.values import Program
 
 WATCHED = 4e9  # bytes; the most that a profile takes to remember who touched what
 ALIGNMENT = 16  # bytes; where arrays in shared and local memory begin
@@ -42,7 +39,7 @@ Allocation = struct("Allocation", size__shift=INT64, cells__sectors=POINTER)
 class Memory:
     """Where a launch's arrays lie; keeps alive every buffer that the machine points to."""
 
-    def __init__(self, program: "Program", arguments: list, shared: int, cell_size: int):
+    def __init__(self, program: Program, arguments: list, shared: int, cell_size: int):
         self.cell_size, self.copies, self.allocations, self.buffers = cell_size, {}, [], []
         self.sectors = []
         self.shared_bytes = self.local_bytes = 0
@@ -53,7 +50,9 @@ class Memory:
                 case "global":
                     self._place_global(entry, arguments[spec.argument])
                 case "constant":
-                    self._place_constant(entry, spec.value)
+                    array = np.ascontiguousarray(spec.value)
+                    self.buffers.append(array)
+                    _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
                 case "dynamic":
                     dynamic.append((entry, spec))
                 case space:
@@ -87,11 +86,6 @@ class Memory:
         offset = array.ctypes.data - low
         _fill(entry, "global", array.shape, array.dtype, copy.ctypes.data + offset, array.strides)
         entry.offset, entry.allocation = offset, number
-
-    def _place_constant(self, entry: Array, array: np.ndarray) -> None:
-        array = np.ascontiguousarray(array)
-        self.buffers.append(array)
-        _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
 
     def _watch(self) -> None:
         need = sum((a.size >> a.shift) * self.cell_size for a in self.allocations)

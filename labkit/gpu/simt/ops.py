@@ -46,7 +46,7 @@ MATH2 = {
     )
 }
 
-# What is counted for each source line; labkit/gpu/counters.py says what each one means.
+# What is counted for each source line; labkit/gpu/counters.toml says what each one means.
 COUNTERS = """
     instructions lanes branches divergent_branches barriers atomics atomic_lanes
     global_load_requests global_load_sectors global_load_bytes global_store_requests

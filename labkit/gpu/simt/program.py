@@ -5,35 +5,16 @@ them differ between lanes, a little better, until nothing changes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import numpy as np
 from numba import types
 
 from labkit.gpu.simt import source
 from labkit.gpu.simt.emitter import Facts, Scope
 from labkit.gpu.simt.hazards import CompileError
 from labkit.gpu.simt.statements import Statements as Compiler
-from labkit.gpu.simt.values import ArraySpec, Object, Value, is_number, register_type
+from labkit.gpu.simt.values import Object, Program, Value, is_number, register_type
 
 PASSES = 50
-
-
-@dataclass(frozen=True)
-class Program:
-    name: str
-    filename: str
-    first_line: int
-    source: tuple[str, ...]
-    code: np.ndarray  # int32 [n, 11]: op, type, o0..o7, index into lines
-    lines: tuple[tuple[str, int, str], ...]  # filename, line, text
-    vectors: int  # number of registers
-    scalars: int
-    constants: tuple[tuple[int, int, object], ...]  # scalar register, ops.RT, value
-    scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
-    extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
-    arrays: tuple[ArraySpec, ...]
-    specials: dict[str, int]  # "threadIdx.x": vector register; "blockIdx.x": scalar register
 
 
 def compile_kernel(function: Callable, argument_types: tuple) -> Program:
@@ -104,5 +85,5 @@ def _program(compiler: Compiler, arguments: list[tuple]) -> Program:
         scalar_arguments=tuple(arguments),
         extents=tuple((*key, ~register) for key, register in compiler.extents.items()),
         arrays=tuple(compiler.arrays),
-        specials={name: max(r, ~r) for name, r in compiler.specials.items()},
+        specials=compiler.specials,
     )

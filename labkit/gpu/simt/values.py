@@ -1,4 +1,4 @@
-"""What the expressions of a kernel become: numbers, tuples, views of arrays, and objects."""
+"""What the expressions of a kernel become: numbers, tuples, views of arrays, objects; a program."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -98,3 +98,22 @@ class ArraySpec:
     value: np.ndarray | None = None  # of constant arrays
     c_order: bool = True  # C-contiguous
     alignment: int = 0  # bytes; 0 if the kernel does not say
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel as the machine runs it; made by program.py."""
+
+    name: str
+    filename: str
+    first_line: int
+    source: tuple[str, ...]
+    code: np.ndarray  # int32 [n, 11]: op, type, o0..o7, index into lines
+    lines: tuple[tuple[str, int, str], ...]  # filename, line, text
+    vectors: int  # number of registers
+    scalars: int
+    constants: tuple[tuple[int, int, object], ...]  # scalar register, ops.RT, value
+    scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
+    extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
+    arrays: tuple[ArraySpec, ...]
+    specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register

@@ -4,18 +4,14 @@ It waits if what ends it (its condition, or an `if` around a `break`) is compute
 that it reads from memory in each round.
 """
 
-from typing import TYPE_CHECKING
-
 from labkit.gpu.simt.ops import ATOMICS, CONTROL, NONE, OPS
-
-if TYPE_CHECKING:
-    from labkit.gpu.simt.program import Program
+from labkit.gpu.simt.values import Program
 
 READS = {"LD", "LDV", *ATOMICS}
 NO_DESTINATION = {"ST", "STV", "BARRIER", "FENCE", "FENCE_BLOCK", "SYNCWARP", *CONTROL}
 
 
-def waits_for_memory(program: "Program", jump: int) -> bool:
+def waits_for_memory(program: Program, jump: int) -> bool:
     """Whether the loop that ends with the jump at instruction `jump` is ended by memory."""
     code = program.code.tolist()
     loop = [(OPS[row[0]], row[2:10]) for row in code[code[jump][3] : jump + 1]]
