@@ -30,7 +30,8 @@ build: setup  ## write the notebooks and CLAIMS.md from chapters/*/source; ARGS=
 	@$(RUN) labkit build $(ARGS)
 
 bench: setup  ## measure what the README promises; exit code 1 when a limit is passed
-	@.venv/bin/python benchmarks/foundation.py; one=$$?; .venv/bin/python benchmarks/gpu/simt.py && exit $$one
+	@for one in foundation gpu/simt tpu/systolic; do .venv/bin/python benchmarks/$$one.py || failed=1; done; \
+	exit $${failed:-0}
 
 bench-gpu: setup  ## measure our kernels on this GPU beside cuBLAS, cuDNN and PyTorch; ARGS="--dry-run"
 	@.venv/bin/python benchmarks/gpu/bench_gpu.py $(ARGS)

@@ -90,10 +90,14 @@ def fit_update(layer: str, parameters: dict, gradients: dict, velocities: dict) 
             raise ValueError(f"{layer}: parameter {name!r} has {three}: all must be equal.")
 
 
-def fit_integer(layer: str, name: str, value: int, at_least: int) -> None:
-    """An integer of at least `at_least`; True and False are none."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
-        raise ValueError(f"{layer}: {name} is {value!r}; it must be an integer >= {at_least}.")
+def fit_integer(
+    layer: str, name: str, value: int, at_least: int, at_most: int | None = None
+) -> None:
+    """An integer from `at_least`, up to `at_most`; True and False are none."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        limits = f">= {at_least}" + (f" and <= {at_most}" if at_most is not None else "")
+        raise ValueError(f"{layer}: {name} is {value!r}; it must be an integer {limits}.")
 
 
 def show(name: str, a: np.ndarray) -> str:

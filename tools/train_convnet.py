@@ -31,8 +31,9 @@ from tqdm import tqdm
 
 import labkit
 from labkit import convnet
-from labkit.cifar10_files import in_a_line, set_aside
+from labkit.cifar10_files import in_a_line
 from labkit.datasets import Cifar10, Split, cifar10
+from labkit.files import set_aside
 
 
 @dataclass(frozen=True)

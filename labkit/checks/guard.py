@@ -5,8 +5,8 @@ Two looks, because none sees everything:
 1. The profiler (`sys.setprofile`) sees every call of a Python function, and every call that Python
    code makes of a function written in C, under whatever alias.
 2. It does not see a C function that is called from C (`map`, `functools.partial`). One of a
-   forbidden module is found by looking at the globals that the learner's code loads; so is a
-   module that is imported or loaded and not called.
+   forbidden module is found by looking at the globals that the learner's code loads; so is a type
+   of it, and a module that is imported or loaded and not called.
 
 The exercise's own oracle and the rooms that hold the answers are always forbidden. A call counts
 when the nearest code that is not a library's is the learner's. The first hit is kept.
@@ -143,6 +143,8 @@ class Guard:
             name = None
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 name = self._targets.names(frame.f_globals.get(step.argval))
+            elif step.opname == "LOAD_CONST" and step.argval == "bfloat16":
+                name = self._targets.module_of("ml_dtypes")  # its type's name in NumPy
             elif step.opname == "IMPORT_NAME":
                 name = self._targets.module_of(step.argval)
             if name and self.hit is None:

@@ -73,10 +73,11 @@ class Targets:
         return None
 
     def names(self, value: object) -> str | None:
-        """The forbidden module that `value` is, or of which it is a function written in C."""
+        """The forbidden module that `value` is, or of which it is a type or a function in C."""
         if isinstance(value, ModuleType):
             return self.module_of(value.__name__)
-        return self.module_of(value.__module__) if type(value) is BuiltinFunctionType else None
+        in_module = isinstance(value, type | BuiltinFunctionType)
+        return self.module_of(value.__module__) if in_module else None
 
 
 def codes_of(function: object) -> Iterator[CodeType]:

@@ -10,14 +10,18 @@ NumPy's on float32, and its result the same on every machine. The product of two
 Cloud, "Improve your model's performance with bfloat16").
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
+
+from labkit.shapes import fit, fit_integer
+from labkit.tpu.systolic import Patches
 
 U_BFLOAT16, U_FLOAT32 = 2.0**-8, 2.0**-24  # unit roundoff: half the step between 1 and the next
 ACCUMULATORS = ("float32", "bfloat16")
 
 
+@np.errstate(over="ignore", invalid="ignore")  # hardware does not warn either
 def round_to_bfloat16(x: np.ndarray) -> np.ndarray:
     """The nearest bfloat16 of each number, ties to even, as float32 of the same shape.
 
@@ -38,31 +42,43 @@ def fields(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return bits >> 15, (bits >> 7) & 0xFF, bits & 0x7F
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def dot(x: np.ndarray, y: np.ndarray, accumulator: str = "float32") -> np.ndarray:
     """Dot products over the last axis, x[..., K], y[..., K] -> [...], as float32.
 
     Operands are rounded to bfloat16; the products are added one by one, k ascending, and the sum is
     kept in `accumulator`: "float32" (as in the matrix unit) or "bfloat16".
     """
-    x, y = _operands(x, y, "dot", np.shape(x)[-1:] == np.shape(y)[-1:])
-    return _add_up((x[..., k] * y[..., k] for k in range(x.shape[-1])), accumulator)
+    narrow = _known(accumulator) == "bfloat16"
+    if not np.shape(x)[-1:] == np.shape(y)[-1:] != ():
+        shapes = f"{np.shape(x)} and {np.shape(y)}"
+        raise ValueError(f"dot: {shapes} do not fit; it takes x[..., K] and y[..., K].")
+    x, y, total = round_to_bfloat16(x), round_to_bfloat16(y), np.float32(0)
+    for k in range(x.shape[-1]):
+        total = total + x[..., k] * y[..., k]
+        total = round_to_bfloat16(total) if narrow else total
+    return total
 
 
 def matmul(a: np.ndarray, b: np.ndarray, accumulator: str = "float32") -> np.ndarray:
-    """a[M,K] @ b[K,N] -> c[M,N] float32, each element summed as in `dot`.
+    """a[M,K] @ b[K,N] -> c[M,N] float32, each element a `dot`.
 
     It adds K outer products, so it suits small matrices: at most some hundred rows and columns.
     """
-    a, b = _operands(a, b, "matmul", np.ndim(a) == np.ndim(b) == 2 and len(b) == np.shape(a)[1])
-    return _add_up((np.outer(a[:, k], b[k]) for k in range(len(b))), accumulator)
+    a, b = round_to_bfloat16(a), round_to_bfloat16(b)
+    fit("matmul", "a[M,K] b[K,N]", a, b)
+    return dot(a[:, None], b.T, accumulator)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def split(x: np.ndarray, parts: int = 3) -> np.ndarray:
     """bfloat16 numbers [parts, *x.shape] whose sum comes closer to x with every part.
 
     Each part is the rounded remainder of those before. Three hold all 24 bits of a float32, if the
-    last of them stays above the smallest number: x = hi + mid + lo exactly for |x| from 1e-30 on.
+    last of them stays above the smallest number: x = hi + mid + lo exactly for |x| from 1e-30
+    to 3.38e38.
     """
+    fit_integer("split", "parts", parts, at_least=1)
     rest, found = np.array(x, dtype=np.float32), []
     for _ in range(parts):
         found.append(round_to_bfloat16(rest))
@@ -122,31 +138,13 @@ def convnet(
 
 def _logits(weights: dict[str, np.ndarray], x: np.ndarray, product: Callable) -> np.ndarray:
     for layer in ("conv1", "conv2"):
-        w, (N, C, H, W) = weights[f"{layer}.weight"], x.shape
-        frame = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-        windows = np.lib.stride_tricks.sliding_window_view(frame, (3, 3), axis=(2, 3))
-        rows = windows.transpose(0, 2, 3, 1, 4, 5).reshape(N * H * W, C * 9)  # im2col
+        w, (N, _, H, W) = weights[f"{layer}.weight"], x.shape
+        rows = Patches(x, w, stride=1, padding=1)[:, :]  # im2col
         y = product(rows, w.reshape(len(w), -1).T) + weights[f"{layer}.bias"]
         y = np.maximum(y, 0).reshape(N, H // 2, 2, W // 2, 2, len(w)).max(axis=(2, 4))
         x = y.transpose(0, 3, 1, 2)  # [N,K,H/2,W/2]
     hidden = product(x.reshape(len(x), -1), weights["fc1.weight"].T) + weights["fc1.bias"]
     return product(np.maximum(hidden, 0), weights["fc2.weight"].T) + weights["fc2.bias"]
-
-
-def _operands(x: np.ndarray, y: np.ndarray, name: str, fit: bool) -> tuple[np.ndarray, np.ndarray]:
-    if not fit:
-        rule = {"dot": "x[..., K] and y[..., K]", "matmul": "a[M, K] and b[K, N]"}[name]
-        raise ValueError(f"{name}: {np.shape(x)} and {np.shape(y)} do not fit; it takes {rule}.")
-    return round_to_bfloat16(x), round_to_bfloat16(y)
-
-
-def _add_up(products: Iterable[np.ndarray], accumulator: str) -> np.ndarray:
-    narrow, total = _known(accumulator) == "bfloat16", np.float32(0)
-    for product in products:
-        total = total + product
-        if narrow:
-            total = round_to_bfloat16(total)
-    return total
 
 
 def _known(accumulator: str) -> str:

@@ -1,16 +1,19 @@
 """The child process in which Google's TPU compiler runs: it may crash or hang, its parent may not.
 
-    python -m labkit.tpu.compile_worker FOLDER
+    python -m labkit.tpu.compile_worker REQUEST < PROGRAM
 
-reads FOLDER/request.json (topology, shardings) and FOLDER/program (what jax.export serialised) and
-writes FOLDER/answer.json: the optimised program with the compiler's counts, or its error. No TPU
-is needed and none is touched: the topology is only described.
+REQUEST is JSON (topology, shardings), PROGRAM what jax.export serialised. The last line written is
+JSON: the optimised program with the compiler's counts, or its error. No TPU is needed and none is
+touched: the topology is only described.
 """
 
 import json
 import sys
 from importlib.metadata import version
-from pathlib import Path
+
+
+def versions() -> str:
+    return f"libtpu {version('libtpu')} through jax {version('jax')}"
 
 
 def compile_program(program: bytes, topology: str, shardings: list | None) -> dict:
@@ -29,23 +32,21 @@ def compile_program(program: bytes, topology: str, shardings: list | None) -> di
     for aval, axes in zip(exported.in_avals, cuts, strict=True):
         place = NamedSharding(mesh, PartitionSpec(*axes))
         arguments.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place))
-    made = jax.jit(exported.call, keep_unused=True).lower(*arguments).compile()
-    cost, memory = made.cost_analysis(), made.memory_analysis()
+    given, _ = exported.in_tree.unflatten(arguments)
+    made = jax.jit(exported.call, keep_unused=True).lower(*given).compile()
+    counts, sizes = made.cost_analysis() or {}, made.memory_analysis()
     names = ("argument", "output", "temp", "generated_code")
-    memory = {name: getattr(memory, f"{name}_size_in_bytes") for name in names}
-    counts = {"flops": cost["flops"], "bytes_accessed": cost["bytes accessed"], "memory": memory}
-    return counts | {"hlo": made.as_text()}
-
-
-def main(folder: Path) -> None:
-    request = json.loads((folder / "request.json").read_text())
-    try:
-        answer = compile_program((folder / "program").read_bytes(), **request)
-    except Exception as error:  # of XLA: out of memory, or a program it does not take
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    answer["by"] = f"libtpu {version('libtpu')} through jax {version('jax')}"
-    (folder / "answer.json").write_text(json.dumps(answer))
+    return {
+        "flops": counts.get("flops", 0.0),  # XLA leaves out what it counts as 0
+        "bytes_accessed": counts.get("bytes accessed", 0.0),
+        "memory": {name: getattr(sizes, f"{name}_size_in_bytes") for name in names},
+        "hlo": made.as_text(),
+    }
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    try:
+        answer = compile_program(sys.stdin.buffer.read(), **json.loads(sys.argv[1]))
+    except Exception as error:  # of XLA: out of memory, or a program it does not take
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    print("\n" + json.dumps(answer | {"source": f"compiled by {versions()}"}))

@@ -10,17 +10,15 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 
 from labkit.hardware import machine
-from labkit.provenance import Quantity, compiled, predicted
+from labkit.provenance import Quantity, predicted
 from labkit.tpu import hlo, programs, snapshot
+from labkit.tpu.compile_worker import versions
 
 # Multiply-adds a cycle and TensorCores of a chip; a program runs on one TensorCore, or on a v5p or
 # later on the whole chip. clock = published peak / (2 * cores * multiply-adds a cycle)
@@ -34,10 +32,7 @@ class CompilerError(RuntimeError):
 
 
 class TPUOutOfMemory(CompilerError):
-    """The program needs more memory than the TPU has. `needed`, `available`: bytes."""
-
-    needed: float
-    available: float
+    """The program needs more memory than the TPU has."""
 
 
 def topologies() -> list[str]:
@@ -69,19 +64,23 @@ def compile_for_tpu(
     if topology not in topologies():
         near = ", ".join(get_close_matches(str(topology), topologies(), 3, 0.3) or topologies())
         raise ValueError(f"There is no topology {topology!r}; near it: {near}.")
-    if source not in {"auto", "compiler", "snapshot"}:
+    if source not in ("auto", "compiler", "snapshot"):
         raise ValueError(f"source is {source!r}: use 'auto', 'compiler' or 'snapshot'.")
+    if not timeout > 0:
+        raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds.")
     program = programs.trace(f, shapes, shardings)
     if source == "snapshot" or (source == "auto" and not installed()):
-        answer = snapshot.recall(program, topology)
-        by = f"snapshot: compiled by {answer.pop('by')} on {answer.pop('date')}"
-    else:
-        answer = ask(program, topology, timeout)
-        by = f"compiled by {answer.pop('by')}"
-    if "error" in answer:
-        raise _refusal(answer["error"], program.title, topology, by)
-    made = read(answer, program.names)
-    return Compiled(**made, title=program.title, topology=topology, source=by)
+        return report(snapshot.recall(program.fingerprint, topology, program.title))
+    return report(ask(program, topology, timeout))
+
+
+def recall(name: str, topology: str) -> "Compiled":
+    """The snapshot's answer for a program too large for a lesson, which it stores by its name.
+
+    tools/tpu_resnet.py has the program. Its operations are summed by their kind, and its arrays
+    left out. Raises TPUOutOfMemory, CompilerError, and LookupError for a name that is not stored.
+    """
+    return report(snapshot.recall(name, topology, name))
 
 
 def installed() -> bool:
@@ -91,54 +90,43 @@ def installed() -> bool:
 
 
 def ask(program: programs.Program, topology: str, timeout: float = 300) -> dict:
-    """What the compiler in a child process says of `program`: its error, or its text and counts."""
+    """What the compiler in a child process says of `program`: its error, or Compiled's fields."""
     if not installed():
-        raise CompilerError(f"Google's TPU compiler is not here. {snapshot.INSTALL}")
-    with tempfile.TemporaryDirectory(prefix="labkit-tpu-") as name:
-        (Path(name) / "program").write_bytes(program.serialise())
-        request = {"topology": topology, "shardings": program.shardings}
-        (Path(name) / "request.json").write_text(json.dumps(request))
-        command = [sys.executable, "-m", "labkit.tpu.compile_worker", name]
-        options = {"capture_output": True, "text": True, "timeout": timeout}
-        try:
-            done = subprocess.run(command, env=os.environ | CHILD, **options)
-        except subprocess.TimeoutExpired:
-            raise CompilerError(
-                f"The compiler was stopped after {timeout:g} s, its time limit, on {program.title} "
-                f"for {topology}. Allow more, timeout={2 * timeout:g}, or take a smaller program."
-            ) from None
-        if (Path(name) / "answer.json").exists():
-            return json.loads((Path(name) / "answer.json").read_text())
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-    pair = " with ".join(f"{name} {version(name)}" for name in ("jax", "libtpu"))
-    raise CompilerError(
-        f"The compiler crashed ({how}): {pair}. Your session goes on. Some pairs crash, as jax "
-        "0.7.2 with libtpu 0.0.21.1; jax 0.7.1 with libtpu 0.0.20 works. Install that pair, or "
-        f"use source='snapshot'. Its last words: {done.stderr.strip()[-300:] or 'none'}"
-    )
+        said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
+        raise CompilerError(f"{said}; elsewhere use source='snapshot'.")
+    request = json.dumps({"topology": topology, "shardings": program.shardings})
+    command = [sys.executable, "-m", "labkit.tpu.compile_worker", request]
+    options = {"capture_output": True, "timeout": timeout, "env": os.environ | CHILD}
+    try:
+        done = subprocess.run(command, input=program.serialise(), **options)
+    except subprocess.TimeoutExpired:
+        more = f"Allow more, timeout={2 * timeout:g}, or take a smaller program"
+        said = f"The compiler was stopped after {timeout:g} s, its time limit, on {program.title}"
+        raise CompilerError(f"{said} for {topology}. {more}.") from None
+    if code := done.returncode:
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        words = done.stderr.decode(errors="replace").strip()[-300:] or "none"
+        raise CompilerError(
+            f"The compiler crashed ({how}): {versions()}. Your session goes on. Some pairs crash: "
+            "if these are not libtpu 0.0.20 and jax 0.7.1, install those; if they are, take a "
+            f"smaller program or source='snapshot'. Its last words: {words}"
+        )
+    answer = json.loads(done.stdout.splitlines()[-1])
+    answer |= hlo.read(answer["hlo"], program.names) if "hlo" in answer else {}
+    return answer | {"title": program.title, "topology": topology}
 
 
-def read(answer: dict, names: list[str]) -> dict:
-    """The compiler's text as operations, arrays and collectives; the snapshot's is already read."""
-    answer |= hlo.read(answer["hlo"], names) if "hlo" in answer else {}
-    kinds = {"ops": hlo.Op, "padding": hlo.Array, "collectives": hlo.Collective}
-    for field, kind in kinds.items():
-        plain = ([tuple(v) if isinstance(v, list) else v for v in one] for one in answer[field])
-        answer[field] = [kind(*one) for one in plain]
-    return answer
-
-
-def _refusal(said: str, title: str, topology: str, by: str) -> CompilerError:
-    """The compiler's own error as an exception."""
-    if not (match := re.search(r"Used ([\d.]+)([KMG]) of ([\d.]+)([KMG]) hbm", said)):
-        return CompilerError(f"The compiler refused {title} on {topology}: {said[:500]} ({by})")
-    need, have = (float(match[i]) * 1024 ** (1 + "KMG".index(match[i + 1])) for i in (1, 3))
-    error = TPUOutOfMemory(
-        f"{title} needs {need / 2**30:.2f} GiB of memory; {topology} has {have / 2**30:.2f} GiB. "
-        f"Take a smaller batch ({by})."
-    )
-    error.needed, error.available = need, have
-    return error
+def report(answer: dict) -> "Compiled":
+    """The answer, or the compiler's own error as an exception."""
+    if "error" not in answer:
+        return Compiled(**answer)
+    title, topology, said = answer["title"], answer["topology"], answer["error"]
+    if used := re.search(r"Used (\S+)([KMG]) of (\S+)([KMG]) hbm", said):
+        need, have = f"{used[1]} {used[2]}iB of memory", f"{used[3]} {used[4]}iB"
+        said = f"{title} needs {need}; {topology} has {have}. Take a smaller batch"
+        raise TPUOutOfMemory(f"{said} ({answer['source']}).")
+    said = f"The compiler refused {title} on {topology}: {said[:500]}"
+    raise CompilerError(f"{said} ({answer['source']})")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -151,7 +139,7 @@ class Compiled:
     ops: list[hlo.Op]  # in the order in which they run
     padding: list[hlo.Array]  # arguments, then what the operations write
     collectives: list[hlo.Collective]
-    flops: float  # XLA's own count: a loop's body once
+    flops: float  # XLA's own count: a loop's body once, and no sine or exponential
     bytes_accessed: float
     memory: dict[str, int]  # bytes of argument, output, temp, generated_code
     hlo: str | None = None  # the optimised program; None from the snapshot
@@ -163,14 +151,9 @@ class Compiled:
         return sum(known) if known else None
 
     @property
-    def unestimated(self) -> list[str]:
-        """Operations without an estimate: asynchronous copies, collectives, own kernels."""
-        return [op.name for op in self.ops if op.cycles is None]
-
-    @property
-    def layouts(self) -> dict[str, str]:
-        """Name of an array: its tiles, as "T(8,128)(2,1)"."""
-        return {one.name: one.layout for one in self.padding}
+    def unestimated(self) -> int:
+        """How many operations have none: asynchronous copies, collectives, own kernels."""
+        return sum(op.count for op in self.ops if op.cycles is None)
 
     @property
     def clock(self) -> float:
@@ -185,20 +168,13 @@ class Compiled:
         cycles, said = self.estimated_cycles, f"estimated cycles at {self.clock / 1e9:.2f} GHz"
         return None if cycles is None else predicted(cycles / self.clock, "s", said)
 
-    def quantity(self, name: str) -> Quantity:
-        """`name` is "estimated_cycles", "flops", "bytes_accessed" or a kind of memory."""
-        units = {"estimated_cycles": "cycles", "flops": "FLOP"}
-        value = self.memory[name] if name in self.memory else getattr(self, name)
-        return compiled(value, units.get(name, "B"), self.source)
-
     def __repr__(self) -> str:
-        cycles = self.estimated_cycles
-        said = "none" if cycles is None else f"{cycles:,} cycles, {self.seconds.number}"
-        lines = [f"{self.title} on {self.topology}, {self.source}"]
+        known = sorted((op for op in self.ops if op.cycles), key=lambda op: -op.cycles)
+        time = known and f"{self.seconds.number} (predicted)"
+        said = f"{self.estimated_cycles:,} cycles, {time}" if known else "none"
+        lines = [f"{self.title} on {self.topology}", f"  {self.source}"]
         lines += [f"  estimated        {said}", f"  arithmetic       {self.flops:,.0f} FLOP"]
         lines += [f"  {name.replace('_', ' '):<16} {n:,} B" for name, n in self.memory.items()]
-        top = sorted((op for op in self.ops if op.cycles), key=lambda op: -op.cycles)[:5]
-        lines += [f"  {op.cycles:>12,} cycles  {op.kind:<14} {op.layer}" for op in top]
-        if self.unestimated:
-            lines.append(f"  {len(self.unestimated)} operations without an estimate")
-        return "\n".join(lines)
+        lines += [f"  {op.cycles:>12,} cycles  {op.kind:<14} {op.layer}" for op in known[:5]]
+        rest = f"  operations without an estimate: {self.unestimated}"
+        return "\n".join([*lines, *[rest] * bool(self.unestimated)])

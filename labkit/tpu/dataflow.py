@@ -15,7 +15,6 @@ Lesson 1 of the chapter derives all of this.
 """
 
 from collections.abc import Iterator
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,7 +45,7 @@ def plan(dataflow: str, M: int, K: int, N: int, rows: int, cols: int) -> tuple[i
     The tiles follow each other down the rows first, so that in "ws" and "is" K runs innermost.
     """
     down, along, steps = (dict(M=M, K=K, N=N)[axis] for axis in AXES[dataflow])
-    col, row = np.array([*product(range(0, along, cols), range(0, down, rows))]).T
+    col, row = np.mgrid[:along:cols, :down:rows].reshape(2, -1)
     return steps, (row, col, np.minimum(rows, down - row), np.minimum(cols, along - col))
 
 

@@ -6,32 +6,29 @@ A TPU is found by its PCI id: TensorFlow's own resolver succeeds without one. Le
 chapter uses both.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from labkit.cifar10_files import in_a_line
 from labkit.hardware import this_machine
+from labkit.shapes import fit_integer
 
 if TYPE_CHECKING:
-    import tensorflow as tf
+    from tensorflow.distribute import Strategy
 
 # Read when TensorFlow is imported: no log on stderr. Not setdefault, for JAX sets it to 1.
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 VIRTUAL = 8  # virtual devices of the CPU, which the strategies of one process share
-TPU_WHEEL = "tensorflow-tpu==2.20.0"
-_NEW_RUNTIME = "Runtime > Disconnect and delete runtime, then Run all"
-_VARIABLES = (
-    "PJRT_DEVICE=TPU, NEXT_PLUGGABLE_DEVICE_USE_C_API=true and "
-    "TF_PLUGGABLE_DEVICE_LIBRARY_PATH=(what libtpu.get_library_path() returns)"
-)
+MOST = 64  # more virtual devices only cost memory
 
 
-def strategy(replicas: int = VIRTUAL) -> "tf.distribute.Strategy":
+def strategy(replicas: int = VIRTUAL) -> Strategy:
     """All TPU cores of this machine; where it has no TPU, that many virtual replicas on the CPU.
 
     Prints one line, which says what it is. Variables made in `strategy.scope()` live on every
@@ -40,31 +37,30 @@ def strategy(replicas: int = VIRTUAL) -> "tf.distribute.Strategy":
     Raises ValueError for a senseless number, ImportError without TensorFlow, and RuntimeError when
     TensorFlow has already started with fewer devices or a TPU does not start.
     """
-    if not (isinstance(replicas, int) and replicas >= 1):
-        raise ValueError(f"strategy: replicas is {replicas!r}; it must be a whole number from 1.")
-    tf = _tensorflow()
-    if this_machine().has_tpu:
-        found = _tpu_strategy()
-        chips, kind = this_machine().tpu_chips, os.environ.get("TPU_ACCELERATOR_TYPE", "")
-        cores = f"{chips} chip{'s' * (chips > 1)}, {found.num_replicas_in_sync} replica(s)"
-        print(f"Runs on: TPU {kind}".rstrip() + f", {cores} (TPUStrategy).")
+    fit_integer("strategy", "replicas", replicas, 1, MOST)
+    tf, machine = _tensorflow(), this_machine()
+    if machine.has_tpu:
+        found, kind = _tpu_strategy(), os.environ.get("TPU_ACCELERATOR_TYPE", "of unknown kind")
+        cores = f"{machine.tpu_chips} chip(s), {found.num_replicas_in_sync} replica(s)"
+        print(f"Runs on: TPU {kind}, {cores} (TPUStrategy).")
         return found
     devices = _virtual_devices(tf, replicas)
-    count = f"{replicas} virtual replica{'s' * (replicas > 1)} on this CPU ({this_machine().name})"
+    count = f"{replicas} virtual replica{'s' * (replicas > 1)} on this CPU ({machine.name})"
     print(f"Runs on: {count}, NOT on a TPU: the same code, without the speed.")
     # Not collectives: they mistake two strategies of one process for each other.
     return tf.distribute.MirroredStrategy(devices, tf.distribute.ReductionToOneDevice())
 
 
-def _tensorflow() -> object:
+def _tensorflow() -> Any:
     try:
         import tensorflow
     except ImportError as error:
-        raise ImportError(_missing(this_machine().has_tpu)) from error
+        raise ImportError(diagnose(set(), this_machine().has_tpu, False).findings[1]) from error
+    tensorflow.get_logger().setLevel("ERROR")  # it logs the devices of every strategy on stderr
     return tensorflow
 
 
-def _virtual_devices(tf: object, replicas: int) -> list[str]:
+def _virtual_devices(tf: Any, replicas: int) -> list[str]:
     """Names of the CPU's first virtual devices; makes them where TensorFlow has not started yet."""
     cpu, device = tf.config.list_physical_devices("CPU")[0], tf.config.LogicalDeviceConfiguration()
     try:
@@ -82,7 +78,7 @@ def _virtual_devices(tf: object, replicas: int) -> list[str]:
 
 
 @cache
-def _tpu_strategy() -> "tf.distribute.TPUStrategy":
+def _tpu_strategy() -> Strategy:
     """The TPU, started once: to start it again would wipe the variables on it."""
     tf = _tensorflow()
     try:
@@ -93,15 +89,16 @@ def _tpu_strategy() -> "tf.distribute.TPUStrategy":
     except Exception as error:  # a busy or missing TPU fails in every way there is
         raise RuntimeError(
             f"The TPU does not start ({in_a_line(error)}). Another process may hold it: on Colab "
-            f"{_NEW_RUNTIME}. If it stays so, set before Python starts: {_VARIABLES}."
+            "Runtime > Disconnect and delete runtime, then Run all. If it stays so, set before "
+            "Python starts: PJRT_DEVICE=TPU, NEXT_PLUGGABLE_DEVICE_USE_C_API=true and "
+            "TF_PLUGGABLE_DEVICE_LIBRARY_PATH=(what libtpu.get_library_path() returns)."
         ) from error
 
 
-@dataclass(frozen=True)
-class Preflight:
+class Preflight(NamedTuple):
     """What `preflight` found: sentences with what to do, and whether `strategy()` will work."""
 
-    findings: tuple[str, ...]
+    findings: list[str]
     ready: bool
 
 
@@ -114,41 +111,33 @@ def preflight() -> Preflight:
         try:
             _tpu_strategy()
         except Exception as error:  # whatever it is, it is the finding
-            report = Preflight((*report.findings, str(error)), ready=False)
+            report = Preflight([*report.findings, str(error)], ready=False)
     print(*report.findings, sep="\n")
     return report
 
 
 def diagnose(installed: set[str], tpu: bool, colab: bool) -> Preflight:
     """What follows from the TensorFlow packages installed, from a TPU and from being on Colab."""
-    machine = "There is no TPU here: training runs on virtual replicas of the CPU."
+    here = "There is no TPU here: training runs on virtual replicas of the CPU."
     if tpu:
-        machine = "There is a TPU (found by its PCI id)."
+        here = "There is a TPU (found by its PCI id)."
     elif colab:
         click = "Runtime > Change runtime type > v5e-1 TPU > Save, then Run all"
-        machine = f"This Colab runtime has no TPU, only virtual replicas. To get one: {click}."
+        here = f"This Colab runtime has no TPU, only virtual replicas. To get one: {click}."
+    install = "%pip install -q " + ("tensorflow-tpu==2.20.0" if tpu else "tensorflow")
     right = {"tensorflow-tpu"} if tpu else {"tensorflow", "tensorflow-cpu"}
-    if not installed:
-        return Preflight((machine, _missing(tpu)), ready=False)
     names = " and ".join(sorted(installed))
-    if installed <= right:
-        return Preflight((machine, f"{names} is installed."), ready=True)
-    if len(installed) > 1:
-        trouble = f"{names} are both installed, and overwrite each other's files"
+    if not installed:
+        image = " (Colab's TPU image carries none)" if tpu else ""
+        there = f"TensorFlow is not installed{image}. Run {install}, then this cell again"
+        there += "; or train without it: !KERAS_BACKEND=jax python -m labkit.tpu.train" * tpu
+    elif installed <= right:
+        there = f"{names} is installed"
     else:
-        trouble = f"{names} is installed, which is " + ("not for TPUs" if tpu else "for TPUs alone")
-    repair = f"%pip uninstall -q -y {' '.join(sorted(installed))}, then {_install(tpu)}"
-    return Preflight((machine, f"{trouble}. Run {repair}, and restart the kernel."), ready=False)
-
-
-def _missing(tpu: bool) -> str:
-    image = " (Colab's TPU image carries none)" if tpu else ""
-    other = "; or train without it: !KERAS_BACKEND=jax python -m labkit.tpu.train" if tpu else ""
-    return f"TensorFlow is not installed{image}. Run {_install(tpu)}, then this cell again{other}."
-
-
-def _install(tpu: bool) -> str:
-    return f"%pip install -q {TPU_WHEEL if tpu else 'tensorflow'}"
+        repair = f"%pip uninstall -q -y {names.replace(' and', '')}, then {install}"
+        there = f"Installed: {names}. This machine needs {min(right)}, and nothing beside it. "
+        there += f"Run {repair}, and restart the kernel"
+    return Preflight([here, f"{there}."], ready=bool(installed) and installed <= right)
 
 
 def _is_installed(package: str) -> bool:

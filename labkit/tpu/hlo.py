@@ -12,7 +12,8 @@ from math import prod
 from typing import NamedTuple
 
 Instruction = namedtuple("Instruction", "name shape opcode rest")
-Op = namedtuple("Op", "name kind cycles layer")  # cycles: None if the compiler writes none
+# cycles: None if the compiler writes none; count: several operations, summed up
+Op = namedtuple("Op", "name kind cycles layer count", defaults=[1])
 Collective = namedtuple("Collective", "kind shape bytes group")  # group: how many devices take part
 
 
@@ -47,20 +48,19 @@ def read(text: str, arguments: list[str]) -> dict[str, list]:
     loop, a branch or a kernel of one's own.
     """
     found = computations(text)
-    made: dict[str, list] = {"ops": [], "padding": [None] * len(arguments), "collectives": []}
+    ops, given, written = [], {}, []
     for one in found["ENTRY"]:
         layer, cycles = _layer(one), re.search(r'"estimated_cycles":"(\d+)"', one.rest)
         if one.opcode == "parameter":
-            i = int(re.match(r"\d+", one.rest)[0])
-            made["padding"][i] = arrays(one, arguments[i])[0]
+            number = int(re.match(r"\d+", one.rest)[0])
+            given[number] = arrays(one, arguments[number])[0]
         elif one.opcode not in _FREE and not one.opcode.endswith("-done"):
-            kind, count = _kind(one, found), int(cycles[1]) if cycles else None
-            made["ops"].append(Op(one.name, kind, count, layer))
-            if not one.opcode.endswith("-start"):
-                made["padding"] += arrays(one, layer or one.name)
+            ops.append(Op(one.name, _kind(one, found), cycles and int(cycles[1]), layer))
+            written += [] if one.opcode.endswith("-start") else arrays(one, layer or one.name)
     every = [one for block in found.values() for one in block]
-    made["collectives"] = [_collective(one) for one in every if _COLLECTIVE.match(one.opcode)]
-    return made
+    sent = [_collective(one) for one in every if _COLLECTIVE.match(one.opcode)]
+    padding = [given[number] for number in sorted(given)] + written
+    return {"ops": ops, "padding": padding, "collectives": sent}
 
 
 def computations(text: str) -> dict[str, list[Instruction]]:

@@ -4,99 +4,67 @@ Colab's TPU machines come with JAX and Keras, and without TensorFlow. In a termi
 
     KERAS_BACKEND=jax python -m labkit.tpu.train --model resnet20 --steps 100 --batch 128
 
-JAX divides one program over the devices: the batch is cut along its first axis, the weights are on
-every device, and the compiler puts in the sums over the devices. BatchNorm's moments are therefore
-of the whole batch. Keras chooses its backend once in a process, so a notebook that has TensorFlow
-runs this as a script. Lesson 4 of the TPU chapter says when to take this path.
+Here Keras itself cuts each batch along its first axis and puts all weights on every device; JAX
+makes one program of it, with the sums over the devices. BatchNorm's moments are therefore of the
+whole batch. Keras chooses its backend once in a process, so a notebook that has TensorFlow runs
+this as a script. Lesson 4 of the TPU chapter says when to take this path.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Iterator
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.hardware import this_machine
-from labkit.provenance import measured
-from labkit.tpu.training import History
+from labkit.shapes import fit_integer
+from labkit.tpu.devices import MOST, VIRTUAL
+from labkit.tpu.training import Feed, History, divisible, finite, speed
 
 if TYPE_CHECKING:
-    import jax
-    import keras
+    from keras import Model
+    from keras.distribution import DataParallel
+    from keras.optimizers import Optimizer
 
 
-def devices(replicas: int) -> "list[jax.Device]":
-    """The TPU's devices, or that many virtual ones of the CPU, with a line that says which."""
+def strategy(replicas: int) -> DataParallel:
+    """The TPU's devices, or that many virtual ones of the CPU, with a line that says which.
+
+    Models made from now on are trained on them. Raises ValueError where Keras is not on JAX.
+    """
+    fit_integer("strategy", "replicas", replicas, 1, MOST)
     if on_cpu := not this_machine().has_tpu:  # both variables are read when JAX starts
-        flag = f"--xla_force_host_platform_device_count={replicas}"
+        flag = f"--xla_force_host_platform_device_count={max(VIRTUAL, replicas)}"
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
         os.environ["JAX_PLATFORMS"] = "cpu"
-    import jax
+    from keras import backend, distribution
 
+    if backend.backend() != "jax":
+        raise ValueError("Keras is not on JAX. Set KERAS_BACKEND=jax before Python starts.")
+    devices = distribution.list_devices()[: replicas if on_cpu else None]
     kind = "virtual JAX device(s) on this CPU, NOT on a TPU" if on_cpu else "TPU device(s) of JAX"
-    print(f"Runs on: {jax.device_count()} {kind}.")
-    return jax.devices()
+    print(f"Runs on: {len(devices)} {kind}.")
+    parallel = distribution.DataParallel(devices=devices)
+    distribution.set_distribution(parallel)
+    return parallel
 
 
 def train(
-    devices: "list[jax.Device]",
-    model: "keras.Model",
-    optimizer: "keras.optimizers.Optimizer",
-    feed: Iterator[tuple[np.ndarray, np.ndarray]],
-    steps: int,
+    parallel: DataParallel, model: Model, optimizer: Optimizer, feed: Feed, steps: int
 ) -> History:
-    """Train `model` for `steps` global batches of `feed`.
+    """Train `model` for `steps` global batches of `feed`; the devices must divide a batch."""
+    from keras.losses import SparseCategoricalCrossentropy
 
-    Raises ValueError where Keras does not run on JAX, or a batch does not divide by the devices.
-    """
-    import jax
-    import keras
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-    if keras.backend.backend() != "jax":
-        raise ValueError("Keras is not on JAX. Set KERAS_BACKEND=jax before Python starts.")
-    mesh = Mesh(np.array(devices), ("batch",))
-    whole, cut = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("batch",)))
-    optimizer.build(model.trainable_variables)
-    sets = model.trainable_variables, model.non_trainable_variables, optimizer.variables
-    state = jax.device_put(tuple([v.value for v in variables] for variables in sets), whole)
-    step, losses = compiled_step(model, optimizer), []
-    for _ in range(steps):
-        x, labels = next(feed)
-        if len(x) % len(devices):
-            raise ValueError(f"A batch of {len(x)} does not divide into {len(devices)} shares.")
-        state, loss = step(state, *jax.device_put((x, labels), cut))
-        losses.append(loss)  # not yet a number: JAX runs ahead of Python
-        if len(losses) == 1:
-            loss.block_until_ready()
-            began = perf_counter()  # the first step compiles
-    losses = tuple(float(loss) for loss in losses)
-    for variables, values in zip(sets, state, strict=True):
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
-    timed = (steps - 1) * len(x) if steps else 0
-    rate = measured(timed / (perf_counter() - began), "images/s") if timed else None
-    return History(0, losses, rate)
-
-
-def compiled_step(
-    model: "keras.Model", optimizer: "keras.optimizers.Optimizer"
-) -> "jax.stages.Wrapped":
-    """step(state, x, labels) -> the new state and the mean loss before the update."""
-    import jax
-
-    def loss(trained: list, others: list, x: "jax.Array", labels: "jax.Array") -> tuple:
-        logits, others = model.stateless_call(trained, others, x, training=True)
-        each = -jax.nn.log_softmax(logits)[np.arange(len(x)), labels]
-        return each.mean(), others
-
-    @jax.jit
-    def step(state: tuple, x: "jax.Array", labels: "jax.Array") -> tuple:
-        trained, others, slots = state
-        differentiate = jax.value_and_grad(loss, has_aux=True)
-        (mean, others), gradients = differentiate(trained, others, x, labels)
-        trained, slots = optimizer.stateless_apply(slots, gradients, trained)
-        return (trained, others, slots), mean
-
-    return step
+    model.compile(optimizer, SparseCategoricalCrossentropy(from_logits=True))
+    losses, images, began = [], 0, 0.0
+    for x, labels in islice(feed, steps):
+        divisible(len(x), parallel.device_mesh.devices.size)
+        model.reset_metrics()  # else Keras's loss is the mean of all steps so far
+        weights = np.ones(len(x))  # Keras 3.13 cannot cut None into shares
+        losses.append(float(model.train_on_batch(x, labels, weights)))
+        finite(len(losses), losses[-1])
+        images, began = (images + len(x), began) if began else (0, perf_counter())
+    return History(0, tuple(losses), speed(images, perf_counter() - began))

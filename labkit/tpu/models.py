@@ -8,6 +8,10 @@ He et al. 2015, "Deep Residual Learning for Image Recognition", arXiv:1512.03385
 ResNets. Lesson 4 of the TPU chapter trains them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,34 +19,41 @@ import numpy as np
 from labkit.convnet import SHAPES
 
 if TYPE_CHECKING:
-    import keras
+    from keras import KerasTensor, Model
 
 IMAGE, CLASSES = (32, 32, 3), 10
 BATCH_NORMS = ("replica", "synchronised", "none")
 
 
-def convnet(
-    weights: dict[str, np.ndarray] | None = None, dtype: str = "float32"
-) -> "keras.Sequential":
+@contextmanager
+def computing_in(dtype: str) -> Iterator[None]:
+    """The layers made inside compute in `dtype`."""
+    from keras import config
+
+    outside = config.dtype_policy()
+    config.set_dtype_policy(dtype)
+    try:
+        yield
+    finally:
+        config.set_dtype_policy(outside)
+
+
+def convnet(weights: dict[str, np.ndarray] | None = None, dtype: str = "float32") -> Model:
     """The course's network of `labkit.convnet`; without weights, Keras's own random ones."""
     from keras import Input, Sequential, layers
 
-    def conv(name: str, channels: int) -> "keras.Layer":
-        return layers.Conv2D(channels, 3, padding="same", activation="relu", name=name, dtype=dtype)
-
-    model = Sequential(
-        [
-            Input(IMAGE),
-            conv("conv1", 32),
-            layers.MaxPooling2D(2, name="pool1", dtype=dtype),  # [N,16,16,32]
-            conv("conv2", 64),
-            layers.MaxPooling2D(2, name="pool2", dtype=dtype),  # [N,8,8,64]
-            layers.Flatten(dtype=dtype),
-            layers.Dense(128, activation="relu", name="fc1", dtype=dtype),
+    options = {"padding": "same", "activation": "relu"}
+    with computing_in(dtype):
+        parts = [
+            layers.Conv2D(32, 3, name="conv1", **options),
+            layers.MaxPooling2D(2, name="pool1"),  # [N,16,16,32]
+            layers.Conv2D(64, 3, name="conv2", **options),
+            layers.MaxPooling2D(2, name="pool2"),  # [N,8,8,64]
+            layers.Flatten(),
+            layers.Dense(128, activation="relu", name="fc1"),
             layers.Dense(CLASSES, name="fc2", dtype="float32"),
-        ],
-        name="convnet",
-    )
+        ]
+    model = Sequential([Input(IMAGE), *parts], name="convnet")
     if weights is not None:
         model.set_weights(channels_last(weights))
     return model
@@ -62,7 +73,7 @@ def channels_last(weights: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 def resnet20(
     batch_norm: str = "replica", width: int = 16, blocks: int = 3, dtype: str = "float32"
-) -> "keras.Model":
+) -> Model:
     """ResNet-20 for CIFAR-10: 3 stages of 3 blocks, `width`, 2 and 4 times as many channels.
 
     Other `blocks` per stage make a ResNet of another depth, 6 blocks + 2: 1 makes ResNet-8.
@@ -77,49 +88,40 @@ def resnet20(
 
     if batch_norm not in BATCH_NORMS:
         raise ValueError(f"batch_norm is {batch_norm!r}; it must be one of {BATCH_NORMS}.")
-    normed = batch_norm != "none"
+    normed, in_tensorflow = batch_norm != "none", backend.backend() == "tensorflow"
+    options = {"padding": "same", "use_bias": not normed, "kernel_initializer": "he_normal"}
+    norm = {"synchronized": batch_norm == "synchronised" and in_tensorflow}
 
-    def conv(x: "keras.KerasTensor", channels: int, size: int = 3, stride: int = 1, gamma: int = 1):
-        options = {"padding": "same", "use_bias": not normed, "dtype": dtype}
-        x = layers.Conv2D(channels, size, stride, kernel_initializer="he_normal", **options)(x)
-        if not normed:
-            return x
-        norm = {"gamma_initializer": "ones" if gamma else "zeros", "dtype": dtype}
-        norm["synchronized"] = batch_norm == "synchronised" and backend.backend() == "tensorflow"
-        return layers.BatchNormalization(**norm)(x)
+    def conv(x: KerasTensor, channels: int, size: int = 3, stride: int = 1, gamma: str = "ones"):
+        x = layers.Conv2D(channels, size, stride, **options)(x)
+        return layers.BatchNormalization(gamma_initializer=gamma, **norm)(x) if normed else x
 
-    def relu(x: "keras.KerasTensor") -> "keras.KerasTensor":
-        return layers.ReLU(dtype=dtype)(x)
-
-    image = Input(IMAGE)
-    x = relu(conv(image, width))
-    for stage in range(3):
-        channels = width * 2**stage
-        for block in range(blocks):
-            stride = 2 if stage and not block else 1
-            shortcut = conv(x, channels, 1, stride) if stride == 2 else x
-            y = conv(relu(conv(x, channels, 3, stride)), channels, gamma=0)
-            x = relu(layers.Add(dtype=dtype)([shortcut, y]))
-    x = layers.GlobalAveragePooling2D(dtype=dtype)(x)
-    return Model(image, layers.Dense(CLASSES, dtype="float32")(x), name=f"resnet{6 * blocks + 2}")
+    with computing_in(dtype):
+        image = Input(IMAGE)
+        x = layers.ReLU()(conv(image, width))
+        for stage in range(3):
+            channels = width * 2**stage
+            for block in range(blocks):
+                stride = 2 if stage and not block else 1
+                shortcut = conv(x, channels, 1, stride) if stride == 2 else x
+                y = layers.ReLU()(conv(x, channels, 3, stride))
+                x = layers.ReLU()(layers.Add()([shortcut, conv(y, channels, gamma="zeros")]))
+        x = layers.GlobalAveragePooling2D()(x)
+        logits = layers.Dense(CLASSES, dtype="float32")(x)
+    return Model(image, logits, name=f"resnet{6 * blocks + 2}")
 
 
-def resnet50(dtype: str = "float32") -> "keras.Model":
+def resnet50(dtype: str = "float32") -> Model:
     """ResNet-50 as for ImageNet, with 10 classes, on CIFAR-10's images enlarged to 224 x 224.
 
     The images grow on the device, 7 x 7 pixels for each, so that a step costs what a step on
     ImageNet costs, and the input does not. Keras's own network, with random weights.
     """
-    import keras
+    from keras import Input, Model, applications, layers
 
-    outside = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(dtype)
-    try:
-        options = {"weights": None, "classes": CLASSES, "classifier_activation": None}
-        image = keras.Input(IMAGE)
-        large = keras.layers.UpSampling2D(7)(image)  # [N,224,224,3]
-        logits = keras.applications.ResNet50(input_tensor=large, **options).output
-        logits = keras.layers.Activation("linear", dtype="float32")(logits)
-        return keras.Model(image, logits, name="resnet50")
-    finally:
-        keras.config.set_dtype_policy(outside)
+    options = {"weights": None, "classes": CLASSES, "classifier_activation": None}
+    with computing_in(dtype):
+        image = Input(IMAGE)
+        large = layers.UpSampling2D(7)(image)  # [N,224,224,3]
+        logits = applications.ResNet50(input_tensor=large, **options).output
+    return Model(image, layers.Activation("linear", dtype="float32")(logits), name="resnet50")

@@ -35,89 +35,81 @@ class Program(NamedTuple):
 
 def trace(f: Callable, shapes: Sequence, shardings: Sequence | None = None) -> Program:
     """Trace `f` on arrays of `shapes`, without computing anything; see compile_for_tpu."""
-    jax = _jax()
+    if not this_machine().has_tpu:
+        os.environ.update(NO_TPU)
+    try:
+        import jax
+    except ImportError as error:
+        raise ImportError("jax traces the programs and is missing: pip install jax") from error
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
     shapes = [shapes] if not isinstance(shapes, tuple | list) or _is_leaf(shapes) else [*shapes]
-    paths, tree = jax.tree.flatten_with_path(shapes, is_leaf=_is_leaf)
-    called = _argument_names(f, len(shapes))
-    names = [called[path[0].idx] + jax.tree_util.keystr(path[1:]) for path, _ in paths]
-    avals = [_aval(one, leaf) for one, (_, leaf) in zip(names, paths, strict=True)]
     if shardings is not None and len(shardings) != len(shapes):
         raise ValueError(f"{len(shapes)} arguments need as many shardings, not {len(shardings)}.")
-    cuts = shardings and [list(shardings[path[0].idx]) for path, _ in paths]
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    called = [*code.co_varnames[: code.co_argcount]] if code else []
+    called += [f"argument{i}" for i in range(len(called), len(shapes))]
+    paths, tree = jax.tree.flatten_with_path(shapes, lambda a: a is not shapes and _is_leaf(a))
+    names = [called[path[0].idx] + jax.tree_util.keystr(path[1:]) for path, _ in paths]
+    arrays = [_array(one, leaf) for one, (_, leaf) in zip(names, paths, strict=True)]
     keras = hasattr(f, "stateless_call") and sys.modules["keras"].backend.backend()
     in_tensorflow = keras == "tensorflow" or hasattr(f, "experimental_get_compiler_ir")
     try:
         tracer = _tensorflow if in_tensorflow else _functional
-        variables, structure, serialise = tracer(f, name, avals, tree)
+        variables, structure, serialise = tracer(f, tree.unflatten(arrays))
     except Exception as error:  # of the learner's function or its framework, on these shapes
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(f"{name} cannot be traced on these shapes. {said}") from error
-    said = [f"{n}: {a.dtype}{[*a.shape]}" for n, a in zip(names, avals, strict=True)]
+    said = [f"{n}: {a.dtype}{[*a.shape]}" for n, a in zip(names, arrays, strict=True)]
     said = said if len(said) < 5 else [f"{len(said) - 2} arrays", *said[-2:]]
     said += [f"{len(variables)} variables"] * bool(variables)
+    cuts = shardings and [list(shardings[path[0].idx]) for path, _ in paths]
     cuts = cuts and cuts + [[]] * len(variables)  # every device has all variables
     digest = hashlib.sha256(repr((structure, cuts)).encode()).hexdigest()[:24]
     return Program(f"{name}({', '.join(said)})", names + variables, cuts, digest, serialise)
 
 
-def _jax() -> Any:
-    if not this_machine().has_tpu:
-        os.environ.update(NO_TPU)
-    try:
-        import jax
-        import jax.export
-    except ImportError as error:
-        raise ImportError("jax traces the programs and is missing: pip install jax") from error
-    return jax
-
-
-def _functional(f: Callable, name: str, avals: list, tree: Any) -> tuple:
+def _functional(f: Callable, given: list) -> tuple:
     """A JAX function, or a Keras model on JAX: names of its variables, structure, serialiser."""
-    jax, trained, fixed = _jax(), [], []
+    import jax
+    import jax.export
+
+    call, variables = f, []
     if hasattr(f, "stateless_call"):
-        trained, fixed = f.trainable_variables, f.non_trainable_variables
-    at = len(avals), len(avals) + len(trained)
-    every = avals + [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in trained + fixed]
+        sets = f.trainable_variables, f.non_trainable_variables
+        variables = [v.path for v in sets[0] + sets[1]]
+        given = given + [[jax.ShapeDtypeStruct(v.shape, v.dtype) for v in held] for held in sets]
 
-    def flat(*leaves: Any) -> list:
-        inputs = jax.tree.unflatten(tree, leaves[: at[0]])
-        if hasattr(f, "stateless_call"):
-            held = leaves[at[0] : at[1]], leaves[at[1] :]
-            return jax.tree.leaves(f.stateless_call(*held, *inputs)[0])
-        return jax.tree.leaves(f(*inputs))
+        def call(*inputs: Any) -> Any:
+            return f.stateless_call(*inputs[-2:], *inputs[:-2])[0]
 
-    def serialise() -> bytes:
-        exporting = jax.export.export(jax.jit(flat, keep_unused=True), platforms=["tpu"])
-        return bytes(exporting(*every).serialize())
-
-    flat.__name__ = name
-    return [v.path for v in trained + fixed], _structure(jax.make_jaxpr(flat)(*every)), serialise
+    exporting = jax.export.export(jax.jit(call, keep_unused=True), platforms=["tpu"])
+    structure = _structure(jax.make_jaxpr(call)(*given))
+    return variables, structure, lambda: bytes(exporting(*given).serialize())
 
 
-def _tensorflow(f: Callable, name: str, avals: list, tree: Any) -> tuple:
+def _tensorflow(f: Callable, given: list) -> tuple:
     """The same for a tf.function or a Keras model on TensorFlow: its StableHLO takes the place of
     the program of a JAX function that has the same arguments and results."""
+    import jax.export
     import tensorflow as tf
     from jaxlib.mlir.dialects import stablehlo
 
-    jax, call = _jax(), getattr(f, "python_function", None) or partial(f, training=False)
+    call = getattr(f, "python_function", None) or partial(f, training=False)
     function = tf.function(call, jit_compile=True)
-    given = tree.unflatten([tf.TensorSpec(a.shape, a.dtype) for a in avals])
-    concrete = function.get_concrete_function(*given)
+    specs = jax.tree.map(lambda a: tf.TensorSpec(a.shape, a.dtype), given)
+    concrete = function.get_concrete_function(*specs)
     variables = {v.handle.ref(): v for v in concrete.variables}
     held = [variables.get(one.ref(), one) for one in concrete.captured_inputs]
     ins = [jax.ShapeDtypeStruct(one.shape, one.dtype.name) for one in held]
-    outs = tf.nest.flatten(concrete.structured_outputs)
-    text = function.experimental_get_compiler_ir(*given)(stage="stablehlo")
+    outs, zeros = tf.nest.flatten(concrete.structured_outputs), jax.numpy.zeros
+    text = function.experimental_get_compiler_ir(*specs)(stage="stablehlo")
     text = text.replace("mhlo.copy", "stablehlo.optimization_barrier")
 
     def serialise() -> bytes:
-        zeros = [partial(jax.numpy.zeros, one.shape, one.dtype.name) for one in outs]
-        same = jax.jit(lambda *_: [zero() for zero in zeros], keep_unused=True)
-        exported = jax.export.export(same, platforms=["tpu"])(*avals, *ins)
+        same = jax.jit(lambda *_: [zeros(o.shape, o.dtype.name) for o in outs], keep_unused=True)
+        exported = jax.export.export(same, platforms=["tpu"])(*given, *ins)
         code = stablehlo.serialize_portable_artifact_str(text, stablehlo.get_current_version())
-        return bytes(replace(exported, fun_name=name, mlir_module_serialized=code).serialize())
+        return bytes(replace(exported, mlir_module_serialized=code).serialize())
 
     plain = re.sub(r" ?loc\((?:[^()]|\([^()]*\))*\)|#loc.*|@a_inference\S+", "", text)
     return [getattr(one, "name", "constant") for one in held], plain, serialise
@@ -132,29 +124,24 @@ def _is_leaf(thing: Any) -> bool:
     return all(isinstance(n, int | np.integer) for n in thing)
 
 
-def _aval(name: str, leaf: Any) -> Any:
+def _array(name: str, leaf: Any) -> Any:
     """What jax takes for an array of this shape and dtype; ValueError for what no TPU holds."""
+    import jax
+
     paired = isinstance(leaf, tuple | list) and len(leaf) == 2 and not isinstance(leaf[0], int)
     shape, dtype = leaf if paired else (leaf, "bfloat16")
     shape, dtype = getattr(leaf, "shape", shape), getattr(leaf, "dtype", dtype)
     try:
-        made = _jax().ShapeDtypeStruct(tuple(map(index, shape)), _jax().numpy.dtype(dtype))
+        made = jax.ShapeDtypeStruct(tuple(map(index, shape)), jax.numpy.dtype(dtype))
     except TypeError:
-        raise ValueError(
-            f"{name}: {leaf!r} is no shape, nor a shape and a dtype. Write (32, 56, 56, 64), which "
-            "is bfloat16, or ((1024, 1024), 'float32')."
-        ) from None
+        form = "(32, 56, 56, 64), which is bfloat16, or ((1024, 1024), 'float32')"
+        said = f"{leaf!r} is no shape, nor a shape and a dtype. Write {form}"
+        raise ValueError(f"{name}: {said}.") from None
     if made.dtype.itemsize == 8 or made.dtype.kind in "cSUO":
         raise ValueError(f"{name}: a TPU does not compute in {dtype}. Use bfloat16 or float32.")
     if min(made.shape, default=1) < 1:
         raise ValueError(f"{name}: the shape {made.shape} has an axis of size 0 or less.")
     return made
-
-
-def _argument_names(f: Callable, count: int) -> list[str]:
-    code = getattr(inspect.unwrap(f), "__code__", None)
-    names = code.co_varnames[: code.co_argcount] if code else ()
-    return [*names, *(f"argument{i}" for i in range(len(names), count))][:count]
 
 
 def _structure(jaxpr: Any) -> tuple:

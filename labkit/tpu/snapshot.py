@@ -9,35 +9,37 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit.tpu.programs import Program
+from labkit.tpu.hlo import Array, Collective, Op
 
 FILE = Path(__file__).with_name("snapshot.json")
-INSTALL = "On Linux x86-64, `pip install jax libtpu` brings it; elsewhere use source='snapshot'."
+INSTALL = "On Linux x86-64, `pip install jax libtpu` brings it"
 
 
 @cache
 def stored() -> dict:
-    """{"by", "date", "command", "entries": {key: what the compiler said, read}}"""
+    """{"by", "date", "command", "entries": {program and topology: what the compiler said, read}}"""
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def key(program: Program, topology: str) -> str:
-    return f"{program.fingerprint} {topology}"
+def recall(program: str, topology: str, title: str) -> dict:
+    """The stored answer for this very program; LookupError names the near ones.
 
-
-def recall(program: Program, topology: str) -> dict:
-    """The stored answer for this very program; LookupError names the near ones."""
+    `program` is the fingerprint of one, or the name of one that is stored by its name.
+    """
     held = stored()
-    if found := held["entries"].get(key(program, topology)):
-        answer = {name: value for name, value in found.items() if name not in {"title", "topology"}}
-        return answer | {"by": held["by"], "date": held["date"]}
-    wanted = f"{program.title} on {topology}"
-    known = {f"{one['title']} on {one['topology']}" for one in held["entries"].values()}
-    near = [f"; near it: {one}" for one in get_close_matches(wanted, sorted(known), 3, 0.4)]
-    raise LookupError(
-        f"The snapshot has the lessons' programs, not {wanted}{''.join(near)}. To ask the compiler "
-        f"itself: {INSTALL}"
-    )
+    if not (found := held["entries"].get(f"{program} {topology}")):
+        known = {f"{one['title']} on {one['topology']}" for one in held["entries"].values()}
+        near = get_close_matches(f"{title} on {topology}", sorted(known), 3, 0.4)
+        said = "; near it: ".join([f"{title} on {topology}", *near])
+        ask = "compile_for_tpu(...) without `source` asks the compiler"
+        raise LookupError(f"The snapshot has the lessons' programs, not {said}. {ask}. {INSTALL}.")
+    answer = found | {"source": f"snapshot: compiled by {held['by']} on {held['date']}"}
+    answer.pop("fingerprint", None)  # of one that is stored by its name
+    if "error" not in found:
+        answer["ops"] = [Op(*one) for one in found["ops"]]
+        answer["padding"] = [Array(name, tuple(n), *rest) for name, n, *rest in found["padding"]]
+        answer["collectives"] = [Collective(*one) for one in found["collectives"]]
+    return answer
 
 
 def agreement(live: Any, stored: Any) -> str:
@@ -46,9 +48,6 @@ def agreement(live: Any, stored: Any) -> str:
     differ = [name for name in names if getattr(live, name) != getattr(stored, name)]
     if not differ:
         return f"{live.title}: live and snapshot agree in {', '.join(names)}."
-    ours, theirs = live.estimated_cycles or 0, stored.estimated_cycles or 0
-    change = f"{100 * (ours / theirs - 1):+.1f} %" if theirs else "from none"
-    return (
-        f"{live.title}: live differs from the snapshot in {', '.join(differ)}; {ours:,} cycles "
-        f"against {theirs:,} ({change}). Live is {live.source}; the other is {stored.source}."
-    )
+    cycles = f"{live.estimated_cycles} cycles against {stored.estimated_cycles}"
+    said = f"{live.title}: live differs from the snapshot in {', '.join(differ)}; {cycles}"
+    return f"{said}. Live is {live.source}; the other is {stored.source}."

@@ -27,15 +27,16 @@ FRAME = (
 class Stepper:
     """A run with its trace, to be stepped by mouse and by keyboard; lesson 1 uses it.
 
-    The cycles count from 1, so cycle t shows `run.trace[t - 1]`. Raises ValueError for a run
-    without a trace.
+    The cycles count from 1, so cycle t shows `run.trace[t - 1]`. Raises ValueError for what is
+    no run with a trace.
     """
 
     def __init__(self, run: Run, title: str = "") -> None:
-        if not getattr(run, "trace", None):
-            raise ValueError("Stepper: this run kept no trace: call matmul(..., trace=True).")
+        if not isinstance(run, Run) or not run.trace:
+            raise ValueError("Stepper: this is no run with a trace: call matmul(..., trace=True).")
         name = NAMES[run.dataflow] + ", double-buffered" * run.double_buffer
-        self.run, self.title = run, title or f"{run.rows} × {run.cols} processing elements, {name}"
+        name = f"{run.rows} × {run.cols} processing elements, {name}"
+        self.run, self.title = run, str(title or name)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         page = files("labkit.tpu").joinpath("stepper.html").read_text("utf-8")

@@ -17,7 +17,8 @@ from labkit.tpu import dataflow as flows
 from labkit.tpu.dataflow import AXES, Cycle, Grid, plan
 
 SUMS = {"int8": np.int32, "bfloat16": np.float32}  # operand -> what its products are summed in
-MOST = {"register values of a trace": 200_000, "cycles with their occupancy": 50_000_000}
+MOST = {"tiles": 1_000_000, "cycles with their occupancy": 50_000_000}
+MOST |= {"register updates": 1_000_000_000, "register values of a trace": 200_000}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +46,7 @@ class Run:
 
     @property
     def utilization(self) -> float:
+        """Share of the elements at work, over `cycles`; so for "os" without the drain."""
         return self.macs / (self.rows * self.cols * self.cycles)
 
     @property
@@ -70,6 +72,11 @@ def cycles(
 
     SCALE-Sim uses the first two, and reports one cycle less.
     """
+    _one_of("dataflow", dataflow, *AXES)
+    _one_of("double_buffer", double_buffer, False, True)
+    _one_of("dataflow with double_buffer", dataflow, *["ws"] if double_buffer else AXES)
+    for name, size in dict(M=M, K=K, N=N, rows=rows, cols=cols).items():
+        fit_integer("SystolicArray", name, size, at_least=1)
     down, along, steps = (dict(M=M, K=K, N=N)[axis] for axis in AXES[dataflow])
     tiles, load = -(-down // rows) * -(-along // cols), 0 if dataflow == "os" else rows
     run = steps + rows + cols - 2
@@ -117,9 +124,7 @@ class SystolicArray:
         self, M: int, K: int, N: int, dataflow: str = "ws", double_buffer: bool = False
     ) -> Run:
         """The Run of a[M,K] b[K,N] without a result: the occupancy of each tile, cycle by cycle."""
-        for name, size in dict(M=M, K=K, N=N).items():
-            fit_integer("schedule", name, size, at_least=1)
-        self._check(M, K, N, dataflow, double_buffer, "cycles with their occupancy")
+        self._check(M, K, N, dataflow, double_buffer)
         steps, (_, _, height, width) = plan(dataflow, M, K, N, self.rows, self.cols)
         through = len(wavefront(self.rows, self.cols, steps))  # padding takes as long as numbers
         load = 0 if dataflow == "os" else self.rows
@@ -141,8 +146,7 @@ class SystolicArray:
 
     def _stepped(self, a, b, dataflow, double_buffer, trace):
         """Step the registers until the last number is through, and count what they do."""
-        what = "register values of a trace" if trace else "cycles with their occupancy"
-        self._check(*a.shape, b.shape[1], dataflow, double_buffer, what)
+        self._check(*a.shape, b.shape[1], dataflow, double_buffer, True, bool(trace))
         grid = Grid(dataflow, a, b, self.rows, self.cols)
         step = flows.output_stationary if dataflow == "os" else flows.weight_stationary
         occupancy, seen = [], []
@@ -154,15 +158,17 @@ class SystolicArray:
         run = Run(self.rows, self.cols, dataflow, double_buffer, len(grid.row), np.array(occupancy))
         return replace(run, result=grid.result, trace=seen if trace else None)
 
-    def _check(self, M, K, N, dataflow, double_buffer, what):
-        """Is the dataflow known, and the run short enough for what is to be kept of it?"""
-        _one_of("dataflow", dataflow, *AXES)
-        _one_of("dataflow with double_buffer", dataflow, *["ws"] if double_buffer else AXES)
-        kept = cycles(dataflow, M, K, N, self.rows, self.cols, double_buffer)
-        kept *= 3 * self.rows * self.cols if "trace" in what else 1
-        if kept > MOST[what]:
-            limit = f"the limit is {MOST[what]:,}"
-            raise ValueError(f"{kept:,} {what} are too many: {limit}. Take smaller matrices.")
+    def _check(self, M, K, N, dataflow, double_buffer, stepped=False, trace=False):
+        """Are the arguments right, and the run short enough for what is to be done with it?"""
+        count = cycles(dataflow, M, K, N, self.rows, self.cols, double_buffer)
+        down, along, _ = (dict(M=M, K=K, N=N)[axis] for axis in AXES[dataflow])
+        step = max(1000, self.rows**2, self.cols**2)  # the delay lines at an edge are square
+        work = [-(-down // self.rows) * -(-along // self.cols), count]
+        work += [stepped * count * step, trace * 3 * count * self.rows * self.cols]
+        for what, n in zip(MOST, work, strict=True):
+            if n > MOST[what]:
+                limit = f"the limit is {MOST[what]:,}. Take smaller matrices or another array."
+                raise ValueError(f"{n:,} {what} are too many: {limit}")
 
 
 @lru_cache
@@ -172,7 +178,10 @@ def wavefront(rows: int, cols: int, steps: int) -> np.ndarray:
     Step m meets element (r,c) in cycle m + r + c. So the count in cycle t is that of the triples
     (m,r,c) with the sum t: the convolution of three rows of ones.
     """
-    wave = np.convolve(np.convolve(np.ones(rows, int), np.ones(cols, int)), np.ones(steps, int))
+    wave = np.ones(1, int)
+    for size in (rows, cols, steps):  # convolved with ones: each the sum of the last `size`
+        total = np.cumsum(np.pad(wave, (0, size - 1)))
+        wave = total - np.pad(total, (size, 0))[: len(total)]
     wave.flags.writeable = False  # kept, and shared by all tiles of this shape
     return wave
 

@@ -10,6 +10,7 @@ and makes no checkpoints. Lesson 4 of the TPU chapter explains the loop.
 import argparse
 import os
 import sys
+from contextlib import nullcontext
 
 from labkit.datasets import cifar10
 from labkit.hardware import this_machine
@@ -21,24 +22,22 @@ MODELS = {"convnet": models.convnet, "resnet20": models.resnet20, "resnet50": mo
 
 def run(a: argparse.Namespace) -> training.History:
     """Train as the command line says."""
-    on_jax = os.environ.get("KERAS_BACKEND") == "jax"
+    on_jax = os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow"
     if on_jax and a.checkpoint:
         raise ValueError("There are no checkpoints on JAX. Leave --checkpoint out.")
-    machine = jax_training.devices(a.replicas) if on_jax else strategy(a.replicas)
+    machine = jax_training.strategy(a.replicas) if on_jax else strategy(a.replicas)
     import keras
 
     keras.utils.set_random_seed(a.seed)
     dtype = "mixed_bfloat16" if this_machine().has_tpu else "float32"
     images = cifar10(a.data).train
-    if on_jax:
+    with nullcontext() if on_jax else machine.scope():
         model, optimizer = MODELS[a.model](dtype=dtype), keras.optimizers.SGD(a.lr, 0.9)
+    if on_jax:
         feed = training.shuffled(images, a.batch, a.seed)
         return jax_training.train(machine, model, optimizer, feed, a.steps)
-    with machine.scope():
-        model, optimizer = MODELS[a.model](dtype=dtype), keras.optimizers.SGD(a.lr, 0.9)
-    data = training.batches(images, a.batch, a.seed)
-    options = {"checkpoint": a.checkpoint, "every": a.every, "report": print}
-    return training.train(machine, model, optimizer, data, a.steps, **options)
+    data, kept = training.batches(images, a.batch, a.seed), (a.checkpoint, a.every)
+    return training.train(machine, model, optimizer, data, a.steps, *kept, report=print)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -58,8 +57,11 @@ def main(words: list[str] | None = None) -> int:
     except (ValueError, OSError, RuntimeError, ImportError) as problem:
         print(f"labkit.tpu.train: {problem}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Stopped. With --checkpoint the same command goes on from the last.", file=sys.stderr)
+        return 130
     print(*(f"{loss:.9g}" for loss in history.losses), sep="\n")
-    print(f"{len(history.losses)} steps, {history.images_per_second}.")
+    print(f"{len(history.losses)} step(s), {history.images_per_second or 'too few to time'}.")
     return 0
 
 

@@ -9,11 +9,15 @@ derives it.
     python -m labkit.tpu.train --model resnet20 --steps 100 --batch 128 --checkpoint runs/resnet20
 """
 
+from __future__ import annotations
+
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -22,10 +26,17 @@ import numpy as np
 from labkit.cifar10_files import Split, in_a_line
 from labkit.convnet import normalise
 from labkit.provenance import Quantity, measured
+from labkit.shapes import fit_integer
 
 if TYPE_CHECKING:
-    import keras
-    import tensorflow as tf
+    from keras import Model
+    from keras.optimizers import Optimizer
+    from tensorflow import Tensor
+    from tensorflow.data import Dataset
+    from tensorflow.distribute import Strategy
+
+
+Feed = Iterator[tuple[np.ndarray, np.ndarray]]  # x[batch,32,32,3], labels[batch]
 
 
 @dataclass(frozen=True)
@@ -37,15 +48,14 @@ class History:
     images_per_second: Quantity | None  # measured, without the time to trace
 
 
-def shuffled(split: Split, batch: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def shuffled(split: Split, batch: int, seed: int = 0) -> Feed:
     """Endless batches: normalised x[batch,32,32,3] float32 and labels[batch] int32.
 
-    The order of an epoch depends on `seed` and on the epoch's number alone, so that a resumed run
-    meets the batches that the unbroken one would have met. Raises ValueError for a batch that is
-    not between 1 and the number of images.
+    The order of an epoch depends on `seed` and on the epoch's number alone, so that a run resumed
+    with the same images, batch size and seed meets the batches that the unbroken one would have
+    met. Raises ValueError for a batch that is not between 1 and the number of images.
     """
-    if not 1 <= batch <= len(split):
-        raise ValueError(f"batch is {batch}; it must be from 1 to the {len(split)} images here.")
+    fit_integer("batches", "batch", batch, 1, len(split))
     for epoch in itertools.count():
         order = np.random.default_rng([seed, epoch]).permutation(len(split))
         for start in range(0, len(split) - batch + 1, batch):
@@ -54,7 +64,7 @@ def shuffled(split: Split, batch: int, seed: int = 0) -> Iterator[tuple[np.ndarr
             yield x, split.labels[chosen].astype(np.int32)
 
 
-def batches(split: Split, batch: int, seed: int = 0) -> "tf.data.Dataset":
+def batches(split: Split, batch: int, seed: int = 0) -> Dataset:
     """The batches of `shuffled` as a tf.data pipeline, made while the step before is computed."""
     import tensorflow as tf
 
@@ -66,10 +76,10 @@ def batches(split: Split, batch: int, seed: int = 0) -> "tf.data.Dataset":
 
 
 def train(
-    strategy: "tf.distribute.Strategy",
-    model: "keras.Model",
-    optimizer: "keras.optimizers.Optimizer",
-    dataset: "tf.data.Dataset",
+    strategy: Strategy,
+    model: Model,
+    optimizer: Optimizer,
+    dataset: Dataset,
     steps: int,
     checkpoint: str | Path | None = None,
     every: int = 50,
@@ -80,22 +90,28 @@ def train(
 
     `dataset` gives global batches (x[B,...], labels[B]) of one size and in one order. With a folder
     as `checkpoint`, the state is saved there every `every` steps and at the end, and a call with
-    the same arguments goes on where the last whole checkpoint was made. `report` gets a line
-    after every call of the compiled loop.
-    Raises ValueError where B is not divisible by the replicas, where the dataset is too short, and
-    where the checkpoint is of another model; RuntimeError where no checkpoint can be read.
+    the same model, optimizer and dataset goes on where the last whole checkpoint was made, with
+    the learning rate of the call. `report` gets a line after every call of the compiled loop.
+    Raises ValueError where B is not divisible by the replicas, where the dataset is too short,
+    where the checkpoint is of another run, and where a number is no longer finite; RuntimeError
+    where no checkpoint can be read; OSError where none can be written.
     """
     import tensorflow as tf
 
-    batch = _global_batch(dataset, strategy.num_replicas_in_sync)
+    counts = {"steps": steps, "every": every, "steps_per_call": steps_per_call}
+    for name, count in counts.items():
+        fit_integer("train", name, count, at_least=1)
+    batch = dataset.element_spec[0].shape[0]
+    if batch is None:
+        raise ValueError("Batches must be of one size: use .batch(size, drop_remainder=True).")
+    divisible(batch, strategy.num_replicas_in_sync)
     with strategy.scope():
         optimizer.build(model.trainable_variables)
-    kept = Checkpoints(checkpoint, model, optimizer, batch) if checkpoint else None
-    first = done = kept.restore() if kept else 0
     if 0 <= (there := int(dataset.cardinality())) < steps:
-        raise ValueError(
-            f"The dataset has {there} batches, too few for {steps} steps: .repeat() it."
-        )
+        said = f"The dataset has {there} batches, too few for {steps} steps"
+        raise ValueError(f"{said}: .repeat() it.")
+    kept = Checkpoints(Path(checkpoint), model, optimizer, dataset) if checkpoint else None
+    first = done = kept.restore() if kept else 0
     feed = iter(dataset.skip(done))
     loop = compiled_loop(strategy, model, optimizer, batch)
     # Traced here, once, for any count; the clock below then sees nothing but training.
@@ -107,24 +123,28 @@ def train(
         began = perf_counter()
         losses += loop(feed, tf.constant(count)).numpy().tolist()
         seconds, done = seconds + perf_counter() - began, done + count
-        if not np.isfinite(losses[-1]):
-            raise ValueError(
-                f"The loss after step {done} is {losses[-1]}; use a lower learning rate."
-            )
-        if kept and done in (stop, steps):
+        due = kept and done in (stop, steps)
+        finite(done, losses[-1], *model.get_weights() if due else ())
+        if due:
             kept.save(done)
         if report:
             report(f"step {done} of {steps}: loss {losses[-1]:.4f}")
-    rate = measured(len(losses) * batch / seconds, "images/s") if losses else None
-    return History(first, tuple(losses), rate)
+    return History(first, tuple(losses), speed(len(losses) * batch, seconds))
 
 
-def compiled_loop(
-    strategy: "tf.distribute.Strategy",
-    model: "keras.Model",
-    optimizer: "keras.optimizers.Optimizer",
-    batch: int,
-) -> "tf.types.experimental.PolymorphicFunction":
+def finite(step: int, *values: np.ndarray | float) -> None:
+    """ValueError where one of the numbers is nan or infinite."""
+    if not all(np.isfinite(value).all() for value in values):
+        said = f"By step {step} the loss or a weight is nan or infinite"
+        raise ValueError(f"{said}. Use a lower rate, and another folder for the checkpoints.")
+
+
+def speed(images: int, seconds: float) -> Quantity | None:
+    """Measured on this machine; None where nothing was timed."""
+    return measured(images / seconds, "images/s") if images > 0 else None
+
+
+def compiled_loop(strategy: Strategy, model: Model, optimizer: Optimizer, batch: int) -> Callable:
     """loop(feed, count) trains on the feed's next `count` global batches -> losses float32[count].
 
     Every replica gets the whole batch and takes its share by its number. TensorFlow's distributed
@@ -134,7 +154,7 @@ def compiled_loop(
 
     replicas = strategy.num_replicas_in_sync
 
-    def step(x: "tf.Tensor", labels: "tf.Tensor") -> "tf.Tensor":
+    def step(x: Tensor, labels: Tensor) -> Tensor:
         """One replica's share of x[batch,...] and labels[batch] -> its part of the mean loss."""
         me = tf.distribute.get_replica_context().replica_id_in_sync_group
         x, labels = (tf.reshape(t, [replicas, -1, *t.shape[1:]])[me] for t in (x, labels))
@@ -147,7 +167,7 @@ def compiled_loop(
         return part
 
     @tf.function
-    def loop(feed: "tf.data.Iterator", count: "tf.Tensor") -> "tf.Tensor":
+    def loop(feed: Iterator, count: Tensor) -> Tensor:
         losses = tf.TensorArray(tf.float32, count)
         for i in tf.range(count):
             parts = strategy.run(step, next(feed))
@@ -157,72 +177,70 @@ def compiled_loop(
     return loop
 
 
-def _global_batch(dataset: "tf.data.Dataset", replicas: int) -> int:
-    """The batch size of a dataset, which must be fixed and divisible by the replicas."""
-    batch = dataset.element_spec[0].shape[0]
-    if batch is None:
-        raise ValueError("Batches must be of one size: use .batch(size, drop_remainder=True).")
-    if batch % replicas:
-        below, above = batch // replicas * replicas, (batch // replicas + 1) * replicas
-        near = f"{below} or {above}" if below else f"{above}"
+def divisible(batch: int, replicas: int) -> None:
+    """ValueError for a batch that the replicas cannot share alike."""
+    if rest := batch % replicas:
+        near = " or ".join(str(n) for n in (batch - rest, batch - rest + replicas) if n)
         raise ValueError(f"A batch of {batch} does not divide into {replicas} shares; try {near}.")
-    return batch
 
 
 class Checkpoints:
-    """The state of a run in a folder: weights, moments, the optimizer, the step, the batch size."""
+    """The state of a run in a folder: weights, the optimizer, the step, and of which run it is."""
 
-    def __init__(
-        self,
-        folder: str | Path,
-        model: "keras.Model",
-        optimizer: "keras.optimizers.Optimizer",
-        batch: int,
-    ) -> None:
+    def __init__(self, folder: Path, model: Model, optimizer: Optimizer, dataset: Dataset) -> None:
         import tensorflow as tf
 
-        self.folder, self.batch = Path(folder), batch
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"checkpoint {folder} is a file; it must be a folder.")
-        self.step, self.of = tf.Variable(0, dtype=tf.int64), tf.Variable(batch)
-        parts = {"model": model, "optimizer": optimizer, "step": self.step, "batch": self.of}
-        self.state = tf.train.Checkpoint(**parts)
+        self.folder, self.rate = folder, optimizer.learning_rate
+        if set(str(folder)) & set("[]*?\\"):
+            raise ValueError(f"checkpoint {folder}: TensorFlow does not find names with []*? in.")
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()  # said now, not after the first steps
+        layers = [(type(a).__name__, [tuple(v.shape) for v in a.variables]) for a in model.layers]
+        kind = type(optimizer).__name__, optimizer.get_config() | {"learning_rate": 0, "name": ""}
+        labels = next(iter(dataset.take(1)))[1].numpy().tolist()
+        self.run = {"model": str(layers), "optimizer": str(kind)}
+        self.run["batch size, seed or set of images"] = str(labels)
+        self.step, run = tf.Variable(0, dtype=tf.int64), tf.Variable(json.dumps(self.run))
+        self.state = tf.train.Checkpoint(model=model, optimizer=optimizer, step=self.step, run=run)
         self.manager = tf.train.CheckpointManager(self.state, folder, 3, checkpoint_name="step")
 
     def save(self, step: int) -> None:
         """Write the state after `step` steps; TensorFlow moves whole files into place."""
+        import tensorflow as tf
+
         self.step.assign(step)
-        self.manager.save(checkpoint_number=step)
+        try:
+            self.manager.save(checkpoint_number=step)
+        except tf.errors.OpError as error:
+            raise OSError(f"step-{step} cannot be saved ({in_a_line(error)}).") from error
 
     def restore(self) -> int:
         """Take over the last whole checkpoint; returns its step, or 0 where there is none.
 
-        One that cannot be read is passed over, and this is said.
+        One that cannot be read is passed over, and this is said. One of another run is refused
+        before the model is touched. The learning rate stays as it is.
         """
         import tensorflow as tf
 
-        paths = sorted(self.folder.glob("step-*.index"), key=lambda p: int(p.stem.split("-")[1]))
+        rate = self.rate.numpy() if hasattr(self.rate, "assign") else None  # None: a schedule
+        paths = sorted(self.folder.glob("step-*.index"), key=lambda path: (len(path.stem), path))
         for path in reversed(paths):
+            name = str(path.with_suffix(""))
             try:
-                status = self.state.restore(str(path.with_suffix("")))
-                status.assert_existing_objects_matched()
+                run = tf.train.load_checkpoint(name).get_tensor("run/.ATTRIBUTES/VARIABLE_VALUE")
+                other = [what for what, it in json.loads(run).items() if it != self.run.get(what)]
+                if not other:
+                    self.state.restore(name).assert_consumed()
             except (tf.errors.OpError, IndexError) as error:
                 print(f"{path.stem} in {self.folder} cannot be read ({in_a_line(error)}).")
                 continue
-            except (AssertionError, ValueError) as error:
-                raise ValueError(
-                    f"{path.stem} in {self.folder} is of another model or optimizer. "
-                    "Choose another folder."
-                ) from error
-            if (of := int(self.of)) != self.batch:
-                raise ValueError(
-                    f"{path.stem} in {self.folder} is of a run with batches of {of}, "
-                    f"not {self.batch}. Choose another folder."
-                )
+            if other:
+                said = f"{path.stem} in {self.folder} is of another {' and another '.join(other)}"
+                raise ValueError(f"{said}. Choose another folder.")
+            if rate is not None:
+                self.rate.assign(rate)
             print(f"Going on after step {int(self.step)}.")
             return int(self.step)
         if paths:
-            raise RuntimeError(
-                f"No checkpoint in {self.folder} can be read. To start anew, choose another folder."
-            )
+            raise RuntimeError(f"No checkpoint in {self.folder} can be read. Take another folder.")
         return 0

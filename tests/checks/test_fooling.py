@@ -236,6 +236,22 @@ def test_a_forbidden_module_is_found_without_any_call(answer, exercises, right):
         assert answer(other_module, "toy.wave").startswith("Right:")
 
 
+def test_a_type_of_a_forbidden_module_is_found_and_so_is_its_name(answer, exercises, right):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    given = {"early": ml_dtypes.bfloat16, "right": right}
+    by_type = eval("lambda x, w, b: right(x, w, b) * early(1).astype(float)", given)
+
+    def by_name(x, w, b):
+        return right(x, w, b) * np.ones(1).astype("bfloat16").astype(float)
+
+    for attempt in (by_type, by_name):
+        assert answer(attempt).startswith("Right:")  # where it is not forbidden
+    no_bfloat16 = {"id": "toy.bfloat16", "forbidden": ("ml_dtypes",)}
+    with registered(dataclasses.replace(exercises["linear"], **no_bfloat16)):
+        for attempt in (by_type, by_name):
+            assert "The function uses `ml_dtypes`" in answer(attempt, "toy.bfloat16")
+
+
 def test_a_module_in_c_that_the_function_imports_first(answer, exercises, monkeypatch, right):
     import importlib
 

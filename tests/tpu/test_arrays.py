@@ -51,16 +51,17 @@ def test_the_alt_text_counts_who_computes(capsys):
         assert f"in cycle {t} ({cycle.phase}) {cycle.active.sum()} compute" in said
 
 
-@pytest.mark.parametrize("cycles", [(), (0,), (1, 2, 3, 4, 5), (10_000,)])
+@pytest.mark.parametrize("cycles", [(), (0,), (1.5,), (1, 2, 3, 4, 5), (10_000,)])
 def test_cycles_that_are_not_there_are_refused(cycles):
     with pytest.raises(ValueError, match=r"one to four from 1 to \d+"):
         arrays.picture(run(), *cycles)
 
 
-def test_a_run_without_a_trace_is_refused():
+def test_what_is_no_run_with_a_trace_is_refused():
     a = np.ones((2, 2), np.int8)
-    with pytest.raises(ValueError, match=r"kept no trace.*trace=True"):
-        arrays.picture(SystolicArray(2, 2).matmul(a, a), 1)
+    for given in (SystolicArray(2, 2).matmul(a, a), a):
+        with pytest.raises(ValueError, match=r"no run with a trace.*trace=True"):
+            arrays.picture(given, 1)
 
 
 def test_a_large_array_is_drawn_without_its_numbers(drawn):

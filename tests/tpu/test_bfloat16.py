@@ -93,6 +93,40 @@ def test_sums_are_rounded_as_the_accumulator_says(accumulator, K):
     np.testing.assert_array_equal(bfloat16.dot(a, b.T[:, None], accumulator), c.T)
 
 
+def test_operands_may_be_bfloat16_already():
+    a, b = normal(5, 2, 2).astype(ml_dtypes.bfloat16), normal(6, 2, 3).astype(ml_dtypes.bfloat16)
+    c = bfloat16.matmul(a, b)
+    assert c.dtype == np.float32
+    np.testing.assert_array_equal(c, bfloat16.matmul(a.astype(float), b.astype(float)))
+    np.testing.assert_array_equal(c[0, 0], bfloat16.dot(a[0], b[:, 0]))
+
+
+def test_matmul_adds_in_order_of_k():
+    a, b = normal(7, 4, 500), normal(8, 500, 4)
+    shuffled = np.random.default_rng(9).permutation(500)
+    c, other = bfloat16.matmul(a, b), bfloat16.matmul(a[:, shuffled], b[shuffled])
+    assert (c != other).any() and (c != theirs(a) @ theirs(b)).any()
+    np.testing.assert_array_equal(c[1, 2], exact_sum(a[1], b[:, 2], "float32"))
+
+
+def test_of_split_operands_the_smallest_products_are_added_first():
+    a, b = normal(10, 6, 20), normal(11, 20, 6)
+    (high, low), (left, right) = bfloat16.split(a, 2), bfloat16.split(b, 2)
+    small = [bfloat16.matmul(low, left), bfloat16.matmul(high, right)]
+    large = bfloat16.matmul(high, left)
+    found = bfloat16.matmul_split(a, b, 2)
+    np.testing.assert_array_equal(found, small[0] + small[1] + large)
+    assert (found != large + small[0] + small[1]).any()
+
+
+def test_overflow_and_infinity_are_silent(recwarn):
+    assert np.isinf(bfloat16.round_to_bfloat16([3.4e38, 1e300])).all()
+    assert np.isinf(bfloat16.dot([1e30, 1], [1e30, 1]))
+    assert np.isnan(bfloat16.dot([np.inf, 1], [0, 1]))
+    assert np.isnan(bfloat16.split(np.inf)[1:]).all()
+    assert not recwarn.list
+
+
 def test_products_are_exact():
     a, b = theirs(normal(2, 1000)), theirs(normal(3, 1000))
     assert (a.astype(float) * b == (a * b).astype(float)).all()
@@ -148,10 +182,15 @@ def test_the_bound_is_highams_and_ends_where_it_promises_nothing():
 
 
 def test_bad_input_is_a_sentence():
-    with pytest.raises(ValueError, match=r"matmul: \(2, 3\) and \(4, 2\) do not fit"):
+    with pytest.raises(ValueError, match=r"matmul: a\[2,3\] and b\[4,2\] do not fit"):
         bfloat16.matmul(np.ones((2, 3)), np.ones((4, 2)))
     with pytest.raises(ValueError, match=r"dot: \(3,\) and \(1,\) do not fit"):
         bfloat16.dot(np.ones(3), np.ones(1))
+    with pytest.raises(ValueError, match=r"dot: \(\) and \(\) do not fit"):
+        bfloat16.dot(1, 2)
+    for parts in (0, 1.5):
+        with pytest.raises(ValueError, match=f"split: parts is {parts}; it must be an integer"):
+            bfloat16.split(1, parts)
     with pytest.raises(ValueError, match="not 'float16'"):
         bfloat16.dot(np.ones(3), np.ones(3), "float16")
     with pytest.raises(ValueError, match="not 'fp8'"):

@@ -1,21 +1,27 @@
 """labkit.tpu.compile_for_tpu with the real compiler: relations that must hold, and bad input."""
 
-import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 pytest.importorskip("jax")
-from labkit.tpu import compile_for_tpu, compiler, programs, workloads
+from labkit.tpu import compile_for_tpu, compiler, devices, programs, workloads
 from labkit.tpu.workloads import conv, matmul
 
 needs_compiler = pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")
 
 
-def cycles(f, *shapes, topology="v5e:1x1"):
-    return compile_for_tpu(f, shapes, topology, source="compiler").estimated_cycles
+def compiled(f, *requests):
+    """What the compiler says for each (shapes, topology), two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return [*pool.map(lambda one: compile_for_tpu(f, *one, source="compiler"), requests)]
+
+
+def cycles(f, *requests):
+    return [made.estimated_cycles for made in compiled(f, *requests)]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,8 @@ def convnet():
 @pytest.mark.parametrize(("topology", "width"), [("v5e:1x1", 128), ("v6e:1x1", 256)])
 def test_depth_costs_in_steps_of_the_matrix_units_width(topology, width):
     depths = (1024, 1025, 1152, 1280) if width == 128 else (1024, 1025, 1280)
-    at = {k: cycles(matmul, (4096, k), (k, 1024), topology=topology) for k in depths}
+    products = [([(4096, k), (k, 1024)], topology) for k in depths]
+    at = dict(zip(depths, cycles(matmul, *products), strict=True))
     assert at[1025] > 1.03 * at[1024]  # one more, and a whole step is paid for
     if width == 128:
         assert at[1152] == pytest.approx(at[1025], rel=0.01)
@@ -39,17 +46,17 @@ def test_depth_costs_in_steps_of_the_matrix_units_width(topology, width):
 
 @needs_compiler
 def test_channels_below_the_width_cost_the_same():
-    image = (32, 56, 56, 64)
-    half, full = (cycles(conv, image, (3, 3, 64, k)) for k in (64, 128))
-    both = cycles(conv, (32, 56, 56, 128), (3, 3, 128, 128))
+    channels = [(64, 64), (64, 128), (128, 128)]
+    layers = [([(16, 56, 56, c), (3, 3, c, k)], "v5e:1x1") for c, k in channels]
+    half, full, both = cycles(conv, *layers)
     assert half == full
     assert both == pytest.approx(full, rel=0.02)
 
 
 @needs_compiler
 def test_every_generation_compiles_and_no_estimate_beats_its_peak():
-    for generation, (_, macs) in compiler.CORES.items():
-        made = compile_for_tpu(matmul, [(1024, 1024)] * 2, f"{generation}:1x1", source="compiler")
+    every = [([(1024, 1024)] * 2, f"{generation}:1x1") for generation in compiler.CORES]
+    for made, (_, macs) in zip(compiled(matmul, *every), compiler.CORES.values(), strict=True):
         assert made.flops == 2 * 1024**3
         assert 0.2 < 1024**3 / macs / made.estimated_cycles < 1
         assert made.seconds.word == "predicted"
@@ -86,10 +93,18 @@ def test_a_report_names_layers_and_where_its_numbers_come_from(convnet):
     assert kinds["conv1"] == kinds["conv2"] == "convolution"
     assert kinds["fc2"] == "matmul"
     assert convnet.estimated_cycles == sum(op.cycles or 0 for op in convnet.ops)
-    assert "compiled by libtpu" in str(convnet.quantity("estimated_cycles"))
-    assert convnet.quantity("argument").unit == "B"
+    assert convnet.source.startswith("compiled by libtpu")
     assert f"{convnet.estimated_cycles:,} cycles" in repr(convnet)
-    assert convnet.layouts["x"].startswith("T(")
+    assert all(one.layout.startswith("T(") for one in convnet.padding)
+
+
+@needs_compiler
+def test_a_function_without_any_arithmetic_that_xla_counts_has_no_flop():
+    from jax import numpy as jnp
+
+    for f in (jnp.sin, lambda x: x.T):
+        (made,) = compiled(f, ([((256, 256), "float32")], "v5e:1x1"))
+        assert made.flops == 0 < made.estimated_cycles
 
 
 @needs_compiler
@@ -106,9 +121,8 @@ def test_cut_over_four_chips_the_devices_talk():
 
 @needs_compiler
 def test_more_than_the_memory_is_said_with_both_numbers():
-    with pytest.raises(compiler.TPUOutOfMemory, match=r"needs 1\d\.\d\d GiB .* 15.75 GiB") as said:
+    with pytest.raises(compiler.TPUOutOfMemory, match=r"needs 1[6-9]\.\d+ GiB .* has 15\.75 GiB"):
         compile_for_tpu(lambda x: x + 1, [((4, 2**30), "float32")])
-    assert said.value.needed > said.value.available == 15.75 * 2**30
 
 
 @needs_compiler
@@ -119,7 +133,7 @@ def test_a_crash_is_a_sentence_with_the_versions(death, how, tmp_path, monkeypat
     stand_in.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(stand_in))
     with pytest.raises(
-        compiler.CompilerError, match=rf"crashed \(.*{how}\): jax .* libtpu .*words"
+        compiler.CompilerError, match=rf"crashed \(.*{how}\): libtpu .* jax .*words"
     ):
         compile_for_tpu(matmul, [(8, 8)] * 2, source="compiler")
 
@@ -178,6 +192,11 @@ def test_bad_words_are_sentences_with_the_good_ones():
         compile_for_tpu(matmul, shapes, 7)
     with pytest.raises(ValueError, match="'auto', 'compiler' or 'snapshot'"):
         compile_for_tpu(matmul, shapes, source="guess")
+    for bad, says in ({"source": ["auto"]}, "source is"), ({"timeout": -1}, "timeout is -1"):
+        with pytest.raises(ValueError, match=says):
+            compile_for_tpu(matmul, shapes, **bad)
+    with pytest.raises(ValueError, match="3 is no shape"):
+        compile_for_tpu(matmul, 3)
     with pytest.raises(ValueError, match="2 arguments need as many shardings, not 1"):
         compile_for_tpu(matmul, shapes, "v5e:2x2", shardings=[()])
 
@@ -204,8 +223,8 @@ def test_shapes_are_taken_in_every_form_with_the_names_of_the_arguments():
 
 @needs_compiler
 def test_tensorflow_and_keras_give_the_same_program_as_jax():
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     tf = pytest.importorskip("tensorflow")
+    devices.strategy(1)  # before anything else starts TensorFlow, with one device for all tests
     shapes = [(512, 256), (256, 128)]
     ours = compile_for_tpu(matmul, shapes, source="compiler")
     theirs = compile_for_tpu(tf.function(matmul), shapes, source="compiler")

@@ -153,7 +153,12 @@ def test_without_a_browser_the_busiest_cycle_in_letters():
     assert np.array_equal(letters == "~", seen.trace[t - 1].passing)
 
 
-def test_a_run_without_a_trace_is_refused():
+def test_what_is_no_run_with_a_trace_is_refused():
     a = np.ones((2, 2), np.int8)
-    with pytest.raises(ValueError, match=r"kept no trace.*trace=True"):
-        Stepper(SystolicArray(2, 2).matmul(a, a))
+    for given in (SystolicArray(2, 2).matmul(a, a), a, None):
+        with pytest.raises(ValueError, match=r"no run with a trace.*trace=True"):
+            Stepper(given)
+
+
+def test_a_number_may_be_a_title():
+    assert page(Stepper(RUNS["one"], 3))["title"] == "3"

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import time
+import tracemalloc
 from itertools import product
 
 import ml_dtypes
@@ -236,9 +237,26 @@ def test_simulation_does_not_use_the_closed_form(monkeypatch):
         assert run.cycles == len(run.occupancy) == honest[flow, double]
 
 
+def test_the_length_of_a_schedule_is_that_of_its_waves(monkeypatch):
+    honest, wave = {}, systolic.wavefront
+    for kind in KINDS:
+        honest[kind] = SystolicArray(3, 2).schedule(5, 6, 7, *kind).cycles
+    monkeypatch.setattr(systolic, "wavefront", lambda *sizes: np.pad(wave(*sizes), (0, 3)))
+    for kind, cycles_ in honest.items():
+        run = SystolicArray(3, 2).schedule(5, 6, 7, *kind)
+        assert run.cycles == cycles_ + 3 * (1 if kind[1] else run.tiles)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 4), (7, 1, 2), (2, 9, 30)])
+def test_a_wavefront_is_the_count_of_the_triples(sizes):
+    expected = np.bincount(np.indices(sizes).sum(0).ravel())
+    assert np.array_equal(systolic.wavefront(*sizes), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, BFLOAT16])
 @pytest.mark.parametrize("flow, double", KINDS)
 def test_the_stepped_engine_steps_every_cycle_and_multiplies_nothing_else(
-    monkeypatch, flow, double
+    monkeypatch, flow, double, dtype
 ):
     for name in ("multiply", "wavefront"):
         monkeypatch.setattr(systolic, name, never)
@@ -246,7 +264,8 @@ def test_the_stepped_engine_steps_every_cycle_and_multiplies_nothing_else(
         monkeypatch.setattr(np, name, never)
     steps, move = [], flows.Grid.move_right
     monkeypatch.setattr(flows.Grid, "move_right", lambda grid: (steps.append(1), move(grid))[1])
-    run = SystolicArray(3, 2).matmul(A, B, flow, double_buffer=double, engine="stepped")
+    a, b = A.astype(dtype), B.astype(dtype)  # int8 numbers are exact in bfloat16
+    run = SystolicArray(3, 2).matmul(a, b, flow, double_buffer=double, engine="stepped")
     assert np.array_equal(run.result, RIGHT) and len(steps) == run.cycles + run.drain
     nodes = {type(node) for node in ast.walk(ast.parse(inspect.getsource(flows)))}
     assert ast.Mult in nodes and ast.MatMult not in nodes
@@ -257,8 +276,9 @@ def test_the_vectorised_engine_does_not_step(monkeypatch):
     assert np.array_equal(SystolicArray(3, 2).matmul(A, B).result, RIGHT)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, BFLOAT16])
 @pytest.mark.parametrize("flow", ["ws", "is", "os"])
-def test_the_result_comes_out_of_the_registers(monkeypatch, flow):
+def test_the_result_comes_out_of_the_registers(monkeypatch, flow, dtype):
     fault, move = iter(range(10**6)), flows.Grid.move_right
 
     def faulty(grid):
@@ -267,7 +287,8 @@ def test_the_result_comes_out_of_the_registers(monkeypatch, flow):
             grid.psum[0, 0] += 1000
 
     monkeypatch.setattr(flows.Grid, "move_right", faulty)
-    wrong = SystolicArray(3, 2).matmul(A, B, flow, engine="stepped").result - RIGHT
+    a, b = A.astype(dtype), B.astype(dtype)
+    wrong = SystolicArray(3, 2).matmul(a, b, flow, engine="stepped").result - RIGHT
     assert np.array_equal(np.unique(wrong), [0, 1000]) and np.count_nonzero(wrong) == 1
 
 
@@ -287,11 +308,12 @@ def test_every_tile_has_its_own_occupancy():
 # --- convolution ---
 
 
+@pytest.mark.parametrize("kernel", [(3, 2), (3, 3)])
 @pytest.mark.parametrize("stride, padding", [(1, 0), (1, 1), (2, 1), (3, 2)])
 @pytest.mark.parametrize("flow", ["ws", "is", "os"])
-def test_convolution_in_both_ways(flow, stride, padding):
+def test_convolution_in_both_ways(flow, stride, padding, kernel):
     rng = np.random.default_rng(stride)
-    x, w = draw(rng, 2, 3, 7, 6), draw(rng, 5, 3, 3, 2)
+    x, w = draw(rng, 2, 3, 9, 5), draw(rng, 5, 3, *kernel)  # P and Q differ
     expected = reference.conv2d(x, w, stride=stride, padding=padding)
     runs = [
         SystolicArray(4, 3).conv2d(x, w, stride, padding, method=m, dataflow=flow, engine=e)
@@ -318,6 +340,20 @@ def test_implicit_convolution_reads_one_strip_at_a_time(monkeypatch):
     made = SystolicArray(4, 4).conv2d(x, w)
     assert made.buffer_bytes == 2 * 2 * 16 * 36
     assert made.result.tobytes() == implicit.result.tobytes()
+
+
+def test_implicit_convolution_makes_no_matrix():
+    rng = np.random.default_rng(6)
+    x, w = draw(rng, 1, 8, 64, 64).astype(np.int32), draw(rng, 4, 8, 3, 3)
+    tracemalloc.start()
+    try:
+        patches = systolic.Patches(x, w, 1, 0)
+        strip = patches[:, :4]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    M, K = patches.shape
+    assert strip.shape == (M, 4) and peak < M * K * x.itemsize / 2
 
 
 # --- bad input: one sentence ---
@@ -354,7 +390,23 @@ I8 = np.ones((2, 3), np.int8)
             "2,359,296 register values of a trace are too many: the limit is 200,000",
         ),
         (lambda: SystolicArray(1, 1).schedule(1000, 1000, 1000), "cycles with their occupancy are"),
-        (lambda: SystolicArray(2, 2).schedule(0, 1, 1), "schedule: M is 0"),
+        (lambda: SystolicArray(2, 2).schedule(0, 1, 1), "M is 0; it must be an integer >= 1"),
+        (lambda: cycles("xx", 1, 1, 1, 1, 1), "dataflow is 'xx'; use 'ws'"),
+        (lambda: cycles("ws", 1, 1.5, 1, 1, 1), "K is 1.5; it must be an integer"),
+        (lambda: cycles("ws", 1, 1, 1, 0, 1), "rows is 0"),
+        (
+            lambda: SystolicArray(2, 2).matmul(I8, I8.T, double_buffer=3),
+            "double_buffer is 3; use False or True",
+        ),
+        (
+            lambda: SystolicArray(2, 2).matmul(I8, I8.T, double_buffer="no", engine="stepped"),
+            "double_buffer is 'no'",
+        ),
+        (
+            lambda: SystolicArray(3000, 3000).matmul(I8, I8.T, engine="stepped"),
+            "81,000,000,000 register updates are too many",
+        ),
+        (lambda: SystolicArray(1, 1).schedule(1, 3000, 3000), "9,000,000 tiles are too many"),
         (lambda: SystolicArray(2, 2).schedule(1, 1, 1, "rs"), "dataflow is 'rs'"),
         (lambda: SystolicArray(2, 2).conv2d(I8, I8), r"x\[2,3\] has 2 axes; x\[N,C,H,W\]"),
         (
@@ -371,6 +423,15 @@ def test_bad_input_is_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence) as raised:
         call()
     assert str(raised.value).endswith(".")
+
+
+def test_a_huge_array_with_little_work_is_counted_at_once():
+    run = SystolicArray(10**6, 10**6).matmul(I8, I8.T)
+    assert run.cycles == 3 * 10**6 and run.macs == 12
+
+
+def test_the_drain_is_no_part_of_the_utilization():
+    assert SystolicArray(2, 2).schedule(2, 2, 2, "os").utilization == 8 / (2 * 2 * 4)
 
 
 def test_inputs_are_not_changed():

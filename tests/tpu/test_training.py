@@ -1,7 +1,9 @@
 """The loop: replicas against one, BatchNorm's gap, kill and resume, broken checkpoints, JAX."""
 
+import itertools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,19 +16,23 @@ from labkit import convnet
 from labkit.datasets import cifar10
 
 pytest.importorskip("tensorflow")
-from labkit.tpu import devices, models, training
+from labkit.tpu import devices, models, train, training
 
 SAMPLE = cifar10("sample").train
 
 
-def run(replicas, make=lambda: models.convnet(convnet.init(0)), batch=64, steps=4, lr=2e-3, **more):
+def course_net():
+    return models.convnet(convnet.init(0))
+
+
+def run(replicas, make=course_net, batch=64, steps=4, lr=2e-3, momentum=0.9, seed=0, **more):
     import keras
 
     strategy = devices.strategy(replicas)
     keras.utils.set_random_seed(0)
     with strategy.scope():
-        model, optimizer = make(), keras.optimizers.SGD(lr, momentum=0.9)
-    data = training.batches(SAMPLE, batch)
+        model, optimizer = make(), keras.optimizers.SGD(lr, momentum)
+    data = training.batches(SAMPLE, batch, seed)
     return training.train(strategy, model, optimizer, data, steps, **more)
 
 
@@ -38,7 +44,23 @@ def test_eight_replicas_train_as_one_does():
     one, eight = run(1, steps=20, batch=128), run(8, steps=20, batch=128)
     assert len(one.losses) == 20 and one.losses[-1] < 0.7 * one.losses[0]
     assert gap(eight, one) < 1e-5
-    assert eight.images_per_second.word == "measured"
+
+
+def test_the_speed_is_images_over_the_time_of_the_calls(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(training, "perf_counter", lambda: next(ticks))
+    speed = run(2, batch=32, steps=5, steps_per_call=2).images_per_second
+    assert (float(speed), speed.word) == (32 * 5 / 3, "measured")  # three calls of a second
+
+
+def test_numbers_that_no_run_can_have_are_refused():
+    for name in ("steps", "every", "steps_per_call"):
+        for bad in (0, -1, 2.5, "4", True):
+            with pytest.raises(ValueError, match=f"{name} is {bad!r}; it must be an integer >= 1"):
+                run(1, **{name: bad})
+    for bad in (0, 8.0, "8", True, 2001):
+        with pytest.raises(ValueError, match="must be an integer >= 1 and <= 2000"):
+            training.batches(SAMPLE, bad)
 
 
 def test_the_loss_is_the_reference_s_over_the_global_batch():
@@ -97,8 +119,6 @@ def test_a_dataset_that_does_not_fit_is_a_sentence(replicas, change, says):
         data = data.apply(tf.data.experimental.assert_cardinality(3))
     with pytest.raises(ValueError, match=re.escape(says)):
         training.train(devices.strategy(replicas), model, keras.optimizers.SGD(), data, 4)
-    with pytest.raises(ValueError, match="from 1 to the 2000 images"):
-        training.batches(SAMPLE, 2001)
 
 
 def damage(folder, step, how):
@@ -125,18 +145,81 @@ def test_a_broken_last_checkpoint_falls_back_to_the_one_before(tmp_path, capsys,
     assert rest.first == 2 and rest.losses == whole.losses[2:]
 
 
-def test_checkpoints_of_another_run_are_not_taken(tmp_path):
+def pooled(pool="AveragePooling2D", *more):
+    from keras import Sequential, layers
+
+    ends = [layers.Flatten(), layers.Dense(10), *(layers.Dense(10) for _ in more)]
+    return Sequential([layers.Input((32, 32, 3)), getattr(layers, pool)(4), *ends])
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"batch": 32}, "another batch size, seed or set of images. Choose"),
+        ({"seed": 1}, "another batch size, seed or set of images. Choose"),
+        ({"momentum": 0.0}, "another optimizer. Choose"),
+        ({"make": course_net, "momentum": 0.0}, "another model and another optimizer. Choose"),
+        ({"make": lambda: pooled("MaxPooling2D")}, "another model. Choose"),
+        ({"make": lambda: pooled("AveragePooling2D", "more")}, "another model. Choose"),
+    ],
+)
+def test_checkpoints_of_another_run_are_not_taken_and_touch_nothing(tmp_path, other, says):
+    made = []
+
+    def make():
+        made.append((model := other.get("make", pooled)(), model.get_weights()))
+        return model
+
+    run(1, pooled, steps=2, checkpoint=tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=f"step-2 in .* is of {says}"):
+        run(1, **other | {"make": make}, steps=4, checkpoint=tmp_path)
+    model, fresh = made[0]
+    for now, before in zip(model.get_weights(), fresh, strict=True):
+        np.testing.assert_array_equal(now, before)
+    assert files == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run(1, pooled, steps=3, checkpoint=tmp_path).first == 2  # its own run goes on
+
+
+def test_a_resumed_run_takes_the_learning_rate_of_its_call(tmp_path):
+    whole = run(1, steps=4)
+    run(1, steps=2, checkpoint=tmp_path)
+    still = run(1, steps=4, lr=0.0, momentum=0.9, checkpoint=tmp_path)
+    assert still.losses[0] == whole.losses[2]
+    assert still.losses[1] != whole.losses[3]
+
+
+def test_a_rate_that_is_too_high_leaves_the_last_good_checkpoint(tmp_path):
+    run(1, steps=2, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"By step 3 .* nan or infinite. Use a lower rate"):
+        run(1, steps=3, lr=float("inf"), checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"By step 4 .* nan or infinite. Use a lower rate"):
+        run(1, steps=5, lr=float("inf"), steps_per_call=1, checkpoint=tmp_path)
+    assert run(1, steps=4, checkpoint=tmp_path).losses == run(1, steps=4).losses[2:]
+
+
+def test_a_folder_that_cannot_hold_checkpoints_is_told_before_the_first_step(tmp_path):
     run(1, steps=1, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="of a run with batches of 64, not 32"):
-        run(1, steps=2, checkpoint=tmp_path, batch=32)
-    with pytest.raises(ValueError, match="of another model"):
-        run(1, lambda: models.resnet20("none", width=2), steps=2, checkpoint=tmp_path)
+    (tmp_path / "step-x.index").touch()  # not ours
+    assert run(1, steps=2, checkpoint=tmp_path).first == 1
+    (tmp_path / "step-x.index").unlink()
+    (tmp_path / "step-2.index").unlink()
     damage(tmp_path, 1, "half an index")
     with pytest.raises(RuntimeError, match=r"No checkpoint in .* can be read"):
         run(1, steps=2, checkpoint=tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="must be a folder"):
-        run(1, steps=2, checkpoint=tmp_path / "file")
+    for folder in ("file", "file/under"):
+        with pytest.raises(OSError, match=folder):
+            run(1, steps=2, checkpoint=tmp_path / folder)
+    with pytest.raises(ValueError, match="TensorFlow does not find names"):
+        run(1, steps=2, checkpoint=tmp_path / "a [b]*?")
+
+    def fill_the_disk(line):
+        shutil.rmtree(tmp_path)
+        tmp_path.touch()
+
+    with pytest.raises(OSError, match="step-4 cannot be saved"):
+        run(1, steps=4, checkpoint=tmp_path / "new", steps_per_call=2, report=fill_the_disk)
 
 
 def script(*words, **variables):
@@ -155,7 +238,8 @@ def test_a_killed_script_goes_on_with_the_very_losses(tmp_path):
     words = "--every", "10", "--replicas", "2", "--checkpoint", tmp_path
     killed = script("--steps", "100000", *words)
     deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("step-*.index")) and time.monotonic() < deadline:
+    while not list(tmp_path.glob("step-*.index")) and killed.poll() is None:
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
@@ -168,14 +252,50 @@ def test_a_killed_script_goes_on_with_the_very_losses(tmp_path):
     np.testing.assert_allclose(losses(said), whole.losses[first:], rtol=1e-7)
 
 
+def test_an_interrupted_script_says_how_to_go_on(monkeypatch, capsys):
+    def interrupt(a):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "run", interrupt)
+    assert train.main([]) == 130
+    assert capsys.readouterr().err.startswith("Stopped.")
+
+
+# Trains with 8 replicas, with 1, and with a rate that is too high; a step takes one second, and
+# the number of images on each device is printed.
+SPY = """
+import itertools, sys
+from labkit.tpu import jax_training, models, train
+
+def spied(**options):
+    import jax, keras
+
+    class Spy(keras.layers.Layer):
+        def call(self, x):
+            jax.debug.inspect_array_sharding(x, callback=lambda sharding: print(
+                "shares of", sharding.shard_shape(x.shape)[:1] * len(sharding.device_set)))
+            return x
+
+    return keras.Sequential([models.convnet(**options), Spy()])
+
+train.MODELS["convnet"] = spied
+for last in (["8"], ["1"], ["1", "--lr", "1e30"]):
+    jax_training.perf_counter = itertools.count(1).__next__
+    status = train.main(sys.argv[1:] + last)
+sys.exit(status)
+"""
+
+
 def test_jax_trains_on_eight_virtual_devices_as_on_one():
     pytest.importorskip("jax")
-    counts, outputs = ("8", "1"), []
-    both = [script("--steps", "3", "--replicas", n, KERAS_BACKEND="jax") for n in counts]
-    for replicas, done in zip(counts, both, strict=True):
-        said, trouble = done.communicate(timeout=200)
-        assert done.returncode == 0, trouble
-        assert f"Runs on: {replicas} virtual JAX device(s) on this CPU, NOT on a TPU." in said
-        outputs.append(losses(said))
-    assert len(outputs[0]) == 3
-    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-5)
+    words = "--model convnet --data sample --batch 32 --lr 0.002 --steps 3 --replicas".split()
+    given = {"env": os.environ | {"KERAS_BACKEND": "jax"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", SPY, *words], **given)
+    assert done.returncode == 2, done.stderr
+    eight, one, _ = (losses(said) for said in done.stdout.split("Runs on: ")[1:])
+    assert "Runs on: 8 virtual JAX device(s) on this CPU, NOT on a TPU." in done.stdout
+    assert len(eight) == 3
+    assert set(re.findall(r"shares of \((.*)\)", done.stdout)) == {"4, " * 7 + "4", "32,"}
+    assert done.stdout.count("3 step(s), 64 images/s") == 2  # two steps in a second
+    assert "By step 2 the loss or a weight is nan or infinite" in done.stderr
+    np.testing.assert_allclose(eight, one, rtol=1e-5)

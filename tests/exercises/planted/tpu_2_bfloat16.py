@@ -1,0 +1,382 @@
+"""Wrong solutions of lesson 02_tpu/2, written as a learner would, and what each must be told."""
+
+import numpy as np
+
+# --- tpu.round_to_bfloat16
+
+
+def rounds(x):
+    bits = x.view(np.uint32)
+    last = (bits >> 16) & 1
+    return ((bits + (0x7FFF + last)) & 0xFFFF0000).view(np.float32)
+
+
+def rounds_by_cutting(x):
+    return (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+def rounds_half_up(x):
+    return ((x.view(np.uint32) + 0x8000) >> 16 << 16).view(np.float32)
+
+
+def rounds_half_down(x):
+    return ((x.view(np.uint32) + 0x7FFF) >> 16 << 16).view(np.float32)
+
+
+def rounds_to_odd(x):
+    upper, lower = x.view(np.uint32) >> 16, x.view(np.uint32) & 0xFFFF
+    up = (lower > 0x8000) | ((lower == 0x8000) & (upper % 2 == 0))
+    return ((upper + up.astype(np.uint32)) << 16).view(np.float32)
+
+
+def rounds_and_converts(x):
+    return rounds(x).view(np.uint32).astype(np.float32)
+
+
+def rounds_to_half(x):
+    with np.errstate(over="ignore"):
+        return np.float32(np.float16(x))
+
+
+def rounds_to_the_largest(x):
+    largest = np.uint32(0x7F7F0000).view(np.float32)
+    return np.clip(rounds(x), -largest, largest)
+
+
+def rounds_the_smallest_to_zero(x):
+    return rounds(np.where(abs(x) < np.finfo(np.float32).tiny, np.float32(0), x))
+
+
+def rounds_in_place(x):
+    bits = x.view(np.uint32)
+    bits += 0x7FFF + ((bits >> 16) & 1)
+    bits &= 0xFFFF0000
+    return x
+
+
+def rounds_by_ml_dtypes(x):
+    import ml_dtypes
+
+    return x.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def rounds_by_labkit(x):
+    from labkit.tpu import bfloat16
+
+    return bfloat16.round_to_bfloat16(x)
+
+
+# --- tpu.multiply_accumulate
+
+
+def products(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    for k in range(a.shape[1]):
+        total += a[:, k, None] * b[None, k, :]
+        if narrow:
+            total = rounds(total)
+    return total
+
+
+def products_of_float32(a, b, narrow):
+    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    for k in range(a.shape[1]):
+        total = total + a[:, k : k + 1] * b[k]
+        total = rounds(total) if narrow else total
+    return total
+
+
+def products_of_rounded_a(a, b, narrow):
+    return products_of_float32(rounds(a), b, narrow)
+
+
+def products_rounded(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    for k in range(a.shape[1]):
+        total = total + rounds(np.outer(a[:, k], b[k]))
+        total = rounds(total) if narrow else total
+    return total
+
+
+def products_of_rounded_b(a, b, narrow):
+    return products_of_float32(a, rounds(b), narrow)
+
+
+def products_rounded_only(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    for k in range(a.shape[1]):
+        product = np.outer(a[:, k], b[k])
+        total = total + (rounds(product) if narrow else product)
+    return total
+
+
+def products_wide(a, b, narrow):
+    return products(a, b, False)
+
+
+def products_narrow(a, b, narrow):
+    return products(a, b, True)
+
+
+def products_rounded_once(a, b, narrow):
+    total = products(a, b, False)
+    return rounds(total) if narrow else total
+
+
+def products_at_once(a, b, narrow):
+    return rounds(a) @ rounds(b)
+
+
+def products_at_once_then_rounded(a, b, narrow):
+    total = rounds(a) @ rounds(b)
+    return rounds(total) if narrow else total
+
+
+def products_wide_at_once(a, b, narrow):
+    return products(a, b, True) if narrow else rounds(a) @ rounds(b)
+
+
+def products_backwards(a, b, narrow):
+    return products(a[:, ::-1].copy(), b[::-1].copy(), narrow)
+
+
+def products_without_the_first(a, b, narrow):
+    return products(a[:, 1:], b[1:], narrow)
+
+
+def products_of_too_few(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(len(a)):
+        total = total + np.outer(a[:, k], b[k])
+        total = rounds(total) if narrow else total
+    return total
+
+
+def products_in_place(a, b, narrow):
+    a[:] = rounds(a)
+    return products(a, b, narrow)
+
+
+def products_by_ml_dtypes(a, b, narrow):
+    import ml_dtypes
+
+    a, b = a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
+    return products(a.astype(np.float32), b.astype(np.float32), narrow)
+
+
+# --- tpu.split_bfloat16
+
+
+def parts(x, parts):
+    found, rest = [], x.copy()
+    for _ in range(parts):
+        found += [rounds(rest)]
+        rest -= found[-1]
+    return np.stack(found)
+
+
+def parts_repeated(x, parts):
+    return np.stack([rounds(x) for _ in range(parts)])
+
+
+def parts_without_the_last_only(x, parts):
+    found = [rounds(x)]
+    while len(found) < parts:
+        found.append(rounds(x - found[-1]))
+    return np.stack(found)
+
+
+def parts_with_the_rest(x, parts):
+    found, rest = [], x
+    for _ in range(parts - 1):
+        found.append(rounds(rest))
+        rest = rest - found[-1]
+    return np.stack([*found, rest])
+
+
+def parts_of_the_wrong_sign(x, parts):
+    found, rest = [], x
+    for _ in range(parts):
+        found.append(rounds(rest))
+        rest = found[-1] - rest
+    return np.stack(found)
+
+
+def parts_added(x, parts):
+    found, rest = [], x
+    for _ in range(parts):
+        found.append(rounds(rest))
+        rest = rest + found[-1]
+    return np.stack(found)
+
+
+def parts_backwards(x, parts):
+    found, rest = [], x
+    for _ in range(parts):
+        found.insert(0, rounds(rest))
+        rest = rest - found[0]
+    return np.stack(found)
+
+
+def parts_in_place(x, parts):
+    found = []
+    for _ in range(parts):
+        found.append(rounds(x))
+        x -= found[-1]
+    return np.stack(found)
+
+
+def parts_by_labkit(x, parts):
+    from labkit.tpu.bfloat16 import split
+
+    return split(x, parts)
+
+
+# --- tpu.mixed_precision_step
+
+
+def mixed(master, gradient, lr):
+    new = master - np.float32(lr) * gradient
+    return new, rounds(new)
+
+
+def mixed_all_narrow(master, gradient, lr):
+    weight = rounds(master)
+    weight = rounds(weight - np.float32(lr) * gradient)
+    return weight, weight
+
+
+def mixed_from_the_copy(master, gradient, lr):
+    return mixed(rounds(master), gradient, lr)
+
+
+def mixed_narrow_master(master, gradient, lr):
+    new = rounds(master - np.float32(lr) * gradient)
+    return new, new
+
+
+def mixed_narrow_update(master, gradient, lr):
+    new = master - rounds(np.float32(lr) * gradient)
+    return new, rounds(new)
+
+
+def mixed_narrow_gradient(master, gradient, lr):
+    return mixed(master, rounds(gradient), lr)
+
+
+def mixed_without_rate(master, gradient, lr):
+    return master - gradient, rounds(master - gradient)
+
+
+def mixed_no_copy(master, gradient, lr):
+    new = master - np.float32(lr) * gradient
+    return new, new.copy()
+
+
+def mixed_uphill(master, gradient, lr):
+    return mixed(master, -gradient, lr)
+
+
+def mixed_old_copy(master, gradient, lr):
+    return master - np.float32(lr) * gradient, rounds(master)
+
+
+def mixed_in_place(master, gradient, lr):
+    master -= np.float32(lr) * gradient
+    return master, rounds(master)
+
+
+def mixed_by_torch(master, gradient, lr):
+    import torch
+
+    new = torch.from_numpy(master) - lr * torch.from_numpy(gradient)
+    return new.numpy(), new.bfloat16().float().numpy()
+
+
+PLANTED = {
+    "tpu.round_to_bfloat16": [
+        (rounds_by_cutting, "every number moves towards 0"),
+        (rounds_half_up, "halfway all move away from 0"),
+        (rounds_half_down, "halfway all move towards 0"),
+        (rounds_to_odd, "go to the odd neighbour"),
+        (rounds_and_converts, "converted as if they were a count"),
+        (rounds_to_half, "This is float16"),
+        (rounds_to_the_largest, "3.38953e+38; it should be"),
+        (rounds_the_smallest_to_zero, "is 0; it should be"),
+        (rounds_in_place, "changes its input x"),
+        (rounds_by_ml_dtypes, "ml_dtypes"),
+        (rounds_by_labkit, "labkit.tpu"),
+    ],
+    "tpu.multiply_accumulate": [
+        (products_of_float32, "The operands are not rounded"),
+        (products_of_rounded_a, "b is not rounded"),
+        (products_of_rounded_b, "a is not rounded"),
+        (products_rounded, "Each product is rounded"),
+        (products_rounded_only, "The product is rounded in place of the sum"),
+        (products_wide, "The narrow sum is as wide"),
+        (products_narrow, "The wide sum is rounded too"),
+        (products_rounded_once, "The narrow sum is rounded once"),
+        (products_at_once, "All is added at once"),
+        (products_at_once_then_rounded, "@ adds everything"),
+        (products_wide_at_once, "The wide sums are right but for rounding"),
+        (products_backwards, "The sum begins with the last product"),
+        (products_without_the_first, "that of k = 0, is left out"),
+        (products_of_too_few, "k counts the rows of a"),
+        (products_in_place, "changes its input a"),
+        (products_by_ml_dtypes, "ml_dtypes"),
+    ],
+    "tpu.split_bfloat16": [
+        (parts_repeated, "All parts are the same number"),
+        (parts_without_the_last_only, "From the third part on"),
+        (parts_with_the_rest, "The last part is all that is left"),
+        (parts_of_the_wrong_sign, "What is left has the wrong sign"),
+        (parts_added, "rest grows"),
+        (parts_backwards, "in the wrong order"),
+        (parts_in_place, "changes its input x"),
+        (parts_by_labkit, "labkit.tpu"),
+    ],
+    "tpu.mixed_precision_step": [
+        (mixed_all_narrow, "All of it is in bfloat16"),
+        (mixed_from_the_copy, "The update starts from the rounded copy"),
+        (mixed_narrow_master, "The new master is rounded"),
+        (mixed_narrow_update, "The update is rounded before"),
+        (mixed_narrow_gradient, "The gradient is rounded"),
+        (mixed_without_rate, "The learning rate is missing"),
+        (mixed_no_copy, "The copy is not rounded"),
+        (mixed_uphill, "The step goes up the gradient"),
+        (mixed_old_copy, "The copy is made of the old master"),
+        (mixed_in_place, "changes its input master"),
+        (mixed_by_torch, "torch"),
+    ],
+}
+SOLVED = {
+    "tpu.round_to_bfloat16": rounds,
+    "tpu.multiply_accumulate": products,
+    "tpu.split_bfloat16": parts,
+    "tpu.mixed_precision_step": mixed,
+}
+_ONE, _EXACT = np.ones((2, 3), np.float32), np.float32([1.5, -0.375])
+_STEP = np.float32([1.5, 2.5]), np.zeros(2, np.float32), 0.5
+RIGHT_ON = {
+    rounds_and_converts: (np.zeros(3, np.float32),),
+    rounds_to_half: (_EXACT,),
+    products_without_the_first: (_ONE * np.float32([0, 1, 2]), _ONE.T.copy(), True),
+    products_of_float32: (_ONE, _ONE.T.copy(), True),
+    products_of_rounded_a: (_ONE, _ONE.T.copy(), True),
+    products_of_rounded_b: (_ONE, _ONE.T.copy(), True),
+    products_rounded: (_ONE, _ONE.T.copy(), True),
+    parts_with_the_rest: (_EXACT, 1),
+    mixed_uphill: _STEP,
+    mixed_old_copy: _STEP,
+    mixed_all_narrow: _STEP,
+    mixed_from_the_copy: _STEP,
+    mixed_narrow_master: _STEP,
+    mixed_narrow_update: _STEP,
+    mixed_narrow_gradient: _STEP,
+    mixed_without_rate: _STEP,
+    mixed_no_copy: _STEP,
+}
