@@ -38,8 +38,16 @@ class ThisMachine:
         return {"CUDA GPU": " and ".join(self.gpus), "TPU": tpu, "Pynq board": self.pynq}
 
     @property
+    def has_cuda(self) -> bool:
+        return bool(self.gpus)
+
+    @property
     def has_tpu(self) -> bool:
         return self.tpu_chips > 0
+
+    @property
+    def has_pynq(self) -> bool:
+        return bool(self.pynq)
 
     def __str__(self) -> str:
         memory = f"{self.memory / 2**30:.0f} GiB" if self.memory else "memory unknown"

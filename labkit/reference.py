@@ -145,15 +145,23 @@ def softmax_cross_entropy_backward(logits: np.ndarray, labels: np.ndarray) -> np
 
 
 def sgd(
-    parameters: dict, gradients: dict, velocities: dict | None, lr: float, momentum: float = 0.9
-) -> tuple[dict, dict]:
+    parameters: dict | list,
+    gradients: dict | list,
+    velocities: dict | list | None,
+    lr: float,
+    momentum: float = 0.9,
+) -> tuple[dict | list, dict | list]:
     """One step of gradient descent with momentum, PyTorch's convention: parameters, velocities.
 
     v <- momentum v + g          p <- p - lr v
 
-    All three are dicts with the same keys, of arrays of equal shapes. Without velocities (None) the
-    step starts from v = 0. Both results are new.
+    All three are dicts with the same keys or lists of the same length, of arrays of equal shapes.
+    Without velocities (None) the step starts from v = 0. Both results are new.
     """
+    if not isinstance(parameters, dict):  # of lists, the places are the names
+        lists = (parameters, gradients, velocities)
+        named = (None if a is None else dict(enumerate(a)) for a in lists)
+        return tuple(list(new.values()) for new in sgd(*named, lr, momentum))
     if velocities is None:
         velocities = {name: np.zeros(np.shape(p)) for name, p in parameters.items()}
     fit_update("sgd", parameters, gradients, velocities)

@@ -7,10 +7,13 @@ package broken for the rest of the session.
 
 In the main thread a timer ticks every 50 ms and raises `TimeUp` in the running code. `TimeUp` is
 no `Exception`, and a function that catches even that is met by the next ticks, which come so fast
-that one strikes in its `except` block. No signal comes to other threads: there nothing is stopped.
+that one strikes in its `except` block. In any other thread the job runs in a thread of its own,
+which is told to stop and, if it does not, left behind.
 """
 
+import ctypes
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from types import FrameType
 TICK = 0.05  # seconds, like the next three
 CPU, IDLE, WALL = 0.7, 0.9, 10.0
 IDLE_SHARE = 0.1  # below this share of processor time, the function counts as idle
+GRACE = 4  # ticks that a function in another thread gets to stop before it is left behind
 
 
 class TimeUp(BaseException):
@@ -34,9 +38,10 @@ class Clock:
         self.expired = False
         self.idle = False  # expired while it waited rather than worked
         self._cpu = self._wall = 0.0  # used so far
+        self._cpu_clock = time.thread_time
 
     def start(self) -> None:
-        self._last = time.thread_time(), time.monotonic()
+        self._last = self._cpu_clock(), time.monotonic()
         self.armed = True
 
     def stop(self) -> None:
@@ -44,7 +49,7 @@ class Clock:
         self._advance(counts=True)
 
     def _advance(self, counts: bool) -> None:
-        now = time.thread_time(), time.monotonic()
+        now = self._cpu_clock(), time.monotonic()
         if counts:
             self._cpu += now[0] - self._last[0]
             self._wall += now[1] - self._last[1]
@@ -59,15 +64,11 @@ class Clock:
 
     def run(self, job: Callable[[], None]) -> None:
         """Runs `job`, which calls start and stop around the learner's function."""
-        if threading.current_thread() is not threading.main_thread():
-            return self._do(job)
-        handler = signal.signal(signal.SIGALRM, self._tick)
-        timer = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
-        try:
-            self._do(job)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, *timer)
-            signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and hasattr(signal, "setitimer"):
+            self._run_here(job)
+        else:
+            self._run_in_thread(job)
 
     def _do(self, job: Callable[[], None]) -> None:
         try:
@@ -77,6 +78,17 @@ class Clock:
         finally:
             self.armed = False
 
+    # In the main thread: a timer signal.
+
+    def _run_here(self, job: Callable[[], None]) -> None:
+        handler = signal.signal(signal.SIGALRM, self._tick)
+        timer = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
+        try:
+            self._do(job)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
+
     def _tick(self, signum: int, frame: FrameType | None) -> None:
         if not self.armed or not (self.expired or self.over(frame)):
             return
@@ -85,3 +97,36 @@ class Clock:
             signal.setitimer(signal.ITIMER_REAL, delay, TICK)
         self.expired = True
         raise TimeUp
+
+    # In another thread: an exception sent from outside.
+
+    def _run_in_thread(self, job: Callable[[], None]) -> None:
+        worker = threading.Thread(target=self._work, args=(job,), daemon=True)
+        worker.start()
+        grace = GRACE
+        while worker.is_alive() and grace:
+            worker.join(TICK)
+            running = worker.is_alive() and self.armed
+            if running and (self.expired or self._over_from_outside(worker)):
+                self.expired = True
+                grace -= 1
+                # While an exception waits for a sleeping thread, Python 3.11 hangs in every
+                # profiled one.
+                if not self.idle or sys.version_info >= (3, 12):
+                    ident, error = ctypes.c_ulong(worker.ident), ctypes.py_object(TimeUp)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
+        self.armed = False
+
+    def _work(self, job: Callable[[], None]) -> None:
+        if hasattr(time, "pthread_getcpuclockid"):  # macOS has only the process's
+            clock = time.pthread_getcpuclockid(threading.get_ident())
+            self._cpu_clock = lambda: time.clock_gettime(clock)
+        else:
+            self._cpu_clock = time.process_time
+        self._do(job)
+
+    def _over_from_outside(self, worker: threading.Thread) -> bool:
+        try:
+            return self.over(sys._current_frames().get(worker.ident))
+        except OSError:  # the thread, and its clock with it, has just ended
+            return False

@@ -56,9 +56,9 @@ class Exercise:
     cases           called with a seeded np.random.Generator; gives the cases, the same every time
     hints           from the first nudge to almost the line
     misconceptions  tried in order; the first that matches is the diagnosis
-    forbidden       dotted names the learner may not call: functions written in Python
-                    ("numpy.einsum"), whole modules ("torch"). Any call counts that the learner's
-                    code leads to, also from inside a library
+    forbidden       dotted names the learner may not call: functions ("numpy.einsum"), methods
+                    ("numpy.ndarray.dot"), whole modules ("torch"); "@" forbids the operator.
+                    Any call counts that the learner's code leads to, also from inside a library
     cost            called after success; rows (label, Quantity) of what the solution costs
     outputs         the names of what is returned; several names mean a tuple, in this order
     rtol, atol      an element is right when |got - expected| <= atol + rtol * |expected|

@@ -1,33 +1,35 @@
 """Sees whether a learner's function calls what the exercise forbids, under whatever name.
 
-Two looks, because none sees everything:
+Three looks, because none sees everything:
 
 1. The profiler (`sys.setprofile`) sees every call of a Python function, and every call that Python
    code makes of a function written in C, under whatever alias.
-2. It does not see a C function that is called from C (`map`, `functools.partial`). One of a
-   forbidden module is found by looking at the globals that the learner's code loads; so is a type
-   of it, and a module that is imported or loaded and not called.
+2. It does not see ufuncs, nor a C function that is called from C (`map`, `functools.partial`). For
+   these a stand-in is put into their modules for the run; it reports and passes the call on.
+3. A ufunc that was bound to another name before is found by looking at what the learner's code
+   refers to: arguments, closures, and the globals it loads; also `@` and `import torch`.
 
 The exercise's own oracle and the rooms that hold the answers are always forbidden. A call counts
 when the nearest code that is not a library's is the learner's. The first hit is kept.
 
-Not seen: compiled code (numba), other processes, a forbidden C function that is called from C
-and is no global, and deliberate sabotage of labkit itself.
+Not seen: compiled code (numba), other processes, a forbidden C function fetched from an object
+that none of the three looks reaches, and deliberate sabotage of labkit itself.
 """
 
 import dis
 import gc
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from traceback import walk_stack
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 
 from labkit.checks.exercise import Exercise
 from labkit.checks.source import Line, learner_line, line_of, origin
-from labkit.checks.targets import ESCAPES, Escape, Targets, codes_of
+from labkit.checks.targets import ESCAPES, Escape, StandIn, Targets, codes_of, modules_with
 
 ANSWERS = ("labkit.checks.cases", "labkit.gpu.exercises")
 ANSWERS += ("labkit.checks.registry", "labkit.checks.verdict")
@@ -57,12 +59,19 @@ class Guard:
         self._boundary: CodeType | None = None
         self._boundary_is_learner = exercise.adapter is None
         self._known: dict[int, tuple[str, str, CodeType]] = {}  # what a call of a code is, by id
+        self._replaced: list[tuple[ModuleType, str, object]] = []
         self._active = False
 
+    def inspect(self, function: object) -> None:
+        """A forbidden ufunc or builtin handed in as the answer itself, perhaps in a `partial`."""
+        if name := self._targets.names(function):
+            self.hit = Hit("forbidden", name, None)
+
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Within it reports count, and threads that the learner's function starts are watched."""
+    def stand_ins(self) -> Iterator[None]:
+        """Puts stand-ins into the modules of opaque functions, and takes them out again."""
         hook = threading.getprofile()
+        self._replace(self._targets.opaque.values())
         threading.setprofile(self._profile)
         self._active = True
         try:
@@ -70,6 +79,16 @@ class Guard:
         finally:
             self._active = False
             threading.setprofile(hook)
+            for module, name, function in self._replaced:
+                setattr(module, name, function)
+
+    def _replace(self, opaque: Iterable[tuple[object, str]]) -> None:
+        for function, dotted in opaque:
+            name = dotted.rpartition(".")[2]
+            stand_in = StandIn(function, partial(self._report, "forbidden", dotted))
+            for module in modules_with(function, dotted):
+                setattr(module, name, stand_in)
+                self._replaced.append((module, name, function))
 
     @contextmanager
     def profile(self, boundary: CodeType) -> Iterator[None]:
@@ -107,10 +126,12 @@ class Guard:
     def _on_call(self, frame: FrameType) -> None:
         code = frame.f_code
         if id(code) not in self._known:
-            self._targets.resolve()
+            self._replace(self._targets.resolve())
             self._known[id(code)] = (*self._meaning(frame), code)
         kind, name, _ = self._known[id(code)]
-        if kind == "escape":
+        if kind == "learner":
+            self._look_at_values(frame)
+        elif kind == "escape":
             self._stop_escape(name, frame.f_back)
         elif kind:
             self._report(kind, name, frame.f_back)
@@ -127,6 +148,7 @@ class Guard:
             return "forbidden", name
         if origin(code, frame.f_globals) == "learner":
             self._look_at_code(frame)
+            return "learner", ""
         return "", ""
 
     def _stop_escape(self, name: str, frame: FrameType | None) -> None:
@@ -135,7 +157,12 @@ class Guard:
             self._report("escape", name, frame)
             raise Escape
 
-    # Look 2: what the learner's code refers to.
+    # Look 3: what the learner's code refers to.
+
+    def _look_at_values(self, frame: FrameType) -> None:
+        for value in frame.f_locals.values():  # arguments and closures, at the start of a call
+            if name := self._targets.names(value):
+                self._report("forbidden", name, frame)
 
     def _look_at_code(self, frame: FrameType) -> None:
         code = frame.f_code
@@ -147,6 +174,8 @@ class Guard:
                 name = self._targets.module_of("ml_dtypes")  # its type's name in NumPy
             elif step.opname == "IMPORT_NAME":
                 name = self._targets.module_of(step.argval)
+            elif step.opname == "BINARY_OP" and step.argrepr in self._targets.operators:
+                name = "@"
             if name and self.hit is None:
                 self.hit = Hit("forbidden", name, line_of(code, step.positions.lineno))
 

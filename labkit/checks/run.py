@@ -49,7 +49,7 @@ def run_cases(function: Callable, cases: list[Case], guard: Guard, clock: Clock)
             if clock.expired or isinstance(outcome.error, TimeUp | Escape | KeyboardInterrupt):
                 return
 
-    with guard.watching(), redirect_stdout(prints), warnings.catch_warnings():
+    with guard.stand_ins(), redirect_stdout(prints), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clock.run(job)
     if clock.expired and outcomes:
