@@ -15,7 +15,7 @@ COMMANDS = {
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
-    "lines": "count the lines of Python in labkit, room by room, against the budget",
+    "lines": "count the lines of Python in labkit, room by room",
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 _GOOGLE = "0x1ae0"
 _TPUS = {"0x0027", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}
 _ROOT = Path("/")  # of the system files; tests put another tree here
+_PATIENCE = 30.0  # seconds for a command: this only ends one that hangs
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,11 @@ def _read(path: str | Path) -> str:
 
 
 def _run(*command: str) -> str:
-    """What a command prints; "" where it is missing, fails or takes more than 3 s."""
+    """What a command prints; "" where it is missing, fails or hangs."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=3, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PATIENCE, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()

@@ -1,8 +1,56 @@
-"""No test touches the learner's progress or the network, however pytest was started."""
+"""What holds for every test: nothing of the learner's is touched, and no clock decides.
+
+Neither the learner's progress nor the network is touched, however pytest was started.
+A test is as right on a slow or busy machine as on an idle one: Hypothesis sets no deadline, and
+`lines_run` counts work where a stopwatch would measure it.
+"""
 
 import os
+import sys
 import tempfile
+from collections.abc import Callable
+from types import FrameType, ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
 
 # Set before anything imports labkit; kernels and other processes that tests start inherit it.
 _home = tempfile.TemporaryDirectory(prefix="labkit-tests-")
 os.environ.update(LABKIT_HOME=_home.name, LABKIT_OFFLINE="1", LABKIT_PROGRESS="off")
+
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,  # the same examples on every machine
+)
+settings.load_profile("any machine")
+
+
+def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:
+    """How many lines of the modules' own functions run during `call()`: the same everywhere."""
+    files = {module.__file__ for module in modules}
+    count = 0
+
+    def at_line(frame: FrameType, event: str, argument: object) -> Callable:
+        nonlocal count
+        if event == "line":
+            count += 1
+        return at_line
+
+    def at_call(frame: FrameType, event: str, argument: object) -> Callable | None:
+        return at_line if frame.f_code.co_filename in files else None
+
+    before = sys.gettrace()
+    sys.settrace(at_call)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.fixture
+def lines_run() -> Callable[..., int]:
+    """`lines_run(call, *modules)` counts the lines of these modules that a call runs."""
+    return _lines_run

@@ -88,6 +88,9 @@ ORACLES = [
     *[("laptop_cpu", "memory", 2**34), ("laptop_cpu", "power", 15), ("t4", "price", 0.35)],
     *[("v100", "fp32", 15.7e12), ("v100", "memory", 32e9), ("v100", "power", 300)],
     *[("a100", "fp32", 19.5e12), ("a100", "memory", 80e9), ("a100", "power", 400)],
+    # 84 multiprocessors x 128 and x 2 multiply-adds at 1.8 GHz, and 384 bit / 8 x 16 Gbit/s
+    *[("a6000", "fp32", 38.7e12), ("a6000", "fp64", 38.7e12 / 64), ("a6000", "bandwidth", 768e9)],
+    *[("a6000", "memory", 48e9), ("a6000", "power", 300)],
     *[("h200", "fp8", 1979e12), ("h200", "power", 700), ("b200", "fp32", 75e12)],
     *[("b200", "memory", 180e9), ("b200", "bandwidth", 7.7e12), ("tpu_v4", "power", 192)],
     *[("tpu_v2", "bandwidth", 700e9), ("tpu_v3", "memory", 2**35), ("tpu_v4", "memory", 2**35)],
@@ -310,10 +313,12 @@ def test_a_mac_is_asked_by_sysctl(another_machine, monkeypatch):
     assert here.cores >= 1
 
 
-def test_a_command_that_is_missing_or_hangs_is_no_answer():
+def test_a_command_that_is_missing_or_hangs_is_no_answer(monkeypatch):
     assert machine_probe._run("no-such-command-anywhere") == ""
     assert machine_probe._run(sys.executable, "-c", "raise SystemExit(3)") == ""
     assert machine_probe._run(sys.executable, "-c", "print(7)") == "7"
+    monkeypatch.setattr(machine_probe, "_PATIENCE", 0.5)
+    assert machine_probe._run(sys.executable, "-c", "import time; time.sleep(600)") == ""
 
 
 def test_runs_on_prints_the_one_line(capsys):

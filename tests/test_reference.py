@@ -27,7 +27,7 @@ def assert_grads(got: tuple, tensors: list[torch.Tensor]) -> None:
         np.testing.assert_allclose(g, t.grad.numpy(), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(n=small, d=st.integers(1, 7), k=small, seed=st.integers(0, 9))
 def test_linear_is_torch_linear(n, d, k, seed):
     x, w, b, dy = normal(seed, n, d), normal(seed + 1, k, d), normal(2, k), normal(3, n, k)
@@ -38,7 +38,7 @@ def test_linear_is_torch_linear(n, d, k, seed):
     assert_grads(ref.linear_backward(dy, x, w), tensors)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 3),
     c=st.integers(1, 3),
@@ -62,7 +62,7 @@ def test_conv2d_is_torch_conv2d(n, c, k, kernel, extra, stride, padding, seed):
     assert_grads(ref.conv2d_backward(dy, x, w, stride, padding), tensors)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     extra=st.tuples(st.integers(0, 6), st.integers(0, 6)),
     size=st.integers(1, 3),
@@ -96,7 +96,7 @@ def test_relu_and_its_gradient_at_zero():
     np.testing.assert_array_equal(ref.relu_backward(dy, x), t.grad)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=small, k=st.integers(1, 6), scale=st.sampled_from([1.0, 30.0, 1e4]), seed=st.integers(0, 9)
 )

@@ -59,7 +59,7 @@ class Machine:
             env={**own, "PIP_SAYS": "", "OFFERED": "1.0", **environment},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
         )
         return done.returncode, done.stdout, done.stderr
 

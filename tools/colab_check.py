@@ -142,7 +142,7 @@ def execute(python: Path, notebook: Path, folder: Path) -> float:
 
     node = nbformat.read(notebook, as_version=4)
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=Replica())
-    client = NotebookClient(node, km=manager, timeout=300, resources={"metadata": {"path": folder}})
+    client = NotebookClient(node, km=manager, timeout=600, resources={"metadata": {"path": folder}})
     own = {"LABKIT_HOME": str(folder), "LABKIT_PROGRESS": "off", "LABKIT_OFFLINE": "1"}
     own |= {"IPYTHONDIR": str(folder / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     start = time.perf_counter()

@@ -19,7 +19,7 @@ GONE = {404, 410}
 def ask(url: str) -> int:
     """The HTTP status; 0 when no answer came."""
     try:
-        with requests.get(url, timeout=15, stream=True) as answer:
+        with requests.get(url, timeout=60, stream=True) as answer:
             return answer.status_code
     except requests.RequestException:
         return 0

@@ -1,14 +1,20 @@
-"""Stops a learner's function that does not return, without ever blaming a busy machine.
+"""Stops a learner's function that does not return, on a fast machine and on a slow or busy one.
 
-The budget covers all cases of one check. It is spent when the function has used `CPU` seconds of
-processor time, or has been idle (asleep, waiting for input) for `IDLE` seconds, or after `WALL`
-seconds in any case. Time spent in an `import` is free: stopping one halfway would leave the
-package broken for the rest of the session.
+No verdict here depends on seconds. A case's budget is work: as much processor time of its own
+thread as this machine, in this process, needs for `ROUNDS` rounds of an empty loop, and `OWN` times
+as much as our own solution took on the same case. A right answer needs less than a hundredth of
+it. Time in which other processes had the processor is not the function's, and does not count.
 
-In the main thread a timer ticks every 50 ms and raises `TimeUp` in the running code. `TimeUp` is
-no `Exception`, and a function that catches even that is met by the next ticks, which come so fast
-that one strikes in its `except` block. In any other thread the job runs in a thread of its own,
-which is told to stop and, if it does not, left behind.
+A function that waits (asleep, or for input) uses no processor time. It is told apart from one that
+gets no processor by what the kernel counts: a wait gives the processor up, again after each tick.
+
+An `import` is free: stopping one halfway would leave the package broken for the rest of the
+session. A function that hangs inside a C function cannot be stopped from Python at all.
+
+In the main thread a timer ticks and raises `TimeUp` in the running code. `TimeUp` is no
+`Exception`, and a function that catches even that is met by the next ticks, which come so fast that
+one strikes in its `except` block. In any other thread the job runs in a thread of its own, which
+is told to stop and, if it does not, left behind.
 """
 
 import ctypes
@@ -17,55 +23,116 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from traceback import walk_stack
 from types import FrameType
 
-TICK = 0.05  # seconds, like the next three
-CPU, IDLE, WALL = 0.7, 0.9, 10.0
-IDLE_SHARE = 0.1  # below this share of processor time, the function counts as idle
+TICK = 0.05  # seconds between two looks
+ROUNDS = 50_000_000  # of an empty loop: about two seconds on an idle machine of today
+OWN = 100  # times the work of our own solution
+IDLE_TICKS = 40  # ticks in a row that met a waiting function
+IDLE_SHARE = 0.1  # of a tick: a function that waits uses less processor time
 GRACE = 4  # ticks that a function in another thread gets to stop before it is left behind
 
 
 class TimeUp(BaseException):
-    """Raised inside the learner's function when the time of the check is used up."""
+    """Raised inside the learner's function when the budget of its case is used up."""
+
+
+@cache
+def seconds_of_a_round() -> float:
+    """Processor time of one round of an empty loop, on this machine and in this process.
+
+    The slowest of several measurements: a budget that is too large wrongs nobody.
+    """
+    rounds = 20_000
+    slowest = 0.0
+    for _ in range(5):
+        begin = time.thread_time()
+        left = rounds
+        while left:
+            left -= 1
+        slowest = max(slowest, time.thread_time() - begin)
+    return slowest / rounds
+
+
+class ThreadMeter:
+    """What the operating system knows about one thread."""
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self.ident = thread.ident
+        self._status = Path(f"/proc/self/task/{thread.native_id}/status")
+
+    def cpu(self) -> float:
+        """Processor time that the thread has used, in seconds."""
+        if not hasattr(time, "pthread_getcpuclockid"):  # macOS has only the process's
+            return time.process_time()
+        return time.clock_gettime(time.pthread_getcpuclockid(self.ident))
+
+    def waits(self) -> int | None:
+        """How often the thread gave up the processor by itself; None where nobody counts it."""
+        try:
+            text = self._status.read_text()
+        except OSError:
+            return None
+        return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+    def asleep(self) -> bool:
+        """Whether the thread waits at this moment, rather than for a processor. Not for oneself."""
+        try:
+            text = self._status.read_text()
+        except OSError:
+            return True
+        return text.partition("\nState:")[2].split()[0] == "S"
 
 
 class Clock:
-    """Adds up the time between `start` and `stop`; ends what `run` runs when it is too much."""
+    """Holds a case's budget between `start` and `stop`, and ends what `run` runs when it is spent.
 
-    def __init__(self) -> None:
+    limited   False: nothing is ever stopped, since the job's work is counted elsewhere (kernels)
+    """
+
+    def __init__(self, limited: bool = True) -> None:
+        self.limited = limited
         self.armed = False  # true only while the learner's function runs
         self.expired = False
         self.idle = False  # expired while it waited rather than worked
-        self._cpu = self._wall = 0.0  # used so far
-        self._cpu_clock = time.thread_time
 
-    def start(self) -> None:
-        self._last = self._cpu_clock(), time.monotonic()
+    def start(self, own: float = 0.0) -> None:
+        """A case begins; our own solution needed `own` seconds of processor time for it."""
+        self._left = ROUNDS * seconds_of_a_round() + OWN * own
+        self._idle_ticks = 0
+        self._cpu = self._meter.cpu()
+        self._waits = self._meter.waits()
         self.armed = True
 
     def stop(self) -> None:
         self.armed = False
-        self._advance(counts=True)
 
-    def _advance(self, counts: bool) -> None:
-        now = self._cpu_clock(), time.monotonic()
-        if counts:
-            self._cpu += now[0] - self._last[0]
-            self._wall += now[1] - self._last[1]
-        self._last = now
-
-    def over(self, frame: FrameType | None) -> bool:
-        """Whether the budget is spent, seen at a tick that met `frame`."""
-        files = (step.f_code.co_filename for step, _ in walk_stack(frame) if frame)
-        self._advance(counts=not any(file.startswith("<frozen importlib") for file in files))
-        self.idle = self._wall > IDLE and self._cpu < IDLE_SHARE * self._wall
-        return self._cpu > CPU or self.idle or self._wall > WALL
+    def over(self, frame: FrameType | None, asleep: bool = False) -> bool:
+        """Whether the budget is spent, seen at a tick that met `frame` (asleep)."""
+        cpu, waits = self._meter.cpu(), self._meter.waits()
+        used = cpu - self._cpu
+        waited = asleep or waits is None or waits > self._waits
+        self._cpu, self._waits = cpu, waits
+        if _importing(frame):
+            return False
+        self._left -= used
+        waiting = waited and used < IDLE_SHARE * TICK
+        self._idle_ticks = self._idle_ticks + 1 if waiting else 0
+        self.idle = self._idle_ticks >= IDLE_TICKS
+        return self.idle or self._left < 0
 
     def run(self, job: Callable[[], None]) -> None:
         """Runs `job`, which calls start and stop around the learner's function."""
-        in_main = threading.current_thread() is threading.main_thread()
-        if in_main and hasattr(signal, "setitimer"):
+        thread = threading.current_thread()
+        in_main = thread is threading.main_thread()
+        self._meter = ThreadMeter(thread)
+        seconds_of_a_round()  # not while the profiler watches
+        if not self.limited:
+            self._do(job)
+        elif in_main and hasattr(signal, "setitimer"):
             self._run_here(job)
         else:
             self._run_in_thread(job)
@@ -118,15 +185,20 @@ class Clock:
         self.armed = False
 
     def _work(self, job: Callable[[], None]) -> None:
-        if hasattr(time, "pthread_getcpuclockid"):  # macOS has only the process's
-            clock = time.pthread_getcpuclockid(threading.get_ident())
-            self._cpu_clock = lambda: time.clock_gettime(clock)
-        else:
-            self._cpu_clock = time.process_time
+        self._meter = ThreadMeter(threading.current_thread())
         self._do(job)
 
     def _over_from_outside(self, worker: threading.Thread) -> bool:
         try:
-            return self.over(sys._current_frames().get(worker.ident))
+            asleep = self._meter.asleep()  # no tick wakes it, so that its waits do not grow
+            return self.over(sys._current_frames().get(worker.ident), asleep)
         except OSError:  # the thread, and its clock with it, has just ended
             return False
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether `frame` was reached through an `import`."""
+    if frame is None:
+        return False
+    files = (step.f_code.co_filename for step, _ in walk_stack(frame))
+    return any(file.startswith("<frozen importlib") for file in files)

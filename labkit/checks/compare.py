@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import CoroutineType, GeneratorType
 
 import numpy as np
-from numpy import array, errstate, isfinite, isnan
+from numpy import array, errstate, int64, isfinite, isnan, trunc
 
 from labkit.checks.exercise import Exercise
 from labkit.checks.render import Code
@@ -29,7 +29,10 @@ _NAN_FROM = (
     "NaN comes from 0/0, from inf - inf, from the root or logarithm of a negative number, "
     "or from `np.empty` read before it is filled."
 )
-_INFINITY_FROM = "Infinity comes from a division by 0, from log(0), or from exp of a large number."
+_INFINITY_FROM = (
+    "Infinity comes from a division by 0, from log(0), or from a number that is too large for its "
+    "type, such as exp of a large one."
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Problem:
     """What is wrong, in sentences.
 
     kind    "stub" (nothing is there yet); "raised", "shape", "nan", "value" (a misconception may
-            explain it); "form" for the rest
+            explain it); "cost" (right, but too dear); "refused" by an adapter; "form" for the rest
     output  the position of the output it is about, where it is about one
     """
 
@@ -58,13 +61,22 @@ def as_array(value: object) -> np.ndarray | None:
 def close(got: np.ndarray, expected: np.ndarray, exercise: Exercise) -> np.ndarray:
     """Element by element: |got - expected| <= atol + rtol * |expected|.
 
-    Infinities and NaN must be the same ones; integers and truth values are exact.
+    Infinities and NaN must be the same ones; where integers or truth values are expected, the
+    numbers must be exactly these.
     """
-    if got.dtype.kind in "biu" and expected.dtype.kind in "biu":
-        return got == expected
+    if expected.dtype.kind in "biu":
+        return _exactly(got, expected)
     with errstate(all="ignore"):
         near = abs(got - expected) <= exercise.atol + exercise.rtol * abs(expected)
         return (near & isfinite(expected)) | (got == expected) | (isnan(got) & isnan(expected))
+
+
+def _exactly(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Where the integers are the expected ones. A float is compared as the integer that it is."""
+    if got.dtype.kind != "f":
+        return got == expected
+    with errstate(all="ignore"):
+        return (got == trunc(got)) & (got.astype(int64) == expected)
 
 
 def equal(got: np.ndarray | None, expected: np.ndarray, exercise: Exercise) -> bool:
@@ -82,11 +94,20 @@ def problem_with(
         return _wrong_type(value, "a NumPy array" if expected.ndim else "a number", name)
     if got.shape != expected.shape:
         return _wrong_shape(got, expected, name)
+    right = close(got, expected, exercise)
+    free = exercise.dtype is None and _numbers(got) and _numbers(expected)
+    if free and (right.all() or got.dtype.kind == "f"):
+        # A whole number is one, whether it is kept as an int or as a float.
+        return _not_finite(got, expected, name) or _wrong_values(got, expected, right, name)
     return (
         _wrong_dtype(got.dtype, exercise.dtype or KINDS[expected.dtype.kind], name)
         or _not_finite(got, expected, name)
-        or _wrong_values(got, expected, close(got, expected, exercise), name)
+        or _wrong_values(got, expected, right, name)
     )
+
+
+def _numbers(values: np.ndarray) -> bool:
+    return KINDS[values.dtype.kind] in ("int", "float")
 
 
 def _wrong_type(got: object, wanted: str, name: str) -> Problem:
@@ -118,11 +139,17 @@ def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
     details = ()
     if got.ndim > 1 and got.shape == expected.shape[::-1]:
         details = ("That is the shape of the transpose.",)
+    elif _squeezed(got.shape) == _squeezed(expected.shape):
+        details = ("They differ in axes of length 1: keep each axis, also where it is 1 long.",)
     elif got.size == expected.size:
         details = ("The number of elements is right; they are arranged differently.",)
     elif abs(got.ndim - expected.ndim) == 1:
         details = (f"It has one axis too {'many' if got.ndim > expected.ndim else 'few'}.",)
     return Problem("shape", f"`{name}` has the wrong shape: {have}; it should be {want}.", details)
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
 
 
 def _wrong_dtype(dtype: np.dtype, want: str, name: str) -> Problem | None:
@@ -142,7 +169,8 @@ def _not_finite(got: np.ndarray, expected: np.ndarray, name: str) -> Problem | N
         return None
     index, wrong = first(bad), int(bad.sum())
     nan = isnan(got[index])
-    headline = f"{index_text(name, index)} is {'NaN (not a number)' if nan else 'infinite'}."
+    infinite = "infinite" if got[index] > 0 else "infinite, and negative"
+    headline = f"{index_text(name, index)} is {'NaN (not a number)' if nan else infinite}."
     count = f"{wrong} of {got.size} element{'s' * (got.size != 1)} {are(wrong)} not finite."
     return Problem("nan", headline, (count, _NAN_FROM if nan else _INFINITY_FROM))
 

@@ -1,48 +1,57 @@
-"""From the outcomes of a run to the first problem, where it shows, and its likely cause."""
+"""From the outcomes of a run to the first problem, where it shows, and its likely cause.
 
-import copy
-import warnings
+The cause is sought first among the exercise's own misconceptions, then among the slips and
+patterns that any exercise can show (`labkit.checks.causes`).
+"""
+
 from collections.abc import Callable
 from dataclasses import replace
+from types import GeneratorType
 
 import numpy as np
 
+from labkit.checks.causes import Trial, likely_cause
 from labkit.checks.compare import Problem, as_array, equal, first, problem_with
-from labkit.checks.exercise import Case, Exercise, Refused, Unsolved
+from labkit.checks.exercise import Case, Exercise, Refused, TooDear, Unsolved
+from labkit.checks.expected import Outputs, expected_outputs
 from labkit.checks.render import Code
 from labkit.checks.run import Outcome
 from labkit.checks.texts import argument_name, error_text, index_text, line_blocks, number_pair
 
-Outputs = tuple[np.ndarray, ...]
 Diagnosis = tuple[Problem, Outcome, int]  # the problem, where it shows, how many cases are right
 
 
-def expected_outputs(exercise: Exercise, function: Callable, case: Case) -> Outputs:
-    """What the oracle (or a misconception) returns for a case, as one array per output."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        returned = function(*copy.deepcopy(case.args))
-    return tuple(map(np.array, returned if len(exercise.outputs) > 1 else (returned,)))
+def diagnose(
+    exercise: Exercise, outcomes: list[Outcome], expected: list[Outputs]
+) -> Diagnosis | None:
+    """The first problem in the order of the cases, or None when every outcome is right.
 
-
-def diagnose(exercise: Exercise, outcomes: list[Outcome]) -> Diagnosis | None:
-    """The first problem in the order of the cases, or None when every outcome is right."""
-    expected = [expected_outputs(exercise, exercise.oracle, outcome.case) for outcome in outcomes]
+    What is wrong comes before what is only too dear.
+    """
     problems = [_problem_of(exercise, *pair) for pair in zip(outcomes, expected, strict=True)]
-    place = next((i for i, problem in enumerate(problems) if problem is not None), None)
-    if place is None:
+    found = [i for i, problem in enumerate(problems) if problem is not None]
+    if not found:
         return None
+    place = next((i for i in found if problems[i].kind != "cost"), found[0])
     problem, got = problems[place], [_arrays(exercise, outcome) for outcome in outcomes]
     if problem.kind == "value" and not any(a is None or a.any() for case in got for a in case):
         problem = Problem("stub", "every value is still 0")  # an array of zeros, never filled
     elif problem.kind in ("value", "shape", "raised", "nan"):
         cause = _misconception(exercise, outcomes, got, problem.output)
-        if cause is None and problem.kind == "value":
-            i = problem.output
-            cause = _pattern(exercise, [(a[i], b[i]) for a, b in zip(got, expected, strict=True)])
+        cause = cause or likely_cause(exercise, _trials(outcomes, got, expected), problem.output)
         if cause is not None:
-            problem = replace(problem, details=(*problem.details, cause))
+            details = (*problem.details, f"Likely cause: {cause}")
+            problem = replace(problem, details=details)
     return problem, outcomes[place], problems.count(None)
+
+
+def _trials(outcomes: list[Outcome], got: list[list], expected: list[Outputs]) -> list[Trial]:
+    """The cases that can speak for or against a cause; a kernel that was stopped says nothing."""
+    return [
+        Trial(outcome.case, values, wanted, outcome.error is not None)
+        for outcome, values, wanted in zip(outcomes, got, expected, strict=True)
+        if not isinstance(outcome.error, Refused)
+    ]
 
 
 def _problem_of(exercise: Exercise, outcome: Outcome, expected: Outputs) -> Problem | None:
@@ -57,13 +66,21 @@ def _problem_of(exercise: Exercise, outcome: Outcome, expected: Outputs) -> Prob
     for i, (name, got, want) in enumerate(zip(exercise.outputs, values, expected, strict=True)):
         if (problem := problem_with(got, want, name, exercise)) is not None:
             return replace(problem, output=i)
+    if exercise.memory and outcome.held > (enough := exercise.memory(*outcome.case.args)):
+        held = f"it holds {outcome.held:,} B of memory at a time, where {enough:,} B are enough."
+        cause = "Likely cause: something is made as a whole of which only parts are asked for."
+        return Problem("cost", f"The numbers are right, but {held}", (cause,))
+    if outcome.overwritten:
+        headline = "A later call of the function changes the result of an earlier one."
+        return Problem("form", headline, ("Make a new array in each call, and return that.",))
     return None
 
 
 def _raised(outcome: Outcome) -> Problem:
     error, where = outcome.error, line_blocks(outcome.line)
     if isinstance(error, Refused):
-        return Problem("stub" if isinstance(error, Unsolved) else "refused", str(error))
+        kinds = {Unsolved: "stub", TooDear: "cost"}
+        return Problem(kinds.get(type(error), "refused"), str(error))
     if isinstance(error, SystemExit):
         headline = "The function ends the program: it calls `exit` or raises SystemExit."
         return Problem("raised", headline, where)
@@ -98,6 +115,11 @@ def _returned_values(names: tuple[str, ...], returned: object) -> tuple | Proble
             cure = "Look for a comma at the end of the `return` line."
             return Problem("form", "The function returns a tuple with one value in it.", (cure,))
         return (returned,)
+    if isinstance(returned, GeneratorType):
+        cure = "`yield` makes a generator of a function: hand the result back by `return`."
+        return Problem(
+            "form", "The function is a generator; it should return its results.", (cure,)
+        )
     several = isinstance(returned, tuple | list)
     if not several or len(returned) != len(names):
         word = "one value" if not several else f"{len(returned)} value{'s' * (len(returned) != 1)}"
@@ -126,17 +148,19 @@ def _misconception(
     judged = [i for i, outcome in enumerate(outcomes) if not isinstance(outcome.error, Refused)]
     positions = range(len(exercise.outputs)) if output is None else (output,)
     for misconception in exercise.misconceptions:
-        ideas = {i: _attempt(exercise, misconception.function, outcomes[i].case) for i in judged}
-        if all(isinstance(idea, Exception) for idea in ideas.values()):
-            continue
-        for position in positions:
-            if all(
-                type(idea) is type(outcomes[i].error)
-                if isinstance(idea, Exception)
-                else equal(got[i][position], idea[position], exercise)
-                for i, idea in ideas.items()
-            ):
-                return f"Likely cause: {misconception.sentence}"
+        left, computed = set(positions), False
+        for i in judged:
+            idea = _attempt(exercise, misconception.function, outcomes[i].case)
+            if isinstance(idea, Exception):
+                left = left if type(idea) is type(outcomes[i].error) else set()
+            else:
+                computed = True
+                left = {p for p in left if equal(got[i][p], idea[p], exercise)}
+            if not left:
+                break
+        # After an exception no output is known to be the wrong one: then all must agree.
+        if computed and (left if output is not None else left == set(positions)):
+            return misconception.sentence
     return None
 
 
@@ -145,21 +169,3 @@ def _attempt(exercise: Exercise, function: Callable, case: Case) -> Outputs | Ex
         return expected_outputs(exercise, function, case)
     except Exception as error:  # some wrong ideas do not fit some shapes
         return error
-
-
-def _pattern(exercise: Exercise, pairs: list[tuple[np.ndarray | None, np.ndarray]]) -> str | None:
-    """Without a known misconception: what the wrong values (got, expected) have in common."""
-    for got, want in pairs:
-        if got is None or got.size < 4 or got.shape != want.shape or equal(got, want, exercise):
-            continue
-        if got.ndim == 2 and exercise.adapter is None and equal(got.T, want, exercise):
-            return "The values are those of the transpose."
-        place = np.unravel_index(abs(want).argmax(), want.shape)
-        with np.errstate(all="ignore"):
-            factor = got[place] / want[place]
-            if not np.isfinite(factor) or not equal(got / factor, want, exercise):
-                return None
-        if f"{factor:.4g}" == "-1":
-            return "Every value has the wrong sign."
-        return f"Every value is {factor:.4g} times what it should be."
-    return None

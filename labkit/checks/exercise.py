@@ -24,6 +24,10 @@ class Unsolved(Refused):
     """The same where there is no answer yet: "the kernel changes nothing"."""
 
 
+class TooDear(Refused):
+    """The same where only the cost is wrong: what is wrong in another case comes first."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One call of the learner's function: `f(*args)`. `name` is shown: "prime sizes"."""
@@ -66,6 +70,8 @@ class Exercise:
                     like: exactly this; "float", "int", "bool": this kind; "any": not looked at
     adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
                     oracle's signature that launches f; may raise `Refused`, a sentence
+    memory          memory(*args) -> the bytes that a call may hold at a time, where that is the
+                    point of the exercise; None: they are not looked at
     plain           with an adapter: plain(f, *args) gives what f computes, and judges nothing
     fallback        what `check` hands on when the answer is wrong, if that is not the oracle
                     itself (with an adapter: a working kernel)
@@ -82,6 +88,7 @@ class Exercise:
     rtol: float = 1e-4
     atol: float = 1e-6
     dtype: str | None = None
+    memory: Callable[..., int] | None = None
     adapter: Callable[[Callable], Callable] | None = None
     plain: Callable | None = None
     fallback: Callable | None = None

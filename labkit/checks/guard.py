@@ -12,6 +12,10 @@ Three looks, because none sees everything:
 The exercise's own oracle and the rooms that hold the answers are always forbidden. A call counts
 when the nearest code that is not a library's is the learner's. The first hit is kept.
 
+The profiler makes a call several times dearer. So it looks at the first `WATCHED` calls and returns
+of each case, far more than a right answer makes, and then rests: it cannot multiply the time of a
+long one. The other two looks go on.
+
 Not seen: compiled code (numba), other processes, a forbidden C function fetched from an object
 that none of the three looks reaches, and deliberate sabotage of labkit itself.
 """
@@ -31,6 +35,7 @@ from labkit.checks.exercise import Exercise
 from labkit.checks.source import Line, learner_line, line_of, origin
 from labkit.checks.targets import ESCAPES, Escape, StandIn, Targets, codes_of, modules_with
 
+WATCHED = 50_000  # calls and returns of a case: at most some hundredths of a second
 ANSWERS = ("labkit.checks.cases", "labkit.gpu.exercises")
 ANSWERS += ("labkit.checks.registry", "labkit.checks.verdict")
 
@@ -61,6 +66,7 @@ class Guard:
         self._known: dict[int, tuple[str, str, CodeType]] = {}  # what a call of a code is, by id
         self._replaced: list[tuple[ModuleType, str, object]] = []
         self._active = False
+        self._left = WATCHED
 
     def inspect(self, function: object) -> None:
         """A forbidden ufunc or builtin handed in as the answer itself, perhaps in a `partial`."""
@@ -99,6 +105,7 @@ class Guard:
         """
         self._boundary, collecting = boundary, gc.isenabled()
         before, mine = sys.getprofile(), self._profile
+        self._left = WATCHED
         gc.disable()
         sys.setprofile(mine)
         try:
@@ -106,7 +113,8 @@ class Guard:
         finally:
             if collecting:
                 gc.enable()
-            if sys.getprofile() is not mine and not (self.hit and self.hit.kind == "escape"):
+            removed = sys.getprofile() is not mine and self._left > 0
+            if removed and not (self.hit and self.hit.kind == "escape"):
                 self.hit = Hit("escape", "sys.setprofile", None)
             sys.setprofile(before)
 
@@ -114,6 +122,10 @@ class Guard:
 
     def _profile(self, frame: FrameType, event: str, arg: object) -> None:
         if not self._active:
+            return
+        self._left -= 1
+        if self._left <= 0:
+            sys.setprofile(None)
             return
         if event == "call":
             self._on_call(frame)

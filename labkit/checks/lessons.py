@@ -95,5 +95,15 @@ def exercise(
 def cases_of(
     sizes: Mapping[str, tuple], inputs: Callable[..., tuple]
 ) -> Callable[[np.random.Generator], Iterable[Case]]:
-    """One case for each name: inputs(rng, *sizes[name]) gives the arguments of the function."""
-    return lambda rng: (Case(name, inputs(rng, *given)) for name, given in sizes.items())
+    """One case for each name: inputs(rng, *sizes[name]) gives the arguments of the function.
+
+    At the end the first one comes again, with new data: what is kept between two calls then shows.
+    """
+
+    def cases(rng: np.random.Generator) -> Iterable[Case]:
+        for name, given in sizes.items():
+            yield Case(name, inputs(rng, *given))
+        name, given = next(iter(sizes.items()))
+        yield Case(f"{name} again", inputs(rng, *given))
+
+    return cases

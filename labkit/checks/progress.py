@@ -30,7 +30,7 @@ except ImportError:  # on Windows the last writer wins
     fcntl = None
 
 NAMES = ("exercises", "predictions", "hints", "quizzes")
-PATIENCE = 1.0  # seconds to wait for another notebook
+PATIENCE = 60.0  # seconds to wait for another notebook: ten times what a busy machine needs
 _said: set[str] = set()
 
 

@@ -1,11 +1,12 @@
 """Runs a learner's function on every case of an exercise and notes what happened. Judges nothing.
 
 Each case gets fresh copies of its inputs. What the function prints is kept aside, warnings are
-silenced, the clock limits the time and the guard watches for forbidden calls.
+silenced, the clock limits the work and the guard watches for forbidden calls.
 """
 
 import copy
 import io
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -32,19 +33,33 @@ class Outcome:
     line: Line | None = None  # of the learner's code, where the error was raised
     changed: tuple[tuple[int, object, object], ...] = ()  # (argument, before, after)
     prints: str = ""
+    original: object = None  # the very object that was returned; `returned` is a copy
+    overwritten: bool = False  # a later call changed what this one had returned
+    held: int = 0  # bytes that the call held at a time, where they are counted
 
 
-def run_cases(function: Callable, cases: list[Case], guard: Guard, clock: Clock) -> list[Outcome]:
-    """Calls `function` on each case; ends early when the time is up or the learner interrupts."""
+def run_cases(
+    function: Callable,
+    cases: list[Case],
+    own: list[float],
+    guard: Guard,
+    clock: Clock,
+    weigh: bool = False,
+) -> list[Outcome]:
+    """Calls `function` on each case; ends early when the time is up or the learner interrupts.
+
+    `own` has for each case the seconds of processor time that our own solution needed. `weigh`: the
+    memory that a call holds at a time is counted.
+    """
     outcomes: list[Outcome] = []
     prints = _Prints()
 
     def job() -> None:
-        for case in cases:
+        for case, seconds in zip(cases, own, strict=True):
             outcome = Outcome(case)
             outcomes.append(outcome)
             with guard.profile(_call.__code__):
-                _call(function, outcome, clock)
+                _call(function, outcome, clock, seconds, weigh)
             outcome.prints = prints.take()
             if clock.expired or isinstance(outcome.error, TimeUp | Escape | KeyboardInterrupt):
                 return
@@ -54,14 +69,18 @@ def run_cases(function: Callable, cases: list[Case], guard: Guard, clock: Clock)
         clock.run(job)
     if clock.expired and outcomes:
         outcomes[-1].prints = outcomes[-1].prints or prints.take()
+    for outcome in outcomes:
+        outcome.overwritten = not same(outcome.returned, outcome.original)
     return outcomes
 
 
-def _call(function: Callable, outcome: Outcome, clock: Clock) -> None:
+def _call(function: Callable, outcome: Outcome, clock: Clock, seconds: float, weigh: bool) -> None:
     case = outcome.case
     args = copy.deepcopy(case.args)
+    if weigh:
+        tracemalloc.start()
     try:
-        clock.start()
+        clock.start(seconds)
         outcome.returned = function(*args)
         clock.armed = False
     except BaseException as error:  # the learner's function may raise anything
@@ -69,9 +88,13 @@ def _call(function: Callable, outcome: Outcome, clock: Clock) -> None:
         outcome.error = error
         outcome.line = learner_line(reversed([*walk_tb(error.__traceback__)]))
     clock.stop()
+    if weigh:
+        outcome.held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
     if type(outcome.returned) is CoroutineType:
         outcome.returned.close()  # or Python warns that it was never awaited
     else:
+        outcome.original = outcome.returned
         outcome.returned = _own_copy(outcome.returned)
     pairs = enumerate(zip(case.args, args, strict=True))
     outcome.changed = tuple((i, old, new) for i, (old, new) in pairs if not same(old, new))
@@ -85,11 +108,11 @@ def _own_copy(returned: object) -> object:
 
 
 def same(old: object, new: object) -> bool:
-    """Whether an input, an array or a list of arrays, is unchanged bit by bit. Others pass."""
-    if isinstance(old, np.ndarray):
+    """Whether an array, or a list or tuple of arrays, is unchanged bit by bit. Others pass."""
+    if isinstance(old, np.ndarray) and old.dtype != object:
         alike = old.shape == new.shape and old.dtype == new.dtype
         return alike and old.tobytes() == new.tobytes()
-    if isinstance(old, list):
+    if isinstance(old, list | tuple):
         return len(old) == len(new) and all(map(same, old, new))
     return True
 

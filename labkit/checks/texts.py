@@ -22,7 +22,12 @@ def index_text(name: str, index: tuple[int, ...]) -> str:
 
 
 def number_pair(got: object, expected: object) -> tuple[str, str]:
-    """Both with six digits, or with as many as it takes to tell them apart."""
+    """Both with six digits, or with as many as it takes to tell them apart.
+
+    Where an integer is expected, a whole number is written as one.
+    """
+    whole = isinstance(expected, int | np.integer) and np.isfinite(got) and got == np.trunc(got)
+    got = int(got) if whole and not isinstance(got, bool | np.bool_) else got
     for digits in (6, 9, 17):
         texts = _number(got, digits), _number(expected, digits)
         if texts[0] != texts[1]:

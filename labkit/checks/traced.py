@@ -1,4 +1,10 @@
-"""Arrays for a case that behave as tensors do while a loop is traced: nothing but operators."""
+"""Numbers for a case that behave as tensors do while TensorFlow traces a loop.
+
+Traced code runs once, with tensors that have no values yet. Operators, `len` and `.shape` take
+them; what needs values raises. tests/checks/test_traced.py holds every use against a `tf.function`.
+A few uses are refused here that TensorFlow lets pass, since no result can be built from them
+without its own functions: one element `x[i]`, `float(x)`, a comparison, a loop over the elements.
+"""
 
 import operator
 from collections.abc import Callable
@@ -8,45 +14,91 @@ import numpy as np
 from labkit.checks.exercise import Refused
 
 _SENTENCE = (
-    "In the loop this gets TensorFlow's tensors, not arrays: write it with operators "
-    "(`*`, `/`) alone. NumPy's functions and methods do not work there."
+    "In the loop this gets TensorFlow's tensors, which have no values yet: write it with "
+    "operators (`*`, `/`) alone. NumPy's functions and methods do not work there."
 )
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_CONVERSIONS = ("array", "bool", "float", "int", "index", "complex", "round", "trunc")
+_CONTAINER = ("iter", "next", "reversed", "contains", "setitem", "delitem")
+_NO_TENSORS = ("matmul", "rmatmul", "divmod", "rdivmod", "and", "or", "xor", "invert", "pos")
 
 
-class Traced(np.ndarray):
-    """An array that operators take and NumPy's functions refuse, as an unknown tensor's would.
+class Traced:
+    """Numbers that operators take and everything else refuses, as a tensor without values does.
 
-    An operator gives a plain array. Such a case stands behind one with the same mistakes in plain
-    arrays: what it refuses speaks against no other diagnosis.
+    An operator gives a plain array of the result. A case with traced inputs stands behind others
+    with the same mistakes in plain arrays: what it refuses speaks against no other diagnosis.
     """
 
-    def _refuse(self, *_: object, **__: object) -> None:
+    __array_priority__ = 1000  # an array or a NumPy number on the left leaves the operator to us
+    __hash__ = None
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._values.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._values.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._values.dtype
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: object) -> "Traced":
+        if isinstance(index, slice) or index is Ellipsis:
+            return Traced(self._values[index])
         raise Refused(_SENTENCE)
 
-    __array_ufunc__ = __getitem__ = __setitem__ = __iter__ = astype = _refuse
+    def __getattr__(self, name: str) -> object:
+        """What a tensor lacks and an array has: `.sum()`, `.copy()`, `.astype(...)`, `.T`."""
+        if name.startswith("__"):  # Python and NumPy ask for their protocols
+            raise AttributeError(name)
+        raise Refused(_SENTENCE)
 
     def __repr__(self) -> str:
         return "a tensor without values yet"
 
-    __str__ = __repr__
+    def __deepcopy__(self, memo: dict) -> "Traced":
+        return Traced(self._values.copy())
 
     def __neg__(self) -> np.ndarray:
-        return -np.asarray(self)
+        return -self._values
+
+    def __abs__(self) -> np.ndarray:
+        return abs(self._values)
 
 
 def traced(values: object) -> Traced:
-    """A copy of the values, of one dimension at least."""
-    return np.array(values, ndmin=1).view(Traced)
+    """A copy of an array or a number."""
+    return Traced(np.array(values))
 
 
-def _plainly(operate: Callable, reflected: bool) -> Callable:
-    def method(self: Traced, other: object) -> np.ndarray:
-        pair = np.asarray(self), np.asarray(other)
-        return operate(*(pair[::-1] if reflected else pair))
-
-    return method
+def _plain(value: object) -> object:
+    return value._values if isinstance(value, Traced) else value
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow"):
-    setattr(Traced, f"__{_name}__", _plainly(getattr(operator, _name), reflected=False))
-    setattr(Traced, f"__r{_name}__", _plainly(getattr(operator, _name), reflected=True))
+def _computed(operate: Callable) -> Callable:
+    return lambda self, other: operate(self._values, _plain(other))
+
+
+def _reflected(operate: Callable) -> Callable:
+    return lambda self, other: operate(np.asarray(_plain(other)), self._values)
+
+
+def _refuse(self: Traced, *_: object, **__: object) -> None:
+    raise Refused(_SENTENCE)
+
+
+for _name in _OPERATORS:
+    setattr(Traced, f"__{_name}__", _computed(getattr(operator, _name)))
+    setattr(Traced, f"__r{_name}__", _reflected(getattr(operator, _name)))
+for _name in (*_COMPARISONS, *_CONVERSIONS, *_CONTAINER, *_NO_TENSORS):
+    setattr(Traced, f"__{_name}__", _refuse)

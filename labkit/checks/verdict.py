@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import threading
+import time
 import zlib
 from collections.abc import Callable
 
@@ -11,8 +12,9 @@ import numpy as np
 from labkit.checks import progress
 from labkit.checks.clock import Clock
 from labkit.checks.compare import KINDS
-from labkit.checks.diagnose import diagnose, expected_outputs
+from labkit.checks.diagnose import diagnose
 from labkit.checks.exercise import Case, Exercise
+from labkit.checks.expected import Outputs, expected_outputs
 from labkit.checks.guard import Guard, Hit
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Code, Message, show
@@ -30,8 +32,8 @@ def check(id: str, f: Callable | None = None) -> Callable:
     """Checks the function `f` against the exercise `id` and says what it found.
 
     Returns `f` itself when it is right, and otherwise the course's own version with the same
-    signature, so that the cells below work either way. Never raises, whatever `f` does, and answers
-    within about a second.
+    signature, so that the cells below work either way. Never raises, whatever `f` does, and stops
+    it where it does not return (`labkit.checks.clock`).
     """
     exercise = None
     try:
@@ -64,45 +66,79 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
         return Message("Not yet", headline, (again,))
     if (message := unfit(exercise, f, cases)) is not None:
         return message
-    before = _fingerprint(exercise, cases)  # the values themselves are kept from f
+    before, own = _work_of_ours(exercise, cases)
     guard = Guard(exercise, exempt=_handed_out_codes() | {id(check.__code__)})
     guard.inspect(f)
-
-    def launched(*args: object) -> object:
-        return exercise.adapter(f)(*args)
-
-    clock = Clock()
-    outcomes = run_cases(launched if exercise.adapter else f, cases, guard, clock)
+    clock = Clock(limited=exercise.adapter is None)
+    function = _launcher(exercise, f) if exercise.adapter else f
+    outcomes = run_cases(function, cases, own, guard, clock, weigh=exercise.memory is not None)
     try:
-        if _fingerprint(exercise, cases) != before:
-            return meddled(exercise)
+        expected = _all_expected(exercise, cases)
+        unchanged = _fingerprint(expected) == before
     except Exception:
+        unchanged = False
+    if not unchanged:
         return meddled(exercise)
-    message = _verdict(exercise, outcomes, guard.hit, clock)
+    message = _verdict(exercise, outcomes, expected, guard.hit, clock)
     if message.word in ("Right", "Look again"):
         progress.record_check(exercise.id, solved=message.word == "Right")
     return message
 
 
-def _fingerprint(exercise: Exercise, cases: list[Case]) -> str:
+def _launcher(exercise: Exercise, f: object) -> Callable:
+    """Launches the learner's kernel; the adapter meets it once, so that it is compiled once."""
+
+    @functools.cache
+    def adapted() -> Callable:
+        return exercise.adapter(f)
+
+    return lambda *args: adapted()(*args)
+
+
+def _all_expected(exercise: Exercise, cases: list[Case]) -> list[Outputs]:
+    return [expected_outputs(exercise, exercise.oracle, case) for case in cases]
+
+
+def _work_of_ours(exercise: Exercise, cases: list[Case]) -> tuple[str, list[float]]:
+    """The fingerprint of what is expected, and what each case took us, in processor seconds.
+
+    The values themselves are kept from the learner's function, which could look for them.
+    """
+    expected, own = [], []
+    for case in cases:
+        begin = time.thread_time()
+        expected.append(expected_outputs(exercise, exercise.oracle, case))
+        own.append(time.thread_time() - begin)
+    return _fingerprint(expected), own
+
+
+def _fingerprint(expected: list[Outputs]) -> str:
     """A digest of all expected values; changes when the answer's tools are tampered with."""
     digest = hashlib.sha256()
-    for case in cases:
-        for array in expected_outputs(exercise, exercise.oracle, case):
+    for outputs in expected:
+        for array in outputs:
             digest.update(f"{array.shape} {array.dtype}".encode() + array.tobytes())
     return digest.hexdigest()
 
 
-def _verdict(exercise: Exercise, outcomes: list[Outcome], hit: Hit | None, clock: Clock) -> Message:
+def _verdict(
+    exercise: Exercise,
+    outcomes: list[Outcome],
+    expected: list[Outputs],
+    hit: Hit | None,
+    clock: Clock,
+) -> Message:
+    """The first that holds: interrupted, a forbidden call, a diagnosis, no return, right."""
     if outcomes and isinstance(outcomes[-1].error, KeyboardInterrupt):
         return interrupted(exercise.id)
     late = hit is not None and hit.kind == "escape" and hit.line is None  # seen after the run
     if hit is not None and not late:
         return refused_call(exercise, hit)
+    finished = outcomes[:-1] if clock.expired else outcomes
+    if (diagnosis := diagnose(exercise, finished, expected[: len(finished)])) is not None:
+        return wrong(exercise, diagnosis)
     if clock.expired:
         return endless(exercise, outcomes[-1], clock.idle)
-    if (diagnosis := diagnose(exercise, outcomes)) is not None:
-        return wrong(exercise, diagnosis)
     return refused_call(exercise, hit) if late else solved(exercise, outcomes)
 
 

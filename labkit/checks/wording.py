@@ -82,7 +82,7 @@ def wrong(exercise: Exercise, diagnosis: Diagnosis) -> Message:
 
 def endless(exercise: Exercise, outcome: Outcome, idle: bool) -> Message:
     """The time was up."""
-    headline = "The function does not return within the time of a check."
+    headline = "The function does not return."
     where = line_blocks(outcome.line, "It was stopped in")
     why = "Look for a loop whose condition never becomes false, or for far too many steps."
     if idle:

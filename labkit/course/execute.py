@@ -12,7 +12,9 @@ from pathlib import Path
 from labkit.course import CourseError, rules
 from labkit.course.notebook import code_cells, located
 
-CELL_SECONDS = 120
+# These only end a hang: ten times what a whole lesson takes on an idle machine.
+CELL_SECONDS = 600
+KERNEL_SECONDS = 600  # until it has started, and until a cell's last outputs have come
 
 
 @contextmanager
@@ -38,6 +40,9 @@ def execute(notebook: dict, folder: Path, name: str) -> dict:
         nbformat.reads(json.dumps(notebook), as_version=4),
         kernel_name="python3",
         timeout=CELL_SECONDS,
+        startup_timeout=KERNEL_SECONDS,
+        iopub_timeout=KERNEL_SECONDS,  # nbclient's own 4 s would lose outputs on a busy machine
+        raise_on_iopub_timeout=True,
         record_timing=False,
         on_cell_execute=lambda cell, cell_index: started.append(cell_index),
         extra_arguments=["--log-level=ERROR"],

@@ -16,7 +16,8 @@ from labkit.course.notebook import located, markdown, source_of, tags_of
 from labkit.course.prose import headings, words
 
 LARGEST = 1  # MB of a notebook file
-CELLS, WORDS, CODE_LINES, MINUTES = 35, 1800, 20, range(20, 46)
+CELLS = 35
+CODE_LINES = 20  # of one cell, empty ones too
 SENTENCE_WORDS = 3  # what must stand above a code cell, headings apart
 # The level-2 headings of a lesson, in this order, by how they begin.
 SECTIONS = ("What you will be able to do", "Predict", "Build", "Check", "Measure", "Explain")
@@ -141,17 +142,16 @@ def _asks_a_clock(source: str) -> bool:
 
 
 def lengths(made: dict, name: str) -> Iterator[str]:
+    """Cells and their lines; how long one studies is an estimate, and only has to be there."""
     if (cells := len(made["cells"])) > CELLS:
         yield f"{name} has {cells} cells; a lesson has at most {CELLS}. Cut or split it."
-    if (count := sum(map(words, markdown(made)))) > WORDS:
-        yield f"{name} has {count} words of prose; a lesson has at most {WORDS}."
     for here, cell in located(made, name, "code"):
         size = len(source_of(cell).splitlines())
         if size > CODE_LINES:
             yield f"{here} has {size} lines; a code cell has at most {CODE_LINES}, empty ones too."
     minutes = made["metadata"].get("labkit", {}).get("minutes")
-    if minutes not in MINUTES:
-        yield f"{name} is planned for {minutes} minutes; a lesson takes 20 to 45."
+    if type(minutes) is not int or minutes < 1:
+        yield f"{name} is planned for {minutes!r} minutes; write a whole number of at least 1."
 
 
 def explained(made: dict, name: str) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """`labkit build --check` and `labkit verify`: is everything stored as it should be?
 
 The check executes nothing; `verify` then has pytest --nbval run every cell again, with the options
-in pyproject.toml, and compare. A lesson over its minute is refused here as well: a time is a
-property of the machine at hand, so no unit test asks for it.
+in pyproject.toml, and compare. A lesson over its minute is named, not refused: a time is a property
+of the machine at hand.
 """
 
 import subprocess
@@ -80,7 +80,7 @@ def verify(config: Config, wanted: str | None = None) -> int:
         passed, taken = run(config, name)
         slow = f"  over {LESSON_SECONDS} s" if taken > LESSON_SECONDS else ""
         print(f"{taken:6.1f} s  {name}{slow}", flush=True)
-        well &= passed and not slow
+        well &= passed
         total += taken
     verdict = "all is as stored" if well else "not all is as it should be"
     print(f"{len(paths)} notebooks ran in {total:.0f} s: {verdict}.")

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, INK, ORANGE, PALE, QUIET, canvas, show
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, canvas, show
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from labkit.hardware import Machine
     from labkit.provenance import Quantity
+
+ZOOM = 6  # steps within this factor of the highest intensity are drawn larger
 
 
 def roofline(
@@ -25,7 +29,7 @@ def roofline(
 
     `intensities`: layer -> FLOP/B. A hollow marker on the roof is what the formula predicts;
     `reached` (layer -> FLOP/s) adds a filled marker, joined by a line: the gap to explain. Its
-    word in the legend is that of the quantities: measured, or predicted by something else.
+    word in the legend is that of the quantities, as "measured".
     """
     intensities = {layer: float(intensity) for layer, intensity in intensities.items()}
     peak, bandwidth = float(machine.peak["fp32"]), float(machine.bandwidth)
@@ -34,7 +38,7 @@ def roofline(
     x = np.geomspace(min(shown) / 3, max(shown) * 4, 200)
     figure, axes = canvas(7.5, 3.9)
     axes.loglog(x, np.minimum(peak, x * bandwidth), color=INK)
-    axes.axvline(ridge, color=QUIET, linewidth=1, linestyle=":")
+    axes.plot([ridge] * 2, [x.min() * bandwidth, peak], color=QUIET, linewidth=1, linestyle=":")
     axes.text(ridge, peak * 1.25, f"ridge {ridge:.2g} FLOP/B", ha="center", va="bottom", fontsize=9)
     for marker, (layer, intensity) in zip(cycle("osD^vPX*<>"), intensities.items(), strict=False):
         roof = min(peak, intensity * bandwidth)
@@ -45,12 +49,8 @@ def roofline(
             axes.plot(intensity, rate, marker, color=ORANGE, markersize=8)
         axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
     words = " or ".join(sorted({rate.word for rate in reached.values()}))
-    if words == "predicted":  # a climb, in the order given
-        climb = [(intensities[layer], float(rate)) for layer, rate in reached.items()]
-        axes.plot(*zip(*climb, strict=True), color=ORANGE, linewidth=1, zorder=1)
     if reached:
-        roof = "the roof above" if words == "predicted" else "predicted"
-        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label=f"hollow: {roof}")
+        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label="hollow: predicted")
         axes.plot([], [], "o", color=ORANGE, label=f"filled: {words}")
     axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
     axes.set_title(f"{machine.name}, fp32", pad=18, weight="bold", fontsize=10)
@@ -62,6 +62,87 @@ def roofline(
     alt += f" Memory bound, left of the ridge: {left or 'none'}."
     alt += f" Compute bound, right of it: {right or 'none'}."
     show(figure, alt + (f" {words.capitalize()}: {rates}." if reached else ""))
+
+
+def climb(
+    machine: Machine,
+    intensities: Mapping[str, float | Quantity],
+    predicted: Mapping[str, Quantity],
+    published: Mapping[str, Quantity],
+) -> None:
+    """The steps of a ladder on the roofline of `machine`, as predicted and as published.
+
+    `intensities`: step -> FLOP/B, in the order of the climb; `predicted` and `published`:
+    step -> FLOP/s. A step is a numbered circle where it was predicted, and a bar across its
+    intensity where it was published, so that both can be read where they agree. Steps that fall
+    on one point share a circle. The crowded end has a picture of its own, beside the whole.
+    """
+    steps = {step: float(intensity) for step, intensity in intensities.items()}
+    crowded = max(steps.values()) / ZOOM
+    figure, (whole, zoomed) = canvas(7.5, 4.9, 1, 2)
+    _slope_and_peak(machine, whole, min(steps.values()) / 2, 8 * max(steps.values()), (1,))
+    _slope_and_peak(machine, zoomed, crowded / 1.6, 1.9 * max(steps.values()), (1, 2, 5))
+    for axes, inside in ((whole, lambda x: x < crowded), (zoomed, lambda x: x >= crowded)):
+        _steps(axes, {s: x for s, x in steps.items() if inside(x)}, [*steps], predicted, published)
+        axes.set_xlabel("FLOP per byte of traffic")
+    whole.set_ylabel("TFLOP/s")
+    whole.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
+    whole.indicate_inset([*_bounds(zoomed)], edgecolor=QUIET, linestyle="--", alpha=1)
+    zoomed.set_title("the dashed part, larger", fontsize=10, weight="normal")
+    whole.plot([], [], "o", color=ORANGE, markersize=11, label="predicted")
+    whole.plot([], [], "_", color=BLUE, markersize=18, markeredgewidth=3, label="published")
+    for number, step in enumerate(steps, start=1):
+        whole.plot([], [], " ", label=f"{number} {step}")
+    figure.legend(loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+    said = []
+    for step, intensity in steps.items():
+        also = f", {published[step].number} published" if step in published else ""
+        rate = predicted[step].number
+        said.append(f"{step} at {intensity:.3g} FLOP per byte: {rate} predicted{also}")
+    show(figure, f"The climb on the roofline of {machine.name}. {'; '.join(said)}.")
+
+
+def _slope_and_peak(
+    machine: Machine, axes: Axes, low: float, high: float, digits: Sequence[int]
+) -> None:
+    """The roof between two intensities, FLOP/B; the axes are marked at digits x a power of 10."""
+    peak, bandwidth = float(machine.peak["fp32"]), float(machine.bandwidth)
+    x = np.geomspace(low, high, 200)
+    axes.loglog(x, np.minimum(peak, x * bandwidth), color=INK, linewidth=1.5)
+    axes.minorticks_off()
+    marks = np.array([digit * 10.0**e for e in range(-3, 16) for digit in digits])
+    axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    axes.set_yticks(marks, [f"{mark / 1e12:g}" for mark in marks])
+    axes.set(xlim=(low, high), ylim=(low * bandwidth / 1.6, 2 * peak))
+    axes.text(high / 1.05, 1.1 * peak, "peak", ha="right", va="bottom", fontsize=9)
+
+
+def _bounds(axes: Axes) -> tuple[float, float, float, float]:
+    """Left, lower end, width and height of what these axes show."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    return left, low, right - left, high - low
+
+
+def _steps(
+    axes: Axes,
+    steps: Mapping[str, float],
+    order: Sequence[str],
+    predicted: Mapping[str, Quantity],
+    published: Mapping[str, Quantity],
+) -> None:
+    """Circles and bars of `steps` (step -> FLOP/B), numbered by their place in `order`."""
+    numbers: dict[tuple[float, float], list[int]] = {}  # of the steps at one point
+    for step, intensity in steps.items():
+        rate = float(predicted[step])
+        numbers.setdefault((intensity, rate), []).append(order.index(step) + 1)
+        if step in published:
+            other = float(published[step])
+            axes.plot([intensity] * 2, [rate, other], color=QUIET, linewidth=1)
+            axes.plot(intensity, other, "_", color=BLUE, markersize=30, markeredgewidth=3)
+    for (intensity, rate), those in numbers.items():
+        axes.plot(intensity, rate, "o", color=ORANGE, markersize=15, markeredgecolor=CARD)
+        name = ",".join(map(str, those))
+        axes.text(intensity, rate, name, ha="center", va="center_baseline", fontsize=8.5)
 
 
 def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:

@@ -1,10 +1,12 @@
 """What a training step costs: the memory it keeps, its time at the roofline, the bus to the GPU.
 
-Lesson 01_gpu/6 uses all three. What is kept is counted; times are predicted, none is measured.
+Lesson 01_gpu/6 uses all three, and draws losses. What is kept is counted; times are predicted, none
+is measured.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
@@ -13,9 +15,11 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from labkit.costs import LayerCost
+from labkit.figures.style import canvas, show
 from labkit.hardware import Machine
 from labkit.provenance import Quantity, predicted
 
+SHORT = ("fp16", "bf16")  # formats of 2 bytes
 PCIE = {"t4": 8e9, "h200": 32e9}  # transfers/s of a lane: PCIe 3.0 and 5.0, 16 lanes each
 
 
@@ -81,16 +85,21 @@ def roof_time(
 ) -> Quantity:
     """Seconds of a step's operations one after the other, each the longer of computing and moving.
 
-    All in float32; with `low`, such as "fp16", all but the update in this format, half the bytes.
+    All in float32; with `low`, such as "fp16" or "tf32", all but the update at the rate of this
+    format. In 16 bits half the bytes move; a TF32 number is stored as a float32.
     `only`: the names of the operations that count.
     """
     seconds = 0.0
     for o in (o for cost in costs for o in cost.operations if o.name in only):
-        in_low = low is not None and o.name != "update"
-        peak = float(machine.rate(low if in_low else "fp32"))
-        moved = (o.bytes_read + o.bytes_written) / (2 if in_low else 1)
-        seconds += max(o.flops / peak, moved / float(machine.bandwidth))
+        kind = "fp32" if low is None or o.name == "update" else low
+        moved = (o.bytes_read + o.bytes_written) / (2 if kind in SHORT else 1)
+        seconds += max(o.flops / float(machine.rate(kind)), moved / float(machine.bandwidth))
     return predicted(seconds, "s", f"the roofline of {machine.name}")
+
+
+def with_peak(machine: Machine, kind: str, rate: Quantity) -> Machine:
+    """The same machine as if this were its only peak rate, as at another clock."""
+    return replace(machine, peak={kind: rate})
 
 
 def bus(machine: Machine) -> Quantity:
@@ -101,3 +110,25 @@ def bus(machine: Machine) -> Quantity:
     lanes, transfers = 16, PCIE[machine.key]
     formula = f"{lanes} lanes x {transfers / 1e9:.0f} GT/s x 128 / 130"
     return predicted(lanes * transfers / 8 * 128 / 130, "B/s", formula)
+
+
+def curves(runs: Mapping[tuple[float, str], Sequence[float]], window: int = 20) -> None:
+    """Draw the losses of runs {(rate, name): losses}, a panel for each rate.
+
+    A point is the mean of `window` losses in a row; the legend gives the mean of the last 40. The
+    dotted line is the loss of guessing among ten classes, ln 10.
+    """
+    rates = list(dict.fromkeys(rate for rate, _ in runs))
+    figure, panels = canvas(4.5 * len(rates), 3.2, 1, len(rates))
+    said = []
+    for (rate, name), losses in runs.items():
+        last = f"{name}: {np.mean(losses[-40:]):.2f}"
+        smooth = np.convolve(losses, np.ones(window) / window, "valid")
+        np.atleast_1d(panels)[rates.index(rate)].plot(smooth, label=last)
+        said.append(f"rate {rate}, {last}")
+    for rate, axes in zip(rates, np.atleast_1d(panels), strict=True):
+        axes.axhline(np.log(10), color="grey", linestyle=":")
+        axes.set(title=f"rate {rate}", xlabel="step", ylabel=f"mean of {window} losses")
+        axes.set(ylim=(1.4, 3))
+        axes.legend(title="the last 40 on average", frameon=False)
+    show(figure, f"Losses over the steps. The last 40 on average: {'; '.join(said)}.")

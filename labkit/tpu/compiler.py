@@ -24,6 +24,7 @@ from labkit.tpu.compile_worker import versions
 # later on the whole chip. clock = published peak / (2 * cores * multiply-adds a cycle)
 CORES = {"v2": (2, 128**2), "v3": (2, 2 * 128**2), "v4": (2, 4 * 128**2), "v5e": (1, 4 * 128**2)}
 CORES |= {"v5p": (1, 8 * 128**2), "v6e": (1, 4 * 256**2)}
+PATIENCE = 600.0  # seconds for one program: this only ends a hang
 CHILD = programs.NO_TPU | {"JAX_PLATFORMS": "cpu"}  # it must not touch a TPU, even where one is
 
 
@@ -46,7 +47,7 @@ def compile_for_tpu(
     topology: str = "v5e:1x1",
     *,
     source: str = "auto",
-    timeout: float = 300,
+    timeout: float = PATIENCE,
     shardings: Sequence | None = None,
 ) -> "Compiled":
     """Compile `f` for a TPU and return what the compiler says about it.
@@ -89,7 +90,7 @@ def installed() -> bool:
     return not switched_off and all(map(find_spec, ("jax", "libtpu")))
 
 
-def ask(program: programs.Program, topology: str, timeout: float = 300) -> dict:
+def ask(program: programs.Program, topology: str, timeout: float = PATIENCE) -> dict:
     """What the compiler in a child process says of `program`: its error, or Compiled's fields."""
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from labkit.figures.arrays import activity
+from labkit.figures.arrays import activity, numbering
 from labkit.tpu.dataflow import Cycle
 from labkit.tpu.systolic import Run
 
@@ -27,8 +27,9 @@ FRAME = (
 class Stepper:
     """A run with its trace, to be stepped by mouse and by keyboard; lesson 1 uses it.
 
-    The cycles count from 1, so cycle t shows `run.trace[t - 1]`. Raises ValueError for what is
-    no run with a trace.
+    Cycles and letters are those of `labkit.figures.arrays`: cycle 0 is the first in which a number
+    enters at the left, and the product is y = a w. Raises ValueError for what is no run with a
+    trace.
     """
 
     def __init__(self, run: Run, title: str = "") -> None:
@@ -47,21 +48,34 @@ class Stepper:
 
     def __repr__(self) -> str:
         """The busiest cycle as letters: where there is no browser."""
-        trace = self.run.trace
-        t = max(range(len(trace)), key=lambda t: np.count_nonzero(trace[t].active))
-        lines = [" ".join(LETTERS[kind] for kind in row) for row in activity(trace[t]).tolist()]
+        numbers = numbering(self.run)
+        cycles = dict(zip(numbers, self.run.trace, strict=True))
+        t = max(cycles, key=lambda t: np.count_nonzero(cycles[t].active))
+        lines = [" ".join(LETTERS[kind] for kind in row) for row in activity(cycles[t]).tolist()]
         key = ", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items())
-        where = f"cycle {t + 1} of {len(trace)}, {trace[t].phase}; {key}"
+        where = f"cycle {t} of {numbers[0]} to {numbers[-1]}, {cycles[t].phase}; {key}"
         return "\n".join([self.title, repr(self.run), where, *lines])
 
     def _page(self) -> dict:
         """What the page is told: the run, and every cycle as lists in row-major order."""
-        run, told = self.run, {"title": self.title, "about": repr(self.run)}
-        told["about"] += f", and {run.drain} cycles to drain" * bool(run.drain)
-        told |= {"rows": run.rows, "columns": run.cols, "dataflow": run.dataflow}
-        told |= {"shape": self._shape(), "tiles": run.tiles, "below": self._below()}
-        told |= {"float": run.result.dtype.kind == "f", "spare": run.double_buffer}
-        return told | {"cycles": [self._cycle(cycle) for cycle in run.trace]}
+        run = self.run
+        about = repr(run)
+        if run.drain:
+            about += f", and {run.drain} cycles to drain"
+        return {
+            "title": self.title,
+            "about": about,
+            "rows": run.rows,
+            "columns": run.cols,
+            "dataflow": run.dataflow,
+            "shape": self._shape(),
+            "tiles": run.tiles,
+            "below": self._below(),
+            "float": run.result.dtype.kind == "f",
+            "spare": run.double_buffer,
+            "first": numbering(run)[0],
+            "cycles": [self._cycle(cycle) for cycle in run.trace],
+        }
 
     def _cycle(self, cycle: Cycle) -> dict:
         told = {"phase": cycle.phase, "tile": cycle.tile}
@@ -88,7 +102,7 @@ class Stepper:
         return 190 + (array + below if self._below() else max(array, results + 320))
 
     def _shape(self) -> tuple[int, int]:
-        """Of A · B; the result of a convolution [N,K,P,Q] is that of [N·P·Q, C·R·S] [C·R·S, K]."""
+        """Of y; the result of a convolution [N,K,P,Q] is that of [N·P·Q, C·R·S] [C·R·S, K]."""
         columns = self.run.result.shape[1]
         return self.run.result.size // columns, columns
 

@@ -17,7 +17,7 @@ import types
 import numpy as np
 import pytest
 
-from labkit.checks import clock, registry
+from labkit.checks import clock, guard, registry
 from labkit.checks.exercise import Case, Exercise
 from labkit.checks.registry import registered
 from labkit.checks.targets import Escape, Targets
@@ -544,15 +544,37 @@ def test_right_on_the_small_cases_only(answer, right):
         assert f"Case: {name} (" in text
 
 
-def test_one_buffer_for_all_cases_is_judged_case_by_case(answer, right):
+def test_one_buffer_for_all_cases_is_judged_case_by_case_and_refused(answer, right):
+    """The caller of the second call would find the first result changed."""
     buffer = np.empty((40, 40))
 
     def learner(x, w, b):
         part = buffer[: len(x), : len(w)]
-        part[...] = right(x, w, b)
+        part[...] = right(x, w, b) + (len(x) == 33)  # wrong in the last case alone
         return part
 
-    assert answer(learner).startswith("Right:")
+    text = answer(learner)
+    assert "A later call of the function changes the result of an earlier one." in text
+    assert "Make a new array in each call" in text
+
+
+def test_the_watch_rests_after_many_calls_and_still_sees_the_next_case(answer, right):
+    """A function with very many calls is not slowed down for long; each case is watched anew."""
+
+    def many_calls(x, w, b):
+        for number in range(guard.WATCHED):
+            abs(number)
+        return right(x, w, b)
+
+    assert answer(many_calls).startswith("Right:")
+
+    def at_once(x, w, b):
+        result = np.einsum("nd,kd->nk", x, w) + b if len(x) == 33 else right(x, w, b)
+        for number in range(guard.WATCHED):
+            abs(number)
+        return result
+
+    assert "The function uses `numpy.einsum`" in answer(at_once)
 
 
 def test_modules_are_as_they_were_after_a_check(answer, right):

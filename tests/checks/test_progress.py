@@ -145,8 +145,8 @@ def test_two_notebooks_at_once_lose_nothing():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
-    assert [writer.wait(20) for writer in writers] == [0, 0]
+        thread.join(600)
+    assert [writer.wait(600) for writer in writers] == [0, 0]
     found = load()["exercises"]
     assert len(found) == 43
     assert found["toy.shared"]["attempts"] == 40

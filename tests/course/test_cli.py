@@ -17,7 +17,7 @@ def here(course, monkeypatch):
 
 def labkit(*arguments):
     command = [sys.executable, "-m", "labkit", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def test_build_check_and_progress_of_a_built_course(here, capsys):
@@ -128,13 +128,10 @@ def test_lines_are_counted_per_room_without_rtl_and_data(tmp_path, monkeypatch, 
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.setenv("LABKIT_ROOT", str(tmp_path))
     assert main(["lines"]) == 0
-    header, *rooms, budget = capsys.readouterr().out.splitlines()
+    header, *rooms = capsys.readouterr().out.splitlines()
     assert header.split() == ["code", "all"]
     found = [["gpu", "3", "7"], ["ground", "floor", "3", "6"], ["together", "6", "13"]]
     assert [room.split() for room in rooms] == found
-    assert budget == "The budget is 12,000 lines of code."
-    monkeypatch.setattr(lines, "BUDGET", 5)
-    assert main(["lines"]) == 1 and "5 lines of code: 1 too many." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

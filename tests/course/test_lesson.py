@@ -37,7 +37,7 @@ block = st.tuples(st.sampled_from(["", "    ", "        "]), st.lists(statement,
 parts = st.lists(st.one_of(block, st.tuples(block, block)), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(parts)
 def test_each_twin_gets_exactly_its_lines(made):
     text, learner, solution = [], [], []

@@ -51,7 +51,7 @@ def as_we_read(text):
     return [(cell.type, cell.tags, cell.text) for cell in percent.read(text, "a.py")[1]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cells)
 def test_reads_what_jupytext_reads(made):
     text = HEADER + "\n\n".join(written(*cell) for cell in made) + "\n"

@@ -70,6 +70,10 @@ def alt(text):
     return {"image/png": {"alt": text}}
 
 
+def set_minutes(minutes):
+    return lambda made: made["metadata"]["labkit"].update(minutes=minutes)
+
+
 def drop_above(number):
     def change(made):
         position = made["cells"].index(code(made, number))
@@ -136,9 +140,10 @@ PLANTED = {
     ),
     "picture in name only": (set_tags(3, "picture", "nbval-ignore-output"), "but shows none"),
     "too many cells": (repeat_last(26), "36 cells"),
-    "too many words": (add_markdown("word " * 1800), "words of prose"),
     "a long cell": (set_source(2, "x = 1\n" * 21), "has 21 lines"),
-    "too long a sitting": (lambda m: m["metadata"]["labkit"].update(minutes=60), "60 minutes"),
+    "no time at all": (set_minutes(0), "0 minutes"),
+    "half a minute": (set_minutes(0.5), "0.5 minutes"),
+    "a word for minutes": (set_minutes("45"), "'45' minutes"),
     "no minutes": (lambda m: m["metadata"].pop("labkit"), "None minutes"),
     "code after code": (drop_above(3), "no sentence above it"),
     "code under a bare heading": (
@@ -189,6 +194,12 @@ def test_broken_files_are_named_with_the_line(course, text, words):
     (course / NAME).write_text(text, errors="surrogateescape")
     sentences = rules.examine(course / NAME, config(course))
     assert len(sentences) == 1 and sentences[0].startswith(NAME) and words in sentences[0]
+
+
+def test_a_lesson_may_be_as_long_as_it_needs(course):
+    """In words and in minutes: nothing is packed to fit a limit."""
+    assert refused(course, set_minutes(90)) == []
+    assert refused(course, add_markdown("word " * 5000)) == []
 
 
 @pytest.mark.parametrize(

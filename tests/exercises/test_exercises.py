@@ -85,6 +85,8 @@ def test_an_exercise_has_enough_shapes_plants_and_hints(id):
 @pytest.mark.parametrize("id", EXERCISES)
 def test_the_data_are_asymmetric(id):
     for case in cases(id):
+        if case.name.startswith("equal "):  # where equal values are the point
+            continue
         for array in (a for a in case.args if isinstance(a, np.ndarray) and a.size > 1):
             assert len(np.unique(array)) == array.size, "equal values hide a wrong index"
 

@@ -42,7 +42,7 @@ WITHOUT = {  # what the simulator has not
     "float32x4": {"vector_loads"},
 }
 SUPPORTED = sorted(CORRECT.keys() - set().union(*WITHOUT.values()))
-quick = settings(max_examples=12, deadline=None, derandomize=True)
+quick = settings(max_examples=12)
 SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 

@@ -116,13 +116,13 @@ def test_special_shapes(family, geometry):
     assert_right(family, *geometry)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(geometries(), st.integers(0, 99))
 def test_direct_is_the_reference(geometry, seed):
     assert_right(direct, *geometry, seed)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(geometries(), st.integers(0, 99))
 def test_implicit_is_the_reference(geometry, seed):
     assert_right(implicit, *geometry, seed)

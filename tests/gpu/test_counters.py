@@ -218,7 +218,7 @@ def gather(x, index, out):
         out[i] = x[k]  # gather
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 200),
@@ -336,7 +336,7 @@ def shared_gather(index, out):
     out[t] = s[index[t]]  # load
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 255), min_size=32, max_size=32))
 def test_shared_gather_equals_brute_force(index):
     out = np.zeros(32, np.float32)

@@ -29,7 +29,7 @@ def agrees(c, a, b):
 
 
 @pytest.mark.parametrize("rung", LADDER)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @example(1, 1, 1)
 @example(128, 132, 36)  # whole float32x4
 @example(131, 67, 9)  # primes, and more than one block
@@ -172,7 +172,7 @@ def test_a_tile_that_does_not_split_over_the_threads_is_a_sentence():
             register_tile(load, load, store, **along)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @example(1, 1, 1)
 @given(N=sizes, K=st.integers(1, 40), D=sizes)
 def test_the_linear_layer_and_its_gradients(N, K, D):

@@ -158,7 +158,7 @@ def test_bank_map_counts_passes_and_marks_conflicts(shown, addresses, itemsize, 
     assert (to_rgb(style.ORANGE) in fills) == ("0 conflicts" not in said)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.integers(-1, 600), min_size=32, max_size=32), st.sampled_from([4, 8]))
 def test_bank_passes_are_those_of_the_definition(slots, itemsize):
     """Each group of lanes needs as many passes as its fullest bank has different words."""

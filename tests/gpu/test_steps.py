@@ -74,6 +74,16 @@ def test_the_roof_time_is_the_longer_of_computing_and_moving():
     assert sum(parts) == pytest.approx(seconds)
 
 
+def test_tf32_is_faster_to_compute_and_as_long_to_move():
+    h200, costs = machine("h200"), convnet.layer_costs(32)
+    assert roof_time(h200, costs, low="fp32") == roof_time(h200, costs)
+    seconds = 0
+    for o in (o for cost in costs for o in cost.operations):
+        peak = 67e12 if o.name == "update" else 494.5e12
+        seconds += max(o.flops / peak, (o.bytes_read + o.bytes_written) / 4.8e12)
+    assert float(roof_time(h200, costs, low="tf32")) == pytest.approx(seconds)
+
+
 def test_in_16_bits_the_update_stays():
     t4, costs = machine("t4"), convnet.layer_costs(32)
     update = roof_time(t4, costs, only=["update"])

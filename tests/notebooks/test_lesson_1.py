@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from labkit import convnet, figures, hardware, reference
+from labkit.course.config import config
 from labkit.datasets import cifar10
 from labkit.hardware import Machine
 from labkit.provenance import measured, published
@@ -221,32 +222,73 @@ def test_multiply_adds_and_share(lesson):
 
 
 EXPLAIN = "predicted gain over the laptop"
+LAPTOP, T4, H200, H200_TF32 = (
+    (768e9, 51.2e9),  # FLOP/s, B/s
+    (8.1e12, 320e9),
+    (67e12, 4.8e12),
+    (494.5e12, 4.8e12),
+)
+
+
+def step_takes(machine):
+    return sum(least(cost, *machine) for cost in step().values())
 
 
 def test_the_guesses_meet_these_results(lesson, monkeypatch):
-    laptop, h200 = (768e9, 51.2e9), (67e12, 4.8e12)
-    slow, fast = (sum(least(cost, *m) for cost in step().values()) for m in (laptop, h200))
+    gain = step_takes(LAPTOP) / step_takes(H200)
     share = lesson.namespace["share"]
     said = lesson.printed[lesson.cell(EXPLAIN)]
-    for result in ("6,128,896 multiply-adds", f"{share:.3g} %", f"{slow / fast:.3g} times"):
+    for result in ("6,128,896 multiply-adds", f"{share:.3g} %", f"{gain:.3g} times"):
         assert f"result {result}" in said
     seen = []
     monkeypatch.setattr(figures, "guesses", seen.extend)
     lesson.again(EXPLAIN, macs=77, share=88)
-    assert [float(result) for *_, result in seen] == [77, 88, pytest.approx(slow / fast)]
+    assert [float(result) for *_, result in seen] == [77, 88, pytest.approx(gain)]
 
 
 def test_the_predicted_gains(lesson):
     said = lesson.printed[lesson.cell(EXPLAIN)]
-    rows = re.findall(r"^(\w+) +([\d.]+)x +([\d.]+)x$", said, re.MULTILINE)
-    assert [row[0] for row in rows] == list(lesson.namespace["rates"])
+    rows = re.findall(r"^(\w+(?: step)?) +([\d.]+)x +([\d.]+)x +([\d.]+)x *$", said, re.MULTILINE)
+    assert [row[0] for row in rows] == [*lesson.namespace["rates"], "whole step"]
     for name, *gains in rows:
-        cost = step()[name]
-        for gain, machine in zip(gains, [(8.1e12, 320e9), (67e12, 4.8e12)], strict=True):
-            expected = least(cost, 768e9, 51.2e9) / least(cost, *machine)
-            assert float(gain) == pytest.approx(expected, abs=0.0501), name
-    for figure in ("768 GFLOP/s", "51.2 GB/s", "8.1 TFLOP/s", "320 GB/s", "67 TFLOP/s", "4.8 TB/s"):
-        assert f" {figure} published" in said or f" {figure} predicted" in said
+        layers = step().values() if name == "whole step" else [step()[name]]
+        cpu = sum(least(cost, *LAPTOP) for cost in layers)
+        for gain, machine in zip(gains, [T4, H200, H200_TF32], strict=True):
+            gpu = sum(least(cost, *machine) for cost in layers)
+            assert float(gain) == pytest.approx(cpu / gpu, abs=0.0501), name
+
+
+def test_the_table_of_machines_is_that_of_labkit():
+    """Figures and provenance words, as the course's one table of machines has them."""
+    source = config().course_root() / "chapters/01_gpu/source/1_gradients_and_convolutions.py"
+    text = source.read_text(encoding="utf-8")
+    for row, key in {"laptop": "laptop_cpu", "NVIDIA T4": "t4", "NVIDIA H200": "h200"}.items():
+        (cells,) = re.findall(
+            rf"^# \| {row}[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$", text, re.MULTILINE
+        )
+        m = hardware.machine(key)
+        for said, figure in zip(
+            cells, (m.peak["fp32"], m.peak.get("tf32"), m.bandwidth), strict=True
+        ):
+            if figure is None:
+                assert not said.strip()
+                continue
+            amount, unit, word = re.match(r" ([\d.]+) ([kMGT]?)\w+/s \((\w+)", said).groups()
+            assert float(amount) * PREFIX[unit] == float(figure)
+            assert word == figure.word
+
+
+def test_what_the_verdict_says_of_the_gains(lesson):
+    """About 90 times in float32, 150 with tensor cores, 8 on a T4; which ridges lie where."""
+    gains = [step_takes(LAPTOP) / step_takes(m) for m in (H200, H200_TF32, T4)]
+    assert [round(gain, -1) for gain in gains[:2]] == [90, 150] and round(gains[2]) == 8
+    assert [round(peak / bandwidth) for peak, bandwidth in (LAPTOP, H200, H200_TF32)] == [
+        15,
+        14,
+        103,
+    ]
+    flops, traffic = step()["conv2"]
+    assert round(flops / traffic) == 94
 
 
 # --- the timings: on the test's clock they are exact ---

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from labkit import figures
-from labkit.gpu import cuda, profile
+from labkit.gpu import compile_report, cuda, profile
 from tests.notebooks.running import Run
 
 COALESCING, TOGETHER, TABLE, SIDES = "sector_map", "normalised:", "sectors/store", "def take_sides"
@@ -73,14 +73,57 @@ def test_the_photographs_go_through_the_learners_kernels(lesson, broken, expecte
 
 
 def test_the_table_is_counted_and_predicted(lesson):
-    rows = lesson.printed[lesson.cell(TABLE)].splitlines()[1:]
-    assert [numbers(row)[:3] for row in rows] == [[32, 0, 36], [4, 3968, 8], [4, 0, 8]]
-    bytes_moved = [per * 16384**2 for per in (36, 8, 8)]
-    for row, moved in zip(rows, bytes_moved, strict=True):
-        t4, h200 = re.findall(r"([\d.]+) (ms|µs)", row)
-        scale = {"ms": 1e-3, "µs": 1e-6}
-        assert float(t4[0]) * scale[t4[1]] == pytest.approx(moved / 320e9, rel=0.01)
-        assert float(h200[0]) * scale[h200[1]] == pytest.approx(moved / 4.8e12, rel=0.01)
+    _, *rows, t4, h200 = lesson.printed[lesson.cell(TABLE)].splitlines()
+    assert [numbers(row) for row in rows] == [[32, 0, 36], [4, 3968, 8], [4, 0, 8]]
+    for line, bandwidth in ((t4, 320e9), (h200, 4.8e12)):
+        time, prefix = re.search(r": ([\d.]+) (ms|µs) \(predicted", line).groups()
+        seconds = float(time) * {"ms": 1e-3, "µs": 1e-6}[prefix]
+        assert seconds == pytest.approx(2 * 4 * 16384**2 / bandwidth, rel=0.01)
+
+
+KERNELS = {  # of the lesson: the types of its arguments
+    "relu_kernel": "float32[::1], float32[::1]",
+    "without_guard": "float32[::1], float32[::1]",
+    "scale_rows": "float32[:,::1], float32[::1], float32[::1], float32[:,::1]",
+    "x_is_column": "float32[:,::1], float32[:,::1]",
+    "x_is_row": "float32[:,::1], float32[:,::1]",
+    "transpose_tiled": "float32[:,::1], float32[:,::1]",
+    "transpose_padded": "float32[:,::1], float32[:,::1]",
+    "transpose_naive": "float32[:,::1], float32[:,::1]",
+    "reverse": "float32[::1], float32[::1]",
+    "block_sum": "float32[::1], float32[::1]",
+    "take_sides": "float32[::1], int64",
+}
+
+
+def double_precision(kernel, types):
+    """The lines of the kernel's PTX that compute in float64."""
+    ptx = compile_report(kernel, f"void({types})", "sm_75").ptx
+    instructions = [line.strip() for line in ptx.splitlines() if line.startswith("\t")]
+    return [i for i in instructions if ".f64" in i and not i.startswith(".")]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_kernel_computes_in_float64(lesson, name):
+    assert not double_precision(lesson.namespace[name], KERNELS[name])
+
+
+def test_every_kernel_of_the_lesson_is_among_them(lesson):
+    kernels = {name for name, value in lesson.namespace.items() if hasattr(value, "py_func")}
+    assert kernels == set(KERNELS)
+
+
+@cuda.jit
+def relu_of_a_whole_zero(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = max(x[i], 0)
+
+
+def test_a_whole_zero_would_make_the_first_kernel_float64():
+    """What the lesson says of max(x[i], 0)."""
+    found = double_precision(relu_of_a_whole_zero, KERNELS["relu_kernel"])
+    assert any(i.startswith("cvt.f64.f32") for i in found)
 
 
 def test_half_of_the_lanes_idle_because_the_warp_executes(lesson):

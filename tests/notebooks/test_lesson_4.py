@@ -5,6 +5,7 @@ A cell runs again with a kernel broken or replaced: what it prints must follow.
 
 import re
 import runpy
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -268,6 +269,60 @@ def test_the_guesses_meet_what_was_counted(lesson, monkeypatch):
     assert [float(result) for _, _, result in shown] == pytest.approx([8192, 0.3196, saved], 1e-3)
     assert climbs[0]["direct"] == pytest.approx(2 * 64 * 256 * 288 / traffic["direct"])
     assert climbs[0]["tile of 64 x 128"] == pytest.approx(21.33, abs=0.01)
+
+
+def machine_instructions(function, kind, arch):
+    """How many instructions of the GPU a kernel becomes, without those that do nothing."""
+    core, types = pytest.importorskip("cuda.core"), pytest.importorskip("numba.types")
+    kind = getattr(types, kind)
+    try:
+        ptx = compile_report(function, (kind, kind, types.Array(kind, 1, "C")), arch).ptx
+    except ImportError as error:
+        pytest.skip(str(error))
+    code = core.ObjectCode.from_ptx(ptx.encode())
+    options = core.LinkerOptions(arch=arch)
+    elf = bytes(core.Linker(code, options=options).link("cubin").code)
+    table, count = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<H", elf, 60)[0]
+    found = 0
+    for section in range(count):  # of the ELF file: flags, then offset and size of its content
+        flags, _, at, size = struct.unpack_from("<QQQQ", elf, table + 64 * section + 8)
+        if flags & 4:  # can be executed
+            low = np.frombuffer(elf[at : at + size], np.uint64)[::2]  # 16 bytes an instruction
+            found += int(np.sum(low & 0xFFF != 0x918))  # 0x918: no operation
+    return found
+
+
+def divide(a, b, out):
+    out[0] = a // b
+
+
+def divide_by_9(a, b, out):
+    out[0] = a // NINE
+
+
+def divide_by_unsigned_9(a, b, out):
+    out[0] = a // UNSIGNED_NINE
+
+
+def take(a, b, out):
+    out[0] = a
+
+
+NINE, UNSIGNED_NINE = 9, np.uint32(9)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "instructions"),
+    [
+        (divide, "int64", 140),
+        (divide, "uint32", 20),
+        (divide_by_9, "int64", 25),
+        (divide_by_unsigned_9, "uint32", 2),
+    ],
+)
+def test_a_division_is_as_long_as_the_table_says(function, kind, instructions):
+    found = [machine_instructions(f, kind, "sm_75") for f in (function, take)]
+    assert found[0] - found[1] == pytest.approx(instructions, rel=0.1)
 
 
 def test_the_lessons_kernels_compile_for_a_gpu(lesson):

@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,8 @@ from torch import nn
 
 from labkit import convnet, figures, hardware
 from labkit.gpu import cuda
-from labkit.provenance import measured
+from labkit.gpu.steps import curves
+from labkit.provenance import measured, predicted
 from tests.notebooks.running import Run
 
 STEP, RECORDED, OURS, COPIES = (
@@ -159,14 +161,14 @@ def test_without_our_kernels_no_launch_is_counted(lesson, monkeypatch):
 
 def least(machine, low=None, only=(), layers=""):
     """The roofline's time of the step, or of some layers in it, from the table of costs."""
-    machine, seconds = hardware.machine(machine), 0
+    machine, seconds = hardware.machine(machine) if isinstance(machine, str) else machine, 0
     for cost in convnet.layer_costs(N):
         for o in cost.operations:
             if layers not in cost.name or (only and o.name not in only):
                 continue
-            slow = low is None or o.name == "update"
-            moved = (o.bytes_read + o.bytes_written) * (1 if slow else 0.5)
-            peak = machine.peak["fp32" if slow else low]
+            kind = "fp32" if low is None or o.name == "update" else low
+            moved = (o.bytes_read + o.bytes_written) * (0.5 if kind == "fp16" else 1)
+            peak = machine.peak[kind]
             seconds += max(o.flops / float(peak), moved / float(machine.bandwidth))
     return seconds
 
@@ -199,25 +201,80 @@ def test_the_copies_are_of_the_network_that_trains(lesson):
     assert copying - staying == pytest.approx(2 * 4 * 30720, rel=0.01)
 
 
-def test_late_gradients_are_another_algorithm(lesson):
-    namespace, data = lesson.namespace, lesson.namespace["data"].train
-    net = convnet.torch_model(convnet.init(0))
-    optimiser, losses = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9), []
-    for start in range(0, 40 * 32, 32):
-        x = torch.tensor(convnet.normalise(data.images[start : start + 32]))
-        loss = nn.functional.cross_entropy(net(x), torch.tensor(data.labels[start : start + 32]))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
-    _, again = lesson.again(LATE)
-    assert again["waiting"] == pytest.approx(np.mean(losses[-10:]), abs=0.03)
-    assert again["waiting"] < 2.1 < again["overlapped"]
-    assert "waiting: 2.0 - overlapped: 2.3" in lesson.printed[lesson.cell(LATE)]
-    assert again["overlapped"] == pytest.approx(np.log(10), abs=0.03), "no better than guessing"
-    said, _ = lesson.again(LATE, cross_entropy=lambda a, b: 0 * a.sum() + 3)
-    assert "waiting: 3.0 - overlapped: 3.0" in said
-    assert namespace["net"] is not None
+class Shown:
+    """In place of the picture: what it would draw."""
+
+    def __call__(self, runs):
+        self.runs = {key: np.array(losses) for key, losses in runs.items()}
+
+
+def late(lesson, *changes, **changed):
+    """The runs of the late gradients, with parts of the cell replaced."""
+    code, shown = lesson.cell(LATE), Shown()
+    assert all(old in code for old, _ in changes)
+    for old, new in changes:
+        code = code.replace(old, new)
+    lesson.execute(code, lesson.before[lesson.cell(LATE)] | {"curves": shown} | changed)
+    return shown.runs
+
+
+def test_who_waits_trains_as_ever_and_who_is_late_as_written_here(lesson):
+    runs = late(lesson, ("160 * 16", "6 * 16"), ('on", 40)', 'on", 3)'))
+    data = lesson.namespace["data"].train
+    x, y = torch.tensor(convnet.normalise(data.images[:96])), torch.tensor(data.labels[:96])
+    for (rate, name), losses in runs.items():
+        net, waiting = convnet.torch_model(convnet.init(0)), []
+        optimiser = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
+        begin = {"waiting": 160, "one step late": 0, "late from step 40 on": 3}[name]
+        for step, (a, b) in enumerate(zip(x.split(16), y.split(16), strict=True)):
+            loss = nn.functional.cross_entropy(net(a), b)
+            assert losses[step] == pytest.approx(loss.item(), rel=1e-3)
+            waiting.append(torch.autograd.grad(loss, [*net.parameters()]))
+            if step >= begin and len(waiting) == 1:
+                continue  # the one before is not there yet
+            for w, g in zip(net.parameters(), waiting.pop(0), strict=True):
+                w.grad = g
+            optimiser.step()
+
+
+def test_with_late_gradients_it_learns_but_later(lesson):
+    runs = {key: np.array(losses) for key, losses in lesson.namespace["runs"].items()}
+    last = {key: losses[-40:].mean() for key, losses in runs.items()}
+    assert {rate for rate, _ in runs} == {0.01, 0.003}
+    for rate in (0.01, 0.003):
+        waiting, always = last[rate, "waiting"], last[rate, "one step late"]
+        assert waiting + 0.05 < always < np.log(10) - 0.1, "behind, but far better than guessing"
+    waiting, always, later = (losses for (rate, _), losses in last.items() if rate == 0.003)
+    assert waiting < later < always - 0.03
+    early = runs[0.01, "one step late"][:40]
+    assert early[20:].mean() == pytest.approx(np.log(10), abs=0.15), "40 steps would mislead"
+
+
+def test_at_twice_the_rate_late_gradients_do_not_learn(lesson):
+    changes = ("(0.01, 0.003)", "(0.02,)"), (', ("late from step 40 on", 40)', "")
+    waiting, always = (losses[-40:].mean() for losses in late(lesson, *changes).values())
+    assert waiting < 2.2
+    assert always == pytest.approx(np.log(10), abs=0.03)
+
+
+def test_the_curves_are_those_of_the_runs(monkeypatch):
+    shown = []
+    monkeypatch.setattr("labkit.gpu.steps.show", lambda *args: shown.append(args))
+    runs = {(0.5, "a"): np.linspace(3, 2, 50), (0.5, "b"): np.full(50, 2.5)}
+    curves(runs | {(0.1, "a"): np.full(50, 1.5)})
+    ((figure, said),) = shown
+    assert said.endswith("rate 0.5, a: 2.40; rate 0.5, b: 2.50; rate 0.1, a: 1.50.")
+    left, right = figure.axes
+    assert [len(axes.lines) for axes in (left, right)] == [3, 2], "and the line of guessing"
+    mean = np.mean(runs[0.5, "a"][10:30])
+    assert left.lines[0].get_ydata()[10] == pytest.approx(mean)
+    assert left.get_title() == "rate 0.5"
+
+
+@pytest.mark.parametrize(("key", "share"), [("t4", 5), ("h200", 4)])
+def test_the_update_is_a_small_part_of_a_step(key, share):
+    """The text's percentages: what could be hidden at most."""
+    assert 100 * least(key, only=("update",)) / least(key) == pytest.approx(share, abs=0.5)
 
 
 def test_the_pipeline_is_drawn_from_the_rates(lesson, monkeypatch):
@@ -276,11 +333,16 @@ def test_the_lines_of_numbers_are_numbers_of_these_kinds(lesson):
 def test_the_convolutions_times_are_the_rooflines(lesson):
     said = lesson.printed[lesson.cell(KEPT)].splitlines()
     lines = [line for line in said if "convolutions" in line]
-    for line, key in zip(lines, ("t4", "h200"), strict=True):
-        assert line.startswith(hardware.machine(key).name) and line.endswith("(predicted)")
-        wide, narrow = quantities(line, "s")
-        assert wide == pytest.approx(least(key, layers="conv"), rel=0.005)
-        assert narrow == pytest.approx(least(key, "fp16", layers="conv"), rel=0.005)
+    rows = [("t4", "fp32"), ("t4", "fp16"), ("h200", "fp32"), ("h200", "tf32"), ("h200", "fp16")]
+    times = {}
+    for line, (key, kind) in zip(lines, rows, strict=True):
+        assert line.startswith(f"{hardware.machine(key).name}: convolutions in {kind}")
+        assert "(predicted by the roofline" in line
+        (times[key, kind],) = quantities(line, "s")
+        assert times[key, kind] == pytest.approx(least(key, kind, layers="conv"), rel=0.005)
+    assert times["t4", "fp32"] / times["t4", "fp16"] == pytest.approx(5, abs=0.5)
+    assert times["h200", "fp32"] / times["h200", "fp16"] == pytest.approx(8, abs=0.5)
+    assert times["h200", "tf32"] / times["h200", "fp16"] == pytest.approx(2, abs=0.1)
 
 
 def test_the_ways_to_one_gradient(lesson):
@@ -362,28 +424,42 @@ def test_another_kernel_has_other_traffic_and_another_result(lesson, monkeypatch
 # --- energy, and the guesses ---
 
 
+BASE = replace(hardware.machine("laptop_cpu"), peak={"fp32": predicted(403.2e9, "FLOP/s", "base")})
+
+
 def test_the_energy_is_power_times_the_rooflines_time(lesson):
-    rows = lesson.printed[lesson.cell(ENERGY)].splitlines()[2:7]
+    rows = lesson.printed[lesson.cell(ENERGY)].splitlines()[2:8]
     flops = sum(float(cost.flops) for cost in convnet.layer_costs(N))
-    peaks = {"laptop_cpu": {"fp32": 768e9}, "t4": {"fp32": 8.1e12, "fp16": 65e12}}
-    peaks["h200"] = {"fp32": 67e12, "fp16": 989.5e12}
-    watts, seen = {"laptop_cpu": 15, "t4": 70, "h200": 700}, Counter()
-    base = least("laptop_cpu") * 15
+    peaks = {"laptop_cpu": {"fp32": 403.2e9}, "t4": {"fp32": 8.1e12, "fp16": 65e12}}
+    peaks["h200"] = {"fp32": 67e12, "tf32": 494.5e12, "fp16": 989.5e12}
+    watts, seen, gains = {"laptop_cpu": 15, "t4": 70, "h200": 700}, Counter(), {}
+    base = least(BASE) * 15
     for row in rows:
         key, kind, best, gain, seconds, used, joule, ratio = re.fullmatch(
-            r"(\w+) +(fp\d+) +(\d+) G +([\d.]+)x +([\d.]+ [mµ]s) +(\d+) % +([\d.]+) mJ +([\d.]+)x",
+            r"(\w+) +(t?fp?\d+) +(\d+) G +([\d.]+)x"
+            r" +([\d.]+ [mµ]s) +(\d+) % +([\d.]+) mJ +([\d.]+)x",
             row,
         ).groups()
         seen[key] += 1
-        time_ = least(key, low="fp16" if kind == "fp16" else None)
+        time_ = least(BASE if key == "laptop_cpu" else key, low=kind)
         promised = peaks[key][kind] / watts[key]
         assert float(best) == pytest.approx(promised / 1e9, abs=0.51)
-        assert float(gain) == pytest.approx(promised / (768e9 / 15), abs=0.051)
+        assert float(gain) == pytest.approx(promised / (403.2e9 / 15), abs=0.051)
         assert quantities(seconds, "s")[0] == pytest.approx(time_, rel=0.005)
         assert float(used) == pytest.approx(100 * flops / time_ / peaks[key][kind], abs=0.51)
         assert float(joule) == pytest.approx(1e3 * watts[key] * time_, abs=0.051)
         assert float(ratio) == pytest.approx(base / (watts[key] * time_), abs=0.051)
-    assert seen == {"laptop_cpu": 1, "t4": 2, "h200": 2}
+        gains[key, kind] = float(gain), float(ratio)
+    assert seen == {"laptop_cpu": 1, "t4": 2, "h200": 3}
+    # what the verdict says
+    assert gains["h200", "tf32"][0] == pytest.approx(26, abs=0.5)
+    assert gains["h200", "fp16"][0] == pytest.approx(53, abs=0.5)
+    assert gains["h200", "fp32"][0] < 4
+    assert [gains["h200", kind][1] for kind in ("fp32", "tf32", "fp16")] == [
+        pytest.approx(3, abs=0.5),
+        pytest.approx(5, abs=0.5),
+        pytest.approx(9.5, abs=0.5),
+    ]
 
 
 def test_the_guesses_meet_what_was_counted(lesson, monkeypatch):

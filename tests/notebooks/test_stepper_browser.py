@@ -1,9 +1,12 @@
 """The stepper in a real browser: in a saved page without a kernel, and in JupyterLab."""
 
+from datetime import datetime
+
 import nbformat
 import numpy as np
 import pytest
 
+from labkit.figures.arrays import numbering
 from labkit.tpu.stepper import Stepper
 from labkit.tpu.systolic import SystolicArray
 from tests.notebooks import test_browser as course
@@ -49,7 +52,7 @@ def mine():
 
 def expected(run, t):
     """What the elements show in cycle t: an empty text where no number came along."""
-    cycle = run.trace[t - 1]
+    cycle = run.trace[numbering(run).index(t)]
     moving = {"ws": ["a", "psum"], "is": ["b", "psum"], "os": ["a", "b"]}[run.dataflow]
     there = cycle.active | cycle.passing
     registers = ["a", "b", "psum", *["spare"] * run.double_buffer]
@@ -60,18 +63,29 @@ def expected(run, t):
 
 
 def shows(frame, run, t):
-    """The frame shows cycle t: its number, its registers, who computes, and the result so far."""
-    cycle, last = run.trace[t - 1], len(run.trace)
-    assert frame.inner_text("#status").startswith(f"cycle {t} of {last}: {cycle.phase}")
+    """The frame shows cycle t: its number, its registers, who computes, and the result so far.
+
+    Framed stand the numbers that enter and leave in this very cycle, as in the still picture.
+    """
+    numbers = numbering(run)
+    place = numbers.index(t)
+    cycle = run.trace[place]
+    limits = f"{numbers[0]} to {numbers[-1]}"
+    assert frame.inner_text("#status").startswith(f"cycle {t} of {limits}: {cycle.phase}")
+    left_now = [value for *_, value in cycle.leaves.values()]
+    moving = [*cycle.left.values(), *cycle.top.values(), *left_now]
+    framed = frame.locator(".wait.now").all_inner_texts()
+    assert sorted(framed) == sorted(str(value) for value in moving)
     assert frame.input_value("#slider") == str(t)
     assert frame.eval_on_selector_all(".pe", REGISTERS) == expected(run, t)
     kinds = frame.eval_on_selector_all(".pe", "pes => pes.map(pe => pe.className.split(' ')[1])")
     assert [kind == "computing" for kind in kinds] == cycle.active.ravel().tolist()
     so_far = np.zeros(run.result.shape, int)
-    for before in run.trace[:t]:
+    until_now = run.trace[: place + 1]
+    for before in until_now:
         for i, j, value in before.leaves.values():
             so_far[i, j] += value
-    left = {(i, j) for before in run.trace[:t] for i, j, _ in before.leaves.values()}
+    left = {(i, j) for before in until_now for i, j, _ in before.leaves.values()}
     texts = [str(so_far[at]) if at in left else "·" for at in np.ndindex(so_far.shape)]
     assert frame.locator("#result span").all_inner_texts() == texts
 
@@ -79,7 +93,8 @@ def shows(frame, run, t):
 def click_slider(page, frame, run, t):
     """With the mouse, where the thumb would stand in cycle t."""
     box = frame.locator("#slider").bounding_box()
-    x = box["x"] + 8 + (box["width"] - 16) * (t - 1) / (len(run.trace) - 1)
+    place = numbering(run).index(t)
+    x = box["x"] + 8 + (box["width"] - 16) * place / (len(run.trace) - 1)
     page.mouse.click(x, box["y"] + box["height"] / 2)
 
 
@@ -114,62 +129,71 @@ def test_a_saved_page_steps_through_every_cycle_of_each_dataflow(page, tmp_path)
     page.on("pageerror", lambda error: errors.append(error))
     for frame, run in zip(opened(page, tmp_path / "saved.html", RUNS), RUNS, strict=True):
         frame.focus("#slider")
-        shows(frame, run, 1)
-        for t in range(2, len(run.trace) + 1):
+        first, *others = numbering(run)
+        shows(frame, run, first)
+        for t in others:
             page.keyboard.press("ArrowRight")
             shows(frame, run, t)
         page.keyboard.press("ArrowRight")  # there is no cycle after the last
-        shows(frame, run, len(run.trace))
+        shows(frame, run, others[-1])
     assert not errors
 
 
 def test_mouse_keys_and_buttons_move_one_stepper_and_not_the_other(page, tmp_path):
     run, other = RUNS[0], RUNS[2]
     frame, untouched = opened(page, tmp_path / "saved.html", [run, other])
-    last = len(run.trace)
-    for t in (last, 1, 6, 3):
+    first, second, third, *_, last = numbering(run)
+    for t in (last, first, 0, second):
         click_slider(page, frame, run, t)
         shows(frame, run, t)
-    for key, t in (("End", last), ("ArrowLeft", last - 1), ("Home", 1), ("PageDown", 2)):
+    for key, t in (("End", last), ("ArrowLeft", last - 1), ("Home", first), ("PageDown", second)):
         page.keyboard.press(key)
         shows(frame, run, t)
-    for name, t in (("Next", 3), ("Last", last), ("Back", last - 1), ("First", 1)):
+    for name, t in (("Next", third), ("Last", last), ("Back", last - 1), ("First", first)):
         frame.get_by_role("button", name=name, exact=True).click()
         shows(frame, run, t)
-    shows(untouched, other, 1)
+    shows(untouched, other, 0)  # its sums stay: nothing is loaded before
     untouched.get_by_role("button", name="Next", exact=True).click()
-    shows(untouched, other, 2)
-    shows(frame, run, 1)
+    shows(untouched, other, 1)
+    shows(frame, run, first)
 
 
 def test_space_plays_to_the_end_and_pauses(page, tmp_path):
+    """On the browser's clock, which the test moves: a step is due every 700 ms."""
     run = RUNS[0]
+    page.clock.install(time=datetime(2026, 1, 1))
     (frame,) = opened(page, tmp_path / "saved.html", [run])
+    page.clock.pause_at(datetime(2026, 1, 2))
     frame.focus("#slider")
     page.keyboard.press("Space")
-    frame.wait_for_function("document.getElementById('slider').value >= 3")
+    page.clock.run_for(2 * 700)
+    third = numbering(run)[2]
+    shows(frame, run, third)
     page.keyboard.press("Space")
-    t = int(frame.input_value("#slider"))
-    page.wait_for_timeout(900)  # longer than a step takes
-    shows(frame, run, t)
+    page.clock.run_for(10 * 700)
+    shows(frame, run, third)
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Space")
-    frame.get_by_role("button", name="Play", exact=True).wait_for(timeout=5000)
-    shows(frame, run, len(run.trace))
+    assert frame.inner_text("#play") == "Pause"
+    page.clock.run_for(2 * 700)  # to the last cycle, and to the end
+    assert frame.inner_text("#play") == "Play"
+    shows(frame, run, numbering(run)[-1])
 
 
 def test_an_element_is_read_under_the_mouse_and_with_the_keyboard(page, tmp_path):
     run = matmul(4, 3, 3, 3, 3)
     (frame,) = opened(page, tmp_path / "saved.html", [run])
-    t = next(t for t, cycle in enumerate(run.trace, 1) if cycle.active[1, 1])
+    cycles = dict(zip(numbering(run), run.trace, strict=True))
+    t = next(t for t, cycle in cycles.items() if cycle.active[1, 1])
     click_slider(page, frame, run, t)
 
     def reads(i, j):
         said = frame.inner_text("#reading")
         assert said.startswith(f"Row {i}, column {j}:")
-        if run.trace[t - 1].active[i, j]:
-            cycle, above = run.trace[t - 1], run.trace[t - 2].psum[i - 1, j] if i else 0
+        cycle = cycles[t]
+        if cycle.active[i, j]:
+            above = cycles[t - 1].psum[i - 1, j] if i else 0
             a, b = cycle.a[i, j], cycle.b[i, j]
             product = f"{a} × ({b})" if b < 0 else f"{a} × {b}"
             assert f"{above} + {product} = {cycle.psum[i, j]}" in said
@@ -198,7 +222,7 @@ def test_numbers_stand_out_and_all_fits_the_frame(page, tmp_path, scheme):
     page.set_viewport_size({"width": 1000, "height": 900})
     runs = [*RUNS, matmul(9, 8, 7, 7, 7)]  # the last with the legend below the array
     for frame, run in zip(opened(page, tmp_path / "saved.html", runs), runs, strict=True):
-        for t in range(1, len(run.trace) + 1, 3):
+        for t in numbering(run)[::3]:
             click_slider(page, frame, run, t)
             for pair in frame.eval_on_selector_all(".pe, #legend b", LUMINANCES):
                 low, high = sorted(pair)
@@ -220,17 +244,18 @@ def test_jupyterlab_steps_through_the_learners_own_matrices(page, tmp_path):
     with course.server(work, tmp_path / "lab.log") as url:
         page.goto(url.replace("/?", "/lab/tree/mine.ipynb?"))
         # JupyterLab takes frames out of outputs that it did not make itself, and says instead:
-        page.get_by_text("Run this cell, and you can step through").wait_for(timeout=60_000)
+        page.get_by_text("Run this cell, and you can step through").wait_for()
         course.run_all(page, work / "mine.ipynb")
         frame = page.wait_for_selector("iframe[sandbox='allow-scripts']").content_frame()
         frame.wait_for_selector("#status:not(:empty)")
         active = page.locator(ACTIVE).inner_text()
-        click_slider(page, frame, run, 5)
-        shows(frame, run, 5)
-        for key, t in (("ArrowRight", 6), ("ArrowUp", 7), ("ArrowDown", 6), ("Home", 1)):
+        first, second, *_ = numbering(run)
+        click_slider(page, frame, run, 1)
+        shows(frame, run, 1)
+        for key, t in (("ArrowRight", 2), ("ArrowUp", 3), ("ArrowDown", 2), ("Home", first)):
             page.keyboard.press(key)
             shows(frame, run, t)
         page.keyboard.press("Space")
-        frame.wait_for_function("document.getElementById('slider').value >= 2")
+        frame.wait_for_function(f"document.getElementById('slider').value >= {second}")
         # The keys went to the stepper, not to the notebook around it.
         assert page.locator(ACTIVE).inner_text() == active

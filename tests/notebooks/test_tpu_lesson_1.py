@@ -8,12 +8,14 @@ import pytest
 
 from labkit import check, figures
 from labkit.figures import arrays
+from labkit.hardware import machine
 from labkit.tpu import SystolicArray
 from tests.notebooks.running import Run
 
-STREAM, WATCH, SAME = "def stream(", "Stepper(run", "moving ="
+STREAM, WATCH = "def stream(", "Stepper(run"
 LAYERS, NETWORK, TABLE = "def product(", "all logits within", "gives the same on"
-BUFFERS, FLOWS, GUESSES, TRIAL = "double_buffer=d", "'ws':>9", "figures.guesses", "As it is:"
+BUFFERS, BATCH, FLOWS = "double_buffer=d", "tpu_v5e", "'ws':>9"
+GUESSES, TRIAL = "figures.guesses", "As it is:"
 SIZES = {  # M, K, N of 32 images
     "conv1": (32 * 1024, 27, 32),
     "conv2": (32 * 256, 288, 64),
@@ -70,7 +72,7 @@ def test_the_product_comes_out_of_the_learners_step(lesson):
 
 
 def test_the_trace_is_that_of_the_shown_matrices_and_is_compared(lesson, monkeypatch):
-    assert numbers(lesson.printed[lesson.cell(SAME)]) == [10, 10, 14, 36], "60 of 12 * 14"
+    assert numbers(lesson.printed[lesson.cell(WATCH)])[:4] == [10, 10, 14, 36], "60 of 12 * 14"
     shown, seen = [], []
     monkeypatch.setattr(arrays, "picture", lambda run, *cycles: seen.append((run, cycles)))
     monkeypatch.setattr("labkit.tpu.stepper.Stepper.__init__", lambda _, run, *a: shown.append(run))
@@ -78,11 +80,24 @@ def test_the_trace_is_that_of_the_shown_matrices_and_is_compared(lesson, monkeyp
     _, namespace = lesson.again(WATCH, a=a, w=w)
     assert shown == [namespace["run"]] == [seen[0][0]]
     np.testing.assert_array_equal(namespace["run"].result, a @ w)
-    assert seen[0][1] == (2, 3, 6, 9), "of 2 + 5 + 2 + 3 - 2 cycles"
+    assert seen[0][1] == (-1, 0, 3, 6), "of the cycles -2 to 5 + 2 + 3 - 3"
     history = [psum.copy() for psum in lesson.namespace["history"]]
     history[3][1, 1] += 1
-    said, _ = lesson.again(SAME, stream=lambda a, w: (a @ w, history))
+    said, _ = lesson.again(WATCH, stream=lambda a, w: (a @ w, history))
     assert numbers(said)[:2] == [9, 10]
+
+
+def test_text_picture_and_stepper_count_from_the_first_number(lesson):
+    """The text says that a[0, 0] enters in cycle 0, and that the last cell begins in cycle 5."""
+    history, seen = lesson.namespace["history"], lesson.namespace["run"]
+    cycles = dict(zip(arrays.numbering(seen), seen.trace, strict=True))
+    assert list(cycles) == list(range(-4, 10)) and len(history) == 10
+    a = lesson.namespace["a"]
+    entering = {t: cycle.left for t, cycle in cycles.items()}
+    assert not any(entering[t] for t in range(-4, 0))
+    assert entering[0] == {0: a[0, 0]} and entering[1] == {0: a[1, 0], 1: a[0, 1]}
+    begins = [t for t, cycle in cycles.items() if cycle.active[-1, -1]]
+    assert begins[0] == 5
 
 
 def test_the_network_goes_through_the_learners_grid(lesson):
@@ -157,11 +172,32 @@ def test_the_loading_is_hidden(lesson, monkeypatch):
         assert after == 128 + (tiles - 1) * max(M, 128) + M + 254
         assert share == round(100 * M * K * N / (128**2 * after), 1)
     ((figure, alt),) = drawn
+    assert [line.get_xdata()[0] for line in figure.axes[0].lines] == [-32, -32], "loading"
     plain, double = (line.get_ydata() for line in figure.axes[0].lines)
     assert plain.sum() == double.sum() == 96 * 96 * 32, "the same work, and all of it"
     assert (len(plain), len(double)) == (tiled(32, 96, 96, 32, 32), 32 + 3 * 96 + 62)
     assert f"register {len(plain)} cycles, 3 hills; two {len(double)}, one plateau" in alt
     assert plain.max() == double.max() == 1024 and not plain[200:220].any()
+
+
+def test_the_main_memory_sets_the_batch(lesson):
+    """Google's figures of a v5e, and the share of its peak that the rows of a batch allow."""
+    said = lesson.printed[lesson.cell(BATCH)].splitlines()
+    assert "197 TFLOP/s in bfloat16, 819 GB/s (published)" in said[0]
+    ridge = 197e12 / 819e9
+    assert f"from {ridge:.0f} FLOP/B on (predicted)" in said[1]
+    K = 16_384
+    for line, M in zip(said[3:], (8, 32, 128, 256, 1024), strict=True):
+        flop, moved = 2 * M * K * K, 2 * K * K + 2 * 2 * M * K
+        seconds = max(flop / 197e12, moved / 819e9)
+        share = 100 * flop / 197e12 / seconds
+        assert numbers(line) == [M, round(flop / moved), round(share)]
+    assert 2 * K * K > 128 * 2**20, "more than the memory on the chip of a v5e holds"
+
+
+def test_the_quiz_asks_what_a_small_batch_waits_for():
+    ridge = machine("tpu_v5e").ridge("bf16")
+    assert 60 / ridge == pytest.approx(1 / 4, rel=0.01)
 
 
 def test_the_dataflows_are_counted(lesson):

@@ -84,15 +84,25 @@ def one_by_one(per_image, weight, total):
     return terms
 
 
+def in_an_array(per_image, weight, total):
+    return np.array(per_image * weight / total)
+
+
+def of_another_type(per_image, weight, total):
+    return (per_image * weight / total).astype("float64")
+
+
 def by_operators(per_image, weight, total):
     return (weight / total) * per_image
 
 
 def test_what_the_check_refuses_would_fail_in_the_loop(lesson, capsys):
     tf, three = lesson.namespace["tf"], np.float32([1, 2, 3])
-    for answer in (by_functions, in_a_copy, one_by_one):
+    refused = dict.fromkeys((by_functions, in_a_copy, one_by_one), "operators")
+    refused |= {in_an_array: "numpy.array", of_another_type: "numpy.ndarray.astype"}
+    for answer, says in refused.items():
         assert check("tpu.global_loss", answer) is not answer
-        assert "operators" in capsys.readouterr().out
+        assert says in capsys.readouterr().out
         with pytest.raises((NotImplementedError, AttributeError, TypeError, ValueError)):
             tf.function(answer)(*map(tf.constant, (three, three, 0 * three + 6)))
     assert check("tpu.global_loss", by_operators) is by_operators
@@ -187,6 +197,7 @@ def test_guesses_meet_what_was_found(lesson, monkeypatch):
 def test_the_claims_errors_are_real(lesson):
     said = lesson.printed[lesson.cell(ERRORS)]
     assert "InvalidRequirement" in said and "ValueError: too many values to unpack" in said
+    assert said.endswith("(2000, 32, 32, 3) (2000,)\n"), "one batch of everything does unpack"
     two = [(0, 1), (2, 3)]
     quiet = lesson.execute(
         "attempt('x_train, y_train = train_set')",

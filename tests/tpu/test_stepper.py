@@ -61,6 +61,7 @@ def told(stepper):
 @pytest.mark.parametrize("name", RUNS)
 def test_the_page_holds_the_trace(name):
     seen, data = RUNS[name], told(Stepper(RUNS[name]))
+    assert data["first"] == (0 if seen.dataflow == "os" else -seen.rows)
     assert (data["rows"], data["columns"]) == (seen.rows, seen.cols)
     assert len(data["cycles"]) == len(seen.trace)
     moving = {"ws": ["a", "psum"], "is": ["b", "psum"], "os": ["a", "b"]}[seen.dataflow]
@@ -147,10 +148,12 @@ def test_without_a_browser_the_busiest_cycle_in_letters():
     title, about, where, *grid = said.split("\n")
     t = int(where.split()[1])
     assert title == "Mine" and f"{seen.cycles} cycles" in about
-    assert seen.trace[t - 1].active.sum() == max(c.active.sum() for c in seen.trace)
+    assert where.startswith(f"cycle {t} of -4 to {seen.cycles - 5}, compute;")
+    cycle = seen.trace[t + 4]
+    assert cycle.active.sum() == max(c.active.sum() for c in seen.trace)
     letters = np.array([line.split() for line in grid])
-    assert np.array_equal(letters == "#", seen.trace[t - 1].active)
-    assert np.array_equal(letters == "~", seen.trace[t - 1].passing)
+    assert np.array_equal(letters == "#", cycle.active)
+    assert np.array_equal(letters == "~", cycle.passing)
 
 
 def test_what_is_no_run_with_a_trace_is_refused():

@@ -17,12 +17,12 @@
 # %% [markdown]
 # # Gradients and convolutions
 #
-# **What does an accelerator accelerate?** Mostly two sums. One multiplies a vector by a matrix, the other slides
-# a small window over an image. You will write the second, both gradients, and run a real network.
+# **What does an accelerator accelerate?** In a network for images, mostly two sums. One multiplies a vector by a matrix, the
+# other slides a small window over an image. You will write the second, both gradients, and run a real network.
 #
 # ## What you will be able to do
 #
-# - turn the gradient formula of a layer into three lines of code, and test them by nudging the inputs;
+# - turn the gradient formula of a layer into code, and test it by nudging the inputs;
 # - write a convolution as loops and as one matrix product, and its three backward sums;
 # - run a trained network in your own NumPy on real photographs, and agree with PyTorch on each one;
 # - tell, layer by layer, whether arithmetic or memory sets the speed, and what an accelerator can change.
@@ -50,7 +50,8 @@
 # 2. What percentage of a training step's arithmetic is in the two convolutions? Count in FLOP: one addition,
 #    multiplication or comparison.
 # 3. If both ran at their theoretical limits, how many times faster would an H200, a large GPU, run a training
-#    step of 32 images than a laptop's CPU?
+#    step of 32 images than a laptop's CPU? Both compute in float32; the GPU's tensor cores, units that multiply
+#    matrices of shorter numbers, stay out of it.
 #
 # Put your numbers in place of `None`.
 
@@ -96,15 +97,19 @@ guesses = {
 #
 # A sum over a letter that two arrays share is a matrix product: `@`, with `.T` to bring that letter to the middle.
 #
-# **Exercise `gpu.linear_backward`**, three lines. Stuck? Run `hint("gpu.linear_backward")` in a new cell, then `hint(..., 2)`.
+# **Exercise `gpu.linear_backward`**: the three gradients. Stuck? Run `hint("gpu.linear_backward")` in a new cell, then
+# `hint(..., 2)`. In this lesson's exercises Python and NumPy are yours. What has the whole layer ready is not: PyTorch,
+# TensorFlow, JAX, SciPy, and labkit's own reference.
 #
 # `check` hands on your function if it is right, and ours as long as it is not. So every cell below runs, but only
-# after **Right** is a result yours.
+# after **Right** is a result yours. A loop of Python that never ends is stopped by the check itself, which then names the
+# line. If a cell hangs inside a call of a library, press the stop button, the square (*Kernel > Interrupt*). If that is not
+# enough, choose *Kernel > Restart* and run the cells again from the top.
 
 
 # %% tags=["exercise:gpu.linear_backward"]
 def linear_backward(dy, x, w):
-    """dy [N, K], x [N, D], w [K, D]  ->  dx [N, D], dw [K, D], db [K]"""
+    """dy [N, K], x [N, D], w [K, D]  ->  dx [N, D], dw [K, D], db [K], all float64"""
     # STUB:
     # dx = None
     # dw = None
@@ -156,7 +161,7 @@ print(f"1/N twice: {twice.ok}, worst at {'xwb'[twice.worst_input]}{list(twice.wo
 
 # %% [markdown]
 # **Verdict on C02: holds if the product is an outer product.** Each $x_i$ and $\mathrm{d}\ell_i/\mathrm{d}a_i$ together
-# give a whole matrix, `[K, D]`; an element-wise product does not even fit.
+# give a whole matrix, `[K, D]`; an element-wise product of 4 features and 3 outputs does not even fit.
 #
 # **A gradient is a claim about a difference, so a difference can test it.**
 #
@@ -197,7 +202,7 @@ figures.convolution(X, K, p=2, q=2)
 # **Verdict on C24: wrong.** Read over the kernel, the sum is one number; a layer gives one per position, image and output
 # channel, and also sums over the input channels. Strictly, $K$ unflipped means *cross-correlation*.
 #
-# **Exercise `gpu.conv2d_direct`**: replace one line by two. `padded` is the image inside its frame, so row $p\sigma + r - \pi$ of
+# **Exercise `gpu.conv2d_direct`**: one output cell. `padded` is the image inside its frame, so row $p\sigma + r - \pi$ of
 # the formula is row $p\sigma + r$ of `padded`. Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
 
 
@@ -230,13 +235,14 @@ conv2d_direct = check("gpu.conv2d_direct", conv2d_direct)
 # Looping over output cells is slow, but there are only $R \cdot S$ taps. For one tap, the pixels it sees in *all* windows are one slice
 # of the padded image: start at the tap, step by the stride. It has shape `[N, C, P, Q]`.
 #
-# **Exercise `gpu.im2col`**, one line. `a.transpose(0, 2, 3, 1)` puts old axis 0 first, then 2, 3, 1.
-# Run the cell once as it is, and look at the picture.
+# **Exercise `gpu.im2col`**: what one tap sees. `a.transpose(0, 2, 3, 1)` puts old axis 0 first, then 2, 3, 1.
+# NumPy's `sliding_window_view` has all windows ready, so it is not allowed here. Run the cell once as it is, and look at
+# the picture.
 
 
 # %% tags=["exercise:gpu.im2col"]
 def im2col(x, R, S, stride=1, padding=0):
-    """x [N, C, H, W]  ->  cols [N P Q, C R S], in the dtype of x"""
+    """x [N, C, H, W]  ->  cols [N P Q, C R S]"""
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     N, C, H, W = padded.shape
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
@@ -279,7 +285,7 @@ print("loops:         ", measured(loops, "s"))
 print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times faster")
 
 # %% [markdown]
-# **Same sums, same processor, about a thousand times apart** on the two-core machine this was written on; yours is above. The loops enter
+# **Same sums, same processor, hundreds of times apart** on the two-core machine this was written on; yours is above. The loops enter
 # Python 32,768 times, once per output cell. im2col enters it 9 times, once per tap, and the product once.
 #
 # ### Backwards, part one: the weights
@@ -289,8 +295,8 @@ print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times
 # $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\sigma + r - \pi,\;q\sigma + s - \pi}
 # \qquad\qquad \mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$$
 #
-# **Exercise `gpu.conv2d_backward_weights`**, two lines. `dy` arrives as `[N, K, P, Q]`. As rows it must be `[N P Q, K]`, like `cols`:
-# axis $K$ moves to the end *before* the reshape, or a row would mix channels and pixels.
+# **Exercise `gpu.conv2d_backward_weights`**: both gradients. `dy` arrives as `[N, K, P, Q]`. As rows it must be `[N P Q, K]`, like
+# `cols`: axis $K$ moves to the end *before* the reshape, or a row would mix channels and pixels.
 
 
 # %% tags=["exercise:gpu.conv2d_backward_weights"]
@@ -322,8 +328,8 @@ conv2d_backward_weights = check("gpu.conv2d_backward_weights", conv2d_backward_w
 # In two steps: the linear layer's rule gives `dcols`, the gradient of the rows; then each entry of `dcols` goes back to the pixel it
 # was copied from.
 #
-# **Exercise `gpu.conv2d_backward_input`**, one line. Run the cell once and look at the picture: what must happen at a pixel that several
-# taps reach? The last lines nudge all three gradients, with stride 2 and padding 1.
+# **Exercise `gpu.conv2d_backward_input`**: the way back of one tap. Run the cell once and look at the picture: what must happen at a
+# pixel that several taps reach? The last lines nudge all three gradients, with stride 2 and padding 1.
 
 
 # %% tags=["exercise:gpu.conv2d_backward_input"]
@@ -429,8 +435,8 @@ share = 100 * convolutions / sum(float(cost.flops) for cost in costs.values())
 # %% [markdown]
 # **`conv2` does 900 times more arithmetic per byte than ReLU.** Faster arithmetic helps the one, faster memory the other.
 #
-# A machine can do at most `peak` FLOP per second, and fetch at most `bandwidth` bytes per second. So a layer of intensity $I$
-# runs at most at
+# A machine can do at most `peak` FLOP per second, and move at most `bandwidth` bytes per second to and from its main memory. So a layer
+# of intensity $I$, if all its bytes do go to main memory, runs at most at
 #
 # $$\min(\text{peak},\; I \cdot \text{bandwidth})$$
 #
@@ -469,45 +475,58 @@ print("peak:", here.peak["fp32"], "\nbandwidth:", here.bandwidth)
 # \text{bytes}/\text{bandwidth})$, for a laptop, the T4 that Colab lends for free, and an H200. It assumes that each machine
 # reaches its roof; your marks show how far real code can be from one.
 #
+# Which peak? A GPU has several. The ordinary float32 units have the one of your guess. The **tensor cores** multiply matrices many
+# times faster, but they first round the numbers: in the format TF32 to 11 significant bits, where float32 has 24. An H200 knows
+# TF32, a T4 does not. The last column takes this peak for every layer; where memory sets the speed, the peak does not matter.
+#
+# | | peak in float32 | peak in TF32 | bandwidth |
+# |---|---|---|---|
+# | laptop, Ryzen 5 5500U | 768 GFLOP/s (predicted: cores x clock x width) | | 51.2 GB/s (predicted) |
+# | NVIDIA T4 | 8.1 TFLOP/s (published: its data sheet) | | 320 GB/s (predicted) |
+# | NVIDIA H200 | 67 TFLOP/s (published: its data sheet) | 494.5 TFLOP/s (published, without sparsity) | 4.8 TB/s (published) |
+#
 # ### <a id="C25"></a>C25 on trial
 #
 # > Hardware acceleration makes training tens of times faster
 #
-# The table below is the experiment.
+# The gains below are the experiment.
 
 
 # %%
-def least_time(machine, cost):
-    """The roofline's time for one layer: the longer of computing and fetching."""
-    peak, bandwidth = float(machine.peak["fp32"]), float(machine.bandwidth)
-    return max(float(cost.flops) / peak, float(cost.bytes) / bandwidth)
+def least_time(machine, number_format, names):
+    """Seconds by the roofline: for each layer the longer of computing and fetching, added up."""
+    peak = float(machine.peak[number_format])
+    bandwidth = float(machine.bandwidth)
+    layers = [costs[name] for name in names]
+    return sum(max(float(c.flops) / peak, float(c.bytes) / bandwidth) for c in layers)
 
 
-machines = [hardware.machine(key) for key in ("laptop_cpu", "t4", "h200")]
-for m in machines:
-    peak, bandwidth = m.peak["fp32"], m.bandwidth
-    print(f"{m.name}: {peak.number} {peak.word}, {bandwidth.number} {bandwidth.word}")
-print("\npredicted gain over the laptop      T4    H200")
-for name in rates:
-    cpu, *gpus = (least_time(m, costs[name]) for m in machines)
-    print(f"{name:31}", *(f"{cpu / gpu:6.1f}x" for gpu in gpus))
+laptop, t4, h200 = (hardware.machine(key) for key in ("laptop_cpu", "t4", "h200"))
+columns = [(laptop, "fp32"), (t4, "fp32"), (h200, "fp32"), (h200, "tf32")]
+rows = {name: [name] for name in rates} | {"whole step": list(costs)}
+print("predicted gain over the laptop:   T4 fp32   H200 fp32   H200 tf32")
+for row, names in rows.items():
+    cpu, *gpus = (least_time(m, number_format, names) for m, number_format in columns)
+    print(f"{row:29}", *(f"{cpu / gpu:10.1f}x" for gpu in gpus))
 
-cpu, _, h200 = (sum(least_time(m, cost) for cost in costs.values()) for m in machines)
+gain = least_time(laptop, "fp32", costs) / least_time(h200, "fp32", costs)
 results = [counted(macs, "multiply-adds", "the layers' shapes"), counted(share, "%", "the table")]
-results.append(predicted(cpu / h200, "times", "the roofline"))
+results.append(predicted(gain, "times", "the roofline"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
 # **A layer left of the ridge on both machines gains the ratio of their bandwidths, one right of it the ratio of their peaks.** The
-# ridges of laptop and H200 are 15 and 14 FLOP/B; the ratios 4,800 / 51.2 = 94 and 67 / 0.768 = 87.
+# ridges of laptop and H200 in float32 are 15 and 14 FLOP/B; the ratios 4,800 / 51.2 = 94 and 67 / 0.768 = 87. In TF32 the H200's
+# ridge moves to 103 FLOP/B. Now even `conv2`, at 94, is left of it: faster arithmetic would help this network no more.
 #
-# **Verdict on C25: holds if the accelerator is a large one and both sides come near their roofs.** The roofline predicts about 90 times for
-# an H200 over a laptop, but 6 to 11 for a T4; no GPU was measured here. Against slow code any factor appears: plain loops lost a thousand
-# on one processor.
+# **Verdict on C25: holds if the accelerator is a large one, computes in float32 without its tensor cores, and both sides come near
+# their roofs.** For that case the roofline predicts about 90 times for an H200 over a laptop. With the tensor cores in TF32 it
+# predicts about 150 times, and for a T4 in float32 only 8. All three are predictions: no GPU was measured here. Against slow code any
+# factor appears: plain loops lost hundreds on one processor.
 #
 # ## On trial
 #
-# [C02](#C02) held as an outer product, [C25](#C25) for a large accelerator; [C24](#C24) was wrong.
+# [C02](#C02) held as an outer product, [C25](#C25) for a large accelerator without tensor cores; [C24](#C24) was wrong.
 #
 # ### <a id="C23"></a>C23 on trial
 #
@@ -536,8 +555,12 @@ for row, (text, value, inputs) in reversed(list(enumerate(tape))):
         grad[i] += grad[row] * slope  # += again: x was used several times
 
 # %% [markdown]
-# **Verdict on C23: wrong.** The tape holds values and slopes, walked backwards by the chain rule; no expression is ever
-# simplified. The last line says 108: the run computed $x^4$ at 3, and $4 \cdot 3^3 = 108$.
+# **Verdict on C23: holds if the gradient is built as a graph before there are numbers.** This tape does not do that, and neither does
+# PyTorch's: it holds values and how to get slopes from them, walked backwards by the chain rule, and no formula is derived. The last
+# line says 108: the run computed $x^4$ at 3, and $4 \cdot 3^3 = 108$. Other frameworks trace the program first and derive a second one
+# from it. Theano called this *symbolic differentiation*, and its optimiser simplified the result (Theano 0.8, *Derivatives in
+# Theano*). [`tf.gradients`](https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/gradients) of TensorFlow 1 "constructs symbolic
+# derivatives"; JAX under `jit` traces as well. They, too, go operation by operation, by the chain rule.
 
 # %% [markdown]
 # ## Recap

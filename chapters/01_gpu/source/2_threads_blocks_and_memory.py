@@ -38,8 +38,9 @@
 # A GPU starts a **grid** of blocks. A **block** is up to 1,024 threads that can share memory and wait for each other. The hardware
 # executes a block's threads in groups of 32, the **warps**: one instruction, 32 *lanes*. Guess three numbers:
 #
-# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31. Memory moves in pieces of
-#    32 bytes. How many bytes move per byte used?
+# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31. Between the threads and the
+#    GPU's main memory lies the **L2 cache**, which all threads share; it hands out pieces of 32 bytes. How many bytes are asked of it for each
+#    byte used?
 # 2. Even threads take one side of an `if`, odd threads the other. What percentage of the lanes works, on average, while the two sides run?
 # 3. Shared memory is fast memory inside the chip, in 32 banks: words of 4 bytes that follow each other lie in banks that follow each other.
 #    In one pass each bank serves one word. A warp reads a column of a 32 x 32 float32 array there. How many passes?
@@ -69,18 +70,23 @@ guesses = {
 #
 # ### The first kernel
 #
-# A **kernel** is the body of a loop, written for one thread. The launch `kernel[blocks, threads](...)` replaces the loop: it runs the body
-# once per thread. `cuda.grid(1)` is the thread's number in the whole grid, `cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x`: the
+# A **kernel** is the body of a loop, written for one thread. The launch replaces the loop: `kernel[blocks, threads]`, with the arguments behind
+# it in parentheses, runs the body once per thread. `cuda.grid(1)` is the thread's number in the whole grid, `cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x`: the
 # block's number times its size, plus the thread's number within it.
 #
 # In a kernel you have numbers, `if`, `while`, `for ... in range(...)`, `min` and `max`, and arrays with `.size` and `.shape`.
-# There are no lists, no strings, and no `print`.
+# There are no lists. (Numba can also `print` numbers from a kernel; the course's own machine, below, cannot.)
 #
 # On a machine with a CUDA GPU, `cuda` is Numba's. Elsewhere it is the course's SIMT machine (single instruction, multiple threads): the same
 # source runs warp by warp, and everything is counted. Its *seconds* say nothing about a GPU; its *counts* do.
 #
+# One trap is Python's own. `max(x[i], 0)` compares a float32 with an int64, and for that pair Numba computes in float64. Many GPUs do
+# float64 at 1/32 or 1/64 of the rate of float32; so does the T4, at 1/32. A zero that is itself a float32, `np.float32(0)`, keeps
+# everything in float32. `check` refuses float64.
+#
 # **Exercise `gpu.relu_kernel`.** It will be launched with blocks of 128 threads, as many as the array needs. 300 elements need 3 blocks, so
-# the last 84 threads have no element. They must do nothing. Write every element: what `y` held before is unknown.
+# the last 84 threads have no element. They must do nothing. Write every element: what `y` held before is unknown. The numbers in `x` may be
+# as large as a float32 can be.
 
 
 # %% tags=["exercise:gpu.relu_kernel"]
@@ -88,18 +94,19 @@ guesses = {
 def relu_kernel(x, y):
     """x [n] -> y [n]: y[i] = max(x[i], 0), float32"""
     i = cuda.grid(1)
+    zero = np.float32(0)
     # STUB:
-    # pass  # two lines: a guard, and the work of one thread
+    # pass  # a guard, and the work of one thread
     # BEGIN SOLUTION
     if i < x.size:
-        y[i] = max(x[i], 0)
+        y[i] = max(x[i], zero)
     # END SOLUTION
 
 
 relu_kernel = check("gpu.relu_kernel", relu_kernel)
 
 # %% [markdown]
-# Why the guard? Launch a kernel without one. A GPU would read and overwrite whatever lies behind the arrays, and mostly say nothing.
+# Why the guard? Launch a kernel without one. A GPU would read and overwrite whatever lies behind the arrays, often without a word.
 # `profile(kernel, blocks, threads, ...)` launches on the SIMT machine, which looks at every access. Then add the guard and run the cell again.
 
 # %%
@@ -110,7 +117,7 @@ y = np.zeros_like(x)
 @cuda.jit
 def without_guard(x, y):
     i = cuda.grid(1)
-    y[i] = max(x[i], 0)
+    y[i] = max(x[i], np.float32(0))
 
 
 print(*profile(without_guard, 3, 128, x, y).hazards or ["No hazard found."])
@@ -135,7 +142,7 @@ print(*profile(without_guard, 3, 128, x, y).hazards or ["No hazard found."])
 def scale_rows(a, scale, shift, b):
     """a [R, C], scale [R], shift [R] -> b [R, C], float32"""
     # STUB:
-    # pass  # three lines
+    # pass  # the thread's column and row, a guard for both, the formula
     # BEGIN SOLUTION
     col, row = cuda.grid(2)
     if row < a.shape[0] and col < a.shape[1]:
@@ -152,20 +159,24 @@ scale_rows = check("gpu.scale_rows", scale_rows)
 # > `row` from the y index and `col` from the x index
 #
 # Most matrix kernels begin so. Does it matter? Both kernels below double the same square matrix; only the two names are swapped.
-# Global memory moves in **sectors** of 32 bytes. A warp's *request* costs as many sectors as it touches.
+# The arrays lie in **global memory**, which every thread can reach. A warp's *request* for it goes through two caches: first the L1 of
+# the thread's own multiprocessor, then the L2 of the whole GPU. What L1 does not hold, it asks of L2 in **sectors**: aligned pieces of
+# 32 bytes. A request costs as many sectors as it touches. `profile` counts them as if L1 held nothing.
 
 
 # %%
 @cuda.jit
 def x_is_column(a, b):
     col, row = cuda.grid(2)
-    b[row, col] = 2 * a[row, col]
+    value = a[row, col]
+    b[row, col] = value + value
 
 
 @cuda.jit
 def x_is_row(a, b):
     row, col = cuda.grid(2)
-    b[row, col] = 2 * a[row, col]
+    value = a[row, col]
+    b[row, col] = value + value
 
 
 a = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
@@ -184,7 +195,8 @@ pictures.sector_map(good.accesses[0], bad.accesses[0], titles=["x is the column"
 # %% [markdown]
 # **Verdict on C34: holds if the matrix is row-major, as in NumPy.** When neighbours in x are neighbours in memory, the hardware merges a warp's
 # 32 loads into a few sectors: that is **coalescing**. Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes: the same result,
-# eight times the traffic. (If all lanes read the *same* float, one sector is enough: `scale[row]` is nearly free.)
+# but eight times as many sectors. L1 may still hold some of them from an earlier request; the request itself stays eight times as large. (If
+# all lanes read the *same* float, one sector is enough: `scale[row]` is nearly free.)
 #
 # ### A tile in shared memory
 #
@@ -290,8 +302,8 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # | 2 | 2 | 0 += 2, 1 += 3 |
 # | 3 | 1 | 0 += 1 |
 #
-# **Exercise `gpu.block_sum`**: the body of the loop, three lines. A barrier must be passed by *every* thread of the block. In a round, no element
-# may be read by one thread and written by another.
+# **Exercise `gpu.block_sum`**: the body of the loop. A barrier must be passed by *every* thread of the block. In a round, no element
+# may be read by one thread and written by another. `check` also counts the atomic additions: one for each block is enough.
 
 
 # %% tags=["exercise:gpu.block_sum"]
@@ -300,7 +312,8 @@ def block_sum(x, total):
     """x [n] -> total [1], 0 at the start: the sum; blocks of 128 threads"""
     partial = cuda.shared.array(128, "float32")
     tid, i = cuda.threadIdx.x, cuda.grid(1)
-    partial[tid] = x[i] if i < x.size else 0
+    zero = np.float32(0)
+    partial[tid] = x[i] if i < x.size else zero
     cuda.syncthreads()
     step = 64
     while step > 0:
@@ -356,8 +369,8 @@ print("sum after ReLU:", np.allclose(total, np.maximum(expected, 0).sum(), rtol=
 profile(transpose_tiled, (2, 2), (32, 32), a, b)
 
 # %% [markdown]
-# Now three ways to transpose, and the traffic each needs. If nothing but bandwidth mattered, traffic would set the time: the prediction below is for
-# 16,384 x 16,384 floats on two GPUs.
+# Now three ways to transpose, and what each asks of L2 per element: the bytes of all its sectors, read and written. Main memory sees at least
+# 8 of them, since each float is read once and written once. So it sets a least time: predicted here for 16,384 x 16,384 floats on two GPUs.
 
 
 # %%
@@ -372,18 +385,20 @@ def transpose_naive(a, b):
 
 
 naive = profile(transpose_naive, (2, 2), (32, 32), a, b)
-print(f"{'':16}{'sectors/store':>14}{'conflicts':>10}{'B/element':>10}   T4, H200 (predicted)")
+print(f"{'':16}{'sectors/store':>14}{'conflicts':>10}{'B/element':>10}   (counted)")
 for name, p in {"naive": naive, "tiled": tiled, "tiled, padded": padded}.items():
     n = p.counters
-    per_element = n["traffic_bytes"] / a.size
-    rates = [float(hardware.machine(key).bandwidth) for key in ("t4", "h200")]
-    times = [predicted(per_element * 16384**2 / rate, "s", "traffic") for rate in rates]
     store, conflicts = n["global_store_sectors_per_request"], n["bank_conflicts"]
-    print(f"{name:16}{store:14.0f}{conflicts:10}{per_element:10.0f}  ", *(t.number for t in times))
+    asked = n["traffic_bytes"] / a.size  # of L2, for each element
+    print(f"{name:16}{store:14.0f}{conflicts:10}{asked:10.0f}")
+for m in (hardware.machine("t4"), hardware.machine("h200")):
+    least = predicted(8 * 16384**2 / float(m.bandwidth), "s", "bytes / bandwidth")
+    print(f"least time on {m.name}: {least}")
 
 # %% [markdown]
-# **The tile removes the traffic, the padding the conflicts.** The prediction leaves out caches, which soften the naive kernel's stores, and the passes
-# over the banks: it cannot tell the last two apart. A GPU can.
+# **The tile removes the needless sectors, the padding the conflicts.** What the needless ones cost, these counts do not say. L2 can keep a
+# sector until the other threads have written their parts of it, and then write it to main memory once; how often that works depends on the GPU and
+# on the size of the matrix. The passes over the banks are in no count of bytes at all. A GPU's clock shows both.
 #
 # ## Explain
 #
@@ -419,7 +434,7 @@ for neighbours in (1, 32):
 # %% [markdown]
 # **Verdict on C31: wrong.** A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers. What
 # *executes* is the warp. Where its lanes disagree, it runs both sides, each with the others idle: **divergence**. Where whole warps
-# disagree, nothing is lost.
+# disagree, nothing is lost. (For sides as short as these a compiler may let every lane compute both and pick one: the work is lost all the same.)
 #
 # Now meet your guesses.
 
@@ -442,7 +457,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # ## Recap
 #
 # - A **grid** is launched, a **block** is placed on one multiprocessor, a **warp** executes, a **lane** may idle.
-# - **Global memory**: let lanes that are neighbours touch floats that are neighbours: 4 sectors per request, not 32.
+# - **Global memory**: let lanes that are neighbours touch floats that are neighbours: a request asks for 4 sectors, not 32.
 # - **Shared memory**: write, barrier, read; a barrier where *every* thread passes; 33 columns instead of 32.
 # - **A race is judged by order, not by the result.**
 #

@@ -43,8 +43,8 @@
 #    have fewer, since they also see the frame.)
 # 2. An H200 has 132 multiprocessors, each of which holds up to 2,048 threads at a time. With one thread for each weight of `conv1`, what percentage
 #    of them has work?
-# 3. `conv2` forward, once with one thread per output, once with lesson 3's tiles of 32 x 32. By what factor does the traffic fall? (In sectors,
-#    without a cache.)
+# 3. `conv2` forward, once with one thread per output, once with lesson 3's tiles of 32 x 32. By what factor does the traffic fall? (Count all
+#    sectors that the warps' requests touch, as if no cache kept anything.)
 
 # %%
 import numpy as np
@@ -125,7 +125,7 @@ print("element 37 of [2, 3, 4, 5] is", found)
 # *last* row. `0 <= h < size` works in kernels too.
 #
 # **Exercise `gpu.conv2d_kernel`**, three lines: the pixel's row `h` and column `v`; a guard; the addition. Launched with blocks of 128 threads.
-# Stuck? Run `hint("gpu.conv2d_kernel")` in a new cell, then `hint(..., 2)` and `hint(..., 3)`.
+# Each thread owns its output, so no addition is atomic. Stuck? Run `hint("gpu.conv2d_kernel")` in a new cell, then `hint(..., 2)` and `hint(..., 3)`.
 
 
 # %% tags=["exercise:gpu.conv2d_kernel"]
@@ -185,8 +185,8 @@ for atomic in (False, True):
 # Per axis, 16 of the 6 x 3 pairs of output and tap lead to a pixel, the other 2 into the frame: 16 x 16 x 8 x 2 = 4,096. The plain `+=` is right here by luck
 # of the order, as in lesson 2; the hazard stays.
 #
-# Atomics cure the race, at a price: additions to one pixel wait for each other, and come in another order in each run. Each order rounds differently: two
-# runs of one training drift apart.
+# Atomics cure the race, at a price. They are done in the L2 cache, where additions to one pixel wait for each other. And nothing fixes their order, which may
+# change from run to run. Another order rounds differently, so two runs of one training can drift apart.
 #
 # ### Backward to the image: gather
 #
@@ -196,7 +196,7 @@ for atomic in (False, True):
 #
 # A term exists only if both divisions leave no remainder and there is an output $(p, q)$. (The picture: stride 2, no padding.)
 #
-# **Exercise `gpu.conv2d_dx_kernel`**, four lines or so. `down` is $p\sigma$, `right` is $q\sigma$. `%` gives the remainder, `//` divides; in kernels too,
+# **Exercise `gpu.conv2d_dx_kernel`**, four lines or so; the owner collects in `total`, without atomics. `down` is $p\sigma$, `right` is $q\sigma$. `%` gives the remainder, `//` divides; in kernels too,
 # -1 % 2 is 1 and -1 // 2 is -1.
 
 
@@ -255,7 +255,7 @@ def product(j, k, c, r, s, dy, x, stride, padding):
 
 # %% [markdown]
 # **Exercise `gpu.conv2d_dw_kernel`**, what is new, in five lines. Thread `t` adds up its share, the products `t`, `t + 128`, `t + 256`, .... Then `block_sum(share)` adds up
-# the 128 shares, like lesson 2's tree, as a device function: every thread must call it, and gets the sum. One thread writes. The picture shows the pixels of
+# the 128 shares, like lesson 2's tree, as a device function: every thread must call it, and gets the sum. One thread writes, and nothing is atomic. The picture shows the pixels of
 # tap (0, 2), each with the `p,q` whose `dy` it meets.
 
 # %% tags=["exercise:gpu.conv2d_dw_kernel"]
@@ -381,7 +381,7 @@ print("equal within 1e-4:", np.allclose(*losses, rtol=1e-4, atol=0))
 #
 # Here each window is a *column* of `cols`, so that neighbouring threads own neighbouring outputs. But `cols` holds every pixel up to $R \cdot S$ times: for one
 # image in `conv2`, 295 kB from the 33 kB of `x`, first written, then read again. **So do not build it.** Whoever needs element `(row, col)` computes where that
-# pixel lies in `x`, and reads it there. This is **implicit GEMM** (general matrix multiply), the way of the libraries.
+# pixel lies in `x`, and reads it there. This is **implicit GEMM** (general matrix multiply), one of the ways of libraries such as cuDNN.
 #
 # **Exercise `gpu.implicit_gemm_gather`**: the device function `pixel`. `row` is $(c, r, s)$ and `col` is $(n, p, q)$, both as one number, the last index running
 # fastest. Take both apart, and return what is `seen`. The kernel below it builds the matrix, for `check` alone.
@@ -437,9 +437,16 @@ def implicit_gemm(x, w, b, R, S, stride, padding, y):
 
 
 # %% [markdown]
-# One image through `conv2`, direct and implicit: *asked* counts every number that a lane reads, *no cache* the sectors of
-# every request, *perfect cache* each sector once. A real GPU lies between the last two. From the bytes the roofline predicts what an H200 can reach at
-# most.
+# One image through `conv2`, direct and implicit, in three counts:
+#
+# | count | what it holds | what it stands for |
+# |---|---|---|
+# | *asked* | every number that a lane reads | what the formula wants |
+# | *no cache* | all sectors of all requests | what L1 would ask of L2 if it kept nothing |
+# | *perfect cache* | each sector once | what must come from the DRAM |
+#
+# Sectors are not yet bytes of the DRAM: what L2 holds, the DRAM does not send. An H200's L2 has 50 MB, and these arrays take 0.2 MB. A real GPU's traffic
+# lies between the last two counts. Behind each count stands the roofline's prediction: what an H200 would reach if its DRAM had to send just these bytes.
 
 # %%
 shapes = [(1, 32, 16, 16), (64, 32, 3, 3), 64]
@@ -464,24 +471,33 @@ for name, launch in runs.items():
 # %% [markdown]
 # ## Explain
 #
-# An H200 wants 14 FLOP for each byte.
+# An H200 wants 14 FLOP for each byte of its DRAM.
 #
-# - **Direct**: 0.4 without a cache, 3 % of the peak. It lives on caches.
+# - **Direct**: 0.4 without a cache, which would leave 3 % of the peak. It lives on caches.
 # - **Implicit GEMM**: 7.6, from tiles. Why is not 32 times saved? It asks for 29 times fewer numbers (the direct kernel skips the frame). But in the direct
 #   kernel the 32 lanes of a warp read the *same* weight, one sector for all: there its traffic was low before.
-# - **With a perfect cache they tie.** And both read two numbers for each multiply-add, one kernel from the cache, the other from shared memory: lesson 3's
-#   limits. What the product gains is the rest of the ladder: a tile of 64 x 128 with its sums in registers asks memory for 192 numbers for
+# - **With a perfect cache they tie.** And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 3's
+#   limits. What the product gains is the rest of the ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for
 #   8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
 #
-# One cost is not counted: `pixel` divides integers, which takes a GPU dozens of instructions. If the sizes are constants, the compiler
-# multiplies instead. So the course's own kernels, `labkit/gpu/kernels/implicit_gemm.py`, are made for one geometry each. `make bench-gpu` times
-# them on a GPU; here nothing is timed.
+# One cost is not counted: `pixel` divides integers, and NVIDIA's GPUs have no instruction for that. The next table says what their compiler makes of one
+# division for a T4. Numba's indices are int64; where two of them fit into 32 bits, as ours do, a shorter way of some 45 instructions runs.
+#
+# | what is divided | machine instructions (compiled for sm_75) |
+# |---|---|
+# | int64 by int64 | some 140 |
+# | uint32 by uint32 | some 20 |
+# | int64 by a constant, 9 | some 25 |
+# | uint32 by a constant, 9 | 2 |
+#
+# A constant is not divided by, but multiplied with its inverse. So the course's own kernels, `labkit/gpu/kernels/implicit_gemm.py`, are made for one geometry
+# each, and count in uint32. `make bench-gpu` times them on a GPU; here nothing is timed.
 #
 # Backward, nothing is new: `dx` and `dw` are such products too. `dw` has a small result and a long sum: for `conv2`, 64 x 288 results are 18 tiles of 32 x 32,
 # for 132 multiprocessors. So several blocks share a tile: each takes a part of the sum and adds it to the result once, atomically. The price: the order is no
-# longer fixed, and the last bits differ from run to run. The way out: write the parts, and add them up in a second launch.
+# longer fixed, and the last bits may differ from run to run. The way out: write the parts, and add them up in a second launch.
 #
-# The roofline shows the traffic without a cache, and that larger tile. Then meet your guesses.
+# The roofline shows what the DRAM would have to send without a cache, and for that larger tile. Then meet your guesses.
 
 # %%
 from labkit.provenance import counted, predicted

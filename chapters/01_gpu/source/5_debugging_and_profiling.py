@@ -115,7 +115,7 @@ for c in (-1000, -200, -80, 0, 80, 200, 1000):
 
 # %% [markdown]
 # **Exercise `gpu.case_log_sum_exp`.** Repair it, for all finite scores: all large, all very negative, or hundreds apart. Stay in
-# float32: float64 is slow, and only moves the ends, to about ±700. The identity holds for *every* $c$, and each image may have one of its
+# float32: float64 is slow on most GPUs, and only moves the ends, to about ±700. The identity holds for *every* $c$, and each image may have one of its
 # own. `infinity` and `zero` are float32 constants of this notebook; `max(a, b)` works in kernels.
 
 
@@ -193,8 +193,8 @@ for n in range(1, 19):
     print(f"{n:2}", "".join(".x"[int(found != 1)] for found in top))
 
 # %% [markdown]
-# A hundred right results, and a race. The SIMT machine happens to run a warp's lanes in step. So did GPUs until 2017; newer ones let them
-# part. And the probe finds a second culprit.
+# A hundred right results, and a race. The SIMT machine happens to run a warp's lanes in step. So did NVIDIA's GPUs before Volta, of 2017; since then
+# the lanes may part. And the probe finds a second culprit.
 #
 # **Exercise `gpu.case_row_max`.** Two repairs: each round must see what the round before wrote, and no place may get lost, in rows of any
 # length. `cuda.syncwarp()` is a barrier for the lanes of one warp, cheaper than `cuda.syncthreads()` for the block. Like every barrier, it
@@ -269,8 +269,8 @@ for factor in (1, 100):
 # ### Case 3: two costs in one line
 #
 # The gradient of a layer's bias, $\mathrm{db}_k = \sum_m \mathrm{dy}_{mk}$, from `dy [M, K]`. A block of 32 threads adds up a tile of 64
-# rows and 32 columns. The author writes: "Right for all sizes, no hazard. Is it fast?" Atomic additions to one address are done one after
-# the other.
+# rows and 32 columns. The author writes: "Right for all sizes, no hazard. Is it fast?" Atomic additions to global memory are done in the L2
+# cache, and those to one address one after the other.
 
 
 # %% tags=["picture"]
@@ -295,6 +295,9 @@ slow
 # suspects: the addresses that the loads touch, and the number of atomic additions. The experiment changes no code: the same
 # kernel gets `dy` in column-major order. The additions stay, the addresses in `dy` change. Which number will change: the sectors per
 # request, or the elements per atomic addition?
+#
+# (A sector holds 8 neighbours of a row, so the next seven requests ask for the same 32 sectors again. L1 may still have them, and then neither L2 nor
+# the DRAM is asked. But each request still has to look up 32 sectors, where 4 would do.)
 
 
 # %%
@@ -312,7 +315,7 @@ count("column-major", profile(handed_in_3, (4, 4), 32, np.asfortranarray(dy), db
 #
 # **Exercise `gpu.case_bias_gradient`.** Repair the kernel, not the layout: `dy` is row-major. The launch stays as it is: blocks of 32
 # threads, a grid of ($\lceil K/32 \rceil$, $\lceil M/64 \rceil$). `check` wants at most 6 sectors per request, and at least 16 elements per
-# atomic addition. Who could add up what, so that both follow?
+# atomic addition; those in shared memory count as well. Who could add up what, so that both follow?
 
 
 # %% tags=["exercise:gpu.case_bias_gradient"]
@@ -373,8 +376,8 @@ report(handed_in_4, a, b)
 #
 # **Exercise `gpu.case_float64`.** Repair the kernel: the same result, and nothing in float64. Numba types like NumPy's arrays of one element:
 # float32 with float64 is float64, and so is float32 with int64. In a kernel, `np.float32(...)` makes a float32 of a number. `check` counts
-# additions, multiplications and divisions, three here; the report counts instructions, and an exponential in float64 becomes some 20. After
-# `Right` the report may still have a line for you: make it go too.
+# additions, multiplications and divisions, three here, and wants nothing else in float64 either. The report counts instructions, and an exponential in
+# float64 becomes some 20. After `Right` the report may still have a line for you: make it go too.
 
 
 # %% tags=["exercise:gpu.case_float64"]
@@ -402,6 +405,12 @@ report(quick_gelu, a, b)
 # quotient pass it on. On a T4 an operation in float64 costs as much as 32 others: three, of which one slips, take (2 + 32) / 3 = 11 times as
 # long. The report's last line was about the index: 64 bits that may be negative cost instructions. `np.uint32(cuda.grid(1))`
 # saves them.
+#
+# So does it take no longer than a copy? By the data sheet a T4's DRAM needs 8 B / (320 GB/s) = 0.025 ns for the 8 bytes of an element, and its float64
+# units do 127 G instructions per second: the report's 24 take 0.19 ns, seven times as long as the copy (predicted). In float32 the exponential costs some ten
+# instructions. One of them goes to the **XU**, the unit of an SM for reciprocals, roots, powers of two and conversions; the others are multiply-adds
+# around it. (The counter `special` in a profile counts calls of math functions, not instructions of the XU: a logarithm in float32 is nearly all
+# multiply-adds, while a division, which is no call, begins with a reciprocal from the XU.)
 #
 # ## Explain: a multiprocessor, three quarters empty
 #

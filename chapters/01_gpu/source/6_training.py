@@ -55,7 +55,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint_sequential
 
 from labkit import check, convnet, figures, hardware, hint, predict, quiz
-from labkit.gpu.steps import Kept, Offload, bus, gradient_and_kept, roof_time
+from labkit.gpu.steps import Kept, Offload, bus, curves, gradient_and_kept, roof_time, with_peak
 from labkit.provenance import counted, measured, predicted
 
 os.environ["KINETO_LOG_LEVEL"] = "99"  # PyTorch's profiler shall not talk
@@ -134,7 +134,8 @@ print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "c
 # ### The timeline of a step
 #
 # PyTorch's profiler records every operation. We set each kind's share of the time beside its shares of the bytes and of the arithmetic, as lesson 1
-# counted them. (With a GPU, the time is that of the kernels; the picture shows the host launching them.)
+# counted them: as if no cache kept anything from one operation to the next. (With a GPU, the time is that of the kernels; the picture shows the host
+# launching them.)
 
 # %% tags=["picture", "nbval-ignore-output"]
 from torch.profiler import profile as record
@@ -236,7 +237,8 @@ bias_relu_pool = check("gpu.bias_relu_pool", bias_relu_pool)
 # $$L = \frac1N \sum_{i=1}^{N} \ell_i$$
 #
 # **Exercise `gpu.accumulate`**: one line in the loop. Row $m$ of `gradients` belongs to piece $m$, which has `sizes[m]` images; the last piece is
-# often shorter. How much does an image weigh in the mean of all, and how much in the mean of its piece?
+# often shorter. How much does an image weigh in the mean of all, and how much in the mean of its piece? (Write the sum out: `check` does not take
+# `np.average`.)
 
 
 # %% tags=["exercise:gpu.accumulate"]
@@ -322,41 +324,64 @@ for gpu in map(hardware.machine, ("t4", "h200")):
 # **Verdict on C01: wrong.** Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes, for the same
 # losses.
 #
-# They stay on the GPU; only the input travels.
+# They stay on the GPU; only the input travels. (There is one case in which gradients and parameters do travel: if a GPU's memory cannot hold the
+# optimiser's state, ZeRO-Offload keeps it on the host and updates there. You will meet it in a moment.)
 #
 # ### <a id="C36"></a>C36 on trial
 #
 # > Run forward, backward and update asynchronously to overlap them
 #
-# For the update to overlap with the next step, that step must begin with old weights. With `overlap`, each gradient is used one step late.
+# What can overlap with what? The backward pass begins at the loss, which the forward pass computes last; the update needs the gradients. So within one
+# step they wait for each other. Only a layer's own update may start before the backward pass has reached the layers in front of it, and that changes no
+# number.
+#
+# Two steps can overlap: the next forward pass begins at once, with the *old* weights, while the update still runs. Then each gradient is used one step
+# late. Does a network still learn so? An experiment of 40 steps suggests that it hardly does: at a rate of 0.01 its loss is then still near
+# $\ln 10 = 2.3$, which guessing gives as well. Let us not stop there: 160 steps of 16 photographs, at two rates. `wait_for` says for how many steps at the start the update is
+# still waited for. What do you expect?
 
 
-# %%
-def late_training(overlap):
-    """The mean loss of the last 10 of 40 steps."""
+# %% tags=["picture", "nbval-ignore-output"]
+def late_training(rate, wait_for):
+    """The losses of 160 steps; from step `wait_for` on, each gradient is used one step late."""
     net, late, losses = network(), None, []
-    optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    for batch in torch.arange(40 * 32).split(32):
+    optimiser = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
+    for number, batch in enumerate((torch.arange(160 * 16) % 2000).split(16)):
         loss = cross_entropy(net(images[batch].to(device)), labels[batch])
         losses.append(loss.item())
         gradients = torch.autograd.grad(loss, [*net.parameters()])
-        ready, late = (late, gradients) if overlap else (gradients, None)
-        for w, g in zip(net.parameters(), ready or (), strict=False):  # at first none is ready
-            w.grad = g
-        optimiser.step()
-    return np.mean(losses[-10:])
+        ready, late = (late, gradients) if number >= wait_for else (gradients, None)
+        if ready:  # when overlapping begins, none is
+            for w, g in zip(net.parameters(), ready, strict=True):
+                w.grad = g
+            optimiser.step()
+    return losses
 
 
-waiting, overlapped = late_training(overlap=False), late_training(overlap=True)
-print(f"the loss, waiting: {waiting:.1f} - overlapped: {overlapped:.1f}")
+ways = [("waiting", 160), ("one step late", 0), ("late from step 40 on", 40)]
+runs = {(rate, name): late_training(rate, n) for rate in (0.01, 0.003) for name, n in ways}
+curves(runs)
 
 # %% [markdown]
-# Overlapped, it is another algorithm. Here it has learnt nothing yet: guessing gives a loss of $\ln 10 = 2.3$.
+# **With late gradients the network learns, only later.** It is another algorithm, and it bears no rate as large: at 0.02 it learns nothing in 160 steps,
+# where the one who waits still learns (try it). And it loses much in the first steps, where the gradients change fast. At 0.003, who waits for 40 steps
+# and overlaps only then stays close to the one who always waits.
+#
+# Practice knows all of this, and pays the price where another processor does the work meanwhile:
+#
+# | method | what runs at the same time | how old the weights are |
+# |---|---|---|
+# | ZeRO-Offload (Ren et al., USENIX ATC 2021) | the update on the host, the next step on the GPU | one step; not in the first steps |
+# | PipeDream-2BW (Narayanan et al., ICML 2021) | forward and backward passes of several pieces, on GPUs with some layers each | one step |
+# | Hogwild (Recht et al., NeurIPS 2011) | the steps of several workers, on shared weights | as it happens |
+#
+# On *one* GPU the update and the next forward pass share the same multiprocessors and the same memory. And there is little to win: by the roofline the
+# update takes 5 % of a step on a T4, and 4 % on an H200 (predicted).
 #
 # "Asynchronously" can mean something else: the host queues kernels and runs ahead of the GPU, until it wants a number, as `.item()` does. That
 # hides launches, but the kernels still run one after the other.
 #
-# What may overlap is what does not need the step's results: the *next* input. From **pinned** memory, which stays in its place, the GPU fetches
+# What may overlap without changing a number is what does not need the step's results: the *next* input. From **pinned** memory, which stays in its place, the GPU fetches
 # it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
 # Four steps on a T4, in turn and overlapped. (If you have a GPU, its own copy is timed below the picture.)
 
@@ -383,10 +408,10 @@ if device == "cuda":
     print("copying them from pinned memory:", measured(fetch, "s", where))
 
 # %% [markdown]
-# **Verdict on C36: wrong.** Forward, backward and update need each other's results, in this order; what overlaps with them is preparing and
-# copying the next input.
+# **Verdict on C36: holds if gradients may be a step late and another processor does the update.** Within one step each part needs the result of the
+# part before; across steps they overlap with old weights, and training then needs more steps.
 #
-# The slowest row then sets the pace. (The last layer's update may start before the backward pass has come to the first.)
+# Preparing and copying the next input overlap with a step, and change no number. The slowest row then sets the pace.
 #
 # ### <a id="C29"></a>C29 on trial
 #
@@ -394,7 +419,11 @@ if device == "cuda":
 #
 # First 16 bits. Under `autocast`, PyTorch computes convolutions and linear layers in **bfloat16**: a float32 cut in half, with its range, but 8
 # bits of precision. (A T4 has float16 instead.) `Kept` counts what each layer keeps for the backward pass, weights apart; what two layers share
-# counts for the first. Which will not shrink by half? The predicted times assume that all bytes of a convolution do.
+# counts for the first. Which will not shrink by half?
+#
+# The predicted times are those of the convolutions. In fp32 they use the ordinary cores of a GPU. In fp16 its **tensor cores** work, units that multiply
+# small matrices, and all bytes of a convolution are halved. In between stands **TF32** of newer GPUs: numbers of 4 bytes, of which the tensor cores read
+# only the first 10 bits behind the point. It is what PyTorch's convolutions use by default on an H200; this lesson has switched it off at its start.
 
 # %% tags=["picture"]
 old = device == "cuda" and torch.cuda.get_device_capability() < (8, 0)
@@ -412,8 +441,9 @@ saved = counted(100 * (1 - half.total() / full.total()), "%", "`Kept`")
 print(f"{counted(full.total(), 'B', '`Kept`')} in float32; autocast saves {saved}")
 convolutions = [c for c in convnet.layer_costs(64) if "conv" in c.name]
 for gpu in map(hardware.machine, ("t4", "h200")):
-    wide, narrow = (roof_time(gpu, convolutions, low).number for low in (None, "fp16"))
-    print(f"{gpu.name}: convolutions at best {wide}, in 16 bits {narrow} (predicted)")
+    for low in ("fp32", "tf32", "fp16"):
+        if low in gpu.peak:
+            print(f"{gpu.name}: convolutions in {low} at best", roof_time(gpu, convolutions, low))
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
     print(f"{str(dtype)[6:]:9} 1 + 0.001 = {torch.tensor(1, dtype=dtype) + 0.001:.3f}")
 
@@ -424,7 +454,7 @@ for dtype in (torch.float32, torch.bfloat16, torch.float16):
 # The last lines show why weights stay float32: in bfloat16, a step of 0.001 leaves a weight of 1 unchanged.
 #
 # Next, fusion: bias, ReLU and pool after `conv1` of two photographs. `compulsory_bytes` is what each kernel must move even through a perfect
-# cache; the time is these bytes over the T4's bandwidth. "Kept" counts the whole network with four photographs. `torch.compile` fuses by itself:
+# cache; the time is these bytes over the bandwidth of the T4's DRAM. "Kept" counts the whole network with four photographs. `torch.compile` fuses by itself:
 # in the loops that it would run on a CPU, what is written to memory and read again?
 
 # %%
@@ -451,13 +481,17 @@ print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy,
 
 # %% [markdown]
 # The compiler's first nest of loops fuses bias and ReLU, but writes the whole array `out_ptr0`; the second reads it again to pool. In units of this
-# array, three kernels move 2 + 2 + 1.25, the compiler 2 + 1.25, one kernel 1.25. (If the array stays in a GPU's cache between kernels, fusion
-# saves less time.)
+# array, three kernels move 2 + 2 + 1.25, the compiler 2 + 1.25, one kernel 1.25.
 #
-# **Verdict on C29: holds if the layer is bound by memory, or the hardware computes faster in 16 bits.** Autocast spared a third of what this
-# network keeps and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
+# These bytes are the DRAM's only if nothing of the array waits in the L2 cache for the next kernel. A T4's L2 has 4 MB: the array of these two photographs
+# has 0.26 MB and would stay there, that of 64 photographs has 8.4 MB and would not. In an H200's 50 MB both would stay, and fusion would spare traffic of
+# L2 and launches, but little of the DRAM's.
 #
-# The times are predictions: in 16 bits the convolutions take 5 times less on a T4, and 8 times less on an H200.
+# **Verdict on C29: holds if bytes of the DRAM set the layer's time, or tensor cores its arithmetic's.** Autocast spared a third of what this network
+# keeps, and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
+#
+# The times are predictions. In 16 bits the convolutions take 5 times less on a T4; on an H200 8 times less than on its ordinary cores, but only half as
+# long as in TF32. And memory is spared among what is kept, not among the weights: to those in float32 come their 16-bit copies.
 #
 # ### When memory is short
 #
@@ -498,42 +532,49 @@ print(f"on a T4: computing again {again}, moving {moved} there and back {back} (
 # > GPUs are far more energy-efficient than CPUs for training
 #
 # Energy is power times time. On the left, what data sheets promise: peak arithmetic per joule. On the right, the step of 64 photographs: the
-# roofline's time, and its energy at full published power, without the host that a GPU needs. The gains are over a laptop's processor.
-# The picture shows your guesses.
+# roofline's time, and its energy at full published power, without the host that a GPU needs.
+#
+# The gains are over a laptop's processor, an AMD Ryzen 5 5500U with 6 cores. Its data sheet gives 15 W and a base clock of 2.1 GHz. At its highest clock
+# of 4 GHz it would promise twice as much, but 15 W do not sustain that on all cores, so the base clock counts here. Of the GPUs you see the ordinary cores
+# (`fp32`) and the tensor cores (`tf32`, `fp16`). The picture shows your guesses.
 
 # %%
-laptop, t4, h200 = (hardware.machine(key) for key in ("laptop_cpu", "t4", "h200"))
-costs, base = convnet.layer_costs(batch=64), {}
+base_clock = predicted(6 * 2.1e9 * 2 * 8 * 2, "FLOP/s", "cores, Hz, FMA units, lanes, 2 FLOP")
+laptop = with_peak(hardware.machine("laptop_cpu"), "fp32", base_clock)
+rows = [(laptop, "fp32"), (t4, "fp32"), (t4, "fp16")]
+rows += [(hardware.machine("h200"), kind) for kind in ("fp32", "tf32", "fp16")]
+costs, first = convnet.layer_costs(batch=64), None
 flops = sum(float(cost.flops) for cost in costs)
-print(f"{'':16}{'published':>18}{'predicted':>37}")
+print(f"{'':16}{'data sheet':>18}{'predicted':>37}")
 print(f"{'':16}{'FLOP/J':>10}{'gain':>8}{'step':>10}{'of peak':>10}{'energy':>9}{'gain':>8}")
-for machine, low in ((laptop, None), (t4, None), (t4, "fp16"), (h200, None), (h200, "fp16")):
-    seconds, power = roof_time(machine, costs, low), machine.power.value
-    peak, joule = machine.rate(low or "fp32").value, power * seconds.value
-    best, first = base.setdefault("best", (peak / power, joule))
-    print(
-        f"{machine.key:10} {low or 'fp32'} {peak / power / 1e9:9.0f} G {peak / power / best:6.1f}x"
-        f" {seconds.number:>9} {100 * flops / seconds.value / peak:6.0f} %"
-        f" {1e3 * joule:7.1f} mJ {first / joule:6.1f}x"
-    )
+for machine, kind in rows:
+    peak, power = machine.rate(kind).value, machine.power.value
+    seconds = roof_time(machine, costs, kind)
+    best, joule = peak / power, power * seconds.value
+    first = first or (best, joule)  # the laptop's
+    promise = f"{best / 1e9:9.0f} G {best / first[0]:6.1f}x"
+    used = f"{seconds.number:>9} {100 * flops / seconds.value / peak:6.0f} %"
+    energy = f"{1e3 * joule:7.1f} mJ {first[1] / joule:6.1f}x"
+    print(f"{machine.key:10} {kind} {promise} {used} {energy}")
 results = [counted(copying.value / staying.value, "times", "`move`"), saved]
 results.append(counted(separate / together, "times", "the SIMT machine"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **Verdict on C37: holds if the work is 16-bit matrix products that keep the GPU busy.** On its data sheet an H200 then does 28 times as much
-# arithmetic per joule as a laptop's processor; for this network's step the roofline predicts at best 2 times in float32, and 6 in 16 bits.
+# **Verdict on C37: holds if tensor cores do the work, in TF32 or 16 bits, and are kept busy.** An H200's data sheet then promises 26 or 53 times as much
+# arithmetic per joule as a laptop's processor at its base clock, but less than 4 times without tensor cores.
 #
-# In 16 bits memory leaves most of the peak unused. (At its base clock the laptop reaches half its peak, and the gains are up to twice as large.)
-# Nothing here was measured on a GPU.
+# For this network's step the roofline predicts much less: at best 3 times without tensor cores, 5 in TF32, 9 or 10 in 16 bits. There the DRAM sets the time
+# of most layers, and leaves most of the peak unused. On either side a real program reaches only a part of its peak. The host that a GPU needs adds its
+# own power. And a processor with matrix units of its own, such as Intel's AMX, would promise more than ours. Nothing here was measured on a GPU.
 #
 # ## On trial
 #
-# [C01](#C01) and [C36](#C36) were wrong; [C29](#C29) and [C37](#C37) hold under conditions.
+# [C01](#C01) was wrong; [C36](#C36), [C29](#C29) and [C37](#C37) hold under conditions.
 #
 # ## Recap
 #
-# - **A step is a chain**: forward, backward, update. The next input may overlap with it; nothing needs to travel back.
+# - **A step is a chain**: forward, backward, update. The next input may overlap with it; the next step may with old weights alone, and learns later.
 # - **Bytes** are the roofline's bound for pooling, ReLU and the update; fusion and 16 bits spare bytes.
 # - **float32 stays** where small numbers are added: in the weights.
 # - **Memory** can be bought with launches, with arithmetic, or with the bus.

@@ -37,18 +37,20 @@
 #
 # A plain GPU kernel fetches two numbers for each multiply-add, from registers at best. A **systolic array** is a grid of *cells* (processing elements)
 # without such a store. A cell holds one weight, multiplies, adds, and hands its numbers to its neighbours: one step in a cycle, like the
-# beats of a heart, to which it owes its name. To multiply `a[M,K]` by `w[K,N]`:
+# beats of a heart, to which it owes its name. To multiply `a[M,K]` by `w[K,N]` and get `y[M,N]`:
 #
 # - the cell in row `k` and column `n` keeps the weight `w[k, n]`;
 # - column `k` of `a` enters row `k` of the grid at its left edge, one number in a cycle, and moves to the right;
-# - a sum begins with zero at the top of column `n`, moves down, and takes up one product in each cell. At the bottom it is a result.
+# - a sum begins with zero at the top of column `n`, moves down, and takes up one product in each cell. At the bottom it is a result, and leaves as a number of `y`.
 #
 # If `w` is larger than the grid, it is cut into **tiles**. Tile after tile is loaded, and all of `a` that belongs to it streams through. A tile may be smaller than
 # the grid: then the rest of the cells has no work, but the stream takes as long.
 #
+# We count cycles from 0, in text and pictures alike: **cycle 0 is the first in which a number of `a` enters.** What is loaded before has the cycles -1, -2 and so on.
+#
 # From this you can derive three numbers:
 #
-# 1. 128 x 128 cells, weights in place, everything flows. How many numbers come in from memory per cycle?
+# 1. 128 x 128 cells, weights in place, everything flows. How many numbers of `a` come in per cycle, from the memory beside the grid?
 # 2. On the same grid, a product with K = 129, N = 128 and a very large M. What percentage of the cells is at work, on average?
 # 3. The network's first convolution is a product with K = 27, N = 32 and M = 32,768. Four times the cells, 256 x 256: how many times fewer cycles?
 
@@ -81,7 +83,7 @@ guesses = {
 # $$y_{mn} = \sum_k a_{mk}\, w_{kn}$$
 #
 # Follow its sum. In some cycle it is in row 0 and takes up $a_{m0}\, w_{0n}$. One cycle later it is in row 1; there $a_{m1}$ must meet it. In row $k$ it arrives
-# $k$ cycles late. So must $a_{mk}$: **row $k$ of the grid is fed $k$ cycles late.** In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets
+# $k$ cycles later than in row 0. So must $a_{mk}$: **row $k$ of the grid is fed $k$ cycles late.** In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets
 # `a[1, 0]`, and row 1 gets `a[0, 1]`.
 #
 # **Exercise `tpu.skew`**: the whole schedule, with zeros where nothing enters. Stuck? Run `hint("tpu.skew")` in a new cell. `check` hands on
@@ -168,35 +170,37 @@ print(f"by {whose(skew)} and {whose(systolic_step)}, after {len(history)} cycles
 print("a product:", np.array_equal(y, a @ w))
 
 # %% [markdown]
-# Count from cycle 0: the last of 5 rows begins to enter in cycle 4, reaches the grid's row 3 in cycle 7, and column 2 there in cycle 9. That makes M + K + N - 2 = 10
-# cycles. **Each number of `a` entered once and was used 3 times; no cell ever asked for data.**
+# The last of 5 rows of `a` begins to enter in cycle 4. Its last number enters the grid's row 3 in cycle 7, and reaches column 2 there in cycle 9. From cycle 0 to cycle 9,
+# that makes M + K + N - 2 = 10 cycles. **Each number of `a` entered once and was used 3 times; no cell ever asked for data.**
 #
 # ### Watch it
 #
-# `labkit.tpu.SystolicArray` is the course's own grid. It also loads the weights, row by row from the top, and keeps a trace. (Our `w` is its B.) Step through it with slider, buttons
-# or arrow keys; in the cell above, put other small matrices in place of `a` and `w`, of whole numbers from -128 to 127. Before you look: in which cycle does the last cell begin to work, and
-# which is it? (Picture and stepper count cycles from 1, and four of them load. In *drain* cycles nothing enters any more.)
+# `labkit.tpu.SystolicArray` is the course's own grid. It also loads the weights, row by row from the top, in the cycles -4 to -1, and it keeps a trace. Are its sums those of `stream`? And before you look: in
+# which cycle does the last cell begin to work, and which cell is it?
+#
+# The picture shows four cycles; in the stepper below it you can go through all of them, with slider, buttons or arrow keys. Both show the same: at the left and at the top what enters
+# in this cycle, below what leaves in it. (The stepper frames these numbers; behind them wait those of the next cycles. Σ is the sum in a cell. In *drain* cycles nothing enters any more.)
+# In the code cell above, you can put other small matrices in place of `a` and `w`, of whole numbers from -128 to 127.
 
 # %% tags=["picture"]
 from labkit.figures import arrays
 from labkit.tpu import Stepper, SystolicArray
 
 run = SystolicArray(*w.shape).matmul(a.astype(np.int8), w.astype(np.int8), trace=True)
-first = len(w) + 1  # the cycle after loading
-arrays.picture(run, 2, first, (first + run.cycles) // 2, run.cycles - 1)
-Stepper(run, "a @ w, weight-stationary")
-
-# %% [markdown]
-# It is at the bottom right. The first cell begins in cycle 5, this one 3 + 2 cycles later. Are the grid's sums those of `stream`, in every cycle after loading?
-
-# %%
 y, history = stream(a, w)
 moving = [cycle for cycle in run.trace if cycle.phase != "load"]
 same = [np.array_equal(c.psum, psum) for c, psum in zip(moving, history, strict=True)]
 print(f"{whose(systolic_step)}: the same sums in {sum(same)} of {len(history)} cycles (counted)")
 print(f"with loading: {run.cycles} cycles; at work: {100 * run.utilization:.0f} % (counted)")
 
+loading = -len(w) // 2  # a cycle in which weights come in
+last = len(history) - 1
+arrays.picture(run, loading, 0, last // 2, last - 1)
+Stepper(run, "y = a @ w, weight-stationary")
+
 # %% [markdown]
+# The last cell is the one at the bottom right. The first begins in cycle 0. The last is 3 rows and 2 columns further, so it begins in cycle 5. And after loading, the grid holds in every cycle the sums of
+# `stream`.
 # ### A convolution has no matrix. Where do its rows come from?
 #
 # Lesson 1 of chapter 01 laid every window of an image out as a row: im2col. The matrix holds each pixel up to nine times. But the grid needs a row only in the cycle
@@ -205,8 +209,9 @@ print(f"with loading: {run.cycles} cycles; at work: {100 * run.utilization:.0f} 
 # Row $m$ of the matrix belongs to image $n$ and output position $(p, q)$; $m$ counts through them with $q$ fastest. Its column belongs to channel $c$ and tap $(r, s)$, with $s$
 # fastest. The element is the pixel in row $p\sigma + r$ and column $q\sigma + s$ of the padded image ($\sigma$: the stride).
 #
-# **Exercise `tpu.implicit_rows`**, two lines: any rows of the matrix, without the matrix. `np.unravel_index(number, sizes)` turns a number into indices, the last one fastest.
-# `m[:, None]` is a column, [i, 1]: with `c`, `r` and `s` it combines to [i, C R S].
+# **Exercise `tpu.implicit_rows`**: compute the addresses of any rows `m`, in any order, and read the pixels there. It takes two lines, without `sliding_window_view`, and without the matrix: `check` counts
+# the memory that your function holds.
+# `np.unravel_index(number, sizes)` turns a number into indices, the last one fastest. `m[:, None]` is a column, [i, 1]: with `c`, `r` and `s` it combines to [i, C R S].
 
 
 # %% tags=["exercise:tpu.implicit_rows"]
@@ -277,10 +282,11 @@ print(f"{right} of {len(x)} photographs are named right (counted)")
 #
 # ### How many cycles?
 #
-# The weights of a tile take `rows` cycles to come in, one row in each. Then come M cycles for the stream and rows + cols - 2 for its *way* across the grid: all of it, also for a small
-# tile. How many tiles?
+# The weights of a tile take `rows` cycles to come in, one row in each. Then the stream takes M cycles. Its last number enters the last row `rows - 1` cycles late, and has `cols - 1` more
+# cells to pass. These rows + cols - 2 cycles are the **fill** of the grid, as of any pipeline: the time before the last cell begins. They are those of the whole grid, also for a small tile.
+# How many tiles are there?
 #
-# **Exercise `tpu.cycles`**: for arrays of sizes, one entry for each product. M is not cut: it streams. (`-(-K // rows)` rounds up.)
+# **Exercise `tpu.cycles`**: for arrays of sizes, one entry for each product. The tiles follow one after the other. M is not cut: it streams. (`-(-K // rows)` rounds up.)
 
 
 # %% tags=["exercise:tpu.cycles"]
@@ -321,14 +327,14 @@ for side, column in zip((128, 256), zip(*runs.values(), strict=True), strict=Tru
     print(f"{whose(cycles)} gives the same on {side} x {side}: {same}")
 
 # %% [markdown]
-# Two ways to lose. `conv1` has few channels: its tile covers 27 x 32 cells of 128 x 128. (`conv2`: 288 of 384 rows and 64 of 128 columns, at most 37.5 %.) `fc1` has weights for 32
-# full tiles, but each tile gets 32 rows of `a` after 128 cycles of loading. **Width fills the grid; a long stream pays for the loading.**
+# There are two ways to lose. `conv1` has few channels: its tile covers 27 x 32 cells of 128 x 128. (`conv2`: 288 of 384 rows and 64 of 128 columns, at most 37.5 %.) `fc1` has weights for 32
+# full tiles, but each tile gets 32 rows of `a` after 128 cycles of loading. **Width fills the grid; a long stream pays for loading and fill.**
 #
 # ### Load while you work
 #
-# With a second register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones. So the way, too, is
-# paid once, and a tile costs max(M, rows). TPUs have had it [from the first](https://arxiv.org/abs/1704.04760) on. Below, one
-# product of three tiles, without and with it: how many cells work in each cycle?
+# With a second register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones. So the fill, too, is
+# paid once, and a tile costs max(M, rows). The first TPU already did so: its unit holds a second tile, "to hide the 256 cycles it takes to shift a tile in"
+# ([published](https://arxiv.org/abs/1704.04760), section 2). Below, one product of three tiles, without and with it: how many cells work in each cycle?
 
 # %% tags=["picture"]
 from labkit.figures.style import BLUE, ORANGE
@@ -336,8 +342,11 @@ from labkit.figures.style import BLUE, ORANGE
 small = SystolicArray(32, 32)
 plain, double = (small.schedule(96, 96, 32, double_buffer=d) for d in (False, True))
 figure, axes = figures.canvas(7.5, 2.6)
-axes.plot(plain.occupancy, color=BLUE, label=f"one weight register: {plain.cycles} cycles")
-axes.plot(double.occupancy, "--", color=ORANGE, label=f"two: {double.cycles} cycles")
+before = small.rows  # cycles: the first tile is loaded before cycle 0
+label = f"one weight register: {plain.cycles} cycles"
+axes.plot(np.arange(plain.cycles) - before, plain.occupancy, color=BLUE, label=label)
+label = f"two: {double.cycles} cycles"
+axes.plot(np.arange(double.cycles) - before, double.occupancy, "--", color=ORANGE, label=label)
 axes.set(xlabel="cycle", ylabel="cells at work (counted)", ylim=(0, 1100))
 axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 what = f"one weight register {plain.cycles} cycles, {plain.tiles} hills"
@@ -349,7 +358,40 @@ for name, size in layers.items():
     print(f"{name:6}{before:7,} -> {after:7,} cycles, {share} (counted)")
 
 # %% [markdown]
-# `fc1` gains most, and is still not fast: 128 cycles to load, 32 to use. From 128 images on, loading is hidden. So TPUs like large batches.
+# `fc1` gains most, and is still not fast: each tile has 128 cycles to load and 32 to use. In our grid, 128 images would hide the loading.
+#
+# ### How large must the batch be?
+#
+# Is 128 the batch that a TPU needs, then? No, and the reason lies outside of the grid. Our grid finds a new row of weights ready in every cycle. A TPU first has to fetch them from its
+# main memory, the **HBM** (high-bandwidth memory), and that takes longer than shifting them into the cells.
+#
+# A weight in bfloat16, the number format of [lesson 2](2_bfloat16.ipynb), has 2 bytes. Each of the M rows of `a` uses it for one multiply-add, which is 2 FLOP. So M rows do M FLOP for each byte of
+# weights. The rows and the results have to be moved as well, but where K and N are much larger than M, that is little. What does a TPU v5e need?
+
+# %%
+from labkit.hardware import machine
+
+v5e = machine("tpu_v5e")
+teraflops = float(v5e.rate("bf16")) / 1e12
+gigabytes = float(v5e.bandwidth) / 1e9
+ridge = v5e.ridge("bf16")
+print(f"TPU v5e: {teraflops:.0f} TFLOP/s in bfloat16, {gigabytes:.0f} GB/s (published)")
+print(f"both are busy all the time from {ridge:.0f} FLOP/B on (predicted)\n")
+
+K = N = 16_384  # a layer too large for the memory on the chip
+for M in (8, 32, 128, 256, 1024):
+    moved = 2 * (K * N + M * K + M * N)  # bytes of w, a and y
+    intensity = 2 * M * K * N / moved
+    share = 100 * min(1, intensity / ridge)
+    print(f"M = {M:5,}: {intensity:3.0f} FLOP/B, at most {share:3.0f} % of the peak (predicted)")
+
+# %% [markdown]
+# **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([published](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens). With fewer rows the cells wait
+# for weights, however fast these are shifted in. Google measured as much on the first TPU: of six networks of its datacentres, the four without convolutions were bound by the memory that
+# holds the weights (published: its paper, section 4).
+#
+# The rule is one for weights in HBM. Those of our own `fc1` are 1 MB. They can stay in the memory on the chip, which is about 22 times as fast, and there 10 to 20 FLOP/B are enough
+# ([published](https://jax-ml.github.io/scaling-book/tpus/)). A convolution reaches many rows with few images: `conv2` has 256 for each.
 #
 # ### What should stay in place?
 #
@@ -366,8 +408,8 @@ for name, (M, K, N) in layers.items():
     print(f"{name:8}{row}   streams M = {M:,}, N = {N}, K = {K:,}")
 
 # %% [markdown]
-# **With one weight register, the longest stream wins**: each tile pays for its loading and way, and a long stream spreads this over more work. (`fc2` is one tile: little but way.) A second register brings ws
-# level on `fc1`. TPUs keep the weights: with large batches, M is the longest.
+# **With one weight register, the longest stream wins**: each tile pays for loading and fill, and a long stream spreads this over more work. (`fc2` is one tile, and nearly all of it is loading and fill.) A second
+# register brings ws level on `fc1`. TPUs keep the weights in place ([published](https://jax-ml.github.io/scaling-book/tpus/), appendix B).
 #
 # ## Explain
 #
@@ -387,7 +429,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
 # 128 numbers feed 16,384 multipliers: each number is used in 128 columns. One row of weights too many, and a second tile is nearly empty:
-# 129 of 256 rows are 50.4 %, and changing tiles takes the rest. And `conv1` even gets slower: loading and way take 256 + 510 cycles, not 128 + 254.
+# 129 of 256 rows are 50.4 %, and changing tiles takes the rest. And `conv1` even gets slower: loading and fill take 256 + 510 cycles, not 128 + 254.
 #
 # ## On trial
 #
@@ -395,8 +437,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # > The MXU runs convolution and fully connected layers directly
 #
-# The MXU is the matrix unit. Give our grid the network's second convolution as it is (the refusal is `labkit`'s, no proof about an MXU); then make a product of it in both ways, on one
-# real image in int8.
+# The MXU is the matrix unit. Give our grid the network's second convolution as it is (the refusal is `labkit`'s, no proof about an MXU). Then make a product of it, on one
+# real image in int8, in both ways: with the matrix of all windows written out (`im2col`), and with its addresses alone (`implicit`).
 
 # %%
 x8 = np.round(convnet.activations(weights, x[:1])["pool1"] * 16).clip(-127, 127).astype(np.int8)
@@ -419,13 +461,17 @@ for how, made in done.items():
 # cost in multiply-adds; written out, the matrix has nine times the image's bytes. What it does cost is idle cells: 27 rows (3 channels x 9 taps) and 32 filters do not
 # fill the grid (`conv1`: 5 % at work), and a 129th row needs a tile.
 #
-# A real MXU differs in what we left out: its wiring, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way ([lesson 3](3_the_tpu_compiler.ipynb)).
+# For a program it may look direct: the first TPU has one instruction, `MatrixMultiply/Convolve`, for both (its paper, section 2). Its unit is a grid that multiplies matrices all the same.
+#
+# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way
+# ([lesson 3](3_the_tpu_compiler.ipynb)).
 #
 # ## Recap
 #
 # - **A number that is passed on need not be fetched again.** The edges of the grid touch memory, the inside does not.
 # - Data enter skewed, so that every number meets its sum in time.
-# - Cycles: tiles x (load + stream + way), with one weight register. Tiles round up; streams should be long.
+# - Cycles: tiles x (load + stream + fill), with one weight register. Tiles round up; streams should be long.
+# - A second register hides the loading. Then the main memory sets the batch: **about 240 rows for each weight on a TPU v5e.**
 # - A convolution is a product whose matrix exists only as addresses.
 #
 # You can now build a systolic array, count it, and see from a layer's three sizes how much of it will stand idle.
@@ -438,9 +484,11 @@ for how, made in done.items():
 # STUB:
 # quiz("tpu.quiz_1_skew", None)
 # quiz("tpu.quiz_1_stream", None)
+# quiz("tpu.quiz_1_batch", None)
 # quiz("tpu.quiz_1_implicit", None)
 # BEGIN SOLUTION
 quiz("tpu.quiz_1_skew", "b")
 quiz("tpu.quiz_1_stream", "a")
+quiz("tpu.quiz_1_batch", "b")
 quiz("tpu.quiz_1_implicit", "c")
 # END SOLUTION

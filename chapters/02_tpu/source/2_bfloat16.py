@@ -18,7 +18,7 @@
 # # bfloat16
 #
 # **A TPU's matrix unit multiplies numbers that hold two to three decimal digits. Why does a network not mind, and what in it would?** You will
-# round as the hardware does, build its sums bit by bit, and find the two places where 8 bits are not enough.
+# round as the hardware does, build sums like its own, bit by bit, and find the two places where 8 bits are not enough.
 #
 # ## What you will be able to do
 #
@@ -40,9 +40,10 @@
 #
 # $$(-1)^s \cdot 2^{\,e-127} \cdot 1.f$$
 #
-# The 1 before the point is not stored, but it counts: 24 significant bits, or 8. ($e = 0$ and $e = 255$ are special: 0 and tiny numbers; infinity.)
+# The 1 before the point is not stored, but it counts: 24 significant bits, or 8. (Two exponents are special: $e = 0$ means 0 and the tiniest numbers, $e = 255$ infinity and NaN, "not a number".)
 #
-# Why would hardware want that? A multiplier is a grid of bits by bits: 8 x 8 in place of 24 x 24, a ninth. And there is half as much to move.
+# Why would hardware want that? A multiplier is a grid of bits by bits: 8 x 8 in place of 24 x 24, a ninth. (Google says that it has about an eighth of the size: published, Google Cloud documentation,
+# *The bfloat16 numerical format*.) And there is half as much to move.
 #
 # Between 1 and 2 a bfloat16 has steps of 1/128, between 2 and 4 steps of 1/64: with every doubling the step doubles. What lies between two numbers goes to the
 # nearer one. What lies exactly halfway goes to the one whose last bit is 0.
@@ -95,6 +96,12 @@ for x in (1, 3.14159, 0.1, 257, -1e-30):
 # **Exercise `tpu.round_to_bfloat16`**: the nearest one, ties to even, for finite numbers. What can you add to `bits` so that cutting off the lower half
 # (`& 0xFFFF0000`) gives the right upper half? Begin with numbers that are no tie, then look at the last bit that stays: `(bits >> 16) & 1`.
 # `bits` is a view of x: change it in place, and x changes.
+#
+# Both ends need no extra care. Beyond the largest bfloat16, the same addition leads to the bits of infinity. The tiniest (*subnormal*) numbers, below about $10^{-38}$, stand in the same order
+# of bits and round in the same way. There a TPU differs: it rounds to nearest even as well, but takes subnormal numbers for 0 (published: Google Cloud documentation, *Improve your model's performance
+# with bfloat16*).
+#
+# In the exercises of this lesson `check` takes no `ml_dtypes` and no other conversion to bfloat16: rounding is what they are about. Once you have written `round_to_bfloat16`, use it.
 
 
 # %% tags=["exercise:tpu.round_to_bfloat16"]
@@ -132,9 +139,9 @@ print("largest error:", worst)
 #
 # ### A sum of many products
 #
-# A product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, and a float32 holds 24. So the array's products are *exact*; what rounds is the
-# sum. Google's matrix unit takes bfloat16 operands, but adds up ("accumulates") in float32 (published: Google Cloud documentation, *TPU architecture*). Was the width
-# needed? Build both and see.
+# A product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, and a float32 holds 24. So the array's products are *exact*, unless they leave its range; what rounds is the
+# sum. Google's matrix unit takes bfloat16 operands, but adds up ("accumulates") in float32 (published: Google Cloud documentation, *TPU architecture*). The documentation does not say in
+# which order it adds, nor how each addition rounds. We take the rules of our own grid: k = 0 first, and a float32 after each addition. Was the width needed? Build both and see.
 #
 # **Exercise `tpu.multiply_accumulate`**: round the operands; then let `total` take one product per row of the array, k = 0 first. If `narrow`, it is a bfloat16
 # after every addition. `check` compares bits, and another order gives others. You have `round_to_bfloat16`; `np.outer(a[:, k], b[k])` are all products with
@@ -228,7 +235,7 @@ for parts in (1, 2, 3):
     print(f"parts = {parts}: {(total == a).sum()} of {a.size} numbers are exact (counted)")
 
 # %% [markdown]
-# Three parts of 8 bits hold all 24, unless the number is tiny; two do where what the first one leaves fits into 8 bits.
+# Three parts of 8 bits hold all 24, unless the number is tiny or close to the largest; two do where what the first one leaves fits into 8 bits.
 #
 # ### The copy that must not round
 #
@@ -293,8 +300,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # $$|\text{error}| \le \left( (1 + 2^{-8})^2 \, (1 + \gamma_K) - 1 \right) \sum_k |a_k b_k|, \qquad \gamma_K = \frac{K u}{1 - K u} \quad\text{if } K u < 1 .$$
 #
-# A sum in bfloat16, $u = 2^{-8}$, has no bound from $K = 256$ on: where the sum of ones got stuck. We take random numbers, and of 24 x 24 results the worst. (Last column: the norm of the
-# error / the norm of the result, at K = 4,096.)
+# For a sum in bfloat16, $u = 2^{-8}$, this bound ends at $K = 256$: where the sum of ones got stuck. A sharper one, $K u$ in place of $\gamma_K$, holds for every K (published: S. Rump, F. Bünger and C.-P. Jeannerod,
+# *BIT Numerical Mathematics* 56, 2016). From $K = 256$ on it allows an error as large as all products together, so it promises nothing either. (Our narrow sum rounds twice in each addition, first to float32. That first
+# rounding is 65,536 times finer, and the bound has room for it.)
+#
+# We take random numbers, and of 24 x 24 results the worst. (Last column: the norm of the error / the norm of the result, at K = 4,096.)
 
 # %%
 lengths, errors = (16, 64, 256, 1024, 4096), {}
@@ -328,7 +338,7 @@ for way, style in {"bfloat16": ":C1", "float32": ":C0"}.items():
     axes.loglog(K, bounds, style, label=f"bound, {way} sum")
 axes.set(xlabel="K, the length of the sum", ylabel="error / sum of |products|", xlim=(10, 6000))
 axes.set(ylim=(1e-7, 30))
-axes.text(290, 3, "no bound for\nbfloat16 sums", color="C1", fontsize=9)
+axes.text(290, 3, "bfloat16 sums: no such\nbound from K = 256 on", color="C1", fontsize=9)
 axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 ends = ", ".join(f"{name} {found[-1]:.1e}" for name, found in errors.items())
 alt = f"Largest error for sums of {lengths[0]} to {lengths[-1]} products; at the end: {ends}. "
@@ -400,8 +410,8 @@ print(f"dy       from {abs(dy).min():.1e} to {abs(dy).max():.1e} (counted)")
 # The master copy collects what is far below half a step, and its bfloat16 copy moves when enough has come together. It reaches the loss of float32, though the products
 # never see more than 8 bits of a weight. (Even float32 lost 2 %: their gradients are smaller still.)
 #
-# A class that the network excludes has a gradient of $10^{-13}$; in float16 that is 0. Who trains in float16 multiplies the loss by a large number first, to lift the
-# gradients into its range ("loss scaling"). bfloat16 has float32's range, and needs no such care.
+# A class that the network excludes has a gradient of $10^{-13}$; in float16 that is 0. Who trains in float16 usually multiplies the loss by a large number first, to lift most
+# gradients into its range ("loss scaling"). bfloat16 has float32's range, and usually needs no such care.
 #
 # ## On trial
 #
@@ -431,7 +441,7 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 #
 # ## Recap
 #
-# - **bfloat16 = the range of float32, 8 bits of precision**: an error of at most $2^{-8}$ per number, at every size.
+# - **bfloat16 = the range of float32, 8 bits of precision**: an error of at most $2^{-8}$ of a number, at every size but the tiniest.
 # - Products are exact in float32. **The sum needs the width**: in bfloat16 it forgets what is small beside it.
 # - Digits can be bought: two parts and three products give 16 bits, three parts nearly always all 24.
 # - **What is added up over many steps stays in float32**: sums in the unit, and the master copy of the weights.

@@ -18,7 +18,7 @@
 # # The TPU compiler
 #
 # **What would your network cost on a TPU that you do not have?** Google's TPU compiler can say. It runs on a Linux PC, makes the real program for an
-# absent chip, and writes down how each array will lie in memory, what fits, and how many cycles each operation should take.
+# absent chip, and writes down how each array will lie in memory, and what fits. Of most operations it also estimates how many cycles they take.
 #
 # ## What you will be able to do
 #
@@ -140,8 +140,8 @@ for row in network.padding:
 print(f"the compiler's bytes: {sum(agree)} of {len(agree)} arrays agree (compiled), 4 are biases")
 
 # %% [markdown]
-# With three colours in the fastest axis, the images would take 43 times their bytes. So the compiler turned them round: **the batch lies along the 128**, and what
-# flows through the network has no padding until the ten scores (1.6x). (Batches of 100 would take 28 % more: 128 / 100.) The small weights pay.
+# With three colours in the fastest axis, the images would take 43 times their bytes. The compiler has turned them round: **the batch lies along the 128**, and what
+# flows through the network has no padding until the ten scores (1.6x). In this layout batches of 100 would take 28 % more, since 128 / 100 is 1.28. The three small weights take more, up to 5.3 times their bytes.
 #
 # ### How busy are the matrix units?
 #
@@ -174,8 +174,9 @@ for chip, (units, size) in chips.items():
     print(f"4,096³ on {chip:3}: {made:9,} cycles, {share:.0%} of {units} x {size}² (compiled)")
 
 # %% [markdown]
-# Large products keep the units busy, from 2017 to 2024. (Google's page on the v6e names two units, 131,072 cells; but these cycles need 228,000 multiply-adds in
-# each, so four.)
+# Large products keep the units busy, from 2017 to 2024. The v6e needs a word of its own. Google's page names two units of 256 x 256, which have 131,072 cells together
+# (*published*). But 4,096³ multiply-adds in these cycles are 228,000 in each cycle. So there are more cells, or each does two multiply-adds in what the compiler
+# calls a cycle. We count four units; the peak is the same.
 #
 # ### One layer, three ways
 #
@@ -202,13 +203,16 @@ for row in zip(shapes, counted, v2, v5e, filled, used2, used5, strict=True):
     print("{:8}{:16,}{:13,}{:14,}{:9.0%}{:10.0%}{:7.0%}".format(*row))
 
 # %% [markdown]
-# `square` comes close, an eighth above the simulator. Three things are different:
+# On a v2, `square` and conv2 come close to the simulator: 12 % above it, and 8 % below. The other layers do not, and a v5e is another story:
 #
-# - **The convolutions** on a v2 use more than is `filled`. With our mapping this is impossible, so the compiler has another one: it may keep pixels in place and stream
-#   the weights.
-# - **fc2** does very little work, and yet takes a thousand cycles and more: each operation has a price of its own.
-# - **A v5e** has four units, and takes more than a quarter of the cycles. For fc1 there is a reason: its 3.2 MB at 819 GB/s (published) take 5,900 cycles (predicted). That
-#   conv1 takes even more cycles than on a v2, and `square` two fifths, neither arithmetic nor bytes explain.
+# - **conv1** takes half the cycles that are counted. It uses more of the cells than is `filled`, and so does conv2. With our mapping this is impossible, so the
+#   compiler has another one: it may keep pixels in place and stream the weights.
+# - **fc1** takes 40 % more. Its 3.2 MB would take 6,400 cycles at a core's half of the 700 GB/s (predicted), fewer than the arithmetic. Perhaps the arithmetic
+#   waits for the first of them.
+# - **fc2** does very little work, and takes twice the cycles: each operation has a price of its own.
+# - **A v5e** has four units, and needs more than a quarter of the cycles. Memory is one reason. At 819 GB/s (published), fc1's bytes alone take 5,900 cycles (predicted).
+#   `square` needs 16,400 cycles for its arithmetic and 11,500 for its bytes: one after the other, these come within a tenth. That conv1 takes even more cycles
+#   than on a v2, neither its arithmetic nor its bytes explain.
 #
 # ## Check
 #
@@ -267,7 +271,7 @@ print(f"v5e: K = 769 {at[769]:,}, filled up to 896 in the program {padded:,}; K 
 figures.show(figure, "Cycles against K: stairs of 128 as counted and on v2 and v5e, of 256 on v6e.")
 
 # %% [markdown]
-# A v2 climbs the simulator's stairs. A v5e steps at the same places, a v6e at multiples of 256, but not to the same heights. Two things no formula of ours explains: v2
+# From K = 256 on, a v2 climbs the simulator's stairs. A v5e steps at the same places, a v6e at multiples of 256, but not to the same heights. Two things no formula of ours explains: v2
 # and v5e never take less than 60,000 cycles, and on the v5e K = 769 costs more than 896.
 # **Ask, do not guess**: zeros added inside the program change nothing (last line); only arrays *stored* with K = 896 get its price.
 #
@@ -287,12 +291,12 @@ for channels in [(64, 64), (64, 128), (128, 128), (128, 256)]:
     print(f"{result.logical_bytes:14,}, padded {result.padded_bytes:11,}")
 
 # %% [markdown]
-# From 64 to 128 output channels: the same cycles, and the same memory. On a v5e even 128 to 128 changes little. On a v6e 256 output channels cost nearly twice 128: here its N
-# steps at 128. **Sizes that fill 128 are a bargain; sizes just above are a waste.**
+# From 64 to 128 output channels: the same cycles, and the same memory. On a v5e even 128 to 128 changes little. On a v6e 256 output channels cost 1.8 times as much as
+# 128, though its arrays are 256 wide: here its N steps at 128. **Sizes that fill 128 are a bargain; sizes just above are a waste.**
 #
 # ### Images per second
 #
-# A training step runs its operations one after the other, and has a cycle count for each.
+# A training step runs its operations one after the other. The compiler gives a cycle count for most of them.
 #
 # **Exercise `tpu.throughput`**: images per second, where each device has a `batch` of its own. The exchange between the devices is left out.
 
@@ -409,51 +413,59 @@ for f in (jnp.sort, collatz):
     print(f"{f.__name__} compiles for a v5e: {', '.join(sorted(kinds))}")
 loss = lambda w, x, y: -jax.nn.log_softmax(convnet(w, x))[jnp.arange(256), y].mean()
 ops = ask(jax.grad(loss), [CONVNET, (256, 32, 32, 3), ((256,), "int32")], "v5e:1x1").ops
-known = {op.name: op.cycles for op in ops if op.cycles}
-dense = sum(op.cycles for op in ops if op.kind in ("convolution", "matmul"))
+total = sum(op.cycles or 0 for op in ops)
+part = lambda *kinds: sum(op.cycles or 0 for op in ops if op.kind in kinds) / total
 flops = {cost.name: float(cost.flops) for cost in layer_costs(256)}
 matrix = sum(flops[name] for name in ("conv1", "conv2", "fc1", "fc2")) / sum(flops.values())
-print(f"products: {matrix:.1%} of the FLOP (counted), ", end="")
-print(f"{dense / sum(known.values()):.0%} of the cycles (compiled)")
-print("no estimate for:", *sorted({op.kind for op in ops if op.name not in known}))
+print(f"FLOP: {matrix:.1%} products (counted)")
+print(f"cycles: {part('convolution', 'matmul'):.0%} products, {part('reduce'):.0%} sums (compiled)")
+print("no estimate for:", *sorted({op.kind for op in ops if op.cycles is None}))
 
 # %% [markdown]
-# **Verdict on C13: wrong.** A TensorCore also has a vector unit and a scalar unit; they sort, loop, take maxima and add up biases. In our network's step they even get more of the
-# estimated cycles than the matrix units, with a few tenths of a percent of the FLOP. (The pools' backward pass, not estimated, is theirs too; a
-# convolution's cycles include the ReLU behind it.) What is true: nearly all of a TPU's *peak* is for matrix products. So is a GPU's, since it has tensor cores.
+# **Verdict on C13: wrong.** A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google). So it can sort, loop
+# and take maxima. In our network's step, what is no product has 0.4 % of the FLOP, and yet more of the estimated cycles than the products have. Most of these are
+# sums over all pixels of a batch, such as the gradient of a bias. (The pools' backward pass has no estimate. A convolution's cycles include the ReLU behind it.) What is true: nearly all of a TPU's
+# *peak* is for matrix products. So is most of a GPU's, since it has tensor cores.
 #
 # ### <a id="C09"></a>C09 on trial
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Data sheets, pairs of the same years: peak per watt for efficiency. For density we have no die areas, and take peak per byte of memory bandwidth.
+# Which numbers can decide this? Density is peak for each square millimetre of the chip, its **die**. Efficiency is peak for each watt. Better than both is work for
+# each joule, measured. Three pairs of the same years can be compared.
+#
+# Google has measured one of them with two of MLPerf's benchmarks, on 64 chips of each kind (*published* in Jouppi et al., TPU v4, 2023, section 6 and table 6).
+#
+# Two cautions. Google says only what a TPU's die is smaller than, so its density is at least what the cell prints. And the power of v3 and v4 is the largest seen in
+# use, that of the others the limit of their design. (We read the tables of the papers by Jouppi et al. in summaries, not in the papers themselves.)
 
 # %%
-from textwrap import fill
-
 from labkit.hardware import machine
 
-pairs = {"v2": "v100", "v3": "v100", "v4": "a100", "v5e": "h100", "v5p": "h100", "v6e": "b200"}
-print("TPU   GPU    TFLOP/s per W: TPU    GPU    FLOP per B: TPU   GPU   (from published figures)")
-for tpu, gpu in pairs.items():
-    per_watt, per_byte = [], []
-    for chip in (machine(f"tpu_{tpu}"), machine(gpu)):
-        peak = chip.peak.get("bf16") or chip.peak["fp16"]
-        watts = float(chip.power) if chip.power else None
-        per_watt.append(f"{float(peak) / 1e12 / watts:.2f}" if watts else "-")
-        per_byte.append(float(peak) / float(chip.bandwidth))
-    print(f"{tpu:6}{gpu:6}{per_watt[0]:>19}{per_watt[1]:>7}{per_byte[0]:16.0f}{per_byte[1]:6.0f}")
-limit, seen = "design limit", "largest seen in use"  # all sources: labkit/hardware.toml
-kinds = {"tpu_v2": limit, "tpu_v3": seen, "tpu_v4": seen, "v100": limit, "a100": limit}
-for key, kind in kinds.items():
-    watts = machine(key).power
-    said = f"{key:7}{watts.number}, {kind} ({watts.word} in {watts.source.split(', http')[0]})"
-    print(fill(said, 95, subsequent_indent=" " * 7))
+lessons = "Jouppi et al., Ten Lessons From Three Generations, 2021, table 1, as an upper limit"
+paper = "Jouppi et al., TPU v4, 2023, arXiv:2304.01433, table"
+dies = {
+    "tpu_v2": published(625, "mm²", lessons),
+    "tpu_v3": published(700, "mm²", lessons),
+    "v100": published(815, "mm²", "NVIDIA, Tesla V100 GPU architecture, 2017"),
+    "tpu_v4": published(600, "mm²", f"{paper} 4, as an upper limit"),
+    "a100": published(826, "mm²", f"{paper} 5"),
+}
+for key, die in dies.items():
+    chip = machine(key)
+    tera = float(chip.peak.get("bf16") or chip.peak["fp16"]) / 1e12
+    density, per_watt = tera / float(die), tera / float(chip.power)
+    print(f"{key:7}{density:.2f} TFLOP/s for each mm², {per_watt:.2f} for each W")
+    print(f"    {die}\n    {chip.power}")
+for name, faster, ours, theirs in [("BERT", 1.15, 197, 380), ("ResNet-50", 1.67, 206, 273)]:
+    print(f"{name}, v4: {faster} times an A100's speed, {ours} W against {theirs} W (published)")
+    print("    work for each joule:", predicted(faster * theirs / ours, "times", "speed and power"))
 
 # %% [markdown]
-# **Verdict on C09: holds if the pair is v4 and A100.** In no other pair are both columns known to be on the TPU's side; v2 against V100 is the other way round. v3 against V100 is nearly
-# a draw by the largest power seen in use, but a clear loss, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1). For v5e, v5p and v6e no power is
-# published. A doubt about v4: 192 W are the largest seen, the A100's 400 W a limit. And peak per byte is no merit by itself: it is the ridge, the reuse that a program must have.
+# **Verdict on C09: holds if the pair is v4 and A100.** A v4 has more peak for each square millimetre, at least 0.46 TFLOP/s against 0.38, and more for each watt. In both
+# benchmarks it did 2.2 times the work for each joule; but it was the TPU's maker who measured. Of the first pair the V100 has more than twice the peak for
+# each watt, and a v2's die would have to be below 300 mm² to be as dense. v3 is denser than the V100. For each watt it has a tenth more by the largest power seen in use, and
+# a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1). For v5e, v5p and v6e Google publishes neither area nor power.
 #
 # [C13](#C13) was wrong; [C09](#C09) holds for one pair.
 #

@@ -76,8 +76,10 @@ guesses = {
 from labkit.tpu import preflight, strategy
 
 preflight()  # before anything that needs what might be missing
+import re
 import tempfile
 import textwrap
+import warnings
 
 import keras
 import tensorflow as tf
@@ -123,8 +125,8 @@ for r in range(len(x)):
 # The denominator belongs to the whole batch: one replica cannot know it, so it is given as `total`. Each replica returns its terms of the sum;
 # everything else is addition, and the framework does that.
 #
-# **Exercise `tpu.global_loss`**: the terms of one replica's images. One line, operators only (`*`, `/`): in the loop these are TensorFlow's tensors, and
-# NumPy's functions refuse them.
+# **Exercise `tpu.global_loss`**: the terms of one replica's images. Write one line with operators only (`*`, `/`), without a function or a method. In the loop these are
+# TensorFlow's tensors, which have no values yet, and NumPy cannot make arrays of them.
 
 
 # %% tags=["exercise:tpu.global_loss"]
@@ -147,8 +149,8 @@ global_loss = check("tpu.global_loss", global_loss)
 # `optimizer.apply` adds up the gradients of all replicas (lesson 3's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum. `reduce` adds up the losses,
 # only for us to read.
 #
-# What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica. `@tf.function` compiles `steps` with its loop: a TPU that
-# had to ask Python before each step would mostly wait.
+# What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica. `@tf.function` compiles `steps` with its loop, so that a TPU
+# need not wait for Python before each step.
 
 
 # %%
@@ -285,7 +287,7 @@ too_long = moved["own mean"] / moved["right"]
 print(f"the step is {too_long:.1f} times as long")
 
 # %% [markdown]
-# Nothing fails and nothing warns: the learning rate is simply another one. And with the 50 photographs, replica 7 would divide zero by zero.
+# Nothing fails and nothing warns. With SGD this is a learning rate eight times as large. And with the 50 photographs, replica 7 would divide zero by zero.
 #
 # ### Small shares of a batch
 #
@@ -308,8 +310,8 @@ for name, where, norm in [
     print(f"{name:14}", *(f"{100 * gap:7.2f} %" for gap in off))
 
 # %% [markdown]
-# **With its own moments, each replica trains a slightly different network; synchronised, the two are one again.** The price: messages for every
-# layer, and waiting for the slowest. The more images a replica has, the less its moments differ from the others': you saw it in the reds.
+# **With its own moments, each replica computes a slightly different function of the same weights. Synchronised, both compute what one device would.** The price: messages
+# for every BatchNorm layer, and waiting for the slowest. The more images a replica has, the less its moments differ from the others': you saw it in the reds.
 #
 # ### A killed run
 #
@@ -398,17 +400,15 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # > Install `tensorflow-gpu`, unpack `tfds.load(..., as_supervised=True)` into (x, y) pairs, build and compile the Keras model, then open `TPUStrategy.scope()` around
 # > `fit` only
 #
-# First the installation. `pip install tensorflow-gpu` fetches its last release (2.12.0, *published* by Google). That holds no TensorFlow, only a script that tells you to install something
-# else; and pip does not even get to it ([a log](https://github.com/tensorflow/tensorflow/issues/62613)), because the release asks for a package whose name no parser
+# First the installation. The only release of `tensorflow-gpu` that is left is 2.12.0 (*published* in the Python package index). It holds no TensorFlow: only a script that tells you to install
+# something else. And pip does not even get to its words ([a log](https://github.com/tensorflow/tensorflow/issues/62613)), because the release asks for a package whose name no parser
 # takes. The cell parses it.
 #
 # Then the data. `tfds.load("cifar10", split="train", as_supervised=True)` gives a `tf.data.Dataset` of pairs. The cell makes one of the same structure, without
-# the download, and unpacks it as told.
+# the download, and unpacks it as told. The dots in the claim leave room for one option that changes this: with `batch_size=-1`, `tfds.load` hands back the single element of
+# one batch that has everything in it (its source says so). That is the third line.
 
 # %%
-import re
-import warnings
-
 from packaging.requirements import Requirement
 
 
@@ -426,12 +426,16 @@ def attempt(code):
 train_set = tf.data.Dataset.from_tensor_slices((images, data.labels))
 attempt("""Requirement('python_version>"3.7"')""")
 attempt("x_train, y_train = train_set")
+attempt("x_train, y_train = train_set.batch(len(train_set)).get_single_element()")
+attempt("print(x_train.shape, y_train.shape)")
 
 # %% [markdown]
 # Even a working `tensorflow-gpu` would be for GPUs. `pip install tensorflow` is right here, `tensorflow-tpu==2.20.0` on a TPU; never both: they share a folder.
 #
-# The dataset is *one* thing with 2,000 pairs in it, not two with 2,000 numbers each. `fit` takes it as it is, in batches. With that repaired, the third step: build and
-# compile, then `fit` inside the scope. Below it the repair: **what makes variables stands inside the scope**, and `fit` may stand anywhere. Does
+# The dataset is *one* thing with 2,000 pairs in it, not two with 2,000 entries each. Only as one large batch it comes apart into two tensors, all of them in memory at once.
+# But there is no need to unpack: `fit` takes the dataset as it is, in batches.
+#
+# With that repaired, the third step: build and compile, then `fit` inside the scope. Below it the repair: **what makes variables stands inside the scope**, and `fit` may stand anywhere. Does
 # `fit` then compute the same as your loop?
 
 
@@ -463,7 +467,8 @@ print(f"mean loss of 10 steps: fit {fit(inside):.3f}, our loop {ours.mean():.3f}
 #
 # So the order is: install what fits the machine; make the strategy; make a dataset of batches; build and compile in the scope; `fit`.
 #
-# **Verdict on C05: wrong.** The package cannot be installed, a dataset is no pair, and a model made outside of the scope has its weights on one device.
+# **Verdict on C05: wrong.** The package cannot be installed: its requirements do not parse. The dataset does not come apart into x and y, unless `batch_size=-1` makes one batch
+# of it. And a model that was made and compiled outside of the scope has its weights on one device, so that `fit` inside the scope is refused.
 #
 # ## Recap
 #

@@ -1,109 +1,449 @@
 """The exercises of lesson 02_tpu/1, the systolic array: feeds, one cycle, a count, an address."""
 
+import math
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
-from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES
-from labkit.checks.cases.gpu_1 import WINDOWS, im2col, im2col_in_order, im2col_stride_one
+from labkit.checks.cases.common import CONVOLUTIONS, LIBRARIES, output_size
+from labkit.checks.cases.gpu_1 import WINDOWS, im2col
+from labkit.checks.exercise import Case
 from labkit.checks.lessons import cases_of, exercise
 
-SIZES = {"prime": (7, 5), "all sizes 1": (1, 1), "wide": (3, 8), "square": (4, 4)}
-SIZES |= {"one row": (1, 6), "one column": (6, 1), "larger": (40, 32)}
+FORBIDDEN = (*LIBRARIES, WINDOWS, "labkit.tpu")
+CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # all of these may be computed in float32 as well
+
+# tpu.skew: a[M,K] -> feeds[M+K-1,K]
+
+MATRICES = {  # rows, columns, whole numbers?
+    "prime": (7, 5, False),
+    "all sizes 1": (1, 1, False),
+    "wide": (3, 8, False),
+    "square": (4, 4, False),
+    "one row": (1, 6, False),
+    "one column": (6, 1, False),
+    "whole numbers": (5, 3, True),
+    "larger": (40, 32, False),
+}
 
 
-def make(id, outputs, oracle, inputs, sizes=SIZES, **wrong):
-    """An exercise whose wrong ideas are named arguments."""
-    rest = {"outputs": outputs, "forbidden": (*LIBRARIES, WINDOWS, "labkit.tpu")}
-    return exercise(id, oracle, cases_of(sizes, inputs), wrong, **rest)
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], whole: bool) -> np.ndarray:
+    """Numbers of both signs, all different; whole ones as integers."""
+    if not whole:
+        return rng.normal(size=shape)
+    size = int(np.prod(shape))
+    return rng.permutation(np.arange(2 * size) - size)[:size].reshape(shape)
 
 
 def staggered(a, late):
     """Column k of a[M,K], late[k] cycles late; zeros before and after: [M + max(late), K]."""
-    return np.stack([np.pad(a[:, k], (n, max(late) - n)) for k, n in enumerate(late)], axis=1)
+    last = max(late)
+    columns = [np.pad(a[:, k], (n, last - n)) for k, n in enumerate(late)]
+    return np.stack(columns, axis=1)
 
 
-def right(a, feed):
+def at_once(a):
+    return np.pad(a, ((0, a.shape[1] - 1), (0, 0)))
+
+
+def filled(a, fill: Callable):
+    """As the lesson's stub: `fill(feeds, a, k)` for each k. It may raise, as a learner's would."""
+    M, K = a.shape
+    feeds = np.zeros((M + K - 1, K), a.dtype)
+    for k in range(K):
+        fill(feeds, a, k)
+    return feeds
+
+
+def row_for_column(feeds, a, k):
+    feeds[k : k + len(a), k] = a[k]
+
+
+def whole_rows(feeds, a, k):
+    feeds[k : k + len(a)] = a[:, k]
+
+
+def cut_off(feeds, a, k):
+    feeds[k : len(a), k] = a[: max(0, len(a) - k), k]
+
+
+def too_few_columns(feeds, a, k):
+    if k < len(a):
+        feeds[k : k + len(a), k] = a[:, k]
+
+
+def early(a):
+    padded = at_once(a)
+    return np.stack([np.roll(column, -k) for k, column in enumerate(padded.T)], axis=1)
+
+
+def come_round(a):
+    """Twice as late, in a schedule that is too short for it: the rest begins again at the top."""
+    padded = at_once(a)
+    return np.stack([np.roll(column, 2 * k) for k, column in enumerate(padded.T)], axis=1)
+
+
+skew = exercise(
+    "tpu.skew",
+    oracle=lambda a: staggered(a, range(a.shape[1])),
+    cases=cases_of(MATRICES, lambda rng, M, K, whole: (numbers(rng, (M, K), whole),)),
+    wrong={
+        "together": at_once,
+        "last_first": lambda a: staggered(a, range(a.shape[1])[::-1]),
+        "turned": lambda a: staggered(a.T, range(len(a))),
+        "row_for_column": lambda a: filled(a, row_for_column),
+        "whole_rows": lambda a: filled(a, whole_rows),
+        "cut_off": lambda a: filled(a, cut_off),
+        "too_few_columns": lambda a: filled(a, too_few_columns),
+        "early": early,
+        "come_round": come_round,
+        "one_cycle_late": lambda a: staggered(a, range(1, a.shape[1] + 1)),
+        "twice_as_late": lambda a: staggered(a, range(0, 2 * a.shape[1], 2)),
+        "open_end": lambda a: np.tril(np.broadcast_to(a, (sum(a.shape) - 1, a.shape[1]))),
+    },
+    outputs=("feeds",),
+    forbidden=FORBIDDEN,
+    **CLOSE,
+)
+
+# tpu.systolic_step: a, psum, w [rows,cols], feed [rows] -> a_next, psum_next [rows,cols]
+
+
+def registers(rng: np.random.Generator, rows: int, cols: int, whole: bool) -> tuple:
+    a, psum, w = numbers(rng, (3, rows, cols), whole)
+    return a, psum, w, numbers(rng, (rows,), whole)
+
+
+def moved_right(a, feed):
     return np.column_stack([feed, a[:, :-1]])
 
 
-def moved(a_next, psum, w):
-    return a_next, np.concatenate([0 * psum[:1], psum[:-1]]) + a_next * w
+def moved_down(psum):
+    return np.concatenate([0 * psum[:1], psum[:-1]])
+
+
+def step(a, psum, w, feed):
+    a_next = moved_right(a, feed)
+    return a_next, moved_down(psum) + a_next * w
+
+
+def with_sums(sums: Callable) -> Callable:
+    """The activations are right; `sums(psum, product)` stands for the new sums."""
+
+    def wrong(a, psum, w, feed):
+        a_next = moved_right(a, feed)
+        return a_next, sums(psum, a_next * w)
+
+    return wrong
+
+
+def with_activations(activations: Callable) -> Callable:
+    """`activations(a, feed)` stands for the new ones; the sums are right for these."""
+
+    def wrong(a, psum, w, feed):
+        a_next = activations(a, feed)
+        return a_next, moved_down(psum) + a_next * w
+
+    return wrong
+
+
+def old_activations(a, psum, w, feed):
+    return moved_right(a, feed), moved_down(psum) + a * w
+
+
+def matrix_product(a, psum, w, feed):
+    a_next = moved_right(a, feed)
+    return a_next, moved_down(psum) + a_next @ w
+
+
+one_step = exercise(
+    "tpu.systolic_step",
+    oracle=step,
+    cases=cases_of(MATRICES, registers),
+    wrong={
+        "old_activations": old_activations,
+        "sums_stay": with_sums(lambda psum, product: psum + product),
+        "sums_come_round": with_sums(lambda psum, product: np.roll(psum, 1, axis=0) + product),
+        "first_sums_stay": with_sums(
+            lambda psum, product: psum[[0, *range(len(psum) - 1)]] + product
+        ),
+        "no_sum": with_sums(lambda psum, product: product),
+        "no_product": with_sums(lambda psum, product: moved_down(psum)),
+        "both_sums": with_sums(lambda psum, product: psum + moved_down(psum) + product),
+        "sums_run_through": with_sums(lambda psum, product: np.cumsum(product, axis=0)),
+        "matrix_product": matrix_product,
+        "broadcast": with_activations(lambda a, feed: 0 * a + feed[:, None]),
+        "adds_first": with_sums(lambda psum, product: moved_down(psum + product)),
+        "sums_up": with_sums(lambda psum, product: moved_down(psum[::-1])[::-1] + product),
+        "sums_right": with_sums(lambda psum, product: moved_down(psum.T).T + product),
+        "numbers_left": with_activations(lambda a, feed: np.column_stack([a[:, 1:], feed])),
+        "numbers_come_round": with_activations(lambda a, feed: np.roll(a, 1, axis=1)),
+        "numbers_down": with_activations(lambda a, feed: np.vstack([feed, a[:-1]])),
+        "activations_stay": with_activations(lambda a, feed: np.column_stack([feed, a[:, 1:]])),
+        "nothing_enters": with_activations(lambda a, feed: a),
+    },
+    outputs=("a_next", "psum_next"),
+    forbidden=FORBIDDEN,
+    **CLOSE,
+)
+
+# tpu.cycles: M, K, N [n], rows, cols -> cycles [n]
+
+GRIDS = {  # how many products, rows, columns
+    "prime": (7, 7, 5),
+    "wide grid": (5, 3, 8),
+    "square grid": (4, 4, 4),
+    "one row of cells": (6, 1, 6),
+    "one column of cells": (3, 6, 1),
+    "many products": (40, 40, 32),
+}
+LARGE = 700_000_000, 20, 15  # on 7 x 5 cells: more cycles than an int32 can count
+
+
+def products(rng: np.random.Generator, n: int, rows: int, cols: int) -> tuple:
+    """Sizes M[n], K[n], N[n] of products, each size once; the first ones stand on the borders.
+
+    They are one of whole tiles, one a row and a column above whole tiles, one below, and a large
+    one. All others are random.
+    """
+    sizes = [
+        (9, 2 * rows, 4 * cols),
+        (33, 3 * rows + 1, 5 * cols + 1),
+        (2, 6 * rows - 1, 8 * cols - 1),
+        LARGE,
+    ]
+    free = np.setdiff1d(np.arange(10, 400), np.array(sizes))
+    sizes += rng.choice(free, (n, 3), replace=False).tolist()
+    M, K, N = rng.permutation(sizes[:n]).T
+    return M, K, N, rows, cols
+
+
+def cycle_cases(rng: np.random.Generator) -> Iterable[Case]:
+    """First a product that one can count by hand, with its sizes in the case's name."""
+    by_hand = np.array([20]), np.array([11]), np.array([6])
+    yield Case("M[0] = 20, K[0] = 11, N[0] = 6", (*by_hand, 7, 5))
+    ones = np.array([1]), np.array([1]), np.array([1])
+    yield Case("all sizes 1", (*ones, 1, 1))
+    yield from cases_of(GRIDS, products)(rng)
+
+
+def up(size, side):
+    return -(-size // side)
+
+
+def nearest(size, side):
+    return np.rint(size / side)
+
+
+def one_tile(M, rows, cols):
+    return rows + M + rows + cols - 2
 
 
 def count(M, K, N, rows, cols):
-    return (2 * rows + cols + M - 2) * -(-K // rows) * -(-N // cols)
+    return one_tile(M, rows, cols) * up(K, rows) * up(N, cols)
 
 
-def products(rng, rows, cols):
-    """Sizes M[n], K[n], N[n] of n = rows products, for a grid rows x cols; 20, 11 and 6 first."""
-    return *(n + np.r_[0, 1 + rng.permutation(150)][:rows] for n in (20, 11, 6)), rows, cols
+def with_tile(more: Callable) -> Callable:
+    """A tile takes `more(rows, cols)` cycles more than it should, or fewer."""
+    return lambda M, K, N, rows, cols: count(M + more(rows, cols), K, N, rows, cols)
 
 
-def some_rows(rng, x, w, y, *how):
-    """An image, and the numbers of some rows of the matrix of its windows."""
-    m = rng.permutation(x[0] * y[2] * y[3])[:7]
-    return rng.normal(size=x).astype(np.float32), m, *w[2:], *how
+def with_tiles(tiles: Callable) -> Callable:
+    """`tiles(M, K, N, rows, cols)` stands for their number."""
+    return lambda M, K, N, rows, cols: one_tile(M, rows, cols) * tiles(M, K, N, rows, cols)
 
 
-def in_order(*axes):
-    """im2col's rows m with their axes N,C,P,Q,R,S in a wrong order."""
-    return lambda x, m, *how: im2col_in_order(x, *how, axes)[m]
+def tile_as_grid(M, K, N, rows, cols):
+    return (rows + M + K + N - 2) * up(K, rows) * up(N, cols)
 
 
-turned_taps = in_order(0, 2, 3, 1, 5, 4)
+def loads_once(M, K, N, rows, cols):
+    return rows + (M + rows + cols - 2) * up(K, rows) * up(N, cols)
 
 
-EXERCISES = [
-    make(
-        "tpu.skew",
-        ("feeds",),
-        lambda a: staggered(a, range(a.shape[1])),
-        lambda rng, M, K: (rng.normal(size=(M, K)),),
-        together=lambda a: np.pad(a, ((0, a.shape[1] - 1), (0, 0))),
-        last_first=lambda a: staggered(a, range(a.shape[1])[::-1]),
-        turned=lambda a: staggered(a.T, range(len(a))),
-        open_end=lambda a: np.tril(np.broadcast_to(a, (sum(a.shape) - 1, a.shape[1]))),
+def fill_once(M, K, N, rows, cols):
+    return (rows + M) * up(K, rows) * up(N, cols) + rows + cols - 2
+
+
+def two_registers(M, K, N, rows, cols):
+    tiles = up(K, rows) * up(N, cols)
+    return one_tile(M, rows, cols) + (tiles - 1) * np.maximum(M, rows)
+
+
+cycles = exercise(
+    "tpu.cycles",
+    oracle=count,
+    cases=cycle_cases,
+    wrong={
+        "no_load": with_tile(lambda rows, cols: -rows),
+        "load_by_columns": with_tile(lambda rows, cols: cols - rows),
+        "no_fill": with_tile(lambda rows, cols: 2 - rows - cols),
+        "fill_too_long": with_tile(lambda rows, cols: 2),
+        "fill_one_too_long": with_tile(lambda rows, cols: 1),
+        "one_tile": with_tiles(lambda M, K, N, rows, cols: 1),
+        "whole_tiles": with_tiles(lambda M, K, N, rows, cols: (K // rows) * (N // cols)),
+        "to_the_nearest": with_tiles(
+            lambda M, K, N, rows, cols: nearest(K, rows) * nearest(N, cols)
+        ),
+        "by_area": with_tiles(lambda M, K, N, rows, cols: up(K * N, rows * cols)),
+        "one_tile_more": with_tiles(lambda M, K, N, rows, cols: (K // rows + 1) * (N // cols + 1)),
+        "part_of_a_tile": with_tiles(lambda M, K, N, rows, cols: (K / rows) * (N / cols)),
+        "tiles_added": with_tiles(lambda M, K, N, rows, cols: up(K, rows) + up(N, cols)),
+        "sides_swapped": with_tiles(lambda M, K, N, rows, cols: up(K, cols) * up(N, rows)),
+        "tile_as_grid": tile_as_grid,
+        "n_whole": with_tiles(lambda M, K, N, rows, cols: up(K, rows)),
+        "k_whole": with_tiles(lambda M, K, N, rows, cols: up(N, cols)),
+        "m_cut": with_tiles(lambda M, K, N, rows, cols: up(M, rows) * up(K, rows) * up(N, cols)),
+        "loads_once": loads_once,
+        "fill_once": fill_once,
+        "two_registers": two_registers,
+        "in_32_bits": lambda *sizes: count(*sizes).astype(np.int32),
+        "all_cells_busy": lambda M, K, N, rows, cols: M * K * N / (rows * cols),
+    },
+    outputs=("cycles",),
+    forbidden=FORBIDDEN,
+)
+
+# tpu.implicit_rows: x[N,C,H,W], m[i], R, S, stride, padding -> rows[i, C R S]
+
+
+LARGE_IMAGE = {  # whose matrix is nine times as large, and not needed for a few of its rows
+    "a few rows of a large matrix": ((2, 4, 200, 160), (4, 4, 3, 3), (2, 4, 200, 160), 1, 1),
+}
+
+
+def some_rows(rng: np.random.Generator, x: tuple, w: tuple, y: tuple, *how: int) -> tuple:
+    """An image, and the numbers of at most seven rows of the matrix of its windows, in disorder."""
+    rows = x[0] * y[2] * y[3]
+    m = rng.permutation(rows)[:7]
+    pixels = math.prod(x)
+    image = 4 * rng.permutation(pixels) / pixels - 2  # no two pixels alike
+    return image.astype(np.float32).reshape(x), m, *w[2:], *how
+
+
+def window_of(m, N, P, Q):
+    """Row number -> image, and row and column of the output."""
+    return np.unravel_index(m, (N, P, Q))
+
+
+def pixel_of(p, q, r, s, stride, padding):
+    """Output position and tap -> row and column of the image in its frame."""
+    return p * stride + r, q * stride + s
+
+
+def addressed(x, m, R, S, stride=1, padding=0, window=window_of, pixel=pixel_of, framed=True):
+    """As in the lesson, with other addresses; it may raise, as a learner's would.
+
+    framed   False: the pixels are read from x itself
+    """
+    N, C, _, _ = x.shape
+    P, Q = output_size(x.shape, R, S, stride, padding)
+    frame = (padding, padding)
+    image = np.pad(x, ((0, 0), (0, 0), frame, frame)) if framed else x
+    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
+    n, p, q = window(m[:, None], N, P, Q)
+    row, column = pixel(p, q, r, s, stride, padding)
+    return image[n, c, row, column]
+
+
+def with_window(window: Callable) -> Callable:
+    return lambda *inputs: addressed(*inputs, window=window)
+
+
+def with_pixel(pixel: Callable) -> Callable:
+    return lambda *inputs: addressed(*inputs, pixel=pixel)
+
+
+def columns_first(m, N, P, Q):
+    n, q, p = np.unravel_index(m, (N, Q, P))
+    return n, p, q
+
+
+def images_fastest(m, N, P, Q):
+    p, q, n = np.unravel_index(m, (P, Q, N))
+    return n, p, q
+
+
+def p_runs_on(m, N, P, Q):
+    n, _, q = np.unravel_index(m, (N, P, Q))
+    return n, m // Q, q
+
+
+def with_taps(change: Callable) -> Callable:
+    """The right pixels of each row, [i,C,R,S], in the order that `change` gives them."""
+
+    def wrong(x, m, R, S, stride=1, padding=0):
+        rows = addressed(x, m, R, S, stride, padding)
+        pixels = rows.reshape(len(m), x.shape[1], R, S)
+        return change(pixels).reshape(rows.shape)
+
+    return wrong
+
+
+def with_distance(first: Callable) -> Callable:
+    """The window of output (p, q) begins in pixel first(p, R, stride), and so along the columns."""
+
+    def wrong(x, m, R, S, stride=1, padding=0):
+        def pixel(p, q, r, s, stride, padding):
+            return first(p, R, stride) + r, first(q, S, stride) + s
+
+        return addressed(x, m, R, S, stride, padding, pixel=pixel)
+
+    return wrong
+
+
+def no_column(x, m, R, S, stride=1, padding=0):
+    """n, p and q are rows beside the rows c, r and s: they fit by chance alone."""
+    taps = np.arange(x.shape[1] * R * S)
+    m, _ = np.broadcast_arrays(m, taps)
+    rows = addressed(x, m, R, S, stride, padding)
+    return rows[np.arange(len(m)), taps]
+
+
+def pixels_for_windows(x, m, R, S, stride=1, padding=0):
+    """H and W of the image in its frame stand for P and Q."""
+    H, W = (n + 2 * padding for n in x.shape[2:])
+    window = lambda m, N, P, Q: np.unravel_index(m, (N, H, W))  # noqa: E731
+    return addressed(x, m, R, S, stride, padding, window=window)
+
+
+WRONG_PIXELS = {
+    "taps_swapped": lambda p, q, r, s, stride, padding: (p * stride + s, q * stride + r),
+    "positions_swapped": lambda p, q, r, s, stride, padding: (q * stride + r, p * stride + s),
+    "stride_one": lambda p, q, r, s, stride, padding: (p + r, q + s),
+    "stride_on_taps": lambda p, q, r, s, stride, padding: (p + r * stride, q + s * stride),
+    "stride_on_both": lambda p, q, r, s, stride, padding: ((p + r) * stride, (q + s) * stride),
+    "padding_subtracted": lambda p, q, r, s, stride, padding: (
+        p * stride + r - padding,
+        q * stride + s - padding,
     ),
-    make(
-        "tpu.systolic_step",
-        ("a_next", "psum_next"),
-        lambda a, psum, w, feed: moved(right(a, feed), psum, w),
-        lambda rng, R, C: (*rng.normal(size=(3, R, C)), rng.normal(size=R)),
-        old_activations=lambda a, p, w, f: (right(a, f), moved(a, p, w)[1]),
-        sums_stay=lambda a, p, w, f: (right(a, f), p + right(a, f) * w),
-        sums_come_round=lambda a, p, w, f: (right(a, f), np.roll(p, 1, 0) + right(a, f) * w),
-        no_sum=lambda a, p, w, f: (right(a, f), right(a, f) * w),
-        broadcast=lambda a, p, w, f: moved(0 * a + f[:, None], p, w),
-        adds_first=lambda a, p, w, f: (right(a, f), moved(0, p + right(a, f) * w, 0)[1]),
-        sums_up=lambda a, p, w, f: (right(a, f), np.vstack([p[1:], 0 * p[:1]]) + right(a, f) * w),
-        numbers_left=lambda a, p, w, f: moved(np.column_stack([a[:, 1:], f]), p, w),
-        activations_stay=lambda a, p, w, f: moved(np.column_stack([f, a[:, 1:]]), p, w),
-    ),
-    make(
-        "tpu.cycles",
-        ("cycles",),
-        count,
-        products,
-        {"M[0] = 20, K[0] = 11, N[0] = 6": (7, 5)} | SIZES,
-        no_load=lambda M, K, N, R, C: count(M - R, K, N, R, C),
-        no_way=lambda M, K, N, R, C: count(M - R - C + 2, K, N, R, C),
-        one_tile=lambda M, K, N, R, C: count(M, 1, 1, R, C),
-        whole_tiles=lambda M, K, N, R, C: count(M, 1, 1, R, C) * (K // R) * (N // C),
-        sides_swapped=lambda M, K, N, R, C: count(M, N, K, R, C),
-        tile_as_grid=lambda M, K, N, R, C: count(M - R - C + K + N, K, N, R, C),
-        n_whole=lambda M, K, N, R, C: count(M, K, 1, R, C),
-        m_cut=lambda M, K, N, R, C: count(M, K, N, R, C) * -(-M // R),
-        loads_once=lambda M, K, N, R, C: R + count(M - R, K, N, R, C),
-    ),
-    make(
-        "tpu.implicit_rows",
-        ("rows",),
-        lambda x, m, R, S, stride=1, padding=0: im2col(x, R, S, stride, padding)[m],
-        some_rows,
-        CONVOLUTIONS,
-        channels_last=in_order(0, 2, 3, 4, 5, 1),
-        taps_swapped=lambda x, m, R, S, *how: turned_taps(x, m + 10**9 * (R != S), R, S, *how),
-        no_column=lambda x, m, R, S, *how: im2col(x, R, S, *how)[m].reshape(x.shape[1] * R * S),
-        columns_first=in_order(0, 3, 2, 1, 4, 5),
-        stride_one=lambda x, m, *how: im2col_stride_one(x, *how)[m],
-    ),
-]
+}
+
+rows = exercise(
+    "tpu.implicit_rows",
+    oracle=lambda x, m, R, S, stride=1, padding=0: im2col(x, R, S, stride, padding)[m],
+    cases=cases_of(CONVOLUTIONS | LARGE_IMAGE, some_rows),
+    memory=lambda x, m, *how: 4 * x.nbytes + 200_000,
+    wrong={
+        "channels_last": with_taps(lambda pixels: pixels.transpose(0, 2, 3, 1)),
+        "taps_backwards": with_taps(lambda pixels: pixels[:, :, ::-1, ::-1]),
+        "no_column": no_column,
+        "columns_first": with_window(columns_first),
+        "sizes_swapped": with_window(lambda m, N, P, Q: np.unravel_index(m, (N, Q, P))),
+        "images_fastest": with_window(images_fastest),
+        "p_runs_on": with_window(p_runs_on),
+        "pixels_for_windows": pixels_for_windows,
+        "unpadded": lambda *inputs: addressed(*inputs, framed=False),
+        "centred": with_distance(lambda p, size, stride: p * stride - size // 2),
+        "kernel_as_stride": with_distance(lambda p, size, stride: p * size),
+        "all_rows": lambda x, m, *how: im2col(x, *how),
+        "first_rows": lambda x, m, *how: im2col(x, *how)[: len(m)],
+        "in_rising_order": lambda x, m, *how: im2col(x, *how)[np.sort(m)],
+    }
+    | {name: with_pixel(pixel) for name, pixel in WRONG_PIXELS.items()},
+    outputs=("rows",),
+    forbidden=FORBIDDEN,
+    **CLOSE,
+)
+
+EXERCISES = [skew, one_step, cycles, rows]

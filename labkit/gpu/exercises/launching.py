@@ -2,13 +2,16 @@
 
 import copy
 import inspect
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from labkit.checks.exercise import Case, Exercise, Refused, Unsolved
+from labkit.checks.exercise import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.lessons import exercise
+from labkit.gpu.exercises.costs import Launched, too_dear
+from labkit.gpu.exercises.costs import worst_line as worst_line
 from labkit.provenance import Quantity
 
 Launch = tuple  # grid, block, outputs, and perhaps all arguments of the kernel
@@ -39,11 +42,12 @@ def kernel_exercise(
     wrong    a function like the oracle for each misconception
     limit    limit(profile, kernel, *inputs) -> a sentence when the numbers are right but the cost
              of the learner's kernel is not
-    costs    counters shown after success, of the learner's kernel on the last case
+    costs    counters shown after success, of the learner's kernel on the largest case
     fills    the kernel must write every element of its outputs, whatever was there before
     fields   those of an `Exercise`; without `outputs` the kernel's last parameter is the one
     """
-    last: dict[str, Any] = {}
+    launches: list[Launched] = []  # of the learner's kernel, in the order of the cases
+    done: dict[bytes, Launched] = {}  # our launches: the cases are the same at every check
 
     def prepare(*inputs: Any) -> tuple[Any, Any, tuple, tuple]:
         grid, block, outputs, *arguments = launch(*inputs)
@@ -54,8 +58,18 @@ def kernel_exercise(
         answer[grid, block](*arguments)
         return outputs
 
+    def ours(*inputs: Any) -> Launched:
+        key = pickle.dumps(inputs)
+        if key not in done:
+            grid, block, outputs, arguments = prepare(*inputs)
+            found = run(as_kernel(kernel), grid, block, *arguments)
+            done[key] = Launched(kernel, arguments, outputs, found)
+        return done[key]
+
     def adapter(answer: Any) -> Callable:
-        module = getattr(getattr(answer, "py_func", None), "__module__", None)
+        machines = as_kernel(answer)
+        launches.clear()
+        module = getattr(answer.py_func, "__module__", None)
         if isinstance(module, str) and module.startswith("labkit."):
             raise Refused("This is the course's own kernel: write yours.")
 
@@ -64,46 +78,41 @@ def kernel_exercise(
             before = copy.deepcopy(outputs)
             for output in outputs if fills else ():
                 output.fill(MARK)
-            profile = last["profile"] = run(answer, grid, block, *arguments)
-            expected = compute(kernel, *inputs)
-            right = all(map(alike, outputs, expected))
-            sentence = limit(profile, answer, *inputs) or few_lanes(profile, *inputs)
-            if sentence and right:
-                raise Refused(f"The numbers are right, but {sentence}")
+            profile = run(machines, grid, block, *arguments)
+            theirs = Launched(answer, arguments, outputs, profile)
+            launches.append(theirs)
+            expected = ours(*inputs)
+            right = all(map(alike, outputs, expected.outputs))
+            if right:
+                sentence = limit(profile, answer, *inputs) or too_dear(theirs, expected)
+                if sentence:
+                    raise TooDear(f"The numbers are right, but {sentence}")
             in_place = any(output.any() for output in before)
             if in_place and not right and all(map(np.array_equal, outputs, before)):
                 raise Unsolved("the kernel changes nothing")
-            return as_returned(tuple(map(judge, outputs, expected)) if fills else outputs)
+            if not fills:
+                return as_returned(outputs)
+            pairs = zip(outputs, expected.outputs, strict=True)
+            return as_returned(tuple(judge(*pair, profile) for pair in pairs))
 
         return launched
 
-    def few_lanes(profile: Any, *inputs: Any) -> str | None:
-        """A sentence when few lanes fetch the elements, unlike in our kernel: one thread loops."""
-        size = next(array.size for array in inputs if isinstance(array, np.ndarray))
-        few, (grid, block, _, arguments) = lanes(profile), prepare(*inputs)
-        if size < 200 or few > 4 or lanes(run(kernel, grid, block, *arguments)) <= 4:
-            return None
-        return (
-            f"only {few:.1f} of a warp's 32 lanes fetch an element at a time: few threads do the "
-            "work of all. Share it out among all threads of the launch."
-        )
-
-    def warm_cases(rng: np.random.Generator) -> Iterable[Case]:
-        first = next(iter(cases(np.random.default_rng(0))))
-        compute(kernel, *first.args)  # the first launch is slow: not the answer's fault
-        return cases(rng)
-
     def cost() -> list[tuple[str, Quantity]]:
-        *_, case = cases(np.random.default_rng(0))
-        n = last["profile"]
-        return [(f"{case.name}: {name.replace('_', ' ')}", n.quantity(name)) for name in costs]
+        """Of the largest case."""
+        names = [case.name for case in cases(np.random.default_rng(0))]
+        first = launches[: len(names) - 1]  # the last one repeats a shape
+        work = [launch.counters["instructions"] for launch in first]
+        largest = work.index(max(work))
+        profile = launches[largest].profile
+        rows = [(name.replace("_", " "), profile.quantity(name)) for name in costs]
+        return [(f"{names[largest]}: {label}", quantity) for label, quantity in rows]
 
     *_, last_parameter = inspect.signature(kernel.py_func).parameters
     fields = {"outputs": (last_parameter,), "dtype": "float32"} | fields
     fields["cost"] = cost if costs else None
     fields |= {"adapter": adapter, "fallback": kernel}
     fields["plain"] = lambda answer, *inputs: as_returned(compute(answer, *inputs))
-    return exercise(id, oracle, warm_cases, wrong, **fields)
+    return exercise(id, oracle, cases, wrong, **fields)
 
 
 def as_returned(outputs: tuple) -> Any:
@@ -111,21 +120,30 @@ def as_returned(outputs: tuple) -> Any:
     return outputs if len(outputs) > 1 else outputs[0]
 
 
-def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
-    """A profile of the learner's kernel; Refused when it is none, or has a hazard."""
-    from labkit.gpu import profile
+def as_kernel(answer: Any) -> Any:
+    """The learner's kernel for the SIMT machine, compiled once for all launches; or Refused."""
     from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, Launch
-    from labkit.gpu.simt.hazards import KernelError
 
     if isinstance(answer, Launch):
         raise Refused("This is a launch: hand over the kernel itself, without [blocks, threads].")
     if type(answer) is DeviceFunction:
         raise Refused("This is a device function, for kernels to call: leave out device=True.")
-    if type(answer) is not Kernel and not type(answer).__module__.startswith("numba"):
+    module = type(answer).__module__
+    of_numba = module.startswith("numba") and ".cuda" in module
+    if module.startswith("numba") and not of_numba:
+        raise Refused("This is compiled for the CPU: write `@cuda.jit` instead of `njit` or `jit`.")
+    if type(answer) is not Kernel and not of_numba:
         raise Refused("This is no kernel: write `@cuda.jit` in the line above its `def`.")
-    answer = Kernel(answer.py_func)
+    return Kernel(answer.py_func)
+
+
+def run(kernel: Any, grid: Any, block: Any, *arguments: Any) -> Any:
+    """A profile of one launch; Refused when it cannot be launched, or has a hazard."""
+    from labkit.gpu import profile
+    from labkit.gpu.simt.hazards import KernelError
+
     try:
-        found = profile(answer, grid, block, *arguments, steps=STEPS)
+        found = profile(kernel, grid, block, *arguments, steps=STEPS)
     except KernelError as error:
         raise Refused(f"The kernel cannot be launched: {error}") from None
     errors = [hazard for hazard in found.hazards if hazard.severity == "error"]
@@ -134,27 +152,18 @@ def run(answer: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     return found
 
 
-def lanes(profile: Any) -> float:
-    """How many lanes of a warp fetch an element from global memory at a time, on average."""
-    n = profile.counters
-    return n["global_load_bytes"] / 4 / max(1, n["global_load_requests"])
-
-
-def worst_line(profile: Any, way: str) -> tuple[int, float]:
-    """The line whose global "load" or "store" touches most sectors per request, and how many."""
-    by = {line: n[f"global_{way}_sectors_per_request"] for line, n in profile.by_line.items()}
-    line = max(by, key=by.get, default=0)  # an empty kernel has no lines
-    return line, by.get(line, 0)
-
-
-def judge(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+def judge(got: np.ndarray, expected: np.ndarray, profile: Any) -> np.ndarray:
     """`got` with 0 where nobody wrote; Refused if the kernel relied on what was there before."""
     unwritten = got == MARK
     if unwritten.all():
         return np.zeros_like(got)
     if np.allclose(got - MARK, expected, atol=1e-2):
+        how = "`=` instead of `+=`"
+        if profile.counters["atomics"]:
+            how = "one thread that adds up in a variable, and then stores"
         raise Refused(
-            "The kernel adds to what the output held before the launch: use `=` instead of `+=`."
+            "The kernel adds to what the output held before the launch, which nobody knows: use "
+            f"{how}."
         )
     got = np.where(unwritten, np.float32(0), got)
     if unwritten.any() and alike(got, expected):

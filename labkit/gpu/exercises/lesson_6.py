@@ -33,10 +33,38 @@ def updated(p, g, v, lr, momentum):
     return p - lr * v, v
 
 
+def nesterov(p, g, v, lr, momentum):
+    """The step looks one momentum ahead."""
+    _, v = updated(p, g, v, lr, momentum)
+    return p - lr * (g + momentum * v), v
+
+
+def velocity_downhill(p, g, v, lr, momentum):
+    """The velocity has the other sign, and is added to p."""
+    v = momentum * v - g
+    return p + lr * v, v
+
+
+def velocity_is_the_step(p, g, v, lr, momentum):
+    """The velocity has the other sign and the rate, and is added to p."""
+    v = momentum * v - lr * g
+    return p + v, v
+
+
+def momentum_on_the_sum(p, g, v, lr, momentum):
+    v = momentum * (v + g)
+    return p - lr * v, v
+
+
 def sgd_first_block(p, g, v, lr, momentum):
     """Only the first block's elements are updated."""
-    first, (new_p, new_v) = np.arange(p.size) < THREADS, updated(p, g, v, lr, momentum)
+    first = np.arange(p.size) < THREADS
+    new_p, new_v = updated(p, g, v, lr, momentum)
     return np.where(first, new_p, p), np.where(first, new_v, v)
+
+
+def sgd_inputs(rng, n, lr, momentum):
+    return *distinct(rng, 3, n), np.float32(lr), np.float32(momentum)
 
 
 sgd = kernel_exercise(
@@ -44,15 +72,28 @@ sgd = kernel_exercise(
     launch=sgd_launch,
     kernel=sgd_momentum,
     cases=cases_of(
-        {"one full block": (128,), "two blocks and a bit": (300,), "one element": (1,)}
-        | {"a prime number": (13,), "one more than a block": (129,), "many blocks": (1000,)},
-        lambda rng, n: (*distinct(rng, 3, n), np.float32(0.125), np.float32(0.75)),
+        {  # n, lr and momentum
+            "one full block": (128, 0.125, 0.75),
+            "two blocks and a bit": (300, 0.5, 0.9),
+            "one element": (1, 0.375, 0.625),
+            "a prime number without momentum": (13, 0.01, 0),
+            "one more than a block with a large rate": (129, 3, 0.25),
+            "many blocks with a large momentum": (1000, 0.03125, 0.99),
+        },
+        sgd_inputs,
     ),
     oracle=updated,
     wrong={
         "velocity_forgotten": lambda p, g, v, *rates: (updated(p, g, v, *rates)[0], v),
         "old_velocity": lambda p, g, v, lr, momentum: (p - lr * v, momentum * v + g),
+        "nesterov": nesterov,
+        "momentum_on_the_sum": momentum_on_the_sum,
+        "velocity_downhill": velocity_downhill,
+        "velocity_is_the_step": velocity_is_the_step,
         "no_momentum": lambda p, g, v, lr, momentum: updated(p, g, v, lr, 0),
+        "no_rate": lambda p, g, v, lr, momentum: updated(p, g, v, 1, momentum),
+        "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
+        "rates_of_the_lesson": lambda p, g, v, lr, momentum: updated(p, g, v, 0.01, 0.9),
         "rate_in_velocity": lambda p, g, v, lr, momentum: updated(p, lr * g, v, 1, momentum),
         "uphill": lambda p, g, v, lr, momentum: updated(p, g, v, -lr, momentum),
         "damped": lambda p, g, v, lr, momentum: updated(p, (1 - momentum) * g, v, lr, momentum),
@@ -97,21 +138,40 @@ def pooled(x, b):
 
 
 def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str | None:
-    """Each pixel is loaded once, and each result stored once; no sum in float64."""
-    stores, results = profile.counters["global_store_bytes"], windows(x)[0].size
-    loads = (a.addresses >= 0 for a in profile.accesses if (a.kind, a.array) == ("load", "x"))
+    """Each pixel is loaded once, and each result stored once."""
     if x.size < 200:
         return None
-    if profile.counters["flops_fp64"]:
-        return "it adds in float64. A plain number such as `0.0` is one: write `ZERO`."
+    results = windows(x)[0].size
+    stores = profile.counters["global_store_bytes"]
+    requests = [a for a in profile.accesses if (a.kind, a.array) == ("load", "x")]
+    loads = sum(np.count_nonzero(request.addresses >= 0) for request in requests)
     if stores > 4 * results:
         return (
             f"{stores:,} bytes are stored where {4 * results:,} would do. Keep what comes in "
             "between in variables, and write `y` once, at the end."
         )
-    if (n := sum(map(np.sum, loads))) > 4 * results:
-        return f"{n:,} pixels are loaded from `x` where {4 * results:,} would do: load each once."
+    if loads > 4 * results:
+        return (
+            f"{loads:,} pixels are loaded from `x` where {4 * results:,} would do: load each once."
+        )
     return None
+
+
+def search_from_zero(x, b):
+    """The largest of the four pixels and 0; then bias and ReLU."""
+    return activated(np.maximum(windows(x).max(axis=0), 0), b)
+
+
+def pool_inputs(rng, N, K, H, W):
+    """Maxima in all four places of a window; what is in no window is larger than all of them."""
+    x = distinct(rng, N, K, H, W)
+    for i, (n, k, p, q) in enumerate(np.ndindex(N, K, H // 2, W // 2)):
+        window = x[n, k, 2 * p : 2 * p + 2, 2 * q : 2 * q + 2].flat
+        wanted, found = i % 4, window[:].argmax()
+        window[[wanted, found]] = window[[found, wanted]]
+    x[:, :, 2 * (H // 2) :] += 4
+    x[:, :, :, 2 * (W // 2) :] += 8
+    return x, distinct(rng, K + 1)[:K]
 
 
 pool = kernel_exercise(
@@ -119,18 +179,31 @@ pool = kernel_exercise(
     launch=pool_launch,
     kernel=bias_relu_pool,
     cases=cases_of(
-        {"no window: all sizes 1": (1, 1, 1, 1), "one window": (1, 1, 2, 2)}
-        | {"odd sizes": (1, 3, 7, 5), "one pixel high": (1, 2, 3, 9), "one map": (3, 1, 16, 32)}
-        | {"non-square": (2, 5, 12, 36), "several blocks": (1, 3, 22, 70)},
-        lambda rng, N, K, H, W: (distinct(rng, N, K, H, W), distinct(rng, K + 1)[:K]),
+        {
+            "no window: all sizes 1": (1, 1, 1, 1),
+            "one window": (1, 1, 2, 2),
+            "odd sizes": (1, 3, 7, 5),
+            "one row of windows": (1, 2, 3, 9),
+            "one map": (3, 1, 16, 32),
+            "non-square": (2, 5, 12, 36),
+            "several blocks": (1, 3, 22, 70),
+        },
+        pool_inputs,
     ),
     oracle=pooled,
     wrong={
         "no_bias": lambda x, b: pooled(x, 0 * b),
         "bias_last": lambda x, b: pooled(x, 0 * b) + b[:, None, None],
+        "search_from_zero": search_from_zero,
         "no_relu": lambda x, b: windows(x).max(axis=0) + b[:, None, None],
         "first_pixel": lambda x, b: activated(windows(x)[0], b),
+        "last_pixel": lambda x, b: activated(windows(x)[3], b),
         "row_only": lambda x, b: activated(windows(x)[:2].max(axis=0), b),
+        "column_only": lambda x, b: activated(windows(x)[::2].max(axis=0), b),
+        "diagonal_only": lambda x, b: activated(windows(x)[::3].max(axis=0), b),
+        "three_pixels": lambda x, b: activated(windows(x)[:3].max(axis=0), b),
+        "smallest": lambda x, b: activated(windows(x).min(axis=0), b),
+        "sum": lambda x, b: activated(windows(x).sum(axis=0), b),
         "mean": lambda x, b: activated(windows(x).mean(axis=0), b),
         "bias_of_first": lambda x, b: pooled(x, np.full_like(b, b[0])),
         "step_one": lambda x, b: activated(windows(x, step=1).max(axis=0), b),

@@ -21,6 +21,7 @@ FLOPS = {"ADD": (1, 2), "SUB": (1, 2), "MUL": (1, 6), "DIV": (1, 11), "FMA": (2,
 FLOPS["MMA"] = (2 * 16 * 8 * 16 // WARP, 0)  # counted as fp16, though the sums are float32
 PRECISION = {"F16": "fp16", "F32": "fp32", "F64": "fp64", "C64": "fp32", "C128": "fp64"}
 SPECIAL = {"POW", "MATH", "MATH2"}
+COMPUTES = {*ops.ARITHMETIC, *ops.COMPARISONS, *SPECIAL}  # rather than moving or converting
 # What only steers masks and names is no instruction of a GPU.
 UNCOUNTED = {"COPY", "ELSE", "ENDIF", "LOOP", "JOIN", "BREAK", "CONTINUE", "LOOPELSE", "ENDLOOP"}
 UNCOUNTED |= {"EXIT", "JMP", "RET"}
@@ -77,6 +78,8 @@ def add_executed(program: Program, executed: np.ndarray, counters: np.ndarray) -
             continue
         counters[line, column["instructions"]] += warps
         counters[line, column["lanes"]] += lanes
+        if op in COMPUTES and kind in ("F64", "C128"):
+            counters[line, column["float64"]] += lanes
         if op in SPECIAL:
             counters[line, column["special"]] += lanes
         elif op in FLOPS and kind in PRECISION:

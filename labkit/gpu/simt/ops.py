@@ -53,7 +53,7 @@ COUNTERS = """
     global_store_sectors global_store_bytes shared_load_requests shared_load_transactions
     shared_load_conflicts shared_load_bytes shared_store_requests shared_store_transactions
     shared_store_conflicts shared_store_bytes local_loads local_stores flops_fp16 flops_fp32
-    flops_fp64 special
+    flops_fp64 float64 special
 """.split()
 HAZARDS = "race out_of_bounds misaligned divergent_barrier barrier_after_return".split()
 HAZARDS += "uninitialised deadlock endless_loop inactive_lane division_by_zero same_value".split()

@@ -4,6 +4,8 @@ import numpy as np
 
 from labkit.gpu import cuda
 
+ZERO = np.float32(0)
+
 # --- gpu.relu_kernel: blocks of 128
 
 
@@ -20,28 +22,28 @@ def relu(x, y):
 @cuda.jit
 def relu_without_guard(x, y):
     i = cuda.grid(1)
-    y[i] = max(x[i], 0)
+    y[i] = max(x[i], ZERO)
 
 
 @cuda.jit
 def relu_by_thread_number(x, y):
     i = cuda.threadIdx.x
     if i < x.size:
-        y[i] = max(x[i], 0)
+        y[i] = max(x[i], ZERO)
 
 
 @cuda.jit
 def relu_by_block_number(x, y):
     i = cuda.blockIdx.x
     if i < x.size:
-        y[i] = max(x[i], 0)
+        y[i] = max(x[i], ZERO)
 
 
 @cuda.jit
 def relu_misses_the_last(x, y):
     i = cuda.grid(1)
     if i < x.size - 1:
-        y[i] = max(x[i], 0)
+        y[i] = max(x[i], ZERO)
 
 
 @cuda.jit
@@ -55,7 +57,7 @@ def relu_as_absolute_value(x, y):
 def relu_in_place_too(x, y):
     i = cuda.grid(1)
     if i < x.size:
-        x[i] = max(x[i], 0)
+        x[i] = max(x[i], ZERO)
         y[i] = x[i]
 
 
@@ -69,14 +71,49 @@ def relu_where_positive(x, y):
 @cuda.jit
 def relu_serial(x, y):
     for i in range(x.size):
-        y[i] = max(x[i], 0)
+        y[i] = max(x[i], ZERO)
 
 
 @cuda.jit
 def relu_by_one_thread(x, y):
     if cuda.grid(1) == 0:
         for i in range(x.size):
-            y[i] = max(x[i], 0)
+            y[i] = max(x[i], ZERO)
+
+
+@cuda.jit
+def relu_by_sum_of_numbers(x, y):
+    i = cuda.blockIdx.x + cuda.threadIdx.x
+    if i < x.size:
+        y[i] = max(x[i], ZERO)
+
+
+@cuda.jit
+def relu_that_copies(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i]
+
+
+@cuda.jit
+def relu_as_answer(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = np.float32(x[i] > ZERO)
+
+
+@cuda.jit
+def relu_by_half_sum(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = (x[i] + abs(x[i])) * np.float32(0.5)
+
+
+@cuda.jit
+def relu_in_float64(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = max(x[i], 0)
 
 
 def relu_on_the_host(x, y):
@@ -152,6 +189,41 @@ def scale_in_place(x, scale, shift, y):
     if row < x.shape[0] and col < x.shape[1]:
         x[row, col] = x[row, col] * scale[row] + shift[row]
         y[row, col] = x[row, col]
+
+
+@cuda.jit
+def scale_by_the_first(x, scale, shift, y):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = x[row, col] * scale[0] + shift[0]
+
+
+@cuda.jit
+def scale_only_shifts(x, scale, shift, y):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = x[row, col] + shift[row]
+
+
+@cuda.jit
+def scale_divides(x, scale, shift, y):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = x[row, col] / scale[row] + shift[row]
+
+
+@cuda.jit
+def scale_back(x, scale, shift, y):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = (x[row, col] - shift[row]) / scale[row]
+
+
+@cuda.jit
+def scale_in_the_first_block(x, scale, shift, y):
+    col, row = cuda.threadIdx.x, cuda.threadIdx.y
+    if row < x.shape[0] and col < x.shape[1]:
+        y[row, col] = x[row, col] * scale[row] + shift[row]
 
 
 def scale_on_the_host(x, scale, shift, y):
@@ -252,6 +324,42 @@ def transpose_by_one_thread(x, y):
                 y[j, i] = x[i, j]
 
 
+@cuda.jit
+def transpose_by_place_in_the_matrix(x, y):
+    tile = cuda.shared.array((32, 32), "float32")
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        tile[ty, tx] = x[row, col]
+    cuda.syncthreads()
+    row = cuda.blockIdx.x * 32 + ty
+    col = cuda.blockIdx.y * 32 + tx
+    if row < y.shape[0] and col < y.shape[1]:
+        y[row, col] = tile[col, row]
+
+
+@cuda.jit
+def transpose_of_diagonals(x, y):
+    tile = cuda.shared.array((32, 32), "float32")
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        tile[ty, tx] = x[row, col]
+    cuda.syncthreads()
+    row = cuda.blockIdx.x * 32 + ty
+    col = cuda.blockIdx.y * 32 + tx
+    if row < y.shape[0] and col < y.shape[1]:
+        y[row, col] = tile[tx, tx]
+
+
+@cuda.jit
+def transpose_that_copies(x, y):
+    col, row = cuda.grid(2)
+    rows, cols = min(x.shape[0], y.shape[0]), min(x.shape[1], y.shape[1])
+    if row < rows and col < cols:
+        y[row, col] = x[row, col]
+
+
 def transpose_on_the_host(x, y):
     y[...] = x.T
 
@@ -278,7 +386,7 @@ def tree(x, total):
 def tree_without_barrier(x, total):
     partial = cuda.shared.array(128, "float32")
     tid, i = cuda.threadIdx.x, cuda.grid(1)
-    partial[tid] = x[i] if i < x.size else 0
+    partial[tid] = x[i] if i < x.size else ZERO
     cuda.syncthreads()
     step = 64
     while step > 0:
@@ -293,7 +401,7 @@ def tree_without_barrier(x, total):
 def tree_barrier_in_the_if(x, total):
     partial = cuda.shared.array(128, "float32")
     tid, i = cuda.threadIdx.x, cuda.grid(1)
-    partial[tid] = x[i] if i < x.size else 0
+    partial[tid] = x[i] if i < x.size else ZERO
     cuda.syncthreads()
     step = 64
     while step > 0:
@@ -309,12 +417,106 @@ def tree_barrier_in_the_if(x, total):
 def tree_ends_early(x, total):
     partial = cuda.shared.array(128, "float32")
     tid, i = cuda.threadIdx.x, cuda.grid(1)
-    partial[tid] = x[i] if i < x.size else 0
+    partial[tid] = x[i] if i < x.size else ZERO
     cuda.syncthreads()
     step = 64
     while step > 1:
         if tid < step:
             partial[tid] += partial[tid + step]
+        cuda.syncthreads()
+        step //= 2
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def tree_of_one_round(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    cuda.syncthreads()
+    step = 64
+    if tid < step:
+        partial[tid] += partial[tid + step]
+    cuda.syncthreads()
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def tree_that_replaces(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if tid < step:
+            partial[tid] = partial[tid + step]
+        cuda.syncthreads()
+        step //= 2
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def tree_that_skips_rounds(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if tid < step:
+            partial[tid] += partial[tid + step]
+        cuda.syncthreads()
+        step //= 4
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def tree_with_one_neighbour(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if tid < step:
+            partial[tid] += partial[step]
+        cuda.syncthreads()
+        step //= 2
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def tree_that_subtracts(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if tid < step:
+            partial[tid] -= partial[tid + step]
+        cuda.syncthreads()
+        step //= 2
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def tree_of_maxima(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if tid < step:
+            partial[tid] = max(partial[tid], partial[tid + step])
         cuda.syncthreads()
         step //= 2
     if tid == 0:
@@ -349,7 +551,7 @@ def tree_ragged_end_unwritten(x, total):
 def tree_plain_write(x, total):
     partial = cuda.shared.array(128, "float32")
     tid, i = cuda.threadIdx.x, cuda.grid(1)
-    partial[tid] = x[i] if i < x.size else 0
+    partial[tid] = x[i] if i < x.size else ZERO
     cuda.syncthreads()
     step = 64
     while step > 0:
@@ -414,8 +616,13 @@ PLANTED = {
         (relu_as_absolute_value, "must become 0, not positive"),
         (relu_in_place_too, "changes its input"),
         (relu_where_positive, "was never written"),
-        (relu_serial, "every thread does the work of all"),
-        (relu_by_one_thread, "few threads do the work"),
+        (relu_serial, "the loop over the elements is the launch itself"),
+        (relu_by_one_thread, "do the work of all"),
+        (relu_by_sum_of_numbers, "is added to the thread's as it is"),
+        (relu_that_copies, "This is a copy of x"),
+        (relu_as_answer, "the answer to the question"),
+        (relu_by_half_sum, "leaves the range of float32"),
+        (relu_in_float64, "float64"),
         (relu_on_the_host, "This is no kernel"),
     ],
     "gpu.scale_rows": [
@@ -424,6 +631,11 @@ PLANTED = {
         (scale_shift_first, "it comes after"),
         (scale_no_shift, "shift is missing"),
         (scale_by_column, "looked up by the column"),
+        (scale_by_the_first, "Scale and shift of row 0"),
+        (scale_only_shifts, "The scale is missing"),
+        (scale_divides, "a is divided by the scale"),
+        (scale_back, "leads from b back to a"),
+        (scale_in_the_first_block, "Only the first block's elements"),
         (scale_adds, "use = instead of +="),
         (scale_one_guard, "Out of bounds"),
         (scale_in_place, "changes its input"),
@@ -435,25 +647,44 @@ PLANTED = {
         (transpose_without_a_tile, "sectors of global memory where 4 would do"),
         (transpose_tiles_stay, "lands where it came from"),
         (transpose_tiles_not_turned, "not turned inside"),
+        (transpose_that_copies, "This is a copy, not a transpose"),
+        (transpose_of_diagonals, "only the tile's diagonal is read"),
+        (transpose_by_place_in_the_matrix, "Out of bounds"),
         (transpose_clears_its_input, "changes its input"),
-        (transpose_by_one_thread, "few threads do the work"),
+        (transpose_by_one_thread, "do the work of all"),
         (transpose_on_the_host, "This is no kernel"),
     ],
     "gpu.block_sum": [
         (tree_without_barrier, "Race on partial"),
         (tree_barrier_in_the_if, "Barrier in divergent code"),
         (tree_ends_early, "one round too early"),
-        (sum_by_atomics, "were atomic"),
+        (tree_of_one_round, "ends after its first round"),
+        (tree_that_replaces, "takes the place of partial[tid]"),
+        (tree_that_skips_rounds, "Every other round is missing"),
+        (tree_with_one_neighbour, "add the same number, partial[step]"),
+        (tree_that_subtracts, "The neighbour is subtracted"),
+        (tree_of_maxima, "this is the maximum of each block"),
+        (sum_by_atomics, "atomic additions of single threads"),
         (tree_ragged_end_unwritten, "Uninitialised"),
         (tree_plain_write, "Race on total"),
         (sum_in_the_input, "changes its input"),
-        (sum_by_one_thread, "few threads do the work"),
+        (sum_by_one_thread, "do the work of all"),
         (sum_on_the_host, "This is no kernel"),
     ],
 }
 RIGHT_ON = {
     relu_as_absolute_value: (np.ones(5, np.float32),),
+    relu_that_copies: (np.ones(5, np.float32),),
+    relu_as_answer: (np.ones(5, np.float32),),
     scale_shift_first: tuple(np.ones(n, np.float32) for n in ((5, 7), 5, 5)),
+    scale_only_shifts: tuple(np.ones(n, np.float32) for n in ((5, 7), 5, 5)),
+    scale_back: (np.ones((5, 7), np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)),
+    scale_divides: tuple(np.ones(n, np.float32) for n in ((5, 7), 5, 5)),
+    transpose_that_copies: (np.ones((32, 32), np.float32),),
+    tree_that_replaces: (np.float32([0] * 127 + [1]),),
+    tree_with_one_neighbour: (np.zeros(300, np.float32),),
+    tree_that_subtracts: (np.ones(1, np.float32),),
+    tree_of_maxima: (np.ones(1, np.float32),),
     scale_no_shift: (np.ones((5, 7), np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)),
 }
 SOLVED = {

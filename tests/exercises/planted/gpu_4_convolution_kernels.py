@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit import reference
 from labkit.gpu import cuda
-from labkit.gpu.kernels.reductions import block_sum
+from labkit.gpu.kernels.reductions import block_sum, warp_sum
 
 zero = np.float32(0)
 
@@ -174,6 +174,125 @@ def conv_on_the_host(x, w, b, stride, padding, y):
     y[...] = reference.conv2d(x, w, b, stride, padding)
 
 
+@cuda.jit
+def conv_taps_swapped(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[k]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + s - padding, q * stride + r - padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        total += w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_of_channel_0(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[k]
+        for c in range(1):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + r - padding, q * stride + s - padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        total += w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_replaces(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[k]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + r - padding, q * stride + s - padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        total = w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_bias_of_channel_0(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[0]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + r - padding, q * stride + s - padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        total += w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_padding_added(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[k]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + r + padding, q * stride + s + padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        total += w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_takes_row_0_for_frame(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[k]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + r - padding, q * stride + s - padding
+                    if 0 < h < x.shape[2] and 0 < v < x.shape[3]:
+                        total += w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_stride_on_taps(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        total = b[k]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p + r * stride - padding, q + s * stride - padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        total += w[k, c, r, s] * x[n, c, h, v]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def conv_adds_atomically(x, w, b, stride, padding, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        y[n, k, p, q] = b[k]
+        for c in range(w.shape[1]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    h, v = p * stride + r - padding, q * stride + s - padding
+                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
+                        cuda.atomic.add(y, (n, k, p, q), w[k, c, r, s] * x[n, c, h, v])
+
+
 # --- gpu.conv2d_dx_kernel: blocks of 128, a thread for each pixel
 
 
@@ -340,6 +459,106 @@ def dx_on_the_host(dy, w, stride, padding, dx):
     dx[...] = reference.conv2d_backward(dy, np.zeros(dx.shape), w, stride, padding)[0]
 
 
+@cuda.jit
+def dx_rest_of_rows_only(dy, w, stride, padding, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        total = zero
+        for k in range(w.shape[0]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    down, right = h + padding - r, v + padding - s
+                    if down % stride == 0:
+                        p, q = down // stride, right // stride
+                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
+                            total += dy[n, k, p, q] * w[k, c, r, s]
+        dx[n, c, h, v] = total
+
+
+@cuda.jit
+def dx_checks_but_does_not_divide(dy, w, stride, padding, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        total = zero
+        for k in range(w.shape[0]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    down, right = h + padding - r, v + padding - s
+                    whole = down % stride == 0 and right % stride == 0
+                    if whole and 0 <= down < dy.shape[2] and 0 <= right < dy.shape[3]:
+                        total += dy[n, k, down, right] * w[k, c, r, s]
+        dx[n, c, h, v] = total
+
+
+@cuda.jit
+def dx_guards_the_end_only(dy, w, stride, padding, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        total = zero
+        for k in range(w.shape[0]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    down, right = h + padding - r, v + padding - s
+                    if down % stride == 0 and right % stride == 0:
+                        p, q = down // stride, right // stride
+                        if p < dy.shape[2] and q < dy.shape[3]:
+                            total += dy[n, k, p, q] * w[k, c, r, s]
+        dx[n, c, h, v] = total
+
+
+@cuda.jit
+def dx_without_output_0(dy, w, stride, padding, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        total = zero
+        for k in range(w.shape[0]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    down, right = h + padding - r, v + padding - s
+                    if down % stride == 0 and right % stride == 0:
+                        p, q = down // stride, right // stride
+                        if 0 < p < dy.shape[2] and 0 < q < dy.shape[3]:
+                            total += dy[n, k, p, q] * w[k, c, r, s]
+        dx[n, c, h, v] = total
+
+
+@cuda.jit
+def dx_replaces(dy, w, stride, padding, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        total = zero
+        for k in range(w.shape[0]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    down, right = h + padding - r, v + padding - s
+                    if down % stride == 0 and right % stride == 0:
+                        p, q = down // stride, right // stride
+                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
+                            total = dy[n, k, p, q] * w[k, c, r, s]
+        dx[n, c, h, v] = total
+
+
+@cuda.jit
+def dx_adds_atomically(dy, w, stride, padding, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        dx[n, c, h, v] = zero
+        for k in range(w.shape[0]):
+            for r in range(w.shape[2]):
+                for s in range(w.shape[3]):
+                    down, right = h + padding - r, v + padding - s
+                    if down % stride == 0 and right % stride == 0:
+                        p, q = down // stride, right // stride
+                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
+                            cuda.atomic.add(dx, (n, c, h, v), dy[n, k, p, q] * w[k, c, r, s])
+
+
 # --- gpu.conv2d_dw_kernel: a block of 128 for each weight
 
 
@@ -483,6 +702,84 @@ def dw_on_the_host(dy, x, stride, padding, dw):
     dw[...] = reference.conv2d_backward(dy, x, np.zeros(dw.shape), stride, padding)[1]
 
 
+@cuda.jit
+def dw_whole_rounds(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q // 128 * 128, 128):
+        share += product(j, k, c, r, s, dy, x, stride, padding)
+    total = block_sum(share)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = total
+
+
+@cuda.jit
+def dw_replaces(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q, 128):
+        share = product(j, k, c, r, s, dy, x, stride, padding)
+    total = block_sum(share)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = total
+
+
+@cuda.jit
+def dw_of_a_warp(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q, 128):
+        share += product(j, k, c, r, s, dy, x, stride, padding)
+    total = warp_sum(share)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = total
+
+
+@cuda.jit
+def dw_step_of_a_warp(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q, 32):
+        share += product(j, k, c, r, s, dy, x, stride, padding)
+    total = block_sum(share)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = total
+
+
+@cuda.jit
+def dw_step_of_64(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q, 64):
+        share += product(j, k, c, r, s, dy, x, stride, padding)
+    total = block_sum(share)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = total
+
+
+@cuda.jit
+def dw_step_of_256(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q, 256):
+        share += product(j, k, c, r, s, dy, x, stride, padding)
+    total = block_sum(share)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = total
+
+
+@cuda.jit
+def dw_adds_atomically(dy, x, stride, padding, dw):
+    N, _, P, Q = dy.shape
+    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    for j in range(cuda.threadIdx.x, N * P * Q, 128):
+        share += product(j, k, c, r, s, dy, x, stride, padding)
+    if cuda.threadIdx.x == 0:
+        dw[k, c, r, s] = zero
+    cuda.syncthreads()
+    cuda.atomic.add(dw, (k, c, r, s), share)
+
+
 # --- gpu.implicit_gemm_gather: blocks of 32 x 8, a thread for each element
 
 
@@ -612,6 +909,45 @@ def matrix_clears_a_pixel(x, R, S, stride, padding, cols):
             x[0, 0, 0, 0] = zero
 
 
+@cuda.jit
+def matrix_r_goes_on(x, R, S, stride, padding, cols):
+    col, row = cuda.grid(2)
+    if row < cols.shape[0] and col < cols.shape[1]:
+        P = (x.shape[2] + 2 * padding - R) // stride + 1
+        Q = (x.shape[3] + 2 * padding - S) // stride + 1
+        c, r, s = row // (R * S), row // S, row % S
+        n, p, q = col // (P * Q), col // Q % P, col % Q
+        h, v = p * stride + r - padding, q * stride + s - padding
+        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
+        cols[row, col] = x[n, c, h, v] if inside else zero
+
+
+@cuda.jit
+def matrix_p_goes_on(x, R, S, stride, padding, cols):
+    col, row = cuda.grid(2)
+    if row < cols.shape[0] and col < cols.shape[1]:
+        P = (x.shape[2] + 2 * padding - R) // stride + 1
+        Q = (x.shape[3] + 2 * padding - S) // stride + 1
+        c, r, s = row // (R * S), row // S % R, row % S
+        n, p, q = col // (P * Q), col // Q, col % Q
+        h, v = p * stride + r - padding, q * stride + s - padding
+        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
+        cols[row, col] = x[n, c, h, v] if inside else zero
+
+
+@cuda.jit
+def matrix_of_image_0(x, R, S, stride, padding, cols):
+    col, row = cuda.grid(2)
+    if row < cols.shape[0] and col < cols.shape[1]:
+        P = (x.shape[2] + 2 * padding - R) // stride + 1
+        Q = (x.shape[3] + 2 * padding - S) // stride + 1
+        c, r, s = row // (R * S), row // S % R, row % S
+        n, p, q = 0, col // Q % P, col % Q
+        h, v = p * stride + r - padding, q * stride + s - padding
+        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
+        cols[row, col] = x[n, c, h, v] if inside else zero
+
+
 def matrix_on_the_host(x, R, S, stride, padding, cols):
     cols[...] = 0
 
@@ -658,6 +994,14 @@ PLANTED = {
         (conv_no_stride, "The stride is forgotten"),
         (conv_no_bias, "The bias is missing"),
         (conv_as_the_stub, "the bias and nothing else"),
+        (conv_taps_swapped, "r and s are swapped"),
+        (conv_of_channel_0, "Only input channel 0 counts"),
+        (conv_replaces, "Only one product is left"),
+        (conv_bias_of_channel_0, "has the bias of channel 0"),
+        (conv_padding_added, "The padding has the wrong sign"),
+        (conv_takes_row_0_for_frame, "Row 0 and column 0 of x count as frame"),
+        (conv_stride_on_taps, "The stride multiplies the tap"),
+        (conv_adds_atomically, "additions are atomic"),
         (conv_into_y, "use = instead of +="),
         (conv_clears_a_pixel, "changes its input"),
         (conv_on_the_host, "This is no kernel"),
@@ -669,7 +1013,13 @@ PLANTED = {
         (dx_flipped_twice, "turned by 180 degrees"),
         (dx_as_forward, "This is the forward rule"),
         (dx_without_guard, "Out of bounds"),
-        (dx_scattered, "use = instead of +="),
+        (dx_rest_of_rows_only, "for the rows alone"),
+        (dx_checks_but_does_not_divide, "are used as they are"),
+        (dx_guards_the_end_only, "An output below 0 was read"),
+        (dx_without_output_0, "The outputs of row 0"),
+        (dx_replaces, "Only one product is left"),
+        (dx_adds_atomically, "additions are atomic"),
+        (dx_scattered, "use one thread that adds up in a variable"),
         (dx_scattered_without_atomics, "Race on dx"),
         (dx_clears_a_weight, "changes its input"),
         (dx_on_the_host, "This is no kernel"),
@@ -681,6 +1031,13 @@ PLANTED = {
         (dw_of_one_round, "adds one product only"),
         (dw_without_step, "The step of the loop is missing"),
         (dw_128_times, "Each thread adds up all products"),
+        (dw_whole_rounds, "The products of the last round are missing"),
+        (dw_replaces, "Only the last product of each thread"),
+        (dw_of_a_warp, "Only the shares of threads 0 to 31"),
+        (dw_step_of_a_warp, "The loop's step is 32"),
+        (dw_step_of_64, "The loop's step is 64"),
+        (dw_step_of_256, "The loop's step is 256"),
+        (dw_adds_atomically, "additions are atomic"),
         (dw_sums_in_the_if, "Inactive lane"),
         (dw_clears_a_gradient, "changes its input"),
         (dw_on_the_host, "This is no kernel"),
@@ -692,6 +1049,9 @@ PLANTED = {
         (matrix_places_swapped, "p and q are swapped"),
         (matrix_of_turned_taps, "R and S are swapped"),
         (matrix_of_turned_places, "P and Q are swapped"),
+        (matrix_r_goes_on, "goes on counting through all channels"),
+        (matrix_p_goes_on, "goes on counting through all images"),
+        (matrix_of_image_0, "Every column is taken from image 0"),
         (matrix_without_frame_cells, "was never written"),
         (matrix_clears_a_pixel, "changes its input"),
         (matrix_on_the_host, "This is no kernel"),
@@ -699,7 +1059,14 @@ PLANTED = {
 }
 ONES = np.ones((2, 3, 5, 6), np.float32)
 NO_BIAS = np.zeros(4, np.float32)
+ONE_TAP = np.ones((1, 1, 1, 1), np.float32)
+DARK_EDGE = np.ones((1, 1, 4, 5), np.float32)  # row 0 and column 0 are 0
+DARK_EDGE[:, :, 0] = DARK_EDGE[:, :, :, 0] = 0
+FULL_ROUNDS = np.linspace(0, 1, 128, dtype=np.float32).reshape(2, 1, 8, 8)
 RIGHT_ON = {
+    conv_replaces: (DARK_EDGE, ONE_TAP, NO_BIAS[:1], 1, 0),
+    conv_takes_row_0_for_frame: (DARK_EDGE, ONE_TAP, NO_BIAS[:1], 1, 0),
+    dw_whole_rounds: (FULL_ROUNDS, FULL_ROUNDS, 1, 0, (1, 1, 1, 1)),
     conv_no_bias: (ONES, np.ones((4, 3, 3, 2), np.float32), NO_BIAS, 1, 1),
     conv_as_the_stub: (ONES, np.zeros((4, 3, 3, 2), np.float32), 1 + NO_BIAS, 1, 1),
     dw_everybody_writes: (np.zeros((2, 4, 5, 7), np.float32), ONES, 1, 1, (4, 3, 3, 2)),

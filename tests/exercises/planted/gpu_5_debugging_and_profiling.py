@@ -130,6 +130,94 @@ def shifts_the_scores_themselves(x, out):
 
 
 @cuda.jit
+def shift_taken_off_twice(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m = x[0, n]
+        for k in range(1, x.shape[0]):
+            m = max(m, x[k, n])
+        total = zero
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = math.log(total) - m
+
+
+@cuda.jit
+def shift_by_the_last(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m = zero
+        for k in range(x.shape[0]):
+            m = x[k, n]
+        total = zero
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = m + math.log(total)
+
+
+@cuda.jit
+def shift_by_the_smallest(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m = x[0, n]
+        for k in range(1, x.shape[0]):
+            m = min(m, x[k, n])
+        total = zero
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = m + math.log(total)
+
+
+@cuda.jit
+def shift_by_the_mean(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m = zero
+        for k in range(x.shape[0]):
+            m += x[k, n] / np.float32(x.shape[0])
+        total = zero
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = m + math.log(total)
+
+
+@cuda.jit
+def shift_by_the_size(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m = zero
+        for k in range(x.shape[0]):
+            m = max(m, abs(x[k, n]))
+        total = zero
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = m + math.log(total)
+
+
+@cuda.jit
+def sum_begins_at_one(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m = x[0, n]
+        for k in range(1, x.shape[0]):
+            m = max(m, x[k, n])
+        total = one
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = m + math.log(total)
+
+
+@cuda.jit
+def as_handed_in(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        total = zero
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n])
+        out[n] = math.log(total)
+
+
+@cuda.jit
 def guard_lost(x, out):
     n = cuda.grid(1)
     m = x[0, n]
@@ -305,11 +393,105 @@ def max_without_last_round(x, top):
 
 
 @cuda.jit
+def search_starts_at_zero(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = zero
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = max(best[lane], x[row, col])
+    cuda.syncwarp()
+    step = 16
+    while step > 0:
+        if lane < step:
+            best[lane] = max(best[lane], best[lane + step])
+        cuda.syncwarp()
+        step //= 2
+    if lane == 0:
+        top[row] = best[0]
+
+
+@cuda.jit
+def tree_begins_too_late(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = -infinity
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = max(best[lane], x[row, col])
+    cuda.syncwarp()
+    step = 8
+    while step > 0:
+        if lane < step:
+            best[lane] = max(best[lane], best[lane + step])
+        cuda.syncwarp()
+        step //= 2
+    if lane == 0:
+        top[row] = best[0]
+
+
+@cuda.jit
+def tree_left_out(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = -infinity
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = max(best[lane], x[row, col])
+    cuda.syncwarp()
+    step = 0
+    while step > 0:
+        if lane < step:
+            best[lane] = max(best[lane], best[lane + step])
+        cuda.syncwarp()
+        step //= 2
+    if lane == 0:
+        top[row] = best[0]
+
+
+@cuda.jit
+def max_of_the_sizes(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = -infinity
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = max(best[lane], abs(x[row, col]))
+    cuda.syncwarp()
+    step = 16
+    while step > 0:
+        if lane < step:
+            best[lane] = max(best[lane], best[lane + step])
+        cuda.syncwarp()
+        step //= 2
+    if lane == 0:
+        top[row] = best[0]
+
+
+@cuda.jit
+def lane_keeps_the_last(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = -infinity
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = x[row, col]
+    cuda.syncwarp()
+    step = 16
+    while step > 0:
+        if lane < step:
+            best[lane] = max(best[lane], best[lane + step])
+        cuda.syncwarp()
+        step //= 2
+    if lane == 0:
+        top[row] = best[0]
+
+
+@cuda.jit
 def max_in_the_input(x, top):
-    row = cuda.blockIdx.x
-    if cuda.threadIdx.x == 0:
-        for col in range(1, x.shape[1]):
-            x[row, 0] = max(x[row, 0], x[row, col])
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best = -infinity
+    for col in range(lane, x.shape[1], 32):
+        best = max(best, x[row, col])
+    for k in range(5):
+        best = max(best, cuda.shfl_down_sync(0xFFFFFFFF, best, 16 >> k))
+    if lane == 0:
+        x[row, 0] = best
         top[row] = x[row, 0]
 
 
@@ -425,6 +607,49 @@ def start_of_the_old_kernel(dy, db):
 
 
 @cuda.jit
+def first_row_forgotten(dy, db):
+    col, strip = cuda.grid(2)
+    if col < dy.shape[1]:
+        total = zero
+        for row in range(64 * strip + 1, min(64 * strip + 64, dy.shape[0])):
+            total += dy[row, col]
+        cuda.atomic.add(db, col, total)
+
+
+@cuda.jit
+def strip_replaced(dy, db):
+    col, strip = cuda.grid(2)
+    if col < dy.shape[1]:
+        total = zero
+        for row in range(64 * strip, min(64 * strip + 64, dy.shape[0])):
+            total = dy[row, col]
+        cuda.atomic.add(db, col, total)
+
+
+@cuda.jit
+def full_strips_only(dy, db):
+    col, strip = cuda.grid(2)
+    if col < dy.shape[1] and 64 * strip + 64 <= dy.shape[0]:
+        total = zero
+        for row in range(64 * strip, 64 * strip + 64):
+            total += dy[row, col]
+        cuda.atomic.add(db, col, total)
+
+
+@cuda.jit
+def atomics_in_shared_memory(dy, db):
+    sums = cuda.shared.array(32, "float32")
+    lane = cuda.threadIdx.x
+    col, top = 32 * cuda.blockIdx.x + lane, 64 * cuda.blockIdx.y
+    sums[lane] = zero
+    cuda.syncwarp()
+    if col < dy.shape[1]:
+        for row in range(top, min(top + 64, dy.shape[0])):
+            cuda.atomic.add(sums, lane, dy[row, col])
+        cuda.atomic.add(db, col, sums[lane])
+
+
+@cuda.jit
 def sums_in_the_input(dy, db):
     col, strip = cuda.grid(2)
     if col < dy.shape[1]:
@@ -493,6 +718,34 @@ def gelu_multiplied(x, y):
 
 
 @cuda.jit
+def gelu_sum_left_out(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] / math.exp(slope * x[i])
+
+
+@cuda.jit
+def gelu_sum_and_slope_left_out(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] / math.exp(x[i])
+
+
+@cuda.jit
+def gelu_slope_rounded(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] / (one + math.exp(np.float32(-1.7) * x[i]))
+
+
+@cuda.jit
+def gelu_slope_outside(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] / (one + slope * math.exp(x[i]))
+
+
+@cuda.jit
 def gelu_guard_lost(x, y):
     i = np.uint32(cuda.grid(1))
     y[i] = x[i] / (one + math.exp(slope * x[i]))
@@ -525,9 +778,16 @@ PLANTED = {
     "gpu.case_log_sum_exp": [
         (shift_forgotten, "not given back"),
         (shift_by_the_first, "shifted by its first score"),
+        (shift_taken_off_twice, "The shift is taken off twice"),
+        (shift_by_the_last, "shifted by its last score"),
+        (shift_by_the_smallest, "The smallest score is taken off"),
+        (shift_by_the_mean, "The mean of the scores is taken off"),
+        (shift_by_the_size, "the largest size, without its sign"),
+        (sum_begins_at_one, "The sum has a 1 too many"),
+        (as_handed_in, "nothing is taken off the scores yet"),
         (search_begins_at_zero, "shift is never below 0"),
         (clipped, "Scores above 80 are cut off"),
-        (wider, "but 1 of its 1 additions"),
+        (wider, "float64 moves both ends of the exponential"),
         (sum_begins_at_a_float64, "but 1.1 of its 2.1 additions"),
         (search_begins_at_a_float64, "but 2.1 of its 2.1 additions"),
         (maximum_alone, "largest score alone"),
@@ -539,23 +799,32 @@ PLANTED = {
         (sizes_repaired_race_left, "Race on best"),
         (race_repaired_sizes_left, "half of an odd number of places"),
         (filled_with_zeros, "larger than every negative number"),
+        (search_starts_at_zero, "The search begins at 0"),
+        (tree_begins_too_late, "Lanes 16 to 31 are lost"),
+        (tree_left_out, "Only what lane 0 has met"),
+        (max_of_the_sizes, "This is the largest size, without its sign"),
+        (lane_keeps_the_last, "Each lane keeps the last element"),
         (not_filled, "Uninitialised"),
         (barrier_in_the_if, "Barrier in divergent code"),
         (warp_barrier_in_the_if, "Move it out of the if, or out of the loop"),
         (one_warp_of_columns, "Only the first 32 columns"),
         (max_without_last_round, "one round too early"),
         (max_in_the_input, "changes its input"),
-        (max_by_one_lane, "few threads do the work"),
+        (max_by_one_lane, "a few do the work of all"),
         (max_on_the_host, "This is no kernel"),
     ],
     "gpu.case_bias_gradient": [
-        (coalesced_but_crowded, "additions were atomic"),
+        (coalesced_but_crowded, "2,048 atomic additions for 2,048 elements, in global memory"),
         (few_atomics_but_down_the_rows, "sectors where 4 would do"),
         (sum_without_atomic, "Race on db"),
         (bottom_forgotten, "Out of bounds"),
         (strips_of_32, "only the first 32 are there"),
         (loop_of_the_old_kernel, "Only every 32nd row"),
-        (start_of_the_old_kernel, "adds one row of its column"),
+        (start_of_the_old_kernel, "adds two rows of its column"),
+        (first_row_forgotten, "The first row of each block is missing"),
+        (strip_replaced, "Only the last row of each block is left"),
+        (full_strips_only, "Blocks with fewer than 64 rows are left out"),
+        (atomics_in_shared_memory, "2,048 of them in shared memory"),
         (sums_in_the_input, "changes its input"),
         (bias_on_the_host, "This is no kernel"),
     ],
@@ -566,6 +835,10 @@ PLANTED = {
         (gelu_sign, "wrong sign"),
         (gelu_without_slope, "factor 1.702 in the exponent is missing"),
         (gelu_multiplied, "should divide"),
+        (gelu_sum_left_out, "The 1 of the sum is missing: the"),
+        (gelu_sum_and_slope_left_out, "The 1 of the sum and the factor 1.702 are missing"),
+        (gelu_slope_rounded, "The factor in the exponent is 1.7 here"),
+        (gelu_slope_outside, "stands before the exponential"),
         (gelu_guard_lost, "Out of bounds"),
         (gelu_in_place_too, "changes its input"),
         (gelu_on_the_host, "This is no kernel"),
@@ -573,6 +846,15 @@ PLANTED = {
 }
 RIGHT_ON = {
     shift_forgotten: (np.array([[0, -3], [-1, 0]], np.float32),),
+    shift_taken_off_twice: (np.array([[0, -3], [-1, 0]], np.float32),),
+    sum_begins_at_one: (np.full((1, 3), 1e7, np.float32),),
+    search_starts_at_zero: (np.ones((3, 40), np.float32),),
+    max_of_the_sizes: (np.ones((3, 40), np.float32),),
+    first_row_forgotten: (np.zeros((9, 5), np.float32),),
+    gelu_sum_left_out: (np.zeros(5, np.float32),),
+    gelu_sum_and_slope_left_out: (np.zeros(5, np.float32),),
+    gelu_slope_rounded: (np.zeros(5, np.float32),),
+    gelu_slope_outside: (np.zeros(5, np.float32),),
     gelu_sign: (np.zeros(5, np.float32),),
     gelu_without_slope: (np.zeros(5, np.float32),),
     gelu_multiplied: (np.zeros(5, np.float32),),

@@ -77,6 +77,62 @@ def damped_gradient(p, g, v, lr, momentum):
 
 
 @cuda.jit
+def looks_ahead(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = momentum * v[i] + g[i]
+        p[i] -= lr * (g[i] + momentum * v[i])
+
+
+@cuda.jit
+def momentum_of_all(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = momentum * (v[i] + g[i])
+        p[i] -= lr * v[i]
+
+
+@cuda.jit
+def other_convention(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = momentum * v[i] - lr * g[i]
+        p[i] += v[i]
+
+
+@cuda.jit
+def velocity_with_other_sign(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = momentum * v[i] - g[i]
+        p[i] += lr * v[i]
+
+
+@cuda.jit
+def step_without_rate(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = momentum * v[i] + g[i]
+        p[i] -= v[i]
+
+
+@cuda.jit
+def rates_exchanged(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = lr * v[i] + g[i]
+        p[i] -= momentum * v[i]
+
+
+@cuda.jit
+def rates_written_in(p, g, v, lr, momentum):
+    i = cuda.grid(1)
+    if i < p.size:
+        v[i] = np.float32(0.9) * v[i] + g[i]
+        p[i] -= np.float32(0.01) * v[i]
+
+
+@cuda.jit
 def step_of_one_block(p, g, v, lr, momentum):
     i = cuda.threadIdx.x
     if i < p.size and cuda.blockIdx.x == 0:
@@ -235,6 +291,85 @@ def bias_of_map_0(x, b, y):
 
 
 @cuda.jit
+def search_from_zero(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = ZERO
+        for r in range(2):
+            for s in range(2):
+                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
+def left_column_only(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = x[n, k, 2 * p, 2 * q]
+        best = max(best, x[n, k, 2 * p + 1, 2 * q])
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
+def diagonal_only(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = x[n, k, 2 * p, 2 * q]
+        best = max(best, x[n, k, 2 * p + 1, 2 * q + 1])
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
+def fourth_forgotten(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = x[n, k, 2 * p, 2 * q]
+        best = max(best, x[n, k, 2 * p, 2 * q + 1])
+        best = max(best, x[n, k, 2 * p + 1, 2 * q])
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
+def last_pixel_wins(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = ZERO
+        for r in range(2):
+            for s in range(2):
+                best = x[n, k, 2 * p + r, 2 * q + s]
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
+def smallest_pool(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = x[n, k, 2 * p, 2 * q]
+        best = min(best, x[n, k, 2 * p, 2 * q + 1])
+        best = min(best, x[n, k, 2 * p + 1, 2 * q])
+        best = min(best, x[n, k, 2 * p + 1, 2 * q + 1])
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
+def sum_pool(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // y.shape[1], plane % y.shape[1]
+    if p < y.shape[2] and q < y.shape[3]:
+        best = ZERO
+        for r in range(2):
+            for s in range(2):
+                best += x[n, k, 2 * p + r, 2 * q + s]
+        y[n, k, p, q] = max(best + b[k], ZERO)
+
+
+@cuda.jit
 def maximum_kept_in_y(x, b, y):
     q, p, plane = cuda.grid(3)
     n, k = plane // y.shape[1], plane % y.shape[1]
@@ -341,6 +476,46 @@ def times_their_images(gradients, sizes):
     return sum(g * n for g, n in zip(gradients, sizes, strict=True))
 
 
+def weight_of_the_last(gradients, sizes):
+    return sizes[-1] * gradients.sum(axis=0) / sum(sizes)
+
+
+def against_a_full_piece(gradients, sizes):
+    return sum(g * n / sizes[0] for g, n in zip(gradients, sizes, strict=True))
+
+
+def against_a_full_piece_and_averaged(gradients, sizes):
+    shares = [g * n / sizes[0] for g, n in zip(gradients, sizes, strict=True)]
+    return np.mean(shares, axis=0)
+
+
+def over_the_number_of_pieces(gradients, sizes):
+    return sum(g * n for g, n in zip(gradients, sizes, strict=True)) / len(sizes)
+
+
+def whole_shares(gradients, sizes):
+    return sum(g * (n // sum(sizes)) for g, n in zip(gradients, sizes, strict=True))
+
+
+def share_upside_down(gradients, sizes):
+    return sum(g * sum(sizes) / n for g, n in zip(gradients, sizes, strict=True))
+
+
+def averaged_as_they_come(gradients, sizes):
+    total = gradients[0]
+    for gradient in gradients[1:]:
+        total = (total + gradient) / 2
+    return total
+
+
+def weighed_as_they_come(gradients, sizes):
+    total, met = 0, 0
+    for gradient, n in zip(gradients, sizes, strict=True):
+        met += n
+        total = total + gradient * n / met
+    return total
+
+
 def replaced(gradients, sizes):
     for gradient, n in zip(gradients, sizes, strict=True):
         total = gradient * n / sum(sizes)
@@ -375,10 +550,17 @@ PLANTED = {
         (rate_in_the_velocity, "The rate is inside of the velocity"),
         (ascent, "goes up the slope"),
         (damped_gradient, "multiplied by 1 - momentum"),
+        (looks_ahead, "one momentum too many"),
+        (momentum_of_all, "The momentum multiplies the gradient too"),
+        (other_convention, "v is the step itself here"),
+        (velocity_with_other_sign, "but v has the wrong sign"),
+        (step_without_rate, "The step is the whole velocity"),
+        (rates_exchanged, "The rate and the momentum stand"),
+        (rates_written_in, "The rates are written into the kernel"),
         (step_of_one_block, "Only the first 128 parameters are updated"),
         (every_block_again, "Race on"),
         (velocity_in_the_gradient, "changes its input"),
-        (step_by_one_thread, "few threads do the work"),
+        (step_by_one_thread, "a few do the work of all"),
         (step_on_the_host, "This is no kernel"),
     ],
     "gpu.bias_relu_pool": [
@@ -390,11 +572,18 @@ PLANTED = {
         (average_pool, "the mean of each window"),
         (overlapping_windows, "The windows overlap"),
         (bias_of_map_0, "Every map has the bias of map 0"),
+        (search_from_zero, "The search for the largest begins at 0"),
+        (left_column_only, "Only the left two pixels"),
+        (diagonal_only, "those of its diagonal"),
+        (fourth_forgotten, "The fourth pixel of each window"),
+        (last_pixel_wins, "Only the last pixel of each window"),
+        (smallest_pool, "This is the smallest of each window"),
+        (sum_pool, "This is the sum of each window"),
         (maximum_kept_in_y, "would do. Keep what comes in between in variables"),
         (first_pixel_again, "pixels are loaded from x where"),
-        (fused_in_float64, "it adds in float64"),
+        (fused_in_float64, "it computes in float64"),
         (bias_into_x, "changes its input"),
-        (fused_by_one_thread, "few threads do the work"),
+        (fused_by_one_thread, "a few do the work of all"),
         (fused_on_the_host, "This is no kernel"),
     ],
     "gpu.accumulate": [
@@ -403,6 +592,14 @@ PLANTED = {
         (as_if_all_were_full, "the weight of the first one"),
         (divided_by_all, "as if it were one image's"),
         (times_their_images, "the sum of all losses"),
+        (weight_of_the_last, "the weight of the last one"),
+        (against_a_full_piece, "weighed against the first piece"),
+        (against_a_full_piece_and_averaged, "weighed against a full one"),
+        (over_the_number_of_pieces, "by the number of pieces, not"),
+        (whole_shares, "gives whole numbers"),
+        (share_upside_down, "The weight is upside down"),
+        (averaged_as_they_come, "averaged with all that came before"),
+        (weighed_as_they_come, "against the images met so far"),
         (replaced, "Only the last piece counts"),
         (ends_after_one, "Only the first piece counts"),
         (scaled_in_place, "changes its input gradients"),
@@ -419,6 +616,20 @@ RIGHT_ON = {
     rate_in_the_velocity: (_P, _G, _V, _NO + 1, _MU),
     ascent: (_P, _G, _V, _NO, _MU),
     damped_gradient: (_P, _G, _V, _LR, _NO),
+    looks_ahead: (_P, _G, _V, _LR, _NO),
+    momentum_of_all: (_P, _G, _V, _LR, _NO + 1),
+    other_convention: (_P, 0 * _G, 0 * _V, _LR, _MU),
+    velocity_with_other_sign: (_P, 0 * _G, 0 * _V, _LR, _MU),
+    step_without_rate: (_P, _G, _V, _NO + 1, _MU),
+    rates_exchanged: (_P, _G, _V, _MU, _MU),
+    rates_written_in: (_P, _G, _V, np.float32(0.01), _MU),
+    search_from_zero: (np.abs(_X), np.ones(1, np.float32)),
+    left_column_only: (0 * _X, np.ones(1, np.float32)),
+    diagonal_only: (0 * _X, np.ones(1, np.float32)),
+    fourth_forgotten: (0 * _X, np.ones(1, np.float32)),
+    last_pixel_wins: (0 * _X, np.ones(1, np.float32)),
+    smallest_pool: (0 * _X, np.ones(1, np.float32)),
+    sum_pool: (0 * _X, np.ones(1, np.float32)),
     bias_after_zero: (np.abs(_X), np.ones(1, np.float32)),
     fused_without_relu: (np.abs(_X), np.ones(1, np.float32)),
     fused_without_bias: (_X, np.zeros(1, np.float32)),

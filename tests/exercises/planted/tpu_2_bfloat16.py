@@ -47,6 +47,21 @@ def rounds_the_smallest_to_zero(x):
     return rounds(np.where(abs(x) < np.finfo(np.float32).tiny, np.float32(0), x))
 
 
+def rounds_away_from_0(x):
+    bits = x.view(np.uint32)
+    up = (bits & 0xFFFF) > 0
+    return (((bits >> 16) + up) << 16).astype(np.uint32).view(np.float32)
+
+
+def rounds_and_cuts_nothing(x):
+    bits = x.view(np.uint32)
+    return (bits + (0x7FFF + ((bits >> 16) & 1))).view(np.float32)
+
+
+def rounds_into_the_lower_half(x):
+    return (rounds(x).view(np.uint32) >> 16).view(np.float32)
+
+
 def rounds_in_place(x):
     bits = x.view(np.uint32)
     bits += 0x7FFF + ((bits >> 16) & 1)
@@ -156,6 +171,62 @@ def products_of_too_few(a, b, narrow):
     return total
 
 
+def products_of_cut_operands(a, b, narrow):
+    return products(rounds_by_cutting(a), rounds_by_cutting(b), narrow)
+
+
+def products_rounded_only_if_narrow(a, b, narrow):
+    return products(a, b, True) if narrow else products_of_float32(a, b, False)
+
+
+def products_and_a_sum_rounded_too_soon(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(len(b)):
+        if narrow:
+            total = rounds(total)
+        total = total + np.outer(a[:, k], b[k])
+    return total
+
+
+def products_and_a_sum_that_is_cut(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(len(b)):
+        total = total + np.outer(a[:, k], b[k])
+        if narrow:
+            total = rounds_by_cutting(total)
+    return total
+
+
+def products_narrow_if_wide(a, b, narrow):
+    return products(a, b, narrow is False)
+
+
+def products_that_replace_the_sum(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(len(b)):
+        total = np.outer(a[:, k], b[k])
+        if narrow:
+            total = rounds(total)
+    return total
+
+
+def products_without_the_last(a, b, narrow):
+    return products(a[:, :-1], b[:-1], narrow)
+
+
+def products_summed_in_float64(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]))
+    for k in range(len(b)):
+        total = total + np.outer(a[:, k], b[k])
+        if narrow:
+            total = rounds(total.astype(np.float32))
+    return total.astype(np.float32)
+
+
 def products_in_place(a, b, narrow):
     a[:] = rounds(a)
     return products(a, b, narrow)
@@ -222,6 +293,34 @@ def parts_backwards(x, parts):
     return np.stack(found)
 
 
+def parts_cut(x, parts):
+    found, rest = [], x
+    for _ in range(parts):
+        found.append(rounds_by_cutting(rest))
+        rest = rest - found[-1]
+    return np.stack(found)
+
+
+def parts_unrounded(x, parts):
+    found, rest = [], x
+    for _ in range(parts):
+        found.append(rest)
+        rest = rest - rounds(rest)
+    return np.stack(found)
+
+
+def parts_in_equal_shares(x, parts):
+    return np.stack([rounds(x / parts)] * parts)
+
+
+def parts_as_last_axis(x, parts):
+    found, rest = [], x
+    for _ in range(parts):
+        found.append(rounds(rest))
+        rest = rest - found[-1]
+    return np.stack(found, axis=-1)
+
+
 def parts_in_place(x, parts):
     found = []
     for _ in range(parts):
@@ -285,6 +384,30 @@ def mixed_old_copy(master, gradient, lr):
     return master - np.float32(lr) * gradient, rounds(master)
 
 
+def mixed_nothing_wide(master, gradient, lr):
+    update = rounds(rounds(np.float32([lr])) * rounds(gradient))
+    weight = rounds(rounds(master) - update)
+    return weight, weight
+
+
+def mixed_narrow_rate(master, gradient, lr):
+    return mixed(master, gradient, rounds(np.float32([lr])))
+
+
+def mixed_cut_copy(master, gradient, lr):
+    new = master - np.float32(lr) * gradient
+    return new, rounds_by_cutting(new)
+
+
+def mixed_copy_of_the_gradient(master, gradient, lr):
+    return master - np.float32(lr) * gradient, rounds(gradient)
+
+
+def mixed_two_steps(master, gradient, lr):
+    update = np.float32(lr) * gradient
+    return master - update, rounds(rounds(master) - update)
+
+
 def mixed_in_place(master, gradient, lr):
     master -= np.float32(lr) * gradient
     return master, rounds(master)
@@ -305,8 +428,11 @@ PLANTED = {
         (rounds_to_odd, "go to the odd neighbour"),
         (rounds_and_converts, "converted as if they were a count"),
         (rounds_to_half, "This is float16"),
-        (rounds_to_the_largest, "3.38953e+38; it should be"),
-        (rounds_the_smallest_to_zero, "is 0; it should be"),
+        (rounds_to_the_largest, "is cut to the largest"),
+        (rounds_the_smallest_to_zero, "Tiny (subnormal) numbers become 0"),
+        (rounds_away_from_0, "Every number moves away from 0"),
+        (rounds_and_cuts_nothing, "The lower 16 bits are still there"),
+        (rounds_into_the_lower_half, "in the lower half of the bits"),
         (rounds_in_place, "changes its input x"),
         (rounds_by_ml_dtypes, "ml_dtypes"),
         (rounds_by_labkit, "labkit.tpu"),
@@ -325,6 +451,14 @@ PLANTED = {
         (products_wide_at_once, "The wide sums are right but for rounding"),
         (products_backwards, "The sum begins with the last product"),
         (products_without_the_first, "that of k = 0, is left out"),
+        (products_of_cut_operands, "The operands are cut off"),
+        (products_rounded_only_if_narrow, "rounded only if narrow"),
+        (products_and_a_sum_rounded_too_soon, "rounded before each addition"),
+        (products_and_a_sum_that_is_cut, "The narrow sum is cut off"),
+        (products_narrow_if_wide, "the other way round"),
+        (products_that_replace_the_sum, "the last product alone"),
+        (products_without_the_last, "that of k = K - 1"),
+        (products_summed_in_float64, "is kept in float64"),
         (products_of_too_few, "k counts the rows of a"),
         (products_in_place, "changes its input a"),
         (products_by_ml_dtypes, "ml_dtypes"),
@@ -335,14 +469,23 @@ PLANTED = {
         (parts_with_the_rest, "The last part is all that is left"),
         (parts_of_the_wrong_sign, "What is left has the wrong sign"),
         (parts_added, "rest grows"),
+        (parts_cut, "Each part is cut off"),
+        (parts_unrounded, "what is left before each round"),
+        (parts_in_equal_shares, "divided among equal parts"),
+        (parts_as_last_axis, "along the last axis"),
         (parts_backwards, "in the wrong order"),
         (parts_in_place, "changes its input x"),
         (parts_by_labkit, "labkit.tpu"),
     ],
     "tpu.mixed_precision_step": [
-        (mixed_all_narrow, "All of it is in bfloat16"),
+        (mixed_all_narrow, "The master is kept in bfloat16"),
+        (mixed_nothing_wide, "All of it is in bfloat16"),
+        (mixed_narrow_rate, "The learning rate is rounded"),
+        (mixed_cut_copy, "The copy is cut off"),
+        (mixed_copy_of_the_gradient, "The copy is that of the gradient"),
+        (mixed_two_steps, "a step of its own"),
         (mixed_from_the_copy, "The update starts from the rounded copy"),
-        (mixed_narrow_master, "The new master is rounded"),
+        (mixed_narrow_master, "What is returned as the master is rounded"),
         (mixed_narrow_update, "The update is rounded before"),
         (mixed_narrow_gradient, "The gradient is rounded"),
         (mixed_without_rate, "The learning rate is missing"),
@@ -362,6 +505,8 @@ SOLVED = {
 _ONE, _EXACT = np.ones((2, 3), np.float32), np.float32([1.5, -0.375])
 _STEP = np.float32([1.5, 2.5]), np.zeros(2, np.float32), 0.5
 RIGHT_ON = {
+    rounds_and_cuts_nothing: (np.uint32([0x3F808001]).view(np.float32),),
+    rounds_into_the_lower_half: (np.zeros(3, np.float32),),
     rounds_and_converts: (np.zeros(3, np.float32),),
     rounds_to_half: (_EXACT,),
     products_without_the_first: (_ONE * np.float32([0, 1, 2]), _ONE.T.copy(), True),
@@ -369,10 +514,19 @@ RIGHT_ON = {
     products_of_rounded_a: (_ONE, _ONE.T.copy(), True),
     products_of_rounded_b: (_ONE, _ONE.T.copy(), True),
     products_rounded: (_ONE, _ONE.T.copy(), True),
+    products_of_cut_operands: (_ONE, _ONE.T.copy(), True),
+    products_narrow_if_wide: (_ONE, _ONE.T.copy(), True),
+    products_without_the_last: (_ONE * np.float32([1, 2, 0]), _ONE.T.copy(), True),
     parts_with_the_rest: (_EXACT, 1),
+    parts_unrounded: (_EXACT, 1),
     mixed_uphill: _STEP,
     mixed_old_copy: _STEP,
     mixed_all_narrow: _STEP,
+    mixed_nothing_wide: _STEP,
+    mixed_narrow_rate: _STEP,
+    mixed_cut_copy: _STEP,
+    mixed_copy_of_the_gradient: (np.float32([0, 0]), np.zeros(2, np.float32), 0.5),
+    mixed_two_steps: _STEP,
     mixed_from_the_copy: _STEP,
     mixed_narrow_master: _STEP,
     mixed_narrow_update: _STEP,

@@ -43,6 +43,19 @@ def layout_tile_from_the_front(shape, order, tile, itemsize):
     return math.prod(sizes) * itemsize
 
 
+def layout_inverse(shape, order, tile, itemsize):
+    place = np.argsort(order)
+    return layout(shape, [int(axis) for axis in place], tile, itemsize)
+
+
+def layout_every_axis(shape, order, tile, itemsize):
+    sizes = [int(n) for n in shape]
+    for i, axis in enumerate(order):
+        t = tile[-1 - i] if i < len(tile) else tile[0]
+        sizes[axis] += -sizes[axis] % t
+    return math.prod(sizes) * itemsize
+
+
 def layout_lanes_only(shape, order, tile, itemsize):
     sizes = [int(n) for n in shape]
     sizes[order[0]] += -sizes[order[0]] % tile[-1]
@@ -56,6 +69,21 @@ def layout_floor(shape, order, tile, itemsize):
     return math.prod(sizes) * itemsize
 
 
+def layout_nearest(shape, order, tile, itemsize):
+    sizes = [int(n) for n in shape]
+    for axis, t in zip(order, reversed(tile), strict=False):
+        sizes[axis] = t * round(sizes[axis] / t)
+    return math.prod(sizes) * itemsize
+
+
+def layout_at_least_a_tile(shape, order, tile, itemsize):
+    sizes = [int(n) for n in shape]
+    for axis, t in zip(order, reversed(tile), strict=False):
+        if sizes[axis] < t:
+            sizes[axis] = t
+    return math.prod(sizes) * itemsize
+
+
 def layout_next_tile(shape, order, tile, itemsize):
     sizes = [int(n) for n in shape]
     for axis, t in zip(order, reversed(tile), strict=False):
@@ -66,6 +94,14 @@ def layout_next_tile(shape, order, tile, itemsize):
 def layout_total(shape, order, tile, itemsize):
     tiles = math.ceil(math.prod(int(n) for n in shape) / math.prod(tile))
     return tiles * math.prod(tile) * itemsize
+
+
+def layout_lanes_of_bytes(shape, order, tile, itemsize):
+    sizes = [int(n) for n in shape]
+    sizes[order[0]] = math.ceil(sizes[order[0]] * itemsize / tile[-1]) * tile[-1]
+    if len(tile) > 1:
+        sizes[order[1]] = math.ceil(sizes[order[1]] / tile[0]) * tile[0]
+    return math.prod(sizes)
 
 
 def layout_in_elements(shape, order, tile, itemsize):
@@ -111,6 +147,26 @@ def mxu_line(M, K, N, cycles, units, size):
 def mxu_with_padding(M, K, N, cycles, units, size):
     work = M * _up(K, size) * _up(N, size)
     return work / (cycles * units * size**2), mxu(M, K, N, cycles, units, size)[1]
+
+
+def mxu_without_padding_twice(M, K, N, cycles, units, size):
+    utilization, filled = mxu(M, K, N, cycles, units, size)
+    return utilization * filled, filled
+
+
+def mxu_at_most_filled(M, K, N, cycles, units, size):
+    utilization, filled = mxu(M, K, N, cycles, units, size)
+    return np.where(utilization > filled, filled, utilization), filled
+
+
+def mxu_of_one_tile(M, K, N, cycles, units, size):
+    filled = np.clip(K, 0, size) * np.clip(N, 0, size) / size**2
+    return mxu(M, K, N, cycles, units, size)[0], filled
+
+
+def mxu_next_tile(M, K, N, cycles, units, size):
+    rows, columns = (K // size + 1) * size, (N // size + 1) * size
+    return mxu(M, K, N, cycles, units, size)[0], K * N / rows / columns
 
 
 def mxu_the_other_way(M, K, N, cycles, units, size):
@@ -169,6 +225,14 @@ def images_step_time(cycles, batch, devices, clock):
     return np.sum(cycles) / clock
 
 
+def images_of_different_operations(cycles, batch, devices, clock):
+    return batch * devices * clock / sum(set(cycles.tolist()))
+
+
+def images_of_whole_steps(cycles, batch, devices, clock):
+    return np.floor(clock / np.sum(cycles)) * batch * devices
+
+
 def images_each_takes(cycles, batch, devices, clock):
     return np.sum(cycles) / clock / (batch * devices)
 
@@ -187,6 +251,10 @@ def images_longest(cycles, batch, devices, clock):
 
 def images_mean(cycles, batch, devices, clock):
     return batch * devices / (np.mean(cycles) / clock)
+
+
+def images_for_each(cycles, batch, devices, clock):
+    return batch * devices / (cycles / clock)
 
 
 def images_rates(cycles, batch, devices, clock):
@@ -223,10 +291,15 @@ PLANTED = {
         (layout_from_axis_0, "The first axes as written"),
         (layout_order_reversed, "read from its slow end"),
         (layout_tile_from_the_front, "read from its first size"),
+        (layout_inverse, "read the wrong way round"),
+        (layout_every_axis, "All axes are rounded"),
         (layout_lanes_only, "Only the fastest axis is rounded"),
         (layout_floor, "rounded down"),
+        (layout_nearest, "rounded to the nearest tile"),
+        (layout_at_least_a_tile, "a larger one stays as it is"),
         (layout_next_tile, "gets one tile more"),
         (layout_total, "rounded up as a whole"),
+        (layout_lanes_of_bytes, "is rounded in bytes"),
         (layout_in_elements, "These are elements"),
         (layout_in_place, "changes its input"),
         (layout_by_torch, "torch"),
@@ -236,6 +309,10 @@ PLANTED = {
         (mxu_single, "The number of units is missing"),
         (mxu_line, "size x size cells"),
         (mxu_with_padding, "Multiplications by padding"),
+        (mxu_without_padding_twice, "The padding is taken off twice"),
+        (mxu_at_most_filled, "cut off at filled"),
+        (mxu_of_one_tile, "filled counts weights of one tile or more"),
+        (mxu_next_tile, "get one tile more here"),
         (mxu_the_other_way, "The two results are swapped"),
         (mxu_in_one_cycle, "The cycles are missing"),
         (mxu_over_one_array, "divides by one array's cells"),
@@ -253,8 +330,11 @@ PLANTED = {
         (images_of_one, "the steps of all devices"),
         (images_longest, "Only the longest operation"),
         (images_mean, "The mean of the operations"),
+        (images_for_each, "One rate for each operation"),
         (images_rates, "The rates of the operations are added up"),
         (images_one_device, "One device is counted"),
+        (images_of_different_operations, "Operations with equal cycles are counted once"),
+        (images_of_whole_steps, "Only whole steps of a second are counted"),
         (images_divided, "divided by the devices"),
         (images_steps, "one device's steps"),
         (images_in_place, "changes its input"),
@@ -268,11 +348,15 @@ SOLVED = {
     "tpu.throughput": images,
 }
 
-ONE, TWO = np.array([7.0]), np.array([3.0])
+ONE = np.array([7.0])
+TWO = np.array([3.0])
 RIGHT_ON = {  # where what they confuse is one and the same
     images_step_time: (np.array([1e9]), 1, 1, 1e9),
+    images_of_whole_steps: (np.array([1e9]), 3, 2, 4e9),
     images_each_takes: (np.array([1e9]), 1, 1, 1e9),
     images_floored: (np.array([1e9]), 1, 1, 1e9),
+    images_for_each: (np.float64(1e9), 2, 1, 1e9),  # no array, so that the sum is the number
+    mxu_next_tile: (ONE, ONE, TWO, TWO, 1, 8),
     mxu_the_other_way: (TWO, 8 * np.ones(1), 8 * np.ones(1), TWO, 1, 8),
     mxu_in_one_cycle: (ONE, ONE, TWO, np.ones(1), 1, 8),
     mxu_over_one_array: (ONE, ONE, TWO, TWO, 1, 8),

@@ -42,6 +42,22 @@ def calls_numpy(per_image, weight, total):
     return np.divide(np.multiply(per_image, weight), total)
 
 
+def makes_an_array(per_image, weight, total):
+    return np.array(per_image * weight / total)
+
+
+def makes_arrays_first(per_image, weight, total):
+    return np.asarray(per_image) * np.asarray(weight) / total
+
+
+def in_float32(per_image, weight, total):
+    return (per_image * weight / total).astype(np.float32)
+
+
+def counts_real_images(per_image, weight, total):
+    return per_image * (weight != 0) / total
+
+
 def weighs_in_place(per_image, weight, total):
     per_image *= weight
     return per_image / total
@@ -79,6 +95,22 @@ def second_moments(means, variances):
 
 def adds_a_deviation(means, variances):
     return means.mean(axis=0), variances.mean(axis=0) + means.std(axis=0)
+
+
+def sums_the_variances(means, variances):
+    return means.mean(axis=0), np.sum(variances, axis=0) + means.var(axis=0)
+
+
+def takes_the_spread_away(means, variances):
+    return means.mean(axis=0), variances.mean(axis=0) - means.var(axis=0)
+
+
+def along_the_channels(means, variances):
+    return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
+
+
+def forgets_the_axis(means, variances):
+    return means.mean(), variances.mean() + means.var()
 
 
 def variance_first(means, variances):
@@ -140,6 +172,36 @@ def leaves_epoch_zero_at_its_end(order, step, batch):
     return order[0, batch * step : batch * step + batch]
 
 
+def image_by_image(order, step, batch):
+    epoch = step * batch // order.shape[1]
+    first = step * batch - epoch * order.shape[1]
+    return order[epoch, first : first + batch]
+
+
+def wraps_once(order, step, batch):
+    steps = order.shape[1] // batch
+    epoch = 0
+    if step >= steps:
+        epoch, step = 1, step - steps
+    return order[epoch, step * batch : (step + 1) * batch]
+
+
+def a_row_for_each_step(order, step, batch):
+    return order[step][:batch]
+
+
+def divmod_the_other_way(order, step, batch):
+    place, epoch = divmod(step, order.shape[1] // batch)
+    return order[epoch, place * batch : (place + 1) * batch]
+
+
+def rows_as_floats(order, step, batch):
+    rows = np.zeros(batch)
+    epoch, place = divmod(step, order.shape[1] // batch)
+    rows[:] = order[epoch, place * batch : (place + 1) * batch]
+    return rows
+
+
 def takes_them_away(order, step, batch):
     epoch, place = divmod(step, order.shape[1] // batch)
     rows = order[epoch, place * batch : (place + 1) * batch].copy()
@@ -165,6 +227,10 @@ PLANTED = {
         (returns_the_sum, "One number comes back, the sum"),
         (returns_the_mean, "One number comes back, a mean"),
         (calls_numpy, "NumPy's functions and methods do not work there"),
+        (makes_an_array, "numpy.array"),
+        (makes_arrays_first, "numpy.asarray"),
+        (in_float32, "numpy.ndarray.astype"),
+        (counts_real_images, "only switch images on and off"),
         (weighs_in_place, "changes its input per_image"),
         (by_torch, "torch"),
     ],
@@ -175,6 +241,10 @@ PLANTED = {
         (unbiased, "divided by R - 1"),
         (second_moments, "the square of the mean of all must be taken away"),
         (adds_a_deviation, "is added to variances, which are squares"),
+        (sums_the_variances, "The variances inside the replicas are added up"),
+        (takes_the_spread_away, "The variance of the means is taken away"),
+        (along_the_channels, "taken over the channels"),
+        (forgets_the_axis, "One mean of everything"),
         (variance_first, "The two results are swapped"),
         (centres_in_place, "changes its input means"),
         (moments_by_torch, "torch"),
@@ -188,30 +258,49 @@ PLANTED = {
         (skips_one, "One step is left out"),
         (forgets_the_batch, "neighbouring batches overlap"),
         (leaves_epoch_zero_at_its_end, "This stays in epoch 0"),
+        (image_by_image, "The steps are counted in images"),
+        (wraps_once, "but not that of the next"),
+        (a_row_for_each_step, "Each step takes a row of its own"),
+        (divmod_the_other_way, "Epoch and place are swapped"),
+        (rows_as_floats, "it should hold integers"),
         (takes_them_away, "changes its input order"),
         (rows_by_torch, "torch"),
     ],
 }
 
-_MEANS, _SAME = np.array([[1.0], [3.0]]), np.array([[2.0], [2.0]])
+_MEANS = np.array([[1.0], [3.0]])
+_SAME = np.array([[2.0], [2.0]])
 _ONE = np.float64(2.0), np.float64(1.0), 8.0  # no array, so that the sum is the term
-RIGHT_ON = {  # nothing varies inside a replica; all have the same mean; that mean is 0
+RIGHT_ON = {  # where what they confuse is one and the same
     returns_the_sum: _ONE,
     returns_the_mean: _ONE,
     variance_first: (_SAME, _SAME),
     only_between_replicas: (_MEANS, 0 * _MEANS),
     unbiased: (_SAME, _MEANS),
     second_moments: (0 * _MEANS, _MEANS),
+    forgets_the_axis: (_MEANS[:, 0], _SAME[:, 0]),
     skips_one: (np.array([[5, 5, 5], [5, 5, 5]]), 1, 1),
+    a_row_for_each_step: (np.array([[5, 2, 7]]), 0, 2),
 }
 
+
+def terms(per_image, weight, total):
+    return weight / total * per_image
+
+
+def moments(means, variances):
+    mean = means.mean(0)
+    return mean, (variances + (means - mean) ** 2).mean(0)
+
+
+def rows(order, step, batch):
+    whole = order.shape[1] - order.shape[1] % batch  # images that an epoch shows
+    first = step * batch
+    return order[first // whole].reshape(-1)[first % whole :][:batch]
+
+
 SOLVED = {
-    "tpu.global_loss": lambda per_image, weight, total: weight / total * per_image,
-    "tpu.synchronised_moments": lambda means, variances: (
-        means.mean(0),
-        (variances + (means - means.mean(0)) ** 2).mean(0),
-    ),
-    "tpu.next_batch": lambda order, step, batch: order[step // (order.shape[1] // batch)].reshape(
-        -1
-    )[step % (order.shape[1] // batch) * batch :][:batch],
+    "tpu.global_loss": terms,
+    "tpu.synchronised_moments": moments,
+    "tpu.next_batch": rows,
 }

@@ -1,0 +1,206 @@
+"""The likely causes that every exercise has: slips tried on its oracle, and common patterns.
+
+Each learner's function here is written out as a learner would write it, without labkit's own slips.
+"""
+
+import numpy as np
+import pytest
+
+from labkit.checks.exercise import Case, Exercise
+from labkit.checks.lessons import cases_of
+from labkit.checks.registry import registered
+from labkit.checks.verdict import check
+
+
+def strided_rows(x, w, stride, padding):
+    """y[n, p] = sum over r of w[n, r] x[n, p stride + r - padding]: a filter of each row."""
+    padded = np.pad(x, ((0, 0), (padding, padding)))
+    length = (padded.shape[1] - w.shape[1]) // stride + 1
+    y = np.zeros((len(x), length))
+    for p in range(length):
+        y[:, p] = (padded[:, p * stride : p * stride + w.shape[1]] * w).sum(axis=1)
+    return y
+
+
+FILTER = Exercise(
+    "toy.filter",
+    lambda x, w, stride, padding: strided_rows(x, w, stride, padding),
+    cases_of(
+        {"prime": (5, 7, 3, 1, 0), "all sizes 1": (1, 1, 1, 1, 0), "stride": (2, 11, 3, 2, 0)}
+        | {"padding": (4, 6, 3, 1, 1), "both": (3, 12, 5, 3, 2), "square": (4, 4, 4, 2, 2)},
+        lambda rng, N, L, R, *how: (rng.normal(size=(N, L)), rng.normal(size=(N, R)), *how),
+    ),
+    ("Look.",),
+)
+SCALE = Exercise(
+    "toy.scale",
+    lambda x, rate, name="": x * rate,
+    cases_of(
+        {"prime": ((5, 7), 0.25), "all sizes 1": ((1, 1), 3.0), "wide": ((2, 40), 0.5)}
+        | {"tall": ((40, 3), -1.5), "square": ((4, 4), 2.0)},
+        lambda rng, shape, rate: (rng.normal(size=shape), rate),
+    ),
+    ("Look.",),
+)
+PAIR = Exercise(
+    "toy.pair",
+    lambda x: (x.sum(axis=0), x.max(axis=0)),
+    cases_of(
+        {"prime": (5, 7), "one": (1, 1), "wide": (2, 9), "tall": (9, 2), "square": (3, 3)},
+        lambda rng, *shape: (rng.normal(size=shape),),
+    ),
+    ("Look.",),
+    outputs=("total", "top"),
+)
+COUNT = Exercise(
+    "toy.count",
+    lambda n, k: -(-n // k),
+    lambda rng: [Case(f"{n} by {k}", (n, k)) for n, k in [(7, 2), (1, 1), (9, 3), (50, 8), (3, 7)]],
+    ("Look.",),
+)
+
+
+@pytest.fixture
+def cause(capsys, monkeypatch):
+    """The likely cause that `check` names, or all it says where there is none."""
+    monkeypatch.setenv("LABKIT_PROGRESS", "off")
+
+    def ask(exercise, f):
+        with registered(exercise):
+            assert check(exercise.id, f) is not f
+        said = " ".join(capsys.readouterr().out.split())
+        _, found, rest = said.partition("Likely cause: ")
+        return rest.partition(" Case: ")[0] if found else said
+
+    return ask
+
+
+SLIPS = {
+    "stride dropped": (
+        lambda x, w, stride, padding: strided_rows(x, w, 1, padding),
+        "`stride` does not count: the result is that of 1.",
+    ),
+    "padding dropped": (
+        lambda x, w, stride, padding: strided_rows(x, w, stride, 0),
+        "`padding` does not count: the result is that of 0.",
+    ),
+    "w flipped": (
+        lambda x, w, stride, padding: strided_rows(x, w[:, ::-1], stride, padding),
+        "`w` is taken from the end to the beginning along axis 1.",
+    ),
+    "first row's w for all": (
+        lambda x, w, stride, padding: strided_rows(x, w[:1] + 0 * w, stride, padding),
+        "`w` is the first entry along axis 0 everywhere.",
+    ),
+    "last tap left out": (
+        lambda x, w, stride, padding: strided_rows(
+            x, np.c_[w[:, :-1], 0 * w[:, -1:]], stride, padding
+        ),
+        "`w` counts without the last entry along axis 1.",
+    ),
+    "one too far": (
+        lambda x, w, stride, padding: strided_rows(np.roll(x, -1, 1), w, stride, padding),
+        "`x` is shifted by one place along axis 1.",
+    ),
+    "result flipped": (
+        lambda *args: strided_rows(*args)[:, ::-1],
+        "the result is taken from the end to the beginning along axis 1.",
+    ),
+    "running sum": (
+        lambda *args: strided_rows(*args).cumsum(axis=1),
+        "the result is a running sum along axis 1.",
+    ),
+    "mean": (
+        lambda x, w, *how: strided_rows(x, w, *how) / w.shape[1],
+        "every value is 1/n of what it should be, where n is the length of `w` along axis 1.",
+    ),
+    "one too large": (
+        lambda *args: strided_rows(*args) + 1,
+        "every value is too large by 1.",
+    ),
+    "no negative": (
+        lambda *args: np.maximum(strided_rows(*args), 0),
+        "negative results are cut to 0.",
+    ),
+    "last one missing": (
+        lambda *args: np.c_[strided_rows(*args)[:, :-1], 0 * strided_rows(*args)[:, -1:]],
+        "the result counts without the last entry along axis 1.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_common_slip_is_named(cause, name):
+    learner, says = SLIPS[name]
+    assert cause(FILTER, learner) == says
+
+
+def test_a_case_is_named_where_no_slip_fits(cause):
+    def clamps(x, w, stride, padding):
+        edge = np.pad(x, ((0, 0), (padding, padding)), mode="reflect" if x.shape[1] > 2 else "edge")
+        return strided_rows(edge, w, stride, 0)
+
+    assert cause(FILTER, clamps) == (
+        "it is right in every case where `padding` is 0, and wrong in every other."
+    )
+
+
+def test_places_are_named_where_no_slip_fits(cause):
+    def border(*args):
+        y = strided_rows(*args)
+        y[:, -1] = np.sin(y[:, -1])
+        return y
+
+    assert cause(FILTER, border).startswith("only the last place along axis 1 is wrong")
+
+
+def test_a_number_has_the_wrong_sign_or_is_turned_over(cause):
+    assert cause(SCALE, lambda x, rate: x / rate) == (
+        "`rate` multiplies where it should divide, or the other way round."
+    )
+    assert cause(SCALE, lambda x, rate: x * (1 - rate)) == (
+        "`rate` stands where 1 minus it belongs, or the other way round."
+    )
+    assert cause(SCALE, lambda x, rate: x) == "`rate` does not count: the result is that of 1."
+
+
+def test_outputs_in_another_order(cause):
+    said = cause(PAIR, lambda x: (x.max(axis=0), x.sum(axis=0)))
+    assert said == "`top` stands where `total` belongs: the outputs are in another order."
+
+
+def test_what_is_kept_between_calls(cause):
+    seen = {}
+
+    def remembers(x, rate):
+        return seen.setdefault(x.shape, x * rate)
+
+    assert cause(SCALE, remembers).startswith("it is right at the first call with these sizes")
+    sums = {}
+
+    def adds_up(x, rate):
+        sums[x.shape] = sums.get(x.shape, 0) + x * rate
+        return sums[x.shape].copy()
+
+    assert cause(SCALE, adds_up).startswith("the results of earlier calls are added")
+
+
+def test_chance_is_no_cause(cause):
+    """Noise gets an index, and nothing that only chance could have told."""
+    noise = np.random.default_rng(5)
+
+    def random(x, w, stride, padding):
+        return noise.normal(size=strided_rows(x, w, stride, padding).shape)
+
+    assert "Look again" in cause(FILTER, random)
+
+
+def test_whole_numbers_may_be_floats(capsys, monkeypatch):
+    monkeypatch.setenv("LABKIT_PROGRESS", "off")
+
+    def with_ceil(n, k):
+        return np.ceil(n / k)
+
+    with registered(COUNT):
+        assert check("toy.count", with_ceil) is with_ceil
+    assert "Right" in capsys.readouterr().out
