@@ -143,6 +143,13 @@ def test_the_rest_is_refused_with_a_sentence(use):
 class TestTensorFlow:
     """The real thing, on which the two tables above rest."""
 
+    @pytest.fixture(autouse=True)
+    def _eight_devices(self):
+        """TensorFlow takes its devices at its first start: as many as later tests will need."""
+        from labkit.tpu import strategy
+
+        strategy(replicas=8)
+
     def in_a_loop(self, use):
         import tensorflow as tf
 
