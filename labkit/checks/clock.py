@@ -101,6 +101,7 @@ class Clock:
 
     def start(self, own: float = 0.0) -> None:
         """A case begins; our own solution needed `own` seconds of processor time for it."""
+        self._caller = sys._getframe(1)  # between the function and the job: not to be struck
         self._left = ROUNDS * seconds_of_a_round() + OWN * own
         self._idle_ticks = 0
         self._cpu = self._meter.cpu()
@@ -109,6 +110,7 @@ class Clock:
 
     def stop(self) -> None:
         self.armed = False
+        self._caller = None
 
     def over(self, frame: FrameType | None, asleep: bool = False) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame` (asleep)."""
@@ -157,7 +159,7 @@ class Clock:
             signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
-        if not self.armed or not (self.expired or self.over(frame)):
+        if not self.armed or frame is self._caller or not (self.expired or self.over(frame)):
             return
         if self.expired:  # caught by the function: strike again soon, ever elsewhere
             delay = 2e-6 * 2 ** (time.perf_counter_ns() % 8)  # up to 0.3 ms

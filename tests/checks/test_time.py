@@ -102,6 +102,19 @@ def test_another_thread_is_answered_too(answer, endless):
     assert ENDLESS in texts[0]
 
 
+def test_a_tick_after_the_function_does_not_lose_its_line(monkeypatch):
+    """Fast ticks go on after the last strike: none may hit what notes the error."""
+    monkeypatch.setattr(clock.signal, "setitimer", lambda *_: None)
+    timer = Clock()
+    timer._meter = Meter()
+    timer.start()
+    timer.expired = True
+    timer._tick(signal.SIGALRM, sys._getframe())  # the caller of start: not struck
+    with pytest.raises(clock.TimeUp):
+        (lambda: timer._tick(signal.SIGALRM, sys._getframe()))()
+    timer.stop()
+
+
 def test_a_diagnosis_already_found_wins_over_the_time_out(answer):
     def wrong_and_then_endless(x, w, b):
         while len(x) == 9:  # the third case

@@ -14,7 +14,7 @@ import numpy as np
 from labkit.gpu.simt import ops
 
 # Times as much as our kernel needs, and what is allowed besides: small launches are ragged.
-SECTORS_PER_REQUEST, MORE_SECTORS = 2, 64
+SECTORS_PER_REQUEST, MORE_SECTORS = 2, 128
 BYTES, MORE_BYTES = 8, 4096
 CONFLICTS, MORE_CONFLICTS = 2, 32
 ATOMICS = 4

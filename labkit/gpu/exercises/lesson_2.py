@@ -8,7 +8,8 @@ import numpy as np
 
 from labkit.checks.lessons import cases_of
 from labkit.gpu import cuda
-from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise, worst_line
+from labkit.gpu.exercises.costs import worst_line
+from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise
 
 THREADS = 128  # of a block, along one axis
 BLOCK = (32, 8)  # along x, along y

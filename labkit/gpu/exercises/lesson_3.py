@@ -11,7 +11,8 @@ import numpy as np
 from labkit.checks.exercise import Exercise
 from labkit.checks.lessons import cases_of
 from labkit.gpu import cuda
-from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise, worst_line
+from labkit.gpu.exercises.costs import worst_line
+from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise
 
 ZERO = np.float32(0)
 STEP = 32  # a tile's share of K

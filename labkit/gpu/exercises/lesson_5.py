@@ -7,8 +7,9 @@ import numpy as np
 
 from labkit.checks.lessons import cases_of
 from labkit.gpu import cuda
+from labkit.gpu.exercises.costs import worst_line
 from labkit.gpu.exercises.data import whole_numbers
-from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise, worst_line
+from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise
 
 THREADS = 128  # of a block
 WARP = 32  # lanes
