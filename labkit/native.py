@@ -24,6 +24,14 @@ if platform.machine() == "x86_64":
     FLAGS.append("-mpopcnt")  # in every such processor since 2008
 
 
+def _flags() -> list[str]:
+    """FLAGS, with AVX2 where this processor has it: eight float32 at a time, the same results."""
+    with contextlib.suppress(OSError):  # Linux says so here
+        if " avx2 " in Path("/proc/cpuinfo").read_text("utf-8"):
+            return [*FLAGS, "-mavx2"]
+    return FLAGS
+
+
 def library(source: Path, header: str = "") -> ctypes.CDLL:
     """The shared library of `source`, with `header` before its first line.
 
@@ -31,7 +39,7 @@ def library(source: Path, header: str = "") -> ctypes.CDLL:
     install when there is no C compiler, or with the compiler's words when it refuses.
     """
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
-    parts = [header, str(compiler), platform.machine(), " ".join(FLAGS)]
+    parts = [header, str(compiler), platform.machine(), " ".join(_flags())]
     parts += [path.read_text("utf-8") for path in sorted(source.parent.glob("*.[ch]"))]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     kept = cache_folder() / f"{source.stem}-{key}.so"
@@ -55,7 +63,7 @@ def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Pat
     with tempfile.TemporaryDirectory(dir=kept.parent) as work:
         tables, made = Path(work) / "tables.h", Path(work) / "made.so"
         tables.write_text(header, "utf-8")
-        command = [compiler, *FLAGS, "-include", tables, "-o", made, source, "-lm"]
+        command = [compiler, *_flags(), "-include", tables, "-o", made, source, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{compiler} could not compile {source.name}:\n{done.stderr}")

@@ -49,7 +49,8 @@ class Author:
         forms += [f"({p} if {self.condition()} else {q})"]
         if kind != "c":
             divisor = choose(["3", "7"]) if kind == "i" else choose(["2.5", "-0.75", "3"])
-            forms += [f"({p} {choose(['//', '%'])} {divisor})", f"min({p}, {q})", f"max({p}, {q})"]
+            forms += [f"({p} {choose(['//', '%'])} {divisor})"]
+            forms += [f"{name}({p} + 0, {q} + 0)" for name in ("min", "max")]  # no bools
             forms += [f"({p}) ** 2", f"{choose(CASTS)}({self.leaf('i')})"]
         if kind == "i":
             a, b = self.leaf("i"), self.leaf("i")

@@ -22,13 +22,24 @@ OPERATORS = {  # ast node -> how it is written, the function whose typing rule h
     getattr(ast, node): (symbol, getattr(operator, name), op)
     for node, symbol, name, op in map(str.split, _OPERATORS.split(","))
 }
+FUNCTIONS = {function: node for node, (_, function, _) in OPERATORS.items()}
+FUNCTIONS |= {  # operator.iadd is operator.add of numbers
+    getattr(operator, f"i{function.__name__.strip('_')}"): node
+    for function, node in FUNCTIONS.items()
+    if hasattr(operator, f"i{function.__name__.strip('_')}")
+}
+FUNCTIONS[operator.not_] = ast.Not
+_DIVISIONS = "DIV", "FLOORDIV", "MOD"
 _FOLDED = types.int64, types.float64, types.boolean  # the types of Python's own numbers
 _SUMS = {op: function for _, function, op in OPERATORS.values()} | {"MIN": min, "MAX": max}
 _HALF = "+", "-", "*", "/", "abs", "min", "max"  # of float16 give float16
+_ORDERS = "<", "<=", ">", ">=", "==", "!="
+_FIT_IN_HALF = types.float16, types.boolean, types.int8, types.uint8
 
 
 @cache
-def _context() -> object:
+def context() -> object:
+    """Numba's typing rules for a CPU. CUDA's differ for float16: see `_in_half`."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
@@ -39,7 +50,7 @@ def _context() -> object:
 def resolve(function: Callable, arguments: tuple) -> tuple[tuple, object] | None:
     """The types that Numba converts the arguments to, and the result's; None: it refuses."""
     try:
-        signature = _context().resolve_function_type(function, arguments, {})
+        signature = context().resolve_function_type(function, arguments, {})
     except Exception:  # Numba raises many kinds for a typing that does not exist
         return None
     return signature and (signature.args, signature.return_type)
@@ -48,7 +59,7 @@ def resolve(function: Callable, arguments: tuple) -> tuple[tuple, object] | None
 @cache
 def unify(*kinds: object) -> object | None:
     """The type of a variable that holds numbers of these types."""
-    joined = _context().unify_types(*kinds)
+    joined = context().unify_types(*kinds)
     return joined if is_number(joined) else None
 
 
@@ -87,6 +98,16 @@ def _coerce(constant: object, kind: object) -> object:
     return as_dtype(kind).type(constant).item()
 
 
+def _in_half(symbol: str, kinds: list) -> tuple[tuple, object] | None:
+    """What CUDA computes in float16, where Numba's CPU compiler takes float32."""
+    if types.float16 not in kinds or not set(kinds) <= set(_FIT_IN_HALF):
+        return None
+    if symbol not in (*_HALF, *_ORDERS):
+        return None
+    result = types.boolean if symbol in _ORDERS else types.float16
+    return (types.float16,) * len(kinds), result
+
+
 class Arithmetic(Variables):
     unify = staticmethod(unify)
 
@@ -111,12 +132,12 @@ class Arithmetic(Variables):
         self.numbers(value)
         if value.type == kind:
             return value
+        if isinstance(kind, types.Boolean) and value.constant is None:
+            return self.truth(value)
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
             self.refuse(f"a {value.type} is no {kind}: take its .real or its .imag.")
         if value.constant is not None and np.isfinite(value.constant):
             return Value(kind, constant=_coerce(value.constant, kind))
-        if isinstance(kind, types.Boolean):
-            return self.truth(value)
         before, source, target = value.type, register_type(value.type), register_type(kind)
         if source != target:
             value = self.op("CVT", kind, value, target, of=before)
@@ -135,6 +156,8 @@ class Arithmetic(Variables):
             return number(bool(value.constant))
         if isinstance(value.type, types.Boolean):
             return value
+        if value.type == types.float16:
+            self.refuse("Numba cannot ask whether a float16 is true: compare it, as in x != 0.")
         return self.op("NE", types.boolean, value, Value(value.type, constant=0), of=value.type)
 
     def invert(self, value: Value) -> Value:
@@ -146,13 +169,19 @@ class Arithmetic(Variables):
     def typing(self, symbol: str, function: Callable, *operands: object) -> tuple[tuple, object]:
         """The types that Numba converts the operands to, and the result's."""
         self.numbers(*operands)
-        if all(v.type == types.float16 for v in operands) and symbol in _HALF:
-            return (types.float16,) * len(operands), types.float16  # as CUDA has it
+        if half := _in_half(symbol, [v.type for v in operands]):
+            return half
         typing = resolve(function, tuple(v.type for v in operands))
         if typing is None or not is_number(typing[1]):
             found = " and ".join(str(v.type) for v in operands)
             self.refuse(f"Numba has no `{symbol}` for {found}: convert the operands first.")
         return typing
+
+    def operator_function(self, function: Callable, *operands: object) -> Value:
+        """operator.add(a, b) and the like: what the operator does"""
+        if function is operator.not_:
+            return self.invert(self.truth(*operands))
+        return self.operate(FUNCTIONS[function], *operands)
 
     def operate(self, node: type, *operands: object) -> Value:
         """An operator of Python by Numba's rules; Python's own numbers are computed now."""
@@ -177,6 +206,8 @@ class Arithmetic(Variables):
         values = [self.convert(v, result) for v in operands]
         if type(power) is int and 0 < power <= 16:
             return self._power(values[0], power)
+        if self.facts.debug and name in _DIVISIONS and not isinstance(result, types.Complex):
+            self.emit("DIVISOR", None, values[1], type=register_type(result))
         value, own = self.op(name, result, *values), operands[0].type
         if len(operands) == 1 and isinstance(own, types.Integer):
             value = self.convert(self.convert(value, own), result)  # Numba computes in its width

@@ -2,19 +2,19 @@
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 
 import numpy as np
-from numba import types
 
 from labkit.gpu.simt import source
 from labkit.gpu.simt.api import IN_KERNELS
-from labkit.gpu.simt.arithmetic import as_type
+from labkit.gpu.simt.arithmetic import FUNCTIONS, as_type
 from labkit.gpu.simt.emitter import Scope
 from labkit.gpu.simt.intrinsics import FAMILIES, Intrinsics
-from labkit.gpu.simt.values import Cuda, Object
+from labkit.gpu.simt.overloads import Misfit, best
+from labkit.gpu.simt.values import Cuda, Object, Value
 
 _BUILTINS = {f: (f"python_{f.__name__}",) for f in (abs, pow, round, len, complex, divmod)}
 _BUILTINS |= {min: ("extreme", min), max: ("extreme", max)}
@@ -34,13 +34,16 @@ class Calls(Intrinsics):
         named = {k.arg: self.compile(k.value) for k in node.keywords}
         called = function.value if isinstance(function, Object) else None
         name = getattr(called, "__name__", "")
+        self.calling = node
         if isinstance(function, Cuda):
             return self._cuda(node, function, arguments, named)
         if hasattr(called, "py_func"):
-            return self._inline(node, called.py_func, arguments, named)
+            return self._device_function(node, called, arguments, named)
         if isinstance(called, partial):
             return called()
-        if called in _BUILTINS and (called is not complex or len(arguments) > 1):
+        if called in FUNCTIONS:
+            return self._apply(name, "operator_function", [called, *arguments], named)
+        if called in _BUILTINS:
             handler, *first = _BUILTINS[called]
             return self._apply(name, handler, [*first, *arguments], named)
         if name == "mma_m16n8k16":
@@ -50,9 +53,8 @@ class Calls(Intrinsics):
         if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
             return self._apply(name, "mathematical", [called, *arguments], named)
         if (kind := as_type(called)) is not None and len(arguments) == 1:
-            family = {int: types.Integer, float: types.Float}.get(called, ())
-            if isinstance(getattr(arguments[0], "type", None), family):
-                return arguments[0]  # float(x) of a float32 stays float32 in Numba
+            if called in (int, float):
+                return self._apply(name, "python_cast", [called, *arguments], named)
             return self.convert(arguments[0], kind)
         if inspect.isfunction(called):
             self.refuse(
@@ -61,6 +63,32 @@ class Calls(Intrinsics):
             )
         cure = _CURES.get(name, "write it out with numbers, loops and arrays")
         self.refuse(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
+
+    def _device_function(
+        self, node: ast.Call, called: object, arguments: list, named: dict
+    ) -> object:
+        """A call of a device function, with the casts that its signature asks for."""
+        signatures = getattr(called, "given_signatures", ())
+        if not getattr(called, "_can_compile", True):  # one of Numba's, with signatures
+            if not type(called).__module__.startswith("numba.cuda"):
+                self.refuse(
+                    f"`{called.__name__}` was compiled for the CPU with a signature of its own, so "
+                    "Numba cannot compile it for a GPU: put @cuda.jit(device=True) above it."
+                )
+            signatures = tuple(called.nopython_signatures)
+        if not signatures:
+            return self._inline(node, called.py_func, arguments, named)
+        if named:
+            self.refuse(f"`{called.__name__}` has a signature: give its arguments by position.")
+        try:
+            chosen = best(signatures, tuple(map(self.type_of, arguments)))
+        except Misfit as error:
+            self.refuse(f"`{called.__name__}`: {error}")
+        pairs = zip(arguments, chosen.args, strict=True)
+        values = [self.convert(v, k) if isinstance(v, Value) else v for v, k in pairs]
+        value = self._inline(node, called.py_func, values, {})
+        wanted = chosen.return_type
+        return self.convert(value, wanted) if wanted and isinstance(value, Value) else value
 
     def _cuda(self, node: ast.Call, path: Cuda, arguments: list, named: dict) -> object:
         family, _, name = path.rpartition(".")
@@ -84,7 +112,9 @@ class Calls(Intrinsics):
             self.refuse(f"`{name}` takes other arguments: {error}.")
         return getattr(self, handler)(*arguments, **named)
 
-    def _inline(self, node: ast.Call, function: Callable, arguments: list, named: dict) -> object:
+    def _inline(
+        self, node: ast.Call, function: Callable, arguments: list, named: dict, hidden=False
+    ) -> object:
         """The function's body in place of the call; `return` leaves a frame that is there only if
         some lanes return before others."""
         text, caller, region, line = source.read(function), self.scope, self.region, self.line
@@ -93,7 +123,8 @@ class Calls(Intrinsics):
             if above.function is function:
                 self.refuse(f"`{text.name}` calls itself, which is not supported: write a loop.")
             above = above.parent
-        scope = self.facts.scopes.setdefault((caller, node), Scope(text, function, caller))
+        new = Scope(text, function, caller, self.place_in_source(), hidden or caller.hidden)
+        scope = self.facts.scopes.setdefault((caller, node), new)
         given = self._bind(scope, arguments, named)
         call = self.enter("call", scope)
         self.fresh = None  # a parameter may be read more than once
@@ -107,6 +138,10 @@ class Calls(Intrinsics):
             self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
         self.leave(call)
         return value
+
+    def inlined(self, function: Callable, values: Sequence) -> object:
+        """A function of library.py in place of the call that is being compiled."""
+        return self._inline(self.calling, function, [*values], {}, hidden=True)
 
     def parameter(self, scope: Scope, parameter: ast.arg, value: object) -> None:
         """A parameter is a variable only if something else is assigned to it."""

@@ -20,8 +20,8 @@ AccessRecord = struct(
 FLOPS = {"ADD": (1, 2), "SUB": (1, 2), "MUL": (1, 6), "DIV": (1, 11), "FMA": (2, 8)}
 FLOPS["MMA"] = (2 * 16 * 8 * 16 // WARP, 0)  # counted as fp16, though the sums are float32
 PRECISION = {"F16": "fp16", "F32": "fp32", "F64": "fp64", "C64": "fp32", "C128": "fp64"}
-SPECIAL = {"POW", "MATH", "MATH2"}
-COMPUTES = {*ops.ARITHMETIC, *ops.COMPARISONS, *SPECIAL}  # rather than moving or converting
+SPECIAL = {"POW", "MATH", "MATH2", "CLASSIFY"}
+COMPUTES = {*"ADD SUB MUL DIV FLOORDIV MOD NEG ABS FMA MIN MAX LT LE EQ NE".split(), *SPECIAL}
 # What only steers masks and names is no instruction of a GPU.
 UNCOUNTED = {"COPY", "ELSE", "ENDIF", "LOOP", "JOIN", "BREAK", "CONTINUE", "LOOPELSE", "ENDLOOP"}
 UNCOUNTED |= {"EXIT", "JMP", "RET"}
@@ -55,7 +55,7 @@ class Accesses(Sequence):
             return [self[k] for k in range(*i.indices(len(self)))]
         record = self.records[i]
         return Access(
-            self.program.lines[record.line][1],
+            self.program.lines[record.line].number,
             ops.SPACES[record.space],
             KINDS[record.kind],
             self.program.arrays[record.array].name,
@@ -93,7 +93,7 @@ def tabulate(program: Program, counters: np.ndarray, memory: Memory) -> tuple[di
     for bit, what in ((1, "unique_load_sectors"), (2, "unique_store_sectors")):
         total[what] = sum(int(np.count_nonzero(s & bit)) for s in memory.sectors)
     by_line: dict[tuple[str, int], Counter] = {}
-    for (filename, line, _), row in zip(program.lines, counters.tolist(), strict=True):
+    for line, row in zip(program.lines, counters.tolist(), strict=True):
         if counts := {name: n for name, n in zip(ops.COUNTERS, row, strict=True) if n}:
-            by_line.setdefault((filename, line), Counter()).update(counts)
+            by_line.setdefault(line[:2], Counter()).update(counts)
     return total, by_line

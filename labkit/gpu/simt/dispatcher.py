@@ -6,24 +6,26 @@ only after success, back.
 
 import linecache
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, update_wrapper
 from numbers import Integral
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from labkit.gpu.simt import arrays
 from labkit.gpu.simt.arrays import UsageError
-from labkit.gpu.simt.ops import ATOMICS, OP
+from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.ops import ATOMICS, OP, column
+from labkit.gpu.simt.overloads import Argument, Misfit, fit, read_signature
 
 BLOCK, GRID = (1024, 1024, 64), (2**31 - 1, 65535, 65535)
 THREADS, SHARED = 1024, 49152  # per block; bytes that a kernel gets without opting in to more
 OPTIONS = """device inline forceinline fastmath debug opt lineinfo cache lto max_registers
     launch_bounds shared_memory_carveout"""  # they steer the hardware's compiler: no effect here
-_STORES = {OP["ST"]: 2, OP["STV"]: 2} | {OP[name]: 3 for name in ATOMICS}  # column of the array
+_STORES = {OP[name]: column(name, "array") for name in ("ST", "STV", *ATOMICS)}
 
 
 def jit(func_or_sig: object = None, device: bool = False, **options: object) -> object:
@@ -37,21 +39,52 @@ def jit(func_or_sig: object = None, device: bool = False, **options: object) -> 
     given = [one for one in given if not (one is None or hasattr(one, "__name__"))]
 
     def make(function: Callable) -> "DeviceFunction":
-        made = DeviceFunction(function) if device else Kernel(function, given)
-        made.targetoptions = options  # for compile_report
-        return made
+        return (DeviceFunction if device else Kernel)(function, given, options)
 
     return make(func_or_sig) if hasattr(func_or_sig, "__name__") else make
+
+
+COMPILED = """inspect_asm inspect_cfg inspect_disasm_cfg inspect_llvm inspect_lto_ptx inspect_sass
+    inspect_sass_cfg inspect_types get_regs_per_thread get_shared_mem_per_block
+    get_local_mem_per_thread get_const_mem_size get_max_threads_per_block compile_device
+    get_metadata get_annotation_info dump specialize specialized specializations stats
+    enable_caching recompile extensions"""  # what Numba's kernels have besides
+
+
+class Missing(KernelError, AttributeError):
+    """An attribute that kernels do not have here; `hasattr` says no."""
 
 
 class DeviceFunction:
     """What a kernel may call."""
 
-    def __init__(self, function: Callable, signatures: list | tuple = ()) -> None:
+    device = True
+
+    def __init__(
+        self, function: Callable, signatures: Sequence = (), options: dict | None = None
+    ) -> None:
         if not hasattr(function, "__code__"):
             raise UsageError(f"cuda.jit takes a Python function, not {function!r}.")
         update_wrapper(self, function)
-        self.py_func, self.targetoptions = function, {}
+        self.py_func, self.targetoptions = function, dict(options or {})
+        code = function.__code__
+        self.parameters = code.co_varnames[: code.co_argcount]
+        try:
+            read = (read_signature(s, self.parameters, self.device) for s in signatures)
+            self.given_signatures = tuple(read)
+        except Misfit as error:
+            self.refuse(str(error))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        what = "device function" if self.device else "kernel"
+        if name in COMPILED.split():
+            why = f"a {what} of Numba has .{name}, the SIMT machine compiles no machine code: use "
+            raise Missing(f"{why}compile_report of labkit.gpu, or profile.")
+        near = get_close_matches(name, dir(self), 1)
+        raise Missing(f"a {what} has no .{name}" + (f": is it .{near[0]}?" if near else "."))
+
+    def __getitem__(self, configuration: object) -> NoReturn:
+        self.refuse("a device function runs inside a kernel: only kernels are launched.")
 
     def __call__(self, *arguments: object, **named: object) -> None:
         self.refuse("a device function runs inside a kernel; on the host call its .py_func.")
@@ -66,27 +99,23 @@ class DeviceFunction:
         raise UsageError(f"line {line}: `{text.strip()}`: {why}")
 
 
-class Argument(NamedTuple):
-    type: object  # Numba's type
-    value: object  # a Python number, or the device memory
-    host: np.ndarray | None = None  # filled after success
-
-
 class Kernel(DeviceFunction):
     """A function that runs on a grid: `kernel[grid, block, stream, shared_bytes](...)`."""
 
-    def __init__(self, function: Callable, signatures: list | tuple = ()) -> None:
-        super().__init__(function)
-        self.parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
-        self.overloads: dict[tuple, object] = {}  # Numba types -> Program
-        for signature in signatures:
-            from numba.core.sigutils import normalize_signature
+    device = False
 
-            types, result = normalize_signature(signature)
-            if str(result) not in ("None", "none") or len(types) != len(self.parameters):
-                self.refuse(f"the signature {signature} does not fit this kernel.")
-            self.compile(types)
-        self.signatures = list(self.overloads)
+    def __init__(
+        self, function: Callable, signatures: Sequence = (), options: dict | None = None
+    ) -> None:
+        super().__init__(function, signatures, options)
+        self.overloads: dict[tuple, object] = {}  # Numba types -> Program
+        for signature in self.given_signatures:
+            self.compile(signature.args)
+
+    @property
+    def signatures(self) -> list[tuple]:
+        """The types for which it is compiled."""
+        return list(self.overloads)
 
     def __call__(self, *arguments: object, **named: object) -> None:
         example = f"{self.__name__}[blocks, threads]({', '.join(self.parameters)})"
@@ -135,7 +164,8 @@ class Kernel(DeviceFunction):
         if types not in self.overloads:
             from labkit.gpu.simt.program import compile_kernel  # brings Numba
 
-            self.overloads[types] = compile_kernel(self.py_func, types)
+            debug = bool(self.targetoptions.get("debug"))
+            self.overloads[types] = compile_kernel(self.py_func, types, debug)
         return self.overloads[types]
 
     def read(self, values: tuple) -> list[Argument]:
@@ -147,13 +177,7 @@ class Kernel(DeviceFunction):
             read = [*map(_read, self.parameters, values)]
         except UsageError as error:
             self.refuse(str(error))
-        given = tuple(argument.type for argument in read)
-        for types in sorted(self.signatures, key=lambda types: types != given):  # exact ones first
-            if None not in (converted := [*map(_fit, types, read)]):
-                return converted
-        if self.signatures:
-            self.refuse(f"arguments of types {given} do not fit {self.signatures}.")
-        return read
+        return fit(self.given_signatures, read, self.refuse) if self.given_signatures else read
 
 
 @dataclass(frozen=True)
@@ -184,7 +208,9 @@ class Launch:
         for i, host in hosts:
             if not host.flags.writeable and (place := _stores(program).get(i)):
                 name = self.kernel.parameters[i]
-                self.kernel.refuse(f"argument `{name}` is a read-only array.", *place[1:])
+                self.kernel.refuse(
+                    f"argument `{name}` is a read-only array.", place.number, place.text
+                )
         values = [argument.value for argument in read]
         outcome = machine.run(
             program, self.grid, self.block, values, self.shared, watch, steps=steps
@@ -195,7 +221,7 @@ class Launch:
         return outcome
 
 
-def _stores(program: object) -> dict[int, tuple[str, int, str]]:
+def _stores(program: object) -> dict[int, object]:
     """The numbers of the parameters whose arrays the program writes, with a line that does."""
     rows = [row for row in program.code.tolist() if row[0] in _STORES]
     written = {program.arrays[row[_STORES[row[0]]]].argument: row[-1] for row in reversed(rows)}
@@ -229,17 +255,3 @@ def _type(dtype: np.dtype, ndim: int | None = None, layout: str = "C") -> object
     from numba.np.numpy_support import from_dtype
 
     return from_dtype(dtype) if ndim is None else types.Array(from_dtype(dtype), ndim, layout)
-
-
-def _fit(wanted: object, given: Argument) -> Argument | None:
-    """The argument as a signature's type wants it: integers must fit, floats are rounded."""
-    from numba import types
-    from numba.core.registry import cpu_target
-
-    if cpu_target.typing_context.can_convert(given.type, wanted) is None:
-        return None
-    if isinstance(wanted, types.Array):
-        return given._replace(type=wanted)
-    value = np.asarray(given.value).astype(str(wanted)).item()
-    exact = isinstance(wanted, types.Integer | types.Boolean)
-    return None if exact and value != given.value else Argument(wanted, value)

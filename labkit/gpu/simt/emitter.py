@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from labkit.gpu.simt.hazards import CompileError
-from labkit.gpu.simt.ops import COLUMNS, NONE, OP
+from labkit.gpu.simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
 from labkit.gpu.simt.source import Source
-from labkit.gpu.simt.values import ArraySpec, Cuda, Object, Value, Variable, View, register_type
+from labkit.gpu.simt.values import (
+    ArraySpec,
+    Cuda,
+    Line,
+    Object,
+    Value,
+    Variable,
+    View,
+    register_type,
+)
 
 
 class Undefined(Exception):
@@ -30,6 +39,8 @@ class Scope:
     source: Source
     function: Callable
     parent: "Scope | None" = None
+    call: Line | None = None  # where it is called
+    hidden: bool = False  # of our own library: what it does happens in the line that calls it
 
 
 @dataclass
@@ -41,6 +52,7 @@ class Facts:
     scopes: dict = field(default_factory=dict)  # (scope, call) -> Scope
     framed: set = field(default_factory=set)  # loops and inlined calls that need a mask frame
     changed: bool = False
+    debug: bool = False  # cuda.jit(debug=True)
     undefined: Undefined | None = None
 
     def frame(self, key: object) -> None:
@@ -52,7 +64,7 @@ class Emitter:
     def __init__(self, facts: Facts, scope: Scope) -> None:
         self.facts, self.scope, self.line = facts, scope, scope.source.first_line
         self.code: list[list] = []
-        self.lines: dict[tuple[Source, int], int] = {}
+        self.lines: dict[Line, int] = {}
         self.counts = [0, 0]  # vector and scalar registers
         self.constants: dict[tuple[int, str], tuple[int, int, object]] = {}
         self.arrays: list[ArraySpec] = []
@@ -72,9 +84,26 @@ class Emitter:
         self.line = outer
         return result
 
+    def place_in_source(self) -> Line:
+        """The line that is being compiled, as the learner sees it."""
+        if self.scope.hidden:
+            return self.scope.call
+        source, scope, call = self.scope.source, self.scope, None
+        while scope.parent:  # up to the kernel
+            call, scope = scope.call, scope.parent
+        far = call and scope.source.filename != source.filename
+        number = self.line
+        return Line(
+            source.filename, number, source.text(number), source.name, call if far else None
+        )
+
     def refuse(self, sentence: str) -> None:
-        source = self.scope.source
-        raise CompileError(sentence, source.filename, self.line, source.text(self.line))
+        line = self.place_in_source()
+        shown = line.call or line
+        inside = (
+            f"inside {line.function}, line {line.number} (`{line.text}`): " if line.call else ""
+        )
+        raise CompileError(inside + sentence, shown.filename, shown.number, shown.text)
 
     def describe(self, value: object) -> str:
         match value:
@@ -90,9 +119,11 @@ class Emitter:
 
     def emit(self, name: str, *operands: object, type: int = 0) -> None:
         """Appends an instruction; its operands are values, labels, numbers or None."""
+        if TYPES[type] not in INSTRUCTIONS[name].types:  # the last gate before the machine
+            self.refuse(f"the SIMT machine has no {name} for {TYPES[type]}: convert the numbers.")
         row = [OP[name], type, *map(self._operand, operands)]
         row += [NONE] * (COLUMNS - 1 - len(row))
-        row.append(self.lines.setdefault((self.scope.source, self.line), len(self.lines)))
+        row.append(self.lines.setdefault(self.place_in_source(), len(self.lines)))
         self.code.append(row)
         self.fresh = None
 

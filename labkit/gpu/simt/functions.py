@@ -1,91 +1,185 @@
-"""Functions of Python, math, NumPy and libdevice that kernels may call."""
+"""Functions of numbers that kernels may call: of Python, math, cmath, NumPy and numba.cuda."""
 
 import ast
+import inspect
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from numba import types
 
-from labkit.gpu.simt.arithmetic import OPERATORS, number
+from labkit.gpu.simt import library
+from labkit.gpu.simt.arithmetic import number, resolve
 from labkit.gpu.simt.expressions import Expressions
-from labkit.gpu.simt.ops import MATH, MATH2, PREDICATES
-from labkit.gpu.simt.values import Object, Value, View
+from labkit.gpu.simt.ops import CLASSIFY, MATH, MATH2, OP, TYPES
+from labkit.gpu.simt.signatures import choose, home_of, offers
+from labkit.gpu.simt.values import Object, Value, View, register_type
 
-_SAME = "absolute abs, gamma tgamma, degrees rad2deg, radians deg2rad, float_power pow, power pow"
-_SAME += ", arcsin asin, arccos acos, arctan atan, arctan2 atan2, minimum min, maximum max"
-_SAME += ", arcsinh asinh, arccosh acosh, arctanh atanh"
-SAME = dict(map(str.split, _SAME.split(",")))
-# Name -> how many numbers it takes, and the instruction; the number of the function in C's library.
-FUNCTIONS = {name: (1, "MATH", code) for name, code in MATH.items() if name not in PREDICATES}
-FUNCTIONS |= {name: (2, "MATH2", code) for name, code in MATH2.items()}
-FUNCTIONS |= {name: (2, name.upper()) for name in ("add", "sub", "mul", "div", "min", "max")}
-FUNCTIONS |= {"neg": (1, "NEG"), "abs": (1, "ABS"), "fma": (3, "FMA"), "fdivide": (2, "DIV")}
-_FACTORS = {"rad2deg": math.degrees(1), "deg2rad": math.radians(1)}
-_HALVES = "sin cos ceil floor sqrt log log2 log10 exp fabs trunc exp2".split()  # have float16
+_FACTORS = {"degrees": math.degrees(1), "radians": math.radians(1)}
+_PAIRS = {"frexp": ("own_mantissa", "own_exponent"), "modf": ("own_fraction", "trunc")}
+_LOGICAL = {"logical_and": ast.BitAnd, "logical_or": ast.BitOr, "logical_xor": ast.BitXor}
+_EXTREMES = {"fmax": "MAX", "fmin": "MIN", "maximum": "MAX", "minimum": "MIN"}  # of integers
+
+
+def written(called: str) -> str:
+    """How a kernel writes a name of signatures.toml: np.sin, cuda.libdevice.expf."""
+    home, _, name = called.partition(".")
+    homes = {"numpy": "np", "libdevice": "cuda.libdevice", "fp16": "cuda.fp16"}
+    return f"{homes.get(home, home)}.{name}"
+
+
+BITS = "POPC", "CLZ", "FFS", "BREV"
+
+
+def _cure(called: str) -> str:
+    """What to write instead of a function that Numba does not have."""
+    home, _, name = called.partition(".")
+    name = {"absolute": "fabs", "arctan2": "atan2", "power": "pow"}.get(name, name)
+    name = name.replace("arc", "a")
+    if home == "numpy" and offers(f"math.{name}"):
+        return f"use math.{name}"
+    return "convert the numbers, or compute it from what kernels have"
 
 
 class Functions(Expressions):
-    def mathematical(self, function: Callable, x: Value, *others: Value) -> Value:
-        """math.sqrt(x), np.exp(x), cmath.sin(z); those of math by the rules of Numba for CUDA."""
-        name = SAME.get(function.__name__, function.__name__)
-        arguments = x, *others
-        kind = self.common(*(arguments[:1] if name == "ldexp" else arguments))
-        if name in PREDICATES:
-            kind = kind if isinstance(kind, types.Float | types.Complex) else types.float64
-            return self.op("MATH", types.boolean, self.convert(x, kind), MATH[name], of=kind)
-        if getattr(function, "__module__", "") != "math":
-            _, kind = self.typing(f"{function.__name__}()", function, *arguments)
-        elif isinstance(kind, types.Complex):
-            self.refuse(f"math.{name} takes real numbers: use cmath.")
-        elif not isinstance(kind, types.Float):
-            kind = types.float64
-        elif kind == types.float16 and name not in _HALVES:
-            kind = types.float32
-        if name == "abs":
-            return self.convert(self.python_abs(x), kind)
-        return self.compute(name, kind, *arguments)
+    def mathematical(self, function: Callable, *arguments: Value) -> object:
+        """math.sqrt(x), cmath.sin(z), np.sin(x): those that Numba has for CUDA, and no others."""
+        called = home_of(function)
+        if not offers(called):
+            self.refuse(f"Numba has no {written(called)} for numbers in a kernel: {_cure(called)}.")
+        return self.calculated(called, arguments, function)
 
-    def compute(self, name: str, kind: object, *arguments: Value) -> Value:
-        """A function of numbers of type `kind`."""
-        values = [self.convert(a, kind) for a in arguments]
-        if name == "square" or name in _FACTORS:
-            factor = Value(kind, constant=_FACTORS.get(name))
-            name, values = "mul", [*values, values[0] if name == "square" else factor]
-        arity, *instruction = FUNCTIONS.get(name, (-1,))
-        if arity != len(values):
-            self.refuse(f"the function {name} is not supported here, or takes other arguments.")
-        return self.op(instruction[0], kind, *values, *instruction[1:])
+    def chosen(
+        self, called: str, arguments: Sequence, function: Callable | None = None
+    ) -> tuple[str, tuple, object]:
+        """The case of signatures.toml that Numba takes: what computes it, and the types."""
+        self.numbers(*arguments)
+        case = choose(called, tuple(v.type for v in arguments), function)
+        if case is None:
+            found = " and ".join(str(v.type) for v in arguments)
+            self.refuse(f"Numba has no {written(called)} for {found}: {_cure(called)}.")
+        return case
 
-    def cuda_libdevice(self, name: str, *arguments: Value) -> Value:
-        """cuda.libdevice.expf and fast_expf are C's expf, libdevice.exp is C's exp."""
-        base, kind = name.removeprefix("fast_"), types.float64
-        if base not in FUNCTIONS:
-            base, kind = base.removesuffix("f"), types.float32
-        return self.compute(base, kind, *arguments)
+    def calculated(
+        self, called: str, arguments: Sequence, function: Callable | None = None
+    ) -> object:
+        """A function of signatures.toml, in the case that Numba takes for these arguments."""
+        instruction, kinds, result = self.chosen(called, arguments, function)
+        values = [self.convert(v, kind) for v, kind in zip(arguments, kinds, strict=True)]
+        return self._compute(instruction, values, result)
 
-    def cuda_fp16(self, name: str, *arguments: Value) -> Value:
+    def _compute(self, name: str, values: list[Value], result: object) -> object:
+        """The function or instruction of that name, of values that have the types of its case."""
+        kind = values[0].type
+        if inspect.isfunction(function := vars(library).get(name)):
+            found = self.inlined(function, values)
+            return self.convert(found, result) if isinstance(found, Value) else found
+        if name in _FACTORS:
+            return self.op("MUL", kind, values[0], Value(kind, constant=_FACTORS[name]))
+        if name in _LOGICAL:
+            return self.operate(_LOGICAL[name], *map(self.truth, values))
+        if name == "logical_not":
+            return self.invert(self.truth(values[0]))
+        if name in _PAIRS:
+            return self._pair(name, values)
+        if issubclass(node := getattr(ast, name, int), ast.AST):
+            return self.convert(self.operate(node, *values), result)
+        if name in _EXTREMES:
+            whole = isinstance(kind, types.Integer)
+            own = name if name.startswith("f") else f"own_{name}"
+            return (
+                self.op(_EXTREMES[name], kind, *values) if whole else self._math(own, kind, values)
+            )
+        if name in CLASSIFY:
+            real = kind if isinstance(kind, types.Float | types.Complex) else types.float64
+            code = list(CLASSIFY).index(name)
+            return self.op("CLASSIFY", types.boolean, self.convert(values[0], real), code, of=real)
+        if name == "conjugate":
+            return self.conjugate(values[0])
+        if name in BITS:
+            return self.bits(name, result, values[0])
+        if name == "ABS":
+            return self.python_abs(values[0], result)
+        return self._math(name, result, values)
+
+    def _math(self, name: str, kind: object, values: list[Value]) -> Value:
+        """An instruction, or a function of C, in the type of its result."""
+        values = [self.convert(v, kind) for v in values]
+        if name in OP:
+            return self.op(name, kind, *values)
+        op, table = ("MATH", MATH) if len(values) == 1 else ("MATH2", MATH2)
+        if TYPES[register_type(kind)] not in table[name]:
+            self.refuse(f"the SIMT machine has no {name} for {kind}: convert the numbers.")
+        return self.op(op, kind, *values, list(table).index(name))
+
+    def _pair(self, name: str, values: list[Value]) -> tuple[Value, Value]:
+        """math.frexp(x), math.modf(x)"""
+        first, second = (self._math(part, values[0].type, values) for part in _PAIRS[name])
+        return first, self.convert(second, types.int32) if name == "frexp" else second
+
+    def cuda_libdevice(self, name: str, *arguments: Value) -> object:
+        """cuda.libdevice.expf, and its fast form fast_expf, as C's expf"""
+        return self._of_cuda("libdevice", name, arguments)
+
+    def cuda_fp16(self, name: str, *arguments: Value) -> object:
         """cuda.fp16.hmul, hsin, hlt and so on, in half precision"""
-        values = [self.convert(v, types.float16) for v in arguments]
-        for node, (_, function, _) in OPERATORS.items():
-            if f"h{function.__name__}" == name and issubclass(node, ast.cmpop):
-                return self.operate(node, *values)
-        return self.compute(name.removeprefix("h"), types.float16, *values)
+        return self._of_cuda("fp16", name, arguments)
 
-    def python_abs(self, x: Value) -> Value:
-        _, result = self.typing("abs", abs, x)
+    def number_function(self, name: str, *arguments: Value) -> object:
+        """cuda.fma(a, b, c), cuda.popc(x) and the like"""
+        return self._of_cuda("cuda", name, arguments)
+
+    def _of_cuda(self, home: str, name: str, arguments: Sequence) -> object:
+        called = f"{home}.{name}"
+        if not offers(called):
+            self.refuse(f"cuda.{called} is not supported here: use a function of math.")
+        return self.calculated(called, arguments)
+
+    def bits(self, op: str, result: object, x: Value) -> Value:
+        """POPC, CLZ, FFS, BREV of an integer of the width that its type has"""
+        return self.op(op, result, x, x.type.bitwidth, of=x.type)
+
+    def python_abs(self, x: Value, result: object = None) -> Value:
+        result = result or self.typing("abs", abs, x)[1]
         narrow = isinstance(result, types.Integer) and result.bitwidth < 64
         wide = types.int64 if narrow else result
         x = x if isinstance(x.type, types.Complex) else self.convert(x, wide)
         return self.convert(self.op("ABS", wide, x, of=x.type), result)
 
     def extreme(self, function: Callable, first: Value | tuple, *others: Value) -> Value:
-        """min(a, b, c), max((a, b))"""
+        """min(a, b, c), max((a, b)): of NaN and a number, the number, as CUDA's fmin and fmax"""
         values = first if isinstance(first, tuple) and not others else (first, *others)
         name = function.__name__
-        _, kind = self.typing(name, function, *values)
+        self.numbers(*values)
+        bools = sum(isinstance(v.type, types.Boolean) for v in values)
+        if len(values) < 2 or bools not in (0, 2) or (bools and len(values) > 2):
+            found = ", ".join(str(v.type) for v in values)
+            self.refuse(
+                f"Numba has no {name}({found}): it takes two or more numbers, or two bools."
+            )
+        halves = any(v.type == types.float16 for v in values)  # as their sum, in CUDA
+        _, kind = (
+            self.typing("+", operator.add, *values)
+            if halves and len(values) == 2
+            else (self.typing(name, function, *values))
+        )
         values = [self.convert(v, kind) for v in values]
         return reduce(lambda a, b: self.op(name.upper(), kind, a, b), values)
+
+    def python_cast(self, kind: type, x: Value) -> Value:
+        """int(x), float(x): what has such a type already keeps its width, as in Numba."""
+        self.numbers(x)
+        family = types.Integer if kind is int else types.Float
+        if isinstance(x.type, family):
+            return x
+        wide = types.int64 if kind is int else types.float64
+        known = isinstance(x.type, types.Float) or resolve(kind, (x.type,)) is not None
+        if not known:
+            self.refuse(
+                f"Numba has no {kind.__name__}() for a {x.type}: convert it to int32 first."
+            )
+        return self.convert(x, wide)
 
     def python_pow(self, a: Value, b: Value) -> Value:
         return self.operate(ast.Pow, a, b)
@@ -94,14 +188,14 @@ class Functions(Expressions):
         return self.operate(ast.FloorDiv, a, b), self.operate(ast.Mod, a, b)
 
     def python_round(self, x: Value, ndigits: Value | None = None) -> Value:
-        self.numbers(x)
-        if not isinstance(x.type, types.Float):
-            return x
-        if ndigits is None:
-            return self.convert(self.compute("rint", x.type, x), types.int64)
-        scale = self.operate(ast.Pow, Value(x.type, constant=10.0), ndigits)
-        x = self.compute("rint", x.type, self.operate(ast.Mult, x, scale))
-        return self.operate(ast.Div, x, scale)
+        """An integer; with `ndigits` a number of the same type, rounded to so many decimals."""
+        given = (x,) if ndigits is None else (x, ndigits)
+        kinds, result = self.typing("round()", round, *given)
+        values = [self.convert(v, kind) for v, kind in zip(given, kinds, strict=True)]
+        if ndigits is not None:
+            return self.convert(self.inlined(library.round_to, values), result)
+        whole = isinstance(kinds[0], types.Float)
+        return self.convert(self._math("rint", kinds[0], values) if whole else values[0], result)
 
     def python_len(self, thing: object) -> Value:
         if isinstance(thing, View):
@@ -111,7 +205,9 @@ class Functions(Expressions):
         return number(len(thing))
 
     def python_complex(self, real: Value, imag: Value | None = None) -> Value:
-        imag = imag or Value(types.boolean, constant=False)
-        _, kind = self.typing("complex()", complex, real, imag)
-        halves = (self.convert(v, kind.underlying_float) for v in (real, imag))
+        given = (real,) if imag is None else (real, imag)
+        _, kind = self.typing("complex()", complex, *given)
+        if imag is None:
+            return self.convert(real, kind)
+        halves = (self.convert(v, kind.underlying_float) for v in given)
         return self.op("COMPLEX", kind, *halves)

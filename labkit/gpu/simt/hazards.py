@@ -35,7 +35,8 @@ class HazardError(KernelError):
 
     @classmethod
     def of(cls, hazard: "Hazard") -> "HazardError":
-        kind = OutOfBounds if hazard.kind == "out_of_bounds" else cls
+        kinds = {"out_of_bounds": OutOfBounds, "division_by_zero": DividedByZero}
+        kind = kinds.get(hazard.kind, cls)
         error = kind(hazard.sentence)
         error.hazard = hazard
         return error
@@ -43,6 +44,10 @@ class HazardError(KernelError):
 
 class OutOfBounds(HazardError, IndexError):
     """An index outside its array, which on a GPU reads or overwrites something else."""
+
+
+class DividedByZero(HazardError, ZeroDivisionError):
+    """A division by zero."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,14 @@ class Places:
         self.contested: set[tuple[int, int]] = set()  # array and line that several threads write
 
     def line(self, number: int) -> int | None:
-        return self.program.lines[number][1] if number >= 0 else None
+        return self.program.lines[number].number if number >= 0 else None
 
     def quoted(self, number: int) -> str:
-        _, line, text = self.program.lines[number]
-        return f"line {line} (`{text.strip()}`)"
+        line = self.program.lines[number]
+        quoted = f"line {line.number} (`{line.text}`)"
+        if not (call := line.call):
+            return quoted
+        return f"line {call.number} (`{call.text}`), inside {line.function}, {quoted}"
 
     def thread(self, warp: int, lane: int) -> tuple | None:
         if warp < 0:
@@ -96,12 +104,13 @@ class Places:
     def element(self, array: int, offset: int) -> str:
         """`tile[3, 4]` for a byte offset from the start of the array's memory."""
         name, a = self.program.arrays[array].name, self.arrays[array]
-        rest, index = offset - a.offset, [0] * a.dimensions
+        start = a.offset if self.program.arrays[array].space == "global" else a.base or 0
+        rest, index = offset - start, [0] * a.dimensions
         for d in sorted(range(a.dimensions), key=lambda d: -abs(a.strides[d])):
             if a.strides[d] > 0:
                 index[d], rest = divmod(rest, a.strides[d])
         inside = all(0 <= i < n for i, n in zip(index, a.shape, strict=False)) and not rest
-        return f"{name}{index}" if inside else f"{name} (byte {offset - a.offset})"
+        return f"{name}{index}" if inside else f"{name} (byte {offset - start})"
 
 
 def unravel(number: int, size: tuple) -> tuple[int, int, int]:
@@ -159,6 +168,8 @@ def _sentence(kind: str, h: object, at: Places, scope: str | None, element: str)
     if kind == "out_of_bounds":
         where = "global_index" if words["space"] == "global" else "own_index"
         words["cure"] = _TEXTS["cure"][where].format(**words)
+    if kind == "division_by_zero" and h.index:
+        kind = "division_in_debug"
     if kind == "deadlock" and h.other_warp >= 0:
         kind = "deadlock_in_warp"
     if kind == "inactive_lane" and h.index < 0:

@@ -7,7 +7,7 @@ from numba import types
 
 from labkit.gpu.simt.arithmetic import as_type, number
 from labkit.gpu.simt.functions import Functions
-from labkit.gpu.simt.ops import MT, OP, RT
+from labkit.gpu.simt.ops import MAX_DIMENSIONS, MT, OP, RT
 from labkit.gpu.simt.values import Object, Value, View, register_type
 
 LOCAL = 512 * 1024  # bytes per thread, on every GPU of today
@@ -17,10 +17,10 @@ _FAMILIES = """effect: syncthreads BARRIER, threadfence FENCE, threadfence_block
     threadfence_system FENCE; lanes: activemask ACTIVEMASK, lanemask_lt LANEMASK_LT;
     barrier: syncthreads_count BARRIER_COUNT, syncthreads_and BARRIER_AND,
     syncthreads_or BARRIER_OR;
-    vote: all_sync VOTE_ALL, any_sync VOTE_ANY, eq_sync VOTE_EQ, ballot_sync BALLOT;
+    vote: all_sync VOTE_ALL, any_sync VOTE_ANY, eq_sync VOTE_EQ, ballot_sync VOTE_BALLOT;
     shuffle: shfl_sync SHFL_IDX, shfl_up_sync SHFL_UP, shfl_down_sync SHFL_DOWN,
-    shfl_xor_sync SHFL_XOR; bits: popc POPC, clz CLZ, ffs FFS, brev BREV;
-    real: fma fma, cbrt cbrt; grid: grid blockIdx, gridsize gridDim"""
+    shfl_xor_sync SHFL_XOR; number_function: popc popc, clz clz, ffs ffs,
+    brev brev, fma fma, cbrt cbrt; grid: grid blockIdx, gridsize gridDim"""
 FAMILIES = {
     name: (family.strip(), op)
     for family, members in (row.split(":") for row in _FAMILIES.split(";"))
@@ -79,14 +79,23 @@ class Intrinsics(Functions):
         return Object(None)
 
     def cuda_syncwarp(self, mask: Value | None = None) -> Object:
-        self.emit("SYNCWARP", None, mask or number(0xFFFFFFFF))
+        self.emit("SYNCWARP", None, self._mask(mask) if mask else number(0xFFFFFFFF))
         return Object(None)
+
+    def _mask(self, mask: Value) -> Value:
+        """The lanes that a warp operation names."""
+        whole = isinstance(mask, Value) and isinstance(mask.type, types.Integer)
+        if not whole or mask.type.bitwidth < 32:
+            self.refuse(
+                f"a mask of lanes has 32 or 64 bits, not {self.describe(mask)}: use uint32()."
+            )
+        return self.convert(mask, types.int64)
 
     def cuda_nanosleep(self, ns: Value) -> Object:
         return Object(None)
 
     def barrier(self, op: str, predicate: Value) -> Value:
-        if not isinstance(predicate.type, types.Integer):
+        if not isinstance(predicate, Value) or not isinstance(predicate.type, types.Integer):
             self.refuse(f"Numba wants an integer, not {self.describe(predicate)}: use int32().")
         return self.op(op, types.int32, self.truth(predicate), vector=True)
 
@@ -95,47 +104,53 @@ class Intrinsics(Functions):
 
     def shuffle(self, op: str, mask: Value, value: Value, lane: Value) -> Value:
         self.numbers(value)
-        if str(value.type) not in ("int32", "uint32", "int64", "uint64", "float32", "float64"):
-            self.refuse(f"a shuffle moves 32 or 64 bits, not {self.describe(value)}: convert it.")
-        return self.op(op, value.type, mask, value, self.integer(lane), vector=True)
+        if str(value.type) not in ("int32", "int64", "float32", "float64"):
+            self.refuse(
+                f"Numba shuffles int32, int64, float32 and float64, no {value.type}: convert."
+            )
+        if isinstance(lane, Value) and getattr(lane.type, "bitwidth", 32) < 32:
+            self.refuse(
+                f"the lane of a shuffle is an int32, not {self.describe(lane)}: convert it."
+            )
+        operands = self._mask(mask), value, self.integer(lane)
+        return self.op(op, value.type, *operands, vector=True)
 
     def vote(self, op: str, mask: Value, predicate: Value) -> Value:
-        vote = self.op(op, types.boolean, mask, self.truth(predicate), vector=True)
-        return self._lanes(vote) if op == "BALLOT" else vote
+        self.numbers(predicate)
+        if not isinstance(predicate.type, types.Integer | types.Boolean):
+            self.refuse(
+                f"the lanes vote with integers or bools, not with {predicate.type}: compare."
+            )
+        vote = self.op(op, types.boolean, self._mask(mask), self.truth(predicate), vector=True)
+        return self._lanes(vote) if op == "VOTE_BALLOT" else vote
 
     def _lanes(self, mask: Value) -> Value:
         """A mask of lanes as Numba has it: int32"""
         return self.op("NARROW", types.int32, mask, MT["i32"])
 
     def cuda_match_any_sync(self, mask: Value, value: Value) -> Value:
-        self.numbers(value)
+        value = self._matched("match_any_sync", mask, value)
         operands = {"of": value.type, "vector": True}
-        return self._lanes(self.op("MATCH_ANY", types.int64, mask, value, **operands))
+        return self._lanes(self.op("MATCH_ANY", types.int64, self._mask(mask), value, **operands))
 
     def cuda_match_all_sync(self, mask: Value, value: Value) -> tuple[Value, Value]:
-        self.numbers(value)
+        value = self._matched("match_all_sync", mask, value)
         same = Value(types.boolean, self.temporary(register_type(types.boolean), False))
-        operands = mask, value, None, same
+        operands = self._mask(mask), value, same
         found = self.op("MATCH_ALL", types.int64, *operands, of=value.type, vector=True)
         return self._lanes(found), same
 
-    def bits(self, op: str, x: Value) -> Value:
-        if not isinstance(x, Value) or not isinstance(x.type, types.Integer):
-            self.refuse(f"an integer is needed, not {self.describe(x)}.")
-        kind, width = x.type, x.type.bitwidth
-        if op in ("FFS", "BREV"):
-            width = max(32, width)
-            kind = types.uint64 if op == "BREV" and width == 64 else types.uint32
-        return self.op(op, kind, x, width, of=x.type)
-
-    def real(self, name: str, x: Value, *others: Value) -> Value:
-        """cuda.fma(a, b, c), cuda.cbrt(x)"""
-        kind = self.common(x, *others)
-        kind = kind if isinstance(kind, types.Float) else types.float64
-        return self.compute(name, kind, x, *others)
+    def _matched(self, name: str, mask: Value, value: Value) -> Value:
+        """The number in the type in which Numba compares it: 32 or 64 bits."""
+        self.numbers(mask, value)
+        return self.convert(value, self.chosen(f"cuda.{name}", (mask, value))[1][1])
 
     def cuda_selp(self, test: Value, a: Value, b: Value) -> Value:
-        return self.choice(self.truth(test), a, b)
+        self.numbers(test)
+        self.chosen("cuda.selp", (a, b))
+        if not isinstance(test.type, types.Boolean):
+            self.refuse(f"cuda.selp asks for a bool first, not {self.describe(test)}: compare it.")
+        return self.choice(test, a, b)
 
     def cuda_atomic(self, name: str, array: View, *rest: object) -> Value:
         """atomic.add(array, index, value), atomic.cas(array, index, old, value), ..."""
@@ -169,11 +184,13 @@ class Intrinsics(Functions):
         if spec.space in ("shared", "dynamic") and spec.alignment < 16:
             self.refuse(f"{name} reads 16 bytes at once: make the array with alignment=16.")
         chosen = self.select(view, list(index) if isinstance(index, tuple) else [index])
-        if chosen.axes or len(chosen.fixed) > 5:
-            self.refuse(f"{name} takes an index for each axis of the array, of at most 5.")
+        if chosen.axes or len(chosen.fixed) > MAX_DIMENSIONS:
+            self.refuse(
+                f"{name} takes an index for each axis of the array, of at most {MAX_DIMENSIONS}."
+            )
         if len(values) != 4 * store:
             self.refuse(f"{name} takes an array, an index, and 4 numbers if it stores.")
-        place = *chosen.fixed, *[None] * (5 - len(chosen.fixed)), 4
+        place = chosen.fixed
         if not store:
             four = self._neighbours(4)
             self.emit("LDV", four[0], view.array, *place, type=register_type(kind))

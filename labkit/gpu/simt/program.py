@@ -17,19 +17,24 @@ from labkit.gpu.simt.values import Object, Program, Value, is_number, register_t
 PASSES = 50
 
 
-def compile_kernel(function: Callable, argument_types: tuple) -> Program:
-    """The program of a kernel for arguments of these Numba types; CompileError if there is none."""
+def compile_kernel(function: Callable, argument_types: tuple, debug: bool = False) -> Program:
+    """The program of a kernel for arguments of these Numba types; CompileError if there is none.
+
+    `debug`: as cuda.jit(debug=True), a division by 0 of floats stops the kernel, too.
+    """
     text = source.read(function)
     try:
-        return _compile(text, function, argument_types)
+        return _compile(text, function, argument_types, debug)
     except RecursionError:
         raise CompileError(
             f"`{text.name}` has an expression too deeply nested: split it.", text.filename
         ) from None
 
 
-def _compile(text: source.Source, function: Callable, argument_types: tuple) -> Program:
-    facts, scope = Facts(), Scope(text, function)
+def _compile(
+    text: source.Source, function: Callable, argument_types: tuple, debug: bool
+) -> Program:
+    facts, scope = Facts(debug=debug), Scope(text, function)
     for _ in range(PASSES):
         known = len(facts.bound)
         facts.changed, facts.undefined = False, None
@@ -78,7 +83,7 @@ def _program(compiler: Compiler, arguments: list[tuple]) -> Program:
         first_line=text.first_line,
         source=text.lines,
         code=compiler.finish(),
-        lines=tuple((source.filename, n, source.text(n)) for source, n in compiler.lines),
+        lines=tuple(compiler.lines),
         vectors=compiler.counts[False],
         scalars=compiler.counts[True],
         constants=tuple((~register, *rest) for register, *rest in compiler.constants.values()),

@@ -11,7 +11,7 @@ from labkit.gpu.simt.calls import Calls
 from labkit.gpu.simt.emitter import Label
 from labkit.gpu.simt.ops import ATOMICS, NONE, OPS
 from labkit.gpu.simt.values import Cuda, Object, Value, View, register_type
-from labkit.gpu.simt.variables import Construct
+from labkit.gpu.simt.variables import RESULT, Construct
 
 _CURES = {
     "Try Raise Assert": "kernels have no exceptions: write a flag into an array for the host",
@@ -41,7 +41,7 @@ class Statements(Calls):
             name = ast.unparse(node.value)
             self.refuse(f"`{name}` does nothing without its brackets: write {name}().")
         if len(self.code) > before and OPS[self.code[-1][0]] in ATOMICS:
-            self.code[-1][2] = NONE  # nobody wants the old value
+            self.code[-1][RESULT] = NONE  # nobody wants the old value
 
     def compile_Assign(self, node: ast.Assign) -> None:
         value = self.compile(node.value)

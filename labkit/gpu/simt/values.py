@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,14 @@ _SHORT = {_LETTERS[short[0]] + short[1:]: short for short in MT if short != "b1"
 
 def is_number(type: object) -> bool:
     return getattr(type, "name", None) in _SHORT
+
+
+@cache
+def number_types() -> dict[str, object]:
+    """Numba's types of numbers by their short names: "f32" is float32, "b1" boolean."""
+    from numba import types
+
+    return {s: getattr(types, name if s != "b1" else "boolean") for name, s in _SHORT.items()}
 
 
 def register_type(type: object) -> int:
@@ -100,6 +109,16 @@ class ArraySpec:
     alignment: int = 0  # bytes; 0 if the kernel does not say
 
 
+class Line(NamedTuple):
+    """A line of source; of a function in another file, also the kernel's line that calls it."""
+
+    filename: str
+    number: int
+    text: str
+    function: str
+    call: "Line | None" = None
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel as the machine runs it; made by program.py."""
@@ -109,7 +128,7 @@ class Program:
     first_line: int
     source: tuple[str, ...]
     code: np.ndarray  # int32 [n, 11]: op, type, o0..o7, index into lines
-    lines: tuple[tuple[str, int, str], ...]  # filename, line, text
+    lines: tuple[Line, ...]
     vectors: int  # number of registers
     scalars: int
     constants: tuple[tuple[int, int, object], ...]  # scalar register, ops.RT, value

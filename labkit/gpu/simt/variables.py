@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from labkit.gpu.simt.emitter import Emitter, Facts, Label, Scope, Undefined
-from labkit.gpu.simt.ops import OP
+from labkit.gpu.simt.ops import OP, column
 from labkit.gpu.simt.values import Value, Variable, View, register_type
 
+RESULT = column("ADD", "result")  # the same column in every instruction that has one
 MAX_FRAMES = 60  # the machine has room for 64
 
 
@@ -73,7 +74,7 @@ class Variables(Emitter):
         value, home = self.convert(value, joined), self._home(variable)
         fresh = value.register is not None and value.register == self.fresh
         if fresh and (not masked or self.code[-1][0] == OP["LD"]):  # LD writes active lanes
-            self.code[-1][2], self.fresh = home, None
+            self.code[-1][RESULT], self.fresh = home, None
         else:
             self.emit("MOV" if masked else "COPY", home, value, type=register_type(joined))
 

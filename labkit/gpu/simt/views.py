@@ -25,6 +25,18 @@ class Views(Arithmetic):
         self.arrays.append(ArraySpec(space, dtype=as_dtype(kind), **spec))
         return View(len(self.arrays) - 1, kind, (None,) * ndim, tuple(map(Axis, range(ndim))))
 
+    def type_of(self, value: object) -> object:
+        """Numba's type of an argument, as signatures name it."""
+        if isinstance(value, Value):
+            return value.type
+        if isinstance(value, View):
+            whole = all(axis.start is None for axis in value.axes) and None not in value.axes
+            layout = "C" if whole and self.arrays[value.array].c_order else "A"
+            return types.Array(value.dtype, len(value.axes), layout)
+        if isinstance(value, tuple):
+            return types.Tuple(tuple(map(self.type_of, value)))
+        return types.none
+
     def length(self, view: View, axis: Axis) -> Value:
         """Number of elements along an axis, int64."""
         if axis.start is not None:

@@ -4,26 +4,26 @@ It waits if what ends it (its condition, or an `if` around a `break`) is compute
 that it reads from memory in each round.
 """
 
-from labkit.gpu.simt.ops import ATOMICS, CONTROL, NONE, OPS
+from labkit.gpu.simt.ops import ATOMICS, COLUMNS, FIRST, NONE, OPS, WRITES_A_REGISTER, column
 from labkit.gpu.simt.values import Program
 
 READS = {"LD", "LDV", *ATOMICS}
-NO_DESTINATION = {"ST", "STV", "BARRIER", "FENCE", "FENCE_BLOCK", "SYNCWARP", *CONTROL}
+TARGET, TEST = column("JMP", "target"), column("IF", "test") - FIRST
 
 
 def waits_for_memory(program: Program, jump: int) -> bool:
     """Whether the loop that ends with the jump at instruction `jump` is ended by memory."""
     code = program.code.tolist()
-    loop = [(OPS[row[0]], row[2:10]) for row in code[code[jump][3] : jump + 1]]
+    loop = [(OPS[row[0]], row[FIRST : COLUMNS - 1]) for row in code[code[jump][TARGET] : jump + 1]]
     from_memory: set[int] = set()
     known = -1
     while known < len(from_memory):  # until nothing new is computed from memory
         known = len(from_memory)
         for op, (result, *operands) in loop:
-            if op in READS or (op not in NO_DESTINATION and from_memory & {*operands[:3]} - {NONE}):
+            if op in READS or (op in WRITES_A_REGISTER and from_memory & {*operands[:3]} - {NONE}):
                 from_memory.add(result)
     return any(
-        operands[0] in from_memory
+        operands[TEST] in from_memory
         for i, (op, operands) in enumerate(loop)
         if op in ("TEST", "JZ") or (op == "IF" and _breaks(loop[i + 1 :]))
     )

@@ -2,10 +2,15 @@
 // warps of a GPU do.  README.md tells how.  ops.py prepends the enumerations.
 
 #include "machine.h"
+#include "lanes.h"
+#include "functions.h"
 #include "arithmetic.h"
 #include "hazards.h"
 #include "memory.h"
 #include "warp.h"
+
+enum { TARGET = JMP_target }; // of every instruction that jumps
+_Static_assert((int)TARGET == IF_target && (int)TARGET == BREAK_target && (int)TARGET == NEXT_target, "one place");
 
 static void count_branch(Machine *m, const Instruction *in, uint32_t taken, uint32_t mask) {
     COUNT(m, in->line, branches)++;
@@ -147,7 +152,7 @@ static int release(Machine *m, Block *b) {
             first = w;
         else if (first->pc != w->pc)
             return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
-        if (in->op != OP_BARRIER) count += __builtin_popcount(truth(w, in->o[1]) & w->mask);
+        if (in->op != OP_BARRIER) count += __builtin_popcount(truth(w, in->o[BARRIER_predicate]) & w->mask);
         threads += __builtin_popcount(w->mask);
     }
     const int line = m->code[first->pc].line;
@@ -171,7 +176,7 @@ static int release(Machine *m, Block *b) {
         const Instruction *in = &m->code[w->pc];
         w->sync_time = s->now;
         if (in->op != OP_BARRIER)
-            set_all(w, in->o[0],
+            set_all(w, in->o[BARRIER_result],
                     in->op == OP_BARRIER_COUNT ? count
                     : in->op == OP_BARRIER_AND ? count == threads
                                                : count > 0);
@@ -188,6 +193,15 @@ static int at_barrier(Machine *m, Warp *w, const Instruction *in) {
     if (m->watch) COUNT(m, in->line, barriers)++;
     w->state = AT_BARRIER;
     return MORE;
+}
+
+// An integer divided by zero, or under debug=True any number, stops the kernel.
+static int divisor(Machine *m, const Warp *w, const Instruction *in, int32_t r) {
+    const int lane = zero_divisor(w, in->type, r);
+    if (lane < 0) return MORE;
+    Hazard h = hazard_at(H_division_by_zero, w, lane, in->line);
+    h.index = in->op == OP_DIVISOR;
+    return stop(m, h);
 }
 
 // Run one warp until it ends, waits at a barrier, or has had its turn.
@@ -212,43 +226,44 @@ static int run_warp(Machine *m, Warp *w) {
             m->executed[2 * w->pc + 1] += __builtin_popcount(w->mask);
         }
         switch (in->op) {
-            default: arithmetic(w, in); break;
+            default: arithmetic(w, in); break; // which stops at what is no operation
             case OP_FLOORDIV:
             case OP_MOD:
-                if (in->type <= T_U64) {
-                    const int64_t lane = zero_divisor(w, o[2]);
-                    if (lane >= 0) return stop(m, hazard_at(H_division_by_zero, w, (int)lane, in->line));
-                }
+                if (in->type <= T_U64 && divisor(m, w, in, o[MOD_b])) return FATAL;
                 arithmetic(w, in);
                 break;
+            case OP_DIVISOR: TRY(divisor(m, w, in, o[DIVISOR_a]))
             case OP_LD: {
-                const Array *a = &m->arrays[o[1]];
-                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions))
+                const Array *a = &m->arrays[o[LD_array]];
+                if (a->space == SPACE_local && a->memory_type == M_f32 &&
+                    all_scalar(o + LD_index, a->dimensions))
                     TRY(local_float(m, w, in, a, 1))
                 TRY(load(m, w, in))
             }
             case OP_ST: {
-                const Array *a = &m->arrays[o[0]];
-                if (a->space == SPACE_local && a->memory_type == M_f32 && all_scalar(o + 2, a->dimensions))
+                const Array *a = &m->arrays[o[ST_array]];
+                if (a->space == SPACE_local && a->memory_type == M_f32 &&
+                    all_scalar(o + ST_index, a->dimensions))
                     TRY(local_float(m, w, in, a, 0))
                 TRY(store(m, w, in))
             }
             case OP_LDV:
             case OP_STV: TRY(vector_access(m, w, in))
             case OP_CHECK: {
-                int64_t *d = (int64_t *)reg(w, o[0]);
-                const int n = o[0] < 0 ? 1 : WARP;
+                int64_t *d = (int64_t *)reg(w, o[CHECK_result]);
+                const int n = o[CHECK_result] < 0 ? 1 : WARP;
                 for (int l = 0; l < n; l++) {
-                    const int64_t length = LANE(int64_t, o[2], l), index = LANE(int64_t, o[1], l),
+                    const int64_t length = LANE(int64_t, o[CHECK_length], l),
+                                  index = LANE(int64_t, o[CHECK_a], l),
                                   i = index < 0 ? index + length : index;
                     if ((uint64_t)i >= (uint64_t)length && (n == 1 || w->mask >> l & 1)) {
                         Hazard h =
                             hazard_at(H_out_of_bounds, w, n == 1 ? __builtin_ctz(w->mask) : l, in->line);
-                        h.array = o[4];
-                        h.axis = o[3];
+                        h.array = o[CHECK_array];
+                        h.axis = o[CHECK_axis];
                         h.index = index;
                         h.length = length;
-                        h.space = m->arrays[o[4]].space;
+                        h.space = m->arrays[o[CHECK_array]].space;
                         return stop(m, h);
                     }
                     d[l] = i;
@@ -275,15 +290,15 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_VOTE_ALL:
             case OP_VOTE_ANY:
             case OP_VOTE_EQ:
-            case OP_BALLOT: vote(m, w, in); break;
+            case OP_VOTE_BALLOT: vote(m, w, in); break;
             case OP_MATCH_ANY:
             case OP_MATCH_ALL: match(m, w, in); break;
-            case OP_ACTIVEMASK: set_all(w, o[0], w->mask); break;
+            case OP_ACTIVEMASK: set_all(w, o[ACTIVEMASK_result], w->mask); break;
             case OP_LANEMASK_LT:
-                ACTIVE (w->mask) ((int64_t *)reg(w, o[0]))[l] = BIT(l) - 1;
+                ACTIVE (w->mask) ((int64_t *)reg(w, o[LANEMASK_result]))[l] = BIT(l) - 1;
                 break;
             case OP_MMA: TRY(matrix_product(m, w, in))
-            case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[1])); break;
+            case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[SYNCWARP_mask])); break;
             case OP_FENCE: fence(s, w, 0); break;
             case OP_FENCE_BLOCK: fence(s, w, 1); break;
             case OP_BARRIER:
@@ -292,37 +307,37 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_BARRIER_OR: return at_barrier(m, w, in);
 
             case OP_IF: {
-                const uint32_t taken = truth(w, o[0]) & w->mask;
+                const uint32_t taken = truth(w, o[IF_test]) & w->mask;
                 if (m->watch) count_branch(m, in, taken, w->mask);
                 w->frames[w->depth++] = (Frame){0, w->mask, w->mask & ~taken, ALL, 0};
                 w->mask = taken;
-                if (!taken) GO(o[1]);
+                if (!taken) GO(o[TARGET]);
                 break;
             }
             case OP_ELSE:
                 w->mask = TOP->active & w->alive;
-                if (!w->mask) GO(o[1]);
+                if (!w->mask) GO(o[TARGET]);
                 break;
             case OP_ENDIF:
             case OP_ENDLOOP:
                 w->depth--;
                 w->mask = going_on(w, w->frames[w->depth].saved);
-                if (!w->mask) GO(o[1]);
+                if (!w->mask) GO(o[TARGET]);
                 break;
             case OP_LOOP: w->frames[w->depth++] = (Frame){1, w->mask, w->mask, w->mask, 0}; break;
             case OP_TEST: {
-                const uint32_t stay = truth(w, o[0]) & w->mask;
+                const uint32_t stay = truth(w, o[TEST_test]) & w->mask;
                 if (m->watch) count_branch(m, in, stay, w->mask);
                 TOP->active = TOP->iterating = w->mask = stay;
-                if (!stay) GO(o[1]);
+                if (!stay) GO(o[TARGET]);
                 break;
             }
             case OP_JOIN:
                 w->mask = TOP->iterating = TOP->active &= w->alive;
-                if (!w->mask) GO(o[1]);
+                if (!w->mask) GO(o[TARGET]);
                 break;
             case OP_BREAK:
-                for (int left = o[0], d = w->depth - 1; left; d--) {
+                for (int left = o[BREAK_frames], d = w->depth - 1; left; d--) {
                     Frame *f = &w->frames[d];
                     if (!f->loop) continue;
                     f->active &= ~w->mask;
@@ -331,20 +346,20 @@ static int run_warp(Machine *m, Warp *w) {
                     left--;
                 }
                 w->mask = 0;
-                GO(o[1]);
+                GO(o[TARGET]);
             case OP_CONTINUE:
                 innermost_loop(w)->iterating &= ~w->mask;
                 w->mask = 0;
-                GO(o[1]);
+                GO(o[TARGET]);
             case OP_LOOPELSE:
                 TOP->iterating = w->mask = TOP->saved & w->alive & ~TOP->broke;
-                if (!w->mask) GO(o[1]);
+                if (!w->mask) GO(o[TARGET]);
                 break;
             case OP_RET:
                 w->alive &= ~w->mask;
                 w->return_line = in->line;
                 w->mask = 0;
-                GO(o[1]);
+                GO(o[TARGET]);
             case OP_EXIT:
                 if (w->alive) w->return_line = -1; // some lanes came to the kernel's end
                 w->state = FINISHED;
@@ -352,18 +367,19 @@ static int run_warp(Machine *m, Warp *w) {
                 return MORE;
             case OP_JZ:
                 if (m->watch) count_branch(m, in, 0, w->mask);
-                if (!*(int64_t *)reg(w, o[0])) GO(o[1]);
+                if (!*(int64_t *)reg(w, o[JZ_test])) GO(o[TARGET]);
                 break;
             case OP_NEXT: { // the end of a counted loop's round
-                int64_t *counter = (int64_t *)reg(w, o[0]);
-                const int64_t step = *(int64_t *)reg(w, o[2]), limit = *(int64_t *)reg(w, o[3]);
+                int64_t *counter = (int64_t *)reg(w, o[NEXT_counter]);
+                const int64_t step = *(int64_t *)reg(w, o[NEXT_step]),
+                              limit = *(int64_t *)reg(w, o[NEXT_limit]);
                 if (m->watch) count_branch(m, in, 0, w->mask);
                 *counter += step;
                 if (step > 0 ? *counter >= limit : *counter <= limit) break;
             } // fall through
             case OP_JMP: {
-                const int64_t span = w->pc - o[1] + 1;
-                w->pc = o[1];
+                const int64_t span = w->pc - o[TARGET] + 1;
+                w->pc = o[TARGET];
                 if (span <= 0) continue;
                 w->steps += span;
                 s->idle += span;
@@ -409,7 +425,7 @@ static int run_block(Machine *m, Block *b, int *moved) {
 
 // Run about `budget` instructions.  MORE: call again; DONE; FATAL: the last hazard stopped the kernel.
 // Blocks run one after the other; when all that run only wait, further blocks are started beside them.
-int simt_run(Machine *m, int64_t budget) {
+static int run(Machine *m, int64_t budget) {
     State *s = m->state;
     const int64_t blocks = m->grid[0] * m->grid[1] * m->grid[2];
     s->budget = budget;
@@ -439,6 +455,13 @@ int simt_run(Machine *m, int64_t budget) {
             s->at++;
         if (s->budget < 0) return MORE;
     }
+}
+
+int simt_run(Machine *m, int64_t budget) {
+    if (!setjmp(not_allowed)) return run(m, budget);
+    const State *s = m->state;
+    const Warp *w = &s->resident[s->at]->warps[s->turn];
+    return stop(m, hazard_at(H_internal, w, __builtin_ctz(w->mask), m->code[w->pc].line));
 }
 
 int simt_start(Machine *m) {

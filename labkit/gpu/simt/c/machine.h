@@ -1,8 +1,10 @@
-// The data of the SIMT machine.  The enumerations OP_, T_, M_, FN_, FN2_, K_, H_ and SPACE_ are
-// written by ops.py; the structs that Python fills have their twins in machine.py.
+// The data of the SIMT machine.  The enumerations OP_, T_, M_, K_, H_ and SPACE_, the positions of
+// operands (LD_array) and the tables of functions (MATH_F32) are written by ops.py; the structs that
+// Python fills have their twins in machine.py.
 
 #include <complex.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@ typedef union {
 } Slot;
 
 typedef struct {
-    int32_t op, type, o[8], line;
+    int32_t op, type, o[OPERANDS], line;
 } Instruction;
 
 typedef struct {
@@ -144,6 +146,8 @@ typedef struct {
 } Machine;
 
 #define COUNT(m, line, what) ((m)->counters[(line) * N_K + K_##what])
+#define CASE(VALUE, DO) \
+    case VALUE: DO; break;
 #define LANES _Pragma("GCC ivdep") for (int l = 0; l < WARP; l++)
 #define ACTIVE(mask) \
     for (uint32_t rest_ = (mask), l; rest_ && (l = __builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
@@ -152,3 +156,8 @@ typedef struct {
 static inline char *reg(const Warp *w, int32_t r) {
     return r >= 0 ? w->vectors + (size_t)r * WARP * sizeof(Slot) : (char *)(w->scalars + ~r);
 }
+
+// A program that ops.py does not allow.  The run ends here and says so; a register that keeps its old
+// content would be a wrong result.
+static _Thread_local jmp_buf not_allowed;
+_Noreturn static void internal_error(void) { longjmp(not_allowed, 1); }

@@ -268,21 +268,21 @@ static uint16_t float_to_half(float x) {
 
 static inline int load(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
-    const Array *a = &m->arrays[o[1]];
+    const Array *a = &m->arrays[o[LD_array]];
     int64_t at[WARP], bad;
     int axis, local = a->space == SPACE_local;
     char *first = start(m, w, a);
-    const int lane = addresses(w, a, o + 2, at, &axis, &bad);
-    if (lane >= 0) return out_of_bounds(m, w, in, o[1], lane, axis, bad);
+    const int lane = addresses(w, a, o + LD_index, at, &axis, &bad);
+    if (lane >= 0) return out_of_bounds(m, w, in, o[LD_array], lane, axis, bad);
     if (m->watch) {
-        if (misaligned(m, w, in, o[1], ELEMENT_SIZE(a), at) >= 0) return FATAL;
-        observe(m, w, in, o[1], LOAD, ELEMENT_SIZE(a), at, first, NULL);
+        if (misaligned(m, w, in, o[LD_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+        observe(m, w, in, o[LD_array], LOAD, ELEMENT_SIZE(a), at, first, NULL);
     }
     const uint32_t mask = w->mask;
 #define LOAD_AS(MT_, M, R, IN, OUT)          \
     case MT_: {                              \
-        R *d = (R *)reg(w, o[0]);            \
-        if (o[0] < 0) {                      \
+        R *d = (R *)reg(w, o[LD_result]);            \
+        if (o[LD_result] < 0) {                      \
             M v = *(M *)(first + at[0]);     \
             *d = IN;                         \
         } else if (mask == ALL && !local)    \
@@ -296,32 +296,38 @@ static inline int load(Machine *m, Warp *w, const Instruction *in) {
                 d[l] = IN;                   \
             }                                \
     } break;
-    switch (a->memory_type) { EACH_TYPE(LOAD_AS) }
+    switch (a->memory_type) {
+        EACH_TYPE(LOAD_AS)
+        default: internal_error();
+    }
     return MORE;
 }
 
 static inline int store(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
-    const Array *a = &m->arrays[o[0]];
+    const Array *a = &m->arrays[o[ST_array]];
     int64_t at[WARP], bad;
     int axis, local = a->space == SPACE_local;
     char *first = start(m, w, a);
-    const int lane = addresses(w, a, o + 2, at, &axis, &bad);
-    if (lane >= 0) return out_of_bounds(m, w, in, o[0], lane, axis, bad);
+    const int lane = addresses(w, a, o + ST_index, at, &axis, &bad);
+    if (lane >= 0) return out_of_bounds(m, w, in, o[ST_array], lane, axis, bad);
     w->idle = m->state->idle = 0;
     const uint32_t mask = w->mask;
     char values[WARP][sizeof(Slot)];
     const int watched = m->watch && !local;
-    if (m->watch && misaligned(m, w, in, o[0], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+    if (m->watch && misaligned(m, w, in, o[ST_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
 #define STORE_AS(MT_, M, R, IN, OUT)                         \
     case MT_: {                                              \
         ACTIVE (mask) {                                      \
-            R v = LANE(R, o[1], l);                          \
+            R v = LANE(R, o[ST_value], l);                          \
             *(watched ? (M *)values[l] : WHERE(M, l)) = OUT; \
         }                                                    \
     } break;
-    switch (a->memory_type) { EACH_TYPE(STORE_AS) }
-    if (m->watch) observe(m, w, in, o[0], STORE, ELEMENT_SIZE(a), at, first, local ? NULL : values);
+    switch (a->memory_type) {
+        EACH_TYPE(STORE_AS)
+        default: internal_error();
+    }
+    if (m->watch) observe(m, w, in, o[ST_array], STORE, ELEMENT_SIZE(a), at, first, local ? NULL : values);
     return MORE;
 }
 
@@ -343,14 +349,14 @@ static inline int all_scalar(const int32_t *index, int n) {
 }
 static inline int local_float(Machine *m, Warp *w, const Instruction *in, const Array *a, int is_load) {
     const int32_t *o = in->o;
-    const int array = o[is_load ? 1 : 0];
+    const int array = o[is_load ? LD_array : ST_array];
     int64_t at;
-    if (local_shared_index(m, w, in, a, o + 2, array, &at)) return FATAL;
+    if (local_shared_index(m, w, in, a, o + LD_index, array, &at)) return FATAL;
     if (m->watch) watch_local(m, w, in, array, is_load ? LOAD : STORE, (intptr_t)a->base + at, w->mask);
     float *cell_ = (float *)(w->local + ((intptr_t)a->base + at) * WARP);
     const uint32_t mask = w->mask;
     if (is_load) {
-        float *d = (float *)reg(w, o[0]);
+        float *d = (float *)reg(w, o[LD_result]);
         if (mask == ALL)
             LANES
                 d[l] = cell_[l];
@@ -359,7 +365,7 @@ static inline int local_float(Machine *m, Warp *w, const Instruction *in, const 
                 d[l] = mask >> l & 1 ? cell_[l] : d[l];
         return MORE;
     }
-    SPREAD(float, v, o[1])
+    SPREAD(float, v, o[ST_value])
     if (mask == ALL)
         LANES
             cell_[l] = v[l];
@@ -372,16 +378,17 @@ static inline int local_float(Machine *m, Warp *w, const Instruction *in, const 
 // LDV, STV: four neighbours of the last axis, float32 or uint32, in one access.
 static int vector_access(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
-    const int is_load = in->op == OP_LDV, array = o[is_load ? 1 : 0], n = o[7], reg0 = o[is_load ? 0 : 1];
+    const int is_load = in->op == OP_LDV, array = o[is_load ? LDV_array : STV_array];
+    const int n = 4, reg0 = o[is_load ? LDV_result : STV_value];
     const Array *a = &m->arrays[array];
     const int last = a->dimensions - 1;
     int64_t at[WARP], bad;
     int axis;
     char *first = start(m, w, a);
-    int lane = addresses(w, a, o + 2, at, &axis, &bad);
+    int lane = addresses(w, a, o + LDV_index, at, &axis, &bad);
     if (lane < 0)
         ACTIVE (w->mask) {
-            const int64_t i = LANE(int64_t, o[2 + last], l), from = i < 0 ? i + a->shape[last] : i;
+            const int64_t i = LANE(int64_t, o[LDV_index + last], l), from = i < 0 ? i + a->shape[last] : i;
             if (from + n > a->shape[last]) {
                 lane = l;
                 axis = last;
@@ -412,85 +419,66 @@ static int vector_access(Machine *m, Warp *w, const Instruction *in) {
     return MORE;
 }
 
-#define UPDATE(T)                                      \
-    do {                                               \
-        switch (op) {                                  \
-            case OP_ATOMIC_ADD: new_ = old + v; break; \
-            case OP_ATOMIC_SUB: new_ = old - v; break; \
-            case OP_ATOMIC_EXCH: new_ = v; break;      \
-            default: new_ = old;                       \
-        }                                              \
-    } while (0)
-#define EXTREMES                                                                  \
-    do {                                                                          \
-        switch (op) {                                                             \
-            case OP_ATOMIC_MAX: new_ = v > old || v != v ? v : old; break;        \
-            case OP_ATOMIC_MIN: new_ = v < old || v != v ? v : old; break;        \
-            case OP_ATOMIC_NANMAX: new_ = v > old || old != old ? v : old; break; \
-            case OP_ATOMIC_NANMIN: new_ = v < old || old != old ? v : old; break; \
-        }                                                                         \
-    } while (0)
-#define INTEGER_UPDATE                                                           \
-    do {                                                                         \
-        switch (op) {                                                            \
-            case OP_ATOMIC_AND: new_ = old & v; break;                           \
-            case OP_ATOMIC_OR: new_ = old | v; break;                            \
-            case OP_ATOMIC_XOR: new_ = old ^ v; break;                           \
-            case OP_ATOMIC_INC: new_ = old >= v ? 0 : old + 1; break;            \
-            case OP_ATOMIC_DEC: new_ = old == 0 || old > v ? v : old - 1; break; \
-            case OP_ATOMIC_CAS: {                                                \
-                new_ = old == comparand ? v : old;                               \
-            } break;                                                             \
-        }                                                                        \
-    } while (0)
-#define KIND_int64_t(x) x
-#define KIND_uint64_t(x) x
-#define KIND_float(x)
-#define KIND_double(x)
-#define KIND_c64(x)
-#define KIND_c128(x)
-#define REAL_int64_t(x) x
-#define REAL_uint64_t(x) x
-#define REAL_float(x) x
-#define REAL_double(x) x
-#define REAL_c64(x)
-#define REAL_c128(x)
+// What an atomic leaves in memory, of what was there and the lane's value (and of CAS, its comparand).
+// As Numba's: with a NaN on either side, max and min leave what was there; nanmax and nanmin replace
+// a NaN by a number.
+#define INTEGER_UPDATE(T)                                                   \
+    switch (op) {                                                           \
+        CASE(OP_ATOMIC_ADD, new_ = old + v)                                 \
+        CASE(OP_ATOMIC_SUB, new_ = old - v)                                 \
+        CASE(OP_ATOMIC_EXCH, new_ = v)                                      \
+        case OP_ATOMIC_NANMAX: CASE(OP_ATOMIC_MAX, new_ = v > old ? v : old) \
+        case OP_ATOMIC_NANMIN: CASE(OP_ATOMIC_MIN, new_ = v < old ? v : old) \
+        CASE(OP_ATOMIC_AND, new_ = old & v)                                 \
+        CASE(OP_ATOMIC_OR, new_ = old | v)                                  \
+        CASE(OP_ATOMIC_XOR, new_ = old ^ v)                                 \
+        CASE(OP_ATOMIC_INC, new_ = old >= v ? 0 : old + 1)                  \
+        CASE(OP_ATOMIC_DEC, new_ = old == 0 || old > v ? v : old - 1)       \
+        CASE(OP_ATOMIC_CAS, new_ = old == LANE(T, o[ATOMIC_comparand], l) ? v : old) \
+        default: internal_error();                                          \
+    }
+#define FLOAT_UPDATE(T)                                                          \
+    switch (op) {                                                                \
+        CASE(OP_ATOMIC_ADD, new_ = old + v)                                      \
+        CASE(OP_ATOMIC_SUB, new_ = old - v)                                      \
+        CASE(OP_ATOMIC_MAX, new_ = v > old ? v : old)                            \
+        CASE(OP_ATOMIC_MIN, new_ = v < old ? v : old)                            \
+        CASE(OP_ATOMIC_NANMAX, new_ = v > old || (old != old && v == v) ? v : old) \
+        CASE(OP_ATOMIC_NANMIN, new_ = v < old || (old != old && v == v) ? v : old) \
+        default: internal_error();                                               \
+    }
 
 static int atomic(Machine *m, Warp *w, const Instruction *in) { // lane after lane, in lane order
     const int32_t *o = in->o;
     const int op = in->op;
-    const Array *a = &m->arrays[o[1]];
+    const Array *a = &m->arrays[o[ATOMIC_array]];
     int64_t at[WARP], bad;
     int axis;
     char *first = start(m, w, a);
-    const int lane = addresses(w, a, o + 4, at, &axis, &bad);
-    if (lane >= 0) return out_of_bounds(m, w, in, o[1], lane, axis, bad);
-    if (misaligned(m, w, in, o[1], ELEMENT_SIZE(a), at) >= 0) return FATAL;
-    if (m->watch && observe(m, w, in, o[1], ATOMIC, ELEMENT_SIZE(a), at, first, NULL)) return FATAL;
-#define ATOMIC_AS(MT_, M, R, IN, OUT)                           \
-    case MT_:                                                   \
-        ACTIVE (w->mask) {                                      \
-            M *p = (M *)(first + at[l]);                        \
-            R old, new_, comparand = 0;                         \
-            {                                                   \
-                M v = *p;                                       \
-                old = IN;                                       \
-            }                                                   \
-            (void)comparand;                                    \
-            {                                                   \
-                R v = LANE(R, o[2], l);                         \
-                if (o[3] != NONE) comparand = LANE(R, o[3], l); \
-                UPDATE(R);                                      \
-                REAL_##R(EXTREMES;) KIND_##R(INTEGER_UPDATE;)   \
-            }                                                   \
-            if (new_ != old) w->idle = m->state->idle = 0;      \
-            {                                                   \
-                R v = new_;                                     \
-                *p = OUT;                                       \
-            }                                                   \
-            if (o[0] != NONE) ((R *)reg(w, o[0]))[l] = old;     \
-        }                                                       \
+    const int lane = addresses(w, a, o + ATOMIC_index, at, &axis, &bad);
+    if (lane >= 0) return out_of_bounds(m, w, in, o[ATOMIC_array], lane, axis, bad);
+    if (misaligned(m, w, in, o[ATOMIC_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+    if (m->watch && observe(m, w, in, o[ATOMIC_array], ATOMIC, ELEMENT_SIZE(a), at, first, NULL)) return FATAL;
+#define ATOMIC_AS(MT_, T, R, UPDATE)                                          \
+    case MT_:                                                                 \
+        ACTIVE (w->mask) {                                                    \
+            T *p = (T *)(first + at[l]);                                      \
+            const T old = *p, v = (T)LANE(R, o[ATOMIC_value], l);             \
+            T new_;                                                           \
+            UPDATE(R)                                                         \
+            if (memcmp(&new_, &old, sizeof old)) w->idle = m->state->idle = 0; \
+            *p = new_;                                                        \
+            if (o[ATOMIC_result] != NONE) ((R *)reg(w, o[ATOMIC_result]))[l] = old; \
+        }                                                                     \
         break;
-    switch (a->memory_type) { EACH_TYPE(ATOMIC_AS) }
+    switch (a->memory_type) {
+        ATOMIC_AS(M_i32, int32_t, int64_t, INTEGER_UPDATE)
+        ATOMIC_AS(M_u32, uint32_t, int64_t, INTEGER_UPDATE)
+        ATOMIC_AS(M_i64, int64_t, int64_t, INTEGER_UPDATE)
+        ATOMIC_AS(M_u64, uint64_t, uint64_t, INTEGER_UPDATE)
+        ATOMIC_AS(M_f32, float, float, FLOAT_UPDATE)
+        ATOMIC_AS(M_f64, double, double, FLOAT_UPDATE)
+        default: internal_error();
+    }
     return MORE;
 }

@@ -34,11 +34,11 @@ static int size_of(int type) { return type == T_F32 || type == T_F16 ? 4 : type 
 static void shuffle(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
     const int size = size_of(in->type);
-    members(m, w, in, o[1]);
+    members(m, w, in, o[SHFL_mask]);
     char values[WARP][sizeof(Slot)];
-    for (int l = 0; l < WARP; l++) memcpy(values[l], reg(w, o[2]) + (o[2] < 0 ? 0 : l * size), size);
+    for (int l = 0; l < WARP; l++) memcpy(values[l], reg(w, o[SHFL_a]) + (o[SHFL_a] < 0 ? 0 : l * size), size);
     ACTIVE (w->mask) {
-        const int64_t x = LANE(int64_t, o[3], l);
+        const int64_t x = LANE(int64_t, o[SHFL_lane], l);
         int64_t from = in->op == OP_SHFL_IDX    ? (x & 31)
                        : in->op == OP_SHFL_UP   ? (int64_t)l - x
                        : in->op == OP_SHFL_DOWN ? (int64_t)l + x
@@ -51,13 +51,13 @@ static void shuffle(Machine *m, Warp *w, const Instruction *in) {
             h.index = -1;
             report(m, h);
         }
-        memcpy(reg(w, o[0]) + (o[0] < 0 ? 0 : l * size), values[from], size);
+        memcpy(reg(w, o[SHFL_result]) + (o[SHFL_result] < 0 ? 0 : l * size), values[from], size);
     }
 }
 
 static void vote(Machine *m, Warp *w, const Instruction *in) {
-    const uint32_t here = members(m, w, in, in->o[1]), yes = truth(w, in->o[2]) & here;
-    set_all(w, in->o[0],
+    const uint32_t here = members(m, w, in, in->o[VOTE_mask]), yes = truth(w, in->o[VOTE_predicate]) & here;
+    set_all(w, in->o[VOTE_result],
             in->op == OP_VOTE_ALL   ? yes == here
             : in->op == OP_VOTE_ANY ? yes != 0
             : in->op == OP_VOTE_EQ  ? (yes == here || !yes)
@@ -66,21 +66,21 @@ static void vote(Machine *m, Warp *w, const Instruction *in) {
 
 static void match(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
-    const uint32_t here = members(m, w, in, o[1]);
+    const uint32_t here = members(m, w, in, o[MATCH_mask]);
     const int size = size_of(in->type);
     uint32_t equal[WARP] = {0};
     ACTIVE (here)
         for (uint32_t other = 0; other < WARP; other++)
-            if (here >> other & 1 && !memcmp(reg(w, o[2]) + (o[2] < 0 ? 0 : l * size),
-                                             reg(w, o[2]) + (o[2] < 0 ? 0 : other * size), size))
+            if (here >> other & 1 && !memcmp(reg(w, o[MATCH_a]) + (o[MATCH_a] < 0 ? 0 : l * size),
+                                             reg(w, o[MATCH_a]) + (o[MATCH_a] < 0 ? 0 : other * size), size))
                 equal[l] |= BIT(other);
     const uint32_t first = equal[__builtin_ctz(w->mask)];
     if (in->op == OP_MATCH_ANY) {
-        ACTIVE (w->mask) ((int64_t *)reg(w, o[0]))[o[0] < 0 ? 0 : l] = equal[l];
+        ACTIVE (w->mask) ((int64_t *)reg(w, o[MATCH_result]))[o[MATCH_result] < 0 ? 0 : l] = equal[l];
         return;
     }
-    set_all(w, o[0], first == here ? here : 0);
-    if (o[4] != NONE) set_all(w, o[4], first == here);
+    set_all(w, o[MATCH_result], first == here ? here : 0);
+    if (o[MATCH_same] != NONE) set_all(w, o[MATCH_same], first == here);
 }
 
 // d = a b + c of 16 x 8 by the whole warp, a 16 x 16 and b 16 x 8 of halves, as PTX lays them out:
@@ -98,21 +98,21 @@ static int matrix_product(Machine *m, Warp *w, const Instruction *in) {
     for (int l = 0; l < WARP; l++)
         for (int r = 0; r < 4; r++) {
             const int g = l >> 2, k = 2 * (l & 3);
-            const uint32_t x = (uint32_t)LANE(int64_t, o[1] + r, l);
+            const uint32_t x = (uint32_t)LANE(int64_t, o[MMA_a] + r, l);
             float *at = &a[g + 8 * (r & 1)][k + 8 * (r >> 1)];
             at[0] = half_to_float((uint16_t)x);
             at[1] = half_to_float((uint16_t)(x >> 16));
             if (r > 1) continue;
-            const uint32_t y = (uint32_t)LANE(int64_t, o[2] + r, l);
+            const uint32_t y = (uint32_t)LANE(int64_t, o[MMA_b] + r, l);
             b[g][k + 8 * r] = half_to_float((uint16_t)y);
             b[g][k + 8 * r + 1] = half_to_float((uint16_t)(y >> 16));
         }
     for (int l = 0; l < WARP; l++)
         for (int r = 0; r < 4; r++) {
             const float *row = a[(l >> 2) + 8 * (r >> 1)], *column = b[2 * (l & 3) + (r & 1)];
-            double sum = LANE(float, o[3] + r, l);
+            double sum = LANE(float, o[MMA_c] + r, l);
             for (int k = 0; k < 16; k++) sum += (double)row[k] * column[k];
-            ((float *)reg(w, o[0] + r))[l] = (float)sum;
+            ((float *)reg(w, o[MMA_result] + r))[l] = (float)sum;
         }
     return MORE;
 }

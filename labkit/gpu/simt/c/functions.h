@@ -1,0 +1,141 @@
+// Functions of C's math library, and our own where C has none. ops.py lists them, with their types.
+
+static inline float to_half(float x) { // round to the nearest half, ties to even
+    union {
+        float f;
+        uint32_t u;
+    } v = {x}, magic;
+    uint32_t sign = v.u & 0x80000000u;
+    v.u ^= sign;
+    if (v.u > 0x7f800000u) return x; // NaN
+    if (v.f >= 65520.0f)
+        v.u = 0x7f800000u;        // rounds to infinity
+    else if (v.u < 0x38800000u) { // subnormal half: a multiple of 2^-24
+        magic.f = 0.5f;
+        v.f = (v.f + magic.f) - magic.f;
+    } else
+        v.u = (v.u + 0xfffu + ((v.u >> 13) & 1)) & ~0x1fffu;
+    v.u |= sign;
+    return v.f;
+}
+
+static inline int64_t saturate(double x) { // float -> int truncates and saturates, as cvt.rzi does
+    if (isnan(x)) return 0;
+    return x >= 9223372036854775807.0 ? INT64_MAX : x <= -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
+}
+static inline uint64_t saturate_unsigned(double x) {
+    if (!(x > 0)) return 0;
+    return x >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)x;
+}
+
+
+static double own_exp10(double x) { return pow(10, x); }
+static float own_exp10f(float x) { return (float)pow(10, x); }
+static double own_rsqrt(double x) { return 1 / sqrt(x); }
+static float own_rsqrtf(float x) { return (float)(1 / sqrt(x)); }
+static double own_rcbrt(double x) { return 1 / cbrt(x); }
+static float own_rcbrtf(float x) { return (float)(1 / cbrt(x)); }
+static double own_sinpi(double x) { return sin(M_PI * fmod(x, 2)); }
+static float own_sinpif(float x) { return (float)own_sinpi(x); }
+static double own_cospi(double x) { return cos(M_PI * fmod(x, 2)); }
+static float own_cospif(float x) { return (float)own_cospi(x); }
+static double own_mantissa(double x) { // frexp's first half
+    int exponent;
+    return frexp(x, &exponent);
+}
+static float own_mantissaf(float x) { return (float)own_mantissa(x); }
+static double own_exponent(double x) { // frexp's second half
+    int exponent = 0;
+    if (isfinite(x)) frexp(x, &exponent);
+    return exponent;
+}
+static float own_exponentf(float x) { return (float)own_exponent(x); }
+static double own_fraction(double x) { // modf's first half
+    double whole;
+    return modf(x, &whole);
+}
+static float own_fractionf(float x) { return (float)own_fraction(x); }
+static double own_ldexp(double x, double n) { return ldexp(x, n > 99999 ? 99999 : n < -99999 ? -99999 : (int)n); }
+static float own_ldexpf(float x, float n) { return ldexpf(x, n > 99999 ? 99999 : n < -99999 ? -99999 : (int)n); }
+static double own_maximum(double a, double b) { return a > b || a != a ? a : b; }
+static float own_maximumf(float a, float b) { return a > b || a != a ? a : b; }
+static double own_minimum(double a, double b) { return a < b || a != a ? a : b; }
+static float own_minimumf(float a, float b) { return a < b || a != a ? a : b; }
+
+static float (*const math_f32[])(float) = {MATH_F32};
+static double (*const math_f64[])(double) = {MATH_F64};
+static c128 (*const math_c128[])(c128) = {MATH_C128};
+static float (*const math2_f32[])(float, float) = {MATH2_F32};
+static double (*const math2_f64[])(double, double) = {MATH2_F64};
+
+// The function of that number in a table; the front end gives none that the table has not.
+#define FUNCTION(table, number) \
+    ((size_t)(number) < sizeof table / sizeof *table && table[number] ? table[number] : (internal_error(), table[0]))
+
+static void math(Warp *w, int type, const int32_t *o) {
+    const int f = o[MATH_function];
+    switch (type) {
+        CASE(T_F16, ACTIVE_ONLY(float, to_half(FUNCTION(math_f32, f)(LANE(float, o[1], l)))))
+        CASE(T_F32, ACTIVE_ONLY(float, FUNCTION(math_f32, f)(LANE(float, o[1], l))))
+        CASE(T_F64, ACTIVE_ONLY(double, FUNCTION(math_f64, f)(LANE(double, o[1], l))))
+        CASE(T_C64, ACTIVE_ONLY(c64, (c64)FUNCTION(math_c128, f)(LANE(c64, o[1], l))))
+        CASE(T_C128, ACTIVE_ONLY(c128, FUNCTION(math_c128, f)(LANE(c128, o[1], l))))
+        default: internal_error();
+    }
+}
+#define PAIR(T) LANE(T, o[1], l), LANE(T, o[2], l)
+static void math2(Warp *w, int type, const int32_t *o) {
+    const int f = o[MATH2_function];
+    switch (type) {
+        CASE(T_F16, ACTIVE_ONLY(float, to_half(FUNCTION(math2_f32, f)(PAIR(float)))))
+        CASE(T_F32, ACTIVE_ONLY(float, FUNCTION(math2_f32, f)(PAIR(float))))
+        CASE(T_F64, ACTIVE_ONLY(double, FUNCTION(math2_f64, f)(PAIR(double))))
+        default: internal_error();
+    }
+}
+
+// isnan, isinf, isfinite, signbit: of a complex number, of its parts.
+#define CLASSES(T, RE, IM)                                                          \
+    switch (o[CLASSIFY_function]) {                                                 \
+        CASE(CLASSIFY_isnan, UNARY(int64_t, T, isnan(RE(a)) || isnan(IM(a))))       \
+        CASE(CLASSIFY_isinf, UNARY(int64_t, T, isinf(RE(a)) || isinf(IM(a))))       \
+        CASE(CLASSIFY_isfinite, UNARY(int64_t, T, isfinite(RE(a)) && isfinite(IM(a)))) \
+        CASE(CLASSIFY_signbit, UNARY(int64_t, T, signbit(RE(a)) != 0))              \
+        default: internal_error();                                                  \
+    }
+#define ITSELF(x) (x)
+static void classify(Warp *w, int type, const int32_t *o) {
+    switch (type) {
+        case T_F16:
+        case T_F32: CLASSES(float, ITSELF, ITSELF) break;
+        case T_F64: CLASSES(double, ITSELF, ITSELF) break;
+        case T_C64: CLASSES(c64, crealf, cimagf) break;
+        case T_C128: CLASSES(c128, creal, cimag) break;
+        default: internal_error();
+    }
+}
+
+// Integers wrap modulo 2^64, so signed and unsigned ones are multiplied alike.
+static uint64_t multiplied(uint64_t a, uint64_t n) {
+    uint64_t result = 1;
+    for (; n; n >>= 1, a *= a)
+        if (n & 1) result *= a;
+    return result;
+}
+static int64_t int_power(int64_t a, int64_t n) {
+    if (n < 0) return a == 1 ? 1 : a == -1 ? (n & 1 ? -1 : 1) : 0;
+    return (int64_t)multiplied((uint64_t)a, (uint64_t)n);
+}
+static c128 complex_power(c128 a, c128 b) { return b == 0 ? 1 : cpow(a, b); }
+static void power(Warp *w, int type, const int32_t *o) {
+    switch (type) {
+        CASE(T_I64, ACTIVE_ONLY(int64_t, int_power(PAIR(int64_t))))
+        CASE(T_U64, ACTIVE_ONLY(uint64_t, multiplied(PAIR(uint64_t))))
+        CASE(T_F16, ACTIVE_ONLY(float, to_half(powf(PAIR(float)))))
+        CASE(T_F32, ACTIVE_ONLY(float, powf(PAIR(float))))
+        CASE(T_F64, ACTIVE_ONLY(double, pow(PAIR(double))))
+        CASE(T_C64, ACTIVE_ONLY(c64, (c64)complex_power(PAIR(c64))))
+        CASE(T_C128, ACTIVE_ONLY(c128, complex_power(PAIR(c128))))
+        default: internal_error();
+    }
+}

@@ -1,0 +1,61 @@
+"""Functions of numbers that the SIMT machine computes from simpler ones.
+
+The compiler inlines them as it inlines device functions, so they are written as kernels are.
+"""
+
+import cmath
+import math
+
+import numpy as np
+
+from labkit.gpu.simt.api import libdevice
+
+LOG_10, LOG_2 = math.log(10), math.log(2)
+
+
+def round_to(x, ndigits):
+    """x rounded to `ndigits` decimals, halves to even: round(x, ndigits)"""
+    if math.isnan(x) or math.isinf(x):
+        return x
+    if ndigits < 0:
+        scale = 10.0**-ndigits
+        return libdevice.rint(x / scale) * scale
+    scale = 10.0 ** min(ndigits, 22)
+    rest = 10.0 ** max(ndigits - 22, 0)  # in two factors, so that neither of them overflows
+    scaled = x * rest * scale
+    if math.isinf(scaled):
+        return x
+    return libdevice.rint(scaled) / scale / rest
+
+
+def reciprocal(x):
+    """1 / x in half precision"""
+    return np.float16(1.0) / x
+
+
+def phase(z):
+    """The angle of z: cmath.phase(z)"""
+    return math.atan2(z.imag, z.real)
+
+
+def polar(z):
+    """The length and the angle of z: cmath.polar(z)"""
+    return math.hypot(z.real, z.imag), math.atan2(z.imag, z.real)
+
+
+def rect(r, phi):
+    """The number of length r and angle phi: cmath.rect(r, phi)"""
+    return complex(r * math.cos(phi), r * math.sin(phi))
+
+
+def log_to_base(z, base):
+    """cmath.log(z, base)"""
+    return cmath.log(z) / cmath.log(base)
+
+
+def log10_of_complex(z):
+    return cmath.log(z) / LOG_10
+
+
+def log2_of_complex(z):
+    return cmath.log(z) / LOG_2
