@@ -18,7 +18,9 @@ IN_KERNELS = """threadIdx blockIdx blockDim gridDim grid gridsize laneid warpsiz
     threadfence threadfence_block threadfence_system shfl_sync shfl_up_sync shfl_down_sync
     shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync match_all_sync activemask
     lanemask_lt popc brev clz ffs fma selp cbrt nanosleep"""
-_USES = "call getitem index int float bool add radd sub rsub mul rmul truediv floordiv mod lt gt"
+_USES = (
+    "call getitem len index int float bool add radd sub rsub mul rmul truediv floordiv mod lt gt"
+)
 DEVICE = {"WARP_SIZE": 32, "MAX_THREADS_PER_BLOCK": THREADS, "MULTIPROCESSOR_COUNT": 1}
 DEVICE |= {"MAX_SHARED_MEMORY_PER_BLOCK": SHARED, "MAX_THREADS_PER_MULTIPROCESSOR": THREADS}
 DEVICE |= {f"MAX_BLOCK_DIM_{axis}": limit for axis, limit in zip("XYZ", BLOCK, strict=True)}
@@ -50,7 +52,7 @@ globals().update({name: getattr(arrays, name) for name in arrays.PUBLIC.split()}
 def __getattr__(name: str) -> object:
     near = get_close_matches(name, globals(), 1)
     hint = f"is it cuda.{near[0]}?" if near else "labkit/gpu/simt/README.md says what it has."
-    raise AttributeError(f"The SIMT machine has no cuda.{name}: {hint}")
+    raise arrays.Missing(f"The SIMT machine has no cuda.{name}: {hint}")
 
 
 def synchronize(*_: object) -> None:
@@ -100,6 +102,8 @@ class Device(nullcontext):
     def __init__(self) -> None:
         super().__init__(self)
         self.__dict__.update(DEVICE, device=self)
+
+    __getattr__ = arrays.lacking("The device")
 
     def get_memory_info(self) -> tuple[int, int]:
         """Bytes of this computer's memory."""

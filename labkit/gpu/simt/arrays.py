@@ -7,6 +7,7 @@ reads copy back, arithmetic there is none. Memory that nobody wrote holds NaN, o
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,6 +20,19 @@ NUMBERS = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))  # in the processor's own
 
 class UsageError(KernelError, ValueError, TypeError):
     """What CUDA refuses of the host; where Numba raises ValueError or TypeError, this is both."""
+
+
+class Missing(KernelError, AttributeError):
+    """What an object of numba.cuda has and ours has not; `hasattr` says no."""
+
+
+def lacking(what: str, instead: str = "labkit/gpu/simt/README.md says what it has") -> Callable:
+    """A `__getattr__` that names what is missing."""
+
+    def missing(self: object, name: str) -> NoReturn:
+        raise Missing(f"{what} of the SIMT machine has no {name!r}: {instead}.")
+
+    return missing
 
 
 def number_dtype(what: str, dtype: np.dtype | type | str) -> np.dtype:
@@ -50,6 +64,10 @@ def host_array(what: str, value: object) -> np.ndarray:
     return array
 
 
+class BackwardsError(UsageError, NotImplementedError):
+    """Numba raises NotImplementedError here."""
+
+
 class DeviceArray:
     """An array in device memory; `memory` is the NumPy array that stands for it."""
 
@@ -62,7 +80,7 @@ class DeviceArray:
             return getattr(self.memory, name)
         if name in ("reshape", "ravel", "squeeze", "view"):
             return partial(self._view, name)
-        raise AttributeError(f"A device array has no {name!r}: use copy_to_host(), then NumPy.")
+        raise Missing(f"A device array has no {name!r}: use copy_to_host(), then NumPy.")
 
     def _view(self, name: str, *arguments: object, stream: object = 0, **named: object):
         """What NumPy's method of that name gives, as long as it is the same memory."""
@@ -81,6 +99,8 @@ class DeviceArray:
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: object = 0) -> np.ndarray:
         """A new host array, or `ary` filled: of the same dtype, shape and order."""
+        if any(stride < 0 for stride in self.strides):
+            raise BackwardsError(f"{self} runs backwards, and a copy moves memory forwards only.")
         if ary is None:
             return self.memory.copy(order="K")
         self._match(ary)
@@ -139,6 +159,10 @@ class MappedArray(np.ndarray):
     """A host array that kernels reach without a copy: mapped and managed memory."""
 
     memory = property(lambda self: self.view(np.ndarray))
+
+    @property
+    def __cuda_array_interface__(self) -> NoReturn:
+        raise Missing("Mapped memory of the SIMT machine has no address on a GPU to hand over.")
 
 
 def _makers(kind: Callable) -> tuple[Callable, Callable]:

@@ -56,6 +56,8 @@ class Calls(Intrinsics):
             if called in (int, float):
                 return self._apply(name, "python_cast", [called, *arguments], named)
             return self.convert(arguments[0], kind)
+        if inspect.isfunction(called) and self.scope.hidden:
+            return self._inline(node, called, arguments, named)
         if inspect.isfunction(called):
             self.refuse(
                 f"`{name}` is a function of the host, and a kernel can call device functions only: "
@@ -81,7 +83,7 @@ class Calls(Intrinsics):
         if named:
             self.refuse(f"`{called.__name__}` has a signature: give its arguments by position.")
         try:
-            chosen = best(signatures, tuple(map(self.type_of, arguments)))
+            chosen = best(signatures, tuple(map(self.type_of, arguments)), device=True)
         except Misfit as error:
             self.refuse(f"`{called.__name__}`: {error}")
         pairs = zip(arguments, chosen.args, strict=True)

@@ -16,8 +16,7 @@ from typing import NoReturn
 import numpy as np
 
 from labkit.gpu.simt import arrays
-from labkit.gpu.simt.arrays import UsageError
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.arrays import Missing, UsageError, lacking
 from labkit.gpu.simt.ops import ATOMICS, OP, column
 from labkit.gpu.simt.overloads import Argument, Misfit, fit, read_signature
 
@@ -35,6 +34,7 @@ def jit(func_or_sig: object = None, device: bool = False, **options: object) -> 
         if name not in known:
             offered = ", ".join(get_close_matches(name, known, 1) or known)
             raise UsageError(f"cuda.jit has no option {name!r} on the SIMT machine, but {offered}.")
+    _check_carveout(options.get("shared_memory_carveout"))
     given = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
     given = [one for one in given if not (one is None or hasattr(one, "__name__"))]
 
@@ -51,8 +51,16 @@ COMPILED = """inspect_asm inspect_cfg inspect_disasm_cfg inspect_llvm inspect_lt
     enable_caching recompile extensions"""  # what Numba's kernels have besides
 
 
-class Missing(KernelError, AttributeError):
-    """An attribute that kernels do not have here; `hasattr` says no."""
+def _check_carveout(share: object) -> None:
+    """Numba refuses it before anything is compiled, and so it is refused here."""
+    names = "default", "maxl1", "maxshared"
+    if share is None or str(share).lower() in names:
+        return
+    if not isinstance(share, Integral) or not -1 <= share <= 100:
+        raise UsageError(
+            f"Invalid carveout value {share!r}: shared_memory_carveout must be between -1 and 100, "
+            'or "default", "MaxL1" or "MaxShared".'
+        )
 
 
 class DeviceFunction:
@@ -96,7 +104,7 @@ class DeviceFunction:
         while text.startswith("@"):
             line += 1
             text = linecache.getline(code.co_filename, line).strip()
-        raise UsageError(f"line {line}: `{text.strip()}`: {why}")
+        raise UsageError(f"line {line}: `{text.strip()}`: {why}") from None
 
 
 class Kernel(DeviceFunction):
@@ -164,8 +172,8 @@ class Kernel(DeviceFunction):
         if types not in self.overloads:
             from labkit.gpu.simt.program import compile_kernel  # brings Numba
 
-            debug = bool(self.targetoptions.get("debug"))
-            self.overloads[types] = compile_kernel(self.py_func, types, debug)
+            debug = self.targetoptions.get("debug") and not self.targetoptions.get("fastmath")
+            self.overloads[types] = compile_kernel(self.py_func, types, bool(debug))
         return self.overloads[types]
 
     def read(self, values: tuple) -> list[Argument]:
@@ -183,6 +191,8 @@ class Kernel(DeviceFunction):
 @dataclass(frozen=True)
 class Launch:
     """A kernel with its grid and block; call it with the kernel's arguments."""
+
+    __getattr__ = lacking("a launch")
 
     kernel: Kernel
     grid: tuple[int, int, int]

@@ -45,7 +45,17 @@ def polar(z):
 
 def rect(r, phi):
     """The number of length r and angle phi: cmath.rect(r, phi)"""
-    return complex(r * math.cos(phi), r * math.sin(phi))
+    if not math.isfinite(phi):  # no direction: of length 0 it does not matter
+        if r == 0:
+            return complex(abs(r), abs(r))
+        if math.isinf(r):
+            return complex(r, phi)
+    return complex(scaled(math.cos(phi), r), scaled(math.sin(phi), r))
+
+
+def scaled(part, r):
+    """part * r, where 0 times infinity is a 0 with their sign"""
+    return part / r if part == 0 and math.isinf(r) else part * r
 
 
 def log_to_base(z, base):
@@ -54,8 +64,10 @@ def log_to_base(z, base):
 
 
 def log10_of_complex(z):
-    return cmath.log(z) / LOG_10
+    natural = cmath.log(z)
+    return complex(natural.real / LOG_10, natural.imag / LOG_10)
 
 
 def log2_of_complex(z):
-    return cmath.log(z) / LOG_2
+    natural = cmath.log(z)
+    return complex(natural.real / LOG_2, natural.imag / LOG_2)

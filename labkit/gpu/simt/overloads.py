@@ -46,13 +46,16 @@ def read_signature(signature: object, parameters: Sequence[str], device: bool) -
 
 
 @cache
-def best(signatures: tuple, given: tuple) -> object:
-    """The signature to which arguments of these types convert best; Misfit where Numba refuses."""
+def best(signatures: tuple, given: tuple, device: bool = False) -> object:
+    """The signature to which arguments of these types convert best; Misfit where Numba refuses.
+
+    Where two are as good, a call of a device function takes the first, and a launch is refused.
+    """
     from labkit.gpu.simt.arithmetic import context
 
     kinds = ", ".join(map(str, given))
     try:
-        found = context().resolve_overload("", signatures, given, {}, allow_ambiguous=False)
+        found = context().resolve_overload("", signatures, given, {}, allow_ambiguous=device)
     except TypeError as error:
         offered = " and ".join(map(_arguments, signatures))
         raise Misfit(f"({kinds}) fits {offered} equally well: convert the arguments.") from error

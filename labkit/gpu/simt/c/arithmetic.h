@@ -41,6 +41,22 @@ static double float_floor_div(double a, double b) {
     return b == 0 || isinf(a) ? floor(a / b) : round((a - float_mod(a, b)) / b);
 }
 
+// Complex numbers as Numba and Python compute them: C's own operators treat infinities in other ways.
+#define COMPLEX_ARITHMETIC(T, R, name, RE, IM, MAKE, ABS)                                      \
+    static T times_##name(T a, T b) {                                                          \
+        return MAKE(RE(a) * RE(b) - IM(a) * IM(b), RE(a) * IM(b) + IM(a) * RE(b));             \
+    }                                                                                          \
+    static T over_##name(T a, T b) { /* divides by the larger part of b first */               \
+        if (ABS(RE(b)) >= ABS(IM(b))) {                                                        \
+            const R ratio = IM(b) / RE(b), size = RE(b) + IM(b) * ratio;                       \
+            return MAKE((RE(a) + IM(a) * ratio) / size, (IM(a) - RE(a) * ratio) / size);       \
+        }                                                                                      \
+        const R ratio = RE(b) / IM(b), size = RE(b) * ratio + IM(b);                           \
+        return MAKE((RE(a) * ratio + IM(a)) / size, (IM(a) * ratio - RE(a)) / size);           \
+    }
+COMPLEX_ARITHMETIC(c64, float, c64, crealf, cimagf, CMPLXF, fabsf)
+COMPLEX_ARITHMETIC(c128, double, c128, creal, cimag, CMPLX, fabs)
+
 // Conversions: CVT from the instruction's type to the one in the operand `to`.
 #define TO(INTEGER, UNSIGNED)                                     \
     switch (o[CVT_to]) {                                          \
@@ -169,6 +185,8 @@ static int zero_divisor(const Warp *w, int type, int32_t r) {
         case T_I64: CASE(T_U64, FIRST_ZERO(int64_t))
         case T_F16: CASE(T_F32, FIRST_ZERO(float))
         CASE(T_F64, FIRST_ZERO(double))
+        CASE(T_C64, FIRST_ZERO(c64))
+        CASE(T_C128, FIRST_ZERO(c128))
         default: internal_error();
     }
 }
@@ -204,8 +222,14 @@ static inline void arithmetic(Warp *w, const Instruction *in) {
     switch (in->op) {
         case OP_ADD: BY_TYPE(INTEGERS(a + b) FLOATS(a + b) COMPLEXES(a + b)) break;
         case OP_SUB: BY_TYPE(INTEGERS(a - b) FLOATS(a - b) COMPLEXES(a - b)) break;
-        case OP_MUL: BY_TYPE(INTEGERS(a * b) FLOATS(a * b) COMPLEXES(a * b)) break;
-        case OP_DIV: BY_TYPE(FLOATS(a / b) COMPLEXES(a / b)) break;
+        case OP_MUL:
+            BY_TYPE(INTEGERS(a * b) FLOATS(a * b) CASE(T_C64, BINARY(c64, c64, times_c64(a, b)))
+                        CASE(T_C128, BINARY(c128, c128, times_c128(a, b))))
+            break;
+        case OP_DIV:
+            BY_TYPE(FLOATS(a / b) CASE(T_C64, BINARY(c64, c64, over_c64(a, b)))
+                        CASE(T_C128, BINARY(c128, c128, over_c128(a, b))))
+            break;
         case OP_FLOORDIV:
             BY_TYPE(CASE(T_I64, BINARY(int64_t, int64_t, b ? floor_div(a, b) : 0))
                         CASE(T_U64, BINARY(uint64_t, uint64_t, b ? a / b : 0)) FLOATS(float_floor_div(a, b)))

@@ -62,6 +62,12 @@ static float own_maximumf(float a, float b) { return a > b || a != a ? a : b; }
 static double own_minimum(double a, double b) { return a < b || a != a ? a : b; }
 static float own_minimumf(float a, float b) { return a < b || a != a ? a : b; }
 
+// exp(-inf + i y) is 0 whatever y is; C leaves its sign open, Python does not.
+static c128 own_cexp(c128 z) {
+    return creal(z) == -INFINITY && !isfinite(cimag(z)) ? 0 : cexp(z);
+}
+#define cexp own_cexp // in the table
+
 static float (*const math_f32[])(float) = {MATH_F32};
 static double (*const math_f64[])(double) = {MATH_F64};
 static c128 (*const math_c128[])(c128) = {MATH_C128};

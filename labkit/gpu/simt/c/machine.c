@@ -227,9 +227,12 @@ static int run_warp(Machine *m, Warp *w) {
         }
         switch (in->op) {
             default: arithmetic(w, in); break; // which stops at what is no operation
+            case OP_DIV:
             case OP_FLOORDIV:
             case OP_MOD:
-                if (in->type <= T_U64 && divisor(m, w, in, o[MOD_b])) return FATAL;
+                if (in->type != T_F32 && in->type != T_F64 && in->type != T_F16 &&
+                    divisor(m, w, in, o[MOD_b]))
+                    return FATAL;
                 arithmetic(w, in);
                 break;
             case OP_DIVISOR: TRY(divisor(m, w, in, o[DIVISOR_a]))
