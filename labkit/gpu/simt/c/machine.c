@@ -446,7 +446,7 @@ static int run(Machine *m, int64_t budget) {
                 s->next_start *= 2; // few blocks wait for each other; many would spin in vain
             }
             s->at = s->moved = 0;
-            s->budget -= 64;
+            s->budget -= 64 + m->local_bytes * s->warps_per_block / 2; // to fill a block's memory
         }
         Block *b = s->resident[s->at];
         if (run_block(m, b, &s->moved) == FATAL) return FATAL;
