@@ -108,6 +108,10 @@ def _in_half(symbol: str, kinds: list) -> tuple[tuple, object] | None:
     return (types.float16,) * len(kinds), result
 
 
+def _is_int32(kind: object) -> bool:
+    return isinstance(kind, types.Integer) and kind.bitwidth <= 32
+
+
 class Arithmetic(Variables):
     unify = staticmethod(unify)
 
@@ -137,16 +141,16 @@ class Arithmetic(Variables):
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
             self.refuse(f"a {value.type} is no {kind}: take its .real or its .imag.")
         if value.constant is not None and np.isfinite(value.constant):
-            return Value(kind, constant=_coerce(value.constant, kind))
+            halves = value.type == types.float16 and isinstance(kind, types.Integer)
+            constant = round(value.constant) if halves else value.constant  # as TRUNCATE does
+            return Value(kind, constant=_coerce(constant, kind))
+        if isinstance(kind, types.Integer) and isinstance(value.type, types.Float):
+            return self.op("TRUNCATE", kind, value, memory_type(kind), of=value.type)
         before, source, target = value.type, register_type(value.type), register_type(kind)
         if source != target:
             value = self.op("CVT", kind, value, target, of=before)
         if isinstance(kind, types.Integer) and kind.bitwidth < 64:
-            if isinstance(before, types.Float) and kind.bitwidth == 32:  # saturates on a GPU
-                value = self.op("MIN", types.int64, value, number(kind.maxval))
-                value = self.op("MAX", types.int64, value, number(kind.minval))
-            else:
-                value = self.op("NARROW", kind, value, memory_type(kind))
+            value = self.op("NARROW", kind, value, memory_type(kind))
         return replace(value, type=kind)
 
     def truth(self, value: object) -> Value:
@@ -193,8 +197,12 @@ class Arithmetic(Variables):
         python = all(v.constant is not None and v.type in _FOLDED for v in operands)
         if python and (power is None or abs(power) <= 1024):
             try:
-                constant = function(*(v.constant for v in operands))
-                return Value(result, constant=_coerce(constant, result))
+                constant = _coerce(function(*(v.constant for v in operands)), result)
+                if node is ast.Pow:
+                    constant = (
+                        _coerce(float(constant), result) if type(constant) is int else constant
+                    )
+                return Value(result, constant=constant)
             except (ArithmeticError, TypeError, ValueError):
                 pass  # the machine reports a division by zero when it happens
         if issubclass(node, ast.cmpop):
@@ -205,13 +213,21 @@ class Arithmetic(Variables):
             return self.invert(operands[0])
         values = [self.convert(v, result) for v in operands]
         if type(power) is int and 0 < power <= 16:
-            return self._power(values[0], power)
+            return self._through_float64(self._power(values[0], power))
+        if node is ast.Pow and isinstance(result, types.Float) and _is_int32(kinds[1]):
+            return self.op("POWI", result, values[0], self.convert(operands[1], types.int32))
         if self.facts.debug and name in _DIVISIONS and not isinstance(result, types.Complex):
             self.emit("DIVISOR", None, values[1], type=register_type(result))
         value, own = self.op(name, result, *values), operands[0].type
         if len(operands) == 1 and isinstance(own, types.Integer):
             value = self.convert(self.convert(value, own), result)  # Numba computes in its width
         return value
+
+    def _through_float64(self, power: Value) -> Value:
+        """Numba's power of integers is a float64 at its end, so that large ones lose bits."""
+        if not isinstance(power.type, types.Integer):
+            return power
+        return self.convert(self.convert(power, types.float64), power.type)
 
     def _power(self, base: Value, exponent: int) -> Value:
         """base ** exponent by repeated squaring"""

@@ -20,7 +20,7 @@ AccessRecord = struct(
 FLOPS = {"ADD": (1, 2), "SUB": (1, 2), "MUL": (1, 6), "DIV": (1, 11), "FMA": (2, 8)}
 FLOPS["MMA"] = (2 * 16 * 8 * 16 // WARP, 0)  # counted as fp16, though the sums are float32
 PRECISION = {"F16": "fp16", "F32": "fp32", "F64": "fp64", "C64": "fp32", "C128": "fp64"}
-SPECIAL = {"POW", "MATH", "MATH2", "CLASSIFY"}
+SPECIAL = {"POW", "POWI", "LDEXP", "MATH", "MATH2", "CLASSIFY"}
 COMPUTES = {*"ADD SUB MUL DIV FLOORDIV MOD NEG ABS FMA MIN MAX LT LE EQ NE".split(), *SPECIAL}
 # What only steers masks and names is no instruction of a GPU.
 UNCOUNTED = {"COPY", "ELSE", "ENDIF", "LOOP", "JOIN", "BREAK", "CONTINUE", "LOOPELSE", "ENDLOOP"}

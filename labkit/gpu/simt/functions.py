@@ -81,6 +81,10 @@ class Functions(Expressions):
             return self.operate(_LOGICAL[name], *map(self.truth, values))
         if name == "logical_not":
             return self.invert(self.truth(values[0]))
+        if name == "pow" and isinstance(values[1].type, types.Integer):
+            name = "POWI"
+        if name in ("POWI", "LDEXP"):
+            return self.op(name, result, *values)
         if name in _PAIRS:
             return self._pair(name, values)
         if issubclass(node := getattr(ast, name, int), ast.AST):
@@ -148,24 +152,46 @@ class Functions(Expressions):
         return self.convert(self.op("ABS", wide, x, of=x.type), result)
 
     def extreme(self, function: Callable, first: Value | tuple, *others: Value) -> Value:
-        """min(a, b, c), max((a, b)): of NaN and a number, the number, as CUDA's fmin and fmax"""
-        values = first if isinstance(first, tuple) and not others else (first, *others)
-        name = function.__name__
+        """min(a, b, c), max((a, b))
+
+        Of two floats that Numba hands to CUDA's fmin or fmax, of NaN and a number the number. All
+        else is `b if b < a else a`: the first where one is NaN.
+        """
+        alone = isinstance(first, tuple) and not others
+        values = first if alone else (first, *others)
         self.numbers(*values)
+        name = function.__name__
+        self._check_extremes(name, values)
+        found = values[0]
+        for value in values[1:]:
+            found = self._extreme_of_two(name, found, value, own=alone)
+        return self.convert(found, self._extreme_type(function, values))
+
+    def _check_extremes(self, name: str, values: Sequence[Value]) -> None:
         bools = sum(isinstance(v.type, types.Boolean) for v in values)
         if len(values) < 2 or bools not in (0, 2) or (bools and len(values) > 2):
             found = ", ".join(str(v.type) for v in values)
             self.refuse(
                 f"Numba has no {name}({found}): it takes two or more numbers, or two bools."
             )
-        halves = any(v.type == types.float16 for v in values)  # as their sum, in CUDA
-        _, kind = (
-            self.typing("+", operator.add, *values)
-            if halves and len(values) == 2
-            else (self.typing(name, function, *values))
-        )
-        values = [self.convert(v, kind) for v in values]
-        return reduce(lambda a, b: self.op(name.upper(), kind, a, b), values)
+
+    def _extreme_type(self, function: Callable, values: Sequence[Value]) -> object:
+        """The type of all; of float16 and others that of their sum, as in CUDA."""
+        if any(v.type == types.float16 for v in values):
+            return reduce(lambda kind, v: self._sum_type(kind, v.type), values[1:], values[0].type)
+        return self.typing(function.__name__, function, *values)[1]
+
+    def _sum_type(self, a: object, b: object) -> object:
+        return self.typing("+", operator.add, Value(a), Value(b))[1]
+
+    def _extreme_of_two(self, name: str, a: Value, b: Value, own: bool) -> Value:
+        kind = self._extreme_type({"min": min, "max": max}[name], (a, b))
+        both = all(v.type in (types.float32, types.float64) and v.constant is None for v in (a, b))
+        x, y = self.convert(a, kind), self.convert(b, kind)
+        if not isinstance(kind, types.Float) or (both and not own):
+            return self.op(name.upper(), kind, x, y)
+        smaller = self.op("LT", types.boolean, *((y, x) if name == "min" else (x, y)), of=kind)
+        return self.choice(smaller, y, x)
 
     def python_cast(self, kind: type, x: Value) -> Value:
         """int(x), float(x): what has such a type already keeps its width, as in Numba."""

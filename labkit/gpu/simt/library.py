@@ -33,6 +33,11 @@ def reciprocal(x):
     return np.float16(1.0) / x
 
 
+def ordered_unequal(x, y):
+    """cuda.fp16.hne: not equal, and neither is NaN"""
+    return x < y or x > y
+
+
 def phase(z):
     """The angle of z: cmath.phase(z)"""
     return math.atan2(z.imag, z.real)

@@ -45,8 +45,10 @@ NOT                                | result a                    | integer
 FMA                                | result a b c                | float
 MATH CLASSIFY                      | result a function           | float complex
 MATH2                              | result a b function         | float
+POWI LDEXP                         | result a n                  | F32 F64
 SELECT                             | result test a b             | any
 CVT                                | result a to                 | any
+TRUNCATE                           | result a to                 | float
 NARROW                             | result a to                 | integer
 POPC CLZ BREV FFS                  | result a width              | integer
 REAL IMAG                          | result a                    | complex
@@ -121,7 +123,7 @@ own_rcbrt own_sinpi own_cospi                      | F32 F64
 own_mantissa own_exponent own_fraction             | F32 F64
 """
 _MATH2 = """
-atan2 hypot copysign fmod remainder fmin fmax fdim nextafter pow own_ldexp | F32 F64
+atan2 hypot copysign fmod remainder fmin fmax fdim nextafter pow own_fast_pow | F32 F64
 own_maximum own_minimum                                                    | float
 """
 

@@ -58,10 +58,9 @@ COMPLEX_ARITHMETIC(c64, float, c64, crealf, cimagf, CMPLXF, fabsf)
 COMPLEX_ARITHMETIC(c128, double, c128, creal, cimag, CMPLX, fabs)
 
 // Conversions: CVT from the instruction's type to the one in the operand `to`.
-#define TO(INTEGER, UNSIGNED)                                     \
+#define TO(INTEGERS)                                              \
     switch (o[CVT_to]) {                                          \
-        CASE(T_I64, UNARY(int64_t, FROM, INTEGER))                \
-        CASE(T_U64, UNARY(uint64_t, FROM, UNSIGNED))              \
+        INTEGERS                                                  \
         CASE(T_F16, UNARY(float, FROM, to_half((float)a)))        \
         CASE(T_F32, UNARY(float, FROM, (float)a))                 \
         CASE(T_F64, UNARY(double, FROM, (double)a))               \
@@ -69,20 +68,23 @@ COMPLEX_ARITHMETIC(c128, double, c128, creal, cimag, CMPLX, fabs)
         CASE(T_C128, UNARY(c128, FROM, (c128)a))                  \
         default: internal_error();                                \
     }
+#define TO_INTEGERS                                   \
+    CASE(T_I64, UNARY(int64_t, FROM, (int64_t)a))     \
+    CASE(T_U64, UNARY(uint64_t, FROM, (uint64_t)a))
 static void convert(Warp *w, int type, const int32_t *o) {
     switch (type) {
 #define FROM int64_t
-        case T_I64: TO((int64_t)a, (uint64_t)a) break;
+        case T_I64: TO(TO_INTEGERS) break;
 #undef FROM
 #define FROM uint64_t
-        case T_U64: TO((int64_t)a, a) break;
+        case T_U64: TO(TO_INTEGERS) break;
 #undef FROM
 #define FROM float
         case T_F16:
-        case T_F32: TO(saturate(a), saturate_unsigned(a)) break;
+        case T_F32: TO() break;
 #undef FROM
 #define FROM double
-        case T_F64: TO(saturate(a), saturate_unsigned(a)) break;
+        case T_F64: TO() break;
 #undef FROM
         case T_C64:
             if (o[CVT_to] != T_C128) internal_error();
@@ -92,6 +94,43 @@ static void convert(Warp *w, int type, const int32_t *o) {
             if (o[CVT_to] != T_C64) internal_error();
             UNARY(c64, c128, (c64)a);
             break;
+        default: internal_error();
+    }
+}
+
+// A float as an integer of the width in memory, as PTX's cvt: towards zero, saturating at 32 and 64
+// bits; of float16 to the nearest, saturating at every width. NaN is 0 or the integer with the
+// highest bit alone; to 8 and 16 bits the lowest bits of the int64 remain.
+#define TRUNCATE(T, ROUND, NAN32)                                                          \
+    switch (o[TRUNCATE_to]) {                                                              \
+        CASE(M_b1, UNARY(int64_t, T, a != 0))                                              \
+        CASE(M_i32, UNARY(int64_t, T, within(ROUND(a), INT32_MIN, INT32_MAX, NAN32)))      \
+        CASE(M_u32, UNARY(int64_t, T, within(ROUND(a), 0, UINT32_MAX, -(int64_t)(NAN32)))) \
+        CASE(M_i64, UNARY(int64_t, T, saturate(ROUND(a))))                                 \
+        CASE(M_u64, UNARY(uint64_t, T, saturate_unsigned(ROUND(a))))                       \
+        NARROWER(T)                                                                        \
+        default: internal_error();                                                         \
+    }
+static int64_t within(double x, int64_t least, int64_t most, int64_t nan) {
+    return isnan(x) ? nan : x <= least ? least : x >= most ? most : (int64_t)x;
+}
+static void truncate_(Warp *w, int type, const int32_t *o) {
+    switch (type) {
+#define NARROWER(T)                                                       \
+    CASE(M_i8, UNARY(int64_t, T, within(rint(a), INT8_MIN, INT8_MAX, 0)))    \
+    CASE(M_u8, UNARY(int64_t, T, within(rint(a), 0, UINT8_MAX, 0)))          \
+    CASE(M_i16, UNARY(int64_t, T, within(rint(a), INT16_MIN, INT16_MAX, 0))) \
+    CASE(M_u16, UNARY(int64_t, T, within(rint(a), 0, UINT16_MAX, 0)))
+        case T_F16: TRUNCATE(float, rint, 0) break;
+#undef NARROWER
+#define NARROWER(T)                                          \
+    CASE(M_i8, UNARY(int64_t, T, (int8_t)saturate(a)))       \
+    CASE(M_u8, UNARY(int64_t, T, (uint8_t)saturate(a)))      \
+    CASE(M_i16, UNARY(int64_t, T, (int16_t)saturate(a)))     \
+    CASE(M_u16, UNARY(int64_t, T, (uint16_t)saturate(a)))
+        case T_F32: TRUNCATE(float, ITSELF, 0) break;
+        case T_F64: TRUNCATE(double, ITSELF, INT32_MIN) break;
+#undef NARROWER
         default: internal_error();
     }
 }
@@ -265,9 +304,18 @@ static inline void arithmetic(Warp *w, const Instruction *in) {
         case OP_MOV: move(w, type, o, w->mask); break;
         case OP_COPY: move(w, type, o, ALL); break;
         case OP_CVT: convert(w, type, o); break;
+        case OP_TRUNCATE: truncate_(w, type, o); break;
         case OP_NARROW: narrow(w, o); break;
         case OP_MATH: math(w, type, o); break;
         case OP_MATH2: math2(w, type, o); break;
+        case OP_POWI:
+            BY_TYPE(CASE(T_F32, ACTIVE_ONLY(float, power_f32(LANE(float, o[POWI_a], l), LANE(int64_t, o[POWI_n], l))))
+                        CASE(T_F64, ACTIVE_ONLY(double, power_f64(LANE(double, o[POWI_a], l), LANE(int64_t, o[POWI_n], l)))))
+            break;
+        case OP_LDEXP:
+            BY_TYPE(CASE(T_F32, ACTIVE_ONLY(float, ldexpf(LANE(float, o[LDEXP_a], l), (int)LANE(int64_t, o[LDEXP_n], l))))
+                        CASE(T_F64, ACTIVE_ONLY(double, ldexp(LANE(double, o[LDEXP_a], l), (int)LANE(int64_t, o[LDEXP_n], l)))))
+            break;
         case OP_CLASSIFY: classify(w, type, o); break;
         case OP_POPC:
         case OP_CLZ:

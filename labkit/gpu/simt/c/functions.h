@@ -20,11 +20,12 @@ static inline float to_half(float x) { // round to the nearest half, ties to eve
 }
 
 static inline int64_t saturate(double x) { // float -> int truncates and saturates, as cvt.rzi does
-    if (isnan(x)) return 0;
+    if (isnan(x)) return INT64_MIN;
     return x >= 9223372036854775807.0 ? INT64_MAX : x <= -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
 }
 static inline uint64_t saturate_unsigned(double x) {
-    if (!(x > 0)) return 0;
+    if (isnan(x)) return 1ull << 63;
+    if (x <= 0) return 0;
     return x >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)x;
 }
 
@@ -35,9 +36,15 @@ static double own_rsqrt(double x) { return 1 / sqrt(x); }
 static float own_rsqrtf(float x) { return (float)(1 / sqrt(x)); }
 static double own_rcbrt(double x) { return 1 / cbrt(x); }
 static float own_rcbrtf(float x) { return (float)(1 / cbrt(x)); }
-static double own_sinpi(double x) { return sin(M_PI * fmod(x, 2)); }
+static double own_sinpi(double x) { // exact where it is 0
+    const double r = fmod(x, 2);
+    return r == trunc(r) ? copysign(0, x) : fabs(r) == 0.5 || fabs(r) == 1.5 ? rint(sin(M_PI * r)) : sin(M_PI * r);
+}
 static float own_sinpif(float x) { return (float)own_sinpi(x); }
-static double own_cospi(double x) { return cos(M_PI * fmod(x, 2)); }
+static double own_cospi(double x) {
+    const double r = fabs(fmod(x, 2));
+    return r == 0.5 || r == 1.5 ? 0 : cos(M_PI * r);
+}
 static float own_cospif(float x) { return (float)own_cospi(x); }
 static double own_mantissa(double x) { // frexp's first half
     int exponent;
@@ -55,8 +62,8 @@ static double own_fraction(double x) { // modf's first half
     return modf(x, &whole);
 }
 static float own_fractionf(float x) { return (float)own_fraction(x); }
-static double own_ldexp(double x, double n) { return ldexp(x, n > 99999 ? 99999 : n < -99999 ? -99999 : (int)n); }
-static float own_ldexpf(float x, float n) { return ldexpf(x, n > 99999 ? 99999 : n < -99999 ? -99999 : (int)n); }
+static double own_fast_pow(double x, double y) { return exp2(y * log2(x)); }
+static float own_fast_powf(float x, float y) { return exp2f(y * log2f(x)); }
 static double own_maximum(double a, double b) { return a > b || a != a ? a : b; }
 static float own_maximumf(float a, float b) { return a > b || a != a ? a : b; }
 static double own_minimum(double a, double b) { return a < b || a != a ? a : b; }
@@ -128,15 +135,32 @@ static uint64_t multiplied(uint64_t a, uint64_t n) {
         if (n & 1) result *= a;
     return result;
 }
+// Numba's power of integers is a float64 at its end, `1.0 / r if invert else r`: large results lose
+// their last bits, and from the exponent 65,537 on it is math.pow.
 static int64_t int_power(int64_t a, int64_t n) {
-    if (n < 0) return a == 1 ? 1 : a == -1 ? (n & 1 ? -1 : 1) : 0;
-    return (int64_t)multiplied((uint64_t)a, (uint64_t)n);
+    if (n < 0 && a != 1 && a != -1) return a ? 0 : INT64_MIN;
+    if (n < 0) return n & 1 ? a : 1;
+    return saturate(n > 0x10000 ? pow((double)a, (double)n) : (double)(int64_t)multiplied((uint64_t)a, (uint64_t)n));
 }
+static uint64_t unsigned_power(uint64_t a, uint64_t n) {
+    return saturate_unsigned(n > 0x10000 ? pow((double)a, (double)n) : (double)multiplied(a, n));
+}
+// libdevice's powi: by squaring, and at the end the reciprocal.
+#define POWI(T, name)                                             \
+    static T name(T x, int64_t exponent) {                        \
+        const int32_t n = (int32_t)exponent;                      \
+        T result = 1;                                             \
+        for (uint32_t k = n < 0 ? -(uint32_t)n : (uint32_t)n; k; k >>= 1, x *= x) \
+            if (k & 1) result *= x;                               \
+        return n < 0 ? 1 / result : result;                       \
+    }
+POWI(float, power_f32)
+POWI(double, power_f64)
 static c128 complex_power(c128 a, c128 b) { return b == 0 ? 1 : cpow(a, b); }
 static void power(Warp *w, int type, const int32_t *o) {
     switch (type) {
         CASE(T_I64, ACTIVE_ONLY(int64_t, int_power(PAIR(int64_t))))
-        CASE(T_U64, ACTIVE_ONLY(uint64_t, multiplied(PAIR(uint64_t))))
+        CASE(T_U64, ACTIVE_ONLY(uint64_t, unsigned_power(PAIR(uint64_t))))
         CASE(T_F16, ACTIVE_ONLY(float, to_half(powf(PAIR(float)))))
         CASE(T_F32, ACTIVE_ONLY(float, powf(PAIR(float))))
         CASE(T_F64, ACTIVE_ONLY(double, pow(PAIR(double))))
