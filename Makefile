@@ -2,7 +2,7 @@
 #   PYTHON=...  names a Python 3.11 or 3.12;  TORCH=cpu  takes torch's CPU build;  ARGS="..." is passed on
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint build bench bench-gpu links lines lock colab-check clean
+.PHONY: help setup lab test lint build bench bench-gpu numba-tests links lines lock colab-check clean
 SHELL := /bin/sh
 RUN := .venv/bin/python -m
 
@@ -35,6 +35,9 @@ bench: setup  ## measure what the README promises; exit code 1 when a ratio or a
 
 bench-gpu: setup  ## measure our kernels on this GPU beside cuBLAS, cuDNN and PyTorch; ARGS="--dry-run"
 	@.venv/bin/python benchmarks/gpu/bench_gpu.py $(ARGS)
+
+numba-tests: setup  ## run Numba's own kernel tests, and every function by dtype, on the SIMT machine; ARGS="--write"
+	@.venv/bin/python tools/numba_tests.py $(ARGS) && .venv/bin/python tools/numba_functions.py $(ARGS)
 
 links: setup  ## ask for every external link once (needs the network)
 	@.venv/bin/python tools/links.py
