@@ -27,6 +27,7 @@ class ThisMachine:
     gpus: tuple[str, ...]  # names of the CUDA GPUs
     tpu_chips: int
     pynq: str  # "Pynq-Z1", or "" where this is no such board
+    driver: str = ""  # of NVIDIA's GPUs, "580.65.06"; "" where there is none
 
     @property
     def name(self) -> str:
@@ -36,7 +37,8 @@ class ThisMachine:
     def accelerators(self) -> dict[str, str]:
         """Which of the accelerators that the course is about are here, by kind; "" for none."""
         tpu = f"{self.tpu_chips} TPU chip(s)" if self.tpu_chips else ""
-        return {"CUDA GPU": " and ".join(self.gpus), "TPU": tpu, "Pynq board": self.pynq}
+        gpu = " and ".join(self.gpus) + f" (driver {self.driver})" * bool(self.gpus and self.driver)
+        return {"CUDA GPU": gpu, "TPU": tpu, "Pynq board": self.pynq}
 
     @property
     def has_cuda(self) -> bool:
@@ -61,9 +63,9 @@ def this_machine() -> ThisMachine:
     """The machine this runs on. Looks once and remembers."""
     system = platform.system().replace("Darwin", "macOS")
     system += " (WSL2)" * ("microsoft" in platform.release().lower())
-    accelerators = _cuda_gpus(), _tpu_chips(), _pynq_board()
-    python = platform.python_version()
-    return ThisMachine(_cpu_name(), _cores(), _memory(), system, python, *accelerators)
+    gpus, driver = _cuda_gpus()
+    here = _cpu_name(), _cores(), _memory(), system, platform.python_version()
+    return ThisMachine(*here, gpus, _tpu_chips(), _pynq_board(), driver)
 
 
 def _read(path: str | Path) -> str:
@@ -118,13 +120,17 @@ def _memory() -> int:
     return min(memory or int(limit), int(limit)) if limit.isdecimal() else memory
 
 
-def _cuda_gpus() -> tuple[str, ...]:
-    """Names of the NVIDIA GPUs that the driver shows: its files first, which cost nothing."""
+def _cuda_gpus() -> tuple[tuple[str, ...], str]:
+    """The NVIDIA GPUs' names, and their driver's version: its files first, which cost nothing."""
     cards = sorted(_ROOT.glob("proc/driver/nvidia/gpus/*/information"))
     models = [re.search(r"^Model:\s*(.+?)\s*$", _read(card), re.MULTILINE) for card in cards]
-    found = [model[1] for model in models if model]
-    asked = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
-    return tuple(found or _run(*asked).splitlines())
+    found, said = [model[1] for model in models if model], _read("proc/driver/nvidia/version")
+    if not found:
+        asked = "--query-gpu=name,driver_version", "--format=csv,noheader"
+        rows = [line.rpartition(", ") for line in _run("nvidia-smi", *asked).splitlines()]
+        found, said = [name for name, _, _ in rows], " ".join(version for *_, version in rows)
+    version = re.search(r"\b\d+(\.\d+)+", said) if found else None
+    return tuple(found), version[0] if version else ""
 
 
 def _tpu_chips() -> int:

@@ -22,13 +22,16 @@ LATE = [
     "expressions",
     "functions",
     "intrinsics",
+    "library",
     "program",
+    "signatures",
     "statements",
     "views",
 ]
 TPU = ("compile_worker", "jax_training", "models", "train", "training", "workloads")
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
-LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in ("autograd", "steps", "tensors")}
+GPU = ("autograd", "feeding", "steps", "tensors")
+LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
 IMPORTED = [path for path in MODULES if path not in LATE]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}

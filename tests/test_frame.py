@@ -88,9 +88,13 @@ def test_ci_runs_the_readmes_test_command_and_nothing_else():
 
 
 def test_every_extra_is_in_all():
+    """But the one in the compiler's place: the same package, for older drivers."""
     (everything,) = map(Requirement, EXTRAS["all"])
     assert everything.name == "labkit"
-    assert everything.extras == set(EXTRAS) - {"all"}
+    assert everything.extras == set(EXTRAS) - {"all", "cu12"}
+    (new,), (old,) = (map(Requirement, EXTRAS[name]) for name in ("compiler", "cu12"))
+    assert (new.extras, old.extras) == ({"cu13"}, {"cu12"})
+    assert (new.name, new.specifier, new.marker) == (old.name, old.specifier, old.marker)
 
 
 def test_python_of_the_lock_and_of_colab_are_allowed():

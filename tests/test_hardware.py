@@ -285,17 +285,47 @@ def test_accelerators_are_found_by_the_traces_they_leave(another_machine):
         another_machine(f"sys/bus/pci/devices/0000:{slot}/device", device)
     another_machine("proc/device-tree/chosen/pynq_board", "Pynq-Z2\0")
     here = this_machine()
-    assert here.gpus == ("NVIDIA H200", "NVIDIA H200") and here.has_cuda
+    assert here.gpus == ("NVIDIA H200", "NVIDIA H200") and here.has_cuda and here.driver == ""
     assert here.tpu_chips == 2 and here.has_tpu  # 0x1234 is Google's too, but no TPU
     assert here.pynq == "Pynq-Z2" and here.has_pynq
     assert "NVIDIA H200 and NVIDIA H200, 2 TPU chip(s), Pynq-Z2" in str(here)
 
 
-def test_nvidia_smi_is_asked_where_the_driver_leaves_no_files(another_machine, monkeypatch):
-    monkeypatch.setattr(
-        machine_probe, "_run", lambda *c: "Tesla T4" if c[0] == "nvidia-smi" else ""
-    )
-    assert this_machine().gpus == ("Tesla T4",)
+@linux
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15", "535"),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build",
+            "580",
+        ),
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.48 Thu Mar 22", "390"),
+    ],
+)
+def test_the_driver_is_named_beside_its_gpus(another_machine, line, version):
+    another_machine("proc/driver/nvidia/version", line + "\nGCC version:  gcc version 12.3.0\n")
+    assert this_machine().driver == ""  # a driver without a GPU
+    this_machine.cache_clear()
+    another_machine("proc/driver/nvidia/gpus/0000:3b:00.0/information", "Model: \t Tesla T4\n")
+    here = this_machine()
+    assert here.driver.partition(".")[0] == version and here.driver in line.split()
+    assert f"Tesla T4 (driver {here.driver}), no TPU" in str(here)
+
+
+@pytest.mark.parametrize(("version", "driver"), [("566.36", "566.36"), ("[N/A]", "")])
+def test_nvidia_smi_is_asked_where_the_driver_leaves_no_files(
+    another_machine, monkeypatch, version, driver
+):
+    def answer(*command):
+        if command[0] != "nvidia-smi":
+            return ""
+        assert command[1:] == ("--query-gpu=name,driver_version", "--format=csv,noheader")
+        return f"Tesla T4, {version}\nTesla T4, {version}"
+
+    monkeypatch.setattr(machine_probe, "_run", answer)
+    here = this_machine()
+    assert here.gpus == ("Tesla T4", "Tesla T4") and here.driver == driver
 
 
 def test_a_mac_is_asked_by_sysctl(another_machine, monkeypatch):

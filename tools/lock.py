@@ -6,6 +6,7 @@ The lock is compiled in two steps, so that a chapter added later never moves a v
 
 1. *all extras together* are resolved on every reference platform at once. One environment holds all
    four chapters, so what fits must fit all (pynq 4.0.0 wants numpy<2; jax then stays at 0.7.1).
+   That is the extra `all`: cu12 is not in it, for it stands in the compiler's place.
 2. the extras named in `[tool.labkit.lock]` are resolved under the versions of step 1.
 
 torch's CUDA packages (nvidia-*, cuda-*, triton) are left out: a CPU build of torch has no use for
@@ -97,7 +98,7 @@ def resolve(folder: Path) -> list[str]:
     project = ROOT / "pyproject.toml"
     together, no_torch = folder / "together.txt", folder / "no_torch.txt"
     no_torch.write_text("torch; sys_platform == 'never'", "utf-8")
-    together.write_text(uv_compile(project, "--universal", "--all-extras"), "utf-8")
+    together.write_text(uv_compile(project, "--universal", "--extra=all"), "utf-8")
     extras = tomllib.loads(project.read_text("utf-8"))["tool"]["labkit"]["lock"]["extras"]
     subset = ["--universal", f"--constraint={together}", *(f"--extra={name}" for name in extras)]
     locked = requirements(uv_compile(project, *subset))

@@ -1,7 +1,6 @@
 """What `make bench-gpu` measures: each section is a function (bench, row) -> value, details."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from labkit.gpu.kernels.pointwise import plan_copy, plan_relu
 from labkit.gpu.kernels.pooling import plan_bias_relu_pool
 from labkit.gpu.kernels.reductions import plan_row_sum
 from labkit.gpu.kernels.softmax import plan_softmax
+from labkit.gpu.steps import sixteen_bits
 from labkit.gpu.tensors import launch
 from labkit.provenance import measured
 
@@ -226,23 +226,28 @@ def layers(bench: Bench, row: str) -> Result:
     return ratio(times, "PyTorch"), beside(times)
 
 
-def trainer(model: Any, library: tuple, cast: Callable = nullcontext, backend: str = "") -> Prepare:
+def trainer(
+    model: Any, library: tuple, on: str, low: torch.dtype | None = None, backend: str = ""
+) -> Prepare:
     """The side that takes a training step, and returns its loss and gradients.
 
     The learning rate is 0: all the work of a step, but the weights stay, so that the gradients of
-    every step can be checked.
+    every step can be checked. `low`: the format of autocast; in float16 the loss is scaled, by no
+    more than keeps this network's gradients finite from the first step on.
     """
     loss, SGD = library
     update = SGD(model.parameters(), lr=0.0, momentum=0.9)
+    scaler = torch.amp.GradScaler(on, init_scale=2.0**10, enabled=low is torch.float16)
     forward = torch.compile(model, backend=backend) if backend else model
 
     def prepare(inputs: Tensors, outputs: Tensors) -> Callable[[], Tensors]:
         def step() -> Tensors:
             update.zero_grad()
-            with cast():
+            with torch.autocast(on, low, enabled=low is not None):
                 value = loss(forward(inputs[0]), inputs[1])
-            value.backward()
-            update.step()
+            scaler.scale(value).backward()
+            scaler.step(update)  # divides the gradients again
+            scaler.update()
             return value.detach(), *(p.grad for p in model.parameters())
 
         return step
@@ -263,18 +268,20 @@ def training(bench: Bench, row: str) -> Result:
 
     our, their = (autograd.cross_entropy, autograd.SGD), (F.cross_entropy, torch.optim.SGD)
     other = row.removeprefix("our kernels beside ")
+    low = sixteen_bits(on)
     how = {
         "PyTorch": {},
-        "bfloat16 autocast": {"cast": partial(torch.autocast, on, torch.bfloat16)},
+        "16-bit autocast": {"low": low},
         "torch.compile": {"backend": "eager" if bench.dry else "inductor"},
     }
-    sides = {"ours": trainer(autograd.ConvNet(weights).to(on), our)}
-    sides[other] = trainer(model(), their, **how[other])
+    sides = {"ours": trainer(autograd.ConvNet(weights).to(on), our, on)}
+    sides[other] = trainer(model(), their, on, **how[other])
     images = lambda g: (*normal((N, 3, 32, 32))(g), labels(N, g))  # noqa: E731
-    limits = dict.fromkeys(sides, 0.1) | {"bfloat16 autocast": 2.0}  # near 0, ReLUs may differ
+    limits = dict.fromkeys(sides, 0.1) | {"16-bit autocast": 2.0}  # near 0, ReLUs may differ
     task = Task(row, images, (), sides, reference, limits, hide=False)
     times = measure(task, bench.device)
-    return ratio(times, other), beside(times, N, "images/s")
+    detail = beside(times, N, "images/s") + f"; in {str(low)[6:]}" * ("16-bit" in other)
+    return ratio(times, other), detail
 
 
 SECTIONS = {

@@ -42,7 +42,7 @@ class Report(dict):
 
 def doctor(json: bool = False) -> Report:
     """Look at this machine and say what the course can do on it. Never raises."""
-    probes = {"machine": _machine, "packages": _packages}
+    probes = {"machine": _machine, "packages": _packages, "kernels": _kernels}
     probes |= {f"chapter {chapter.folder}": partial(_chapter, chapter) for chapter in CHAPTERS}
     report = Report()
     for topic, probe in (probes | {"data": _data, "colab": _colab}).items():
@@ -64,6 +64,18 @@ def _packages() -> dict:
     found = {package: version(package) for package in PACKAGES}
     here = ", ".join(f"{package} {number}" for package, number in found.items() if number)
     return {"says": here or "none of those that lessons use", "versions": found}
+
+
+def _kernels() -> dict:
+    """Which machine runs the kernels of chapter 1; numba-cuda is asked only where a GPU is."""
+    here = this_machine()
+    if not here.has_cuda:
+        return {"says": "run on the SIMT machine, for there is no CUDA GPU here"}
+    from labkit.gpu.driver import obstacle
+
+    if why := obstacle(here):
+        return {"says": f"run on the SIMT machine, not on the GPU: {why}"}
+    return {"says": f"run on the {' and the '.join(here.gpus)}"}
 
 
 def _chapter(chapter: Chapter) -> dict:

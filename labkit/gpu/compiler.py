@@ -1,7 +1,8 @@
 """What NVIDIA's compiler makes of a kernel; no GPU is needed.
 
 Numba types it, NVVM makes PTX, nvJitLink machine code. Instructions are counted in the PTX, as they
-stand there, not as often as they run. Only this module and `labkit.gpu.cuda` import numba-cuda.
+stand there, not as often as they run. Only this module, `labkit.gpu.driver` and `labkit.gpu.cuda`
+import numba-cuda.
 """
 
 import re

@@ -8,12 +8,21 @@ Lane 4 g + t has
     b: b[p, g], b[p + 8, g]
     c: c[g, 2 t], c[g, 2 t + 1], c[g + 8, 2 t], c[g + 8, 2 t + 1], and so d
 
-On a GPU from sm_80 on it becomes mma.sync.aligned.m16n8k16 of PTX, which defines this layout.
+On a GPU from sm_80 on it becomes mma.sync.aligned.m16n8k16 of PTX, which defines this layout. For
+an older one a kernel that calls it is refused, in a sentence.
 """
 
 from functools import cache
 
 from labkit.gpu.vector import kernel_only
+
+OLDEST = (8, 0)  # the architecture that the instruction came with
+LACKING = (
+    "mma_m16n8k16 needs a GPU from sm_80 on (an A100, H200 or RTX 30), but this kernel is compiled "
+    "for sm_{}{}. The tensor cores of a T4 (sm_75) multiply float16 in steps of 8 along k, so they "
+    "lack m16n8k16; they also lack bfloat16 and TF32, and the T4 lacks cp.async. There use the "
+    "float32 kernels of labkit.gpu.kernels.matmul, or torch.matmul in float16."
+)
 
 
 def mma_m16n8k16(a: tuple, b: tuple, c: tuple) -> tuple[float, float, float, float]:
@@ -26,6 +35,7 @@ def register() -> None:
     """Teaches numba.cuda the function; called by whoever chooses it."""
     from numba.cuda import types
     from numba.cuda.cgutils import ir, unpack_tuple
+    from numba.cuda.core.targetconfig import ConfigStack
     from numba.cuda.extending import intrinsic, overload
 
     name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -50,6 +60,9 @@ def register() -> None:
 
     @overload(mma_m16n8k16)
     def mma(a, b, c):
+        arch = ConfigStack().top().compute_capability
+        if arch < OLDEST:  # said by an error that is none of Numba's: those are swallowed here
+            raise NotImplementedError(LACKING.format(*arch))
         given = [len(t) for t in (a, b, c) if isinstance(t, types.BaseTuple)]
         if given == [4, 2, 4]:
             return lambda a, b, c: multiply(a, b, c)

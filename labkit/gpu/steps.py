@@ -1,6 +1,6 @@
 """What a training step costs: the memory it keeps, its time at the roofline, the bus to the GPU.
 
-Lesson 01_gpu/6 uses all three, and draws losses. What is kept is counted; times are predicted, none
+Lesson 01_gpu/6 uses all of it, and draws losses. What is kept is counted; times are predicted, none
 is measured.
 """
 
@@ -21,6 +21,16 @@ from labkit.provenance import Quantity, predicted
 
 SHORT = ("fp16", "bf16")  # formats of 2 bytes
 PCIE = {"t4": 8e9, "h200": 32e9}  # transfers/s of a lane: PCIe 3.0 and 5.0, 16 lanes each
+
+
+def sixteen_bits(device: str) -> torch.dtype:
+    """The 16-bit format of the device's matrix units: bfloat16, but float16 on a GPU before sm_80.
+
+    A small gradient is 0 in float16, so what trains in it needs torch.amp.GradScaler.
+    """
+    gpu = torch.device(device).type == "cuda"
+    old = gpu and torch.cuda.get_device_capability(device) < (8, 0)
+    return torch.float16 if old else torch.bfloat16
 
 
 class Kept(saved_tensors_hooks):

@@ -7,6 +7,7 @@ converted, made contiguous or moved to another device behind the caller's back.
 
 import warnings
 from collections import Counter
+from functools import cache
 from numbers import Number
 from typing import Any
 
@@ -21,6 +22,11 @@ launches: Counter[tuple[str, str]] = Counter()  # (layer, kernel): how often; cl
 
 # A layer of a small batch has few blocks; Numba would warn of each.
 warnings.filterwarnings("ignore", "Grid size .* will likely result in GPU under-utilization")
+
+
+def kernel_device() -> str:
+    """PyTorch's device whose tensors kernels take: where they run, whatever PyTorch could use."""
+    return "cpu" if cuda is simt else "cuda"
 
 
 def launch(plan: tuple[Any, Any, Any], *arguments: Any, layer: str = "") -> torch.Tensor | None:
@@ -42,10 +48,16 @@ def launch(plan: tuple[Any, Any, Any], *arguments: Any, layer: str = "") -> torc
     if cuda is simt:
         kernel[grid, block](*ready)
     else:
-        stream = cuda.external_stream(torch.cuda.current_stream().cuda_stream)
-        kernel[grid, block, stream](*ready)
+        now = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
+        kernel[grid, block, _stream(*now)](*ready)
     launches[layer, function.__name__] += 1
     return next((a for a in reversed(arguments) if isinstance(a, torch.Tensor)), None)
+
+
+@cache
+def _stream(device: int, handle: int) -> Any:
+    """PyTorch's stream for Numba: always the same object, by which Numba knows a launch again."""
+    return cuda.external_stream(handle)
 
 
 def as_argument(value: Any, name: str = "the argument") -> Any:
@@ -72,7 +84,9 @@ def _refusal(tensor: torch.Tensor) -> str | None:
     if cuda is simt and tensor.device.type != "cpu":
         return "lies outside of the SIMT machine, which runs the kernels here: use .cpu()."
     if cuda is not simt and tensor.device.type != "cuda":
-        return "is not on the GPU, which runs the kernels here: use .cuda()."
+        absent = "install a PyTorch for CUDA, for this one cannot use it, or set LABKIT_CUDA=simt."
+        do = "use .cuda()." if torch.cuda.is_available() else absent
+        return f"is not on the GPU, which runs the kernels here: {do}"
     if cuda is not simt and tensor.get_device() != torch.cuda.current_device():
         now = f"cuda:{torch.cuda.current_device()}"
         return f"is not on PyTorch's current device, {now}: use `with torch.cuda.device(...)`."

@@ -28,22 +28,26 @@ VIRTUAL = 8  # virtual devices of the CPU, which the strategies of one process s
 MOST = 64  # more virtual devices only cost memory
 
 
-def strategy(replicas: int = VIRTUAL) -> Strategy:
-    """All TPU cores of this machine; where it has no TPU, that many virtual replicas on the CPU.
+def strategy(replicas: int | None = None) -> Strategy:
+    """That many cores of this machine's TPU; without a TPU, that many virtual replicas on the CPU.
 
+    None, and more than the TPU has, mean all its cores; on a CPU None means 8.
     Prints one line, which says what it is. Variables made in `strategy.scope()` live on every
     replica; `strategy.run(step, ...)` runs a step on all of them. Several strategies of up to 8
     virtual replicas, or of as many as the first call asked for, can live in one process.
     Raises ValueError for a senseless number, ImportError without TensorFlow, and RuntimeError when
     TensorFlow has already started with fewer devices or a TPU does not start.
     """
-    fit_integer("strategy", "replicas", replicas, 1, MOST)
+    if replicas is not None:
+        fit_integer("strategy", "replicas", replicas, 1, MOST)
     tf, machine = _tensorflow(), this_machine()
     if machine.has_tpu:
-        found, kind = _tpu_strategy(), os.environ.get("TPU_ACCELERATOR_TYPE", "of unknown kind")
+        found = _tpu_strategy(replicas)
+        kind = os.environ.get("TPU_ACCELERATOR_TYPE", "of unknown kind")
         cores = f"{machine.tpu_chips} chip(s), {found.num_replicas_in_sync} replica(s)"
         print(f"Runs on: TPU {kind}, {cores} (TPUStrategy).")
         return found
+    replicas = replicas or VIRTUAL
     devices = _virtual_devices(tf, replicas)
     count = f"{replicas} virtual replica{'s' * (replicas > 1)} on this CPU ({machine.name})"
     print(f"Runs on: {count}, NOT on a TPU: the same code, without the speed.")
@@ -77,15 +81,31 @@ def _virtual_devices(tf: Any, replicas: int) -> list[str]:
     return names[:replicas]
 
 
+def _tpu_strategy(replicas: int | None = None) -> Strategy:
+    """The TPU, or that many of its cores: always the same object for the same number."""
+    _, _, whole = _tpu()
+    if replicas is None or replicas >= whole.num_replicas_in_sync:
+        return whole
+    return _some_cores(replicas)
+
+
 @cache
-def _tpu_strategy() -> Strategy:
-    """The TPU, started once: to start it again would wipe the variables on it."""
+def _some_cores(replicas: int) -> Strategy:
+    """A replica on each of the TPU's first cores."""
+    tf, (resolver, topology, _) = _tensorflow(), _tpu()
+    cores = tf.tpu.experimental.DeviceAssignment.build(topology, num_replicas=replicas)
+    return tf.distribute.TPUStrategy(resolver, experimental_device_assignment=cores)
+
+
+@cache
+def _tpu() -> tuple[Any, Any, Strategy]:
+    """Resolver, topology, all cores: started once, for another start would wipe its variables."""
     tf = _tensorflow()
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
         tf.config.experimental_connect_to_cluster(resolver)
-        tf.tpu.experimental.initialize_tpu_system(resolver)
-        return tf.distribute.TPUStrategy(resolver)
+        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+        return resolver, topology, tf.distribute.TPUStrategy(resolver)
     except Exception as error:  # a busy or missing TPU fails in every way there is
         raise RuntimeError(
             f"The TPU does not start ({in_a_line(error)}). Another process may hold it: on Colab "

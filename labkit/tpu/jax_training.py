@@ -4,15 +4,16 @@ Colab's TPU machines come with JAX and Keras, and without TensorFlow. In a termi
 
     KERAS_BACKEND=jax python -m labkit.tpu.train --model resnet20 --steps 100 --batch 128
 
-Here Keras itself cuts each batch along its first axis and puts all weights on every device; JAX
-makes one program of it, with the sums over the devices. BatchNorm's moments are therefore of the
-whole batch. Keras chooses its backend once in a process, so a notebook that has TensorFlow runs
+Here each batch is cut along its first axis, and Keras puts all weights on every device; JAX makes
+one program of it, with the sums over the devices. BatchNorm's moments are therefore of the whole
+batch. Keras chooses its backend once in a process, so a notebook that has TensorFlow runs
 this as a script. Lesson 4 of the TPU chapter says when to take this path.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -22,21 +23,25 @@ import numpy as np
 from labkit.hardware import this_machine
 from labkit.shapes import fit_integer
 from labkit.tpu.devices import MOST, VIRTUAL
-from labkit.tpu.training import Feed, History, divisible, finite, speed
+from labkit.tpu.training import Feed, History, divisible, finite, normalised, speed
 
 if TYPE_CHECKING:
+    import jax
     from keras import Model
     from keras.distribution import DataParallel
     from keras.optimizers import Optimizer
 
 
-def strategy(replicas: int) -> DataParallel:
-    """The TPU's devices, or that many virtual ones of the CPU, with a line that says which.
+def strategy(replicas: int | None = None) -> DataParallel:
+    """That many of the TPU's devices, or virtual ones of the CPU, with a line that says which.
 
-    Models made from now on are trained on them. Raises ValueError where Keras is not on JAX.
+    None, and more than there are, mean all of the TPU's; on a CPU None means 8. Models made from
+    now on are trained on them. Raises ValueError where Keras is not on JAX.
     """
-    fit_integer("strategy", "replicas", replicas, 1, MOST)
+    if replicas is not None:
+        fit_integer("strategy", "replicas", replicas, 1, MOST)
     if on_cpu := not this_machine().has_tpu:  # both variables are read when JAX starts
+        replicas = replicas or VIRTUAL
         flag = f"--xla_force_host_platform_device_count={max(VIRTUAL, replicas)}"
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
         os.environ["JAX_PLATFORMS"] = "cpu"
@@ -44,7 +49,7 @@ def strategy(replicas: int) -> DataParallel:
 
     if backend.backend() != "jax":
         raise ValueError("Keras is not on JAX. Set KERAS_BACKEND=jax before Python starts.")
-    devices = distribution.list_devices()[: replicas if on_cpu else None]
+    devices = distribution.list_devices()[:replicas]
     kind = "virtual JAX device(s) on this CPU, NOT on a TPU" if on_cpu else "TPU device(s) of JAX"
     print(f"Runs on: {len(devices)} {kind}.")
     parallel = distribution.DataParallel(devices=devices)
@@ -59,12 +64,30 @@ def train(
     from keras.losses import SparseCategoricalCrossentropy
 
     model.compile(optimizer, SparseCategoricalCrossentropy(from_logits=True))
-    losses, images, began = [], 0, 0.0
-    for x, labels in islice(feed, steps):
-        divisible(len(x), parallel.device_mesh.devices.size)
+    put, losses, trained, began = sharder(parallel), [], 0, 0.0
+    for images, labels in islice(feed, steps):
+        divisible(len(images), parallel.device_mesh.devices.size)
         model.reset_metrics()  # else Keras's loss is the mean of all steps so far
-        weights = np.ones(len(x))  # Keras 3.13 cannot cut None into shares
-        losses.append(float(model.train_on_batch(x, labels, weights)))
+        weights = np.ones(len(images), np.float32)  # Keras 3.13 cannot cut None into shares
+        losses.append(float(model.train_on_batch(*put(images, labels, weights))))
         finite(len(losses), losses[-1])
-        images, began = (images + len(x), began) if began else (0, perf_counter())
-    return History(0, tuple(losses), speed(images, perf_counter() - began))
+        trained, began = (trained + len(images), began) if began else (0, perf_counter())
+    return History(0, tuple(losses), speed(trained, perf_counter() - began))
+
+
+def sharder(parallel: DataParallel) -> Callable:
+    """put(images, labels, weights): each share on its device, where the images are normalised.
+
+    Keras would send what lies on the host twice for each step: once to look at it, once to train.
+    """
+    import jax
+    from jax import numpy as jnp
+    from keras.distribution import distribute_tensor
+
+    on_device = jax.jit(lambda images: normalised(images.astype(jnp.float32)))
+
+    def put(*arrays: np.ndarray) -> tuple[jax.Array, ...]:
+        images, *others = (distribute_tensor(a, parallel.get_data_layout(a.shape)) for a in arrays)
+        return on_device(images), *others
+
+    return put

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from labkit.datasets import cifar10
 from labkit.hardware import this_machine
 from labkit.tpu import jax_training, models, training
-from labkit.tpu.devices import VIRTUAL, strategy
+from labkit.tpu.devices import strategy
 
 MODELS = {"convnet": models.convnet, "resnet20": models.resnet20, "resnet50": models.resnet50}
 
@@ -49,7 +49,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--lr", type=float, default=0.01, help="learning rate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", choices=("auto", "full", "sample"), default="auto")
-    parser.add_argument("--replicas", type=int, default=VIRTUAL, help="virtual ones, if no TPU")
+    parser.add_argument("--replicas", type=int, help="if left out: all TPU cores, or 8")
     parser.add_argument("--checkpoint", help="folder to save the state in, and to resume from")
     parser.add_argument("--every", type=int, default=50, help="steps between two checkpoints")
     try:

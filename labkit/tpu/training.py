@@ -1,10 +1,10 @@
 """Data-parallel training in TensorFlow: one loop for a TPU and for virtual replicas of a CPU.
 
-Every replica takes its share of the global batch, and adds up its losses over the GLOBAL batch
+Every replica gets its share of the global batch, and adds up its losses over the GLOBAL batch
 size; the sum over the replicas is then the mean loss of the whole batch, and the gradients, which
 Keras's optimizer adds up over the replicas, are its gradients. Several steps run in one call of a
-`tf.function`, so that a TPU does not wait for Python between them. Lesson 4 of the TPU chapter
-derives it.
+`tf.function`, so that a TPU does not wait for Python between them. Images travel as they are, a
+byte for each number, and are normalised on the device. Lesson 4 of the TPU chapter derives it.
 
     python -m labkit.tpu.train --model resnet20 --steps 100 --batch 128 --checkpoint runs/resnet20
 """
@@ -19,12 +19,12 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labkit.cifar10_files import Split, in_a_line
-from labkit.convnet import normalise
+from labkit.convnet import MEAN, STD
 from labkit.provenance import Quantity, measured
 from labkit.shapes import fit_integer
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from keras.optimizers import Optimizer
     from tensorflow import Tensor
     from tensorflow.data import Dataset
-    from tensorflow.distribute import Strategy
+    from tensorflow.distribute import DistributedValues, Strategy
 
 
-Feed = Iterator[tuple[np.ndarray, np.ndarray]]  # x[batch,32,32,3], labels[batch]
+Feed = Iterator[tuple[np.ndarray, np.ndarray]]  # uint8 images[batch,32,32,3], labels[batch]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class History:
 
 
 def shuffled(split: Split, batch: int, seed: int = 0) -> Feed:
-    """Endless batches: normalised x[batch,32,32,3] float32 and labels[batch] int32.
+    """Endless batches: images[batch,32,32,3] uint8, not normalised yet, and labels[batch] int32.
 
     The order of an epoch depends on `seed` and on the epoch's number alone, so that a run resumed
     with the same images, batch size and seed meets the batches that the unbroken one would have
@@ -60,8 +60,14 @@ def shuffled(split: Split, batch: int, seed: int = 0) -> Feed:
         order = np.random.default_rng([seed, epoch]).permutation(len(split))
         for start in range(0, len(split) - batch + 1, batch):
             chosen = order[start : start + batch]
-            x = normalise(split.images[chosen]).transpose(0, 2, 3, 1)
-            yield x, split.labels[chosen].astype(np.int32)
+            images = split.images[chosen].transpose(0, 2, 3, 1)
+            yield np.ascontiguousarray(images), split.labels[chosen].astype(np.int32)
+
+
+def normalised(pixels: Any) -> Any:
+    """(pixel / 255 - MEAN) / STD of float32 pixels[...,3]: a tensor of TensorFlow or of JAX."""
+    mean, std = np.float32(MEAN), np.float32(STD)
+    return (pixels / np.float32(255) - mean) / std
 
 
 def batches(split: Split, batch: int, seed: int = 0) -> Dataset:
@@ -69,8 +75,8 @@ def batches(split: Split, batch: int, seed: int = 0) -> Dataset:
     import tensorflow as tf
 
     next(shuffled(split, batch, seed))  # a wrong size is told here, not inside TensorFlow
-    x = tf.TensorSpec((batch, 32, 32, 3), tf.float32)
-    signature = x, tf.TensorSpec((batch,), tf.int32)
+    images = tf.TensorSpec((batch, 32, 32, 3), tf.uint8)
+    signature = images, tf.TensorSpec((batch,), tf.int32)
     stream = partial(shuffled, split, batch, seed)
     return tf.data.Dataset.from_generator(stream, output_signature=signature).prefetch(2)
 
@@ -88,10 +94,11 @@ def train(
 ) -> History:
     """Train until `steps` steps are done, counted from the start of the whole run.
 
-    `dataset` gives global batches (x[B,...], labels[B]) of one size and in one order. With a folder
-    as `checkpoint`, the state is saved there every `every` steps and at the end, and a call with
-    the same model, optimizer and dataset goes on where the last whole checkpoint was made, with
-    the learning rate of the call. `report` gets a line after every call of the compiled loop.
+    `dataset` gives global batches (x[B,...], labels[B]) of one size and in one order. x is what the
+    model takes, or uint8 images [B,H,W,3], which are normalised on the device. With a folder as
+    `checkpoint`, the state is saved there every `every` steps and at the end, and a call with the
+    same model, optimizer and dataset goes on where the last whole checkpoint was made, with the
+    learning rate of the call. `report` gets a line after every call of the compiled loop.
     Raises ValueError where B is not divisible by the replicas, where the dataset is too short,
     where the checkpoint is of another run, and where a number is no longer finite; RuntimeError
     where no checkpoint can be read; OSError where none can be written.
@@ -147,17 +154,21 @@ def speed(images: int, seconds: float) -> Quantity | None:
 def compiled_loop(strategy: Strategy, model: Model, optimizer: Optimizer, batch: int) -> Callable:
     """loop(feed, count) trains on the feed's next `count` global batches -> losses float32[count].
 
-    Every replica gets the whole batch and takes its share by its number. TensorFlow's distributed
-    iterator would hand out the shares, but can take many seconds to end.
+    The host cuts each batch, so that an image travels to one replica only. TensorFlow's distributed
+    iterator would do that too, but can take many seconds to end.
     """
     import tensorflow as tf
 
-    replicas = strategy.num_replicas_in_sync
+    def share(whole: Tensor) -> DistributedValues:
+        """whole[batch,...] -> [batch/replicas,...] for each replica"""
+        parts = tf.split(whole, strategy.num_replicas_in_sync)
+        mine = lambda context: parts[context.replica_id_in_sync_group]  # noqa: E731
+        return strategy.experimental_distribute_values_from_function(mine)
 
     def step(x: Tensor, labels: Tensor) -> Tensor:
-        """One replica's share of x[batch,...] and labels[batch] -> its part of the mean loss."""
-        me = tf.distribute.get_replica_context().replica_id_in_sync_group
-        x, labels = (tf.reshape(t, [replicas, -1, *t.shape[1:]])[me] for t in (x, labels))
+        """One replica's share of the global batch -> its part of the mean loss."""
+        if x.dtype == tf.uint8:
+            x = normalised(tf.cast(x, tf.float32))
         with tf.GradientTape() as tape:
             logits = model(x, training=True)
             each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -170,7 +181,7 @@ def compiled_loop(strategy: Strategy, model: Model, optimizer: Optimizer, batch:
     def loop(feed: Iterator, count: Tensor) -> Tensor:
         losses = tf.TensorArray(tf.float32, count)
         for i in tf.range(count):
-            parts = strategy.run(step, next(feed))
+            parts = strategy.run(step, [share(whole) for whole in next(feed)])
             losses = losses.write(i, strategy.reduce("SUM", parts, axis=None))
         return losses.stack()
 

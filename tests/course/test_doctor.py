@@ -19,7 +19,7 @@ module = importlib.import_module("labkit.course.doctor")
 doctor = module.doctor
 
 TOPICS = [
-    *("machine", "packages", "chapter 01_gpu", "chapter 02_tpu", "chapter 03_fpga"),
+    *("machine", "packages", "kernels", "chapter 01_gpu", "chapter 02_tpu", "chapter 03_fpga"),
     *("chapter 04_distributed", "data", "colab"),
 ]
 
@@ -94,6 +94,20 @@ def test_a_chapter_says_whether_its_machine_is_here(course, monkeypatch, here):
         assert (f"no {name} here" in text) is not here
         assert (found in text) is here
         assert ("not used yet" in text) is (here and name != "CUDA GPU")
+
+
+def test_it_says_which_machine_runs_kernels_and_why(course, monkeypatch):
+    from labkit.gpu import driver
+
+    here = replace(this_machine(), gpus=("Tesla T4",), driver="535.104.05")
+    monkeypatch.setattr(module, "this_machine", lambda: here)
+    monkeypatch.setattr(driver, "obstacle", lambda here: "its driver is too old.")
+    said = "run on the SIMT machine, not on the GPU: its driver is too old."
+    assert doctor()["kernels"]["says"] == said
+    monkeypatch.setattr(driver, "obstacle", lambda here: "")
+    assert doctor()["kernels"]["says"] == "run on the Tesla T4"
+    monkeypatch.setattr(module, "this_machine", lambda: replace(here, gpus=()))
+    assert "no CUDA GPU here" in doctor()["kernels"]["says"]
 
 
 def test_without_the_course_it_says_where_the_lessons_are(course, monkeypatch):

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from numba import float32
@@ -130,6 +131,66 @@ def test_what_a_section_makes_of_its_times(modules, monkeypatch):
             M, N, K = M_N_K[row.what]
             shapes = [tuple(t.shape) for t in tasks[1].inputs(torch.Generator())]
             assert shapes == [(M, K), (K, N)] and tasks[1].outputs == ((M, N),)
+
+
+@pytest.mark.parametrize("low", [torch.float16, torch.bfloat16, None], ids=str)
+def test_what_trains_in_float16_has_its_loss_scaled(modules, low):
+    """A gradient of 1e-8 is 0 in float16; scaled, and divided again, it is itself."""
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(4, 3, bias=False), torch.rand(5, 4)
+
+    def loss(logits, labels):
+        assert logits.dtype is (low or torch.float32)
+        return (logits.float() * 1e-8).sum()
+
+    library = loss, torch.optim.SGD
+    step = modules.sections.trainer(model, library, "cpu", low)((x, None), ())
+    before = model.weight.detach().clone()
+    for _ in range(3):
+        _, gradient = step()
+        torch.testing.assert_close(gradient, 1e-8 * x.sum(0).repeat(3, 1), rtol=0.03, atol=0)
+    assert torch.equal(model.weight, before)
+
+
+def test_autocast_is_to_the_format_that_the_device_has(modules, monkeypatch):
+    given, sections = [], modules.sections
+    trainer = lambda *values, **named: given.append(named.get("low"))  # noqa: E731
+    monkeypatch.setattr(sections, "trainer", trainer)
+    times = dict.fromkeys(("ours", "16-bit autocast"), modules.timing.Timing(1, 9, 9, 3, (3, 3)))
+    monkeypatch.setattr(sections, "measure", lambda task, device: times)
+    bench = sections.Bench(modules.timing.Host(), dry=True)
+    for low in (torch.float16, torch.bfloat16):
+        monkeypatch.setattr(sections, "sixteen_bits", lambda on, low=low: low)
+        _, detail = sections.training(bench, "our kernels beside 16-bit autocast")
+        assert given[-2:] == [None, low] and detail.endswith(f"in {str(low)[6:]}")
+
+
+def test_kernels_that_ncu_watches_get_memory_of_the_device(modules, monkeypatch):
+    """NumPy's arrays would be copied there and back at each launch, and these copies timed."""
+    launched, nsight = [], modules.nsight
+
+    class Memory:
+        def __init__(self, array):
+            self.array = array
+
+        def copy_to_host(self):
+            return self.array
+
+    class Kernel:
+        def __getitem__(self, configuration):
+            return self.run
+
+        def run(self, x, y):
+            assert type(x) is type(y) is Memory, "copied at each launch"
+            launched.append((x.array.shape, y.array.shape))
+            assert np.isnan(y.array).all()
+            y.array[:] = 2 * x.array
+
+    x = np.ones(3, np.float32)
+    monkeypatch.setattr(nsight, "cuda", SimpleNamespace(to_device=Memory))
+    monkeypatch.setattr(nsight, "cases", lambda: {"double": (Kernel(), 1, 32, x, 2 * x)})
+    nsight.launch()
+    assert launched == [((3,), (3,))]
 
 
 def test_make_bench_gpu_hands_its_arguments_on():

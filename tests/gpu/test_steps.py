@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from labkit import convnet
-from labkit.gpu.steps import Kept, Offload, bus, gradient_and_kept, roof_time
+from labkit.gpu.steps import Kept, Offload, bus, gradient_and_kept, roof_time, sixteen_bits
 from labkit.hardware import machine
 
 X = torch.arange(24.0).reshape(4, 6) / 10 - 1
@@ -92,6 +92,14 @@ def test_in_16_bits_the_update_stays():
     assert float(roof_time(t4, relu)) == 2 * float(roof_time(t4, relu, low="fp16"))
     with pytest.raises(ValueError, match="no peak rate in 'bf16'"):
         roof_time(t4, costs, low="bf16")
+
+
+def test_the_format_of_16_bits_is_one_that_the_device_has(monkeypatch):
+    capability = {"cuda": (8, 0), "cuda:1": (7, 5), "cuda:2": (9, 0)}
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability[device])
+    formats = {device: sixteen_bits(device) for device in ("cpu", *capability)}
+    assert formats.pop("cuda:1") is torch.float16  # a T4
+    assert set(formats.values()) == {torch.bfloat16}
 
 
 def test_the_bus_is_that_of_its_generation():

@@ -1,6 +1,7 @@
 """The tensor core's instruction, and the kernel made of it."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import float32, uint32
 
-from labkit.gpu import compile_report, mma_m16n8k16, profile
+from labkit.gpu import compile_report, mma, mma_m16n8k16, profile
 from labkit.gpu.kernels.tensor_core import plan_tensor_core, tensor_core
 from labkit.gpu.simt import api as cuda
 from labkit.gpu.simt.hazards import CompileError, HazardError
@@ -176,7 +177,71 @@ def test_operands_stand_in_the_order_of_ptx():
     assert stored == list(zip(["", "+4", "+8", "+12"], results, strict=True))
 
 
-def test_an_older_gpu_is_refused_with_a_sentence():
+LACKS = "one: mma_m16n8k16 needs a GPU from sm_80 on (an A100, H200 or RTX 30), but this kernel is "
+LACKS += (
+    "compiled for sm_75. The tensor cores of a T4 (sm_75) multiply float16 in steps of 8 along "
+)
+LACKS += "k, so they lack m16n8k16; they also lack bfloat16 and TF32, and the T4 lacks cp.async. "
+
+
+def test_a_t4_is_refused_with_a_sentence_that_says_what_it_lacks():
     pytest.importorskip("numba_cuda")
-    with pytest.raises(ValueError, match="sm_80"):
-        compile_report(one, f"void({WORDS}, {WORDS}, float32[:, ::1])", "sm_75")
+    signature = f"void({WORDS}, {WORDS}, float32[:, ::1])"
+    with pytest.raises(ValueError) as refusal:
+        compile_report(one, signature, "sm_75")
+    assert str(refusal.value).startswith(LACKS) and "ptxas" not in str(refusal.value)
+    with pytest.raises(ValueError, match=r"tensor_core: mma_m16n8k16 needs .* for sm_75\."):
+        compile_report(tensor_core, f"{signature[:-1]}, int64, int64, int64)", "sm_75")
+    for newer in ("sm_80", "sm_90"):
+        assert "mma.sync" in compile_report(one, signature, newer).ptx
+
+
+def test_numba_itself_says_so_when_a_kernel_is_launched_on_a_t4(monkeypatch):
+    """Where no compile_report tidies the message: as a launch compiles, up to the driver."""
+    pytest.importorskip("numba_cuda")
+    from numba import cuda as numbas
+    from numba.cuda import dispatcher
+
+    mma.register()
+    t4 = SimpleNamespace(compute_capability=(7, 5))
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: t4)
+
+    @numbas.jit
+    def four(c):
+        o = uint32(0)
+        c[0], _, _, _ = mma_m16n8k16((o, o, o, o), (o, o), (c[0], c[1], c[2], c[3]))
+
+    with pytest.raises(NotImplementedError, match=r"^mma_m16n8k16 needs a GPU from sm_80 on"):
+        four.compile((float32[::1],))
+
+
+NEEDED = {  # of PTX, what the sentence says of an sm_75: the instruction, and whether it has it
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f},{%r0,%r1},{%r2},{f};": True,
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f},{r},{%r0,%r1},{f};": False,
+    "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {f},{%r0,%r1},{%r2},{f};": False,
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {f},{r},{%r0,%r1},{f};": False,
+    "cp.async.ca.shared.global [%r0], [%d0], 16;": False,
+}
+
+
+@pytest.mark.parametrize("instruction", NEEDED)
+def test_the_sentence_is_true(instruction):
+    """NVIDIA's linker is asked, for both architectures."""
+    core = pytest.importorskip("cuda.core")
+    pytest.importorskip("numba_cuda")
+    line = instruction.replace("{f}", "{%f0,%f1,%f2,%f3}").replace("{r}", "{%r0,%r1,%r2,%r3}")
+
+    def links(arch):
+        registers = ".reg .f32 %f<4>; .reg .b32 %r<4>; .reg .b64 %d<1>;"
+        head = f".version 8.0\n.target {arch}\n.address_size 64\n"
+        code = core.ObjectCode.from_ptx(
+            f"{head}.visible .entry k() {{ {registers} {line} ret; }}".encode()
+        )
+        try:
+            core.Linker(code, options=core.LinkerOptions(arch=arch)).link("cubin")
+        except Exception as error:
+            assert "requires .target sm_80 or higher" in str(error)
+            return False
+        return True
+
+    assert links("sm_80") and links("sm_75") is NEEDED[instruction]

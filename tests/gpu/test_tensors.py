@@ -163,33 +163,93 @@ def on_gpu(*values: float, number: int = 0) -> OnGPU:
     return tensor
 
 
+class Stream:
+    """Like Numba's: equal to itself only, and to none of the same handle."""
+
+    def __init__(self, handle):
+        self.handle = handle
+
+
 @pytest.fixture
 def gpu(monkeypatch):
     """numba.cuda as `launch` uses it, and PyTorch's idea of the current stream and device."""
-    log = []
+    place = SimpleNamespace(kernel=None, log=[], streams=[], stream=77, device=0)
 
     class Kernel:
         py_func = add.py_func
 
         def __getitem__(self, configuration):
-            return lambda *arguments: log.append((configuration, arguments))
+            return lambda *arguments: place.log.append((configuration, arguments))
+
+    def external_stream(handle):
+        place.streams.append(Stream(handle))
+        return place.streams[-1]
 
     stand_in = SimpleNamespace(
         as_cuda_array=lambda tensor: ("array", tensor.data_ptr(), tensor.requires_grad),
-        external_stream=lambda handle: ("stream", handle),
+        external_stream=external_stream,
     )
     monkeypatch.setattr(tensors, "cuda", stand_in)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=77))
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    return SimpleNamespace(kernel=Kernel(), log=log)
+    current = lambda: SimpleNamespace(cuda_stream=place.stream)  # noqa: E731
+    monkeypatch.setattr(torch.cuda, "current_stream", current)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: place.device)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    tensors._stream.cache_clear()
+    place.kernel = Kernel()
+    yield place
+    tensors._stream.cache_clear()
 
 
 def test_on_a_gpu_kernels_get_the_tensors_memory_and_pytorchs_stream(gpu):
     x, y = on_gpu(1, 2).requires_grad_(), on_gpu(3, 4)
     launch((gpu.kernel, 3, 64), x, np.float32(5), y, layer="fc1")
     arrays = ("array", x.data_ptr(), False), np.float32(5), ("array", y.data_ptr(), False)
-    assert gpu.log == [((3, 64, ("stream", 77)), arrays)]
+    (((grid, block, stream), given),) = gpu.log
+    assert (grid, block, stream.handle, given) == (3, 64, 77, arrays)
     assert launches == {("fc1", "add"): 1}
+
+
+def test_each_stream_of_each_device_is_one_object_however_many_launches(gpu):
+    """Two streams on the first device, and the default stream of both, whose handle is 0."""
+    places = [(0, 77), (0, 78), (0, 0), (1, 0)]
+    for device, stream in 25 * places:
+        gpu.device, gpu.stream = device, stream
+        x = on_gpu(1, 2, number=device)
+        launch((gpu.kernel, 3, 64), x, np.float32(5), x)
+    assert [stream.handle for stream in gpu.streams] == [77, 78, 0, 0]
+    used = [configuration[2] for configuration, _ in gpu.log]
+    assert used == 25 * gpu.streams
+
+
+@pytest.mark.filterwarnings("ignore:Grid size")
+def test_numba_knows_a_launch_again(gpu):
+    """Its own cache of configurations, which a new stream object for each launch never hits."""
+    pytest.importorskip("numba_cuda")
+    from cuda.bindings.driver import CUstream
+    from numba import cuda
+    from numba.cuda.cudadrv.driver import Stream
+
+    kernel, configured = cuda.jit(add.py_func), []
+
+    class Kernel(type(gpu.kernel)):
+        def __getitem__(self, configuration):
+            configured.append(kernel[configuration])
+            return lambda *arguments: None
+
+    tensors.cuda.external_stream = lambda handle: Stream(CUstream(handle), external=True)
+    before, x = kernel.configure.cache_info(), on_gpu(1, 2)
+    for block in 5 * (64, 128):
+        launch((Kernel(), 3, block), x, np.float32(5), x)
+    after = kernel.configure.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (2, 8)
+    assert len({id(one) for one in configured}) == 2
+
+
+def test_tensors_belong_where_the_kernels_run(gpu, monkeypatch):
+    """Not where PyTorch could compute: it finds a GPU here in both cases."""
+    assert tensors.kernel_device() == "cuda"
+    monkeypatch.setattr(tensors, "cuda", simt)
+    assert tensors.kernel_device() == "cpu"
 
 
 def test_on_a_gpu_no_tensor_is_moved(gpu):
@@ -200,6 +260,12 @@ def test_on_a_gpu_no_tensor_is_moved(gpu):
     with pytest.raises(ValueError, match="on cuda:1, is not on PyTorch's current device, cuda:0"):
         launch((gpu.kernel, 3, 64), on_gpu(1, 2, number=1), 5, on_gpu(1, 2))
     assert gpu.log == [] and not launches
+
+
+def test_a_pytorch_without_cuda_is_told_what_to_do(gpu, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r"kernels here: install a PyTorch for CUDA.*CUDA=simt\."):
+        launch((gpu.kernel, 3, 64), torch.zeros(2), 5, torch.zeros(2))
 
 
 def test_numba_types_such_arrays_as_contiguous():

@@ -3,6 +3,7 @@
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from labkit.tpu import devices
@@ -56,6 +57,62 @@ def test_the_resolver_is_not_believed(monkeypatch, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("Runs on: 3 virtual replicas on this CPU (a CPU, 2 cores), NOT on a")
     assert len(said) == 2
+
+
+@pytest.fixture
+def eight_cores(monkeypatch):
+    """TensorFlow on a TPU of four chips with two cores each; its real topology, no TPU."""
+    tf = pytest.importorskip("tensorflow")
+    from tensorflow.python.tpu.topology import Topology
+
+    places = [[x, y, 0, core] for y in range(2) for x in range(2) for core in range(2)]
+    topology = Topology(mesh_shape=[2, 2, 1, 2], device_coordinates=np.array([places]))
+    started = []
+
+    class Strategy:
+        def __init__(self, resolver, experimental_device_assignment=None):
+            assert resolver == "the resolver"
+            some = experimental_device_assignment
+            self.cores = [*range(8)]
+            if some is not None:
+                assert some.num_cores_per_replica == 1
+                self.cores = [some.tpu_ordinal(replica) for replica in range(some.num_replicas)]
+            self.num_replicas_in_sync = len(self.cores)
+
+    pretend(monkeypatch, chips=4)
+    monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
+    resolvers = tf.distribute.cluster_resolver
+    monkeypatch.setattr(resolvers, "TPUClusterResolver", lambda tpu: "the resolver")
+    monkeypatch.setattr(tf.config, "experimental_connect_to_cluster", lambda resolver: None)
+    start = lambda resolver: started.append(resolver) or topology  # noqa: E731
+    monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", start)
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", Strategy)
+    for kept in (devices._tpu, devices._some_cores):
+        kept.cache_clear()
+    yield started
+    for kept in (devices._tpu, devices._some_cores):
+        kept.cache_clear()
+
+
+def test_a_tpu_gives_as_many_replicas_as_are_asked_for(eight_cores, capsys):
+    assert devices.strategy(1).cores == [0]
+    for replicas in (2, 3, 5, 7):
+        cores = devices.strategy(replicas).cores
+        assert len({*cores}) == len(cores) == replicas and {*cores} < {*range(8)}
+    for all_of_them in (8, 9, 64, None):
+        assert devices.strategy(all_of_them).cores == [*range(8)]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "Runs on: TPU v3-8, 4 chip(s), 1 replica(s) (TPUStrategy)."
+    assert said[-1] == "Runs on: TPU v3-8, 4 chip(s), 8 replica(s) (TPUStrategy)."
+
+
+def test_a_tpu_is_started_once_and_each_strategy_made_once(eight_cores):
+    """To start it again would wipe the variables on it, and a model belongs to its strategy."""
+    first = [devices.strategy(replicas) for replicas in (1, 2, 8)]
+    assert devices.preflight().ready in (True, False)
+    again = [devices.strategy(replicas) for replicas in (1, 2, None)]
+    assert all(a is b for a, b in zip(first, again, strict=True))
+    assert eight_cores == ["the resolver"]
 
 
 @pytest.mark.parametrize("replicas", [0, -1, 2.0, "8", True, 65, 10**9])

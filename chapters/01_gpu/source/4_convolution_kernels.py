@@ -56,6 +56,7 @@ from labkit.gpu import cuda, profile
 from labkit.gpu.exercises.lesson_4 import pixel_of
 from labkit.gpu.kernels.convolution import output_shape
 from labkit.gpu.kernels.reductions import block_sum
+from labkit.gpu.tensors import as_argument, kernel_device
 
 # STUB:
 # guesses = {
@@ -71,6 +72,8 @@ guesses = {
 }
 # END SOLUTION
 zero, random = np.float32(0), np.random.default_rng(0)
+device = kernel_device()  # "cuda" where a GPU runs the kernels, else "cpu"
+arrays = lambda *tensors: [as_argument(a.detach().contiguous()) for a in tensors]
 
 # %% [markdown]
 # ## Build
@@ -286,33 +289,31 @@ conv2d_dw_kernel = check("gpu.conv2d_dw_kernel", conv2d_dw_kernel)
 # ### Under PyTorch's autograd
 #
 # A `torch.autograd.Function` connects kernels to PyTorch. `forward` computes, and saves in `ctx`, the context, what backward will need; `backward` gets `dy`
-# and returns one gradient for each argument of `forward`, `None` for the two integers. (A CPU tensor and its `.numpy()` share
-# their memory.) The bias needs no kernel of its own: $\mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$
+# and returns one gradient for each argument of `forward`, `None` for the two integers. (`as_argument` hands
+# a kernel the tensor's own memory, on a GPU too: a NumPy array would travel there and back at each launch.) The bias needs no kernel of its own: $\mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$
 # is the `dw` of a single tap that sees an image of ones.
 #
 # From here on, a kernel is yours only where `check` said **Right**; elsewhere ours takes its place.
 
+
 # %%
-arrays = lambda *tensors: [a.detach().contiguous().numpy() for a in tensors]
-
-
 class Conv2d(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, w, b, stride, padding):
         ctx.save_for_backward(x, w)
         ctx.geometry = stride, padding
-        y = np.empty(output_shape(x.shape, w.shape, stride, padding), np.float32)
-        conv2d_kernel[-(-y.size // 128), 128](*arrays(x, w, b), stride, padding, y)
-        return torch.from_numpy(y)
+        y = x.new_empty(output_shape(x.shape, w.shape, stride, padding))
+        conv2d_kernel[-(-y.numel() // 128), 128](*arrays(x, w, b), stride, padding, *arrays(y))
+        return y
 
     @staticmethod
     def backward(ctx, dy):
-        dy, x, w = arrays(dy, *ctx.saved_tensors)
-        dx, dw, db = np.empty_like(x), np.empty_like(w), np.empty((len(w), 1, 1, 1), np.float32)
-        conv2d_dx_kernel[-(-dx.size // 128), 128](dy, w, *ctx.geometry, dx)
-        conv2d_dw_kernel[dw.size, 128](dy, x, *ctx.geometry, dw)
-        conv2d_dw_kernel[db.size, 128](dy, np.ones_like(dy[:, :1]), 1, 0, db)
-        return *map(torch.from_numpy, (dx, dw, db.reshape(-1))), None, None
+        x, w = ctx.saved_tensors
+        dx, dw, db = (w.new_empty(shape) for shape in (x.shape, w.shape, (len(w), 1, 1, 1)))
+        conv2d_dx_kernel[-(-dx.numel() // 128), 128](*arrays(dy, w), *ctx.geometry, *arrays(dx))
+        conv2d_dw_kernel[len(dw.flatten()), 128](*arrays(dy, x), *ctx.geometry, *arrays(dw))
+        conv2d_dw_kernel[len(db), 128](*arrays(dy, torch.ones_like(dy[:, :1])), 1, 0, *arrays(db))
+        return dx, dw, db.flatten(), None, None
 
 
 # %% [markdown]
@@ -326,17 +327,19 @@ class Conv2d(torch.autograd.Function):
 torch.manual_seed(0)
 for stride, padding in [(1, 0), (2, 1)]:
     shapes = [(2, 3, 7, 6), (4, 3, 3, 3), (4,)]
-    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    inputs = [torch.randn(shape).to(device).requires_grad_() for shape in shapes]
     y = Conv2d.apply(*inputs, stride, padding)
     dy = torch.randn(y.shape)
-    y.backward(dy)  # PyTorch calls our backward
+    y.backward(dy.to(device))  # PyTorch calls our backward
 
     def f(*nudged):
-        tensors = [torch.tensor(a, dtype=torch.float32) for a in nudged]
-        return Conv2d.apply(*tensors, stride, padding).numpy().astype(float)
+        tensors = [torch.tensor(a, dtype=torch.float32).to(device) for a in nudged]
+        return Conv2d.apply(*tensors, stride, padding).cpu().numpy().astype(float)
 
-    grads = [a.grad for a in inputs]
-    result = reference.gradcheck(f, arrays(*inputs), grads, dy, eps=1, rtol=1e-3, atol=1e-3)
+    values, grads = (
+        [t.detach().cpu().numpy() for t in ts] for ts in (inputs, [a.grad for a in inputs])
+    )
+    result = reference.gradcheck(f, values, grads, dy, eps=1, rtol=1e-3, atol=1e-3)
     print(f"stride {stride}: {result.entries} entries nudged, all agree: {result.ok}")
 three = conv2d_kernel, conv2d_dx_kernel, conv2d_dw_kernel
 print("yours:", sum(kernel.py_func.__module__ == __name__ for kernel in three), "of 3 kernels")
@@ -351,9 +354,10 @@ print("yours:", sum(kernel.py_func.__module__ == __name__ for kernel in three), 
 # %%
 def train(convolution):
     data = datasets.cifar10("sample").train
-    images, labels = map(torch.from_numpy, (convnet.normalise(data.images[:16]), data.labels[:16]))
+    images, labels = convnet.normalise(data.images[:16]), data.labels[:16]
+    images, labels = (torch.from_numpy(a).to(device) for a in (images, labels))
     torch.manual_seed(0)
-    net = nn.ModuleList([nn.Conv2d(3, 8, 3), nn.Conv2d(8, 16, 3), nn.Linear(1024, 10)])
+    net = nn.ModuleList([nn.Conv2d(3, 8, 3), nn.Conv2d(8, 16, 3), nn.Linear(1024, 10)]).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     for x, truth in 4 * [*zip(images.split(8), labels.split(8), strict=True)]:
         x = convolution(x, net[0].weight, net[0].bias, 2, 1).relu()  # [8, 8, 16, 16]

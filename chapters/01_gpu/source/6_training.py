@@ -47,8 +47,8 @@
 import os
 import re
 from collections import Counter, OrderedDict
+from time import perf_counter
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -82,8 +82,9 @@ guesses = {
 
 # %%
 from labkit.datasets import cifar10
+from labkit.gpu import feeding, tensors
 
-device = "cuda" if torch.cuda.is_available() else "cpu"
+device = tensors.kernel_device()  # "cuda" where a GPU runs the kernels, else "cpu"
 torch.backends.cudnn.allow_tf32 = False  # float32 shall be float32
 where = torch.cuda.get_device_name() if device == "cuda" else hardware.this_machine().name
 data = cifar10("sample")  # 2,000 photographs to train, 500 to test
@@ -104,12 +105,11 @@ def network():
 
 # %% [markdown]
 # A **step** on a batch has three parts: *forward* to the loss, *backward* to the gradients, and the *update* of the weights. We show each
-# photograph twice, 64 in a step. How long does a step take? (The first is slow; the clock starts after it.)
+# photograph twice, 64 in a step. How long does a step take? (The first is slow; the clock starts after it. `feeding.fed` brings each batch to the device, on a GPU
+# while the step before it runs; how, you will see below.)
+
 
 # %% tags=["timing", "nbval-ignore-output"]
-from time import perf_counter
-
-
 def step(net, optimiser, x, y):
     loss = cross_entropy(net(x), y)  # forward
     loss.backward()
@@ -123,7 +123,8 @@ optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 first, *batches = [b for _ in range(2) for b in torch.randperm(2000).split(64)]
 losses = [step(net, optimiser, images[first].to(device), labels[first])]
 start = perf_counter()
-losses += [step(net, optimiser, images[b].to(device), labels[b]) for b in batches]
+fetched = zip(feeding.fed(images, batches, device), batches, strict=True)
+losses += [step(net, optimiser, x, labels[b]) for x, b in fetched]
 print("a step:", measured((perf_counter() - start) / len(batches), "s", where))
 right = (net(tests.to(device)).argmax(1) == truth).float().mean().item()
 print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "comparing labels"))
@@ -208,6 +209,8 @@ sgd_momentum = check("gpu.sgd_momentum", sgd_momentum)
 
 
 # %% tags=["exercise:gpu.bias_relu_pool"]
+import numpy as np
+
 ZERO = np.float32(0)
 
 
@@ -383,6 +386,8 @@ curves(runs)
 #
 # What may overlap without changing a number is what does not need the step's results: the *next* input. From **pinned** memory, which stays in its place, the GPU fetches
 # it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
+# `labkit.gpu.feeding.fed` does both, with memory that is pinned once; the stream that computes waits for the copy (`wait_stream`), and PyTorch is told
+# which stream uses it (`record_stream`), or it would give its memory away too early.
 # Four steps on a T4, in turn and overlapped. (If you have a GPU, its own copy is timed below the picture.)
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
@@ -418,8 +423,8 @@ if device == "cuda":
 # > Mixed precision and kernel fusion reduce memory and time
 #
 # First 16 bits. Under `autocast`, PyTorch computes convolutions and linear layers in **bfloat16**: a float32 cut in half, with its range, but 8
-# bits of precision. (A T4 has float16 instead.) `Kept` counts what each layer keeps for the backward pass, weights apart; what two layers share
-# counts for the first. Which will not shrink by half?
+# bits of precision. (A T4 has float16 instead. What trains in float16 needs its loss scaled, by `torch.amp.GradScaler`, or small gradients become 0.)
+# `Kept` counts what each layer keeps for the backward pass, weights apart; what two layers share counts for the first. Which will not shrink by half?
 #
 # The predicted times are those of the convolutions. In fp32 they use the ordinary cores of a GPU. In fp16 its **tensor cores** work, units that multiply
 # small matrices, and all bytes of a convolution are halved. In between stands **TF32** of newer GPUs: numbers of 4 bytes, of which the tensor cores read

@@ -1,0 +1,89 @@
+"""Why the GPU that is here cannot run our kernels: in a sentence, with what to do about it.
+
+Numba compiles for one version of CUDA, which needs a driver and a GPU that are new enough.
+"""
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+from labkit.gpu import mma, vector
+from labkit.machine_probe import ThisMachine
+
+# CUDA's version: its oldest driver, and the oldest GPU that it compiles for. NVIDIA, "CUDA
+# Compatibility", table 1, and the release notes of CUDA 12.0 and 13.0.
+OLDEST = {12: (525, (5, 0)), 13: (580, (7, 5))}
+SIMULATOR, HIDDEN = "NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"
+
+
+def obstacle(here: ThisMachine) -> str:
+    """What keeps numba.cuda from the GPU of this machine, a clause and what to do; "" if nothing.
+
+    Teaches numba.cuda our own functions. Asks the driver, but makes no context on the GPU.
+    """
+    install = f"Run: pip install --upgrade 'numba-cuda[{_extra(here)}]'."
+    if os.environ.get(SIMULATOR, "").strip() not in ("", "0"):
+        return f"{SIMULATOR} puts Numba's own simulator in its place. Unset it."
+    if find_spec("numba_cuda") is None:
+        return f"numba-cuda is not installed. {install}"
+    try:
+        from numba import cuda
+
+        why = _too_old(cuda, here) or _not_started(cuda, install) or _too_simple(cuda)
+        if not why:
+            vector.register()
+            mma.register()
+        return why
+    except Exception as error:  # a broken installation fails in every way there is
+        return f"numba-cuda does not work here ({_in_a_line(error)}). {install}"
+
+
+def _extra(here: ThisMachine) -> str:
+    """The extra of numba-cuda, and of labkit, that fits the driver."""
+    return "cu12" if here.driver and _number(here.driver) < OLDEST[13][0] else "cu13"
+
+
+def _number(driver: str) -> int:
+    """535 of "535.104.05"."""
+    return int(driver.partition(".")[0])
+
+
+def _too_old(cuda: Any, here: ThisMachine) -> str:
+    """The driver, for the CUDA that Numba compiles for."""
+    compiles, its = cuda.runtime.get_version()[0], f"its driver {here.driver}".strip()
+    needs = OLDEST.get(compiles, (0, ()))[0]
+    try:
+        knows = cuda.cudadrv.driver.driver.get_version()
+        old, its = knows[0] < compiles, f"{its}, for CUDA {knows[0]}.{knows[1]},"
+    except ImportError:  # CUDA has not started, as under a driver that is far too old
+        old = bool(here.driver) and _number(here.driver) < needs
+    if not old:
+        return ""
+    newer = f"driver {needs} or newer" if needs else "a newer driver"
+    other = ", or run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)" * (compiles > 12)
+    why = f"numba-cuda compiles for CUDA {compiles}, which needs {newer}"
+    return f"{its} is too old: {why}. Update the driver{other}."
+
+
+def _not_started(cuda: Any, install: str) -> str:
+    if cuda.is_available():
+        return ""
+    if not (error := cuda.cuda_error()):
+        return f"NVIDIA's compiler NVVM is missing. {install}"
+    hidden = f" {HIDDEN} is {os.environ[HIDDEN]!r}." if HIDDEN in os.environ else ""
+    return f"CUDA does not start ({' '.join(error.split()).rstrip('.')}).{hidden}"
+
+
+def _too_simple(cuda: Any) -> str:
+    """The GPU, for the CUDA that Numba compiles for."""
+    compiles, has = cuda.runtime.get_version()[0], tuple(cuda.gpus[0].compute_capability)
+    least = OLDEST.get(compiles, (0, ()))[1]
+    if has >= least:
+        return ""
+    said = "it has compute capability {}.{}, but CUDA {} compiles from {}.{} on"
+    do = " Run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)." * (has >= OLDEST[12][1])
+    return f"{said.format(*has, compiles, *least)}.{do}"
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(":. ")
