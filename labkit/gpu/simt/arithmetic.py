@@ -26,7 +26,7 @@ FUNCTIONS = {function: node for node, (_, function, _) in OPERATORS.items()}
 FUNCTIONS |= {  # operator.iadd is operator.add of numbers
     getattr(operator, f"i{function.__name__.strip('_')}"): node
     for function, node in FUNCTIONS.items()
-    if hasattr(operator, f"i{function.__name__.strip('_')}")
+    if hasattr(operator, f"i{function.__name__.strip('_')}") and node is not ast.Div
 }
 FUNCTIONS[operator.not_] = ast.Not
 _DIVISIONS = "DIV", "FLOORDIV", "MOD"
@@ -34,7 +34,7 @@ _FOLDED = types.int64, types.float64, types.boolean  # the types of Python's own
 _SUMS = {op: function for _, function, op in OPERATORS.values()} | {"MIN": min, "MAX": max}
 _HALF = "+", "-", "*", "/", "abs", "min", "max"  # of float16 give float16
 _ORDERS = "<", "<=", ">", ">=", "==", "!="
-_FIT_IN_HALF = types.float16, types.boolean, types.int8, types.uint8
+_FIT_IN_HALF = types.float16, types.boolean, types.int8
 
 
 @cache
@@ -136,13 +136,15 @@ class Arithmetic(Variables):
         self.numbers(value)
         if value.type == kind:
             return value
-        if isinstance(kind, types.Boolean) and value.constant is None:
+        if isinstance(kind, types.Boolean) and not isinstance(value.type, types.Complex):
             return self.truth(value)
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
             self.refuse(f"a {value.type} is no {kind}: take its .real or its .imag.")
         if value.constant is not None and np.isfinite(value.constant):
             halves = value.type == types.float16 and isinstance(kind, types.Integer)
-            constant = round(value.constant) if halves else value.constant  # as TRUNCATE does
+            constant = value.constant
+            if halves:  # as TRUNCATE does
+                constant = min(max(round(constant), kind.minval), kind.maxval)
             return Value(kind, constant=_coerce(constant, kind))
         if isinstance(kind, types.Integer) and isinstance(value.type, types.Float):
             return self.op("TRUNCATE", kind, value, memory_type(kind), of=value.type)
@@ -152,6 +154,13 @@ class Arithmetic(Variables):
         if isinstance(kind, types.Integer) and kind.bitwidth < 64:
             value = self.op("NARROW", kind, value, memory_type(kind))
         return replace(value, type=kind)
+
+    def negation(self, value: object) -> Value:
+        """not value; also of a float16, whose truth Numba cannot tell"""
+        if getattr(value, "type", None) == types.float16 and value.constant is None:
+            zero = Value(types.float16, constant=0)
+            return self.op("EQ", types.boolean, value, zero, of=types.float16)
+        return self.invert(self.truth(value))
 
     def truth(self, value: object) -> Value:
         """bool(value)"""
@@ -184,7 +193,7 @@ class Arithmetic(Variables):
     def operator_function(self, function: Callable, *operands: object) -> Value:
         """operator.add(a, b) and the like: what the operator does"""
         if function is operator.not_:
-            return self.invert(self.truth(*operands))
+            return self.negation(*operands)
         return self.operate(FUNCTIONS[function], *operands)
 
     def operate(self, node: type, *operands: object) -> Value:
@@ -193,6 +202,8 @@ class Arithmetic(Variables):
             self.refuse("kernels have no `is` and `in` (use ==) and no `@` (write the loops).")
         symbol, function, name = OPERATORS[node]
         kinds, result = self.typing(symbol, function, *operands)
+        if node is ast.Invert and result == types.boolean:
+            return self.invert(operands[0])
         power = operands[1].constant if node is ast.Pow else None
         python = all(v.constant is not None and v.type in _FOLDED for v in operands)
         if python and (power is None or abs(power) <= 1024):
@@ -209,8 +220,8 @@ class Arithmetic(Variables):
             values = [self.convert(v, kind) for v, kind in zip(operands, kinds, strict=True)]
             swapped = values[::-1] if symbol[0] == ">" else values
             return self.op(name, result, *swapped, of=kinds[0])
-        if node is ast.Invert and result == types.boolean:
-            return self.invert(operands[0])
+        if node is ast.Pow and isinstance(result, types.Integer):
+            operands = operands[0], self._exponent(operands[1], result)
         values = [self.convert(v, result) for v in operands]
         if type(power) is int and 0 < power <= 16:
             return self._through_float64(self._power(values[0], power))
@@ -222,6 +233,12 @@ class Arithmetic(Variables):
         if len(operands) == 1 and isinstance(own, types.Integer):
             value = self.convert(self.convert(value, own), result)  # Numba computes in its width
         return value
+
+    def _exponent(self, exponent: Value, result: object) -> Value:
+        """An exponent that int64 cannot hold is as large as it can be."""
+        if exponent.type != types.uint64 or result == types.uint64:
+            return exponent
+        return self.op("MIN", types.uint64, exponent, Value(types.uint64, constant=2**63 - 1))
 
     def _through_float64(self, power: Value) -> Value:
         """Numba's power of integers is a float64 at its end, so that large ones lose bits."""

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cache, partial
 
 import numpy as np
+from numba import types
 
 from labkit.gpu.simt import source
 from labkit.gpu.simt.api import IN_KERNELS
@@ -53,6 +54,8 @@ class Calls(Intrinsics):
         if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
             return self._apply(name, "mathematical", [called, *arguments], named)
         if (kind := as_type(called)) is not None and len(arguments) == 1:
+            if isinstance(kind, types.Boolean):
+                return self.truth(arguments[0])
             if called in (int, float):
                 return self._apply(name, "python_cast", [called, *arguments], named)
             return self.convert(arguments[0], kind)

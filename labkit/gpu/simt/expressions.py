@@ -115,7 +115,7 @@ class Expressions(Views):
     def compile_UnaryOp(self, node: ast.UnaryOp) -> Value:
         value = self.compile(node.operand)
         if isinstance(node.op, ast.Not):
-            return self.invert(self.truth(value))
+            return self.negation(value)
         return self.operate(type(node.op), value)
 
     def compile_Compare(self, node: ast.Compare) -> Value:

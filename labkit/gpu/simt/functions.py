@@ -19,7 +19,21 @@ from labkit.gpu.simt.values import Object, Value, View, register_type
 _FACTORS = {"degrees": math.degrees(1), "radians": math.radians(1)}
 _PAIRS = {"frexp": ("own_mantissa", "own_exponent"), "modf": ("own_fraction", "trunc")}
 _LOGICAL = {"logical_and": ast.BitAnd, "logical_or": ast.BitOr, "logical_xor": ast.BitXor}
+_LOGICAL["logical_not"] = ast.Not
 _EXTREMES = {"fmax": "MAX", "fmin": "MIN", "maximum": "MAX", "minimum": "MIN"}  # of integers
+
+
+_WAYS = {  # what is more than one instruction or one function of C -> its method
+    "_scaled": _FACTORS,
+    "_logical": _LOGICAL,
+    "_with_integer": ("POWI", "LDEXP"),
+    "_pair": _PAIRS,
+    "_larger_or_smaller": _EXTREMES,
+    "_class": CLASSIFY,
+    "_bits": ("POPC", "CLZ", "FFS", "BREV"),
+    "_one_method": ("ABS", "conjugate"),
+}
+_METHODS = {name: method for method, names in _WAYS.items() for name in names}
 
 
 def written(called: str) -> str:
@@ -27,9 +41,6 @@ def written(called: str) -> str:
     home, _, name = called.partition(".")
     homes = {"numpy": "np", "libdevice": "cuda.libdevice", "fp16": "cuda.fp16"}
     return f"{homes.get(home, home)}.{name}"
-
-
-BITS = "POPC", "CLZ", "FFS", "BREV"
 
 
 def _cure(called: str) -> str:
@@ -58,7 +69,9 @@ class Functions(Expressions):
         case = choose(called, tuple(v.type for v in arguments), function)
         if case is None:
             found = " and ".join(str(v.type) for v in arguments)
-            self.refuse(f"Numba has no {written(called)} for {found}: {_cure(called)}.")
+            name = written(called)
+            lacks = f"here {name} is not" if name.startswith("np.") else f"Numba has no {name}"
+            self.refuse(f"{lacks} for {found}: {_cure(called)}.")
         return case
 
     def calculated(
@@ -71,41 +84,59 @@ class Functions(Expressions):
 
     def _compute(self, name: str, values: list[Value], result: object) -> object:
         """The function or instruction of that name, of values that have the types of its case."""
-        kind = values[0].type
         if inspect.isfunction(function := vars(library).get(name)):
             found = self.inlined(function, values)
             return self.convert(found, result) if isinstance(found, Value) else found
-        if name in _FACTORS:
-            return self.op("MUL", kind, values[0], Value(kind, constant=_FACTORS[name]))
-        if name in _LOGICAL:
-            return self.operate(_LOGICAL[name], *map(self.truth, values))
-        if name == "logical_not":
-            return self.invert(self.truth(values[0]))
         if name == "pow" and isinstance(values[1].type, types.Integer):
             name = "POWI"
-        if name in ("POWI", "LDEXP"):
-            return self.op(name, result, *values)
-        if name in _PAIRS:
-            return self._pair(name, values)
+        if name in _METHODS:
+            return getattr(self, _METHODS[name])(name, values, result)
         if issubclass(node := getattr(ast, name, int), ast.AST):
             return self.convert(self.operate(node, *values), result)
-        if name in _EXTREMES:
-            whole = isinstance(kind, types.Integer)
-            own = name if name.startswith("f") else f"own_{name}"
-            return (
-                self.op(_EXTREMES[name], kind, *values) if whole else self._math(own, kind, values)
-            )
-        if name in CLASSIFY:
-            real = kind if isinstance(kind, types.Float | types.Complex) else types.float64
-            code = list(CLASSIFY).index(name)
-            return self.op("CLASSIFY", types.boolean, self.convert(values[0], real), code, of=real)
-        if name == "conjugate":
-            return self.conjugate(values[0])
-        if name in BITS:
-            return self.bits(name, result, values[0])
-        if name == "ABS":
-            return self.python_abs(values[0], result)
         return self._math(name, result, values)
+
+    def _scaled(self, name: str, values: list[Value], result: object) -> Value:
+        """math.degrees, math.radians"""
+        factor = Value(result, constant=_FACTORS[name])
+        return self.op("MUL", result, self.convert(values[0], result), factor)
+
+    def _logical(self, name: str, values: list[Value], result: object) -> Value:
+        """np.logical_and and the like"""
+        truths = list(map(self.truth, values))
+        return self.operate(_LOGICAL[name], *truths) if len(truths) > 1 else self.invert(*truths)
+
+    def _with_integer(self, name: str, values: list[Value], result: object) -> Value:
+        """x ** n, x * 2**n"""
+        return self.op(name, result, *values)
+
+    def _pair(self, name: str, values: list[Value], result: object) -> tuple[Value, Value]:
+        """math.frexp(x), math.modf(x)"""
+        first, second = (self._math(part, values[0].type, values) for part in _PAIRS[name])
+        return first, self.convert(second, types.int32) if name == "frexp" else second
+
+    def _larger_or_smaller(self, name: str, values: list[Value], result: object) -> Value:
+        """np.fmax(x, y) and the like: of integers an instruction, of floats a function of C"""
+        if not isinstance(result, types.Float):
+            return self._math(_EXTREMES[name], result, values)
+        return self._math(name if name.startswith("f") else f"own_{name}", result, values)
+
+    def _class(self, name: str, values: list[Value], result: object) -> Value:
+        """isnan(x) and the like; an integer is a finite number"""
+        given = values[0].type
+        kind = given if isinstance(given, types.Float | types.Complex) else types.float64
+        code = list(CLASSIFY).index(name)
+        return self.op("CLASSIFY", result, self.convert(values[0], kind), code, of=kind)
+
+    def _bits(self, name: str, values: list[Value], result: object) -> Value:
+        """popc, clz, ffs, brev of an integer of the width that its type has"""
+        x = values[0]
+        unsigned = types.uint64 if x.type.bitwidth == 64 else types.uint32
+        found = self.op(name, unsigned, x, x.type.bitwidth, of=x.type)
+        return self.convert(found, result)
+
+    def _one_method(self, name: str, values: list[Value], result: object) -> Value:
+        """abs(x), x.conjugate()"""
+        return self.python_abs(*values, result) if name == "ABS" else self.conjugate(*values)
 
     def _math(self, name: str, kind: object, values: list[Value]) -> Value:
         """An instruction, or a function of C, in the type of its result."""
@@ -116,11 +147,6 @@ class Functions(Expressions):
         if TYPES[register_type(kind)] not in table[name]:
             self.refuse(f"the SIMT machine has no {name} for {kind}: convert the numbers.")
         return self.op(op, kind, *values, list(table).index(name))
-
-    def _pair(self, name: str, values: list[Value]) -> tuple[Value, Value]:
-        """math.frexp(x), math.modf(x)"""
-        first, second = (self._math(part, values[0].type, values) for part in _PAIRS[name])
-        return first, self.convert(second, types.int32) if name == "frexp" else second
 
     def cuda_libdevice(self, name: str, *arguments: Value) -> object:
         """cuda.libdevice.expf, and its fast form fast_expf, as C's expf"""
@@ -139,10 +165,6 @@ class Functions(Expressions):
         if not offers(called):
             self.refuse(f"cuda.{called} is not supported here: use a function of math.")
         return self.calculated(called, arguments)
-
-    def bits(self, op: str, result: object, x: Value) -> Value:
-        """POPC, CLZ, FFS, BREV of an integer of the width that its type has"""
-        return self.op(op, result, x, x.type.bitwidth, of=x.type)
 
     def python_abs(self, x: Value, result: object = None) -> Value:
         result = result or self.typing("abs", abs, x)[1]
@@ -211,6 +233,9 @@ class Functions(Expressions):
         return self.operate(ast.Pow, a, b)
 
     def python_divmod(self, a: Value, b: Value) -> tuple[Value, Value]:
+        kinds = resolve(divmod, (getattr(a, "type", None), getattr(b, "type", None)))
+        if kinds:
+            a, b = (self.convert(v, kind) for v, kind in zip((a, b), kinds[0], strict=True))
         return self.operate(ast.FloorDiv, a, b), self.operate(ast.Mod, a, b)
 
     def python_round(self, x: Value, ndigits: Value | None = None) -> Value:

@@ -4,6 +4,7 @@ import ast
 import math
 
 from numba import types
+from numba.np.numpy_support import as_dtype
 
 from labkit.gpu.simt.arithmetic import as_type, number
 from labkit.gpu.simt.functions import Functions
@@ -61,7 +62,7 @@ class Intrinsics(Functions):
         aligned = getattr(alignment, "constant", None) or 0
         if alignment is not None and (type(aligned) is not int or aligned.bit_count() != 1):
             self.refuse("the alignment of an array is a constant power of 2, such as 16.")
-        if space == "local" and math.prod(sizes) * kind.bitwidth > 8 * LOCAL:
+        if space == "local" and math.prod(sizes) * as_dtype(kind).itemsize > LOCAL:
             self.refuse(f"a thread has at most {LOCAL:,} B of local memory.")
         if site not in self.sites:
             if sizes == (0,) and space == "shared":
@@ -92,6 +93,7 @@ class Intrinsics(Functions):
         return self.convert(mask, types.int64)
 
     def cuda_nanosleep(self, ns: Value) -> Object:
+        self.convert(ns, types.uint32)
         return Object(None)
 
     def barrier(self, op: str, predicate: Value) -> Value:

@@ -8,8 +8,6 @@ import math
 
 import numpy as np
 
-from labkit.gpu.simt.api import libdevice
-
 LOG_10, LOG_2 = math.log(10), math.log(2)
 
 
@@ -19,13 +17,23 @@ def round_to(x, ndigits):
         return x
     if ndigits < 0:
         scale = 10.0**-ndigits
-        return libdevice.rint(x / scale) * scale
-    scale = 10.0 ** min(ndigits, 22)
-    rest = 10.0 ** max(ndigits - 22, 0)  # in two factors, so that neither of them overflows
-    scaled = x * rest * scale
-    if math.isinf(scaled):
+        return nearest(x / scale) * scale
+    if ndigits > 22:  # in two factors, so that neither of them overflows
+        first, second = 10.0 ** (ndigits - 22), 1e22
+    else:
+        first, second = 10.0**ndigits, 1.0
+    y = (x * first) * second
+    if math.isinf(y):
         return x
-    return libdevice.rint(scaled) / scale / rest
+    return (nearest(y) / second) / first
+
+
+def nearest(y):
+    """The whole number next to y, halves to even; as in Numba for CUDA, within int64."""
+    whole = round(y)
+    if math.fabs(y - whole) == 0.5:
+        return 2.0 * round(y / 2.0)
+    return float(whole)
 
 
 def reciprocal(x):

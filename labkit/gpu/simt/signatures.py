@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numba.core import typing
+from numba.np.numpy_support import ufunc_find_matching_loop
 
 from labkit.gpu.simt.arithmetic import context, resolve
 from labkit.gpu.simt.values import number_types
@@ -66,9 +68,9 @@ def choose(called: str, arguments: tuple, function: Callable | None = None) -> t
     """What computes it, the arguments' types, the result's type; None where Numba refuses."""
     for row in _table()[called]:
         if row.operands:
-            typed = resolve(function, arguments)
-            if typed and row.operands.issuperset(typed[0]):
-                return row.instruction, *typed
+            loop = _loop(function, arguments)
+            if loop and row.operands.issuperset(loop.inputs):
+                return row.instruction, tuple(loop.inputs), loop.outputs[0]
             continue
         cases = [case for case in row.cases if len(case.args) == len(arguments)]
         best = context().resolve_overload(
@@ -77,3 +79,10 @@ def choose(called: str, arguments: tuple, function: Callable | None = None) -> t
         if best:
             return row.instruction, best.args, best.return_type
     return None
+
+
+def _loop(ufunc: np.ufunc, arguments: tuple) -> object | None:
+    """NumPy's choice among a ufunc's loops, by Numba's rules, which leave out float16."""
+    if types.float16 in arguments or not resolve(ufunc, arguments):
+        return None
+    return ufunc_find_matching_loop(ufunc, arguments)

@@ -11,6 +11,10 @@
     CASE(T_F16, BINARY(float, float, to_half(EXPR)))   \
     CASE(T_F32, BINARY(float, float, EXPR))            \
     CASE(T_F64, BINARY(double, double, EXPR))
+#define DIVISIONS(name)                                              \
+    CASE(T_F16, BINARY(float, float, to_half(name##_f32(a, b))))    \
+    CASE(T_F32, BINARY(float, float, name##_f32(a, b)))             \
+    CASE(T_F64, BINARY(double, double, name##_f64(a, b)))
 #define COMPLEXES(EXPR)                  \
     CASE(T_C64, BINARY(c64, c64, EXPR))  \
     CASE(T_C128, BINARY(c128, c128, EXPR))
@@ -33,13 +37,29 @@ static int64_t floor_mod(int64_t a, int64_t b) {
     int64_t r = a % b;
     return r && (r < 0) != (b < 0) ? r + b : r;
 }
-static double float_mod(double a, double b) {
-    double r = fmod(a, b);
-    return r == 0 ? copysign(0, b) : (r < 0) != (b < 0) ? r + b : r;
-}
-static double float_floor_div(double a, double b) {
-    return b == 0 || isinf(a) ? floor(a / b) : round((a - float_mod(a, b)) / b);
-}
+// % and // of floats, by the remainder that NVVM makes of the quotient: inexact where that is large, and
+// NaN for an infinite divisor. Then Numba's own steps.
+#define FLOAT_DIVISION(T, name, FABS, FLOOR, COPYSIGN)                              \
+    static T remainder_##name(T x, T y) {                                           \
+        const T r = isinf(y) ? NAN : FABS(x) - FLOOR(FABS(x) / FABS(y)) * FABS(y);  \
+        return x < 0 ? -r : r;                                                      \
+    }                                                                               \
+    static T mod_##name(T x, T y) {                                                 \
+        const T r = remainder_##name(x, y);                                         \
+        if (y == 0) return r;                                                       \
+        return r == 0 ? COPYSIGN(0, y) : (y < 0) != (r < 0) ? r + y : r;            \
+    }                                                                               \
+    static T floor_div_##name(T x, T y) {                                           \
+        if (y == 0) return x / y;                                                   \
+        const T r = remainder_##name(x, y);                                         \
+        T d = (x - r) / y;                                                          \
+        if (r != 0 && (y < 0) != (r < 0)) d -= 1;                                   \
+        if (d == 0 || isnan(d)) return d * d * x / y;                               \
+        const T whole = FLOOR(d);                                                   \
+        return d - whole > (T)0.5 ? whole + 1 : whole;                              \
+    }
+FLOAT_DIVISION(float, f32, fabsf, floorf, copysignf)
+FLOAT_DIVISION(double, f64, fabs, floor, copysign)
 
 // Complex numbers as Numba and Python compute them: C's own operators treat infinities in other ways.
 #define COMPLEX_ARITHMETIC(T, R, name, RE, IM, MAKE, ABS)                                      \
@@ -252,8 +272,8 @@ static void absolute(Warp *w, int type, const int32_t *o) {
     }
 }
 // Of NaN and a number these two give the number; `own_minimum` and `own_maximum` give NaN.
-#define LESSER b < a || a != a ? b : a
-#define GREATER b > a || a != a ? b : a
+#define LESSER b < a || a != a || (b == a && signbit(b)) ? b : a
+#define GREATER b > a || a != a || (b == a && signbit(a)) ? b : a
 
 static inline void arithmetic(Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
@@ -271,11 +291,11 @@ static inline void arithmetic(Warp *w, const Instruction *in) {
             break;
         case OP_FLOORDIV:
             BY_TYPE(CASE(T_I64, BINARY(int64_t, int64_t, b ? floor_div(a, b) : 0))
-                        CASE(T_U64, BINARY(uint64_t, uint64_t, b ? a / b : 0)) FLOATS(float_floor_div(a, b)))
+                        CASE(T_U64, BINARY(uint64_t, uint64_t, b ? a / b : 0)) DIVISIONS(floor_div))
             break;
         case OP_MOD:
             BY_TYPE(CASE(T_I64, BINARY(int64_t, int64_t, b ? floor_mod(a, b) : 0))
-                        CASE(T_U64, BINARY(uint64_t, uint64_t, b ? a % b : 0)) FLOATS(float_mod(a, b)))
+                        CASE(T_U64, BINARY(uint64_t, uint64_t, b ? a % b : 0)) DIVISIONS(mod))
             break;
         case OP_POW: power(w, type, o); break;
         case OP_NEG: negate(w, type, o); break;
@@ -309,13 +329,7 @@ static inline void arithmetic(Warp *w, const Instruction *in) {
         case OP_MATH: math(w, type, o); break;
         case OP_MATH2: math2(w, type, o); break;
         case OP_POWI:
-            BY_TYPE(CASE(T_F32, ACTIVE_ONLY(float, power_f32(LANE(float, o[POWI_a], l), LANE(int64_t, o[POWI_n], l))))
-                        CASE(T_F64, ACTIVE_ONLY(double, power_f64(LANE(double, o[POWI_a], l), LANE(int64_t, o[POWI_n], l)))))
-            break;
-        case OP_LDEXP:
-            BY_TYPE(CASE(T_F32, ACTIVE_ONLY(float, ldexpf(LANE(float, o[LDEXP_a], l), (int)LANE(int64_t, o[LDEXP_n], l))))
-                        CASE(T_F64, ACTIVE_ONLY(double, ldexp(LANE(double, o[LDEXP_a], l), (int)LANE(int64_t, o[LDEXP_n], l)))))
-            break;
+        case OP_LDEXP: with_integer(w, in->op, type, o); break;
         case OP_CLASSIFY: classify(w, type, o); break;
         case OP_POPC:
         case OP_CLZ:

@@ -38,7 +38,8 @@ static double own_rcbrt(double x) { return 1 / cbrt(x); }
 static float own_rcbrtf(float x) { return (float)(1 / cbrt(x)); }
 static double own_sinpi(double x) { // exact where it is 0
     const double r = fmod(x, 2);
-    return r == trunc(r) ? copysign(0, x) : fabs(r) == 0.5 || fabs(r) == 1.5 ? rint(sin(M_PI * r)) : sin(M_PI * r);
+    if (r == trunc(r)) return copysign(0, x);
+    return fabs(r) == 0.5 || fabs(r) == 1.5 ? rint(sin(M_PI * r)) : sin(M_PI * r);
 }
 static float own_sinpif(float x) { return (float)own_sinpi(x); }
 static double own_cospi(double x) {
@@ -69,9 +70,17 @@ static float own_maximumf(float a, float b) { return a > b || a != a ? a : b; }
 static double own_minimum(double a, double b) { return a < b || a != a ? a : b; }
 static float own_minimumf(float a, float b) { return a < b || a != a ? a : b; }
 
-// exp(-inf + i y) is 0 whatever y is; C leaves its sign open, Python does not.
+// exp by its definition, as Numba has it; C's where the real part is not finite, but for its signs of 0.
 static c128 own_cexp(c128 z) {
-    return creal(z) == -INFINITY && !isfinite(cimag(z)) ? 0 : cexp(z);
+    if (creal(z) == -INFINITY && !isfinite(cimag(z))) return 0;
+    if (!isfinite(creal(z))) return cexp(z);
+    const double size = exp(creal(z));
+    return CMPLX(size * cos(cimag(z)), size * sin(cimag(z)));
+}
+static c64 own_cexpf(c64 z) {
+    if (!isfinite(crealf(z))) return (c64)own_cexp(z);
+    const float size = expf(crealf(z));
+    return CMPLXF(size * cosf(cimagf(z)), size * sinf(cimagf(z)));
 }
 #define cexp own_cexp // in the table
 
@@ -82,8 +91,9 @@ static float (*const math2_f32[])(float, float) = {MATH2_F32};
 static double (*const math2_f64[])(double, double) = {MATH2_F64};
 
 // The function of that number in a table; the front end gives none that the table has not.
-#define FUNCTION(table, number) \
-    ((size_t)(number) < sizeof table / sizeof *table && table[number] ? table[number] : (internal_error(), table[0]))
+#define FUNCTION(table, number)                                             \
+    ((size_t)(number) < sizeof table / sizeof *table && table[number] ? table[number] \
+                                                                      : (internal_error(), table[0]))
 
 static void math(Warp *w, int type, const int32_t *o) {
     const int f = o[MATH_function];
@@ -91,7 +101,12 @@ static void math(Warp *w, int type, const int32_t *o) {
         CASE(T_F16, ACTIVE_ONLY(float, to_half(FUNCTION(math_f32, f)(LANE(float, o[1], l)))))
         CASE(T_F32, ACTIVE_ONLY(float, FUNCTION(math_f32, f)(LANE(float, o[1], l))))
         CASE(T_F64, ACTIVE_ONLY(double, FUNCTION(math_f64, f)(LANE(double, o[1], l))))
-        CASE(T_C64, ACTIVE_ONLY(c64, (c64)FUNCTION(math_c128, f)(LANE(c64, o[1], l))))
+        case T_C64:
+            if (f == MATH_exp)
+                ACTIVE_ONLY(c64, own_cexpf(LANE(c64, o[1], l)));
+            else
+                ACTIVE_ONLY(c64, (c64)FUNCTION(math_c128, f)(LANE(c64, o[1], l)));
+            break;
         CASE(T_C128, ACTIVE_ONLY(c128, FUNCTION(math_c128, f)(LANE(c128, o[1], l))))
         default: internal_error();
     }
@@ -140,7 +155,8 @@ static uint64_t multiplied(uint64_t a, uint64_t n) {
 static int64_t int_power(int64_t a, int64_t n) {
     if (n < 0 && a != 1 && a != -1) return a ? 0 : INT64_MIN;
     if (n < 0) return n & 1 ? a : 1;
-    return saturate(n > 0x10000 ? pow((double)a, (double)n) : (double)(int64_t)multiplied((uint64_t)a, (uint64_t)n));
+    const int64_t product = (int64_t)multiplied((uint64_t)a, (uint64_t)n);
+    return saturate(n > 0x10000 ? pow((double)a, (double)n) : (double)product);
 }
 static uint64_t unsigned_power(uint64_t a, uint64_t n) {
     return saturate_unsigned(n > 0x10000 ? pow((double)a, (double)n) : (double)multiplied(a, n));
@@ -156,7 +172,33 @@ static uint64_t unsigned_power(uint64_t a, uint64_t n) {
     }
 POWI(float, power_f32)
 POWI(double, power_f64)
-static c128 complex_power(c128 a, c128 b) { return b == 0 ? 1 : cpow(a, b); }
+// x ** n, and x * 2**n, with an integer n
+static void with_integer(Warp *w, int op, int type, const int32_t *o) {
+    _Static_assert((int)POWI_n == (int)LDEXP_n, "the same operands");
+#define EXPONENT LANE(int64_t, o[POWI_n], l)
+    if (type == T_F32 && op == OP_POWI)
+        ACTIVE_ONLY(float, power_f32(LANE(float, o[1], l), EXPONENT));
+    else if (type == T_F64 && op == OP_POWI)
+        ACTIVE_ONLY(double, power_f64(LANE(double, o[1], l), EXPONENT));
+    else if (type == T_F32)
+        ACTIVE_ONLY(float, ldexpf(LANE(float, o[1], l), (int)EXPONENT));
+    else if (type == T_F64)
+        ACTIVE_ONLY(double, ldexp(LANE(double, o[1], l), (int)EXPONENT));
+    else
+        internal_error();
+}
+// CPython's power of complex numbers, as Numba's CUDA target has it: 0 where both real parts are 0.
+static c128 complex_power(c128 a, c128 b) {
+    if (b == 0) return 1;
+    if (creal(a) == 0 && creal(b) == 0) return 0;
+    const double size = hypot(creal(a), cimag(a)), at = atan2(cimag(a), creal(a));
+    double length = pow(size, creal(b)), phase = at * creal(b);
+    if (cimag(b) != 0) {
+        length /= exp(at * cimag(b));
+        phase += cimag(b) * log(size);
+    }
+    return CMPLX(length * cos(phase), length * sin(phase));
+}
 static void power(Warp *w, int type, const int32_t *o) {
     switch (type) {
         CASE(T_I64, ACTIVE_ONLY(int64_t, int_power(PAIR(int64_t))))

@@ -10,7 +10,8 @@
 #include "warp.h"
 
 enum { TARGET = JMP_target }; // of every instruction that jumps
-_Static_assert((int)TARGET == IF_target && (int)TARGET == BREAK_target && (int)TARGET == NEXT_target, "one place");
+_Static_assert((int)TARGET == IF_target && (int)TARGET == BREAK_target, "the same place");
+_Static_assert((int)TARGET == NEXT_target && (int)TARGET == TEST_target, "the same place");
 
 static void count_branch(Machine *m, const Instruction *in, uint32_t taken, uint32_t mask) {
     COUNT(m, in->line, branches)++;
