@@ -108,8 +108,10 @@ def _in_half(symbol: str, kinds: list) -> tuple[tuple, object] | None:
     return (types.float16,) * len(kinds), result
 
 
-def _is_int32(kind: object) -> bool:
-    return isinstance(kind, types.Integer) and kind.bitwidth <= 32
+def _is_int32(exponent: object, base: object) -> bool:
+    """Whether Numba takes libdevice's powi, whose exponent is an int32."""
+    whole = isinstance(exponent, types.Integer)
+    return whole and (exponent.bitwidth <= 32 or base == types.float32)
 
 
 class Arithmetic(Variables):
@@ -206,7 +208,8 @@ class Arithmetic(Variables):
             return self.invert(operands[0])
         power = operands[1].constant if node is ast.Pow else None
         python = all(v.constant is not None and v.type in _FOLDED for v in operands)
-        if python and (power is None or abs(power) <= 1024):
+        inexact = name in _DIVISIONS[1:] and not isinstance(result, types.Integer)  # as NVVM does
+        if python and not inexact and (power is None or abs(power) <= 1024):
             try:
                 constant = _coerce(function(*(v.constant for v in operands)), result)
                 if node is ast.Pow:
@@ -225,7 +228,7 @@ class Arithmetic(Variables):
         values = [self.convert(v, result) for v in operands]
         if type(power) is int and 0 < power <= 16:
             return self._through_float64(self._power(values[0], power))
-        if node is ast.Pow and isinstance(result, types.Float) and _is_int32(kinds[1]):
+        if node is ast.Pow and isinstance(result, types.Float) and _is_int32(kinds[1], result):
             return self.op("POWI", result, values[0], self.convert(operands[1], types.int32))
         if self.facts.debug and name in _DIVISIONS and not isinstance(result, types.Complex):
             self.emit("DIVISOR", None, values[1], type=register_type(result))

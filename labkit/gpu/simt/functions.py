@@ -118,7 +118,7 @@ class Functions(Expressions):
         """np.fmax(x, y) and the like: of integers an instruction, of floats a function of C"""
         if not isinstance(result, types.Float):
             return self._math(_EXTREMES[name], result, values)
-        return self._math(name if name.startswith("f") else f"own_{name}", result, values)
+        return self._math(f"own_{name}", result, values)
 
     def _class(self, name: str, values: list[Value], result: object) -> Value:
         """isnan(x) and the like; an integer is a finite number"""
@@ -176,8 +176,8 @@ class Functions(Expressions):
     def extreme(self, function: Callable, first: Value | tuple, *others: Value) -> Value:
         """min(a, b, c), max((a, b))
 
-        Of two floats that Numba hands to CUDA's fmin or fmax, of NaN and a number the number. All
-        else is `b if b < a else a`: the first where one is NaN.
+        Two float32 or float64 go to CUDA's fmin or fmax: of NaN and a number, the number. All else
+        is `b if b < a else a`: the first where one is NaN.
         """
         alone = isinstance(first, tuple) and not others
         values = first if alone else (first, *others)
@@ -186,7 +186,7 @@ class Functions(Expressions):
         self._check_extremes(name, values)
         found = values[0]
         for value in values[1:]:
-            found = self._extreme_of_two(name, found, value, own=alone)
+            found = self._extreme_of_two(name, found, value, alone or len(values) > 2)
         return self.convert(found, self._extreme_type(function, values))
 
     def _check_extremes(self, name: str, values: Sequence[Value]) -> None:
@@ -206,11 +206,11 @@ class Functions(Expressions):
     def _sum_type(self, a: object, b: object) -> object:
         return self.typing("+", operator.add, Value(a), Value(b))[1]
 
-    def _extreme_of_two(self, name: str, a: Value, b: Value, own: bool) -> Value:
+    def _extreme_of_two(self, name: str, a: Value, b: Value, compared: bool) -> Value:
         kind = self._extreme_type({"min": min, "max": max}[name], (a, b))
         both = all(v.type in (types.float32, types.float64) and v.constant is None for v in (a, b))
         x, y = self.convert(a, kind), self.convert(b, kind)
-        if not isinstance(kind, types.Float) or (both and not own):
+        if not isinstance(kind, types.Float) or (both and not compared):
             return self.op(name.upper(), kind, x, y)
         smaller = self.op("LT", types.boolean, *((y, x) if name == "min" else (x, y)), of=kind)
         return self.choice(smaller, y, x)

@@ -124,7 +124,7 @@ own_mantissa own_exponent own_fraction             | F32 F64
 """
 _MATH2 = """
 atan2 hypot copysign fmod remainder fmin fmax fdim nextafter pow own_fast_pow | F32 F64
-own_maximum own_minimum                                                    | float
+own_maximum own_minimum own_fmax own_fmin                                  | float
 """
 
 

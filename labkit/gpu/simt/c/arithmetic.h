@@ -28,7 +28,7 @@
     CASE(T_C128, BINARY(int64_t, c128, EXPR))
 
 static int64_t floor_div(int64_t a, int64_t b) {
-    if (b == -1) return -a;
+    if (b == -1) return a == INT64_MIN ? 0 : -a; // what does not fit is 0 in Numba
     int64_t q = a / b;
     return q - (a % b && (a < 0) != (b < 0));
 }

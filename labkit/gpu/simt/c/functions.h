@@ -65,10 +65,14 @@ static double own_fraction(double x) { // modf's first half
 static float own_fractionf(float x) { return (float)own_fraction(x); }
 static double own_fast_pow(double x, double y) { return exp2(y * log2(x)); }
 static float own_fast_powf(float x, float y) { return exp2f(y * log2f(x)); }
-static double own_maximum(double a, double b) { return a > b || a != a ? a : b; }
-static float own_maximumf(float a, float b) { return a > b || a != a ? a : b; }
-static double own_minimum(double a, double b) { return a < b || a != a ? a : b; }
-static float own_minimumf(float a, float b) { return a < b || a != a ? a : b; }
+// NumPy's: of NaN and a number the NaN, or the number (fmax, fmin); of two zeros the first.
+#define EXTREMES(T, f)                                                                             \
+    static T own_maximum##f(T a, T b) { return isnan(a) || a >= b ? a : b; }                       \
+    static T own_minimum##f(T a, T b) { return isnan(a) || a <= b ? a : b; }                       \
+    static T own_fmax##f(T a, T b) { return isnan(b) || a >= b ? a : b; }                          \
+    static T own_fmin##f(T a, T b) { return isnan(b) || a <= b ? a : b; }
+EXTREMES(double, )
+EXTREMES(float, f)
 
 // exp by its definition, as Numba has it; C's where the real part is not finite, but for its signs of 0.
 static c128 own_cexp(c128 z) {
@@ -188,17 +192,21 @@ static void with_integer(Warp *w, int op, int type, const int32_t *o) {
         internal_error();
 }
 // CPython's power of complex numbers, as Numba's CUDA target has it: 0 where both real parts are 0.
-static c128 complex_power(c128 a, c128 b) {
-    if (b == 0) return 1;
-    if (creal(a) == 0 && creal(b) == 0) return 0;
-    const double size = hypot(creal(a), cimag(a)), at = atan2(cimag(a), creal(a));
-    double length = pow(size, creal(b)), phase = at * creal(b);
-    if (cimag(b) != 0) {
-        length /= exp(at * cimag(b));
-        phase += cimag(b) * log(size);
+#define COMPLEX_POWER(T, R, name, f, MAKE)                                                     \
+    static T name(T a, T b) {                                                                  \
+        const R x = creal##f(a), y = cimag##f(a), re = creal##f(b), im = cimag##f(b);          \
+        if (b == 0) return 1;                                                                  \
+        if (x == 0 && re == 0) return 0;                                                       \
+        const R size = hypot##f(x, y), at = atan2##f(y, x);                                    \
+        R length = pow##f(size, re), phase = at * re;                                          \
+        if (im != 0) {                                                                         \
+            length /= exp##f(at * im);                                                         \
+            phase += im * log##f(size);                                                        \
+        }                                                                                      \
+        return MAKE(length * cos##f(phase), length * sin##f(phase));                           \
     }
-    return CMPLX(length * cos(phase), length * sin(phase));
-}
+COMPLEX_POWER(c128, double, power_c128, , CMPLX)
+COMPLEX_POWER(c64, float, power_c64, f, CMPLXF)
 static void power(Warp *w, int type, const int32_t *o) {
     switch (type) {
         CASE(T_I64, ACTIVE_ONLY(int64_t, int_power(PAIR(int64_t))))
@@ -206,8 +214,8 @@ static void power(Warp *w, int type, const int32_t *o) {
         CASE(T_F16, ACTIVE_ONLY(float, to_half(powf(PAIR(float)))))
         CASE(T_F32, ACTIVE_ONLY(float, powf(PAIR(float))))
         CASE(T_F64, ACTIVE_ONLY(double, pow(PAIR(double))))
-        CASE(T_C64, ACTIVE_ONLY(c64, (c64)complex_power(PAIR(c64))))
-        CASE(T_C128, ACTIVE_ONLY(c128, complex_power(PAIR(c128))))
+        CASE(T_C64, ACTIVE_ONLY(c64, power_c64(PAIR(c64))))
+        CASE(T_C128, ACTIVE_ONLY(c128, power_c128(PAIR(c128))))
         default: internal_error();
     }
 }
