@@ -91,8 +91,9 @@ def _coerce(constant: object, kind: object) -> object:
     if isinstance(kind, types.Boolean):
         return bool(constant)
     if isinstance(kind, types.Integer):
-        if isinstance(constant, float) and kind.bitwidth >= 32:  # saturates
-            return int(min(max(constant, kind.minval), kind.maxval))
+        if isinstance(constant, float):  # saturates, to int64 if it is cut to 8 or 16 bits then
+            ends = kind if kind.bitwidth >= 32 else types.int64
+            constant = int(min(max(constant, ends.minval), ends.maxval))
         constant = int(constant) & (2**kind.bitwidth - 1)
         return constant - 2**kind.bitwidth * (kind.signed and constant >> (kind.bitwidth - 1))
     return as_dtype(kind).type(constant).item()
@@ -108,8 +109,8 @@ def _in_half(symbol: str, kinds: list) -> tuple[tuple, object] | None:
     return (types.float16,) * len(kinds), result
 
 
-def _is_int32(exponent: object, base: object) -> bool:
-    """Whether Numba takes libdevice's powi, whose exponent is an int32."""
+def _multiplies(exponent: object, base: object) -> bool:
+    """Whether Numba multiplies, as libdevice's powi or by itself."""
     whole = isinstance(exponent, types.Integer)
     return whole and (exponent.bitwidth <= 32 or base == types.float32)
 
@@ -228,8 +229,8 @@ class Arithmetic(Variables):
         values = [self.convert(v, result) for v in operands]
         if type(power) is int and 0 < power <= 16:
             return self._through_float64(self._power(values[0], power))
-        if node is ast.Pow and isinstance(result, types.Float) and _is_int32(kinds[1], result):
-            return self.op("POWI", result, values[0], self.convert(operands[1], types.int32))
+        if node is ast.Pow and isinstance(result, types.Float) and _multiplies(kinds[1], result):
+            return self.op("POWI", result, values[0], self.convert(operands[1], types.int64))
         if self.facts.debug and name in _DIVISIONS and not isinstance(result, types.Complex):
             self.emit("DIVISOR", None, values[1], type=register_type(result))
         value, own = self.op(name, result, *values), operands[0].type

@@ -76,6 +76,14 @@ def log_to_base(z, base):
     return cmath.log(z) / cmath.log(base)
 
 
+def arccosh_of_complex(z):
+    """np.arccosh(z): on the lower side of its cut, where the imaginary part is -0, Numba's sign"""
+    w = cmath.acosh(z)
+    if z.imag == 0 and math.copysign(1.0, z.imag) < 0 and z.real <= -1:
+        return complex(-w.real, -w.imag)
+    return w
+
+
 def log10_of_complex(z):
     natural = cmath.log(z)
     return complex(natural.real / LOG_10, natural.imag / LOG_10)

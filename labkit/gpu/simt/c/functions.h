@@ -86,7 +86,17 @@ static c64 own_cexpf(c64 z) {
     const float size = expf(crealf(z));
     return CMPLXF(size * cosf(cimagf(z)), size * sinf(cimagf(z)));
 }
+// From the largest number / (1 + sqrt 2) on, Numba scales and does not scale the imaginary part back.
+static c128 square_root(c128 z, double largest) {
+    const c128 root = csqrt(z);
+    const double size = fmax(fabs(creal(z)), fabs(cimag(z)));
+    const int scaled = isfinite(size) && size >= largest / (1 + M_SQRT2);
+    return scaled ? CMPLX(creal(root), cimag(root) / 2) : root;
+}
+static c128 own_csqrt(c128 z) { return square_root(z, DBL_MAX); }
+static c64 own_csqrtf(c64 z) { return (c64)square_root(z, FLT_MAX); }
 #define cexp own_cexp // in the table
+#define csqrt own_csqrt
 
 static float (*const math_f32[])(float) = {MATH_F32};
 static double (*const math_f64[])(double) = {MATH_F64};
@@ -105,9 +115,11 @@ static void math(Warp *w, int type, const int32_t *o) {
         CASE(T_F16, ACTIVE_ONLY(float, to_half(FUNCTION(math_f32, f)(LANE(float, o[1], l)))))
         CASE(T_F32, ACTIVE_ONLY(float, FUNCTION(math_f32, f)(LANE(float, o[1], l))))
         CASE(T_F64, ACTIVE_ONLY(double, FUNCTION(math_f64, f)(LANE(double, o[1], l))))
-        case T_C64:
+        case T_C64: // most are computed in double, and rounded once
             if (f == MATH_exp)
                 ACTIVE_ONLY(c64, own_cexpf(LANE(c64, o[1], l)));
+            else if (f == MATH_sqrt)
+                ACTIVE_ONLY(c64, own_csqrtf(LANE(c64, o[1], l)));
             else
                 ACTIVE_ONLY(c64, (c64)FUNCTION(math_c128, f)(LANE(c64, o[1], l)));
             break;
@@ -165,14 +177,14 @@ static int64_t int_power(int64_t a, int64_t n) {
 static uint64_t unsigned_power(uint64_t a, uint64_t n) {
     return saturate_unsigned(n > 0x10000 ? pow((double)a, (double)n) : (double)multiplied(a, n));
 }
-// libdevice's powi: by squaring, and at the end the reciprocal.
-#define POWI(T, name)                                             \
-    static T name(T x, int64_t exponent) {                        \
-        const int32_t n = (int32_t)exponent;                      \
-        T result = 1;                                             \
-        for (uint32_t k = n < 0 ? -(uint32_t)n : (uint32_t)n; k; k >>= 1, x *= x) \
-            if (k & 1) result *= x;                               \
-        return n < 0 ? 1 / result : result;                       \
+// By squaring, and at the end the reciprocal; a large exponent is math.pow's.
+#define POWI(T, name)                                                         \
+    static T name(T x, int64_t n) {                                           \
+        if (n > 0x10000 || n < -0x10000) return (T)pow((double)x, (double)n); \
+        T result = 1;                                                         \
+        for (int64_t k = n < 0 ? -n : n; k; k >>= 1, x *= x)                  \
+            if (k & 1) result *= x;                                           \
+        return n < 0 ? 1 / result : result;                                   \
     }
 POWI(float, power_f32)
 POWI(double, power_f64)

@@ -3,6 +3,7 @@
 // Python fills have their twins in machine.py.
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdint.h>

@@ -1,0 +1,1 @@
+"""What numba-cuda compiles for each function and dtype, and what it computes."""
