@@ -208,7 +208,7 @@ class Functions(Expressions):
 
     def _extreme_of_two(self, name: str, a: Value, b: Value, compared: bool) -> Value:
         kind = self._extreme_type({"min": min, "max": max}[name], (a, b))
-        both = all(v.type in (types.float32, types.float64) and v.constant is None for v in (a, b))
+        both = all(v.type in (types.float32, types.float64) for v in (a, b))
         x, y = self.convert(a, kind), self.convert(b, kind)
         if not isinstance(kind, types.Float) or (both and not compared):
             return self.op(name.upper(), kind, x, y)

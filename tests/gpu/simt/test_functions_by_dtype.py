@@ -106,7 +106,7 @@ def test_approximations_are_pythons(computed):
         kind = inputs.result_dtype(ACCEPTED[case])
         plain = not re.search(";|round", case.text) and len(set(case.dtypes)) == 1
         plain = plain and kind.kind in "fc" and case.dtypes[0][0] in "fc"  # NumPy takes halves else
-        # In CUDA a complex power is 0 where both real parts are, exp and sqrt end earlier in complex64.
+        # A complex power is 0 where both real parts are; exp and sqrt of complex64 end earlier.
         ends = kind.kind == "c" and re.search(r"\*\*|pow|cmath.(exp|sqrt)", case.text)
         plain = plain and not ends
         if isinstance(found, machine.Answer) or not plain or compare.exact(case, kind):
