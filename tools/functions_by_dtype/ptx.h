@@ -66,9 +66,22 @@ static inline uint64_t TO_u64_64(double x) {
 #define TO_u64_32 TO_u64_64
 #define TO_u64_16 TO_u64_64
 
-static inline double from_half(uint16_t bits) { _Float16 h; memcpy(&h, &bits, 2); return h; }
-static inline uint16_t to_half(double x) { _Float16 h = (_Float16)x; uint16_t b; memcpy(&b, &h, 2); return b; }
-#define to_half_d to_half
+static inline double from_half(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                        : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                       : ldexp(fraction, -24);
+    return bits >> 15 ? -size : size;
+}
+static inline uint16_t to_half(double x) {  // to nearest, of two the even one
+    const uint16_t sign = signbit(x) ? 0x8000 : 0;
+    const double size = fabs(x);
+    if (isnan(x)) return 0x7fff;
+    if (size >= 65520) return sign | 0x7c00;
+    if (size < 0x1p-14) return sign | (uint16_t)rint(size * 0x1p24);
+    const int exponent = ilogb(size);
+    return sign | (uint16_t)(((exponent + 14) << 10) + (int)rint(ldexp(size, 10 - exponent)));
+}
 
 // Integers: what dividing by zero gives is open; shifts past the width give 0, or the sign.
 #define DIVISION(kind, T)                                                                      \
@@ -132,21 +145,20 @@ static inline uint32_t prmt_b32(uint32_t a, uint32_t b, uint32_t choose) {
 // CUDA's own functions of half precision: computed in higher precision and rounded once.
 #define HALF_1(symbol, value)                                                    \
     static uint32_t symbol(uint64_t to, uint64_t p) {                            \
-        const double x = *(_Float16 *)p;                                         \
-        *(_Float16 *)to = (_Float16)(value);                                     \
+        const double x = from_half(*(uint16_t *)p);                              \
+        *(uint16_t *)to = to_half(value);                                        \
         return 0;                                                                \
     }
 #define HALF_2(symbol, T, value)                                                 \
     static uint32_t symbol(uint64_t to, uint64_t p, uint64_t q) {                \
-        const double x = *(_Float16 *)p, y = *(_Float16 *)q;                     \
-        *(T *)to = (T)(value);                                                   \
+        const double x = from_half(*(uint16_t *)p), y = from_half(*(uint16_t *)q); \
+        *(T *)to = value;                                                        \
         return 0;                                                                \
     }
 #define HALF_IN_PLACE(symbol, value)                                             \
     static uint32_t symbol(uint64_t to, uint64_t p, uint64_t q) {                \
-        const double x = *(_Float16 *)p, y = *(_Float16 *)q;                     \
-        *(_Float16 *)p = (_Float16)(value);                                      \
-        *(_Float16 *)to = *(_Float16 *)p;                                        \
+        const double x = from_half(*(uint16_t *)p), y = from_half(*(uint16_t *)q); \
+        *(uint16_t *)p = *(uint16_t *)to = to_half(value);                       \
         return 0;                                                                \
     }
 HALF_1(_ZL4hsin6__half_nbst, sin(x)) HALF_1(_ZL4hcos6__half_nbst, cos(x)) HALF_1(_ZL5htanh6__half_nbst, tanh(x))
@@ -156,11 +168,11 @@ HALF_1(_ZL5hsqrt6__half_nbst, sqrt(x)) HALF_1(_ZL6hrsqrt6__half_nbst, 1 / sqrt(x
 HALF_1(_ZL5hceil6__half_nbst, ceil(x)) HALF_1(_ZL6hfloor6__half_nbst, floor(x)) HALF_1(_ZL5hrint6__half_nbst, rint(x))
 HALF_1(_ZL6htrunc6__half_nbst, trunc(x)) HALF_1(_ZL6__habs6__half_nbst, fabs(x)) HALF_1(_ZL6__hneg6__half_nbst, -x)
 HALF_1(_ZngRK6__half_nbst, -x) HALF_1(_ZpsRK6__half_nbst, x)
-HALF_2(_ZL6__hadd6__halfS__nbst, _Float16, x + y) HALF_2(_ZplRK6__halfS1__nbst, _Float16, x + y)
-HALF_2(_ZL6__hsub6__halfS__nbst, _Float16, x - y) HALF_2(_ZmiRK6__halfS1__nbst, _Float16, x - y)
-HALF_2(_ZL6__hmul6__halfS__nbst, _Float16, x * y) HALF_2(_ZmlRK6__halfS1__nbst, _Float16, x * y)
-HALF_2(_ZL6__hdiv6__halfS__nbst, _Float16, x / y) HALF_2(_ZdvRK6__halfS1__nbst, _Float16, x / y)
-HALF_2(_ZL6__hmax6__halfS__nbst, _Float16, max_f(x, y)) HALF_2(_ZL6__hmin6__halfS__nbst, _Float16, min_f(x, y))
+HALF_2(_ZL6__hadd6__halfS__nbst, uint16_t, to_half(x + y)) HALF_2(_ZplRK6__halfS1__nbst, uint16_t, to_half(x + y))
+HALF_2(_ZL6__hsub6__halfS__nbst, uint16_t, to_half(x - y)) HALF_2(_ZmiRK6__halfS1__nbst, uint16_t, to_half(x - y))
+HALF_2(_ZL6__hmul6__halfS__nbst, uint16_t, to_half(x * y)) HALF_2(_ZmlRK6__halfS1__nbst, uint16_t, to_half(x * y))
+HALF_2(_ZL6__hdiv6__halfS__nbst, uint16_t, to_half(x / y)) HALF_2(_ZdvRK6__halfS1__nbst, uint16_t, to_half(x / y))
+HALF_2(_ZL6__hmax6__halfS__nbst, uint16_t, to_half(max_f(x, y))) HALF_2(_ZL6__hmin6__halfS__nbst, uint16_t, to_half(min_f(x, y)))
 HALF_IN_PLACE(_ZpLR6__halfRKS__nbst, x + y) HALF_IN_PLACE(_ZmLR6__halfRKS__nbst, x * y)
 HALF_IN_PLACE(_ZmIR6__halfRKS__nbst, x - y) HALF_IN_PLACE(_ZdVR6__halfRKS__nbst, x / y)
 HALF_2(_ZL5__heq6__halfS__nbst, uint8_t, x == y) HALF_2(_ZeqRK6__halfS1__nbst, uint8_t, x == y)
@@ -170,6 +182,7 @@ HALF_2(_ZL5__hle6__halfS__nbst, uint8_t, x <= y) HALF_2(_ZleRK6__halfS1__nbst, u
 HALF_2(_ZL5__hgt6__halfS__nbst, uint8_t, x > y) HALF_2(_ZgtRK6__halfS1__nbst, uint8_t, x > y)
 HALF_2(_ZL5__hge6__halfS__nbst, uint8_t, x >= y) HALF_2(_ZgeRK6__halfS1__nbst, uint8_t, x >= y)
 static uint32_t _ZL6__hfma6__halfS_S__nbst(uint64_t to, uint64_t p, uint64_t q, uint64_t r) {
-    *(_Float16 *)to = (_Float16)fma(*(_Float16 *)p, *(_Float16 *)q, *(_Float16 *)r);
+    const double x = from_half(*(uint16_t *)p), y = from_half(*(uint16_t *)q);
+    *(uint16_t *)to = to_half(fma(x, y, from_half(*(uint16_t *)r)));
     return 0;
 }
