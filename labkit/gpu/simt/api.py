@@ -63,6 +63,7 @@ class Stream:
     """Work in order."""
 
     synchronize = synchronize
+    __getattr__ = arrays.lacking("A stream")
 
     def auto_synchronize(self) -> nullcontext:
         return nullcontext(self)
@@ -75,6 +76,7 @@ class Event:
     """A moment on the host's clock."""
 
     synchronize = wait = synchronize
+    __getattr__ = arrays.lacking("An event")
 
     def __init__(self, timing: bool = True) -> None:
         self.timing, self.moment = timing, None

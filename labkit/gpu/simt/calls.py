@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 
@@ -15,15 +15,31 @@ from labkit.gpu.simt.arithmetic import FUNCTIONS, as_type
 from labkit.gpu.simt.emitter import Scope
 from labkit.gpu.simt.intrinsics import FAMILIES, Intrinsics
 from labkit.gpu.simt.overloads import Misfit, best
-from labkit.gpu.simt.values import Cuda, Object, Value
+from labkit.gpu.simt.values import Cuda, Object, Value, is_number
 
 _BUILTINS = {f: (f"python_{f.__name__}",) for f in (abs, pow, round, len, complex, divmod)}
 _BUILTINS |= {min: ("extreme", min), max: ("extreme", max)}
+_BUILTINS |= {int: ("python_cast", int), float: ("python_cast", float)}
 _VECTORS = "load_float32x4", "store_float32x4", "load_uint32x4", "store_uint32x4"
 _CURES = {"print": "write the value into an array and look at it after the launch"}
 _CURES |= dict.fromkeys(("zeros", "empty", "ones"), "use cuda.shared.array or cuda.local.array")
 _CURES |= {"where": "use `a if condition else b`", "sum": "add in a loop"}
 _signature = cache(inspect.signature)
+
+
+def _handler(called: object, name: str) -> tuple | None:
+    """The method that compiles a call of this function, and its first arguments."""
+    if isinstance(called, Hashable) and called in FUNCTIONS:
+        return "operator_function", called
+    if isinstance(called, Hashable) and called in _BUILTINS:
+        return _BUILTINS[called]
+    if name == "mma_m16n8k16":
+        return ("matrix_product",)
+    if name in _VECTORS:
+        return "vector_access", name
+    if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
+        return "mathematical", called
+    return None
 
 
 class Calls(Intrinsics):
@@ -40,27 +56,16 @@ class Calls(Intrinsics):
             return self._cuda(node, function, arguments, named)
         if hasattr(called, "py_func"):
             return self._device_function(node, called, arguments, named)
-        if isinstance(called, partial):
-            return called()
-        if called in FUNCTIONS:
-            return self._apply(name, "operator_function", [called, *arguments], named)
-        if called in _BUILTINS:
-            handler, *first = _BUILTINS[called]
-            return self._apply(name, handler, [*first, *arguments], named)
-        if name == "mma_m16n8k16":
-            return self._apply(name, "matrix_product", arguments, named)
-        if name in _VECTORS:
-            return self._apply(name, "vector_access", [name, *arguments], named)
-        if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
-            return self._apply(name, "mathematical", [called, *arguments], named)
-        if (kind := as_type(called)) is not None and len(arguments) == 1:
-            if isinstance(kind, types.Boolean):
-                return self.truth(arguments[0])
-            if called in (int, float):
-                return self._apply(name, "python_cast", [called, *arguments], named)
-            return self.convert(arguments[0], kind)
         if inspect.isfunction(called) and self.scope.hidden:
             return self._inline(node, called, arguments, named)
+        if isinstance(called, partial):
+            return called()
+        if found := _handler(called, name):
+            handler, *first = found
+            return self._apply(name, handler, [*first, *arguments], named)
+        if (kind := as_type(called)) is not None and len(arguments) == 1:
+            cast = isinstance(kind, types.Boolean)
+            return self.truth(arguments[0]) if cast else self.convert(arguments[0], kind)
         if inspect.isfunction(called):
             self.refuse(
                 f"`{name}` is a function of the host, and a kernel can call device functions only: "
@@ -93,7 +98,11 @@ class Calls(Intrinsics):
         values = [self.convert(v, k) if isinstance(v, Value) else v for v, k in pairs]
         value = self._inline(node, called.py_func, values, {})
         wanted = chosen.return_type
-        return self.convert(value, wanted) if wanted and isinstance(value, Value) else value
+        if wanted is None or not isinstance(value, Value):
+            return value
+        if not is_number(wanted):
+            self.refuse(f"`{called.__name__}` returns a number, but its signature says {wanted}.")
+        return self.convert(value, wanted)
 
     def _cuda(self, node: ast.Call, path: Cuda, arguments: list, named: dict) -> object:
         family, _, name = path.rpartition(".")

@@ -176,12 +176,11 @@ class Intrinsics(Functions):
     def vector_access(self, name: str, view: View, index: object, *values: Value) -> object:
         """load_float32x4(array, index), store_uint32x4(array, (row, column), x, y, z, w)"""
         kind, store = getattr(types, name.split("_")[1][:-2]), name.startswith("store")
-        axes = view.axes if isinstance(view, View) else ()
-        rows = [len(view.fixed) - len(axes) + i for i in range(len(axes))] if axes else None
-        if [axis.dimension for axis in axes if axis.start is None] != rows or view.dtype != kind:
-            self.refuse(f"{name} needs a C-contiguous array of {kind}, not {self.describe(view)}.")
-        if not self.arrays[view.array].c_order:
-            self.refuse(f"{name} needs a C-contiguous array: {self.describe(view)} is not.")
+        fits = isinstance(view, View) and view.axes and view.dtype == kind and self.in_rows(view)
+        if not fits:
+            self.refuse(
+                f"{name} needs a C-contiguous array of {kind}: {self.describe(view)} is not."
+            )
         spec = self.arrays[view.array]
         if spec.space in ("shared", "dynamic") and spec.alignment < 16:
             self.refuse(f"{name} reads 16 bytes at once: make the array with alignment=16.")

@@ -22,7 +22,6 @@ from labkit.gpu.simt.values import number_types
 class Signature(NamedTuple):
     """A row of signatures.toml for one name."""
 
-    called: str  # "math.sqrt"
     instruction: str  # what computes it
     cases: tuple  # Numba's signatures
     exact: bool  # the arguments must have the types of a case
@@ -40,10 +39,9 @@ def _table() -> dict[str, list[Signature]]:
             operands = frozenset(number_types()[short] for short in row.get("operands", "").split())
             for word in row["names"].split():
                 name, _, instruction = word.partition(":")
-                called = f"{home}.{name}"
-                row_of_name = called, instruction or name, cases, row.get("exact", False), operands
-                signature = Signature(*row_of_name)
-                found.setdefault(called, []).append(signature)
+                exact = row.get("exact", False)
+                signature = Signature(instruction or name, cases, exact, operands)
+                found.setdefault(f"{home}.{name}", []).append(signature)
     return found
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -122,6 +122,11 @@ class Line(NamedTuple):
 @dataclass(frozen=True)
 class Program:
     """A kernel as the machine runs it; made by program.py."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        from labkit.gpu.simt.arrays import lacking  # which stands on this module
+
+        lacking("A compiled kernel", "compile_report of labkit.gpu shows machine code")(self, name)
 
     name: str
     filename: str

@@ -30,12 +30,16 @@ class Views(Arithmetic):
         if isinstance(value, Value):
             return value.type
         if isinstance(value, View):
-            whole = all(axis.start is None for axis in value.axes) and None not in value.axes
-            layout = "C" if whole and self.arrays[value.array].c_order else "A"
-            return types.Array(value.dtype, len(value.axes), layout)
+            return types.Array(value.dtype, len(value.axes), "C" if self.in_rows(value) else "A")
         if isinstance(value, tuple):
             return types.Tuple(tuple(map(self.type_of, value)))
         return types.none
+
+    def in_rows(self, view: View) -> bool:
+        """Whether it is C-contiguous: the last axes of such an array, each of them whole."""
+        whole = [axis.dimension for axis in view.axes if axis.start is None]
+        last = range(len(view.fixed) - len(view.axes), len(view.fixed))
+        return whole == list(last) and self.arrays[view.array].c_order
 
     def length(self, view: View, axis: Axis) -> Value:
         """Number of elements along an axis, int64."""

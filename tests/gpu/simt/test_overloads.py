@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
 
 from labkit.gpu import profile
 from labkit.gpu.simt import api as cuda
@@ -95,6 +95,9 @@ def test_other_objects_name_what_they_lack():
         (cuda.gpus[0], "get_ipc_handle"),
         (cuda.to_device(np.zeros(2)), "sum"),
         (caller(device)[1, 1], "pre_launch_callbacks"),
+        (cuda.stream(), "handle"),
+        (cuda.event(), "handle"),
+        (caller(device).compile((types.float64[::1], types.int64, types.int64)), "inspect_asm"),
         (cuda.mapped_array(2), "__cuda_array_interface__"),
     ):
         assert not hasattr(thing, name)
@@ -171,4 +174,39 @@ def test_a_refusal_in_another_file_is_told_by_the_line_that_calls_it():
         x[0] = far_away.unknown(x[0])
 
     with pytest.raises(CompileError, match=r"far_away.unknown.*inside unknown.*`nowhere`"):
+        kernel[1, 1](np.zeros(1))
+
+
+def test_a_device_function_declared_to_return_nothing_returns_nothing():
+    device = cuda.jit("void(int64, int64)", device=True)(add)
+    with pytest.raises(CompileError, match="returns a number, but its signature says none"):
+        caller(device)[1, 1](np.zeros(1), 1, 2)
+
+
+def test_rows_of_an_array_fit_a_signature_that_columns_do_not():
+    @cuda.jit("float32(float32[::1])", device=True)
+    def first_two(row):
+        return row[0] + row[1]
+
+    def rows(out, x):
+        out[0] = first_two(x[1])
+
+    def columns(out, x):
+        out[0] = first_two(x[:, 1])
+
+    x, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros(1)
+    cuda.jit(rows)[1, 1](out, x)
+    assert out[0] == 7
+    with pytest.raises(CompileError, match="does not fit its signature"):
+        cuda.jit(columns)[1, 1](out, x)
+
+
+def test_what_cannot_be_called_is_named():
+    things = [1]
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = things(1)
+
+    with pytest.raises(CompileError, match=r"`\[1\]` cannot be called"):
         kernel[1, 1](np.zeros(1))
