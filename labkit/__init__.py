@@ -9,9 +9,24 @@ import importlib
 
 __version__ = "0.1.0"
 
-_HOMES = {"check": "labkit.checks.verdict", "doctor": "labkit.course.doctor"}
-_HOMES |= dict.fromkeys(("predict", "hint", "quiz"), "labkit.checks.calls")
-__all__ = ["__version__", *_HOMES]
+# What is handed out here lives on higher floors; this page is the front door to all of them.
+_HOMES = {
+    "check": "labkit.checks.judge",
+    "predict": "labkit.checks.ask",
+    "hint": "labkit.checks.ask",
+    "quiz": "labkit.checks.ask",
+    "doctor": "labkit.course.doctor",
+}
+__all__ = ["ROOMS", "__version__", *_HOMES]
+
+# An id begins with a room, "gpu.matmul_tiled"; this package holds the exercises of its lessons.
+ROOMS = {
+    "gpu": "labkit.gpu.exercises",
+    "tpu": "labkit.tpu.exercises",
+    "fpga": "labkit.fpga.exercises",
+    "distributed": "labkit.distributed.exercises",
+    "course": "labkit.course.exercises",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -5,10 +5,13 @@ A test is as right on a slow or busy machine as on an idle one: Hypothesis sets 
 `lines_run` counts work where a stopwatch would measure it.
 """
 
+import importlib
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from types import FrameType, ModuleType
 
 import pytest
@@ -48,6 +51,42 @@ def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+class Room:
+    """A room with ids "toy.", in place of the course's: a package of exercises in a folder."""
+
+    names = count()
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.package = f"room_{next(self.names)}"
+        self.folder = folder / self.package
+        self.folder.mkdir()
+        self.lessons = []
+        self.monkeypatch = monkeypatch
+        monkeypatch.syspath_prepend(folder)
+        self.prefix("toy")
+
+    def prefix(self, name: str) -> None:
+        """What the room's ids begin with."""
+        self.monkeypatch.setattr("labkit.ROOMS", {name: self.package})
+
+    def lesson(self, name: str, texts: str = "", code: str = "EXERCISES = []") -> str:
+        """Adds a lesson; returns the name of its module."""
+        self.lessons.append(name)
+        (self.folder / "__init__.py").write_text(f"LESSONS = {self.lessons!r}\n")
+        (self.folder / f"{name}.toml").write_text(texts)
+        (self.folder / f"{name}.py").write_text(code)
+        importlib.invalidate_caches()
+        if self.package in sys.modules:
+            sys.modules[self.package].LESSONS = self.lessons
+        return f"{self.package}.{name}"
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch) -> Room:
+    """`room.lesson(name, texts, code)` writes lessons of a room that the tests own."""
+    return Room(tmp_path, monkeypatch)
 
 
 @pytest.fixture

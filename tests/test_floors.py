@@ -28,9 +28,9 @@ LATE = [
     "statements",
     "views",
 ]
-TPU = ("compile_worker", "jax_training", "models", "train", "training", "workloads")
+TPU = ("compile_worker", "jax_training", "models", "train", "training", "programs")
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
-GPU = ("autograd", "feeding", "steps", "tensors")
+GPU = ("autograd", "feeding", "step_costs", "tensors")
 LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
 IMPORTED = [path for path in MODULES if path not in LATE]
@@ -56,7 +56,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def rooms(names: set[str]) -> set[str]:
-    """The rooms of labkit among imported names: "labkit.checks.run" and "labkit.hint" -> checks."""
+    """The rooms among imported names: "labkit.checks.ask" and "labkit.hint" -> checks."""
     found = {name.split(".")[1] for name in names if name.startswith("labkit.")}
     return {PUBLIC.get(room, room) for room in found}
 
@@ -83,7 +83,7 @@ def test_a_room_imports_only_from_the_floors_below(path):
 def test_the_rule_of_the_floors_refuses_what_it_should():
     assert above("checks", {"labkit.course.config", "labkit.reference.linear"}) == {"course"}
     assert above("reference", {"labkit.hint"}) == {"checks"}
-    assert above("gpu", {"labkit.tpu.strategy", "labkit.checks.run"}) == {"tpu"}
+    assert above("gpu", {"labkit.tpu.strategy", "labkit.checks.watch.run"}) == {"tpu"}
     assert above("datasets", {"labkit.provenance.counted", "numpy"}) == set()
 
 
@@ -110,7 +110,8 @@ def test_importing_labkit_loads_nothing_slow():
 
 
 def test_the_machine_without_a_kernel_loads_nothing_slow():
-    code = "import sys, labkit.gpu.exercises.lesson_2; from labkit.gpu import cuda, profile"
+    code = "import sys, labkit.gpu.exercises.threads_blocks_and_memory"
+    code += "; from labkit.gpu import cuda, profile"
     code += f"; print(*sorted({SLOW} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

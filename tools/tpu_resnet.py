@@ -11,7 +11,7 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-from labkit.tpu.workloads import conv, pool
+from labkit.tpu.programs import conv, pool
 
 CLASSES = 1000
 

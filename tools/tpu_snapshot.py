@@ -25,7 +25,7 @@ from labkit.course.lesson import load, split_solution
 from labkit.tpu import compiler, snapshot
 from labkit.tpu.compile_worker import versions
 from labkit.tpu.hlo import Op
-from labkit.tpu.programs import trace
+from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSON = ROOT / "chapters/02_tpu/source/3_the_tpu_compiler.py"

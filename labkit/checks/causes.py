@@ -15,8 +15,8 @@ from labkit.checks import patterns
 from labkit.checks.compare import equal
 from labkit.checks.exercise import Case, Exercise
 from labkit.checks.expected import Outputs, outputs_for
+from labkit.checks.phrasing import argument_name
 from labkit.checks.slips import input_slips, output_slips
-from labkit.checks.texts import argument_name
 
 ENOUGH = 3  # values of a wrong result that a slip must explain: fewer agree by chance
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy import array, errstate, int64, isfinite, isnan, trunc
 
 from labkit.checks.exercise import Exercise
+from labkit.checks.phrasing import are, index_text, number_pair, shape_text
 from labkit.checks.render import Code
-from labkit.checks.texts import are, index_text, number_pair, shape_text
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
 _SCALARS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})

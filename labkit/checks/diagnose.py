@@ -14,9 +14,9 @@ from labkit.checks.causes import Trial, likely_cause
 from labkit.checks.compare import Problem, as_array, equal, first, problem_with
 from labkit.checks.exercise import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.expected import Outputs, expected_outputs
+from labkit.checks.phrasing import argument_name, error_text, index_text, line_blocks, number_pair
 from labkit.checks.render import Code
-from labkit.checks.run import Outcome
-from labkit.checks.texts import argument_name, error_text, index_text, line_blocks, number_pair
+from labkit.checks.watch.run import Outcome
 
 Diagnosis = tuple[Problem, Outcome, int]  # the problem, where it shows, how many cases are right
 

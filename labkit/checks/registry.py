@@ -1,25 +1,23 @@
 """Finds an exercise, a prediction or a quiz by its id: "gpu.linear_backward".
 
-Exercises are the lists EXERCISES of the modules in `labkit.checks.cases`, and in a machine's own
-`exercises` (labkit/gpu/exercises). Predictions and quizzes are data (labkit.checks.lessons). All
-are read once, on the first call. What cannot be read (a package is missing, a question is
-incomplete) leaves the others usable, and is named when an id is not found.
+The id's prefix names a room, and `labkit.ROOMS` the package of the room's exercises. That package
+lists its lessons; each has a module with a list EXERCISES, and a file of texts beside it
+(`labkit.checks.items`). A room is read when one of its ids is first asked for. What cannot be read
+(a package is missing, a question is incomplete) leaves the others usable, and is named when an id
+is not found.
 """
 
-import importlib
-import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 
-from labkit.checks import lessons
+import labkit
+from labkit.checks import items
 from labkit.checks.exercise import Exercise, Prediction, Quiz
-from labkit.checks.texts import short
+from labkit.checks.phrasing import short
 
 Item = Exercise | Prediction | Quiz
-ROOMS = Path(__file__).parents[1]
 CALLS = {
     Exercise: ("exercise", "check({id!r}, your_function)"),
     Prediction: ("prediction", "predict({id!r}, value, unit)"),
@@ -32,20 +30,27 @@ class UnknownId(LookupError):
 
 
 class Registry:
-    """All items by id, in the order of their modules and files."""
+    """Items by id, in the order of their rooms and lessons.
 
-    def __init__(self, items: Iterable[Item] = ()) -> None:
+    rooms   prefix of an id -> package with the exercises; each is read when it is first needed
+    """
+
+    def __init__(self, rooms: dict[str, str]) -> None:
         self.items: dict[str, Item] = {}
         self.failures: dict[str, str] = {}  # module or file -> why it could not be read
-        self.add(items)
+        self._unread = dict(rooms)
 
     def add(self, items: Iterable[Item]) -> None:
+        """Makes the items known; ValueError when an id is there twice."""
         for item in items:
             if item.id in self.items:
                 raise ValueError(f"Two items have the id {item.id!r}; rename one.")
             self.items[item.id] = item
 
     def of(self, kind: type) -> list[Item]:
+        """All items of a kind, from all rooms."""
+        for room in [*self._unread]:
+            self._read(room)
         return [item for item in self.items.values() if isinstance(item, kind)]
 
     def find(self, id: object, kind: type) -> Item:
@@ -53,6 +58,7 @@ class Registry:
         if not isinstance(id, str):
             kind_of_id = type(id).__name__
             raise UnknownId(f"The id is a text, such as 'gpu.linear'; this one is a {kind_of_id}.")
+        self._read(id.partition(".")[0])
         item = self.items.get(id)
         if isinstance(item, kind):
             return item
@@ -61,6 +67,25 @@ class Registry:
             article = "an" if word == "exercise" else "a"
             raise UnknownId(f"{id!r} is the id of {article} {word}: use {call.format(id=id)}.")
         raise UnknownId(self._unknown(id, kind))
+
+    def _read(self, room: str) -> None:
+        """Every exercise, prediction and quiz of a room that was not read before."""
+        package = self._unread.pop(room, None)
+        if package is None:
+            return
+        for lesson in items.lessons_of(package):
+            exercises = self._add_from(lesson.module, lesson.exercises)
+            self._add_from(lesson.texts.name, partial(lesson.questions, exercises))
+
+    def _add_from(self, source: str, read: Callable[[], list[Item]]) -> list[Item] | None:
+        """What `read` gives; None, and a line among the failures, where it raises."""
+        try:
+            found = read()
+            self.add(found)
+        except Exception as error:  # a missing package must not take the other lessons along
+            self.failures[source] = f"{type(error).__name__}: {error}"
+            return None
+        return found
 
     def _unknown(self, id: str, kind: type) -> str:
         ids = [item.id for item in self.of(kind)]
@@ -80,50 +105,19 @@ _registry: Registry | None = None
 
 
 def registry() -> Registry:
-    """The course's registry, read on first use."""
+    """The course's registry."""
     global _registry
     if _registry is None:
-        _registry = read_all()
+        _registry = Registry(labkit.ROOMS)
     return _registry
-
-
-def read_all() -> Registry:
-    """Every exercise, prediction and quiz of the course."""
-    readers = {name: partial(_exercises_in, name) for name in _modules()}
-    readers |= {file.name: partial(lessons.read, file) for file in lessons.files()}
-    found, texts = Registry(), {}
-    for source, read in readers.items():
-        try:
-            items = read()
-        except Exception as error:  # a missing package must not take the other chapters along
-            found.failures[source] = f"{type(error).__name__}: {error}"
-        else:
-            found.add(item for item in items if type(item) is not lessons.Texts)
-            texts |= {item.id: source for item in items if type(item) is lessons.Texts}
-    lost = {} if found.failures else texts  # an exercise may be missing with its module
-    for id in lost.keys() - found.items.keys():
-        found.failures[texts[id]] = f'[exercises."{id}"] is the id of no exercise.'
-    return found
-
-
-def _modules() -> Iterator[str]:
-    """Modules with exercises: those of this room, then those that need a machine to launch on."""
-    machines = sorted(folder.parent.name for folder in ROOMS.glob("*/exercises"))
-    for package in ("checks.cases", *(f"{machine}.exercises" for machine in machines)):
-        package = importlib.import_module(f"labkit.{package}")
-        for info in pkgutil.iter_modules(package.__path__):
-            yield f"{package.__name__}.{info.name}"
-
-
-def _exercises_in(module: str) -> list[Exercise]:
-    return getattr(importlib.import_module(module), "EXERCISES", [])
 
 
 @contextmanager
 def registered(*items: Item) -> Iterator[Registry]:
     """For tests: within the block, exactly these items exist."""
     global _registry
-    before, _registry = _registry, Registry(items)
+    before, _registry = _registry, Registry({})
+    _registry.add(items)
     try:
         yield _registry
     finally:

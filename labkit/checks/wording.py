@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from labkit.checks.diagnose import Diagnosis
 from labkit.checks.exercise import Case, Exercise
-from labkit.checks.guard import Hit
+from labkit.checks.phrasing import case_text, line_blocks, short
 from labkit.checks.render import Code, Message, Table
-from labkit.checks.run import Outcome
-from labkit.checks.texts import case_text, line_blocks, short
+from labkit.checks.watch.guard import Hit
+from labkit.checks.watch.run import Outcome
 
 
 def unfit(exercise: Exercise, f: object, cases: list[Case]) -> Message | None:

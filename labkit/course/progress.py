@@ -11,7 +11,7 @@ KINDS = {"check": "exercises", "predict": "predictions", "quiz": "quizzes"}
 
 def done(lessons: Sequence[Lesson], call: str) -> str:
     """`2/4` of what the lessons `check`, `predict` or `quiz`; `-` where there is none."""
-    from labkit.checks.progress import load
+    from labkit.checks.record import load
 
     ids = [id for lesson in lessons for id in lesson.named_in(call)]
     stored = load()[KINDS[call]]

@@ -18,7 +18,7 @@ from torch.autograd.graph import increment_version
 
 from labkit.convnet import torch_model
 from labkit.gpu.kernels import Plan, implicit_gemm, pooling
-from labkit.gpu.kernels.convolution import output_shape
+from labkit.gpu.kernels.direct_convolution import output_shape
 from labkit.gpu.kernels.linear import plan_linear, plan_linear_dw, plan_linear_dx
 from labkit.gpu.kernels.pointwise import plan_relu, plan_relu_backward, plan_sgd_momentum
 from labkit.gpu.kernels.reductions import plan_column_sum, plan_row_sum

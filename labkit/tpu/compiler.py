@@ -17,7 +17,7 @@ from importlib.util import find_spec
 
 from labkit.hardware import machine
 from labkit.provenance import Quantity, predicted
-from labkit.tpu import hlo, programs, snapshot
+from labkit.tpu import hlo, snapshot, tracing
 from labkit.tpu.compile_worker import versions
 
 # Multiply-adds a cycle and TensorCores of a chip; a program runs on one TensorCore, or on a v5p or
@@ -25,7 +25,7 @@ from labkit.tpu.compile_worker import versions
 CORES = {"v2": (2, 128**2), "v3": (2, 2 * 128**2), "v4": (2, 4 * 128**2), "v5e": (1, 4 * 128**2)}
 CORES |= {"v5p": (1, 8 * 128**2), "v6e": (1, 4 * 256**2)}
 PATIENCE = 600.0  # seconds for one program: this only ends a hang
-CHILD = programs.NO_TPU | {"JAX_PLATFORMS": "cpu"}  # it must not touch a TPU, even where one is
+CHILD = tracing.NO_TPU | {"JAX_PLATFORMS": "cpu"}  # it must not touch a TPU, even where one is
 
 
 class CompilerError(RuntimeError):
@@ -69,7 +69,7 @@ def compile_for_tpu(
         raise ValueError(f"source is {source!r}: use 'auto', 'compiler' or 'snapshot'.")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds.")
-    program = programs.trace(f, shapes, shardings)
+    program = tracing.trace(f, shapes, shardings)
     if source == "snapshot" or (source == "auto" and not installed()):
         return report(snapshot.recall(program.fingerprint, topology, program.title))
     return report(ask(program, topology, timeout))
@@ -90,7 +90,7 @@ def installed() -> bool:
     return not switched_off and all(map(find_spec, ("jax", "libtpu")))
 
 
-def ask(program: programs.Program, topology: str, timeout: float = PATIENCE) -> dict:
+def ask(program: tracing.Program, topology: str, timeout: float = PATIENCE) -> dict:
     """What the compiler in a child process says of `program`: its error, or Compiled's fields."""
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"

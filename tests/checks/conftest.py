@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from labkit.checks import progress
+from labkit.checks import record
 from labkit.checks.exercise import Case, Exercise, Misconception, Prediction, Quiz
+from labkit.checks.judge import check
 from labkit.checks.registry import registered
-from labkit.checks.verdict import check
 from labkit.provenance import counted
 
 SIZES = [
@@ -75,7 +75,7 @@ QUIZ = Quiz(
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_HOME", str(tmp_path))
     monkeypatch.delenv("LABKIT_PROGRESS", raising=False)
-    monkeypatch.setattr(progress, "_said", set())
+    monkeypatch.setattr(record, "_said", set())
     return tmp_path
 
 

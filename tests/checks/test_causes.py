@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from labkit.checks.exercise import Case, Exercise
-from labkit.checks.lessons import cases_of
+from labkit.checks.items import cases_of
+from labkit.checks.judge import check
 from labkit.checks.registry import registered
-from labkit.checks.verdict import check
 
 
 def strided_rows(x, w, stride, padding):

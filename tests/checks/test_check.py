@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labkit.checks import progress
+from labkit.checks import record
 from labkit.checks.exercise import Case, Exercise, Misconception
+from labkit.checks.judge import check, is_handed_on, seeded_cases
 from labkit.checks.registry import registered
-from labkit.checks.verdict import check, is_handed_on, seeded_cases
 
 
 def test_right_function_is_returned_with_cases_and_costs(answer, right):
@@ -46,7 +46,7 @@ def test_the_stub_is_not_an_error(answer):
     text = answer(lambda x, w, b: None)
     assert text.startswith("Not yet: toy.linear is not solved yet: the function returns None.")
     assert "The cells below use our version until then." in text
-    assert progress.load()["exercises"] == {}
+    assert record.load()["exercises"] == {}
 
 
 def test_a_stub_of_several_outputs_is_not_an_error(answer):
@@ -57,7 +57,7 @@ def test_a_stub_of_several_outputs_is_not_an_error(answer):
 def test_a_stub_that_leaves_zeros_is_not_an_error(answer, right):
     text = answer(lambda x, w, b: 0 * right(x, w, b))
     assert text.startswith("Not yet: toy.linear is not solved yet: every value is still 0.")
-    assert progress.load()["exercises"] == {}
+    assert record.load()["exercises"] == {}
     one_case_is_zero = []  # a wrong answer, not a stub, is zero somewhere only
 
     def learner(x, w, b):
@@ -100,7 +100,7 @@ def test_ctrl_c_stops_the_check_politely(answer):
         raise KeyboardInterrupt
 
     assert "The check of toy.linear was interrupted." in answer(learner)
-    assert progress.load()["exercises"] == {}
+    assert record.load()["exercises"] == {}
 
 
 def test_an_exception_that_cannot_be_printed(answer):

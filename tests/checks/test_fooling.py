@@ -17,11 +17,12 @@ import types
 import numpy as np
 import pytest
 
-from labkit.checks import clock, guard, registry
+from labkit.checks import registry
 from labkit.checks.exercise import Case, Exercise
+from labkit.checks.judge import check, seeded_cases
 from labkit.checks.registry import registered
-from labkit.checks.targets import Escape, Targets
-from labkit.checks.verdict import check, seeded_cases
+from labkit.checks.watch import clock, guard
+from labkit.checks.watch.forbidden import Escape, Targets
 
 early_matmul, early_dot, early_fsum = np.matmul, np.dot, math.fsum
 umath = sys.modules.get("numpy._core.umath") or sys.modules["numpy.core.umath"]
@@ -340,8 +341,8 @@ def test_check_inside_the_function(answer):
 
 
 def test_a_borrowed_module_name_does_not_make_it_course_code(answer):
-    assert "labkit.checks.verdict" in sys.modules
-    space = {"__name__": "labkit.checks.clock", "np": np}
+    assert "labkit.checks.judge" in sys.modules
+    space = {"__name__": "labkit.checks.watch.clock", "np": np}
     exec("def learner(x, w, b):\n    return np.dot(x, w.T) + b", space)
     assert "`numpy.dot`" in answer(space["learner"])
 

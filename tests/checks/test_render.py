@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from labkit.checks.judge import check
 from labkit.checks.render import BORDERS, Code, Message, Table, clean, show
-from labkit.checks.verdict import check
 
 MESSAGE = Message(
     "Look again",

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from labkit.checks import clock
-from labkit.checks.clock import Clock, ThreadMeter
-from labkit.checks.verdict import check
+from labkit.checks.judge import check
+from labkit.checks.watch import clock
+from labkit.checks.watch.clock import Clock, ThreadMeter
 
 ENDLESS = "The function does not return."
 

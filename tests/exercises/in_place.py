@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.checks.lessons import cases_of
+from labkit.checks.items import cases_of
 from labkit.gpu import cuda
-from labkit.gpu.exercises.launching import blocks, distinct, kernel_exercise
+from labkit.gpu.exercise_data import distinct
+from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
 seen = []
 

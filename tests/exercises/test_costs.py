@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.gpu import cuda, profile
-from labkit.gpu.exercises.costs import Launched, float64, too_dear
+from labkit.gpu.cost_limits import Launched, float64, too_dear
 
 N = 1000
 TWO = np.float32(2)

@@ -2,17 +2,15 @@
 
 import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labkit import check
-from labkit.checks import lessons
 from labkit.checks.registry import registered
 from labkit.gpu import cuda
-from labkit.gpu.exercises import lesson_2
+from labkit.gpu.exercises import threads_blocks_and_memory
 
 HERE = Path(__file__).resolve().parent
 PARTS = re.findall(
@@ -30,34 +28,24 @@ misconceptions = {}
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
-    """The module of a lesson, as one of the course's own, from its file and its texts."""
-
-    def make(file, texts):
-        monkeypatch.setenv("LABKIT_PROGRESS", "off")
-        monkeypatch.setattr(lessons, "QUESTIONS", tmp_path)
-        (tmp_path / "gpu_9.toml").write_text(texts)
-        spec = importlib.util.spec_from_file_location("labkit.gpu.exercises.lesson_9", file)
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-        return module
-
-    return make
+def made(room, monkeypatch):
+    """The module of a lesson, as one of the course's own, from its code and its texts."""
+    monkeypatch.setenv("LABKIT_PROGRESS", "off")
+    room.prefix("gpu")
+    return lambda code, texts: importlib.import_module(room.lesson("example", texts, code))
 
 
 @pytest.fixture
-def example(made, tmp_path):
+def example(made):
     """The exercise that CONTRIBUTING.md writes out."""
     code, texts = (part for part in PARTS if "gpu.saxpy" in part)
-    (tmp_path / "lesson_9.py").write_text(code)
-    (exercise,) = made(tmp_path / "lesson_9.py", texts).EXERCISES
+    (exercise,) = made(code, texts).EXERCISES
     return exercise
 
 
 @pytest.fixture
 def in_place(made):
-    return made(HERE / "in_place.py", TEXTS)
+    return made((HERE / "in_place.py").read_text("utf-8"), TEXTS)
 
 
 @pytest.fixture
@@ -163,7 +151,7 @@ def step_that_reads_twice(p, v, g, skip, rate):
 
 def test_a_kernel_that_works_in_place_on_several_outputs_and_takes_numbers(in_place, said):
     exercise = in_place.EXERCISES[0]
-    for own in (in_place.step, lesson_2.block_sum):
+    for own in (in_place.step, threads_blocks_and_memory.block_sum):
         assert "the course's own kernel" in said(exercise, own)
     assert "Right: gpu.step is solved." in said(exercise, step)
     assert "not solved yet: the kernel changes nothing." in said(exercise, step_empty)

@@ -17,9 +17,9 @@ from numba import uint32
 from labkit import convnet
 from labkit import reference as ref
 from labkit.gpu import compile_report, profile
-from labkit.gpu.kernels import convolution as direct
+from labkit.gpu.kernels import direct_convolution as direct
 from labkit.gpu.kernels import implicit_gemm as implicit
-from labkit.gpu.kernels.convolution import output_shape, place, sizes
+from labkit.gpu.kernels.direct_convolution import output_shape, place, sizes
 from labkit.gpu.simt import api as cuda
 
 ARRAY, FLAT = "float32[:, :, :, ::1]", "float32[::1]"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from labkit.figures import style
-from labkit.gpu import multiprocessor, occupancy
-from labkit.gpu.multiprocessor import LIMITS
+from labkit.gpu import occupancy, occupancy_limits
+from labkit.gpu.occupancy_limits import LIMITS
 
 # What cuda_occupancy.h of CUDA 13.0 says, the code behind NVIDIA's occupancy calculator (printed by
 # the program below): arch, registers, shared bytes, threads, blocks, limiters.
@@ -235,7 +235,7 @@ def test_the_text_names_the_limiter_and_the_provenance():
 def test_the_picture_has_a_box_for_each_block_and_marks_the_limiter(monkeypatch, arguments, boxes):
     shown = []
     monkeypatch.setattr(
-        multiprocessor, "show", lambda *figure_and_alt: shown.append(figure_and_alt)
+        occupancy_limits, "show", lambda *figure_and_alt: shown.append(figure_and_alt)
     )
     found = occupancy(*arguments)
     found.draw()

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 pytest.importorskip("jax")
-from labkit.tpu import compile_for_tpu, compiler, devices, programs, workloads
-from labkit.tpu.workloads import conv, matmul
+from labkit.tpu import compile_for_tpu, compiler, devices, programs, tracing
+from labkit.tpu.programs import conv, matmul
 
 needs_compiler = pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")
 
@@ -26,8 +26,8 @@ def cycles(f, *requests):
 
 @pytest.fixture(scope="module")
 def convnet():
-    shapes = [workloads.CONVNET, (128, 32, 32, 3)]
-    return compile_for_tpu(workloads.convnet, shapes, source="compiler")
+    shapes = [programs.CONVNET, (128, 32, 32, 3)]
+    return compile_for_tpu(programs.convnet, shapes, source="compiler")
 
 
 @needs_compiler
@@ -77,7 +77,7 @@ def test_the_clocks_are_those_that_google_gives():
 
 @needs_compiler
 def test_padded_bytes_add_up_to_what_the_compiler_reserves(convnet):
-    arguments = convnet.padding[: len(workloads.CONVNET) + 1]
+    arguments = convnet.padding[: len(programs.CONVNET) + 1]
     assert [one.name for one in arguments][-1] == "x"
     assert sum(one.padded_bytes for one in arguments) == convnet.memory["argument"]
     assert sum(one.logical_bytes for one in arguments) < convnet.memory["argument"]
@@ -141,7 +141,7 @@ def test_a_crash_is_a_sentence_with_the_versions(death, how, tmp_path, monkeypat
 @needs_compiler
 def test_a_real_segmentation_fault_in_the_child_leaves_this_process_alone(monkeypatch):
     monkeypatch.setenv("PYTHONFAULTHANDLER", "0")
-    program = programs.trace(matmul, [(8, 8)] * 2)
+    program = tracing.trace(matmul, [(8, 8)] * 2)
     worker = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     run = compiler.subprocess.run
     monkeypatch.setattr(
@@ -228,10 +228,10 @@ def test_shapes_are_taken_in_every_form_with_the_names_of_the_arguments():
         return x @ weights["w"] + bias
 
     forms = [{"w": (4, 8)}, ((2, 4), "float32"), jax.ShapeDtypeStruct((8,), "float32")]
-    program = programs.trace(f, forms)
+    program = tracing.trace(f, forms)
     assert program.names == ["weights['w']", "x", "bias"]
     assert "weights['w']: bfloat16[4, 8], x: float32[2, 4]" in program.title
-    assert programs.trace(lambda x: x, (4, 8)).names == ["x"]
+    assert tracing.trace(lambda x: x, (4, 8)).names == ["x"]
 
 
 @needs_compiler

@@ -14,8 +14,8 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-from labkit.tpu import compile_for_tpu, compiler, programs, snapshot, workloads
-from labkit.tpu.programs import trace
+from labkit.tpu import compile_for_tpu, compiler, programs, snapshot, tracing
+from labkit.tpu.tracing import trace
 
 SQUARE = [(16, 16), (16, 16)]
 
@@ -53,7 +53,7 @@ def fingerprint(f, shapes=SQUARE, **options):
 
 def test_names_and_lines_do_not_matter():
     assert fingerprint(layer) == fingerprint(rewritten) == fingerprint(layer)
-    assert fingerprint(jax.jit(workloads.matmul)) != fingerprint(layer)
+    assert fingerprint(jax.jit(programs.matmul)) != fingerprint(layer)
 
 
 @pytest.mark.parametrize("what", CHANGED)
@@ -89,7 +89,7 @@ def test_inner_programs_count_with_all_their_parameters():
 
     assert len({fingerprint(f) for f in (looped, longer, other_body)}) == 3
     windows = [
-        fingerprint(lambda x, w, s=s: workloads.conv(x, w, s), [(2, 8, 8, 3), (3, 3, 3, 4)])
+        fingerprint(lambda x, w, s=s: programs.conv(x, w, s), [(2, 8, 8, 3), (3, 3, 3, 4)])
         for s in (1, 2)
     ]
     assert windows[0] != windows[1]
@@ -97,12 +97,12 @@ def test_inner_programs_count_with_all_their_parameters():
 
 def test_another_process_finds_the_same_fingerprint():
     code = (
-        "from labkit.tpu import programs, workloads\n"
-        "print(programs.trace(workloads.convnet, [workloads.CONVNET, (4, 32, 32, 3)]).fingerprint)"
+        "from labkit.tpu import programs, programs\n"
+        "print(tracing.trace(programs.convnet, [programs.CONVNET, (4, 32, 32, 3)]).fingerprint)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    here = fingerprint(workloads.convnet, [workloads.CONVNET, (4, 32, 32, 3)])
+    here = fingerprint(programs.convnet, [programs.CONVNET, (4, 32, 32, 3)])
     assert done.stdout.strip() == here
 
 
@@ -215,10 +215,10 @@ def test_the_large_programs_are_those_of_the_tool_and_tell_their_sums(monkeypatc
 def test_a_stored_program_compiles_to_the_stored_numbers():
     shapes = [(4096, 1025), (1025, 1024)]
     try:
-        old = compile_for_tpu(workloads.matmul, shapes, source="snapshot")
+        old = compile_for_tpu(programs.matmul, shapes, source="snapshot")
     except LookupError:
         pytest.skip("lesson 3 does not ask for it")
-    new = compile_for_tpu(workloads.matmul, shapes, source="compiler")
+    new = compile_for_tpu(programs.matmul, shapes, source="compiler")
     if new.source.partition(" on ")[0] not in old.source:
         pytest.skip(f"another compiler: {new.source}")
     assert "agree" in snapshot.agreement(new, old)
@@ -227,4 +227,4 @@ def test_a_stored_program_compiles_to_the_stored_numbers():
 def test_tracing_without_jax_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(ImportError, match="pip install jax"):
-        programs.trace(layer, SQUARE)
+        tracing.trace(layer, SQUARE)

@@ -53,8 +53,8 @@ from torch import nn
 
 from labkit import check, convnet, datasets, figures, hardware, hint, predict, quiz, reference
 from labkit.gpu import cuda, profile
-from labkit.gpu.exercises.lesson_4 import pixel_of
-from labkit.gpu.kernels.convolution import output_shape
+from labkit.gpu.exercises.convolution_kernels import pixel_of
+from labkit.gpu.kernels.direct_convolution import output_shape
 from labkit.gpu.kernels.reductions import block_sum
 from labkit.gpu.tensors import as_argument, kernel_device
 

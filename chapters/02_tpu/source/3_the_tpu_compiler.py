@@ -81,7 +81,7 @@ ask = partial(compile_for_tpu, source="snapshot")
 # itself.) Its numbers are called **compiled**: expected by the compiler. Nothing has run.
 
 # %%
-from labkit.tpu.workloads import CONVNET, conv, convnet, matmul
+from labkit.tpu.programs import CONVNET, conv, convnet, matmul
 
 fc1 = ask(matmul, [(256, 4096), (4096, 128)], "v5e:1x1")
 print(fc1)

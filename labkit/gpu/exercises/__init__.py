@@ -1,1 +1,11 @@
-"""The exercises whose answer is a kernel, one module each; `labkit.checks.registry` reads them."""
+"""The exercises of chapter 01_gpu: functions (.py) and texts (.toml) of each lesson."""
+
+# In the order of the chapter; a lesson's name is that of its source, without the number.
+LESSONS = (
+    "gradients_and_convolutions",
+    "threads_blocks_and_memory",
+    "the_matmul_ladder",
+    "convolution_kernels",
+    "debugging_and_profiling",
+    "training",
+)

@@ -24,7 +24,7 @@ from numpy import float32, uint32
 
 from labkit.gpu import cuda
 from labkit.gpu.kernels import Plan
-from labkit.gpu.kernels.convolution import output_shape, split3
+from labkit.gpu.kernels.direct_convolution import output_shape, split3
 from labkit.gpu.kernels.tile_factory import launch_bounds, register_tile
 
 TILES = (128, 128), (64, 128), (64, 64), (32, 128), (32, 64), (32, 32)  # of M x N, for a block

@@ -13,7 +13,7 @@ from numpy import float32, uint32
 
 from labkit.gpu import cuda
 from labkit.gpu.kernels import Plan, thread_each
-from labkit.gpu.kernels.convolution import split, split3, windows
+from labkit.gpu.kernels.direct_convolution import split, split3, windows
 from labkit.gpu.kernels.reductions import block_sum
 from labkit.gpu.kernels.vectors import spread, store_vector
 from labkit.gpu.vector import load_float32x4

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.gpu.simt import ops
 from labkit.gpu.simt.hazards import WARP, unravel
-from labkit.gpu.simt.memory import INT32, INT64, Memory, struct
+from labkit.gpu.simt.layout import INT32, INT64, Memory, struct
 from labkit.gpu.simt.values import Program
 
 KINDS = ("load", "store", "atomic")

@@ -16,7 +16,7 @@ import numpy as np
 from labkit.gpu.simt import ops
 from labkit.gpu.simt.counting import Access, Accesses, AccessRecord, add_executed, tabulate
 from labkit.gpu.simt.hazards import Hazard, HazardError, Places, describe_all
-from labkit.gpu.simt.memory import INT32, INT64, POINTER, Allocation, Memory, struct
+from labkit.gpu.simt.layout import INT32, INT64, POINTER, Allocation, Memory, struct
 from labkit.gpu.simt.values import Program
 from labkit.native import library
 

@@ -1,0 +1,1 @@
+"""The cluster's room: processes, collectives, data parallel training, parameter servers."""

@@ -1,0 +1,9 @@
+"""The exercises of chapter 02_tpu: functions (.py) and texts (.toml) of each lesson."""
+
+# In the order of the chapter; a lesson's name is that of its source, without the number.
+LESSONS = (
+    "the_systolic_array",
+    "bfloat16",
+    "the_tpu_compiler",
+    "training_on_a_tpu",
+)
