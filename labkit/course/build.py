@@ -8,7 +8,7 @@ executed before one is written, so a lesson that fails leaves the files as they 
 import time
 from pathlib import Path
 
-from labkit.course import CourseError, claims, notebook, rules, verify
+from labkit.course import CourseError, claims, notebook, rules, solutions, verify
 from labkit.course.catalogue import read_lessons, sources
 from labkit.course.config import Config
 from labkit.course.execute import execute
@@ -27,6 +27,8 @@ def build(
         print("There are no lessons yet: no chapters/*/source/*.py.")
     page = claims.page(config)  # first: what is malformed stops the build before anything runs
     for lesson in lessons:
+        write_solutions(lesson, config)
+    for lesson in lessons:
         start = time.perf_counter()
         what = "executed" if build_lesson(lesson, config, force) else "same code, outputs kept"
         print(f"{lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
@@ -37,6 +39,13 @@ def build(
         print(f"to do: {sentence}")
     print(f"{len(lessons)} lessons, {len(found)} to do.")
     return 0
+
+
+def write_solutions(lesson: Lesson, config: Config) -> None:
+    """Bring the module of the lesson's solutions up to date; its exercises hand them on."""
+    path = solutions.path(lesson, config)
+    if path is not None and notebook.write(path, solutions.page(lesson, config)):
+        print(f"{config.relative(path)}: written")
 
 
 def build_lesson(lesson: Lesson, config: Config, force: bool = False) -> bool:

@@ -42,6 +42,11 @@ class Lesson:
         """Chapter and lesson: `01_gpu/1_gradients_and_convolutions`."""
         return f"{self.path.parent.parent.name}/{self.path.stem}"
 
+    @property
+    def plain_name(self) -> str:
+        """The lesson without chapter and number, as all its files are called."""
+        return self.path.stem.partition("_")[2]
+
     def named_in(self, call: str) -> tuple[str, ...]:
         """The ids that its code gives to "check", "predict" or "quiz", each once."""
         code = "\n".join(cell.text for cell in self.cells if cell.type == "code")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from labkit.course import CourseError, claims, links, notebook, rules
+from labkit.course import CourseError, claims, links, notebook, rules, solutions
 from labkit.course.catalogue import read_lessons, sources
 from labkit.course.config import Config
 from labkit.course.execute import environment
@@ -66,6 +66,12 @@ def out_of_sync(lesson: Lesson, config: Config) -> list[str]:
         if stored != notebook.generate(lesson, twin, config):
             what = "is not what its source generates" if stored else "is missing"
             found.append(f"{name} {what}: run `labkit build {lesson.name}`.")
+    path = solutions.path(lesson, config)
+    if path is not None:
+        stored = path.read_bytes() if path.is_file() else b""
+        if stored != solutions.page(lesson, config):
+            name, do = config.relative(path), f"run `labkit build {lesson.name}`"
+            found.append(f"{name} is not what the lesson's source says: {do}.")
     return found
 
 
