@@ -15,13 +15,15 @@ setup:
 lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" serves without a screen
 	@$(RUN) labkit lab $(ARGS)
 
-# The tests see neither the learner's progress nor the network.
-test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell
+# The tests see neither the learner's progress nor the network. No test reads the clock, so two
+# processes share them, file by file.
+TESTS := pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell; ARGS=quick leaves out what is slow
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
 	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && \
 	$(RUN) ruff check . && $(RUN) ruff format --check . && \
-	$(RUN) pytest --quiet tests && \
-	$(RUN) pytest --quiet --nbval chapters
+	if [ "$(ARGS)" = quick ]; then $(RUN) $(TESTS) -m "not slow" tests; else \
+	$(RUN) $(TESTS) tests && $(RUN) pytest --quiet --nbval chapters; fi
 
 lint: setup  ## ruff alone
 	@$(RUN) ruff check . && $(RUN) ruff format --check .

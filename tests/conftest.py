@@ -30,6 +30,11 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is slow comes last: whoever broke something hears of it early."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
 def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:
     """How many lines of the modules' own functions run during `call()`: the same everywhere."""
     files = {module.__file__ for module in modules}

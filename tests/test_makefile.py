@@ -44,7 +44,7 @@ def test_make_test_runs_everything_and_leaves_the_learner_alone(course):
     assert asked == [
         "-m ruff check .",
         "-m ruff format --check .",
-        "-m pytest --quiet tests",
+        "-m pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests",
         "-m pytest --quiet --nbval chapters",
     ]
     for call in calls:
@@ -53,7 +53,14 @@ def test_make_test_runs_everything_and_leaves_the_learner_alone(course):
         assert home != "/the/learner's/own" and not Path(home).exists()
 
 
-@pytest.mark.parametrize("step", ["ruff check", "pytest --quiet tests", "--nbval"])
+def test_make_test_quick_leaves_out_what_is_slow(course):
+    code, calls = make(course, "test", "ARGS=quick")
+    asked = [call.split(" | ")[0] for call in calls]
+    assert code == 0
+    assert asked[2].endswith("-m not slow tests") and len(asked) == 3
+
+
+@pytest.mark.parametrize("step", ["ruff check", "reorder tests", "--nbval"])
 def test_make_test_fails_where_a_step_fails(course, step):
     code, calls = make(course, "test", fail=step)
     assert code != 0
