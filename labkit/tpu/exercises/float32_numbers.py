@@ -46,7 +46,7 @@ def anything(rng: Generator, *shape: int) -> np.ndarray:
 
 
 def halfway(rng: Generator) -> np.ndarray:
-    """In the middle of two bfloat16 numbers: eight with an even upper half, eight with an odd one."""
+    """In the middle of two bfloat16 numbers; the upper half is even in eight, odd in eight."""
     any_half = np.arange(0x0080, 0x3F80)
     even = 2 * rng.choice(any_half, (2, 8), replace=False)
     upper = even + np.array([[0], [1]])
