@@ -1,4 +1,4 @@
-"""Wrong ideas of tpu.padded_bytes: sizes of the axes, axes from the fastest to the slowest, tile, B.
+"""Wrong ideas of tpu.padded_bytes: shape, order (fastest first), tile, bytes an element -> bytes.
 
 They may raise, as a learner's would.
 """
