@@ -72,7 +72,7 @@ def channels_last(C, R, S):
 
 
 def taps_backwards(C, R, S):
-    """Pixel (0, 0) of a window comes first in the last place."""
+    """The last pixel of a window comes first, in each channel."""
     c, r, s = tap_of(C, R, S)
     return c, R - 1 - r, S - 1 - s
 

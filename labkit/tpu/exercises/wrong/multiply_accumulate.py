@@ -16,7 +16,14 @@ def add(total, product, narrow):
     return nearest(total) if narrow else total
 
 
-def summed(a, b, narrow, order: Iterable[int], sum_of: Callable = add, dtype: type = np.float32):
+def summed(
+    a,
+    b,
+    narrow,
+    order: Iterable[int],
+    sum_of: Callable = add,
+    dtype: type = np.float32,
+) -> np.ndarray:
     """The products k in `order`, of operands as they are, by sum_of(total, product, narrow)."""
     total = np.zeros((len(a), b.shape[1]), dtype)
     for k in order:
@@ -27,17 +34,31 @@ def summed(a, b, narrow, order: Iterable[int], sum_of: Callable = add, dtype: ty
 
 def with_operands(left: Callable, right: Callable) -> Callable:
     """The operands are `left(a)` and `right(b)`, the sums are right."""
-    return lambda a, b, narrow: summed(left(a), right(b), narrow, range(len(b)))
+
+    def wrong(a, b, narrow):
+        every_k = range(len(b))
+        return summed(left(a), right(b), narrow, every_k)
+
+    return wrong
 
 
 def with_order(order: Callable) -> Callable:
     """Only the products k in order(a, b), in this order."""
-    return lambda a, b, narrow: summed(nearest(a), nearest(b), narrow, order(a, b))
+
+    def wrong(a, b, narrow):
+        return summed(nearest(a), nearest(b), narrow, order(a, b))
+
+    return wrong
 
 
 def with_sum(sum_of: Callable) -> Callable:
     """`sum_of(total, product, narrow)` stands for the sum."""
-    return lambda a, b, narrow: summed(nearest(a), nearest(b), narrow, range(len(b)), sum_of)
+
+    def wrong(a, b, narrow):
+        every_k = range(len(b))
+        return summed(nearest(a), nearest(b), narrow, every_k, sum_of)
+
+    return wrong
 
 
 right_sums = with_sum(add)
@@ -47,7 +68,8 @@ def operands_if_narrow(a, b, narrow):
     """Float32 operands for a wide sum."""
     if narrow:
         return right_sums(a, b, narrow)
-    return summed(a, b, narrow, range(len(b)))
+    every_k = range(len(b))
+    return summed(a, b, narrow, every_k)
 
 
 def products_too(total, product, narrow):
@@ -109,7 +131,8 @@ def in_float64(a, b, narrow):
     """A wide sum has 53 bits until its end."""
     left = nearest(a).astype(float)
     right = nearest(b).astype(float)
-    return summed(left, right, narrow, range(len(b)), dtype=float)
+    every_k = range(len(b))
+    return summed(left, right, narrow, every_k, dtype=float)
 
 
 def at_once(a, b, narrow):
