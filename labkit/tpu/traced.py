@@ -1,7 +1,9 @@
-"""Numbers for a case that behave as tensors do while TensorFlow traces a loop.
+"""Numbers for an exercise's case that behave as tensors do while TensorFlow traces a loop.
+
+`tpu.global_loss` is called from such a loop in its lesson, and no case may need TensorFlow.
 
 Traced code runs once, with tensors that have no values yet. Operators, `len` and `.shape` take
-them; what needs values raises. tests/checks/test_traced.py holds every use against a `tf.function`.
+them; what needs values raises. tests/tpu/test_traced.py holds every use against a `tf.function`.
 A few uses are refused here that TensorFlow lets pass, since no result can be built from them
 without its own functions: one element `x[i]`, `float(x)`, a comparison, a loop over the elements.
 """
@@ -17,6 +19,7 @@ _SENTENCE = (
     "In the loop this gets TensorFlow's tensors, which have no values yet: write it with "
     "operators (`*`, `/`) alone. NumPy's functions and methods do not work there."
 )
+# What follows names special methods without their underscores: "add" stands for `__add__`.
 _OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _CONVERSIONS = ("array", "bool", "float", "int", "index", "complex", "round", "trunc")
@@ -39,14 +42,17 @@ class Traced:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes, which a tensor knows before its values."""
         return self._values.shape
 
     @property
     def ndim(self) -> int:
+        """How many axes there are."""
         return self._values.ndim
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the numbers."""
         return self._values.dtype
 
     def __len__(self) -> int:
@@ -81,15 +87,21 @@ def traced(values: object) -> Traced:
     return Traced(np.array(values))
 
 
+# The special methods. They are made in loops, since all of a group do the same.
+
+
 def _plain(value: object) -> object:
+    """The numbers of a traced operand; any other operand as it is."""
     return value._values if isinstance(value, Traced) else value
 
 
 def _computed(operate: Callable) -> Callable:
+    """`x * other`, as a method of x."""
     return lambda self, other: operate(self._values, _plain(other))
 
 
 def _reflected(operate: Callable) -> Callable:
+    """`other * x`, as a method of x."""
     return lambda self, other: operate(np.asarray(_plain(other)), self._values)
 
 
@@ -98,7 +110,8 @@ def _refuse(self: Traced, *_: object, **__: object) -> None:
 
 
 for _name in _OPERATORS:
-    setattr(Traced, f"__{_name}__", _computed(getattr(operator, _name)))
-    setattr(Traced, f"__r{_name}__", _reflected(getattr(operator, _name)))
+    _operate = getattr(operator, _name)
+    setattr(Traced, f"__{_name}__", _computed(_operate))
+    setattr(Traced, f"__r{_name}__", _reflected(_operate))
 for _name in (*_COMPARISONS, *_CONVERSIONS, *_CONTAINER, *_NO_TENSORS):
     setattr(Traced, f"__{_name}__", _refuse)

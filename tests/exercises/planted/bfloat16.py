@@ -1,36 +1,30 @@
 """Wrong solutions of lesson 02_tpu/2, written as a learner would, and what each must be told."""
 
+from functools import partial
+
 import numpy as np
+
+from tests.exercises.edits import edit, solution
 
 # --- tpu.round_to_bfloat16
 
-
-def rounds(x):
-    bits = x.view(np.uint32)
-    last = (bits >> 16) & 1
-    return ((bits + (0x7FFF + last)) & 0xFFFF0000).view(np.float32)
-
-
-def rounds_by_cutting(x):
-    return (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
-
-
-def rounds_half_up(x):
-    return ((x.view(np.uint32) + 0x8000) >> 16 << 16).view(np.float32)
+rounds = solution("tpu.round_to_bfloat16")
+edited = partial(edit, "tpu.round_to_bfloat16")
+HALF_A_STEP = "0x7FFF + ((bits >> 16) & 1)"
+rounds_by_cutting = edited("rounds_by_cutting", f" + {HALF_A_STEP}", "")
+rounds_half_up = edited("rounds_half_up", HALF_A_STEP, "0x8000")
+rounds_half_down = edited("rounds_half_down", HALF_A_STEP, "0x7FFF")
+rounds_to_odd = edited("rounds_to_odd", HALF_A_STEP, "0x8000 - ((bits >> 16) & 1)")
+rounds_away_from_0 = edited("rounds_away_from_0", HALF_A_STEP, "0xFFFF")
+rounds_and_cuts_nothing = edited("rounds_and_cuts_nothing", " & 0xFFFF0000", "")
+rounds_into_the_lower_half = edited("rounds_into_the_lower_half", "& 0xFFFF0000", ">> 16")
+rounds_and_converts = edited("rounds_and_converts", "rounded.view", "rounded.astype")
 
 
-def rounds_half_down(x):
-    return ((x.view(np.uint32) + 0x7FFF) >> 16 << 16).view(np.float32)
-
-
-def rounds_to_odd(x):
+def rounds_by_comparing(x):
     upper, lower = x.view(np.uint32) >> 16, x.view(np.uint32) & 0xFFFF
-    up = (lower > 0x8000) | ((lower == 0x8000) & (upper % 2 == 0))
+    up = (lower > 0x8000) | ((lower == 0x8000) & (upper % 2 == 1))
     return ((upper + up.astype(np.uint32)) << 16).view(np.float32)
-
-
-def rounds_and_converts(x):
-    return rounds(x).view(np.uint32).astype(np.float32)
 
 
 def rounds_to_half(x):
@@ -45,21 +39,6 @@ def rounds_to_the_largest(x):
 
 def rounds_the_smallest_to_zero(x):
     return rounds(np.where(abs(x) < np.finfo(np.float32).tiny, np.float32(0), x))
-
-
-def rounds_away_from_0(x):
-    bits = x.view(np.uint32)
-    up = (bits & 0xFFFF) > 0
-    return (((bits >> 16) + up) << 16).astype(np.uint32).view(np.float32)
-
-
-def rounds_and_cuts_nothing(x):
-    bits = x.view(np.uint32)
-    return (bits + (0x7FFF + ((bits >> 16) & 1))).view(np.float32)
-
-
-def rounds_into_the_lower_half(x):
-    return (rounds(x).view(np.uint32) >> 16).view(np.float32)
 
 
 def rounds_in_place(x):
@@ -83,8 +62,37 @@ def rounds_by_labkit(x):
 
 # --- tpu.multiply_accumulate
 
+products = solution("tpu.multiply_accumulate")
+edited = partial(edit, "tpu.multiply_accumulate")
+OPERANDS = "    a, b = round_to_bfloat16(a), round_to_bfloat16(b)\n"
+NARROW = "        if narrow:\n            total = round_to_bfloat16(total)\n"
+CUT = "(total.view(np.uint32) & 0xFFFF0000).view(np.float32)"
+products_of_float32 = edited("products_of_float32", OPERANDS, "")
+products_of_rounded_a = edited("products_of_rounded_a", "round_to_bfloat16(b)", "b")
+products_of_rounded_b = edited("products_of_rounded_b", "round_to_bfloat16(a)", "a")
+products_rounded = edited(
+    "products_rounded", "np.outer(a[:, k], b[k])", "round_to_bfloat16(np.outer(a[:, k], b[k]))"
+)
+products_wide = edited("products_wide", NARROW, "")
+products_narrow = edited("products_narrow", "if narrow", "if True")
+products_narrow_if_wide = edited("products_narrow_if_wide", "if narrow", "if not narrow")
+products_rounded_once = edited(
+    "products_rounded_once", NARROW, "    if narrow:\n        total = round_to_bfloat16(total)\n"
+)
+products_rounded_only_if_narrow = edited(
+    "products_rounded_only_if_narrow", OPERANDS, f"    if narrow:\n    {OPERANDS}"
+)
+products_and_a_sum_that_is_cut = edited(
+    "products_and_a_sum_that_is_cut", "round_to_bfloat16(total)", CUT
+)
+products_that_replace_the_sum = edited("products_that_replace_the_sum", "total + np", "np")
+products_backwards = edited("products_backwards", "range(len(b))", "reversed(range(len(b)))")
+products_without_the_first = edited("products_without_the_first", "range(len", "range(1, len")
+products_without_the_last = edited("products_without_the_last", "len(b))", "len(b) - 1)")
+products_of_too_few = edited("products_of_too_few", "range(len(b))", "range(len(a))")
 
-def products(a, b, narrow):
+
+def products_by_broadcasting(a, b, narrow):
     a, b = rounds(a), rounds(b)
     total = np.zeros((a.shape[0], b.shape[1]), np.float32)
     for k in range(a.shape[1]):
@@ -94,31 +102,6 @@ def products(a, b, narrow):
     return total
 
 
-def products_of_float32(a, b, narrow):
-    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
-    for k in range(a.shape[1]):
-        total = total + a[:, k : k + 1] * b[k]
-        total = rounds(total) if narrow else total
-    return total
-
-
-def products_of_rounded_a(a, b, narrow):
-    return products_of_float32(rounds(a), b, narrow)
-
-
-def products_rounded(a, b, narrow):
-    a, b = rounds(a), rounds(b)
-    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
-    for k in range(a.shape[1]):
-        total = total + rounds(np.outer(a[:, k], b[k]))
-        total = rounds(total) if narrow else total
-    return total
-
-
-def products_of_rounded_b(a, b, narrow):
-    return products_of_float32(a, rounds(b), narrow)
-
-
 def products_rounded_only(a, b, narrow):
     a, b = rounds(a), rounds(b)
     total = np.zeros((a.shape[0], b.shape[1]), np.float32)
@@ -126,19 +109,6 @@ def products_rounded_only(a, b, narrow):
         product = np.outer(a[:, k], b[k])
         total = total + (rounds(product) if narrow else product)
     return total
-
-
-def products_wide(a, b, narrow):
-    return products(a, b, False)
-
-
-def products_narrow(a, b, narrow):
-    return products(a, b, True)
-
-
-def products_rounded_once(a, b, narrow):
-    total = products(a, b, False)
-    return rounds(total) if narrow else total
 
 
 def products_at_once(a, b, narrow):
@@ -154,29 +124,8 @@ def products_wide_at_once(a, b, narrow):
     return products(a, b, True) if narrow else rounds(a) @ rounds(b)
 
 
-def products_backwards(a, b, narrow):
-    return products(a[:, ::-1].copy(), b[::-1].copy(), narrow)
-
-
-def products_without_the_first(a, b, narrow):
-    return products(a[:, 1:], b[1:], narrow)
-
-
-def products_of_too_few(a, b, narrow):
-    a, b = rounds(a), rounds(b)
-    total = np.zeros((len(a), b.shape[1]), np.float32)
-    for k in range(len(a)):
-        total = total + np.outer(a[:, k], b[k])
-        total = rounds(total) if narrow else total
-    return total
-
-
 def products_of_cut_operands(a, b, narrow):
     return products(rounds_by_cutting(a), rounds_by_cutting(b), narrow)
-
-
-def products_rounded_only_if_narrow(a, b, narrow):
-    return products(a, b, True) if narrow else products_of_float32(a, b, False)
 
 
 def products_and_a_sum_rounded_too_soon(a, b, narrow):
@@ -187,34 +136,6 @@ def products_and_a_sum_rounded_too_soon(a, b, narrow):
             total = rounds(total)
         total = total + np.outer(a[:, k], b[k])
     return total
-
-
-def products_and_a_sum_that_is_cut(a, b, narrow):
-    a, b = rounds(a), rounds(b)
-    total = np.zeros((len(a), b.shape[1]), np.float32)
-    for k in range(len(b)):
-        total = total + np.outer(a[:, k], b[k])
-        if narrow:
-            total = rounds_by_cutting(total)
-    return total
-
-
-def products_narrow_if_wide(a, b, narrow):
-    return products(a, b, narrow is False)
-
-
-def products_that_replace_the_sum(a, b, narrow):
-    a, b = rounds(a), rounds(b)
-    total = np.zeros((len(a), b.shape[1]), np.float32)
-    for k in range(len(b)):
-        total = np.outer(a[:, k], b[k])
-        if narrow:
-            total = rounds(total)
-    return total
-
-
-def products_without_the_last(a, b, narrow):
-    return products(a[:, :-1], b[:-1], narrow)
 
 
 def products_summed_in_float64(a, b, narrow):
@@ -241,23 +162,28 @@ def products_by_ml_dtypes(a, b, narrow):
 
 # --- tpu.split_bfloat16
 
+edited = partial(edit, "tpu.split_bfloat16")
+REST = "rest - found[-1]"
+parts_repeated = edited("parts_repeated", f"        rest = {REST}\n", "")
+parts_without_the_last_only = edited("parts_without_the_last_only", REST, "x - found[-1]")
+parts_of_the_wrong_sign = edited("parts_of_the_wrong_sign", REST, "found[-1] - rest")
+parts_added = edited("parts_added", REST, "rest + found[-1]")
+parts_backwards = edited("parts_backwards", "np.array(found)", "np.array(found[::-1])")
+parts_as_last_axis = edited("parts_as_last_axis", "np.array(found)", "np.stack(found, axis=-1)")
+parts_cut = edited(
+    "parts_cut", "round_to_bfloat16(rest)", "(rest.view(np.uint32) & 0xFFFF0000).view(np.float32)"
+)
+parts_unrounded = edited(
+    "parts_unrounded", "round_to_bfloat16(rest)", "rest", (REST, "rest - round_to_bfloat16(rest)")
+)
+parts_in_place = edited("parts_in_place", f"rest = {REST}", "rest -= found[-1]")
 
-def parts(x, parts):
+
+def parts_of_a_copy(x, parts):
     found, rest = [], x.copy()
     for _ in range(parts):
         found += [rounds(rest)]
         rest -= found[-1]
-    return np.stack(found)
-
-
-def parts_repeated(x, parts):
-    return np.stack([rounds(x) for _ in range(parts)])
-
-
-def parts_without_the_last_only(x, parts):
-    found = [rounds(x)]
-    while len(found) < parts:
-        found.append(rounds(x - found[-1]))
     return np.stack(found)
 
 
@@ -269,64 +195,8 @@ def parts_with_the_rest(x, parts):
     return np.stack([*found, rest])
 
 
-def parts_of_the_wrong_sign(x, parts):
-    found, rest = [], x
-    for _ in range(parts):
-        found.append(rounds(rest))
-        rest = found[-1] - rest
-    return np.stack(found)
-
-
-def parts_added(x, parts):
-    found, rest = [], x
-    for _ in range(parts):
-        found.append(rounds(rest))
-        rest = rest + found[-1]
-    return np.stack(found)
-
-
-def parts_backwards(x, parts):
-    found, rest = [], x
-    for _ in range(parts):
-        found.insert(0, rounds(rest))
-        rest = rest - found[0]
-    return np.stack(found)
-
-
-def parts_cut(x, parts):
-    found, rest = [], x
-    for _ in range(parts):
-        found.append(rounds_by_cutting(rest))
-        rest = rest - found[-1]
-    return np.stack(found)
-
-
-def parts_unrounded(x, parts):
-    found, rest = [], x
-    for _ in range(parts):
-        found.append(rest)
-        rest = rest - rounds(rest)
-    return np.stack(found)
-
-
 def parts_in_equal_shares(x, parts):
     return np.stack([rounds(x / parts)] * parts)
-
-
-def parts_as_last_axis(x, parts):
-    found, rest = [], x
-    for _ in range(parts):
-        found.append(rounds(rest))
-        rest = rest - found[-1]
-    return np.stack(found, axis=-1)
-
-
-def parts_in_place(x, parts):
-    found = []
-    for _ in range(parts):
-        found.append(rounds(x))
-        x -= found[-1]
-    return np.stack(found)
 
 
 def parts_by_labkit(x, parts):
@@ -337,47 +207,34 @@ def parts_by_labkit(x, parts):
 
 # --- tpu.mixed_precision_step
 
-
-def mixed(master, gradient, lr):
-    new = master - np.float32(lr) * gradient
-    return new, rounds(new)
+edited = partial(edit, "tpu.mixed_precision_step")
+COPY = "round_to_bfloat16(master)"
+UPDATE = "np.float32(lr) * gradient"
+mixed_from_the_copy = edited("mixed_from_the_copy", "= master -", f"= {COPY} -")
+mixed_narrow_master = edited("mixed_narrow_master", "return master, copy", "return copy, copy")
+mixed_narrow_update = edited("mixed_narrow_update", UPDATE, f"round_to_bfloat16({UPDATE})")
+mixed_narrow_gradient = edited(
+    "mixed_narrow_gradient", "* gradient", "* round_to_bfloat16(gradient)"
+)
+mixed_narrow_rate = edited(
+    "mixed_narrow_rate", "np.float32(lr)", "round_to_bfloat16(np.float32([lr]))"
+)
+mixed_without_rate = edited("mixed_without_rate", UPDATE, "gradient")
+mixed_uphill = edited("mixed_uphill", "= master -", "= master +")
+mixed_no_copy = edited("mixed_no_copy", COPY, "master.copy()")
+mixed_copy_of_the_gradient = edited(
+    "mixed_copy_of_the_gradient", COPY, "round_to_bfloat16(gradient)"
+)
+mixed_cut_copy = edited(
+    "mixed_cut_copy", COPY, "(master.view(np.uint32) & 0xFFFF0000).view(np.float32)"
+)
+mixed_in_place = edited("mixed_in_place", "master = master -", "master -=")
 
 
 def mixed_all_narrow(master, gradient, lr):
     weight = rounds(master)
     weight = rounds(weight - np.float32(lr) * gradient)
     return weight, weight
-
-
-def mixed_from_the_copy(master, gradient, lr):
-    return mixed(rounds(master), gradient, lr)
-
-
-def mixed_narrow_master(master, gradient, lr):
-    new = rounds(master - np.float32(lr) * gradient)
-    return new, new
-
-
-def mixed_narrow_update(master, gradient, lr):
-    new = master - rounds(np.float32(lr) * gradient)
-    return new, rounds(new)
-
-
-def mixed_narrow_gradient(master, gradient, lr):
-    return mixed(master, rounds(gradient), lr)
-
-
-def mixed_without_rate(master, gradient, lr):
-    return master - gradient, rounds(master - gradient)
-
-
-def mixed_no_copy(master, gradient, lr):
-    new = master - np.float32(lr) * gradient
-    return new, new.copy()
-
-
-def mixed_uphill(master, gradient, lr):
-    return mixed(master, -gradient, lr)
 
 
 def mixed_old_copy(master, gradient, lr):
@@ -390,27 +247,9 @@ def mixed_nothing_wide(master, gradient, lr):
     return weight, weight
 
 
-def mixed_narrow_rate(master, gradient, lr):
-    return mixed(master, gradient, rounds(np.float32([lr])))
-
-
-def mixed_cut_copy(master, gradient, lr):
-    new = master - np.float32(lr) * gradient
-    return new, rounds_by_cutting(new)
-
-
-def mixed_copy_of_the_gradient(master, gradient, lr):
-    return master - np.float32(lr) * gradient, rounds(gradient)
-
-
 def mixed_two_steps(master, gradient, lr):
     update = np.float32(lr) * gradient
     return master - update, rounds(rounds(master) - update)
-
-
-def mixed_in_place(master, gradient, lr):
-    master -= np.float32(lr) * gradient
-    return master, rounds(master)
 
 
 def mixed_by_torch(master, gradient, lr):
@@ -496,12 +335,7 @@ PLANTED = {
         (mixed_by_torch, "torch"),
     ],
 }
-SOLVED = {
-    "tpu.round_to_bfloat16": rounds,
-    "tpu.multiply_accumulate": products,
-    "tpu.split_bfloat16": parts,
-    "tpu.mixed_precision_step": mixed,
-}
+
 _ONE, _EXACT = np.ones((2, 3), np.float32), np.float32([1.5, -0.375])
 _STEP = np.float32([1.5, 2.5]), np.zeros(2, np.float32), 0.5
 RIGHT_ON = {
@@ -533,4 +367,10 @@ RIGHT_ON = {
     mixed_narrow_gradient: _STEP,
     mixed_without_rate: _STEP,
     mixed_no_copy: _STEP,
+}
+
+ALSO_RIGHT = {
+    "tpu.round_to_bfloat16": [rounds_by_comparing],
+    "tpu.multiply_accumulate": [products_by_broadcasting],
+    "tpu.split_bfloat16": [parts_of_a_copy],
 }

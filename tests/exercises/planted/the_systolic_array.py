@@ -1,73 +1,48 @@
 """Wrong solutions of lesson 02_tpu/1, written as a learner would, and what each must be told."""
 
+from functools import partial
 from math import ceil
 
 import numpy as np
 
+from tests.exercises.edits import edit, solution
+
 # --- tpu.skew
 
+skew = solution("tpu.skew")
+edited = partial(edit, "tpu.skew")
+all_rows_at_once = edited("all_rows_at_once", "k : k + M, k", ":M, k")
+bottom_row_first = edited("bottom_row_first", "k : k + M, k", "K - 1 - k : K - 1 - k + M, k")
+to_the_end = edited("to_the_end", "k : k + M, k", "k:, k")
+goes_twice_as_late = edited(
+    "goes_twice_as_late",
+    "(M + K - 1, K)",
+    "(M + 2 * K - 2, K)",
+    ("k : k + M, k", "2 * k : 2 * k + M, k"),
+)
+takes_rows_of_a = edited("takes_rows_of_a", "a[:, k]", "a[k, :]")
+forgets_the_column = edited("forgets_the_column", "k : k + M, k", "k : k + M")
+as_many_columns_as_rows = edited("as_many_columns_as_rows", "range(K)", "range(min(M, K))")
+skew_in_integers = edited("skew_in_integers", "a.dtype", "int")
 
-def _feeds(a, first):
+
+def skew_element_by_element(a):
     M, K = a.shape
     feeds = np.zeros((M + K - 1, K))
     for k in range(K):
         for m in range(M):
-            feeds[first(k, K) + m, k] = a[m, k]
+            feeds[k + m, k] = a[m, k]
     return feeds
-
-
-def skew(a):
-    return _feeds(a, lambda k, K: k)
-
-
-def all_rows_at_once(a):
-    return _feeds(a, lambda k, K: 0)
-
-
-def bottom_row_first(a):
-    return _feeds(a, lambda k, K: K - 1 - k)
 
 
 def diagonals_of_the_transpose(a):
     return skew(a.T)
 
 
-def to_the_end(a):
-    M, K = a.shape
-    feeds = np.zeros((M + K - 1, K))
-    for k in range(K):
-        feeds[k:, k] = a[:, k]
-    return feeds
-
-
-def goes_twice_as_late(a):
-    M, K = a.shape
-    feeds = np.zeros((M + 2 * K - 2, K))
-    for k in range(K):
-        feeds[2 * k : 2 * k + M, k] = a[:, k]
-    return feeds
-
-
 def shifts_up(a):
     feeds = np.vstack([a, np.zeros((a.shape[1] - 1, a.shape[1]))])
     for k in range(1, a.shape[1]):
         feeds[:, k] = np.roll(feeds[:, k], -k)
-    return feeds
-
-
-def takes_rows_of_a(a):
-    M, K = a.shape
-    feeds = np.zeros((M + K - 1, K))
-    for k in range(K):
-        feeds[k : k + M, k] = a[k, :]
-    return feeds
-
-
-def forgets_the_column(a):
-    M, K = a.shape
-    feeds = np.zeros((M + K - 1, K))
-    for k in range(K):
-        feeds[k : k + M] = a[:, k]
     return feeds
 
 
@@ -79,19 +54,6 @@ def stops_with_row_0(a):
             if m + k < M:
                 feeds[m + k, k] = a[m, k]
     return feeds
-
-
-def as_many_columns_as_rows(a):
-    M, K = a.shape
-    feeds = np.zeros((M + K - 1, K))
-    for k in range(M):
-        if k < K:
-            feeds[k : k + M, k] = a[:, k]
-    return feeds
-
-
-def skew_in_integers(a):
-    return _feeds(a, lambda k, K: k).astype(int)
 
 
 def skew_empties_a(a):
@@ -110,8 +72,34 @@ def skew_by_library(a):
 
 # --- tpu.systolic_step
 
+step = solution("tpu.systolic_step")
+edited = partial(edit, "tpu.systolic_step")
+FROM_ABOVE = "np.vstack([np.zeros_like(psum[:1]), psum[:-1]])"
+multiplies_before_moving = edited("multiplies_before_moving", "a_next * w", "a * w")
+sums_do_not_move = edited("sums_do_not_move", FROM_ABOVE, "psum")
+wraps_at_the_bottom = edited("wraps_at_the_bottom", "np.zeros_like(psum[:1])", "psum[-1:]")
+forgets_the_sums = edited("forgets_the_sums", f"{FROM_ABOVE} + ", "")
+one_wire_for_a_row = edited(
+    "one_wire_for_a_row",
+    "np.column_stack([feed, a[:, :-1]])",
+    "np.repeat(feed[:, None], a.shape[1], axis=1)",
+)
+only_the_first_column = edited("only_the_first_column", "a[:, :-1]", "a[:, 1:]")
+sums_leave_at_the_top = edited(
+    "sums_leave_at_the_top",
+    "[np.zeros_like(psum[:1]), psum[:-1]]",
+    "[psum[1:], np.zeros_like(psum[:1])]",
+)
+feeds_from_the_right = edited("feeds_from_the_right", "[feed, a[:, :-1]]", "[a[:, 1:], feed]")
+keeps_row_0 = edited("keeps_row_0", "np.zeros_like(psum[:1])", "psum[:1]")
+moves_without_a_product = edited("moves_without_a_product", " + a_next * w", "")
+adds_both_sums = edited("adds_both_sums", "+ a_next * w", "+ psum + a_next * w")
+nothing_moves = edited("nothing_moves", "np.column_stack([feed, a[:, :-1]])", "a.copy()")
+multiplies_matrices = edited("multiplies_matrices", "a_next * w", "a_next @ w")
+numbers_in_a_ring = edited("numbers_in_a_ring", "[feed, ", "[a[:, -1], ")
 
-def step(a, psum, w, feed):
+
+def step_cell_by_cell(a, psum, w, feed):
     a_next, psum_next = np.zeros_like(a), np.zeros_like(psum)
     for r, c in np.ndindex(a.shape):
         a_next[r, c] = feed[r] if c == 0 else a[r, c - 1]
@@ -119,73 +107,10 @@ def step(a, psum, w, feed):
     return a_next, psum_next
 
 
-def multiplies_before_moving(a, psum, w, feed):
-    a_next, psum_next = step(a, psum, w, feed)
-    return a_next, psum_next - a_next * w + a * w
-
-
-def sums_do_not_move(a, psum, w, feed):
-    a_next = np.hstack([feed[:, None], a[:, :-1]])
-    return a_next, psum + a_next * w
-
-
-def wraps_at_the_bottom(a, psum, w, feed):
-    a_next = np.hstack([feed[:, None], a[:, :-1]])
-    return a_next, psum[np.arange(-1, len(psum) - 1)] + a_next * w
-
-
-def forgets_the_sums(a, psum, w, feed):
-    a_next = np.hstack([feed[:, None], a[:, :-1]])
-    return a_next, a_next * w
-
-
-def one_wire_for_a_row(a, psum, w, feed):
-    a_next = np.repeat(feed[:, None], a.shape[1], axis=1)
-    return a_next, np.vstack([np.zeros_like(psum[:1]), psum[:-1]]) + a_next * w
-
-
-def only_the_first_column(a, psum, w, feed):
-    a_next = a.copy()
-    a_next[:, 0] = feed
-    return a_next, np.vstack([np.zeros_like(psum[:1]), psum[:-1]]) + a_next * w
-
-
 def adds_and_then_moves(a, psum, w, feed):
     a_next, _ = step(a, psum, w, feed)
     sums = psum + a_next * w
     return a_next, np.vstack([np.zeros_like(sums[:1]), sums[:-1]])
-
-
-def sums_leave_at_the_top(a, psum, w, feed):
-    a_next, _ = step(a, psum, w, feed)
-    psum_next = a_next * w
-    psum_next[:-1] += psum[1:]
-    return a_next, psum_next
-
-
-def feeds_from_the_right(a, psum, w, feed):
-    a_next = np.roll(a, -1, axis=1)
-    a_next[:, -1] = feed
-    psum_next = a_next * w
-    psum_next[1:] += psum[:-1]
-    return a_next, psum_next
-
-
-def keeps_row_0(a, psum, w, feed):
-    a_next, _ = step(a, psum, w, feed)
-    above = psum.copy()
-    above[1:] = psum[:-1]
-    return a_next, above + a_next * w
-
-
-def moves_without_a_product(a, psum, w, feed):
-    a_next, _ = step(a, psum, w, feed)
-    return a_next, np.vstack([np.zeros(psum.shape[1]), psum[:-1]])
-
-
-def adds_both_sums(a, psum, w, feed):
-    a_next, psum_next = step(a, psum, w, feed)
-    return a_next, psum_next + psum
 
 
 def falls_through(a, psum, w, feed):
@@ -203,20 +128,6 @@ def sums_go_right(a, psum, w, feed):
     return a_next, psum_next
 
 
-def numbers_in_a_ring(a, psum, w, feed):
-    a_next = a[:, np.arange(-1, a.shape[1] - 1)]
-    return a_next, np.vstack([np.zeros_like(psum[:1]), psum[:-1]]) + a_next * w
-
-
-def nothing_moves(a, psum, w, feed):
-    return a.copy(), np.vstack([np.zeros_like(psum[:1]), psum[:-1]]) + a * w
-
-
-def multiplies_matrices(a, psum, w, feed):
-    a_next, _ = step(a, psum, w, feed)
-    return a_next, np.vstack([np.zeros_like(psum[:1]), psum[:-1]]) + a_next.dot(w)
-
-
 def step_in_place(a, psum, w, feed):
     a[:, 1:] = a[:, :-1].copy()
     a[:, 0] = feed
@@ -232,83 +143,42 @@ def step_by_library(a, psum, w, feed):
 
 # --- tpu.cycles
 
+cycles = solution("tpu.cycles")
+edited = partial(edit, "tpu.cycles")
+TILES = "-(-K // rows) * -(-N // cols)"
+only_load_and_stream = edited("only_load_and_stream", "(M + rows + cols - 2)", "M")
+a_single_tile = edited("a_single_tile", f" * {TILES}", "")
+drops_the_rest = edited("drops_the_rest", TILES, "(K // rows) * (N // cols)")
+k_across = edited("k_across", TILES, "-(-K // cols) * -(-N // rows)")
+crosses_the_tile = edited("crosses_the_tile", "M + rows + cols - 2", "M + K + N - 2")
+one_tile_across = edited("one_tile_across", " * -(-N // cols)", "")
+one_tile_down = edited("one_tile_down", " * -(-K // rows)", "")
+cuts_all_three = edited("cuts_all_three", TILES, f"-(-M // rows) * {TILES}")
+loads_the_first_weights = edited(
+    "loads_the_first_weights", "= rows + (", "= (", ("return one_tile", "return rows + one_tile")
+)
+loads_a_column_at_a_time = edited("loads_a_column_at_a_time", "= rows + (", "= cols + (")
+divides_and_adds_one = edited("divides_and_adds_one", TILES, "(1 + K // rows) * (1 + N // cols)")
+shares_of_tiles = edited("shares_of_tiles", TILES, "K * N / (rows * cols)")
+adds_the_pieces = edited("adds_the_pieces", TILES, "(-(-K // rows) + -(-N // cols))")
+tiles_by_area = edited("tiles_by_area", TILES, "np.ceil(K * N / (rows * cols))")
+rounds_to_nearest = edited("rounds_to_nearest", TILES, "np.round(K / rows) * np.round(N / cols)")
 
-def _up(n, side):
+
+def up(n, side):
     return np.array([ceil(size / side) for size in n])
 
 
-def cycles(M, K, N, rows, cols):
-    return (rows + M + rows - 1 + cols - 1) * _up(K, rows) * _up(N, cols)
-
-
-def only_load_and_stream(M, K, N, rows, cols):
-    return (rows + M) * _up(K, rows) * _up(N, cols)
-
-
-def a_single_tile(M, K, N, rows, cols):
-    return 2 * rows + cols + M - 2
-
-
-def drops_the_rest(M, K, N, rows, cols):
-    return (2 * rows + cols + M - 2) * (K // rows) * (N // cols)
-
-
-def k_across(M, K, N, rows, cols):
-    return (2 * rows + cols + M - 2) * _up(K, cols) * _up(N, rows)
-
-
-def crosses_the_tile(M, K, N, rows, cols):
-    return (rows + M + K + N - 2) * _up(K, rows) * _up(N, cols)
-
-
-def one_tile_across(M, K, N, rows, cols):
-    return (rows + M + rows + cols - 2) * _up(K, rows)
-
-
-def cuts_all_three(M, K, N, rows, cols):
-    return (rows + M + rows + cols - 2) * _up(M, rows) * _up(K, rows) * _up(N, cols)
-
-
-def loads_the_first_weights(M, K, N, rows, cols):
-    return rows + (rows + cols + M - 2) * _up(K, rows) * _up(N, cols)
-
-
-def loads_a_column_at_a_time(M, K, N, rows, cols):
-    return (cols + M + rows + cols - 2) * _up(K, rows) * _up(N, cols)
-
-
-def divides_and_adds_one(M, K, N, rows, cols):
-    tiles = (1 + K // rows) * (1 + N // cols)
-    return tiles * (2 * rows + cols + M - 2)
-
-
-def shares_of_tiles(M, K, N, rows, cols):
-    return (2 * rows + cols + M - 2) * K * N / (rows * cols)
-
-
-def adds_the_pieces(M, K, N, rows, cols):
-    return (2 * rows + cols + M - 2) * (_up(K, rows) + _up(N, cols))
-
-
-def one_tile_down(M, K, N, rows, cols):
-    return (2 * rows + cols + M - 2) * _up(N, cols)
+def cycles_by_ceil(M, K, N, rows, cols):
+    return (rows + M + rows - 1 + cols - 1) * up(K, rows) * up(N, cols)
 
 
 def fills_once(M, K, N, rows, cols):
-    return _up(K, rows) * _up(N, cols) * (rows + M) + rows + cols - 2
-
-
-def tiles_by_area(M, K, N, rows, cols):
-    tiles = np.ceil(K * N / (rows * cols))
-    return tiles * (2 * rows + cols + M - 2)
-
-
-def rounds_to_nearest(M, K, N, rows, cols):
-    return np.round(K / rows) * np.round(N / cols) * (2 * rows + cols + M - 2)
+    return up(K, rows) * up(N, cols) * (rows + M) + rows + cols - 2
 
 
 def with_a_second_register(M, K, N, rows, cols):
-    tiles = _up(K, rows) * _up(N, cols)
+    tiles = up(K, rows) * up(N, cols)
     return rows + (tiles - 1) * np.maximum(M, rows) + M + rows + cols - 2
 
 
@@ -319,7 +189,7 @@ def cycles_in_int32(M, K, N, rows, cols):
 
 def cycles_in_place(M, K, N, rows, cols):
     M += 2 * rows + cols - 2
-    return M * _up(K, rows) * _up(N, cols)
+    return M * up(K, rows) * up(N, cols)
 
 
 def cycles_by_library(M, K, N, rows, cols):
@@ -330,161 +200,50 @@ def cycles_by_library(M, K, N, rows, cols):
 
 # --- tpu.implicit_rows
 
+implicit_rows = solution("tpu.implicit_rows")
+edited = partial(edit, "tpu.implicit_rows")
+TAPS = "c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))"
+WINDOWS = "n, p, q = np.unravel_index(m[:, None], (N, P, Q))"
+PIXEL = "p * stride + r, q * stride + s"
+rsc = edited("rsc", TAPS, "r, s, c = np.unravel_index(np.arange(C * R * S), (R, S, C))")
+taps_crossed = edited("taps_crossed", "c, r, s = ", "c, s, r = ")
+row_of_numbers = edited("row_of_numbers", "m[:, None]", "m")
+down_the_columns = edited(
+    "down_the_columns", WINDOWS, "n, q, p = np.unravel_index(m[:, None], (N, Q, P))"
+)
+image_after_image = edited(
+    "image_after_image", WINDOWS, "p, q, n = np.unravel_index(m[:, None], (P, Q, N))"
+)
+counts_pixels = edited("counts_pixels", "(N, P, Q)", "(N, H, W)")
+swaps_the_sizes = edited("swaps_the_sizes", "(N, P, Q)", "(N, Q, P)")
+steps_of_one = edited("steps_of_one", PIXEL, "p + r, q + s")
+dilated = edited("dilated", PIXEL, "p + r * stride, q + s * stride")
+stride_over_the_sum = edited("stride_over_the_sum", PIXEL, "stride * (p + r), stride * (q + s)")
+back_by_the_padding = edited(
+    "back_by_the_padding", PIXEL, "p * stride - padding + r, q * stride - padding + s"
+)
+q_down_and_p_across = edited("q_down_and_p_across", PIXEL, "q * stride + r, p * stride + s")
+last_tap_first = edited("last_tap_first", PIXEL, "p * stride + R - 1 - r, q * stride + S - 1 - s")
+around_the_middle = edited(
+    "around_the_middle", PIXEL, "p * stride + r - R // 2, q * stride + s - S // 2"
+)
+side_by_side = edited("side_by_side", PIXEL, "p * R + r, q * S + s")
+without_the_frame = edited("without_the_frame", "padded[n, c", "x[n, c")
+the_first_few = edited("the_first_few", "m[:, None]", "np.arange(len(m))[:, None]")
+sorted_rows = edited("sorted_rows", "m[:, None]", "np.sort(m)[:, None]")
 
-def _gather(x, m, R, S, stride, padding, order="crs", across=False):
+
+def window_after_window(x, m, R, S, stride=1, padding=0):
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    _, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    sizes = {"c": C, "r": R, "s": S}
-    rows = np.zeros((len(m), C * R * S), x.dtype)
-    for i, number in enumerate(m):
+    P = (padded.shape[2] - R) // stride + 1
+    Q = (padded.shape[3] - S) // stride + 1
+    rows = []
+    for number in m:
         n, place = divmod(number, P * Q)
-        p, q = divmod(place, P)[::-1] if across else divmod(place, Q)
-        for j, taps in enumerate(np.ndindex(*(sizes[letter] for letter in order))):
-            tap = dict(zip(order, taps, strict=True))
-            rows[i, j] = padded[n, tap["c"], p * stride + tap["r"], q * stride + tap["s"]]
-    return rows
-
-
-def implicit_rows(x, m, R, S, stride=1, padding=0):
-    return _gather(x, m, R, S, stride, padding)
-
-
-def rsc(x, m, R, S, stride=1, padding=0):
-    return _gather(x, m, R, S, stride, padding, "rsc")
-
-
-def _addressed(x, m, R, S, stride, padding, column=True, swap=False):
-    """As in the lesson's stub, with its two lines."""
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    r, s = (s, r) if swap else (r, s)
-    n, p, q = np.unravel_index(m[:, None] if column else m, (N, P, Q))
-    return padded[n, c, p * stride + r, q * stride + s]
-
-
-def taps_crossed(x, m, R, S, stride=1, padding=0):
-    return _addressed(x, m, R, S, stride, padding, swap=True)
-
-
-def row_of_numbers(x, m, R, S, stride=1, padding=0):
-    return _addressed(x, m, R, S, stride, padding, column=False)
-
-
-def down_the_columns(x, m, R, S, stride=1, padding=0):
-    return _gather(x, m, R, S, stride, padding, across=True)
-
-
-def steps_of_one(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    H, W = padded.shape[2:]
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    n, p, q = m // (P * Q), m // Q % P, m % Q
-    rows = [padded[n[i], :, p[i] : p[i] + R, q[i] : q[i] + S].ravel() for i in range(len(m))]
+        p, q = divmod(place, Q)
+        window = padded[n, :, p * stride : p * stride + R, q * stride : q * stride + S]
+        rows.append(window.ravel())
     return np.array(rows)
-
-
-def dilated(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return padded[n, c, p + r * stride, q + s * stride]
-
-
-def stride_over_the_sum(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return padded[n, c, stride * (p + r), stride * (q + s)]
-
-
-def without_the_frame(x, m, R, S, stride=1, padding=0):
-    N, C, H, W = x.shape
-    P = (H + 2 * padding - R) // stride + 1
-    Q = (W + 2 * padding - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return x[n, c, p * stride + r, q * stride + s]
-
-
-def back_by_the_padding(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return padded[n, c, p * stride - padding + r, q * stride - padding + s]
-
-
-def counts_pixels(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, H, W))
-    return padded[n, c, p * stride + r, q * stride + s]
-
-
-def swaps_the_sizes(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, Q, P))
-    return padded[n, c, p * stride + r, q * stride + s]
-
-
-def image_after_image(x, m, R, S, stride=1, padding=0):
-    N, _, H, W = x.shape
-    P = (H + 2 * padding - R) // stride + 1
-    Q = (W + 2 * padding - S) // stride + 1
-    place, n = np.divmod(m, N)
-    return _gather(x, n * P * Q + place, R, S, stride, padding)
-
-
-def q_down_and_p_across(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return padded[n, c, q * stride + r, p * stride + s]
-
-
-def last_tap_first(x, m, R, S, stride=1, padding=0):
-    rows = _gather(x, m, R, S, stride, padding)
-    return rows.reshape(len(m), -1, R * S)[:, :, ::-1].reshape(rows.shape)
-
-
-def around_the_middle(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return padded[n, c, p * stride + r - R // 2, q * stride + s - S // 2]
-
-
-def side_by_side(x, m, R, S, stride=1, padding=0):
-    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
-    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
-    c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))
-    n, p, q = np.unravel_index(m[:, None], (N, P, Q))
-    return padded[n, c, p * R + r, q * S + s]
-
-
-def the_first_few(x, m, R, S, stride=1, padding=0):
-    return _gather(x, np.arange(len(m)), R, S, stride, padding)
-
-
-def sorted_rows(x, m, R, S, stride=1, padding=0):
-    return _gather(x, sorted(m), R, S, stride, padding)
 
 
 def rows_change_m(x, m, R, S, stride=1, padding=0):
@@ -615,9 +374,10 @@ RIGHT_ON = {
     swaps_the_sizes: (np.arange(9.0).reshape(1, 1, 3, 3), np.array([2, 1]), 2, 2),
     q_down_and_p_across: (np.arange(9.0).reshape(1, 1, 3, 3), np.array([3, 0]), 2, 2),
 }
-SOLVED = {
-    "tpu.skew": skew,
-    "tpu.systolic_step": step,
-    "tpu.cycles": cycles,
-    "tpu.implicit_rows": implicit_rows,
+
+ALSO_RIGHT = {
+    "tpu.skew": [skew_element_by_element],
+    "tpu.systolic_step": [step_cell_by_cell],
+    "tpu.cycles": [cycles_by_ceil],
+    "tpu.implicit_rows": [window_after_window],
 }

@@ -1,51 +1,37 @@
 """Wrong solutions of lesson 02_tpu/3, written as a learner would, and what each must be told."""
 
 import math
+from functools import partial
 
 import numpy as np
 
+from tests.exercises.edits import edit, solution
+
 # --- tpu.padded_bytes
 
+layout = solution("tpu.padded_bytes")
+edited = partial(edit, "tpu.padded_bytes")
+ROUNDED = "-(-size[axis] // n) * n"
+layout_not_padded = edited("layout_not_padded", "prod(size)", "prod(shape)")
+layout_last_axes = edited("layout_last_axes", "order[i]", "-1 - i")
+layout_from_axis_0 = edited("layout_from_axis_0", "order[i]", "i")
+layout_order_reversed = edited("layout_order_reversed", "order[i]", "order[-1 - i]")
+layout_inverse = edited("layout_inverse", "order[i]", "order.index(i)")
+layout_tile_from_the_front = edited("layout_tile_from_the_front", "tile[::-1]", "tile")
+layout_lanes_only = edited("layout_lanes_only", "tile[::-1]", "tile[-1:]")
+layout_floor = edited("layout_floor", ROUNDED, "size[axis] // n * n")
+layout_nearest = edited("layout_nearest", ROUNDED, "round(size[axis] / n) * n")
+layout_at_least_a_tile = edited("layout_at_least_a_tile", ROUNDED, "max(size[axis], n)")
+layout_next_tile = edited("layout_next_tile", ROUNDED, "(size[axis] // n + 1) * n")
+layout_in_elements = edited("layout_in_elements", " * itemsize", "")
+layout_in_place = edited("layout_in_place", "list(shape)", "shape")
 
-def layout(shape, order, tile, itemsize):
+
+def layout_by_ceil(shape, order, tile, itemsize):
     sizes = [int(n) for n in shape]
-    for i, t in enumerate(reversed(tile)):
-        sizes[order[i]] = math.ceil(sizes[order[i]] / t) * t
-    return math.prod(sizes) * itemsize
-
-
-def layout_not_padded(shape, order, tile, itemsize):
-    return int(np.prod(shape)) * itemsize
-
-
-def layout_last_axes(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for i in range(1, min(len(tile), len(sizes)) + 1):
-        sizes[-i] += -sizes[-i] % tile[-i]
-    return math.prod(sizes) * itemsize
-
-
-def layout_from_axis_0(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for axis, t in zip(range(len(sizes)), tile[::-1], strict=False):
+    for axis, t in zip(order, reversed(tile), strict=False):
         sizes[axis] = math.ceil(sizes[axis] / t) * t
     return math.prod(sizes) * itemsize
-
-
-def layout_order_reversed(shape, order, tile, itemsize):
-    return layout(shape, order[::-1], tile, itemsize)
-
-
-def layout_tile_from_the_front(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for i in range(min(len(tile), len(sizes))):
-        sizes[order[i]] += -sizes[order[i]] % tile[i]
-    return math.prod(sizes) * itemsize
-
-
-def layout_inverse(shape, order, tile, itemsize):
-    place = np.argsort(order)
-    return layout(shape, [int(axis) for axis in place], tile, itemsize)
 
 
 def layout_every_axis(shape, order, tile, itemsize):
@@ -53,41 +39,6 @@ def layout_every_axis(shape, order, tile, itemsize):
     for i, axis in enumerate(order):
         t = tile[-1 - i] if i < len(tile) else tile[0]
         sizes[axis] += -sizes[axis] % t
-    return math.prod(sizes) * itemsize
-
-
-def layout_lanes_only(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    sizes[order[0]] += -sizes[order[0]] % tile[-1]
-    return math.prod(sizes) * itemsize
-
-
-def layout_floor(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for axis, t in zip(order, reversed(tile), strict=False):
-        sizes[axis] -= sizes[axis] % t
-    return math.prod(sizes) * itemsize
-
-
-def layout_nearest(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for axis, t in zip(order, reversed(tile), strict=False):
-        sizes[axis] = t * round(sizes[axis] / t)
-    return math.prod(sizes) * itemsize
-
-
-def layout_at_least_a_tile(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for axis, t in zip(order, reversed(tile), strict=False):
-        if sizes[axis] < t:
-            sizes[axis] = t
-    return math.prod(sizes) * itemsize
-
-
-def layout_next_tile(shape, order, tile, itemsize):
-    sizes = [int(n) for n in shape]
-    for axis, t in zip(order, reversed(tile), strict=False):
-        sizes[axis] += t - sizes[axis] % t
     return math.prod(sizes) * itemsize
 
 
@@ -104,16 +55,6 @@ def layout_lanes_of_bytes(shape, order, tile, itemsize):
     return math.prod(sizes)
 
 
-def layout_in_elements(shape, order, tile, itemsize):
-    return layout(shape, order, tile, 1)
-
-
-def layout_in_place(shape, order, tile, itemsize):
-    for axis, t in zip(order, reversed(tile), strict=False):
-        shape[axis] += -shape[axis] % t
-    return int(shape.prod()) * itemsize
-
-
 def layout_by_torch(shape, order, tile, itemsize):
     import torch
 
@@ -122,82 +63,39 @@ def layout_by_torch(shape, order, tile, itemsize):
 
 # --- tpu.mxu_utilization
 
-
-def _up(n, size):
-    return np.ceil(n / size) * size
-
-
-def mxu(M, K, N, cycles, units, size):
-    return M * K * N / cycles / units / size / size, (K / _up(K, size)) * (N / _up(N, size))
-
-
-def mxu_in_flop(M, K, N, cycles, units, size):
-    utilization, filled = mxu(M, K, N, cycles, units, size)
-    return 2 * utilization, filled
-
-
-def mxu_single(M, K, N, cycles, units, size):
-    return M * K * N / (cycles * size**2), mxu(M, K, N, cycles, units, size)[1]
-
-
-def mxu_line(M, K, N, cycles, units, size):
-    return M * K * N / (cycles * units * size), mxu(M, K, N, cycles, units, size)[1]
-
-
-def mxu_with_padding(M, K, N, cycles, units, size):
-    work = M * _up(K, size) * _up(N, size)
-    return work / (cycles * units * size**2), mxu(M, K, N, cycles, units, size)[1]
+mxu = solution("tpu.mxu_utilization")
+edited = partial(edit, "tpu.mxu_utilization")
+FILLED = "K * N / (rows * columns)"
+BOTH = "utilization, filled"
+mxu_in_flop = edited("mxu_in_flop", "= M * K", "= 2 * M * K")
+mxu_single = edited("mxu_single", " * units", "")
+mxu_line = edited("mxu_line", "size**2", "size")
+mxu_in_one_cycle = edited("mxu_in_one_cycle", "cycles * ", "")
+mxu_with_padding = edited(
+    "mxu_with_padding", BOTH, "M * rows * columns / (cycles * units * size**2), filled"
+)
+mxu_without_padding_twice = edited(
+    "mxu_without_padding_twice", BOTH, "utilization * filled, filled"
+)
+mxu_at_most_filled = edited("mxu_at_most_filled", BOTH, "utilization.clip(max=filled), filled")
+mxu_the_other_way = edited("mxu_the_other_way", BOTH, "filled, utilization")
+mxu_filled_by_all = edited("mxu_filled_by_all", BOTH, "utilization, filled / units")
+mxu_next_tile = edited("mxu_next_tile", "-(-side // size)", "(side // size + 1)")
+mxu_over_one_array = edited("mxu_over_one_array", FILLED, "K * N / size**2")
+mxu_rows = edited("mxu_rows", FILLED, "K / rows")
+mxu_columns = edited("mxu_columns", FILLED, "N / columns")
+mxu_stream = edited("mxu_stream", FILLED, "M * K * N / (-(-M // size) * size * rows * columns)")
 
 
-def mxu_without_padding_twice(M, K, N, cycles, units, size):
-    utilization, filled = mxu(M, K, N, cycles, units, size)
-    return utilization * filled, filled
-
-
-def mxu_at_most_filled(M, K, N, cycles, units, size):
-    utilization, filled = mxu(M, K, N, cycles, units, size)
-    return np.where(utilization > filled, filled, utilization), filled
+def mxu_by_ceil(M, K, N, cycles, units, size):
+    rows = np.ceil(K / size) * size
+    columns = np.ceil(N / size) * size
+    return M * K * N / cycles / units / size / size, (K / rows) * (N / columns)
 
 
 def mxu_of_one_tile(M, K, N, cycles, units, size):
     filled = np.clip(K, 0, size) * np.clip(N, 0, size) / size**2
     return mxu(M, K, N, cycles, units, size)[0], filled
-
-
-def mxu_next_tile(M, K, N, cycles, units, size):
-    rows, columns = (K // size + 1) * size, (N // size + 1) * size
-    return mxu(M, K, N, cycles, units, size)[0], K * N / rows / columns
-
-
-def mxu_the_other_way(M, K, N, cycles, units, size):
-    utilization, filled = mxu(M, K, N, cycles, units, size)
-    return filled, utilization
-
-
-def mxu_in_one_cycle(M, K, N, cycles, units, size):
-    return M * K * N / (units * size**2), mxu(M, K, N, cycles, units, size)[1]
-
-
-def mxu_over_one_array(M, K, N, cycles, units, size):
-    return mxu(M, K, N, cycles, units, size)[0], K * N / size**2
-
-
-def mxu_filled_by_all(M, K, N, cycles, units, size):
-    utilization, filled = mxu(M, K, N, cycles, units, size)
-    return utilization, filled / units
-
-
-def mxu_rows(M, K, N, cycles, units, size):
-    return mxu(M, K, N, cycles, units, size)[0], K / _up(K, size)
-
-
-def mxu_columns(M, K, N, cycles, units, size):
-    return mxu(M, K, N, cycles, units, size)[0], N / _up(N, size)
-
-
-def mxu_stream(M, K, N, cycles, units, size):
-    utilization, filled = mxu(M, K, N, cycles, units, size)
-    return utilization, filled * M / _up(M, size)
 
 
 def mxu_in_place(M, K, N, cycles, units, size):
@@ -215,62 +113,23 @@ def mxu_by_torch(M, K, N, cycles, units, size):
 
 # --- tpu.throughput
 
-
-def images(cycles, batch, devices, clock):
-    seconds = np.sum(cycles) / clock
-    return batch / seconds * devices
-
-
-def images_step_time(cycles, batch, devices, clock):
-    return np.sum(cycles) / clock
-
-
-def images_of_different_operations(cycles, batch, devices, clock):
-    return batch * devices * clock / sum(set(cycles.tolist()))
-
-
-def images_of_whole_steps(cycles, batch, devices, clock):
-    return np.floor(clock / np.sum(cycles)) * batch * devices
-
-
-def images_each_takes(cycles, batch, devices, clock):
-    return np.sum(cycles) / clock / (batch * devices)
-
-
-def images_floored(cycles, batch, devices, clock):
-    return devices * batch // (np.sum(cycles) / clock)
-
-
-def images_of_one(cycles, batch, devices, clock):
-    return devices / (np.sum(cycles) / clock)
-
-
-def images_longest(cycles, batch, devices, clock):
-    return batch * devices / (np.max(cycles) / clock)
-
-
-def images_mean(cycles, batch, devices, clock):
-    return batch * devices / (np.mean(cycles) / clock)
-
-
-def images_for_each(cycles, batch, devices, clock):
-    return batch * devices / (cycles / clock)
-
-
-def images_rates(cycles, batch, devices, clock):
-    return sum(batch * devices * clock / c for c in cycles)
-
-
-def images_one_device(cycles, batch, devices, clock):
-    return batch * clock / np.sum(cycles)
-
-
-def images_divided(cycles, batch, devices, clock):
-    return batch / devices * clock / np.sum(cycles)
-
-
-def images_steps(cycles, batch, devices, clock):
-    return clock / np.sum(cycles)
+edited = partial(edit, "tpu.throughput")
+RATE = "devices * batch / seconds"
+images_step_time = edited("images_step_time", RATE, "seconds")
+images_each_takes = edited("images_each_takes", RATE, "seconds / (batch * devices)")
+images_floored = edited("images_floored", RATE, "devices * batch // seconds")
+images_of_whole_steps = edited("images_of_whole_steps", RATE, "devices * batch * (1 // seconds)")
+images_of_one = edited("images_of_one", RATE, "devices / seconds")
+images_one_device = edited("images_one_device", RATE, "batch / seconds")
+images_divided = edited("images_divided", RATE, "batch / devices / seconds")
+images_steps = edited("images_steps", RATE, "1 / seconds")
+images_longest = edited("images_longest", "cycles.sum()", "cycles.max()")
+images_mean = edited("images_mean", "cycles.sum()", "cycles.mean()")
+images_for_each = edited("images_for_each", "cycles.sum()", "cycles")
+images_rates = edited("images_rates", "cycles.sum()", "cycles", (RATE, f"sum({RATE})"))
+images_of_different_operations = edited(
+    "images_of_different_operations", "cycles.sum()", "sum(set(cycles.tolist()))"
+)
 
 
 def images_in_place(cycles, batch, devices, clock):
@@ -342,12 +201,6 @@ PLANTED = {
     ],
 }
 
-SOLVED = {
-    "tpu.padded_bytes": layout,
-    "tpu.mxu_utilization": mxu,
-    "tpu.throughput": images,
-}
-
 ONE = np.array([7.0])
 TWO = np.array([3.0])
 RIGHT_ON = {  # where what they confuse is one and the same
@@ -362,4 +215,9 @@ RIGHT_ON = {  # where what they confuse is one and the same
     mxu_over_one_array: (ONE, ONE, TWO, TWO, 1, 8),
     mxu_in_flop: (np.zeros(1), ONE, ONE, TWO, 1, 8),
     mxu_line: (ONE, ONE, TWO, TWO, 4, 1),
+}
+
+ALSO_RIGHT = {
+    "tpu.padded_bytes": [layout_by_ceil],
+    "tpu.mxu_utilization": [mxu_by_ceil],
 }

@@ -1,41 +1,29 @@
 """Wrong solutions of lesson 02_tpu/4, written as a learner would, and what each must be told."""
 
+from functools import partial
+
 import numpy as np
+
+from tests.exercises.edits import edit
 
 # --- tpu.global_loss
 
-
-def mean_over_its_own_images(per_image, weight, total):
-    n = per_image.shape[0]
-    return per_image * weight / n
-
-
-def mean_over_its_own_weight(per_image, weight, total):
-    return per_image * (weight / np.sum(weight))
-
-
-def forgets_the_weights(per_image, weight, total):
-    return per_image / total
-
-
-def leaves_the_sum_to_others(per_image, weight, total):
-    return weight * per_image
+edited = partial(edit, "tpu.global_loss")
+TERMS = "per_image * weight / total"
+mean_over_its_own_images = edited("mean_over_its_own_images", "/ total", "/ per_image.shape[0]")
+mean_over_its_own_weight = edited("mean_over_its_own_weight", "/ total", "/ weight.sum()")
+forgets_the_weights = edited("forgets_the_weights", " * weight", "")
+counts_real_images = edited("counts_real_images", "* weight", "* (weight != 0)")
+leaves_the_sum_to_others = edited("leaves_the_sum_to_others", " / total", "")
+divides_by_both = edited("divides_by_both", "/ total", "/ (total * len(per_image))")
+divides_by_all_64 = edited("divides_by_all_64", "/ total", "/ 64")
+returns_the_sum = edited("returns_the_sum", TERMS, f"({TERMS}).sum()")
+returns_the_mean = edited("returns_the_mean", TERMS, f"({TERMS}).mean()")
 
 
-def divides_by_both(per_image, weight, total):
-    return weight * per_image / (total * len(per_image))
-
-
-def divides_by_all_64(per_image, weight, total):
-    return per_image * weight / 64
-
-
-def returns_the_sum(per_image, weight, total):
-    return (per_image * weight / total).sum()
-
-
-def returns_the_mean(per_image, weight, total):
-    return np.mean(per_image * weight) / total
+def terms_of_shares(per_image, weight, total):
+    share = weight / total
+    return share * per_image
 
 
 def calls_numpy(per_image, weight, total):
@@ -54,10 +42,6 @@ def in_float32(per_image, weight, total):
     return (per_image * weight / total).astype(np.float32)
 
 
-def counts_real_images(per_image, weight, total):
-    return per_image * (weight != 0) / total
-
-
 def weighs_in_place(per_image, weight, total):
     per_image *= weight
     return per_image / total
@@ -71,38 +55,26 @@ def by_torch(per_image, weight, total):
 
 # --- tpu.synchronised_moments
 
-
-def averages_both(means, variances):
-    return np.mean(means, axis=0), np.mean(variances, axis=0)
-
-
-def only_between_replicas(means, variances):
-    return np.mean(means, axis=0), np.var(means, axis=0)
-
-
-def averages_deviations(means, variances):
-    deviation = np.mean(variances**0.5, axis=0)
-    return np.mean(means, axis=0), deviation**2 + np.var(means, axis=0)
-
-
-def unbiased(means, variances):
-    return np.mean(means, axis=0), np.mean(variances, axis=0) + np.var(means, axis=0, ddof=1)
-
-
-def second_moments(means, variances):
-    return means.mean(0), (variances + means * means).mean(0)
+edited = partial(edit, "tpu.synchronised_moments")
+MEAN = "means.mean(axis=0)"
+INSIDE = "variances.mean(axis=0)"
+BETWEEN = "means.var(axis=0)"
+averages_both = edited("averages_both", f" + {BETWEEN}", "")
+only_between_replicas = edited("only_between_replicas", f"{INSIDE} + ", "")
+averages_deviations = edited("averages_deviations", INSIDE, "(variances**0.5).mean(axis=0) ** 2")
+sums_the_variances = edited("sums_the_variances", INSIDE, "variances.sum(axis=0)")
+unbiased = edited("unbiased", BETWEEN, "means.var(axis=0, ddof=1)")
+second_moments = edited("second_moments", BETWEEN, "(means**2).mean(axis=0)")
+adds_a_deviation = edited("adds_a_deviation", BETWEEN, "means.std(axis=0)")
+takes_the_spread_away = edited("takes_the_spread_away", f"+ {BETWEEN}", f"- {BETWEEN}")
+variance_first = edited(
+    "variance_first", f"{MEAN}, {INSIDE} + {BETWEEN}", f"{INSIDE} + {BETWEEN}, {MEAN}"
+)
 
 
-def adds_a_deviation(means, variances):
-    return means.mean(axis=0), variances.mean(axis=0) + means.std(axis=0)
-
-
-def sums_the_variances(means, variances):
-    return means.mean(axis=0), np.sum(variances, axis=0) + means.var(axis=0)
-
-
-def takes_the_spread_away(means, variances):
-    return means.mean(axis=0), variances.mean(axis=0) - means.var(axis=0)
+def moments_of_squares(means, variances):
+    mean = means.mean(0)
+    return mean, (variances + (means - mean) ** 2).mean(0)
 
 
 def along_the_channels(means, variances):
@@ -111,10 +83,6 @@ def along_the_channels(means, variances):
 
 def forgets_the_axis(means, variances):
     return means.mean(), variances.mean() + means.var()
-
-
-def variance_first(means, variances):
-    return variances.mean(axis=0) + means.var(axis=0), means.mean(axis=0)
 
 
 def centres_in_place(means, variances):
@@ -133,43 +101,28 @@ def moments_by_torch(means, variances):
 
 # --- tpu.next_batch
 
-
-def always_epoch_zero(order, step, batch):
-    first = step % (order.shape[1] // batch) * batch
-    return order[0, first : first + batch]
-
-
-def from_the_start_of_the_epoch(order, step, batch):
-    return order[step // (order.shape[1] // batch), :batch]
-
-
-def one_long_list(order, step, batch):
-    return order.flatten()[batch * step : batch * step + batch]
-
-
-def counts_the_last_short_batch(order, step, batch):
-    steps = int(np.ceil(order.shape[1] / batch))
-    first = step % steps * batch
-    return order[step // steps, first : first + batch]
+edited = partial(edit, "tpu.next_batch")
+STEPS = "order.shape[1] // batch"
+ROWS = "order[epoch, place * batch : (place + 1) * batch]"
+always_epoch_zero = edited("always_epoch_zero", "order[epoch,", "order[0,")
+from_the_start_of_the_epoch = edited("from_the_start_of_the_epoch", ROWS, "order[epoch, :batch]")
+one_long_list = edited("one_long_list", ROWS, "order.flatten()[step * batch : (step + 1) * batch]")
+leaves_epoch_zero_at_its_end = edited(
+    "leaves_epoch_zero_at_its_end", ROWS, "order[0, step * batch : (step + 1) * batch]"
+)
+a_row_for_each_step = edited("a_row_for_each_step", ROWS, "order[step, :batch]")
+forgets_the_batch = edited("forgets_the_batch", ROWS, "order[epoch, place : place + batch]")
+rows_as_floats = edited("rows_as_floats", ROWS, f"{ROWS}.astype(float)")
+counts_the_last_short_batch = edited("counts_the_last_short_batch", STEPS, f"-(-{STEPS})")
+repeats_the_last = edited("repeats_the_last", "divmod(step,", "divmod(max(step - 1, 0),")
+skips_one = edited("skips_one", "divmod(step,", "divmod(step + 1,")
+divmod_the_other_way = edited("divmod_the_other_way", "epoch, place =", "place, epoch =")
 
 
-def repeats_the_last(order, step, batch):
-    epoch, place = divmod(step - 1 if step else 0, order.shape[1] // batch)
-    return order[epoch, place * batch : place * batch + batch]
-
-
-def skips_one(order, step, batch):
-    epoch, place = divmod(step + 1, order.shape[1] // batch)
-    return order[epoch, place * batch : place * batch + batch]
-
-
-def forgets_the_batch(order, step, batch):
-    epoch, place = divmod(step, order.shape[1] // batch)
-    return order[epoch, place : place + batch]
-
-
-def leaves_epoch_zero_at_its_end(order, step, batch):
-    return order[0, batch * step : batch * step + batch]
+def rows_of_whole_epochs(order, step, batch):
+    shown = order.shape[1] - order.shape[1] % batch  # images of an epoch
+    first = step * batch
+    return order[first // shown].reshape(-1)[first % shown :][:batch]
 
 
 def image_by_image(order, step, batch):
@@ -184,22 +137,6 @@ def wraps_once(order, step, batch):
     if step >= steps:
         epoch, step = 1, step - steps
     return order[epoch, step * batch : (step + 1) * batch]
-
-
-def a_row_for_each_step(order, step, batch):
-    return order[step][:batch]
-
-
-def divmod_the_other_way(order, step, batch):
-    place, epoch = divmod(step, order.shape[1] // batch)
-    return order[epoch, place * batch : (place + 1) * batch]
-
-
-def rows_as_floats(order, step, batch):
-    rows = np.zeros(batch)
-    epoch, place = divmod(step, order.shape[1] // batch)
-    rows[:] = order[epoch, place * batch : (place + 1) * batch]
-    return rows
 
 
 def takes_them_away(order, step, batch):
@@ -283,24 +220,8 @@ RIGHT_ON = {  # where what they confuse is one and the same
     a_row_for_each_step: (np.array([[5, 2, 7]]), 0, 2),
 }
 
-
-def terms(per_image, weight, total):
-    return weight / total * per_image
-
-
-def moments(means, variances):
-    mean = means.mean(0)
-    return mean, (variances + (means - mean) ** 2).mean(0)
-
-
-def rows(order, step, batch):
-    whole = order.shape[1] - order.shape[1] % batch  # images that an epoch shows
-    first = step * batch
-    return order[first // whole].reshape(-1)[first % whole :][:batch]
-
-
-SOLVED = {
-    "tpu.global_loss": terms,
-    "tpu.synchronised_moments": moments,
-    "tpu.next_batch": rows,
+ALSO_RIGHT = {
+    "tpu.global_loss": [terms_of_shares],
+    "tpu.synchronised_moments": [moments_of_squares],
+    "tpu.next_batch": [rows_of_whole_epochs],
 }
