@@ -77,7 +77,7 @@ def init(seed: int = 0) -> dict[str, np.ndarray]:
 def load_weights(path: str | Path | None = None) -> dict[str, np.ndarray]:
     """Weights from a safetensors file; without a path the trained ones that come with labkit.
 
-    Raises ValueError for a file that is not whole, or whose names or shapes are not those of SHAPES.
+    Raises ValueError for a file that is not whole, and for names or shapes other than SHAPES has.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file

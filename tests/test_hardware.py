@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import hardware, machine_probe
+from labkit import hardware, machine_probe, machine_rates
 from labkit.hardware import machine, machines, measure_this_machine, roofline, runs_on, this_machine
 
 KEYS = [
@@ -386,7 +386,7 @@ def test_the_rates_are_the_work_that_was_done_over_its_time(monkeypatch):
 
     monkeypatch.setattr(np, "matmul", counted_matmul)
     monkeypatch.setattr(np, "copyto", counted_copyto)
-    monkeypatch.setattr(hardware, "perf_counter", lambda: 0.05 * next(ticks))
+    monkeypatch.setattr(machine_rates, "perf_counter", lambda: 0.05 * next(ticks))
     m = measure_this_machine(0.01)
     runs = 4  # one to warm up and three timed
     assert float(m.peak["fp32"]) == pytest.approx(products[-1] / 0.05)
@@ -429,11 +429,11 @@ def test_the_convolution_of_a_loaded_torch_is_counted_and_the_best_rate_wins(mon
         return y
 
     monkeypatch.setattr(torch, "conv2d", counted_conv2d)
-    monkeypatch.setattr(hardware, "_best_product", lambda seconds: (1.0, "a slow product"))
-    monkeypatch.setattr(hardware, "_best_copy", lambda seconds: (1.0, "a copy"))
-    monkeypatch.setattr(hardware, "perf_counter", lambda: 0.05 * next(ticks))
+    monkeypatch.setattr(machine_rates, "best_product", lambda seconds: (1.0, "a slow product"))
+    monkeypatch.setattr(machine_rates, "best_copy", lambda *_: (1.0, "a copy"))
+    monkeypatch.setattr(machine_rates, "perf_counter", lambda: 0.05 * next(ticks))
     m = measure_this_machine(0.01)
     assert float(m.peak["fp32"]) == pytest.approx(flops[-1] / 0.05)
     assert m.notes.startswith("float32 3x3 convolution")
-    monkeypatch.setattr(hardware, "_best_product", lambda seconds: (1e30, "a fast product"))
+    monkeypatch.setattr(machine_rates, "best_product", lambda seconds: (1e30, "a fast product"))
     assert measure_this_machine(0.01).notes.startswith("a fast product")
