@@ -57,7 +57,7 @@ def test_roofline_says_which_layers_are_bound_by_what(capsys):
 
 def test_roofline_marks_every_layer(monkeypatch):
     drawn = []
-    monkeypatch.setattr("labkit.figures.charts.show", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("labkit.figures.rooflines.show", lambda figure, _: drawn.append(figure))
     figures.roofline(machine("h200"), {f"layer{i}": 1.0 + i for i in range(11)})
     assert len(drawn[0].axes[0].get_legend().get_texts()) == 11
 
@@ -77,7 +77,7 @@ LADDER = {  # FLOP/B and TFLOP/s of a climb with a crowded end; the last two are
 def drawn_climb(monkeypatch):
     """The figure of LADDER and its alt text."""
     drawn = []
-    monkeypatch.setattr("labkit.figures.charts.show", lambda *given: drawn.append(given))
+    monkeypatch.setattr("labkit.figures.rooflines.show", lambda *given: drawn.append(given))
     theirs = {step: row[2] for step, row in LADDER.items() if row[2] is not None}
     figures.climb(
         machine("a6000"),
@@ -186,7 +186,7 @@ def test_text_is_readable_on_the_card_and_series_differ_in_grey():
 
 def drawn_grids(monkeypatch, draw):
     drawn = []
-    monkeypatch.setattr("labkit.figures.layers._grids", lambda *given, **_: drawn.append(given))
+    monkeypatch.setattr("labkit.figures.layers.show_grids", lambda *given, **_: drawn.append(given))
     draw()
     return drawn[0]
 
