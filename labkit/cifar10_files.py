@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from labkit.errors import in_a_line
+
 FOLDER = "cifar-10-batches-py"
 SAMPLE = Path(__file__).parent / "data" / "cifar10"
 TILES = 50  # images in a row of the mosaic
@@ -41,12 +43,6 @@ def fingerprint(train: Split, test: Split) -> str:
     for part in (train.images, test.images, train.labels, test.labels):
         digest.update(np.ascontiguousarray(part, dtype=np.uint8).data)
     return digest.hexdigest()
-
-
-def in_a_line(error: Exception) -> str:
-    """What an exception says, to be put between brackets: never empty, never two lines."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(":. ")
 
 
 def load_sample(folder: Path = SAMPLE) -> tuple[Split, Split]:

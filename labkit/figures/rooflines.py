@@ -52,11 +52,16 @@ def roofline(
     axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
     axes.set_title(f"{machine.name}, fp32", pad=18, weight="bold", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
-    left = ", ".join(layer for layer, intensity in intensities.items() if intensity < ridge)
-    right = ", ".join(layer for layer, intensity in intensities.items() if intensity >= ridge)
+    memory_bound = []
+    compute_bound = []
+    for layer, intensity in intensities.items():
+        if intensity < ridge:
+            memory_bound.append(layer)
+        else:
+            compute_bound.append(layer)
     alt = f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte."
-    alt += f" Memory bound, left of the ridge: {left or 'none'}."
-    alt += f" Compute bound, right of it: {right or 'none'}."
+    alt += f" Memory bound, left of the ridge: {', '.join(memory_bound) or 'none'}."
+    alt += f" Compute bound, right of it: {', '.join(compute_bound) or 'none'}."
     if reached:
         rates = ", ".join(f"{layer} {rate.number}" for layer, rate in reached.items())
         alt += f" {word.capitalize()}: {rates}."
