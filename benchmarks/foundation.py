@@ -75,6 +75,7 @@ def compiler() -> Iterator[Row]:
 
 
 def run_lesson(lesson: Lesson, twin: str, folder: Path) -> Quantity:
+    """The seconds that running a lesson's notebook takes, without building it."""
     generated = notebook.generate(lesson, twin, config())
     return seconds(lambda: execute(generated, folder, f"{lesson.name} ({twin})"))
 
@@ -133,7 +134,8 @@ def sample() -> Iterator[Row]:
         print(f"({error})")
         yield Row("  not compared with the full set, which is not here", counted(0, "values", by))
         return
-    index, small = json.loads((folder / "index.json").read_text("utf-8")), cifar10("sample")
+    index = json.loads((folder / "index.json").read_text("utf-8"))
+    small = cifar10("sample")
     values = wrong = 0
     for name, whole, part in zip(("train", "test"), full, (small.train, small.test), strict=True):
         chosen = index[name]["indices"]
@@ -168,11 +170,12 @@ def rates() -> Iterator[Row]:
     for what, rate in theirs.items():
         yield Row(f"{what}, by labkit", ours[what])
         yield Row(f"{what}, by PyTorch", measured(rate, ours[what].unit))
-        ratio = float(ours[what]) / rate
-        yield Row("  factor between the two", measured(max(ratio, 1 / ratio), "times"), 4)
+        faster = float(ours[what]) / rate
+        yield Row("  factor between the two", measured(max(faster, 1 / faster), "times"), 4)
 
 
 def main() -> int:
+    """Measure every part and print the table; returns the exit status."""
     parts = imports, compiler, builds, sample, rates
     return report("foundation", chain.from_iterable(part() for part in parts))
 

@@ -17,10 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from labkit.errors import in_a_line
+
 FOLDER = "cifar-10-batches-py"
 SAMPLE = Path(__file__).parent / "data" / "cifar10"
 TILES = 50  # images in a row of the mosaic
-BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+TRAINING_BATCHES = [f"data_batch_{i}" for i in range(1, 6)]
+BATCHES = [*TRAINING_BATCHES, "test_batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,27 +45,26 @@ def fingerprint(train: Split, test: Split) -> str:
     return digest.hexdigest()
 
 
-def in_a_line(error: Exception) -> str:
-    """What an exception says, to be put between brackets: never empty, never two lines."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(":. ")
-
-
 def load_sample(folder: Path = SAMPLE) -> tuple[Split, Split]:
     """Training and test images of the sample: the first 200 and 50 of each class.
 
     They are the tiles of one lossless PNG each, in the official order, 50 to a row; index.json has
     their labels and their places in the full set. tools/make_sample.py wrote the files.
     """
+    index = json.loads((folder / "index.json").read_text())
+    train = Split(_tiles(folder / "train.png"), np.array(index["train"]["labels"], dtype=np.int64))
+    test = Split(_tiles(folder / "test.png"), np.array(index["test"]["labels"], dtype=np.int64))
+    return train, test
+
+
+def _tiles(path: Path) -> np.ndarray:
+    """The images uint8[N,3,32,32] of a mosaic, row by row."""
     from PIL import Image
 
-    splits, index = [], json.loads((folder / "index.json").read_text())
-    for name in ("train", "test"):
-        with Image.open(folder / f"{name}.png") as mosaic:
-            tiles = np.asarray(mosaic).reshape(-1, 32, TILES, 32, 3)  # [row, y, tile, x, colour]
-        images = np.ascontiguousarray(tiles.transpose(0, 2, 4, 1, 3)).reshape(-1, 3, 32, 32)
-        splits.append(Split(images, np.array(index[name]["labels"], dtype=np.int64)))
-    return splits[0], splits[1]
+    with Image.open(path) as mosaic:
+        tiles = np.asarray(mosaic).reshape(-1, 32, TILES, 32, 3)  # [row, y, tile, x, colour]
+    in_order = tiles.transpose(0, 2, 4, 1, 3)  # [row, tile, colour, y, x]
+    return np.ascontiguousarray(in_order).reshape(-1, 3, 32, 32)
 
 
 def read_copy(path: str | Path) -> tuple[Split, Split]:
@@ -71,34 +73,53 @@ def read_copy(path: str | Path) -> tuple[Split, Split]:
     Raises FileNotFoundError when a file is missing, ValueError when one cannot be decoded.
     """
     path = Path(path).expanduser()
-    files, batches = _files(path), []
-    if missing := [name for name in BATCHES if name not in files]:
+    files = _files(path)
+    missing = [name for name in BATCHES if name not in files]
+    if missing:
         raise FileNotFoundError(
             f"{path} is no copy of CIFAR-10: {', '.join(missing)} not found. Give the folder "
             f"{FOLDER}, the folder around it, or the official cifar-10-python.tar.gz."
         )
+    batches = []
     for name in BATCHES:
+        content = files.pop(name)  # so that no file is held twice, as read and as decoded
         try:
-            batches.append(_decode(files.pop(name)))
+            batches.append(_decode(content))
         except Exception as error:  # damaged pickles fail in every way there is
             reason = in_a_line(error)
             raise ValueError(f"{name} in {path} cannot be decoded: {reason}.") from error
-    *train, test = batches
-    images = np.concatenate([batch.images for batch in train])
-    return Split(images, np.concatenate([batch.labels for batch in train])), test
+    *training, test = batches
+    images = np.concatenate([batch.images for batch in training])
+    labels = np.concatenate([batch.labels for batch in training])
+    return Split(images, labels), test
 
 
 def _files(path: Path) -> dict[str, bytes]:
     """The batches' files that are there, by name."""
-    if not path.is_file():
-        folder = path / FOLDER if (path / FOLDER).is_dir() else path
-        return {n: (folder / n).read_bytes() for n in BATCHES if (folder / n).is_file()}
+    if path.is_file():
+        return _archived(path)
+    folder = path / FOLDER
+    if not folder.is_dir():
+        folder = path
+    found = {}
+    for name in BATCHES:
+        if (folder / name).is_file():
+            found[name] = (folder / name).read_bytes()
+    return found
+
+
+def _archived(path: Path) -> dict[str, bytes]:
+    """The batches' files in a tar archive, by name, whatever folder they are in."""
+    found = {}
     try:
         with tarfile.open(path) as archive:
-            members = {Path(member.name).name: member for member in archive if member.isfile()}
-            return {n: archive.extractfile(members[n]).read() for n in BATCHES if n in members}
-    except Exception as error:  # so do damaged archives
+            for member in archive:
+                name = Path(member.name).name
+                if member.isfile() and name in BATCHES:
+                    found[name] = archive.extractfile(member).read()
+    except Exception as error:  # damaged archives fail in every way there is
         raise ValueError(f"{path} is no whole tar archive ({in_a_line(error)}).") from error
+    return found
 
 
 def _decode(content: bytes) -> Split:
@@ -109,8 +130,11 @@ def _decode(content: bytes) -> Split:
         raise ValueError(f"no whole pickle of a batch ({in_a_line(error)}).") from error
     if not isinstance(batch, dict):
         raise ValueError(f"it holds a {type(batch).__name__} and not a dict.")
-    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
-    data, labels = np.asarray(batch.get("data")), np.asarray(batch.get("labels"))
+    named = {}
+    for key, value in batch.items():
+        named[key.decode() if isinstance(key, bytes) else key] = value
+    data = np.asarray(named.get("data"))
+    labels = np.asarray(named.get("labels"))
     if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != 3072:
         raise ValueError(f"its data are {data.dtype}{list(data.shape)} and not uint8[N,3072].")
     if labels.shape != data.shape[:1] or labels.dtype.kind not in "iu":
@@ -118,14 +142,18 @@ def _decode(content: bytes) -> Split:
     return Split(data.reshape(-1, 3, 32, 32), labels.astype(np.int64))
 
 
+def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple, order: str) -> np.ndarray:
+    """How protocol 5 builds an array."""
+    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
+
+
+# What a pickle may ask for, by its name in NumPy 1.
 _BUILDERS = {
     "numpy.ndarray": np.ndarray,
     "numpy.dtype": np.dtype,
     "_codecs.encode": codecs.encode,  # how protocol 2 writes bytes
     "numpy.core.multiarray._reconstruct": lambda *_: np.empty(0, np.uint8),  # is filled next
-    "numpy.core.numeric._frombuffer": lambda buffer, dtype, shape, order: (  # protocol 5
-        np.frombuffer(buffer, dtype).reshape(shape, order=order)
-    ),
+    "numpy.core.numeric._frombuffer": _from_buffer,
 }
 
 
@@ -133,6 +161,7 @@ class _Careful(pickle.Unpickler):
     """Unpickles arrays and plain values; everything else a pickle may ask for is refused."""
 
     def find_class(self, module: str, name: str) -> object:
+        """The builder of this name; raises UnpicklingError for all but those of `_BUILDERS`."""
         wanted = f"{module}.{name}".replace("numpy._core.", "numpy.core.")  # NumPy 2 and 1
         if wanted not in _BUILDERS:
             raise pickle.UnpicklingError(f"it asks for {wanted}, which no batch needs")

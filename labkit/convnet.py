@@ -11,6 +11,7 @@ It exists twice, in NumPy on `labkit.reference` and in PyTorch, with one format 
 of float32 arrays named and shaped as in `SHAPES` (PyTorch's layout), kept in safetensors files.
 """
 
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,47 +39,67 @@ MEAN = (0.4913997, 0.4821584, 0.4465309)
 STD = (0.2470323, 0.2434851, 0.2615879)
 TRAINED = Path(__file__).parent / "data" / "convnet.safetensors"
 
-LAYERS = [
-    Layer("conv1", "conv", (3, 32, 32), (32, 32, 32), 32 * (3 * 3 * 3 + 1)),
+
+def _parameters(layer: str) -> int:
+    """How many weights and biases a layer has."""
+    return prod(SHAPES[f"{layer}.weight"]) + prod(SHAPES[f"{layer}.bias"])
+
+
+LAYERS = [  # name, kind, shape of the input and of the output, weights and biases
+    Layer("conv1", "conv", (3, 32, 32), (32, 32, 32), _parameters("conv1")),
     Layer("relu1", "relu", (32, 32, 32), (32, 32, 32), 0),
     Layer("pool1", "pool", (32, 32, 32), (32, 16, 16), 0),
-    Layer("conv2", "conv", (32, 16, 16), (64, 16, 16), 64 * (32 * 3 * 3 + 1)),
+    Layer("conv2", "conv", (32, 16, 16), (64, 16, 16), _parameters("conv2")),
     Layer("relu2", "relu", (64, 16, 16), (64, 16, 16), 0),
     Layer("pool2", "pool", (64, 16, 16), (64, 8, 8), 0),
-    Layer("fc1", "linear", (4096,), (128,), 128 * (4096 + 1)),
+    Layer("fc1", "linear", (4096,), (128,), _parameters("fc1")),
     Layer("relu3", "relu", (128,), (128,), 0),
-    Layer("fc2", "linear", (128,), (10,), 10 * (128 + 1)),
+    Layer("fc2", "linear", (128,), (10,), _parameters("fc2")),
 ]
 
 
 def init(seed: int = 0) -> dict[str, np.ndarray]:
-    """Fresh weights: normal, variance 2 / fan_in (He et al. 2015, arXiv:1502.01852); biases 0."""
+    """Fresh weights, float32, shaped as in SHAPES; equal seeds give equal weights.
+
+    Weights are normal with variance 2 / fan_in, where fan_in is the number of inputs that one
+    output reads (He et al. 2015, arXiv:1502.01852). Biases are 0.
+    """
     random = np.random.default_rng(seed)
     weights = {}
     for name, shape in SHAPES.items():
-        spread = np.sqrt(2 / np.prod(shape[1:])) if name.endswith("weight") else 0.0
-        weights[name] = (spread * random.standard_normal(shape)).astype(np.float32)
+        fan_in = prod(shape[1:])
+        spread = np.sqrt(2 / fan_in) if name.endswith("weight") else 0.0
+        drawn = random.standard_normal(shape)  # for the biases too: they move the generator on
+        weights[name] = (spread * drawn).astype(np.float32)
     return weights
 
 
 def load_weights(path: str | Path | None = None) -> dict[str, np.ndarray]:
-    """Weights from a safetensors file; without a path the trained ones that come with labkit."""
+    """Weights from a safetensors file; without a path the trained ones that come with labkit.
+
+    Raises ValueError for a file that is not whole, and for names or shapes other than SHAPES has.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     path = TRAINED if path is None else Path(path)
     try:
-        return _checked(load_file(path), str(path))
+        weights = load_file(path)
     except SafetensorError as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error}).") from error
+    return _checked(weights, str(path))
 
 
 def save_weights(weights: dict[str, np.ndarray], path: str | Path) -> None:
-    """Write weights to a safetensors file, as float32."""
+    """Write weights to a safetensors file, as float32.
+
+    Raises ValueError when their names or shapes are not those of SHAPES.
+    """
     from safetensors.numpy import save
 
-    weights = _checked(weights, "the weights to save")
-    float32 = {name: np.ascontiguousarray(w, dtype=np.float32) for name, w in weights.items()}
+    float32 = {}
+    for name, weight in _checked(weights, "the weights to save").items():
+        float32[name] = np.ascontiguousarray(weight, dtype=np.float32)
     Path(path).write_bytes(save(float32))
 
 
@@ -87,19 +108,25 @@ def _checked(weights: dict[str, np.ndarray], where: str) -> dict[str, np.ndarray
     if set(weights) != set(SHAPES):
         raise ValueError(f"{where}: names are {sorted(weights)} but must be {sorted(SHAPES)}.")
     for name, shape in SHAPES.items():
-        if (got := np.shape(weights[name])) != shape:
+        got = np.shape(weights[name])
+        if got != shape:
             raise ValueError(f"{where}: {name} has shape {got} but must have {shape}.")
     return {name: weights[name] for name in SHAPES}
 
 
 def normalise(images: np.ndarray) -> np.ndarray:
-    """Pixels for the network: uint8 images[N,3,32,32] -> float32, (pixel / 255 - MEAN) / STD."""
+    """Pixels for the network: uint8 images[N,3,32,32] -> float32, (pixel / 255 - MEAN) / STD.
+
+    Raises ValueError for images of another type or without three colours.
+    """
     images = np.asarray(images)
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1] != 3:
         got = f"{images.dtype}{list(images.shape)}"
         raise ValueError(f"normalise: images are {got}, not uint8[N,3,H,W].")
-    mean, std = (np.array(v, dtype=np.float32)[:, None, None] for v in (MEAN, STD))
-    return (images.astype(np.float32) / np.float32(255) - mean) / std
+    mean = np.array(MEAN, dtype=np.float32).reshape(3, 1, 1)
+    std = np.array(STD, dtype=np.float32).reshape(3, 1, 1)
+    pixels = images.astype(np.float32) / np.float32(255)
+    return (pixels - mean) / std
 
 
 def forward(weights: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
@@ -111,41 +138,71 @@ def forward(weights: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
 
 
 def activations(w: dict[str, np.ndarray], x: np.ndarray) -> dict[str, np.ndarray]:
-    """What every layer puts out, by its name; "image" is the input."""
-    a = {"image": np.asarray(x)}
-    a["conv1"] = ref.conv2d(a["image"], w["conv1.weight"], w["conv1.bias"], padding=1)
-    a["relu1"] = ref.relu(a["conv1"])
-    a["pool1"] = ref.maxpool2d(a["relu1"])
-    a["conv2"] = ref.conv2d(a["pool1"], w["conv2.weight"], w["conv2.bias"], padding=1)
-    a["relu2"] = ref.relu(a["conv2"])
-    a["pool2"] = ref.maxpool2d(a["relu2"])
-    a["flat"] = a["pool2"].reshape(len(x), -1)  # [N,4096]
-    a["fc1"] = ref.linear(a["flat"], w["fc1.weight"], w["fc1.bias"])
-    a["relu3"] = ref.relu(a["fc1"])
-    a["fc2"] = ref.linear(a["relu3"], w["fc2.weight"], w["fc2.bias"])
-    return a
+    """What every layer puts out, by its name, in float64; "image" is the input, x[N,3,32,32].
+
+    "flat" is "pool2" as rows [N,4096]. The other shapes are those in the module's text.
+    """
+    image = np.asarray(x)
+    conv1 = ref.conv2d(image, w["conv1.weight"], w["conv1.bias"], padding=1)
+    relu1 = ref.relu(conv1)
+    pool1 = ref.maxpool2d(relu1)
+    conv2 = ref.conv2d(pool1, w["conv2.weight"], w["conv2.bias"], padding=1)
+    relu2 = ref.relu(conv2)
+    pool2 = ref.maxpool2d(relu2)
+    flat = pool2.reshape(len(x), -1)  # [N,4096]
+    fc1 = ref.linear(flat, w["fc1.weight"], w["fc1.bias"])
+    relu3 = ref.relu(fc1)
+    fc2 = ref.linear(relu3, w["fc2.weight"], w["fc2.bias"])
+    return {
+        "image": image,
+        "conv1": conv1,
+        "relu1": relu1,
+        "pool1": pool1,
+        "conv2": conv2,
+        "relu2": relu2,
+        "pool2": pool2,
+        "flat": flat,
+        "fc1": fc1,
+        "relu3": relu3,
+        "fc2": fc2,
+    }
 
 
 def forward_backward(
     weights: dict[str, np.ndarray], x: np.ndarray, labels: np.ndarray
 ) -> tuple[float, dict[str, np.ndarray]]:
-    """Mean loss of x[N,3,32,32] with labels[N], and dL/dw for every weight, named as in SHAPES."""
-    w, a, grads = weights, activations(weights, x), {}  # grads[layer] is [dw, db]
+    """Mean loss of x[N,3,32,32] with labels[N], and dL/dw for every weight, named as in SHAPES.
+
+    The loss is the softmax cross-entropy. A local name such as `dpool1` is dL/d(pool1).
+    """
+    a = activations(weights, x)
     loss = ref.softmax_cross_entropy(a["fc2"], labels)
-    dy = ref.softmax_cross_entropy_backward(a["fc2"], labels)
-    dy, *grads["fc2"] = ref.linear_backward(dy, a["relu3"], w["fc2.weight"])
-    dy = ref.relu_backward(dy, a["fc1"])
-    dy, *grads["fc1"] = ref.linear_backward(dy, a["flat"], w["fc1.weight"])
-    dy = ref.maxpool2d_backward(dy.reshape(a["pool2"].shape), a["relu2"])
-    dy = ref.relu_backward(dy, a["conv2"])
-    dy, *grads["conv2"] = ref.conv2d_backward(dy, a["pool1"], w["conv2.weight"], padding=1)
-    dy = ref.maxpool2d_backward(dy, a["relu1"])
-    dy = ref.relu_backward(dy, a["conv1"])
-    _, *grads["conv1"] = ref.conv2d_backward(dy, a["image"], w["conv1.weight"], padding=1)
-    by_name = {}
-    for layer in reversed(grads):  # conv1 first, as in SHAPES
-        by_name[f"{layer}.weight"], by_name[f"{layer}.bias"] = grads[layer]
-    return loss, by_name
+    dfc2 = ref.softmax_cross_entropy_backward(a["fc2"], labels)
+    drelu3, dw_fc2, db_fc2 = ref.linear_backward(dfc2, a["relu3"], weights["fc2.weight"])
+    dfc1 = ref.relu_backward(drelu3, a["fc1"])
+    dflat, dw_fc1, db_fc1 = ref.linear_backward(dfc1, a["flat"], weights["fc1.weight"])
+    dpool2 = dflat.reshape(a["pool2"].shape)
+    drelu2 = ref.maxpool2d_backward(dpool2, a["relu2"])
+    dconv2 = ref.relu_backward(drelu2, a["conv2"])
+    dpool1, dw_conv2, db_conv2 = ref.conv2d_backward(
+        dconv2, a["pool1"], weights["conv2.weight"], padding=1
+    )
+    drelu1 = ref.maxpool2d_backward(dpool1, a["relu1"])
+    dconv1 = ref.relu_backward(drelu1, a["conv1"])
+    _, dw_conv1, db_conv1 = ref.conv2d_backward(
+        dconv1, a["image"], weights["conv1.weight"], padding=1
+    )
+    gradients = {
+        "conv1.weight": dw_conv1,
+        "conv1.bias": db_conv1,
+        "conv2.weight": dw_conv2,
+        "conv2.bias": db_conv2,
+        "fc1.weight": dw_fc1,
+        "fc1.bias": db_fc1,
+        "fc2.weight": dw_fc2,
+        "fc2.bias": db_fc2,
+    }
+    return loss, gradients
 
 
 def layer_costs(batch: int, training: bool = True) -> list[LayerCost]:
@@ -159,7 +216,10 @@ def layer_costs(batch: int, training: bool = True) -> list[LayerCost]:
 
 
 def torch_model(weights: dict[str, np.ndarray] | None = None) -> "torch.nn.Module":
-    """The network in PyTorch, float32 on the CPU; without weights, PyTorch's own random ones."""
+    """The network in PyTorch, float32 on the CPU; without weights, PyTorch's own random ones.
+
+    Raises ValueError when the weights' names or shapes are not those of SHAPES.
+    """
     import torch
     from torch import nn
     from torch.nn.functional import max_pool2d, relu
@@ -179,7 +239,8 @@ def torch_model(weights: dict[str, np.ndarray] | None = None) -> "torch.nn.Modul
 
     model = ConvNet()
     if weights is not None:
-        weights = _checked(weights, "torch_model")
-        float32 = {name: torch.tensor(w, dtype=torch.float32) for name, w in weights.items()}
+        float32 = {}
+        for name, weight in _checked(weights, "torch_model").items():
+            float32[name] = torch.tensor(weight, dtype=torch.float32)
         model.load_state_dict(float32)
     return model

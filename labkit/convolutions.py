@@ -1,7 +1,10 @@
 """Windows of a convolution: how many there are, all of them as rows, and sizes worth testing.
 
-The letters are those of `labkit.reference`; lesson 01_gpu/1 derives the formulas.
+The letters are those of `labkit.reference`; lesson 01_gpu/1 derives the formulas. The table
+of sizes at the end is dense: a row is one case, to be compared with the rows around it.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,32 +38,39 @@ def im2col(x: np.ndarray, R: int, S: int, stride: int = 1, padding: int = 0) -> 
     return rows.reshape(-1, x.shape[1] * R * S)
 
 
+class Sizes(NamedTuple):
+    """Shapes of one convolution, with its stride and padding."""
+
+    x: tuple[int, int, int, int]  # [N,C,H,W]
+    w: tuple[int, int, int, int]  # [K,C,R,S]
+    y: tuple[int, int, int, int]  # [N,K,P,Q]
+    stride: int
+    padding: int
+
+
+def _sizes(x: tuple, w: tuple, stride: int = 1, padding: int = 0) -> Sizes:
+    """The sizes of a convolution of x[N,C,H,W] with w[K,C,R,S], those of its output included."""
+    N, K = x[0], w[0]
+    P, Q = output_size(x, w[2], w[3], stride, padding)
+    return Sizes(x, w, (N, K, P, Q), stride, padding)
+
+
 # Each pair of stride and padding has its own case, most of them with P != Q and R != S, so that
 # no two of the letters can be taken for each other everywhere. Where nothing overlaps, C = P = Q:
 # there a wrong order of axes gives wrong values instead of an error. A 1x1 kernel in a frame parts
 # those who forget the frame from those who count it twice.
-_TELLING = {  # name: shape of x [N,C,H,W], shape of w [K,C,R,S], stride, padding
-    "prime sizes": ((2, 5, 13, 9), (3, 5, 3, 3), 1, 0),
-    "all sizes 1": ((1, 1, 1, 1), (1, 1, 1, 1), 1, 0),
-    "ragged with stride and padding": ((1, 2, 8, 5), (3, 2, 3, 3), 2, 1),
-    "non-square kernel": ((2, 3, 6, 9), (4, 3, 2, 3), 1, 0),
-    "no overlap": ((2, 3, 6, 6), (4, 3, 2, 2), 2, 0),
-    "1x1 kernel in a frame": ((1, 2, 4, 5), (3, 2, 1, 1), 1, 1),
-    "tall kernel with padding": ((2, 3, 5, 8), (4, 3, 3, 2), 1, 1),
-    "tall kernel with stride": ((1, 2, 9, 10), (3, 2, 3, 2), 2, 0),
-    "wide kernel with large stride": ((2, 1, 9, 15), (3, 1, 2, 5), 3, 2),
-    "stride larger than the kernel": ((2, 3, 8, 11), (4, 3, 1, 2), 3, 0),
-    "padding as large as the kernel": ((2, 2, 4, 7), (3, 2, 2, 3), 2, 3),
-    "image smaller than the kernel": ((1, 3, 2, 3), (2, 3, 3, 5), 1, 2),
-    "like the network": ((2, 4, 6, 6), (3, 4, 3, 3), 1, 1),
+TELLING_SIZES = {
+    "prime sizes": _sizes(x=(2, 5, 13, 9), w=(3, 5, 3, 3)),
+    "all sizes 1": _sizes(x=(1, 1, 1, 1), w=(1, 1, 1, 1)),
+    "ragged with stride and padding": _sizes(x=(1, 2, 8, 5), w=(3, 2, 3, 3), stride=2, padding=1),
+    "non-square kernel": _sizes(x=(2, 3, 6, 9), w=(4, 3, 2, 3)),
+    "no overlap": _sizes(x=(2, 3, 6, 6), w=(4, 3, 2, 2), stride=2),
+    "1x1 kernel in a frame": _sizes(x=(1, 2, 4, 5), w=(3, 2, 1, 1), padding=1),
+    "tall kernel with padding": _sizes(x=(2, 3, 5, 8), w=(4, 3, 3, 2), padding=1),
+    "tall kernel with stride": _sizes(x=(1, 2, 9, 10), w=(3, 2, 3, 2), stride=2),
+    "wide kernel with large stride": _sizes(x=(2, 1, 9, 15), w=(3, 1, 2, 5), stride=3, padding=2),
+    "stride larger than the kernel": _sizes(x=(2, 3, 8, 11), w=(4, 3, 1, 2), stride=3),
+    "padding as large as the kernel": _sizes(x=(2, 2, 4, 7), w=(3, 2, 2, 3), stride=2, padding=3),
+    "image smaller than the kernel": _sizes(x=(1, 3, 2, 3), w=(2, 3, 3, 5), padding=2),
+    "like the network": _sizes(x=(2, 4, 6, 6), w=(3, 4, 3, 3), padding=1),
 }
-
-
-def _with_output(x: tuple, w: tuple, stride: int, padding: int) -> tuple:
-    K, _, R, S = w
-    P, Q = output_size(x, R, S, stride, padding)
-    return x, w, (x[0], K, P, Q), stride, padding
-
-
-# name: shapes of x [N,C,H,W], w [K,C,R,S] and y [N,K,P,Q], stride, padding
-TELLING_SIZES = {name: _with_output(*sizes) for name, sizes in _TELLING.items()}

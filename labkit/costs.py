@@ -47,10 +47,12 @@ class LayerCost:
 
     @property
     def flops(self) -> Quantity:
+        """Floating-point operations, FLOP: an addition, multiplication or comparison is one."""
         return counted(sum(o.flops for o in self.operations), "FLOP", RULES)
 
     @property
     def bytes(self) -> Quantity:
+        """Bytes to and from main memory, read plus written."""
         moved = sum(o.bytes_read + o.bytes_written for o in self.operations)
         return counted(moved, "B", RULES)
 
@@ -87,28 +89,44 @@ def step_costs(layers: list[Layer], batch: int, training: bool = True) -> list[L
     and sum, and of each image a log, a subtraction and a term of the mean; backward, of each logit
     a division and the factor 1/N, and of each image the -1. sgd has momentum: it reads p, g and v
     and writes p and v. A forward pass alone has no loss, no sgd and no positions.
+
+    Raises ValueError unless `batch` is an integer of 1 or more.
     """
     fit_integer("step_costs", "batch", batch, at_least=1)
     costs = []
     for layer in layers:
-        forward, *backward = _operations(layer, batch, training)
-        if layer is layers[0]:
-            backward = [o for o in backward if o.name != "dX"]
-        costs.append(LayerCost(layer.name, (forward, *backward) if training else (forward,)))
+        operations = _operations(layer, batch, training)
+        if not training:
+            operations = operations[:1]  # forward alone
+        elif layer is layers[0]:
+            operations = [o for o in operations if o.name != "dX"]
+        costs.append(LayerCost(layer.name, tuple(operations)))
     if training:
-        o = batch * layers[-1].output_shape[0]  # logits
-        reads = FLOAT * o + LABEL * batch
-        forward = Operation("forward", 4 * o + 3 * batch, reads, FLOAT * (o + 1))
-        backward = Operation("dX", 2 * o + batch, reads, FLOAT * o)
-        p = sum(layer.parameters for layer in layers)
-        update = Operation("update", 4 * p, FLOAT * 3 * p, FLOAT * 2 * p)
-        costs += [LayerCost("loss", (forward, backward)), LayerCost("sgd", (update,))]
+        logits = batch * layers[-1].output_shape[0]
+        parameters = sum(layer.parameters for layer in layers)
+        costs.append(LayerCost("loss", _loss(logits, batch)))
+        costs.append(LayerCost("sgd", (_update(parameters),)))
     return costs
+
+
+def _loss(logits: int, batch: int) -> tuple[Operation, Operation]:
+    """The softmax cross-entropy, forward and backward, of so many logits in all."""
+    reads = FLOAT * logits + LABEL * batch
+    return (
+        Operation("forward", 4 * logits + 3 * batch, reads, FLOAT * (logits + 1)),
+        Operation("dX", 2 * logits + batch, reads, FLOAT * logits),
+    )
+
+
+def _update(p: int) -> Operation:
+    """sgd with momentum, of p weights and biases."""
+    return Operation("update", 4 * p, FLOAT * 3 * p, FLOAT * 2 * p)
 
 
 def _operations(layer: Layer, batch: int, training: bool) -> tuple[Operation, ...]:
     """The layer's rows of the table in `step_costs`, forward first."""
-    i, o = batch * prod(layer.input_shape), batch * prod(layer.output_shape)
+    i = batch * prod(layer.input_shape)
+    o = batch * prod(layer.output_shape)
     if layer.kind == "relu":
         return (
             Operation("forward", o, FLOAT * i, FLOAT * o),

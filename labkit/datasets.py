@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from labkit.cifar10_files import Split, fingerprint, in_a_line, load_sample, read_copy
+from labkit.cifar10_files import Split, fingerprint, load_sample, read_copy
+from labkit.errors import in_a_line
 from labkit.files import cache_folder, set_aside
 
 __all__ = ["Cifar10", "Split", "cifar10", "describe", "import_copy"]

@@ -2,11 +2,12 @@
 
 import os
 import tempfile
+from itertools import count
 from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """What can be made or fetched again: LABKIT_CACHE, or the user's own cache folder."""
+    """Where lies what can be made or fetched again: LABKIT_CACHE, or the user's cache folder."""
     if chosen := os.environ.get("LABKIT_CACHE"):
         return Path(chosen).expanduser()
     from platformdirs import user_cache_path  # the GPU benchmark runs without it
@@ -15,7 +16,10 @@ def cache_folder() -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """In one step: whoever reads meanwhile gets the old file or the new one, whole."""
+    """Write a file in one step: whoever reads meanwhile gets the old file or the new one, whole.
+
+    Its folder is made if it is missing. Raises OSError when that cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
         unfinished = Path(folder, path.name)
@@ -27,8 +31,13 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def set_aside(path: Path, folder: Path | None = None) -> Path:
-    """Rename a damaged file to <name>.broken-1, or the next free number: nothing is lost."""
-    folder, number = folder or path.parent, 1
-    while (aside := folder / f"{path.name}.broken-{number}").exists():
-        number += 1
+    """Rename a damaged file to <name>.broken-1, or the next free number: nothing is lost.
+
+    It stays beside its old place unless another `folder` is named. Returns the new path.
+    """
+    folder = folder or path.parent
+    for number in count(1):
+        aside = folder / f"{path.name}.broken-{number}"
+        if not aside.exists():
+            break
     return path.rename(aside)

@@ -6,8 +6,7 @@ The error of this central difference is of order eps^2, where a one-sided differ
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,7 +62,9 @@ def gradcheck(
     if len(grads) != len(inputs):
         both = f"{len(inputs)} inputs but {len(grads)} gradients"
         raise ValueError(f"gradcheck: {both}: one is needed for each.")
-    results = []
+    worst_score = 0.0  # error / allowed: right when at most 1
+    worst = GradcheckResult(True, -1, (), got=0.0, expected=0.0, error=0.0, entries=0)
+    entries = 0
     for i, (x, grad) in enumerate(zip(inputs, grads, strict=True)):
         if grad is None:
             continue
@@ -72,30 +73,40 @@ def gradcheck(
             both = f"input {i} has shape {x.shape} but its gradient has {grad.shape}"
             raise ValueError(f"gradcheck: {both}: both must be equal.")
         for index in np.ndindex(x.shape):
-            got, expected = float(grad[index]), _central_difference(f, inputs, i, index, dy, eps)
-            error, allowed = abs(got - expected), atol + rtol * abs(expected)
-            score = error / max(allowed, 1e-300)  # right when at most 1; never divided by 0
-            results.append((np.inf if np.isnan(score) else score, i, index, got, expected, error))
-    score, *worst = max(results, key=itemgetter(0), default=(0.0, -1, (), 0.0, 0.0, 0.0))
-    return GradcheckResult(score <= 1, *worst, len(results))
+            got = float(grad[index])
+            expected = _central_difference(f, inputs, i, index, dy, eps)
+            error = abs(got - expected)
+            allowed = atol + rtol * abs(expected)
+            score = error / max(allowed, 1e-300)  # never divided by 0
+            if np.isnan(score):
+                score = np.inf
+            if entries == 0 or score > worst_score:
+                worst_score = score
+                worst = GradcheckResult(score <= 1, i, index, got, expected, error, entries=0)
+            entries += 1
+    return replace(worst, entries=entries)
 
 
 def _central_difference(
     f: Callable, inputs: list, i: int, index: tuple, dy: object, eps: float
 ) -> float:
     """dL / d inputs[i][index] of L = sum(f * dy)."""
-    sides = []
-    for nudge in (+eps, -eps):
-        copies = [x.copy() for x in inputs]
-        copies[i][index] += nudge
-        y = np.asarray(f(*copies))
-        if y.dtype.kind == "f" and y.dtype.itemsize < 8:
-            why = f"f returned {y.dtype}, too coarse for a nudge of {eps:g}"
-            raise ValueError(f"gradcheck: {why}: compute in float64.")
-        sides.append(y)
-    dy = np.ones(sides[0].shape) if dy is None else np.asarray(dy, dtype=np.float64)
-    if dy.shape != sides[0].shape:
-        both = f"f returned shape {sides[0].shape} but dy has {dy.shape}"
+    above = _moved(f, inputs, i, index, +eps)
+    below = _moved(f, inputs, i, index, -eps)
+    dy = np.ones(above.shape) if dy is None else np.asarray(dy, dtype=np.float64)
+    if dy.shape != above.shape:
+        both = f"f returned shape {above.shape} but dy has {dy.shape}"
         raise ValueError(f"gradcheck: {both}: both must be equal.")
     # Subtract before summing: entries that the nudge leaves alone then cancel exactly.
-    return float(np.sum((sides[0] - sides[1]) * dy) / (2 * eps))
+    return float(np.sum((above - below) * dy) / (2 * eps))
+
+
+def _moved(f: Callable, inputs: list, i: int, index: tuple, nudge: float) -> np.ndarray:
+    """f of copies of the inputs, with inputs[i][index] moved by `nudge`."""
+    copies = [x.copy() for x in inputs]
+    copies[i][index] += nudge
+    y = np.asarray(f(*copies))
+    if y.dtype.kind == "f" and y.dtype.itemsize < 8:
+        why = f"f returned {y.dtype}, too coarse for a nudge of {abs(nudge):g}"
+        raise ValueError(f"gradcheck: {why}: compute in float64.")
+    return y

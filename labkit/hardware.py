@@ -12,20 +12,28 @@ import difflib
 import math
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from time import perf_counter
 from types import MappingProxyType
 
+from labkit import machine_rates
 from labkit.machine_probe import this_machine
 from labkit.provenance import Quantity, measured, predicted, published
 
 # Number formats, and the unit of a rate in them; then the units of the other figures.
-FORMATS = {f: "FLOP/s" for f in ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4")}
-FORMATS |= {f: "OP/s" for f in ("int8", "int4")}
+FORMATS = {
+    "fp64": "FLOP/s",
+    "fp32": "FLOP/s",
+    "tf32": "FLOP/s",
+    "fp16": "FLOP/s",
+    "bf16": "FLOP/s",
+    "fp8": "FLOP/s",
+    "fp4": "FLOP/s",
+    "int8": "OP/s",
+    "int4": "OP/s",
+}
 UNITS = {"bandwidth": "B/s", "memory": "B", "on_chip": "B", "power": "W", "price": "USD"}
 
 
@@ -63,19 +71,34 @@ def machines() -> Mapping[str, Machine]:
     text = Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
 
-    def figure(entry: dict, usual: str) -> Quantity:
-        source, unit = table["sources"][entry["source"]], entry.get("unit", usual)
-        says = f"{source['title']}, {source['url']}"
-        if formula := entry.get("formula"):
-            return predicted(float(entry["value"]), unit, f"{formula}; figures of {says}")
-        return published(float(entry["value"]), unit, says)
-
     found = {}
     for key, row in table["machines"].items():
-        figures = {name: figure(row[name], unit) for name, unit in UNITS.items() if name in row}
-        peak = {f: figure(entry, FORMATS[f]) for f, entry in row["peak"].items()}
-        found[key] = Machine(key, **{**row, **figures, "peak": peak})
+        found[key] = _machine(key, row, table["sources"])
     return MappingProxyType(found)
+
+
+def _machine(key: str, row: dict, sources: dict) -> Machine:
+    """One machine from its row of the table."""
+    fields = dict(row)
+    for name, unit in UNITS.items():
+        if name in row:
+            fields[name] = _figure(row[name], unit, sources)
+    peak = {}
+    for number_format, entry in row["peak"].items():
+        peak[number_format] = _figure(entry, FORMATS[number_format], sources)
+    fields["peak"] = peak
+    return Machine(key, **fields)
+
+
+def _figure(entry: dict, usual_unit: str, sources: dict) -> Quantity:
+    """An entry of the table, such as { value = 70, source = "nvidia_t4" }, as a quantity."""
+    value = float(entry["value"])
+    unit = entry.get("unit", usual_unit)
+    source = sources[entry["source"]]
+    cited = f"{source['title']}, {source['url']}"
+    if "formula" in entry:
+        return predicted(value, unit, f"{entry['formula']}; figures of {cited}")
+    return published(value, unit, cited)
 
 
 def machine(key: str) -> Machine:
@@ -84,7 +107,10 @@ def machine(key: str) -> Machine:
     if key in table:
         return table[key]
     near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
-    meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    meant = ""
+    if near:
+        either = " or ".join(repr(name) for name in near)
+        meant = f"Did you mean {either}? "
     raise ValueError(f"No machine {key!r} in the table. {meant}There are: {', '.join(table)}.")
 
 
@@ -107,7 +133,8 @@ def roofline(machine: Machine, intensity: float, number_format: str = "fp32") ->
     """
     if math.isnan(intensity) or intensity < 0:
         raise ValueError(f"Intensity is FLOP per byte moved, a number >= 0, not {intensity}.")
-    peak, ridge = machine.rate(number_format), machine.ridge(number_format)
+    peak = machine.rate(number_format)
+    ridge = machine.ridge(number_format)
     attainable = min(float(peak), intensity * float(machine.bandwidth))
     bound = "memory" if intensity < ridge else "compute"
     formula = f"the roofline of {machine.name} in {number_format}"
@@ -127,64 +154,22 @@ def measure_this_machine(seconds: float = 1.0) -> Machine:
     if not 0 < seconds <= 60:
         raise ValueError(f"seconds to measure for: above 0 and up to 60, not {seconds}.")
     here = this_machine()
-    rates = [_best_product(seconds / 2)]
+    flops, product = machine_rates.best_product(seconds / 2)
     if "torch" in sys.modules:
-        rates.append(_best_convolution(seconds / 2))
-    flops, work = max(rates)
-    bandwidth, copy = _best_copy(seconds / 2)
-    limits = {"peak": {"fp32": measured(flops, "FLOP/s")}, "bandwidth": measured(bandwidth, "B/s")}
-    limits |= {"memory": measured(here.memory, "B"), "notes": f"{work}; {copy}."}
-    return Machine("this_machine", here.name, "cpu", year=None, **limits)
-
-
-def _best_product(seconds: float) -> tuple[float, str]:
-    """FLOP/s of the best float32 product, and its size: the first power of two that takes 20 ms."""
-    import numpy as np
-
-    rng, n, best = np.random.default_rng(0), 256, 0.0
-    while best < 0.02 and n < 4096:
-        n *= 2
-        a, b = rng.random((2, n, n), dtype=np.float32)  # [n, n] each
-        c = np.zeros_like(a)
-        best = _best_time(lambda a=a, b=b, c=c: np.matmul(a, b, out=c), 0, runs=1)
-    best = min(best, _best_time(lambda: np.matmul(a, b, out=c), seconds))
-    return 2 * n**3 / best, f"float32 product of {n} x {n} matrices"
-
-
-def _best_convolution(seconds: float) -> tuple[float, str]:
-    """FLOP/s of PyTorch's best float32 3x3 convolution, forward, 64 to 64 channels of 56 x 56."""
-    import torch
-
-    x, w = torch.rand(8, 64, 56, 56), torch.rand(64, 64, 3, 3)
-    with torch.inference_mode():
-        best = _best_time(lambda: torch.conv2d(x, w, padding=1), seconds)
-    return 2 * 8 * 64 * 56 * 56 * 64 * 9 / best, "float32 3x3 convolution, 8 x 64 x 56 x 56"
-
-
-def _best_copy(seconds: float) -> tuple[float, str]:
-    """B/s, read plus written, of the best copy from one array to another; and how it was done."""
-    import numpy as np
-
-    here = this_machine()
-    mib = max(64, min(256, here.memory // 16 >> 20))  # no cache holds 256 MiB twice; memory does
-    threads = min(here.cores, 16)  # one core alone seldom fills the memory's bandwidth
-    sources = np.array_split(np.ones(mib << 17), threads)  # 2^17 float64 are a MiB
-    targets = np.array_split(np.zeros(mib << 17), threads)
-    with ThreadPoolExecutor(threads) as pool:  # copyto lets go of the interpreter's lock
-        best = _best_time(lambda: list(pool.map(np.copyto, targets, sources)), seconds)
-    return 2 * (mib << 20) / best, f"copy of {mib} MiB by {threads} thread(s)"
-
-
-def _best_time(work: Callable[[], object], seconds: float, runs: int = 3) -> float:
-    """Seconds of the fastest of at least `runs` runs, after one to warm up."""
-    work()
-    times: list[float] = []
-    start = perf_counter()
-    while len(times) < runs or perf_counter() - start < seconds:
-        begin = perf_counter()
-        work()
-        times.append(perf_counter() - begin)
-    return min(times)
+        torch_flops, convolution = machine_rates.best_convolution(seconds / 2)
+        if torch_flops > flops:
+            flops, product = torch_flops, convolution
+    bandwidth, copy = machine_rates.best_copy(seconds / 2, here.memory, here.cores)
+    return Machine(
+        key="this_machine",
+        name=here.name,
+        kind="cpu",
+        year=None,
+        peak={"fp32": measured(flops, "FLOP/s")},
+        bandwidth=measured(bandwidth, "B/s"),
+        memory=measured(here.memory, "B"),
+        notes=f"{product}; {copy}.",
+    )
 
 
 def runs_on() -> None:

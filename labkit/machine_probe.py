@@ -31,25 +31,32 @@ class ThisMachine:
 
     @property
     def name(self) -> str:
-        return f"{self.cpu}, {self.cores} core{'s' if self.cores != 1 else ''}"
+        """CPU and cores, the device that a measurement names: "Intel Xeon 2.8 GHz, 2 cores"."""
+        plural = "" if self.cores == 1 else "s"
+        return f"{self.cpu}, {self.cores} core{plural}"
 
     @property
     def accelerators(self) -> dict[str, str]:
         """Which of the accelerators that the course is about are here, by kind; "" for none."""
+        gpu = " and ".join(self.gpus)
+        if gpu and self.driver:
+            gpu += f" (driver {self.driver})"
         tpu = f"{self.tpu_chips} TPU chip(s)" if self.tpu_chips else ""
-        gpu = " and ".join(self.gpus) + f" (driver {self.driver})" * bool(self.gpus and self.driver)
         return {"CUDA GPU": gpu, "TPU": tpu, "Pynq board": self.pynq}
 
     @property
     def has_cuda(self) -> bool:
+        """Whether an NVIDIA GPU is here."""
         return bool(self.gpus)
 
     @property
     def has_tpu(self) -> bool:
+        """Whether a TPU chip is here."""
         return self.tpu_chips > 0
 
     @property
     def has_pynq(self) -> bool:
+        """Whether this is a Pynq board."""
         return bool(self.pynq)
 
     def __str__(self) -> str:
@@ -62,13 +69,23 @@ class ThisMachine:
 def this_machine() -> ThisMachine:
     """The machine this runs on. Looks once and remembers."""
     system = platform.system().replace("Darwin", "macOS")
-    system += " (WSL2)" * ("microsoft" in platform.release().lower())
+    if "microsoft" in platform.release().lower():
+        system += " (WSL2)"
     gpus, driver = _cuda_gpus()
-    here = _cpu_name(), _cores(), _memory(), system, platform.python_version()
-    return ThisMachine(*here, gpus, _tpu_chips(), _pynq_board(), driver)
+    return ThisMachine(
+        cpu=_cpu_name(),
+        cores=_cores(),
+        memory=_memory(),
+        os=system,
+        python=platform.python_version(),
+        gpus=gpus,
+        tpu_chips=_tpu_chips(),
+        pynq=_pynq_board(),
+        driver=driver,
+    )
 
 
-def _read(path: str | Path) -> str:
+def _text(path: str | Path) -> str:
     """A system file's text; "" where there is none."""
     try:
         return (_ROOT / path).read_text(encoding="utf-8", errors="replace").strip("\0 \n")
@@ -92,8 +109,8 @@ def _cpu_name() -> str:
     if platform.system() == "Darwin":
         name = _run("sysctl", "-n", "machdep.cpu.brand_string")
     else:
-        found = re.search(r"^model name\s*:\s*(.+)$", _read("proc/cpuinfo"), re.MULTILINE)
-        name = found[1] if found else _read("proc/device-tree/model") or platform.processor()
+        found = re.search(r"^model name\s*:\s*(.+)$", _text("proc/cpuinfo"), re.MULTILINE)
+        name = found[1] if found else _text("proc/device-tree/model") or platform.processor()
     name = re.sub(r"\((R|TM|C)\)|\b(CPU|Processor)\b|\d+-Core\b", " ", name, flags=re.IGNORECASE)
     name = re.sub(r"@\s*([\d.]*?\d)0*\s*GHz", r" \1 GHz", name)
     return " ".join(name.split()) or platform.machine() or "unknown CPU"
@@ -104,7 +121,7 @@ def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     # "200000 100000" says 200 ms of every 100 ms, so two cores; "max 100000" says no limit.
-    quota, _, period = _read("sys/fs/cgroup/cpu.max").partition(" ")
+    quota, _, period = _text("sys/fs/cgroup/cpu.max").partition(" ")
     if quota.isdecimal():
         cores = min(cores, -(-int(quota) // int(period)))  # half a core still is a core to run on
     return cores
@@ -116,30 +133,48 @@ def _memory() -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         memory = int(_run("sysctl", "-n", "hw.memsize") or 0)
-    limit = _read("sys/fs/cgroup/memory.max")
-    return min(memory or int(limit), int(limit)) if limit.isdecimal() else memory
+    limit = _text("sys/fs/cgroup/memory.max")
+    if not limit.isdecimal():  # "max": none
+        return memory
+    return min(memory, int(limit)) if memory else int(limit)
 
 
 def _cuda_gpus() -> tuple[tuple[str, ...], str]:
     """The NVIDIA GPUs' names, and their driver's version: its files first, which cost nothing."""
-    cards = sorted(_ROOT.glob("proc/driver/nvidia/gpus/*/information"))
-    models = [re.search(r"^Model:\s*(.+?)\s*$", _read(card), re.MULTILINE) for card in cards]
-    found, said = [model[1] for model in models if model], _read("proc/driver/nvidia/version")
-    if not found:
-        asked = "--query-gpu=name,driver_version", "--format=csv,noheader"
-        rows = [line.rpartition(", ") for line in _run("nvidia-smi", *asked).splitlines()]
-        found, said = [name for name, _, _ in rows], " ".join(version for *_, version in rows)
-    version = re.search(r"\b\d+(\.\d+)+", said) if found else None
-    return tuple(found), version[0] if version else ""
+    names = []
+    for card in sorted(_ROOT.glob("proc/driver/nvidia/gpus/*/information")):
+        model = re.search(r"^Model:\s*(.+?)\s*$", _text(card), re.MULTILINE)
+        if model:
+            names.append(model[1])
+    driver = _text("proc/driver/nvidia/version")
+    if not names:
+        names, driver = _ask_nvidia_smi()
+    version = re.search(r"\b\d+(\.\d+)+", driver) if names else None
+    return tuple(names), version[0] if version else ""
+
+
+def _ask_nvidia_smi() -> tuple[list[str], str]:
+    """The GPUs' names and the text with their driver's version, as NVIDIA's own tool tells them."""
+    names = []
+    versions = []
+    said = _run("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    for line in said.splitlines():
+        name, _, version = line.rpartition(", ")
+        names.append(name)
+        versions.append(version)
+    return names, " ".join(versions)
 
 
 def _tpu_chips() -> int:
     """TPU chips on the PCI bus."""
-    devices = _ROOT.glob("sys/bus/pci/devices/*")
-    return sum(_read(d / "vendor") == _GOOGLE and _read(d / "device") in _TPUS for d in devices)
+    chips = 0
+    for device in _ROOT.glob("sys/bus/pci/devices/*"):
+        if _text(device / "vendor") == _GOOGLE and _text(device / "device") in _TPUS:
+            chips += 1
+    return chips
 
 
 def _pynq_board() -> str:
     """The board's name on a Pynq board, whose image sets BOARD; else ""."""
-    board = _read("proc/device-tree/chosen/pynq_board") or os.environ.get("BOARD", "")
+    board = _text("proc/device-tree/chosen/pynq_board") or os.environ.get("BOARD", "")
     return board if board.lower().startswith("pynq") else ""

@@ -12,11 +12,15 @@ cannot be made: `measured`, `counted`, `compiled`, `predicted` and `published` a
 
 from dataclasses import dataclass
 
+from labkit.machine_probe import this_machine
+
+# What stands between a word and its device or source: "measured on", "published in".
 _LINK = {"measured": "on", "counted": "by", "compiled": "by", "predicted": "by", "published": "in"}
 WORDS = tuple(_LINK)
 _PREFIXED = {"FLOP", "OP", "B", "FLOP/s", "OP/s", "B/s", "MAC", "MAC/s", "s", "W", "Hz"}
-_LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+# SI prefixes and their factors, the largest first.
+_LARGE = {"P": 1e15, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3}
+_SMALL = {"m": 1e-3, "µ": 1e-6, "n": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,19 @@ class Quantity:
         if self.unit not in _PREFIXED:
             plain = f"{self.value:,.0f}" if abs(self.value) >= 999.5 else f"{self.value:.3g}"
             return f"{plain} {self.unit}".strip()
-        steps = _LARGE + (_SMALL if self.unit in {"s", "W"} and self.value else _SMALL[:1])
-        # 0.9995 rounds to 1000 of the next smaller prefix, so it already belongs to the larger one.
-        factor, prefix = next((s for s in steps if abs(self.value) >= 0.9995 * s[0]), steps[-1])
+        prefix, factor = self._prefix()
         return f"{self.value / factor:.3g} {prefix}{self.unit}"
+
+    def _prefix(self) -> tuple[str, float]:
+        """The largest SI prefix that leaves a number of at least 1, and its factor."""
+        factors = {**_LARGE, "": 1.0}
+        if self.unit in {"s", "W"} and self.value:
+            factors |= _SMALL
+        for prefix, factor in factors.items():
+            # 0.9995 rounds to 1000 of the next smaller prefix, so it already belongs to the larger.
+            if abs(self.value) >= 0.9995 * factor:
+                return prefix, factor
+        return prefix, factor  # below the smallest
 
     def __str__(self) -> str:
         return f"{self.number} ({self.word} {_LINK[self.word]} {self.source})"
@@ -58,8 +71,6 @@ class Quantity:
 def measured(value: float, unit: str, device: str | None = None) -> Quantity:
     """A number read off a clock or a counter of `device`; without one, of this machine."""
     if device is None:
-        from labkit.hardware import this_machine  # reads the machine only when it is asked for
-
         device = this_machine().name
     return Quantity(value, unit, "measured", device)
 

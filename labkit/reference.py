@@ -9,22 +9,24 @@ is large and as an index when it is small:
 
 `dy` is dL/dy, the gradient of the loss with respect to a layer's output. A `_backward` function
 turns it into the gradients with respect to the layer's inputs. Inputs of any real type are read as
-float64 and never changed. Shapes that do not fit raise a ValueError that names both shapes and the
-rule (`labkit.shapes`).
-"""
+float64 and never changed; all results are float64. Shapes that do not fit raise a ValueError that
+names both shapes and the rule (`labkit.shapes`).
 
-from collections.abc import Iterator
+Lesson 01_gpu/1, Gradients and convolutions, derives `linear`, `conv2d` and their gradients. Lesson
+01_gpu/6, Training, uses all of them in one step, and derives the update, `sgd`.
+"""
 
 import numpy as np
 
+from labkit.convolutions import framed
 from labkit.gradcheck import GradcheckResult, gradcheck  # noqa: F401  the oracle for gradients
 from labkit.shapes import fit, fit_integer, fit_labels, fit_output, fit_update, fit_windows
 
 
 def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
-    """Fully connected layer, x[N,D], w[K,D], b[K] -> y[N,K].
+    """Fully connected layer, x[N,D], w[K,D], b[K] -> y[N,K] (lesson 01_gpu/1).
 
-    y[n,k] = b[k] + sum_d x[n,d] w[k,d]
+    y[n,k] = b[k] + sum_d x[n,d] w[k,d],   without b (None): b[k] = 0
     """
     x, w, b = fit("linear", "x[N,D] w[K,D] b[K]", x, w, b)
     y = x @ w.T  # [N,D] @ [D,K]
@@ -37,13 +39,22 @@ def linear_backward(
     """Gradients of `linear`: dy[N,K], x[N,D], w[K,D] -> dx[N,D], dw[K,D], db[K].
 
     dx[n,d] = sum_k dy[n,k] w[k,d]      dw[k,d] = sum_n dy[n,k] x[n,d]      db[k] = sum_n dy[n,k]
+
+    The formulas are derived in lesson 01_gpu/1.
     """
     dy, x, w = fit("linear_backward", "dy[N,K] x[N,D] w[K,D]", dy, x, w)
-    return dy @ w, dy.T @ x, dy.sum(axis=0)
+    dx = dy @ w  # [N,K] @ [K,D]
+    dw = dy.T @ x  # [K,N] @ [N,D]
+    db = dy.sum(axis=0)
+    return dx, dw, db
 
 
 def conv2d(
-    x: np.ndarray, w: np.ndarray, b: np.ndarray | None = None, stride: int = 1, padding: int = 0
+    x: np.ndarray,
+    w: np.ndarray,
+    b: np.ndarray | None = None,
+    stride: int = 1,
+    padding: int = 0,
 ) -> np.ndarray:
     """Convolution as deep learning means it: x[N,C,H,W], w[K,C,R,S], b[K] -> y[N,K,P,Q].
 
@@ -51,18 +62,30 @@ def conv2d(
 
     with i = p*stride + r - padding,  j = q*stride + s - padding,  and x = 0 outside the image.
     P = (H + 2 padding - R) // stride + 1, and Q likewise from W and S. The kernel is not flipped,
-    so this is what mathematics calls a cross-correlation.
+    so this is what mathematics calls a cross-correlation. Lesson 01_gpu/1 derives the formulas.
     """
     x, w, b = fit("conv2d", "x[N,C,H,W] w[K,C,R,S] b[K]", x, w, b)
-    P, Q = fit_windows("conv2d", x, w.shape[2:], stride, padding)
-    padded, y = _pad(x, padding), np.zeros((len(x), len(w), P, Q))
-    for (r, s), seen in _taps(w.shape[2:], (P, Q), stride):
-        y += np.einsum("ncpq,kc->nkpq", padded[seen], w[:, :, r, s], optimize=True)
-    return y if b is None else y + b[:, None, None]
+    N, K = len(x), len(w)
+    R, S = w.shape[2:]
+    P, Q = fit_windows("conv2d", x, (R, S), stride, padding)
+    image = framed(x, padding)
+    y = np.zeros((N, K, P, Q))
+    for r, s in np.ndindex(R, S):
+        pixels = _pixels_of_tap(r, s, P, Q, stride)
+        seen = image[pixels]  # [N,C,P,Q]
+        weights = w[:, :, r, s]  # [K,C]
+        y += np.einsum("ncpq,kc->nkpq", seen, weights, optimize=True)
+    if b is not None:
+        y += b[:, None, None]
+    return y
 
 
 def conv2d_backward(
-    dy: np.ndarray, x: np.ndarray, w: np.ndarray, stride: int = 1, padding: int = 0
+    dy: np.ndarray,
+    x: np.ndarray,
+    w: np.ndarray,
+    stride: int = 1,
+    padding: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradients of `conv2d`: dy[N,K,P,Q], x[N,C,H,W], w[K,C,R,S] -> dx like x, dw like w, db[K].
 
@@ -70,18 +93,27 @@ def conv2d_backward(
     dx[n,c,i,j] = sum_k sum_r sum_s dy[n,k,p,q] w[k,c,r,s]        where (p, q) is the output that
                   sees pixel (i, j) through tap (r, s); a term without such an output is 0
     db[k]       = sum_n sum_p sum_q dy[n,k,p,q]
+
+    The formulas are derived in lesson 01_gpu/1.
     """
     x, w = fit("conv2d_backward", "x[N,C,H,W] w[K,C,R,S]", x, w)
-    P, Q = fit_windows("conv2d_backward", x, w.shape[2:], stride, padding)
-    dy = fit_output("conv2d_backward", dy, (len(x), len(w), P, Q))
-    padded = _pad(x, padding)
-    dpadded, dw = np.zeros_like(padded), np.zeros_like(w)
-    for (r, s), seen in _taps(w.shape[2:], (P, Q), stride):
-        dw[:, :, r, s] = np.einsum("nkpq,ncpq->kc", dy, padded[seen], optimize=True)
-        dpadded[seen] += np.einsum("nkpq,kc->ncpq", dy, w[:, :, r, s], optimize=True)
+    N, K = len(x), len(w)
     H, W = x.shape[2:]
-    dx = dpadded[:, :, padding : padding + H, padding : padding + W]  # without the frame
-    return dx, dw, dy.sum(axis=(0, 2, 3))
+    R, S = w.shape[2:]
+    P, Q = fit_windows("conv2d_backward", x, (R, S), stride, padding)
+    dy = fit_output("conv2d_backward", dy, (N, K, P, Q))
+    image = framed(x, padding)
+    dimage = np.zeros_like(image)
+    dw = np.zeros_like(w)
+    for r, s in np.ndindex(R, S):
+        pixels = _pixels_of_tap(r, s, P, Q, stride)
+        seen = image[pixels]  # [N,C,P,Q]
+        weights = w[:, :, r, s]  # [K,C]
+        dw[:, :, r, s] = np.einsum("nkpq,ncpq->kc", dy, seen, optimize=True)
+        dimage[pixels] += np.einsum("nkpq,kc->ncpq", dy, weights, optimize=True)
+    dx = dimage[:, :, padding : padding + H, padding : padding + W]  # without the frame
+    db = dy.sum(axis=(0, 2, 3))
+    return dx, dw, db
 
 
 def maxpool2d(x: np.ndarray, size: int = 2, stride: int | None = None) -> np.ndarray:
@@ -89,14 +121,19 @@ def maxpool2d(x: np.ndarray, size: int = 2, stride: int | None = None) -> np.nda
 
     y[n,c,p,q] = max_r max_s x[n, c, p*stride + r, q*stride + s],   0 <= r, s < size
 
-    `stride` is `size` unless given. P = (H - size) // stride + 1: a ragged rest is left out.
+    `stride` is `size` unless given. P = (H - size) // stride + 1, and Q likewise from W: a ragged
+    rest is left out.
     """
     (x,) = fit("maxpool2d", "x[N,C,H,W]", x)
-    return np.max([x[seen] for seen in _pool_taps("maxpool2d", x, size, stride)], axis=0)
+    taps = _pool_taps("maxpool2d", x, size, stride)
+    return np.max([x[pixels] for pixels in taps], axis=0)
 
 
 def maxpool2d_backward(
-    dy: np.ndarray, x: np.ndarray, size: int = 2, stride: int | None = None
+    dy: np.ndarray,
+    x: np.ndarray,
+    size: int = 2,
+    stride: int | None = None,
 ) -> np.ndarray:
     """Gradient of `maxpool2d`: dy[N,C,P,Q], x[N,C,H,W] -> dx like x.
 
@@ -106,22 +143,23 @@ def maxpool2d_backward(
     (x,) = fit("maxpool2d_backward", "x[N,C,H,W]", x)
     taps = _pool_taps("maxpool2d_backward", x, size, stride)
     dy = fit_output("maxpool2d_backward", dy, x[taps[0]].shape)
-    first = np.argmax([x[seen] for seen in taps], axis=0)  # [N,C,P,Q]: the tap of the maximum
+    of_maximum = np.argmax([x[pixels] for pixels in taps], axis=0)  # [N,C,P,Q]: a tap's number
     dx = np.zeros_like(x)
-    for tap, seen in enumerate(taps):
-        dx[seen] += np.where(first == tap, dy, 0.0)
+    for tap, pixels in enumerate(taps):
+        dx[pixels] += np.where(of_maximum == tap, dy, 0.0)
     return dx
 
 
 def relu(x: np.ndarray) -> np.ndarray:
-    """y = max(x, 0), any shape."""
+    """y = max(x, 0), for each element of an array of any shape."""
     return np.maximum(np.asarray(x, dtype=np.float64), 0.0)
 
 
 def relu_backward(dy: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx = dy where x > 0, else 0: at x = 0 the gradient is taken as 0, as in PyTorch."""
     x = np.asarray(x, dtype=np.float64)
-    return np.where(x > 0, fit_output("relu_backward", dy, x.shape), 0.0)
+    dy = fit_output("relu_backward", dy, x.shape)
+    return np.where(x > 0, dy, 0.0)
 
 
 def softmax_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> float:
@@ -130,18 +168,23 @@ def softmax_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> float:
     L = -1/N sum_n log p[n, labels[n]],     p[n,k] = exp(logits[n,k]) / sum_j exp(logits[n,j])
     """
     logits, labels = fit_labels("softmax_cross_entropy", logits, labels)
-    return float(-_log_softmax(logits)[np.arange(len(labels)), labels].mean())
+    images = np.arange(len(labels))
+    log_p = _log_softmax(logits)[images, labels]  # [N]: of the right class
+    return float(-log_p.mean())
 
 
 def softmax_cross_entropy_backward(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Gradient of `softmax_cross_entropy`: logits[N,K], labels[N] -> dlogits[N,K].
 
     dlogits[n,k] = 1/N (p[n,k] - [k = labels[n]])
+
+    with p as in `softmax_cross_entropy`, and [k = labels[n]] 1 where it holds, else 0.
     """
     logits, labels = fit_labels("softmax_cross_entropy_backward", logits, labels)
-    dlogits = np.exp(_log_softmax(logits))
-    dlogits[np.arange(len(labels)), labels] -= 1
-    return dlogits / len(labels)
+    N = len(labels)
+    dlogits = np.exp(_log_softmax(logits))  # p
+    dlogits[np.arange(N), labels] -= 1
+    return dlogits / N
 
 
 def sgd(
@@ -156,45 +199,60 @@ def sgd(
     v <- momentum v + g          p <- p - lr v
 
     All three are dicts with the same keys or lists of the same length, of arrays of equal shapes.
-    Without velocities (None) the step starts from v = 0. Both results are new.
+    Without velocities (None) the step starts from v = 0. Both results are new, dicts for dicts and
+    lists for lists. Lesson 01_gpu/6 derives the update.
     """
-    if not isinstance(parameters, dict):  # of lists, the places are the names
-        lists = (parameters, gradients, velocities)
-        named = (None if a is None else dict(enumerate(a)) for a in lists)
-        return tuple(list(new.values()) for new in sgd(*named, lr, momentum))
+    if not isinstance(parameters, dict):
+        return _sgd_of_lists(parameters, gradients, velocities, lr, momentum)
     if velocities is None:
         velocities = {name: np.zeros(np.shape(p)) for name, p in parameters.items()}
     fit_update("sgd", parameters, gradients, velocities)
-    stepped, moved = {}, {}
+    new_parameters = {}
+    new_velocities = {}
     for name in parameters:
-        arrays = (parameters[name], gradients[name], velocities[name])
-        p, g, v = (np.asarray(a, dtype=np.float64) for a in arrays)
-        moved[name] = momentum * v + g
-        stepped[name] = p - lr * moved[name]
-    return stepped, moved
+        p = np.asarray(parameters[name], dtype=np.float64)
+        g = np.asarray(gradients[name], dtype=np.float64)
+        v = np.asarray(velocities[name], dtype=np.float64)
+        new_velocities[name] = momentum * v + g
+        new_parameters[name] = p - lr * new_velocities[name]
+    return new_parameters, new_velocities
 
 
-def _pad(x: np.ndarray, padding: int) -> np.ndarray:
-    """x[N,C,H,W] in a frame of zeros: [N, C, H + 2 padding, W + 2 padding]."""
-    return np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+def _sgd_of_lists(
+    parameters: list,
+    gradients: list,
+    velocities: list | None,
+    lr: float,
+    momentum: float,
+) -> tuple[list, list]:
+    """`sgd` where a parameter's name is its place in a list."""
+    named_velocities = None if velocities is None else dict(enumerate(velocities))
+    named_parameters = dict(enumerate(parameters))
+    named_gradients = dict(enumerate(gradients))
+    new_parameters, new_velocities = sgd(
+        named_parameters, named_gradients, named_velocities, lr, momentum
+    )
+    return list(new_parameters.values()), list(new_velocities.values())
 
 
-def _taps(kernel: tuple[int, int], output: tuple[int, int], stride: int) -> Iterator[tuple]:
-    """For each tap (r, s) of an R x S kernel: the pixels it sees in all P x Q windows at once.
+def _pixels_of_tap(r: int, s: int, P: int, Q: int, stride: int) -> tuple:
+    """Index of the pixels that tap (r, s) of a kernel sees in all P x Q windows at once.
 
-    They are given as an index: `x[seen]` of x[N,C,H,W] is a view [N,C,P,Q].
+    Of a framed image x[N,C,H,W] this index takes a view [N,C,P,Q].
     """
-    P, Q = output
-    for r, s in np.ndindex(kernel):
-        yield (r, s), np.s_[:, :, r : r + stride * P : stride, s : s + stride * Q : stride]
+    rows = slice(r, r + stride * P, stride)
+    columns = slice(s, s + stride * Q, stride)
+    return (..., rows, columns)
 
 
 def _pool_taps(layer: str, x: np.ndarray, size: int, stride: int | None) -> list[tuple]:
-    """What each tap of a size x size window sees of x, in row-major order."""
+    """For each tap of a size x size window, in row-major order, the index of its pixels in x."""
     fit_integer(layer, "size", size, at_least=1)
-    stride = size if stride is None else stride
-    output = fit_windows(layer, x, (size, size), stride)
-    return [seen for _, seen in _taps((size, size), output, stride)]
+    if stride is None:
+        stride = size
+    P, Q = fit_windows(layer, x, (size, size), stride)
+    taps = np.ndindex(size, size)
+    return [_pixels_of_tap(r, s, P, Q, stride) for r, s in taps]
 
 
 def _log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -1,18 +1,35 @@
-"""The floors of labkit: a room imports only from the floors below it, and slow packages wait."""
+"""The floors of labkit: a room imports only from the floors below it, and slow packages wait.
+
+Imports by name count wherever they stand, and so do imports by string: every constant that is a
+dotted name of labkit, such as "labkit.gpu.exercises", and every f-string that begins with one.
+`labkit/__init__.py`, the front door, hands out what higher floors have and is exempt.
+"""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
+import labkit
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-FLOORS = {"checks": 2, "gpu": 3, "tpu": 3, "fpga": 3, "distributed": 3}
-FLOORS |= {"course": 4, "cli": 4, "__main__": 4}
+FLOORS = {  # all other rooms are on the ground floor, 1
+    "checks": 2,
+    "gpu": 3,
+    "tpu": 3,
+    "fpga": 3,
+    "distributed": 3,
+    "course": 4,  # with labkit/course/exercises, the lesson that joins the machines
+    "cli": 4,
+    "__main__": 4,
+}
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
 # The compiler of kernels is loaded with the first kernel, and what is made of PyTorch, TensorFlow
 # or JAX by whoever asks for it.
@@ -33,7 +50,8 @@ LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
 GPU = ("autograd", "feeding", "step_costs", "tensors")
 LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
-IMPORTED = [path for path in MODULES if path not in LATE]
+SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
+IMPORTED = [path for path in MODULES if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}
 PUBLIC |= {"doctor": "course"}
 SLOW = {"torch", "tensorflow", "numba", "jax", "pynq", "matplotlib", "scipy", "IPython"}
@@ -55,6 +73,21 @@ def imported(tree: ast.AST) -> set[str]:
     return names
 
 
+def named(tree: ast.AST) -> set[str]:
+    """Every dotted name of labkit in a string, as `import_module` would take it; no docstrings."""
+    statements = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    names = set()
+    for node in ast.walk(tree):
+        if id(node) in statements:  # a docstring, or a string that does nothing
+            continue
+        if isinstance(node, ast.JoinedStr) and node.values:
+            node = node.values[0]  # f"labkit.gpu.exercises.{lesson}" begins with a constant
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and re.fullmatch(r"labkit(\.\w+)+[.:]?", text):
+            names.add(text.rstrip(".:"))
+    return names
+
+
 def rooms(names: set[str]) -> set[str]:
     """The rooms among imported names: "labkit.checks.ask" and "labkit.hint" -> checks."""
     found = {name.split(".")[1] for name in names if name.startswith("labkit.")}
@@ -68,15 +101,20 @@ def above(room: str, names: set[str]) -> set[str]:
     return {r for r in others if floor(r) > own or (floor(r) == own and own > 1)}
 
 
+def refused(room: str, code: str) -> set[str]:
+    """The rooms that this code, in `room`, imports by name or by string and may not."""
+    tree = ast.parse(code)
+    if floor(room) == 4:
+        room = "course"  # cli.py, __main__.py and course/ are one floor and call each other
+    return above(room, imported(tree) | named(tree)) - ({"cli"} if room == "course" else set())
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_room_imports_only_from_the_floors_below(path):
     room = path.relative_to(ROOT / "labkit").parts[0].removesuffix(".py")
     if room == "__init__":
         return
-    if floor(room) == 4:
-        room = "course"  # cli.py, __main__.py and course/ are one floor and call each other
-    names = imported(ast.parse(path.read_text("utf-8")))
-    found = above(room, names) - ({"cli"} if room == "course" else set())
+    found = refused(room, path.read_text("utf-8"))
     assert not found, f"{room} may not import {', '.join(sorted(found))}"
 
 
@@ -85,20 +123,105 @@ def test_the_rule_of_the_floors_refuses_what_it_should():
     assert above("reference", {"labkit.hint"}) == {"checks"}
     assert above("gpu", {"labkit.tpu.strategy", "labkit.checks.watch.run"}) == {"tpu"}
     assert above("datasets", {"labkit.provenance.counted", "numpy"}) == set()
+    assert above("course", {"labkit.fpga.quantize", "labkit.distributed.launch"}) == set()
+    assert above("fpga", {"labkit.course.exercises"}) == {"course"}
+    assert above("distributed", {"labkit.fpga.quantize"}) == {"fpga"}
+
+
+PLANTED = {  # a line of code, and the room above that it reaches from checks
+    'importlib.import_module("labkit.gpu.exercises")': "gpu",
+    'import_module("labkit.tpu")': "tpu",
+    '__import__("labkit.course.build")': "course",
+    'import_module(f"labkit.gpu.exercises.{lesson}")': "gpu",
+    'import_module(f"labkit.fpga.{name}")': "fpga",
+    'import_module(".exercises", "labkit.distributed")': "distributed",
+    'HOMES = {"gpu": "labkit.gpu.exercises"}': "gpu",
+    'home = "labkit.course.exercises" if joined else None': "course",
+    'run([sys.executable, "-m", "labkit.cli"])': "cli",
+    "def late():\n    from labkit.gpu import cuda": "gpu",
+    'def late():\n    """A docstring."""\n    return "labkit.gpu.cuda"': "gpu",
+}
+
+
+@pytest.mark.parametrize("code", PLANTED)
+def test_an_import_by_string_is_seen(code):
+    assert refused("checks", code) == {PLANTED[code]}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '"""As `labkit.gpu.exercises` does."""',
+        'def late():\n    """labkit.gpu.cuda"""',
+        'raise ValueError("labkit.gpu needs a C compiler.")',
+        'import_module("labkit.reference")',
+        'import_module(f"labkit.checks.watch.{name}")',
+        'import_module(f"{home}.{lesson}")',
+        "from labkit import ROOMS",
+    ],
+)
+def test_a_docstring_a_sentence_and_a_road_down_are_allowed(code):
+    assert refused("checks", code) == set()
+
+
+def test_exercises_are_at_home_in_the_machines_rooms_and_in_the_course():
+    for prefix, home in labkit.ROOMS.items():
+        assert home == f"labkit.{prefix}.exercises"
+        assert floor(prefix) == (4 if prefix == "course" else 3)
+
+
+def inside(tree: ast.AST, *kinds: type) -> set[int]:
+    """The ids of all nodes that stand in `kinds` of statements, or are for type checkers alone."""
+    scopes = [n for n in ast.walk(tree) if isinstance(n, kinds)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            scopes.append(node)
+    return {id(node) for scope in scopes for node in ast.walk(scope)}
+
+
+def neighbours(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of labkit that this one imports, at its top or within a function."""
+    tree = ast.parse(path.read_text("utf-8"))
+    checked = inside(tree)  # by type checkers alone
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in checked:
+            for full in imported(node):
+                module = full if full in modules else full.rpartition(".")[0]
+                found |= {module} & (modules.keys() - {name})
+    return found
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Names that lead round to the first of them, or none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {}
+    for path in MODULES:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        modules[".".join(parts).removesuffix(".__init__")] = path
+    graph = {name: neighbours(name, path, modules) for name, path in modules.items()}
+    graph = {name: to for name, to in graph.items() if not name.startswith("labkit.gpu.simt")}
+    assert circle(graph) == []
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"b"}})) == {"b", "c"}
 
 
 @pytest.mark.parametrize("path", IMPORTED, ids=lambda p: str(p.relative_to(ROOT)))
 def test_slow_packages_are_imported_only_where_they_are_used(path):
     tree = ast.parse(path.read_text("utf-8"))
-    inside = {
-        id(node)
-        for scope in ast.walk(tree)
-        if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(scope, ast.If) and "TYPE_CHECKING" in ast.dump(scope.test))
-        for node in ast.walk(scope)
-    }
+    late = inside(tree, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in inside:
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in late:
             slow = {name.split(".")[0] for name in imported(node)} & SLOW
             assert not slow, f"line {node.lineno} imports {', '.join(slow)} for everybody"
 

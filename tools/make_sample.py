@@ -19,13 +19,15 @@ PER_CLASS = {"train": 200, "test": 50}
 
 def first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
     """Indices, ascending, of the first `count` images of each of the ten classes."""
-    return np.sort(np.concatenate([np.flatnonzero(labels == c)[:count] for c in range(10)]))
+    first = [np.flatnonzero(labels == label)[:count] for label in range(10)]
+    return np.sort(np.concatenate(first))
 
 
 def make_sample(train: Split, test: Split, folder: str | Path) -> None:
     """Write train.png, test.png and index.json of the sample of a full set into a folder."""
-    folder, index = Path(folder), {}
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    index = {}
     for name, split in (("train", train), ("test", test)):
         chosen = first_of_each_class(split.labels, PER_CLASS[name])
         Image.fromarray(mosaic(split.images[chosen])).save(folder / f"{name}.png", optimize=True)

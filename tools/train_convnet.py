@@ -31,8 +31,8 @@ from tqdm import tqdm
 
 import labkit
 from labkit import convnet
-from labkit.cifar10_files import in_a_line
 from labkit.datasets import Cifar10, Split, cifar10
+from labkit.errors import in_a_line
 from labkit.files import set_aside
 
 
@@ -49,7 +49,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("seed", 0)):
-            if (value := getattr(self, name)) < least:
+            value = getattr(self, name)
+            if value < least:
                 raise ValueError(f"{name} is {value}; it must be {least} or more.")
         if not 0 < self.lr < math.inf:
             raise ValueError(f"lr is {self.lr}; it must be a number above 0.")
@@ -81,7 +82,8 @@ class Training:
     """The state of a run between two epochs; what it holds is what a checkpoint holds."""
 
     def __init__(self, plan: Plan, data: Cifar10) -> None:
-        self.plan, self.run = plan, {"data": data.source, **asdict(plan)}
+        self.plan = plan
+        self.run = {"data": data.source, **asdict(plan)}  # what a checkpoint must agree with
         self.images, self.labels = _tensors(data.train)
         self.images = pad(self.images, (4, 4, 4, 4))
         self.test = _tensors(data.test)
@@ -95,10 +97,12 @@ class Training:
 
     def epoch(self) -> dict:
         """Train on every image once, in a new order; returns the epoch's log record."""
-        began, done = time.perf_counter(), len(self.log)
+        began = time.perf_counter()
+        done = len(self.log)  # epochs
         order = torch.randperm(len(self.labels), generator=self.random)
         batches = order.split(self.plan.batch)
-        loss_sum, right = 0.0, 0
+        loss_sum = 0.0
+        right = 0
         bar = tqdm(batches, desc=f"epoch {done + 1}/{self.plan.epochs}", unit="batch", leave=False)
         for i, chosen in enumerate(bar):
             progress = (done + i / len(batches)) / self.plan.epochs
@@ -157,7 +161,8 @@ class Training:
 
 def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
     """Train as planned and write checkpoint, log and weights into `out`; returns the result."""
-    training, checkpoint = Training(plan, data), out / "checkpoint.pt"
+    training = Training(plan, data)
+    checkpoint = out / "checkpoint.pt"
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file; it must be a folder.")
     if checkpoint.exists():
@@ -166,10 +171,19 @@ def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
         training.resume(checkpoint)
     out.mkdir(parents=True, exist_ok=True)
     name = "convnet" if data.source == "full" else f"convnet.{data.source}"
-    versions = {"torch": torch.__version__, "numpy": np.__version__}
-    versions |= {"labkit": labkit.__version__, "python": platform.python_version()}
-    header = {"data": data.source, "train_images": len(data.train), "test_images": len(data.test)}
-    header |= {"arguments": asdict(plan), "threads": torch.get_num_threads(), "versions": versions}
+    header = {
+        "data": data.source,
+        "train_images": len(data.train),
+        "test_images": len(data.test),
+        "arguments": asdict(plan),
+        "threads": torch.get_num_threads(),
+        "versions": {
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "labkit": labkit.__version__,
+            "python": platform.python_version(),
+        },
+    }
 
     def write_log(*last: dict) -> None:
         lines = "".join(json.dumps(record) + "\n" for record in (header, *training.log, *last))
@@ -196,7 +210,9 @@ def train(plan: Plan, data: Cifar10, out: Path, resume: bool = False) -> dict:
 
 def _tensors(split: Split) -> tuple[torch.Tensor, torch.Tensor]:
     """Normalised images float32[N,3,32,32] and labels int64[N]."""
-    return torch.from_numpy(convnet.normalise(split.images)), torch.from_numpy(split.labels)
+    images = torch.from_numpy(convnet.normalise(split.images))
+    labels = torch.from_numpy(split.labels)
+    return images, labels
 
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
@@ -218,7 +234,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for everything written")
     a = parser.parse_args(words)
     try:
-        plan, data = Plan(a.epochs, a.seed, a.batch, a.lr), cifar10(a.data)
+        plan = Plan(a.epochs, a.seed, a.batch, a.lr)
+        data = cifar10(a.data)
         result = train(plan, data, a.out, a.resume)
     except (ValueError, OSError) as problem:
         print(f"train_convnet: {problem}", file=sys.stderr)

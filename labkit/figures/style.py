@@ -25,12 +25,27 @@ BLUE = "#1f5f99"  # the main series
 ORANGE = "#e0851b"  # the series set against it
 SKY = "#9cc4e4"  # a light companion of BLUE
 
-_STYLE = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), CARD)
-_STYLE |= dict.fromkeys("axes.labelcolor axes.titlecolor text.color xtick.color".split(), INK)
-_STYLE |= {"ytick.color": INK, "axes.edgecolor": QUIET, "axes.grid": False, "lines.linewidth": 2.0}
-_STYLE |= {"axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left"}
-_STYLE |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
-_STYLE |= {"font.family": "DejaVu Sans", "font.size": 10}  # ships with matplotlib: equal letters
+_STYLE = {
+    "figure.facecolor": CARD,
+    "savefig.facecolor": CARD,
+    "axes.facecolor": CARD,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.edgecolor": QUIET,
+    "axes.grid": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.linewidth": 2.0,
+    "font.family": "DejaVu Sans",  # ships with matplotlib: equal letters everywhere
+    "font.size": 10,
+}
 
 
 def canvas(

@@ -15,7 +15,7 @@ import torch
 
 from labkit.gpu import cuda
 from labkit.gpu.simt import api as simt
-from labkit.shapes import fit_axes, show
+from labkit.shapes import described, fit_axes
 
 ALIGNED = 16  # bytes that float32x4 and uint32x4 read at once, from a multiple of as many
 launches: Counter[tuple[str, str]] = Counter()  # (layer, kernel): how often; clear() to start anew
@@ -75,7 +75,7 @@ def as_argument(value: Any, name: str = "the argument") -> Any:
 
 def _check(tensor: torch.Tensor, name: str) -> None:
     if refusal := _refusal(tensor):
-        kind = show(str(tensor.dtype).removeprefix("torch."), tensor)
+        kind = described(str(tensor.dtype).removeprefix("torch."), tensor)
         raise ValueError(f"{name}, {kind} on {tensor.device}, {refusal}")
 
 
@@ -116,7 +116,7 @@ def fit(layer: str, axes: str, *tensors: torch.Tensor | None) -> None:
         name = wanted.partition("[")[0]
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{layer}: {name} is a {type(tensor).__name__}, not a tensor.")
-        said, kind = show(name, tensor), tensor.dtype
+        said, kind = described(name, tensor), tensor.dtype
         if name == "labels" and (kind.is_floating_point or kind.is_complex or kind == torch.bool):
             raise ValueError(f"{layer}: {said} holds {kind}: use integers.")
         if name != "labels" and kind != torch.float32:

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from labkit.cifar10_files import in_a_line
+from labkit.errors import in_a_line
 from labkit.hardware import this_machine
 from labkit.shapes import fit_integer
 

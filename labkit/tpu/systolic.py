@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from labkit.shapes import fit, fit_integer, fit_windows, show
+from labkit.shapes import described, fit, fit_integer, fit_windows
 from labkit.tpu import dataflow as flows
 from labkit.tpu.dataflow import AXES, Cycle, Grid, plan
 
@@ -229,7 +229,7 @@ def _operands(name: str, axes: str, *arrays: np.ndarray) -> list[np.ndarray]:
     types = {array.dtype.name for array in arrays}
     if len(types) > 1 or not types <= set(SUMS):
         named = zip(axes.split(), arrays, strict=True)  # "a[M,K]" -> a, its letter
-        has = " and ".join(f"{show(text[0], a)} holds {a.dtype}" for text, a in named)
+        has = " and ".join(f"{described(text[0], a)} holds {a.dtype}" for text, a in named)
         raise ValueError(
             f"{name}: {has}; the array takes two of int8 or two of bfloat16: use .astype(np.int8) "
             "for whole numbers from -128 to 127, else .astype(ml_dtypes.bfloat16)."

@@ -168,12 +168,12 @@ print(f"1/N twice: {twice.ok}, worst at {'xwb'[twice.worst_input]}{list(twice.wo
 # ### A convolution, with all its indices
 #
 # What does a filter compute? Output channel $k$ at position $(p, q)$ of image $n$ is one sum over the input
-# channels $c$ and the *taps* $(r, s)$, the cells of the kernel. The *stride* $\sigma$ is the step from one window to the next,
+# channels $c$ and the *taps* $(r, s)$, the cells of the kernel. The *stride* is the step from one window to the next,
 # the *padding* $\pi$ the width of a frame of zeros around the image:
 #
-# $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\sigma + r - \pi,\;q\sigma + s - \pi}$$
+# $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
-# An image of $H$ rows gives $P = \lfloor (H + 2\pi - R)/\sigma \rfloor + 1$ rows of output; columns likewise.
+# An image of $H$ rows gives $P = \lfloor (H + 2\pi - R)/\mathrm{stride} \rfloor + 1$ rows of output; columns likewise.
 #
 # ### <a id="C24"></a>C24 on trial
 #
@@ -202,8 +202,8 @@ figures.convolution(X, K, p=2, q=2)
 # **Verdict on C24: wrong.** Read over the kernel, the sum is one number; a layer gives one per position, image and output
 # channel, and also sums over the input channels. Strictly, $K$ unflipped means *cross-correlation*.
 #
-# **Exercise `gpu.conv2d_direct`**: one output cell. `padded` is the image inside its frame, so row $p\sigma + r - \pi$ of
-# the formula is row $p\sigma + r$ of `padded`. Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
+# **Exercise `gpu.conv2d_direct`**: one output cell. `padded` is the image inside its frame, so row $p\cdot\mathrm{stride} + r - \pi$ of
+# the formula is row $p\cdot\mathrm{stride} + r$ of `padded`. Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
 
 
 # %% tags=["exercise:gpu.conv2d_direct"]
@@ -292,7 +292,7 @@ print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times
 #
 # The convolution is now a linear layer with `cols` as its input. So you know its `dw`. With all indices:
 #
-# $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\sigma + r - \pi,\;q\sigma + s - \pi}
+# $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}
 # \qquad\qquad \mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$$
 #
 # **Exercise `gpu.conv2d_backward_weights`**: both gradients. `dy` arrives as `[N, K, P, Q]`. As rows it must be `[N P Q, K]`, like
@@ -323,7 +323,7 @@ conv2d_backward_weights = check("gpu.conv2d_backward_weights", conv2d_backward_w
 # A pixel was read by several windows. Each one sends back a share. For the pixel in row $h$ and column $v$:
 #
 # $$\mathrm{dx}_{nchv} = \sum_{k,r,s}\ \sum_{p,q}\ \mathrm{dy}_{nkpq}\, w_{kcrs} \quad\text{over all } (p, q) \text{ with }\;
-# p\sigma + r - \pi = h,\;\; q\sigma + s - \pi = v$$
+# p\cdot\mathrm{stride} + r - \pi = h,\;\; q\cdot\mathrm{stride} + s - \pi = v$$
 #
 # In two steps: the linear layer's rule gives `dcols`, the gradient of the rows; then each entry of `dcols` goes back to the pixel it
 # was copied from.

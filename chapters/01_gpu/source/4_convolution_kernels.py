@@ -36,7 +36,7 @@
 # %% [markdown]
 # ## Predict
 #
-# The letters are lesson 1's: `x[N,C,H,W]`, `w[K,C,R,S]`, `y[N,K,P,Q]`, stride $\sigma$, padding $\pi$. `conv1` takes 3 channels of 32 x 32 pixels to
+# The letters are lesson 1's: `x[N,C,H,W]`, `w[K,C,R,S]`, `y[N,K,P,Q]`, stride, padding $\pi$. `conv1` takes 3 channels of 32 x 32 pixels to
 # 32 channels, `conv2` takes 32 channels of 16 x 16 to 64; both have 3 x 3 taps and padding 1. Guess three numbers:
 #
 # 1. A training step of 32 images. How many products add up to the gradient of *one* weight of `conv2`, the middle tap of a kernel? (The outer taps
@@ -80,7 +80,7 @@ arrays = lambda *tensors: [as_argument(a.detach().contiguous()) for a in tensors
 #
 # ### One list of products, three ways to add it up
 #
-# Output $p$ sees pixel $h$ through tap $r$ if $p\sigma + r - \pi = h$. Each such triple is **one product in each of the three sums**. In the
+# Output $p$ sees pixel $h$ through tap $r$ if $p\cdot\mathrm{stride} + r - \pi = h$. Each such triple is **one product in each of the three sums**. In the
 # last column: $p = 2$, $r = 0$, $h = 1$, with stride 1 and padding 1.
 #
 # | sum | its product | collected for | for instance |
@@ -122,7 +122,7 @@ print("element 37 of [2, 3, 4, 5] is", found)
 # %% [markdown]
 # ### Forward: a thread owns an output
 #
-# $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\sigma + r - \pi,\;q\sigma + s - \pi}$$
+# $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
 # There is no padded image: a pixel outside of `x` is 0, so its product is left out. Beware of row $-1$: in a kernel, as in NumPy, it is the
 # *last* row. `0 <= h < size` works in kernels too.
@@ -193,13 +193,13 @@ for atomic in (False, True):
 #
 # ### Backward to the image: gather
 #
-# Turn the question round. A thread owns pixel $(h, v)$ and asks each tap: *which output saw me through you?* Solve $p\sigma + r - \pi = h$ for $p$:
+# Turn the question round. A thread owns pixel $(h, v)$ and asks each tap: *which output saw me through you?* Solve $p\cdot\mathrm{stride} + r - \pi = h$ for $p$:
 #
-# $$\mathrm{dx}_{nchv} = \sum_{k,r,s} \mathrm{dy}_{nkpq}\, w_{kcrs} \qquad p = \frac{h + \pi - r}{\sigma},\quad q = \frac{v + \pi - s}{\sigma}$$
+# $$\mathrm{dx}_{nchv} = \sum_{k,r,s} \mathrm{dy}_{nkpq}\, w_{kcrs} \qquad p = \frac{h + \pi - r}{\mathrm{stride}},\quad q = \frac{v + \pi - s}{\mathrm{stride}}$$
 #
 # A term exists only if both divisions leave no remainder and there is an output $(p, q)$. (The picture: stride 2, no padding.)
 #
-# **Exercise `gpu.conv2d_dx_kernel`**, four lines or so; the owner collects in `total`, without atomics. `down` is $p\sigma$, `right` is $q\sigma$. `%` gives the remainder, `//` divides; in kernels too,
+# **Exercise `gpu.conv2d_dx_kernel`**, four lines or so; the owner collects in `total`, without atomics. `down` is $p\cdot\mathrm{stride}$, `right` is $q\cdot\mathrm{stride}$. `%` gives the remainder, `//` divides; in kernels too,
 # -1 % 2 is 1 and -1 // 2 is -1.
 
 
@@ -231,7 +231,7 @@ conv2d_dx_kernel = check("gpu.conv2d_dx_kernel", conv2d_dx_kernel)
 # %% [markdown]
 # ### Backward to the weights: a block owns a weight
 #
-# $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\sigma + r - \pi,\;q\sigma + s - \pi}$$
+# $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
 # Which pixels feed one weight? One for each position $(p, q)$ of channel $k$, in every image. So there are few results and long sums: `conv1` has 864 weights, each with 32,768 products for 32 images. One thread per
 # weight would leave a GPU idle.

@@ -207,7 +207,7 @@ Stepper(run, "y = a @ w, weight-stationary")
 # in which it enters. So nobody has to write the matrix: one **computes the address** of the element that is due. That is *implicit* matrix multiplication.
 #
 # Row $m$ of the matrix belongs to image $n$ and output position $(p, q)$; $m$ counts through them with $q$ fastest. Its column belongs to channel $c$ and tap $(r, s)$, with $s$
-# fastest. The element is the pixel in row $p\sigma + r$ and column $q\sigma + s$ of the padded image ($\sigma$: the stride).
+# fastest. The element is the pixel in row $p\cdot\mathrm{stride} + r$ and column $q\cdot\mathrm{stride} + s$ of the padded image.
 #
 # **Exercise `tpu.implicit_rows`**: compute the addresses of any rows `m`, in any order, and read the pixels there. It takes two lines, without `sliding_window_view`, and without the matrix: `check` counts
 # the memory that your function holds.

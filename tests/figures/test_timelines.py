@@ -1,11 +1,10 @@
-"""labkit.figures: timelines, pipelines and bars in pairs say what they show."""
+"""labkit.figures.timelines: who works when, and the sentence that says it."""
 
 from itertools import pairwise
 
 import pytest
 
 from labkit import figures
-from labkit.provenance import counted
 
 STAGES = [("prepare", "CPU", 3e-3), ("copy", "bus", 1e-3), ("compute", "GPU", 2e-3)]
 
@@ -42,10 +41,3 @@ def test_a_timeline_says_who_does_what_for_how_long(capsys):
     assert "Timeline of 6 ms, measured on a test. GPU: forward 2 ms, backward 3 ms" in said
     figures.timeline({"GPU": [("copy", 0, 5e-5)]}, "predicted")
     assert "Timeline of 50 µs" in capsys.readouterr().out
-
-
-def test_pairs_are_spoken(capsys):
-    rows = {"conv1": tuple(counted(n, "B", "the test") for n in (4000, 2000))}
-    figures.pairs(rows, ("float32", "bfloat16"), "kept")
-    said = capsys.readouterr().out.strip()
-    assert said == "kept, float32 and bfloat16: conv1 4 kB and 2 kB."

@@ -1,0 +1,84 @@
+"""Grids of numbers side by side, some cells shaded: what the pictures of layers are drawn with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from labkit.figures.style import CARD, INK, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GAP = 1.2  # between two grids, in cells
+TOP = 0.8  # above the grids, for their titles
+
+
+class Grid(NamedTuple):
+    """A grid of numbers or short texts, a shaded part, and the colour of that part.
+
+    `shaded` is an index of `values`, slices or a mask; `colour` is one, or an array of them that
+    fits the shaded part.
+    """
+
+    title: str
+    values: np.ndarray
+    shaded: tuple | np.ndarray
+    colour: str | np.ndarray
+
+
+def show_grids(caption: str, alt: str, *grids: Grid, letters: str = "") -> None:
+    """Grids side by side, all cells of one size, with a caption below.
+
+    With two letters, for rows and columns, each row and column has its number beside it. `alt` is
+    the picture's alt text.
+    """
+    edge = 0.6 if letters else 0.2  # room at the left and below, for the numbers
+    width = sum(grid.values.shape[1] for grid in grids) + GAP * (len(grids) - 1)
+    height = max(grid.values.shape[0] for grid in grids)
+    figure, axes = canvas(7.5, 7.5 * (height + edge + 1.7) / (width + edge + 0.2))
+    left = 0.0
+    for grid in grids:
+        rows, columns = grid.values.shape
+        top = (height - rows) / 2
+        _draw(axes, grid, left, top)
+        if letters:
+            _number(axes, grid, left, height, letters)
+        left += columns + GAP
+    axes.text(width / 2, height + edge + 0.55, caption, ha="center", va="center")
+    axes.set_xlim(-edge, width + 0.2)
+    axes.set_ylim(height + edge + 0.9, -TOP)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    show(figure, alt)
+
+
+def _draw(axes: Axes, grid: Grid, left: float, top: float) -> None:
+    """One grid with its title, its upper left corner at (left, top)."""
+    from matplotlib.patches import Rectangle
+
+    colours = np.full(grid.values.shape, CARD, dtype=object)
+    colours[grid.shaded] = grid.colour
+    for i, j in np.ndindex(grid.values.shape):
+        x = left + j
+        y = top + i
+        fill = colours[i, j]
+        value = grid.values[i, j]
+        text = value if isinstance(value, str) else f"{value:g}"
+        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=INK, linewidth=0.6))
+        axes.text(x + 0.5, y + 0.5, text, ha="center", va="center")
+    middle = left + grid.values.shape[1] / 2
+    axes.text(middle, top - 0.4, grid.title, ha="center", va="center", weight="bold")
+
+
+def _number(axes: Axes, grid: Grid, left: float, height: float, letters: str) -> None:
+    """The rows' numbers at a grid's left, the columns' numbers below it: p0, p1, h0, h1."""
+    rows, columns = grid.values.shape
+    of_row, of_column = letters
+    for i in range(rows):
+        name = f"{of_row}{i}"
+        axes.text(left - 0.3, i + 0.5, name, ha="center", va="center", size="small")
+    for j in range(columns):
+        name = f"{of_column}{j}"
+        axes.text(left + j + 0.5, height + 0.3, name, ha="center", va="center", size="small")

@@ -1,0 +1,192 @@
+"""The roofline of a machine, with layers on it, and the climb of a kernel's steps towards it.
+
+    attainable [FLOP/s] = min(peak [FLOP/s], intensity [FLOP/B] x bandwidth [B/s])
+
+in fp32; lesson 01_gpu/1 derives it, and `labkit.hardware.roofline` computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, QUIET, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from labkit.hardware import Machine
+    from labkit.provenance import Quantity
+
+ZOOM = 6  # steps within this factor of the highest intensity are drawn larger
+_MARKERS = "osD^vPX*<>"  # of the layers, again from the first when they run out
+
+
+def roofline(
+    machine: Machine,
+    intensities: Mapping[str, float | Quantity],
+    reached: Mapping[str, Quantity] = MappingProxyType({}),
+) -> None:
+    """The roofline of `machine` with one marker per layer.
+
+    `intensities`: layer -> FLOP/B. A hollow marker on the roof is what the formula predicts;
+    `reached` (layer -> FLOP/s) adds a filled marker, joined by a line: the gap to explain. Its
+    word in the legend is that of the quantities, as "measured".
+    """
+    intensities = {layer: float(intensity) for layer, intensity in intensities.items()}
+    ridge = machine.ridge()
+    lowest = min(ridge, *intensities.values())
+    highest = max(ridge, *intensities.values())
+    words = sorted({rate.word for rate in reached.values()})
+    word = " or ".join(words)
+    figure, axes = canvas(7.5, 3.9)
+    _roof_with_its_ridge(machine, axes, lowest / 3, highest * 4)
+    _layers(machine, axes, intensities, reached)
+    if reached:
+        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label="hollow: predicted")
+        axes.plot([], [], "o", color=ORANGE, label=f"filled: {word}")
+    axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
+    axes.set_title(f"{machine.name}, fp32", pad=18, weight="bold", fontsize=10)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
+    memory_bound = []
+    compute_bound = []
+    for layer, intensity in intensities.items():
+        if intensity < ridge:
+            memory_bound.append(layer)
+        else:
+            compute_bound.append(layer)
+    alt = f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte."
+    alt += f" Memory bound, left of the ridge: {', '.join(memory_bound) or 'none'}."
+    alt += f" Compute bound, right of it: {', '.join(compute_bound) or 'none'}."
+    if reached:
+        rates = ", ".join(f"{layer} {rate.number}" for layer, rate in reached.items())
+        alt += f" {word.capitalize()}: {rates}."
+    show(figure, alt)
+
+
+def climb(
+    machine: Machine,
+    intensities: Mapping[str, float | Quantity],
+    predicted: Mapping[str, Quantity],
+    published: Mapping[str, Quantity],
+) -> None:
+    """The steps of a ladder on the roofline of `machine`, as predicted and as published.
+
+    `intensities`: step -> FLOP/B, in the order of the climb; `predicted` and `published`:
+    step -> FLOP/s. A step is a numbered circle where it was predicted, and a bar across its
+    intensity where it was published, so that both can be read where they agree. Steps that fall
+    on one point share a circle. The crowded end has a picture of its own, beside the whole.
+    """
+    steps = {step: float(intensity) for step, intensity in intensities.items()}
+    numbers = {step: number for number, step in enumerate(steps, start=1)}
+    lowest = min(steps.values())
+    highest = max(steps.values())
+    crowded = highest / ZOOM
+    below = {step: intensity for step, intensity in steps.items() if intensity < crowded}
+    above = {step: intensity for step, intensity in steps.items() if intensity >= crowded}
+    figure, (whole, zoomed) = canvas(7.5, 4.9, 1, 2)
+    _roof_with_marks(machine, whole, lowest / 2, 8 * highest, digits=(1,))
+    _roof_with_marks(machine, zoomed, crowded / 1.6, 1.9 * highest, digits=(1, 2, 5))
+    _steps(whole, below, numbers, predicted, published)
+    _steps(zoomed, above, numbers, predicted, published)
+    whole.set_xlabel("FLOP per byte of traffic")
+    zoomed.set_xlabel("FLOP per byte of traffic")
+    whole.set_ylabel("TFLOP/s")
+    whole.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
+    whole.indicate_inset(_bounds(zoomed), edgecolor=QUIET, linestyle="--", alpha=1)
+    zoomed.set_title("the dashed part, larger", fontsize=10, weight="normal")
+    whole.plot([], [], "o", color=ORANGE, markersize=11, label="predicted")
+    whole.plot([], [], "_", color=BLUE, markersize=18, markeredgewidth=3, label="published")
+    for step, number in numbers.items():
+        whole.plot([], [], " ", label=f"{number} {step}")
+    figure.legend(loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+    said = []
+    for step, intensity in steps.items():
+        sentence = f"{step} at {intensity:.3g} FLOP per byte: {predicted[step].number} predicted"
+        if step in published:
+            sentence += f", {published[step].number} published"
+        said.append(sentence)
+    show(figure, f"The climb on the roofline of {machine.name}. {'; '.join(said)}.")
+
+
+def _roof(machine: Machine, intensity: np.ndarray | float) -> np.ndarray | float:
+    """The attainable fp32 rate in FLOP/s at an intensity in FLOP/B."""
+    return np.minimum(float(machine.rate("fp32")), intensity * float(machine.bandwidth))
+
+
+def _roof_with_its_ridge(machine: Machine, axes: Axes, low: float, high: float) -> None:
+    """The roof between two intensities, FLOP/B, and a dotted line down from its ridge."""
+    x = np.geomspace(low, high, 200)
+    axes.loglog(x, _roof(machine, x), color=INK)
+    peak = float(machine.rate("fp32"))
+    ridge = machine.ridge()
+    foot = x.min() * float(machine.bandwidth)
+    axes.plot([ridge, ridge], [foot, peak], color=QUIET, linewidth=1, linestyle=":")
+    axes.text(ridge, peak * 1.25, f"ridge {ridge:.2g} FLOP/B", ha="center", va="bottom", fontsize=9)
+
+
+def _layers(
+    machine: Machine,
+    axes: Axes,
+    intensities: Mapping[str, float],
+    reached: Mapping[str, Quantity],
+) -> None:
+    """A hollow marker on the roof for each layer, and a filled one at the rate it reached."""
+    for marker, layer in zip(cycle(_MARKERS), intensities, strict=False):
+        intensity = intensities[layer]
+        roof = _roof(machine, intensity)
+        axes.plot(intensity, roof, marker, markerfacecolor="none", color=BLUE, markersize=8)
+        if layer in reached:
+            rate = float(reached[layer])
+            axes.plot([intensity, intensity], [rate, roof], color=QUIET, linewidth=1)
+            axes.plot(intensity, rate, marker, color=ORANGE, markersize=8)
+        axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
+
+
+def _roof_with_marks(
+    machine: Machine, axes: Axes, low: float, high: float, digits: Sequence[int]
+) -> None:
+    """The roof between two intensities, FLOP/B; the axes are marked at digits x a power of 10."""
+    peak = float(machine.rate("fp32"))
+    x = np.geomspace(low, high, 200)
+    axes.loglog(x, _roof(machine, x), color=INK, linewidth=1.5)
+    axes.minorticks_off()
+    marks = np.array([digit * 10.0**exponent for exponent in range(-3, 16) for digit in digits])
+    axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    axes.set_yticks(marks, [f"{mark / 1e12:g}" for mark in marks])
+    axes.set_xlim(low, high)
+    axes.set_ylim(low * float(machine.bandwidth) / 1.6, 2 * peak)
+    axes.text(high / 1.05, 1.1 * peak, "peak", ha="right", va="bottom", fontsize=9)
+
+
+def _bounds(axes: Axes) -> list[float]:
+    """Left, lower end, width and height of what these axes show."""
+    left, right = axes.get_xlim()
+    low, high = axes.get_ylim()
+    return [left, low, right - left, high - low]
+
+
+def _steps(
+    axes: Axes,
+    steps: Mapping[str, float],
+    numbers: Mapping[str, int],
+    predicted: Mapping[str, Quantity],
+    published: Mapping[str, Quantity],
+) -> None:
+    """Numbered circles and bars of `steps` (step -> FLOP/B)."""
+    circles: dict[tuple[float, float], list[str]] = {}  # the numbers of the steps at one point
+    for step, intensity in steps.items():
+        rate = float(predicted[step])
+        circles.setdefault((intensity, rate), []).append(str(numbers[step]))
+        if step in published:
+            other = float(published[step])
+            axes.plot([intensity, intensity], [rate, other], color=QUIET, linewidth=1)
+            axes.plot(intensity, other, "_", color=BLUE, markersize=30, markeredgewidth=3)
+    for (intensity, rate), those in circles.items():
+        axes.plot(intensity, rate, "o", color=ORANGE, markersize=15, markeredgecolor=CARD)
+        name = ",".join(those)
+        axes.text(intensity, rate, name, ha="center", va="center_baseline", fontsize=8.5)

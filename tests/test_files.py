@@ -1,0 +1,51 @@
+"""labkit.files: a file is whole or the old one, and nothing is lost."""
+
+import os
+
+import pytest
+
+from labkit.files import cache_folder, set_aside, write_whole
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    path = tmp_path / "new" / "record"
+    write_whole(path, b"first")
+    write_whole(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert [found.name for found in path.parent.iterdir()] == ["record"]
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file_alone(tmp_path, monkeypatch):
+    path = tmp_path / "record"
+    write_whole(path, b"first")
+
+    def refuse(*paths):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="full"):
+        write_whole(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert [found.name for found in tmp_path.iterdir()] == ["record"]
+
+
+def test_what_is_damaged_gets_the_next_free_number(tmp_path):
+    for number in (1, 2, 3):
+        path = tmp_path / "record"
+        path.write_text(str(number))
+        aside = set_aside(path)
+        assert aside.name == f"record.broken-{number}" and aside.read_text() == str(number)
+        assert not path.exists()
+
+
+def test_a_damaged_file_can_go_to_another_folder(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "record").write_text("x")
+    assert set_aside(tmp_path / "record", tmp_path / "kept") == tmp_path / "kept/record.broken-1"
+
+
+def test_the_cache_folder_can_be_chosen(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("LABKIT_CACHE")
+    assert cache_folder().name == "labkit"
