@@ -8,7 +8,7 @@ from numbers import Real
 from labkit.checks import record
 from labkit.checks.exercise import Exercise, Prediction, Quiz
 from labkit.checks.registry import UnknownId, registry
-from labkit.checks.render import Message, Table, show
+from labkit.checks.render import Message, Table, say
 from labkit.provenance import Quantity, predicted
 
 
@@ -21,10 +21,10 @@ def predict(id: str, value: float | None = None, unit: str | None = None) -> Qua
     with _never_raising("Prediction", "prediction could not be recorded"):
         item = registry().find(id, Prediction)
         if (problem := _no_prediction(item, value, unit)) is not None:
-            show(problem)
+            say(problem)
             return None
         quantity = predicted(float(value), item.unit, "you")
-        show(_recorded(item, quantity))
+        say(_recorded(item, quantity))
         record.record_prediction(item.id, quantity.value, item.unit)
         return quantity
 
@@ -32,7 +32,7 @@ def predict(id: str, value: float | None = None, unit: str | None = None) -> Qua
 def hint(id: str, level: int = 1) -> None:
     """Shows hint number `level` of an exercise; 1 is the gentlest."""
     with _never_raising("Hint", "hint could not be shown"):
-        show(_hint(registry().find(id, Exercise), level))
+        say(_hint(registry().find(id, Exercise), level))
 
 
 def quiz(id: str, answer: str | None = None) -> None:
@@ -42,7 +42,7 @@ def quiz(id: str, answer: str | None = None) -> None:
     """
     with _never_raising("Question", "quiz could not be shown"):
         item = registry().find(id, Quiz)
-        show(_question(item) if answer is None else _answered(item, answer))
+        say(_question(item) if answer is None else _answered(item, answer))
 
 
 @contextmanager
@@ -50,9 +50,9 @@ def _never_raising(word: str, fault: str) -> Iterator[None]:
     try:
         yield
     except UnknownId as error:
-        show(Message(word, str(error)))
+        say(Message(word, str(error)))
     except Exception as error:
-        show(Message("Check failed", f"The {fault} ({type(error).__name__})."))
+        say(Message("Check failed", f"The {fault} ({type(error).__name__})."))
 
 
 def _no_prediction(item: Prediction, value: object, unit: object) -> Message | None:

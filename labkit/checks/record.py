@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-from labkit.checks.render import Message, show
+from labkit.checks.render import Message, say
 from labkit.files import set_aside, write_whole
 
 try:
@@ -158,10 +158,10 @@ def _parse(stored: dict) -> Progress:
 def _set_aside(file: Path) -> None:
     aside = set_aside(file)
     headline = f"The file of your progress could not be read. It is kept as {aside.name}."
-    show(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
+    say(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
 
 
 def _say_once(sentence: str) -> None:
     if sentence not in _said:
         _said.add(sentence)
-        show(Message("Note", sentence))
+        say(Message("Note", sentence))

@@ -58,7 +58,7 @@ class Message:
         return clean(f'<div style="{style}">{head}{"".join(map(_html, self.body))}</div>')
 
 
-def show(message: Message) -> None:
+def say(message: Message) -> None:
     """Displays in a notebook, prints elsewhere. A closed stdout loses the message; never raises."""
     try:
         ipython = sys.modules.get("IPython")
