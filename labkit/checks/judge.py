@@ -55,7 +55,7 @@ def seeded_cases(exercise: Exercise) -> list[Case]:
 
 
 def _judge(exercise: Exercise, f: Callable) -> Message:
-    """Runs `f` on the cases; the message says what was found, and the progress is recorded."""
+    """Runs `f` on the cases and words what was found; records it as an attempt."""
     cases = seeded_cases(exercise)
     obstacle = unfit(exercise, f, cases)
     if obstacle is not None:
@@ -79,7 +79,10 @@ def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
         return wording.refused_call(exercise, hit)
     finished = run.finished
     expected = run.expected[: len(finished)]
-    problems = [compare(exercise, *pair) for pair in zip(finished, expected, strict=True)]
+    problems = [
+        compare(exercise, case_run, outputs)
+        for case_run, outputs in zip(finished, expected, strict=True)
+    ]
     diagnosis = diagnose(exercise, finished, expected, problems)
     if diagnosis is not None:
         return wording.wrong(exercise, diagnosis)
