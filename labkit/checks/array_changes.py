@@ -9,7 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-Change = tuple[str, Callable[[np.ndarray], np.ndarray]]
+ArrayFunction = Callable[[np.ndarray], np.ndarray]
+Change = tuple[str, ArrayFunction]
 
 
 def array_changes(a: np.ndarray) -> Iterator[Change]:
@@ -33,7 +34,9 @@ def axis_text(axis: int, dimensions: int) -> str:
 def reorderings(dimensions: int) -> Iterator[Change]:
     """Two axes swapped, or one turned round."""
     for j, k in combinations(range(dimensions), 2):
-        what = "is transposed" if dimensions == 2 else f"has its axes {j} and {k} swapped"
+        what = f"has its axes {j} and {k} swapped"
+        if dimensions == 2:
+            what = "is transposed"
         yield what, partial(np.swapaxes, axis1=j, axis2=k)
     for axis in range(dimensions):
         where = axis_text(axis, dimensions)
@@ -56,7 +59,8 @@ def shifts(dimensions: int) -> Iterator[Change]:
 def _shifted(a: np.ndarray, step: int, axis: int, repeat: bool) -> np.ndarray:
     """`a` moved by `step` (1 or -1); the free place gets 0, or keeps its old value."""
     moved = np.roll(a, step, axis)
-    edge = _place(a, 0 if step > 0 else -1, axis)
+    freed = 0 if step > 0 else -1
+    edge = _place(a, freed, axis)
     moved[edge] = a[edge] if repeat else 0
     return moved
 
@@ -86,7 +90,8 @@ def _alone(a: np.ndarray, index: int, axis: int) -> np.ndarray:
 
 
 def _everywhere(a: np.ndarray, index: int, axis: int) -> np.ndarray:
-    return np.broadcast_to(a.take([index], axis), a.shape).copy()
+    entry = a.take([index], axis)
+    return np.broadcast_to(entry, a.shape).copy()
 
 
 def _place(a: np.ndarray, index: int, axis: int) -> tuple[int | slice, ...]:
@@ -103,6 +108,10 @@ def _changes_of_values(dtype: np.dtype) -> Iterator[Change]:
     yield "has the wrong sign", np.negative
     yield "counts without its sign", np.abs
     yield "is squared", np.square
-    yield "multiplies where it should divide, or the other way round", lambda a: 1 / a
+    yield "multiplies where it should divide, or the other way round", _inverse
     if dtype.kind == "f":
-        yield "is cut to whole numbers", lambda a: np.trunc(a).astype(a.dtype)
+        yield "is cut to whole numbers", np.trunc
+
+
+def _inverse(a: np.ndarray) -> np.ndarray:
+    return 1 / a

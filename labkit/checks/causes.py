@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from labkit.checks.array_changes import ArrayFunction
 from labkit.checks.case_features import Features, number_features, separating, size_features
 from labkit.checks.equality import Pair, equal
 from labkit.checks.exercise import Case, Exercise
@@ -166,9 +167,7 @@ class _Search:
                 return sentence
         return None
 
-    def _changed_result(
-        self, trial: Trial, change: Callable[[np.ndarray], np.ndarray]
-    ) -> np.ndarray | None:
+    def _changed_result(self, trial: Trial, change: ArrayFunction) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(change(trial.expected[self.output]))

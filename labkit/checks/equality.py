@@ -12,7 +12,13 @@ from numpy import array, errstate, int64, isfinite, isnan, trunc
 
 from labkit.checks.exercise import Exercise
 
-KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+KINDS = {  # of a dtype -> the word for it
+    "b": "bool",
+    "i": "int",
+    "u": "int",
+    "f": "float",
+    "c": "complex",
+}
 _SCALARS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 
 
@@ -25,10 +31,13 @@ class Pair(NamedTuple):
 
 def as_array(value: object) -> np.ndarray | None:
     """A fresh array; None where `value` does not count as an array of numbers."""
-    if type(value) is not np.ndarray and type(value) not in _SCALARS:
+    kind = type(value)
+    if kind is not np.ndarray and kind not in _SCALARS:
         return None
     result = array(value)
-    return result if result.dtype.kind in KINDS else None
+    if result.dtype.kind not in KINDS:
+        return None
+    return result
 
 
 def close(got: np.ndarray, expected: np.ndarray, exercise: Exercise) -> np.ndarray:
@@ -40,8 +49,11 @@ def close(got: np.ndarray, expected: np.ndarray, exercise: Exercise) -> np.ndarr
     if expected.dtype.kind in "biu":
         return _exactly(got, expected)
     with errstate(all="ignore"):
-        near = abs(got - expected) <= exercise.atol + exercise.rtol * abs(expected)
-        return (near & isfinite(expected)) | (got == expected) | (isnan(got) & isnan(expected))
+        tolerance = exercise.atol + exercise.rtol * abs(expected)
+        near = abs(got - expected) <= tolerance
+        near = near & isfinite(expected)
+        both_nan = isnan(got) & isnan(expected)
+        return near | (got == expected) | both_nan
 
 
 def _exactly(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -49,16 +61,19 @@ def _exactly(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
     if got.dtype.kind != "f":
         return got == expected
     with errstate(all="ignore"):
-        return (got == trunc(got)) & (got.astype(int64) == expected)
+        whole = got == trunc(got)
+        return whole & (got.astype(int64) == expected)
 
 
 def equal(got: np.ndarray | None, expected: np.ndarray, exercise: Exercise) -> bool:
     """Whether there is an array, of the expected shape, all of whose elements are close."""
     if got is None or got.shape != expected.shape:
         return False
-    return bool(close(got, expected, exercise).all())
+    elements = close(got, expected, exercise)
+    return bool(elements.all())
 
 
 def first_index(where: np.ndarray) -> tuple[int, ...]:
     """The first index where an array of truth values is true; () where it is a single one."""
-    return tuple(np.argwhere(where)[0].tolist())
+    indices = np.argwhere(where)  # [count, dimensions]
+    return tuple(indices[0].tolist())

@@ -13,10 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.array_changes import array_changes, axis_text, omissions, reorderings, shifts
+from labkit.checks.array_changes import (
+    ArrayFunction,
+    array_changes,
+    axis_text,
+    omissions,
+    reorderings,
+    shifts,
+)
 
 InputSlip = tuple[str, Callable[[tuple], tuple]]
-OutputSlip = tuple[str, Callable[[np.ndarray], np.ndarray]]
+OutputSlip = tuple[str, ArrayFunction]
 ValueChange = tuple[str, Callable[[Any], Any]]  # of one argument: what follows its name, and how
 
 
@@ -35,15 +42,16 @@ def input_slips(args: tuple, names: list[str]) -> Iterator[InputSlip]:
 
 
 def _changed_at(args: tuple, place: int, change: Callable) -> tuple:
-    return _replaced(args, place, change(args[place]))
+    changed = list(args)
+    changed[place] = change(args[place])
+    return tuple(changed)
 
 
 def _swapped(values: tuple, i: int, j: int) -> tuple:
-    return _replaced(_replaced(values, i, values[j]), j, values[i])
-
-
-def _replaced(values: tuple, place: int, value: object) -> tuple:
-    return (*values[:place], value, *values[place + 1 :])
+    changed = list(values)
+    changed[i] = values[j]
+    changed[j] = values[i]
+    return tuple(changed)
 
 
 def _may_be_confused(a: object, b: object) -> bool:
@@ -71,8 +79,9 @@ def _changes_of(value: object) -> Iterator[ValueChange]:
         yield from _float_changes(type(value))
 
 
-def _changed_list(values: list, change: Callable[[np.ndarray], np.ndarray]) -> list:
-    return change(np.array(values)).tolist()
+def _changed_list(values: list, change: ArrayFunction) -> list:
+    changed = change(np.array(values))
+    return changed.tolist()
 
 
 def _integer_changes() -> Iterator[ValueChange]:
@@ -118,11 +127,13 @@ def output_slips(result: np.ndarray) -> Iterator[OutputSlip]:
 
 
 def _swapped_and_reshaped(a: np.ndarray, j: int, k: int) -> np.ndarray:
-    return np.swapaxes(a, j, k).reshape(a.shape)
+    swapped = np.swapaxes(a, j, k)
+    return swapped.reshape(a.shape)
 
 
 def _total_everywhere(a: np.ndarray, axis: int) -> np.ndarray:
-    return np.broadcast_to(a.sum(axis, keepdims=True), a.shape)
+    total = a.sum(axis, keepdims=True)
+    return np.broadcast_to(total, a.shape)
 
 
 def _result_slips() -> Iterator[OutputSlip]:

@@ -55,7 +55,9 @@ def _modules_with(function: Callable, dotted: str) -> list[ModuleType]:
     name = dotted.rpartition(".")[2]
     found = []
     for key, module in list(sys.modules.items()):
-        in_package = key.partition(".")[0] == package
-        if in_package and getattr(module, "__dict__", {}).get(name) is function:
+        if key.partition(".")[0] != package:
+            continue
+        contents = getattr(module, "__dict__", {})
+        if contents.get(name) is function:
             found.append(module)
     return found
