@@ -117,6 +117,8 @@ FORBIDDEN = {
     "bound method": (Callable().__call__, "numpy.einsum"),
     "partial as the answer": (functools.partial(closure(np.dot)), "numpy.dot"),
     "thread": (lambda x, w, b: in_thread(lambda: np.dot(x, w.T)) + b, "numpy.dot"),
+    "thread, in Python": (
+        lambda x, w, b: in_thread(lambda: np.einsum("nd,kd->nk", x, w)) + b, "numpy.einsum"),
     "exec": (lambda x, w, b: eval("np.einsum('nd,kd->nk', x, w)", {**locals(), "np": np}) + b,
              "numpy.einsum"),
     "through numpy": (
