@@ -7,8 +7,9 @@ from numbers import Real
 
 from labkit.checks import record
 from labkit.checks.exercise import Exercise, Prediction, Quiz
+from labkit.checks.phrasing import counted
 from labkit.checks.registry import UnknownId, registry
-from labkit.checks.render import Message, Table, show
+from labkit.checks.render import Message, Table, say
 from labkit.provenance import Quantity, predicted
 
 
@@ -21,10 +22,10 @@ def predict(id: str, value: float | None = None, unit: str | None = None) -> Qua
     with _never_raising("Prediction", "prediction could not be recorded"):
         item = registry().find(id, Prediction)
         if (problem := _no_prediction(item, value, unit)) is not None:
-            show(problem)
+            say(problem)
             return None
         quantity = predicted(float(value), item.unit, "you")
-        show(_recorded(item, quantity))
+        say(_recorded(item, quantity))
         record.record_prediction(item.id, quantity.value, item.unit)
         return quantity
 
@@ -32,7 +33,7 @@ def predict(id: str, value: float | None = None, unit: str | None = None) -> Qua
 def hint(id: str, level: int = 1) -> None:
     """Shows hint number `level` of an exercise; 1 is the gentlest."""
     with _never_raising("Hint", "hint could not be shown"):
-        show(_hint(registry().find(id, Exercise), level))
+        say(_hint(registry().find(id, Exercise), level))
 
 
 def quiz(id: str, answer: str | None = None) -> None:
@@ -42,7 +43,7 @@ def quiz(id: str, answer: str | None = None) -> None:
     """
     with _never_raising("Question", "quiz could not be shown"):
         item = registry().find(id, Quiz)
-        show(_question(item) if answer is None else _answered(item, answer))
+        say(_question(item) if answer is None else _answered(item, answer))
 
 
 @contextmanager
@@ -50,9 +51,9 @@ def _never_raising(word: str, fault: str) -> Iterator[None]:
     try:
         yield
     except UnknownId as error:
-        show(Message(word, str(error)))
+        say(Message(word, str(error)))
     except Exception as error:
-        show(Message("Check failed", f"The {fault} ({type(error).__name__})."))
+        say(Message("Check failed", f"The {fault} ({type(error).__name__})."))
 
 
 def _no_prediction(item: Prediction, value: object, unit: object) -> Message | None:
@@ -60,17 +61,28 @@ def _no_prediction(item: Prediction, value: object, unit: object) -> Message | N
     call = f'`predict("{item.id}", <number>, "{item.unit}")`'
     if value is None:
         return Message("Prediction", item.question, (f"Write your number in its place: {call}.",))
-    if isinstance(value, bool) or not isinstance(value, Real):
-        quotes = " Leave out the quotes." if isinstance(value, str) else ""
-        problem = f"A prediction is one number; this is of type {type(value).__name__}.{quotes}"
-    elif not math.isfinite(number := _as_float(value)):
-        problem = f"A prediction is a finite number; this one is {number}."
-    elif unit != item.unit:
-        given = f"yours is in {unit}" if isinstance(unit, str) and unit else "yours has none"
-        problem = f"The prediction is asked in {item.unit}; {given}."
-    else:
+    problem = _no_number(value) or _wrong_unit(item, unit)
+    if problem is None:
         return None
     return Message("Prediction", problem, (f"Write {call}.",))
+
+
+def _no_number(value: object) -> str | None:
+    """A sentence when this is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        quotes = " Leave out the quotes." if isinstance(value, str) else ""
+        return f"A prediction is one number; this is of type {type(value).__name__}.{quotes}"
+    number = _as_float(value)
+    if not math.isfinite(number):
+        return f"A prediction is a finite number; this one is {number}."
+    return None
+
+
+def _wrong_unit(item: Prediction, unit: object) -> str | None:
+    if unit == item.unit:
+        return None
+    given = f"yours is in {unit}" if isinstance(unit, str) and unit else "yours has none"
+    return f"The prediction is asked in {item.unit}; {given}."
 
 
 def _as_float(value: Real) -> float:
@@ -97,26 +109,25 @@ def _hint(item: Exercise, level: object) -> Message:
     if level < 1:
         return Message("Hint", f"The hints of {item.id} start with level 1.")
     if level > last:
-        headline = f"{item.id} has {last} hint{'s' * (last != 1)}; there is no further one."
+        headline = f"{item.id} has {counted(last, 'hint')}; there is no further one."
         again = f'Read the last one again with `hint("{item.id}", {last})`.'
         return Message("Hint", headline, (again,))
     record.record_hint(item.id, level)
-    more = f'The next one: `hint("{item.id}", {level + 1})`.'
-    body = (item.hints[level - 1], more if level < last else "This is the last one.")
-    return Message("Hint", f"{level} of {last} for {item.id}.", body)
+    more = "This is the last one."
+    if level < last:
+        more = f'The next one: `hint("{item.id}", {level + 1})`.'
+    return Message("Hint", f"{level} of {last} for {item.id}.", (item.hints[level - 1], more))
 
 
 def _question(item: Quiz) -> Message:
-    rows = Table(tuple((f"{letter})", text) for letter, text in item.options.items()))
+    rows = tuple((f"{letter})", text) for letter, text in item.options.items())
     example = next(iter(item.options))
     how = f'Answer with `quiz("{item.id}", "{example}")`, or another letter.'
-    return Message("Question", item.question, (rows, how))
+    return Message("Question", item.question, (Table(rows), how))
 
 
 def _answered(item: Quiz, answer: object) -> Message:
-    letters = {letter.lower(): letter for letter in item.options}
-    given = str(answer) if type(answer) in (str, int) else ""
-    letter = letters.get(given.strip().strip("()").lower())
+    letter = _letter(item, answer)
     if letter is None:
         headline = f"The answer is one of {', '.join(item.options)}, in quotes."
         return Message("Question", headline, (f'`quiz("{item.id}")` shows the question.',))
@@ -124,3 +135,14 @@ def _answered(item: Quiz, answer: object) -> Message:
     record.record_quiz(item.id, letter, solved)
     headline = f"{letter}) {item.options[letter]}"
     return Message("Right" if solved else "Look again", headline, (item.why[letter],))
+
+
+def _letter(item: Quiz, answer: object) -> str | None:
+    """The option that is meant: "b", "B" and "b)" are the same."""
+    if type(answer) not in (str, int):
+        return None
+    given = str(answer).strip().strip("()").lower()
+    for letter in item.options:
+        if letter.lower() == given:
+            return letter
+    return None

@@ -11,11 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from labkit.checks import patterns
-from labkit.checks.compare import equal
+from labkit.checks.array_changes import ArrayFunction
+from labkit.checks.case_features import Features, number_features, separating, size_features
+from labkit.checks.equality import Pair, equal
 from labkit.checks.exercise import Case, Exercise
 from labkit.checks.expected import Outputs, outputs_for
 from labkit.checks.phrasing import argument_name
+from labkit.checks.places import wrong_places
+from labkit.checks.proportions import distance, factor, sizes_of
 from labkit.checks.slips import input_slips, output_slips
 
 ENOUGH = 3  # values of a wrong result that a slip must explain: fewer agree by chance
@@ -23,51 +26,63 @@ ENOUGH = 3  # values of a wrong result that a slip must explain: fewer agree by 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One case: what the learner's function gave, output by output, and what was expected."""
+    """One case: what the learner's function gave, output by output, and what was expected.
+
+    got    None for an output that is not there, or is no array of numbers
+    error  what the function raised, if it did
+    """
 
     case: Case
     got: list[np.ndarray | None]
     expected: Outputs
-    raised: bool
+    error: BaseException | None
 
 
 def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str | None:
-    """One sentence, without a capital at its start; None where nothing is recognised."""
-    return _Search(exercise, trials, output or 0).cause()
+    """One sentence, without a capital at its start; None where nothing is recognised.
+
+    output   the position of the wrong output; the first one is looked at where it is not known
+    """
+    search = _Search(exercise, trials, output or 0)
+    seekers = (
+        search.kept_between_calls,
+        search.outputs_swapped,
+        search.input_slip,
+        search.output_slip,
+        search.same_factor,
+        search.kind_of_case,
+        search.slip_where_wrong,
+        search.place,
+        search.sizes,
+    )
+    for seek in seekers:
+        sentence = seek()
+        if sentence is not None:
+            return sentence
+    return None
 
 
 class _Search:
     """The search for one output of an exercise, among all cases that can speak."""
 
     def __init__(self, exercise: Exercise, trials: list[Trial], output: int) -> None:
-        self.exercise, self.output = exercise, output
-        self.trials = sorted(trials, key=lambda trial: trial.expected[output].size)
+        self.exercise = exercise
+        self.output = output
         self.in_order = trials
-        self.wrong = [trial for trial in self.trials if not self._right(trial)]
+        # Small results come first: they are the quickest to speak against a slip.
+        self.trials = sorted(trials, key=lambda trial: trial.expected[output].size)
+        self.right = [trial for trial in self.trials if self._is_right(trial)]
+        self.wrong = [trial for trial in self.trials if not self._is_right(trial)]
         self.seen = [trial for trial in self.wrong if trial.got[output] is not None]
-        args = trials[0].case.args
-        self.names = [argument_name(exercise.oracle, i) for i in range(len(args))]
+        arguments = range(len(trials[0].case.args))
+        self.names = [argument_name(exercise.oracle, position) for position in arguments]
 
-    def cause(self) -> str | None:
-        seekers = (
-            self._kept,
-            self._outputs_swapped,
-            self._input_slip,
-            self._output_slip,
-            self._factor,
-            self._case,
-            self._slip_where_wrong,
-            self._place,
-            self._sizes,
-        )
-        for seek in seekers:
-            if sentence := seek():
-                return sentence
-        return None
+    def _is_right(self, trial: Trial) -> bool:
+        return self._is_result(trial, trial.expected[self.output])
 
-    def _right(self, trial: Trial) -> bool:
-        got = trial.got[self.output]
-        return equal(got, trial.expected[self.output], self.exercise)
+    def _is_result(self, trial: Trial, candidate: np.ndarray) -> bool:
+        """Whether the learner's function gave this."""
+        return equal(trial.got[self.output], candidate, self.exercise)
 
     def _explains(
         self, candidate_of: Callable[[Trial], np.ndarray | None], everywhere: bool = True
@@ -78,22 +93,22 @@ class _Search:
         right, and otherwise not at all.
         """
         explained = 0
-        right = [trial for trial in self.trials if self._right(trial)] if everywhere else []
-        for trial in (*self.seen, *right):
+        for trial in self.seen:
             candidate = candidate_of(trial)
             if candidate is None:
-                if self._right(trial):
-                    return False
                 continue
-            if not equal(trial.got[self.output], candidate, self.exercise):
+            if not self._is_result(trial, candidate):
                 return False
-            if not self._right(trial):
-                explained += candidate.size
+            explained += candidate.size
+        for trial in self.right if everywhere else ():
+            candidate = candidate_of(trial)
+            if candidate is None or not self._is_result(trial, candidate):
+                return False
         return explained >= ENOUGH
 
     # The seekers, in their order.
 
-    def _kept(self) -> str | None:
+    def kept_between_calls(self) -> str | None:
         """Wrong where a shape comes again, since something is kept from the call before."""
         if self.wrong and all(self._adds_earlier_results(trial) for trial in self.wrong):
             return "the results of earlier calls are added: something is kept between two calls."
@@ -109,26 +124,33 @@ class _Search:
     def _adds_earlier_results(self, trial: Trial) -> bool:
         """Whether the results of all calls before with a result of this shape are in it too."""
         own = trial.expected[self.output]
-        results = [t.expected[self.output] for t in self.in_order[: self.in_order.index(trial)]]
-        earlier = [result for result in results if result.shape == own.shape]
-        return bool(earlier) and equal(trial.got[self.output], own + sum(earlier), self.exercise)
+        before = self.in_order[: self.in_order.index(trial)]
+        results = [earlier.expected[self.output] for earlier in before]
+        same_shape = [result for result in results if result.shape == own.shape]
+        return bool(same_shape) and self._is_result(trial, own + sum(same_shape))
 
-    def _outputs_swapped(self) -> str | None:
-        for other, name in enumerate(self.exercise.outputs):
-            if other != self.output and self._explains(lambda t, k=other: t.expected[k]):
-                mine = self.exercise.outputs[self.output]
-                return f"`{name}` stands where `{mine}` belongs: the outputs are in another order."
+    def outputs_swapped(self) -> str | None:
+        """Another output of the oracle stands where this one belongs."""
+        mine = self.exercise.outputs[self.output]
+        for position, other in enumerate(self.exercise.outputs):
+            if position == self.output:
+                continue
+            if self._explains(lambda trial, position=position: trial.expected[position]):
+                return f"`{other}` stands where `{mine}` belongs: the outputs are in another order."
         return None
 
-    def _input_slip(self, everywhere: bool = True) -> str | None:
+    def input_slip(self, everywhere: bool = True) -> str | None:
+        """The oracle gives the learner's results for changed arguments."""
         if not self.seen:
             return None
         for sentence, change in input_slips(self.seen[0].case.args, self.names):
-            if self._explains(lambda trial, to=change: self._with(trial, to), everywhere):
+            if self._explains(partial(self._of_changed_arguments, change=change), everywhere):
                 return sentence
         return None
 
-    def _with(self, trial: Trial, change: Callable[[tuple], tuple]) -> np.ndarray | None:
+    def _of_changed_arguments(
+        self, trial: Trial, change: Callable[[tuple], tuple]
+    ) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"):
                 args = change(trial.case.args)
@@ -136,65 +158,66 @@ class _Search:
         except Exception:  # the changed arguments do not fit each other
             return None
 
-    def _output_slip(self, everywhere: bool = True) -> str | None:
+    def output_slip(self, everywhere: bool = True) -> str | None:
+        """The learner's results are the oracle's, changed."""
         if not self.seen:
             return None
         for sentence, change in output_slips(self.seen[0].expected[self.output]):
-            if self._explains(lambda trial, to=change: self._changed(trial, to), everywhere):
+            if self._explains(partial(self._changed_result, change=change), everywhere):
                 return sentence
         return None
 
-    def _slip_where_wrong(self) -> str | None:
-        """A slip that is made in some cases only: in all that are wrong."""
-        sentence = self._input_slip(everywhere=False) or self._output_slip(everywhere=False)
-        return f"where it is wrong, {sentence}" if sentence else None
-
-    def _changed(self, trial: Trial, change: Callable) -> np.ndarray | None:
+    def _changed_result(self, trial: Trial, change: ArrayFunction) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(change(trial.expected[self.output]))
         except Exception:  # the change does not fit this result
             return None
 
-    def _factor(self) -> str | None:
-        trials = [t for t in self.trials if t.got[self.output] is not None]
-        wrong = [t for t in trials if not self._right(t)]
-        if (
-            len(wrong) < len(self.wrong)
-            or sum(t.expected[self.output].size for t in wrong) < ENOUGH
-        ):
-            return None
-        pairs = [(t.got[self.output], t.expected[self.output]) for t in trials]
-        sizes = [patterns.sizes_of(t.case, self.names) for t in trials]
-        return patterns.factor(self.exercise, pairs, sizes) or patterns.distance(
-            self.exercise, pairs, sizes
-        )
+    def slip_where_wrong(self) -> str | None:
+        """A slip that is made in some cases only: in all that are wrong."""
+        sentence = self.input_slip(everywhere=False) or self.output_slip(everywhere=False)
+        return f"where it is wrong, {sentence}" if sentence else None
 
-    def _place(self) -> str | None:
+    def same_factor(self) -> str | None:
+        """Every value is off by the same factor, or by the same distance."""
+        wrong_values = sum(trial.expected[self.output].size for trial in self.seen)
+        if len(self.seen) < len(self.wrong) or wrong_values < ENOUGH:
+            return None
+        pairs = self._pairs(self.trials)
+        sizes = [sizes_of(trial.case, self.names) for trial in self.trials]
+        return factor(self.exercise, pairs, sizes) or distance(self.exercise, pairs, sizes)
+
+    def _pairs(self, trials: list[Trial]) -> list[Pair]:
+        return [Pair(trial.got[self.output], trial.expected[self.output]) for trial in trials]
+
+    def kind_of_case(self) -> str | None:
+        """Right or wrong by a number among the arguments, or by a square."""
+        return self._separated_by(number_features)
+
+    def place(self) -> str | None:
+        """The wrong values lie in places of one kind."""
         if len(self.seen) < len(self.wrong):
             return None
-        pairs = [(t.got[self.output], t.expected[self.output]) for t in self.seen]
-        return patterns.places(self.exercise, pairs)
+        return wrong_places(self.exercise, self._pairs(self.seen))
 
-    def _case(self) -> str | None:
-        """Right or wrong by a number among the arguments, or by a square."""
-        return self._separated_by(patterns.features)
-
-    def _sizes(self) -> str | None:
+    def sizes(self) -> str | None:
         """Right or wrong by the sizes of the arrays: the last thing to look at."""
         kernel = self.exercise.adapter is not None
-        return self._separated_by(partial(patterns.size_features, kernel=kernel))
+        return self._separated_by(partial(size_features, kernel=kernel))
 
-    def _separated_by(self, features: Callable) -> str | None:
-        right = [features(t.case, self.names) for t in self.trials if self._right(t)]
-        wrong = [features(t.case, self.names) for t in self.wrong]
-        return patterns.separating(right, wrong)
+    def _separated_by(self, features: Callable[[Case, list[str]], Features]) -> str | None:
+        right = [features(trial.case, self.names) for trial in self.right]
+        wrong = [features(trial.case, self.names) for trial in self.wrong]
+        return separating(right, wrong)
 
 
 def _shapes(case: Case) -> list:
     """What two calls with new data have in common."""
-    return [
-        value.shape if isinstance(value, np.ndarray) else value
-        for value in case.args
-        if isinstance(value, np.ndarray | int | str | tuple)
-    ]
+    found = []
+    for value in case.args:
+        if isinstance(value, np.ndarray):
+            found.append(value.shape)
+        elif isinstance(value, int | str | tuple):
+            found.append(value)
+    return found

@@ -1,191 +1,140 @@
-"""Compares one returned value with the expected one: type, shape, dtype, NaN, values.
+"""Compares what one call of a learner's function did with what was expected of it."""
 
-Only exact types are looked at: plain NumPy arrays and scalars, and Python numbers. An object with
-an `__eq__` or an `__array__` of its own is refused before either is called. NumPy's functions are
-bound here at import, so that rebinding `np.isfinite` changes nothing.
-"""
-
-from dataclasses import dataclass
-from types import CoroutineType, GeneratorType
+from dataclasses import replace
+from types import GeneratorType
 
 import numpy as np
-from numpy import array, errstate, int64, isfinite, isnan, trunc
 
-from labkit.checks.exercise import Exercise
-from labkit.checks.phrasing import are, index_text, number_pair, shape_text
+from labkit.checks.equality import as_array, first_index
+from labkit.checks.exercise import Exercise, Refused, TooDear, Unsolved
+from labkit.checks.expected import Outputs
+from labkit.checks.phrasing import (
+    argument_name,
+    counted,
+    error_text,
+    index_text,
+    line_blocks,
+    number_pair,
+)
+from labkit.checks.problem import Problem
 from labkit.checks.render import Code
-
-KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
-_SCALARS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
-_NUMBERS = {"bool": "truth values", "int": "integers"}
-_NUMBERS |= {"float": "floating-point numbers", "complex": "complex numbers"}
-_CURES = {
-    list: "`np.array({name})` makes an array of it.",
-    tuple: "Return the one value alone.",
-    GeneratorType: "A function with `yield` hands out a generator: use `return`.",
-    CoroutineType: "A function defined with `async def` hands out a coroutine: use `def`.",
-}
-_NAN_FROM = (
-    "NaN comes from 0/0, from inf - inf, from the root or logarithm of a negative number, "
-    "or from `np.empty` read before it is filled."
-)
-_INFINITY_FROM = (
-    "Infinity comes from a division by 0, from log(0), or from a number that is too large for its "
-    "type, such as exp of a large one."
-)
+from labkit.checks.values import wrong_value
+from labkit.checks.watch import CaseRun
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong, in sentences.
+def compare(exercise: Exercise, run: CaseRun, expected: Outputs) -> Problem | None:
+    """The first thing that is wrong with one call; None if nothing.
 
-    kind    "stub" (nothing is there yet); "raised", "shape", "nan", "value" (a misconception may
-            explain it); "cost" (right, but too dear); "refused" by an adapter; "form" for the rest
-    output  the position of the output it is about, where it is about one
+    A changed input comes before the values, since it is often the cause of the rest.
     """
-
-    kind: str
-    headline: str
-    details: tuple[str | Code, ...] = ()
-    output: int | None = None
-
-
-def as_array(value: object) -> np.ndarray | None:
-    """A fresh array; None where `value` does not count as an array of numbers."""
-    if type(value) is not np.ndarray and type(value) not in _SCALARS:
-        return None
-    result = array(value)
-    return result if result.dtype.kind in KINDS else None
-
-
-def close(got: np.ndarray, expected: np.ndarray, exercise: Exercise) -> np.ndarray:
-    """Element by element: |got - expected| <= atol + rtol * |expected|.
-
-    Infinities and NaN must be the same ones; where integers or truth values are expected, the
-    numbers must be exactly these.
-    """
-    if expected.dtype.kind in "biu":
-        return _exactly(got, expected)
-    with errstate(all="ignore"):
-        near = abs(got - expected) <= exercise.atol + exercise.rtol * abs(expected)
-        return (near & isfinite(expected)) | (got == expected) | (isnan(got) & isnan(expected))
-
-
-def _exactly(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Where the integers are the expected ones. A float is compared as the integer that it is."""
-    if got.dtype.kind != "f":
-        return got == expected
-    with errstate(all="ignore"):
-        return (got == trunc(got)) & (got.astype(int64) == expected)
-
-
-def equal(got: np.ndarray | None, expected: np.ndarray, exercise: Exercise) -> bool:
-    if got is None or got.shape != expected.shape:
-        return False
-    return bool(close(got, expected, exercise).all())
-
-
-def problem_with(
-    value: object, expected: np.ndarray, name: str, exercise: Exercise
-) -> Problem | None:
-    """The first thing that is wrong with a returned value, or None."""
-    got = as_array(value)
-    if got is None:
-        return _wrong_type(value, "a NumPy array" if expected.ndim else "a number", name)
-    if got.shape != expected.shape:
-        return _wrong_shape(got, expected, name)
-    right = close(got, expected, exercise)
-    free = exercise.dtype is None and _numbers(got) and _numbers(expected)
-    if free and (right.all() or got.dtype.kind == "f"):
-        # A whole number is one, whether it is kept as an int or as a float.
-        return _not_finite(got, expected, name) or _wrong_values(got, expected, right, name)
+    if run.error is not None:
+        return _raised(run)
+    if run.changed:
+        return _changed_input(exercise, run)
+    values = _returned_values(exercise.outputs, run.returned)
+    if isinstance(values, Problem):
+        return values
     return (
-        _wrong_dtype(got.dtype, exercise.dtype or KINDS[expected.dtype.kind], name)
-        or _not_finite(got, expected, name)
-        or _wrong_values(got, expected, right, name)
+        _wrong_output(exercise, values, expected) or _held_too_much(exercise, run) or _shared(run)
     )
 
 
-def _numbers(values: np.ndarray) -> bool:
-    return KINDS[values.dtype.kind] in ("int", "float")
+def returned_arrays(exercise: Exercise, run: CaseRun) -> list[np.ndarray | None]:
+    """The outputs of one call; None where there is none, or none made of numbers."""
+    if run.error is None:
+        values = _returned_values(exercise.outputs, run.returned)
+        if isinstance(values, tuple):
+            return [as_array(value) for value in values]
+    return [None] * len(exercise.outputs)
 
 
-def _wrong_type(got: object, wanted: str, name: str) -> Problem:
-    kind = type(got)
-    full = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    cure = ()
-    if got is None:
-        headline = f"`{name}` is None: it has not been computed yet."
-    elif kind is np.ndarray:
-        headline = f"`{name}` is an array of dtype {got.dtype}; it should hold plain numbers."
-        cure = ("It often comes from rows of different lengths, or from None among the numbers.",)
-    elif issubclass(kind, np.ndarray):
-        headline = f"`{name}` is a {full}; it should be a plain NumPy array."
-        cure = (f"Return a plain array: `np.asarray({name})` makes one of it.",)
-    elif full in ("torch.Tensor", "torch.nn.parameter.Parameter"):
-        headline = f"`{name}` is a torch tensor; it should be {wanted}."
-        cure = f"This exercise is about NumPy: return `{name}.detach().numpy()`, or stay in NumPy."
-        cure = (cure,)
-    elif kind in _CURES:
-        headline = f"`{name}` is a {kind.__name__}; it should be {wanted}."
-        cure = (_CURES[kind].format(name=name),)
-    else:
-        headline = f"`{name}` is of type {full}; it should be {wanted}."
-    return Problem("form", headline, cure)
+def _raised(run: CaseRun) -> Problem:
+    if isinstance(run.error, Refused):
+        kinds = {Unsolved: "stub", TooDear: "cost"}
+        return Problem(kinds.get(type(run.error), "refused"), str(run.error))
+    where = line_blocks(run.line)
+    if isinstance(run.error, SystemExit):
+        headline = "The function ends the program: it calls `exit` or raises SystemExit."
+        return Problem("raised", headline, tuple(where))
+    headline = f"The function raises {type(run.error).__name__}."
+    return Problem("raised", headline, (Code(error_text(run.error)), *where))
 
 
-def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
-    have, want = shape_text(got.shape), shape_text(expected.shape)
-    details = ()
-    if got.ndim > 1 and got.shape == expected.shape[::-1]:
-        details = ("That is the shape of the transpose.",)
-    elif _squeezed(got.shape) == _squeezed(expected.shape):
-        details = ("They differ in axes of length 1: keep each axis, also where it is 1 long.",)
-    elif got.size == expected.size:
-        details = ("The number of elements is right; they are arranged differently.",)
-    elif abs(got.ndim - expected.ndim) == 1:
-        details = (f"It has one axis too {'many' if got.ndim > expected.ndim else 'few'}.",)
-    return Problem("shape", f"`{name}` has the wrong shape: {have}; it should be {want}.", details)
+def _changed_input(exercise: Exercise, run: CaseRun) -> Problem:
+    position, before, after = run.changed[0]
+    name = argument_name(exercise.oracle, position)
+    cure = "The caller still needs it. Work on a copy, `x.copy()`; `x += y` changes x in place."
+    if exercise.adapter:
+        cure = f"Write the result into `{exercise.outputs[0]}`; the inputs are only read."
+    details = (*_first_change(name, before, after), cure)
+    return Problem("form", f"The function changes its input `{name}`.", details)
 
 
-def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for n in shape if n != 1)
+def _first_change(name: str, before: object, after: object) -> list[str]:
+    """A sentence about the first element that changed, where the shape is still the same."""
+    if not isinstance(before, np.ndarray) or before.shape != after.shape:
+        return []
+    both_nan = (before != before) & (after != after)
+    different = ~((before == after) | both_nan)
+    if not different.any():
+        return []
+    index = first_index(different)
+    was, now = number_pair(before[index], after[index])
+    return [f"{index_text(name, index)} was {was} before the call and is {now} after it."]
 
 
-def _wrong_dtype(dtype: np.dtype, want: str, name: str) -> Problem | None:
-    have = KINDS[dtype.kind]
-    if want in ("any", have, dtype.name):
+def _returned_values(names: tuple[str, ...], returned: object) -> tuple | Problem:
+    """One value per output, or the problem with their number."""
+    if returned is None:
+        return Problem("stub", "the function returns None")
+    if len(names) == 1:
+        return _one_value(returned)
+    if isinstance(returned, GeneratorType):
+        headline = "The function is a generator; it should return its results."
+        cure = "`yield` makes a generator of a function: hand the result back by `return`."
+        return Problem("form", headline, (cure,))
+    several = isinstance(returned, tuple | list)
+    if not several or len(returned) != len(names):
+        given = counted(len(returned), "value") if several else "one value"
+        wanted = f"{len(names)} values: `{', '.join(names)}`"
+        return Problem("form", f"The function returns {given}; it should return {wanted}.")
+    if all(value is None for value in returned):
+        listed = ", ".join(f"`{name}`" for name in names[:-1])
+        return Problem("stub", f"{listed} and `{names[-1]}` are still None")
+    return tuple(returned)
+
+
+def _one_value(returned: object) -> tuple | Problem:
+    if type(returned) is tuple and len(returned) == 1:
+        headline = "The function returns a tuple with one value in it."
+        return Problem("form", headline, ("Look for a comma at the end of the `return` line.",))
+    return (returned,)
+
+
+def _wrong_output(exercise: Exercise, values: tuple, expected: Outputs) -> Problem | None:
+    """The problem of the first output that is wrong."""
+    for position, name in enumerate(exercise.outputs):
+        problem = wrong_value(values[position], expected[position], name, exercise)
+        if problem is not None:
+            return replace(problem, output=position)
+    return None
+
+
+def _held_too_much(exercise: Exercise, run: CaseRun) -> Problem | None:
+    """The numbers are right, but the call held more memory than the exercise allows."""
+    if exercise.memory is None:
         return None
-    if want not in _NUMBERS:
-        return Problem("form", f"`{name}` has dtype {dtype}; it should be {want}.")
-    headline = f"`{name}` holds {_NUMBERS[have]} ({dtype}); it should hold {_NUMBERS[want]}."
-    cure = "Integers cut off what is behind the point; `np.zeros(shape)` is float64."
-    return Problem("form", headline, (cure,) if (have, want) == ("int", "float") else ())
-
-
-def _not_finite(got: np.ndarray, expected: np.ndarray, name: str) -> Problem | None:
-    bad = ~isfinite(got) & isfinite(expected)
-    if not bad.any():
+    enough = exercise.memory(*run.case.args)
+    if run.held <= enough:
         return None
-    index, wrong = first(bad), int(bad.sum())
-    nan = isnan(got[index])
-    infinite = "infinite" if got[index] > 0 else "infinite, and negative"
-    headline = f"{index_text(name, index)} is {'NaN (not a number)' if nan else infinite}."
-    count = f"{wrong} of {got.size} element{'s' * (got.size != 1)} {are(wrong)} not finite."
-    return Problem("nan", headline, (count, _NAN_FROM if nan else _INFINITY_FROM))
+    held = f"it holds {run.held:,} B of memory at a time, where {enough:,} B are enough."
+    cause = "Likely cause: something is made as a whole of which only parts are asked for."
+    return Problem("cost", f"The numbers are right, but {held}", (cause,))
 
 
-def _wrong_values(
-    got: np.ndarray, expected: np.ndarray, right: np.ndarray, name: str
-) -> Problem | None:
-    if right.all():
+def _shared(run: CaseRun) -> Problem | None:
+    """The result lies in memory that a later call writes to again."""
+    if not run.overwritten:
         return None
-    index, wrong = first(~right), int((~right).sum())
-    have, want = number_pair(got[index], expected[index])
-    details = (f"{wrong} of {got.size} elements {are(wrong)} wrong.",) if got.size > 1 else ()
-    return Problem("value", f"{index_text(name, index)} is {have}; it should be {want}.", details)
-
-
-def first(where: np.ndarray) -> tuple[int, ...]:
-    """The first index where an array of truth values is true; () where it is a single one."""
-    return tuple(np.argwhere(where)[0].tolist())
+    headline = "A later call of the function changes the result of an earlier one."
+    return Problem("form", headline, ("Make a new array in each call, and return that.",))

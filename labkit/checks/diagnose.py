@@ -1,167 +1,111 @@
-"""From the outcomes of a run to the first problem, where it shows, and its likely cause.
+"""From the problems of the cases to the first one, where it shows, and its likely cause.
 
 The cause is sought first among the exercise's own misconceptions, then among the slips and
 patterns that any exercise can show (`labkit.checks.causes`).
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from types import GeneratorType
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from labkit.checks.causes import Trial, likely_cause
-from labkit.checks.compare import Problem, as_array, equal, first, problem_with
-from labkit.checks.exercise import Case, Exercise, Refused, TooDear, Unsolved
+from labkit.checks.compare import returned_arrays
+from labkit.checks.equality import equal
+from labkit.checks.exercise import Case, Exercise, Misconception, Refused
 from labkit.checks.expected import Outputs, expected_outputs
-from labkit.checks.phrasing import argument_name, error_text, index_text, line_blocks, number_pair
-from labkit.checks.render import Code
-from labkit.checks.watch.run import Outcome
+from labkit.checks.problem import Problem
+from labkit.checks.watch import CaseRun
 
-Diagnosis = tuple[Problem, Outcome, int]  # the problem, where it shows, how many cases are right
+_EXPLAINED = ("value", "shape", "raised", "nan")  # kinds of problems that may have a known cause
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The first problem, the case that it shows in, and how many cases are right."""
+
+    problem: Problem
+    run: CaseRun
+    right: int
 
 
 def diagnose(
-    exercise: Exercise, outcomes: list[Outcome], expected: list[Outputs]
+    exercise: Exercise,
+    runs: list[CaseRun],
+    expected: list[Outputs],
+    problems: list[Problem | None],
 ) -> Diagnosis | None:
-    """The first problem in the order of the cases, or None when every outcome is right.
+    """The first problem in the order of the cases, or None when every case is right.
 
     What is wrong comes before what is only too dear.
     """
-    problems = [_problem_of(exercise, *pair) for pair in zip(outcomes, expected, strict=True)]
-    found = [i for i, problem in enumerate(problems) if problem is not None]
-    if not found:
+    place = _first_place(problems)
+    if place is None:
         return None
-    place = next((i for i in found if problems[i].kind != "cost"), found[0])
-    problem, got = problems[place], [_arrays(exercise, outcome) for outcome in outcomes]
-    if problem.kind == "value" and not any(a is None or a.any() for case in got for a in case):
-        problem = Problem("stub", "every value is still 0")  # an array of zeros, never filled
-    elif problem.kind in ("value", "shape", "raised", "nan"):
-        cause = _misconception(exercise, outcomes, got, problem.output)
-        cause = cause or likely_cause(exercise, _trials(outcomes, got, expected), problem.output)
+    problem = problems[place]
+    trials = _trials(exercise, runs, expected)
+    if problem.kind == "value" and all(map(_is_zero, trials)):
+        # An array of zeros, never filled.
+        problem = Problem("stub", "every value is still 0")
+    elif problem.kind in _EXPLAINED:
+        cause = _cause(exercise, trials, problem.output)
         if cause is not None:
-            details = (*problem.details, f"Likely cause: {cause}")
-            problem = replace(problem, details=details)
-    return problem, outcomes[place], problems.count(None)
+            problem = replace(problem, details=(*problem.details, f"Likely cause: {cause}"))
+    return Diagnosis(problem, runs[place], problems.count(None))
 
 
-def _trials(outcomes: list[Outcome], got: list[list], expected: list[Outputs]) -> list[Trial]:
-    """The cases that can speak for or against a cause; a kernel that was stopped says nothing."""
+def _first_place(problems: list[Problem | None]) -> int | None:
+    """The place of the first problem with the numbers, or else of the first one with the cost."""
+    dear = None
+    for place, problem in enumerate(problems):
+        if problem is None:
+            continue
+        if problem.kind != "cost":
+            return place
+        if dear is None:
+            dear = place
+    return dear
+
+
+def _trials(exercise: Exercise, runs: list[CaseRun], expected: list[Outputs]) -> list[Trial]:
     return [
-        Trial(outcome.case, values, wanted, outcome.error is not None)
-        for outcome, values, wanted in zip(outcomes, got, expected, strict=True)
-        if not isinstance(outcome.error, Refused)
+        Trial(run.case, returned_arrays(exercise, run), outputs, run.error)
+        for run, outputs in zip(runs, expected, strict=True)
     ]
 
 
-def _problem_of(exercise: Exercise, outcome: Outcome, expected: Outputs) -> Problem | None:
-    """What is wrong with one outcome; first a changed input, often the cause of the rest."""
-    if outcome.error is not None:
-        return _raised(outcome)
-    if outcome.changed:
-        return _changed_input(exercise, outcome)
-    values = _returned_values(exercise.outputs, outcome.returned)
-    if isinstance(values, Problem):
-        return values
-    for i, (name, got, want) in enumerate(zip(exercise.outputs, values, expected, strict=True)):
-        if (problem := problem_with(got, want, name, exercise)) is not None:
-            return replace(problem, output=i)
-    if exercise.memory and outcome.held > (enough := exercise.memory(*outcome.case.args)):
-        held = f"it holds {outcome.held:,} B of memory at a time, where {enough:,} B are enough."
-        cause = "Likely cause: something is made as a whole of which only parts are asked for."
-        return Problem("cost", f"The numbers are right, but {held}", (cause,))
-    if outcome.overwritten:
-        headline = "A later call of the function changes the result of an earlier one."
-        return Problem("form", headline, ("Make a new array in each call, and return that.",))
-    return None
+def _is_zero(trial: Trial) -> bool:
+    return all(values is not None and not values.any() for values in trial.got)
 
 
-def _raised(outcome: Outcome) -> Problem:
-    error, where = outcome.error, line_blocks(outcome.line)
-    if isinstance(error, Refused):
-        kinds = {Unsolved: "stub", TooDear: "cost"}
-        return Problem(kinds.get(type(error), "refused"), str(error))
-    if isinstance(error, SystemExit):
-        headline = "The function ends the program: it calls `exit` or raises SystemExit."
-        return Problem("raised", headline, where)
-    headline = f"The function raises {type(error).__name__}."
-    return Problem("raised", headline, (Code(error_text(error)), *where))
-
-
-def _changed_input(exercise: Exercise, outcome: Outcome) -> Problem:
-    key, before, after = outcome.changed[0]
-    name = argument_name(exercise.oracle, key)
-    details = (
-        "The caller still needs it. Work on a copy, `x.copy()`; `x += y` changes x in place.",
-    )
-    if exercise.adapter:
-        details = (f"Write the result into `{exercise.outputs[0]}`; the inputs are only read.",)
-    if isinstance(before, np.ndarray) and before.shape == after.shape:
-        different = ~((before == after) | ((before != before) & (after != after)))
-        if different.any():
-            index = first(different)
-            was, now = number_pair(before[index], after[index])
-            change = f"{index_text(name, index)} was {was} before the call and is {now} after it."
-            details = (change, *details)
-    return Problem("form", f"The function changes its input `{name}`.", details)
-
-
-def _returned_values(names: tuple[str, ...], returned: object) -> tuple | Problem:
-    """One value per output, or the problem with their number."""
-    if returned is None:
-        return Problem("stub", "the function returns None")
-    if len(names) == 1:
-        if type(returned) is tuple and len(returned) == 1:
-            cure = "Look for a comma at the end of the `return` line."
-            return Problem("form", "The function returns a tuple with one value in it.", (cure,))
-        return (returned,)
-    if isinstance(returned, GeneratorType):
-        cure = "`yield` makes a generator of a function: hand the result back by `return`."
-        return Problem(
-            "form", "The function is a generator; it should return its results.", (cure,)
-        )
-    several = isinstance(returned, tuple | list)
-    if not several or len(returned) != len(names):
-        word = "one value" if not several else f"{len(returned)} value{'s' * (len(returned) != 1)}"
-        wanted = f"{len(names)} values: `{', '.join(names)}`"
-        return Problem("form", f"The function returns {word}; it should return {wanted}.")
-    if all(value is None for value in returned):
-        listed = ", ".join(f"`{name}`" for name in names[:-1])
-        return Problem("stub", f"{listed} and `{names[-1]}` are still None")
-    return tuple(returned)
-
-
-def _arrays(exercise: Exercise, outcome: Outcome) -> list[np.ndarray | None]:
-    """The outputs of one case; None where there is none, or none made of numbers."""
-    if outcome.error is None:
-        values = _returned_values(exercise.outputs, outcome.returned)
-        if isinstance(values, tuple):
-            return [as_array(value) for value in values]
-    return [None] * len(exercise.outputs)
-
-
-def _misconception(
-    exercise: Exercise, outcomes: list[Outcome], got: list[list], output: int | None
-) -> str | None:
-    """The sentence of the first misconception whose results are the learner's, case by case."""
+def _cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str | None:
+    """A sentence; `output` is the position of the wrong output, None where no one is known."""
     # A kernel that was stopped has no values: its case speaks for and against no wrong idea.
-    judged = [i for i, outcome in enumerate(outcomes) if not isinstance(outcome.error, Refused)]
-    positions = range(len(exercise.outputs)) if output is None else (output,)
+    trials = [trial for trial in trials if not isinstance(trial.error, Refused)]
     for misconception in exercise.misconceptions:
-        left, computed = set(positions), False
-        for i in judged:
-            idea = _attempt(exercise, misconception.function, outcomes[i].case)
-            if isinstance(idea, Exception):
-                left = left if type(idea) is type(outcomes[i].error) else set()
-            else:
-                computed = True
-                left = {p for p in left if equal(got[i][p], idea[p], exercise)}
-            if not left:
-                break
-        # After an exception no output is known to be the wrong one: then all must agree.
-        if computed and (left if output is not None else left == set(positions)):
+        if _fits(exercise, misconception, trials, output):
             return misconception.sentence
-    return None
+    return likely_cause(exercise, trials, output)
+
+
+def _fits(
+    exercise: Exercise, misconception: Misconception, trials: list[Trial], output: int | None
+) -> bool:
+    """Whether a misconception's results are the learner's, case by case.
+
+    After an exception no output is known to be the wrong one: then all outputs must agree.
+    """
+    agreeing = set(range(len(exercise.outputs))) if output is None else {output}
+    needed = len(agreeing)
+    computed = False
+    for trial in trials:
+        idea = _attempt(exercise, misconception.function, trial.case)
+        if not isinstance(idea, Exception):
+            computed = True
+            agreeing = {p for p in agreeing if equal(trial.got[p], idea[p], exercise)}
+        elif type(idea) is not type(trial.error):
+            return False
+        if not agreeing:
+            return False
+    return computed and len(agreeing) == needed
 
 
 def _attempt(exercise: Exercise, function: Callable, case: Case) -> Outputs | Exception:

@@ -18,7 +18,10 @@ def expected_outputs(exercise: Exercise, function: Callable, case: Case) -> Outp
 
 def outputs_for(exercise: Exercise, function: Callable, args: tuple) -> Outputs:
     """The same for any arguments; they are copied, so that none of them changes."""
+    own_args = copy.deepcopy(args)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        returned = function(*copy.deepcopy(args))
-    return tuple(map(np.array, returned if len(exercise.outputs) > 1 else (returned,)))
+        returned = function(*own_args)
+    if len(exercise.outputs) == 1:
+        returned = (returned,)
+    return tuple(np.array(value) for value in returned)

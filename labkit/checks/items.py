@@ -25,8 +25,15 @@ import labkit
 from labkit.checks.exercise import Case, Exercise, Misconception, Prediction, Quiz
 
 # What an exercise forbids where the point is to write it oneself.
-LIBRARIES = ("torch", "tensorflow", "jax", "scipy", "labkit.reference", "labkit.convnet")
-LIBRARIES += ("labkit.convolutions",)
+LIBRARIES = (
+    "torch",
+    "tensorflow",
+    "jax",
+    "scipy",
+    "labkit.reference",
+    "labkit.convnet",
+    "labkit.convolutions",
+)
 WINDOWS = "numpy.lib.stride_tricks.sliding_window_view"
 
 
@@ -39,8 +46,10 @@ class Texts:
     misconceptions: dict[str, str]
 
     def __post_init__(self) -> None:
-        lists = isinstance(self.hints, list) and isinstance(self.misconceptions, dict)
-        if not lists or {type(t) for t in (*self.hints, *self.misconceptions.values())} - {str}:
+        """Raises ValueError where a text is missing or no text."""
+        fits = isinstance(self.hints, list) and isinstance(self.misconceptions, dict)
+        sentences = [*self.hints, *self.misconceptions.values()] if fits else []
+        if not fits or not all(isinstance(sentence, str) for sentence in sentences):
             raise ValueError(f"{self.id}: hints = [sentences], and name = sentence for the rest.")
 
 
@@ -58,18 +67,22 @@ class LessonFiles(NamedTuple):
         """The lesson's exercises; raises what its module raises."""
         return importlib.import_module(self.module).EXERCISES
 
+    def items(self) -> list[Prediction | Quiz | Texts]:
+        """What stands in the file of texts; ValueError says what is wrong with it."""
+        return _items_in(self.texts)
+
     def questions(self, exercises: Iterable[Exercise] | None) -> list[Prediction | Quiz]:
         """The predictions and quizzes; ValueError says what is wrong with the file.
 
         All texts must be of one of the `exercises`; None where these could not be read.
         """
-        items = read(self.texts)
+        found = self.items()
         if exercises is not None:
             ids = {exercise.id for exercise in exercises}
-            for item in items:
+            for item in found:
                 if isinstance(item, Texts) and item.id not in ids:
                     raise ValueError(f'[exercises."{item.id}"] is the id of no exercise.')
-        return [item for item in items if not isinstance(item, Texts)]
+        return [item for item in found if not isinstance(item, Texts)]
 
 
 def lessons_of(package: str) -> list[LessonFiles]:
@@ -82,33 +95,44 @@ def lessons_of(package: str) -> list[LessonFiles]:
 
 
 @cache
-def read(file: Path) -> list[Prediction | Quiz | Texts]:
-    """What stands in a file of texts; ValueError says what is wrong with it."""
-    content, items = tomllib.loads(file.read_text(encoding="utf-8")), []
-    if unknown := content.keys() - TABLES.keys():
+def _items_in(file: Path) -> list[Prediction | Quiz | Texts]:
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    unknown = content.keys() - TABLES.keys()
+    if unknown:
         raise ValueError(f"[{min(unknown)}] is none of [{'], ['.join(TABLES)}].")
+    found = []
     for table, kind in TABLES.items():
-        names = [field.name for field in fields(kind)][1:]  # without the id
         for id, given in content.get(table, {}).items():
-            if not isinstance(given, dict) or set(given) != set(names):
-                needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
-                raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
-            items.append(kind(id, **given))
-    return items
+            found.append(_item(table, kind, id, given))
+    return found
+
+
+def _item(table: str, kind: type, id: str, given: object) -> Prediction | Quiz | Texts:
+    """The item that a table `[predictions."gpu.bytes"]` describes."""
+    names = [field.name for field in fields(kind) if field.name != "id"]
+    if not isinstance(given, dict) or set(given) != set(names):
+        needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
+        raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
+    return kind(id, **given)
 
 
 def texts(id: str) -> Texts:
     """The texts of an exercise; ValueError if its room has none for it, or has them twice."""
-    package = labkit.ROOMS[id.partition(".")[0]]
+    room = id.partition(".")[0]
+    package = labkit.ROOMS[room]
     found = []
     for lesson in lessons_of(package):
         try:
-            found += [t for t in read(lesson.texts) if isinstance(t, Texts) and t.id == id]
+            items = lesson.items()
         except (OSError, TypeError, ValueError):  # the registry names this file
             continue
-    if len(found) != 1:
-        where = "stands in two files; keep one" if found else "is missing"
-        raise ValueError(f'[exercises."{id}"] {where} in the files of {package}.')
+        found += [item for item in items if isinstance(item, Texts) and item.id == id]
+    if not found:
+        raise ValueError(f'[exercises."{id}"] is missing in the files of {package}.')
+    if len(found) > 1:
+        raise ValueError(
+            f'[exercises."{id}"] stands in two files; keep one in the files of {package}.'
+        )
     return found[0]
 
 
@@ -121,12 +145,15 @@ def exercise(
 ) -> Exercise:
     """An `Exercise` with the texts of its id; `wrong` has a function for each wrong idea."""
     said = texts(id)
-    if silent := [name for name in wrong if name not in said.misconceptions]:
-        raise ValueError(f'[exercises."{id}".misconceptions] has no sentence for {silent[0]!r}.')
-    if idle := [name for name in said.misconceptions if name not in wrong]:
-        raise ValueError(f"{id}: {idle[0]!r} has a sentence, but no function in wrong={{...}}.")
-    ideas = tuple(Misconception(said.misconceptions[name], f) for name, f in wrong.items())
-    return Exercise(id, oracle, cases, tuple(said.hints), ideas, **fields)
+    sentences = said.misconceptions
+    for name in wrong:
+        if name not in sentences:
+            raise ValueError(f'[exercises."{id}".misconceptions] has no sentence for {name!r}.')
+    for name in sentences:
+        if name not in wrong:
+            raise ValueError(f"{id}: {name!r} has a sentence, but no function in wrong={{...}}.")
+    misconceptions = [Misconception(sentences[name], idea) for name, idea in wrong.items()]
+    return Exercise(id, oracle, cases, tuple(said.hints), tuple(misconceptions), **fields)
 
 
 def cases_of(
@@ -138,9 +165,9 @@ def cases_of(
     """
 
     def cases(rng: np.random.Generator) -> Iterable[Case]:
-        for name, given in sizes.items():
-            yield Case(name, inputs(rng, *given))
-        name, given = next(iter(sizes.items()))
-        yield Case(f"{name} again", inputs(rng, *given))
+        for name in sizes:
+            yield Case(name, inputs(rng, *sizes[name]))
+        first = next(iter(sizes))
+        yield Case(f"{first} again", inputs(rng, *sizes[first]))
 
     return cases

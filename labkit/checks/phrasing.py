@@ -5,20 +5,36 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.exercise import Case
+from labkit.checks.exercise import Case, Exercise
 from labkit.checks.render import Code
-from labkit.checks.watch.source import Line
+from labkit.checks.watch import Line
+
+
+def are(count: int) -> str:
+    """ "is" for one, "are" for any other number."""
+    return "is" if count == 1 else "are"
+
+
+def counted(count: int, noun: str) -> str:
+    """ "1 element", "3 elements"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
     """3 × 4 reads better than (3, 4); a single number has no shape."""
+    if len(shape) == 0:
+        return "a single number"
     if len(shape) == 1:
-        return f"{shape[0]} element{'s' * (shape[0] != 1)}"
-    return " × ".join(map(str, shape)) or "a single number"
+        return counted(shape[0], "element")
+    return " × ".join(str(length) for length in shape)
 
 
 def index_text(name: str, index: tuple[int, ...]) -> str:
-    return f"`{name}[{', '.join(map(str, index))}]`" if index else f"`{name}`"
+    """`dw[0, 1]`, in backticks; the name alone where there is no index."""
+    if not index:
+        return f"`{name}`"
+    listed = ", ".join(str(i) for i in index)
+    return f"`{name}[{listed}]`"
 
 
 def number_pair(got: object, expected: object) -> tuple[str, str]:
@@ -26,22 +42,28 @@ def number_pair(got: object, expected: object) -> tuple[str, str]:
 
     Where an integer is expected, a whole number is written as one.
     """
-    whole = isinstance(expected, int | np.integer) and np.isfinite(got) and got == np.trunc(got)
-    got = int(got) if whole and not isinstance(got, bool | np.bool_) else got
+    if isinstance(expected, int | np.integer) and _is_whole(got):
+        got = int(got)
     for digits in (6, 9, 17):
-        texts = _number(got, digits), _number(expected, digits)
-        if texts[0] != texts[1]:
+        got_text = _number(got, digits)
+        expected_text = _number(expected, digits)
+        if got_text != expected_text:
             break
-    return texts
+    return got_text, expected_text
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return False
+    return bool(np.isfinite(value) and value == np.trunc(value))
 
 
 def _number(value: object, digits: int) -> str:
-    value = value.item() if isinstance(value, np.generic) else value
-    return str(value) if isinstance(value, bool | int) else f"{value:.{digits}g}"
-
-
-def are(count: int) -> str:
-    return "is" if count == 1 else "are"
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int):
+        return str(value)
+    return f"{value:.{digits}g}"
 
 
 def argument_name(oracle: Callable, position: int) -> str:
@@ -60,27 +82,42 @@ def case_text(oracle: Callable, case: Case) -> str:
             parts.append(f"{argument_name(oracle, position)} {shape_text(value.shape)}")
         elif type(value) in (int, float, bool, str, np.float32):
             parts.append(f"{argument_name(oracle, position)} {value}")
-    return f"{case.name} ({', '.join(parts)})" if parts else case.name
+    if not parts:
+        return case.name
+    return f"{case.name} ({', '.join(parts)})"
 
 
 def line_blocks(line: Line | None, where: str = "It happens in") -> list[str | Code]:
+    """A line of the learner's, as paragraphs of a message; none where it is not known."""
     if line is None:
         return []
-    return [f"{where} {line}:", Code(line.text)] if line.text else [f"{where} {line}."]
+    if not line.text:
+        return [f"{where} {line}."]
+    return [f"{where} {line}:", Code(line.text)]
 
 
 def error_text(error: BaseException) -> str:
     """Type and message of an exception, at most four lines."""
+    kind = type(error).__name__
     try:
-        text = str(error)
+        text = str(error).strip()
     except BaseException:  # an exception class of the learner's own
         text = ""
-    first, *more = [short(line, 200) for line in text.strip().splitlines()[:4]] or [""]
-    kind = type(error).__name__
-    return "\n".join([f"{kind}: {first}" if first else kind, *more])
+    lines = [short(line, 200) for line in text.splitlines()[:4]]
+    if not lines:
+        return kind
+    return "\n".join([f"{kind}: {lines[0]}", *lines[1:]])
 
 
 def short(text: object, length: int = 60) -> str:
     """At most `length` characters; of anything but a text, its type."""
-    text = text if isinstance(text, str) else type(text).__name__
-    return text if len(text) <= length else text[: length - 3] + "..."
+    if not isinstance(text, str):
+        text = type(text).__name__
+    if len(text) <= length:
+        return text
+    return text[: length - 3] + "..."
+
+
+def pointer(exercise: Exercise) -> str:
+    """Where help is, after the diagnosis, and what the lesson goes on with."""
+    return f'For a hint: `hint("{exercise.id}")`. The cells below use our version until then.'

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-from labkit.checks.render import Message, show
+from labkit.checks.render import Message, say
 from labkit.files import set_aside, write_whole
 
 try:
@@ -31,10 +31,8 @@ except ImportError:  # on Windows the last writer wins
 
 NAMES = ("exercises", "predictions", "hints", "quizzes")
 PATIENCE = 60.0  # seconds to wait for another notebook: ten times what a busy machine needs
-_said: set[str] = set()
-
-
 Progress = dict[str, dict]  # what is stored; see the module's docstring
+_said: set[str] = set()
 
 
 def load() -> Progress:
@@ -73,10 +71,8 @@ def _stored(change: Callable) -> Callable:
                 text = json.dumps(progress, indent=1, sort_keys=True)
                 write_whole(file, text.encode())
         except Exception as error:
-            _say_once(
-                f"Your progress cannot be saved in {file.parent} ({_reason(error)}). "
-                "The lesson works all the same."
-            )
+            problem = f"Your progress cannot be saved in {file.parent} ({_reason(error)})."
+            _say_once(f"{problem} The lesson works all the same.")
 
     return record
 
@@ -99,6 +95,7 @@ def record_prediction(progress: Progress, id: str, value: float, unit: str) -> N
 
 @_stored
 def record_hint(progress: Progress, id: str, level: int) -> None:
+    """A hint was shown; the highest level is kept."""
     progress["hints"][id] = max(level, progress["hints"].get(id, 0))
 
 
@@ -111,7 +108,8 @@ def record_quiz(progress: Progress, id: str, answer: str, solved: bool) -> None:
 
 
 def _enabled() -> bool:
-    return os.environ.get("LABKIT_PROGRESS", "").strip().lower() not in ("off", "0", "no", "false")
+    setting = os.environ.get("LABKIT_PROGRESS", "").strip().lower()
+    return setting not in ("off", "0", "no", "false")
 
 
 def _reason(error: Exception) -> str:
@@ -146,11 +144,14 @@ def _read(file: Path) -> Progress:
 
 def _parse(stored: dict) -> Progress:
     """Raises any exception when this is not what a change stores; keeps what it does not know."""
-    progress = {"version": 1} | {name: {} for name in NAMES} | stored
+    empty = {name: {} for name in NAMES}
+    progress = {"version": 1} | empty | stored
     for entry in (*progress["exercises"].values(), *progress["quizzes"].values()):
-        entry |= {"attempts": int(entry["attempts"]), "solved": bool(entry["solved"])}
+        entry["attempts"] = int(entry["attempts"])
+        entry["solved"] = bool(entry["solved"])
     for entry in progress["predictions"].values():
-        entry |= {"value": float(entry["value"]), "unit": str(entry["unit"])}
+        entry["value"] = float(entry["value"])
+        entry["unit"] = str(entry["unit"])
     progress["hints"] = {id: int(level) for id, level in progress["hints"].items()}
     return progress
 
@@ -158,10 +159,10 @@ def _parse(stored: dict) -> Progress:
 def _set_aside(file: Path) -> None:
     aside = set_aside(file)
     headline = f"The file of your progress could not be read. It is kept as {aside.name}."
-    show(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
+    say(Message("Note", headline, (f"A new one is begun beside it, in {file.parent}.",)))
 
 
 def _say_once(sentence: str) -> None:
     if sentence not in _said:
         _said.add(sentence)
-        show(Message("Note", sentence))
+        say(Message("Note", sentence))

@@ -23,6 +23,7 @@ CALLS = {
     Prediction: ("prediction", "predict({id!r}, value, unit)"),
     Quiz: ("quiz", "quiz({id!r}, answer)"),
 }
+_LISTED = 8  # ids that a message lists
 
 
 class UnknownId(LookupError):
@@ -49,7 +50,7 @@ class Registry:
 
     def of(self, kind: type) -> list[Item]:
         """All items of a kind, from all rooms."""
-        for room in [*self._unread]:
+        for room in list(self._unread):
             self._read(room)
         return [item for item in self.items.values() if isinstance(item, kind)]
 
@@ -58,15 +59,16 @@ class Registry:
         if not isinstance(id, str):
             kind_of_id = type(id).__name__
             raise UnknownId(f"The id is a text, such as 'gpu.linear'; this one is a {kind_of_id}.")
-        self._read(id.partition(".")[0])
+        room = id.partition(".")[0]
+        self._read(room)
         item = self.items.get(id)
         if isinstance(item, kind):
             return item
-        if item is not None:
-            word, call = CALLS[type(item)]
-            article = "an" if word == "exercise" else "a"
-            raise UnknownId(f"{id!r} is the id of {article} {word}: use {call.format(id=id)}.")
-        raise UnknownId(self._unknown(id, kind))
+        if item is None:
+            raise UnknownId(self._unknown(id, kind))
+        word, call = CALLS[type(item)]
+        article = "an" if word == "exercise" else "a"
+        raise UnknownId(f"{id!r} is the id of {article} {word}: use {call.format(id=id)}.")
 
     def _read(self, room: str) -> None:
         """Every exercise, prediction and quiz of a room that was not read before."""
@@ -88,14 +90,17 @@ class Registry:
         return found
 
     def _unknown(self, id: str, kind: type) -> str:
+        """A sentence that names the near ids, or some of all, and what could not be read."""
         ids = [item.id for item in self.of(kind)]
-        near = get_close_matches(id, ids, n=3, cutoff=0.5) or [i for i in ids if id and id in i][:3]
+        near = get_close_matches(id, ids, n=3, cutoff=0.5)
+        if not near and id:
+            near = [known for known in ids if id in known][:3]
         sentence = f"There is no {CALLS[kind][0]} with the id {short(id)!r}."
         if near:
             sentence += f" Did you mean {' or '.join(map(repr, near))}?"
         elif ids:
-            more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
-            sentence += f" The ids are: {', '.join(ids[:8])}{more}."
+            more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
+            sentence += f" The ids are: {', '.join(ids[:_LISTED])}{more}."
         for source, reason in self.failures.items():
             sentence += f" ({source} could not be read: {reason})"
         return sentence

@@ -48,17 +48,21 @@ class Message:
     body: tuple[str | Code | Table, ...] = ()
 
     def __str__(self) -> str:
+        """Plain text, wrapped; the body is indented."""
         parts = [_wrap(f"{self.word}: {self.headline}")]
         parts += [indent(_plain(block), "  ") for block in self.body]
         return clean("\n".join(parts))
 
     def html(self) -> str:
-        style = f"border-left: 4px solid {BORDERS[self.word]}; padding-left: 0.8em; margin: 0.4em 0"
+        """The same as one `div`, with everything escaped."""
+        border = f"border-left: 4px solid {BORDERS[self.word]}"
         head = _html(f"{self.word}: {self.headline}").replace(self.word, f"<b>{self.word}</b>", 1)
-        return clean(f'<div style="{style}">{head}{"".join(map(_html, self.body))}</div>')
+        body = "".join(_html(block) for block in self.body)
+        style = f"{border}; padding-left: 0.8em; margin: 0.4em 0"
+        return clean(f'<div style="{style}">{head}{body}</div>')
 
 
-def show(message: Message) -> None:
+def say(message: Message) -> None:
     """Displays in a notebook, prints elsewhere. A closed stdout loses the message; never raises."""
     try:
         ipython = sys.modules.get("IPython")
@@ -106,13 +110,15 @@ def _html(block: str | Code | Table) -> str:
         style = "margin: 0.3em 0 0.3em 1em; white-space: pre-wrap; background: none"
         return f'<pre style="{style}">{escape(block.text)}</pre>'
     if isinstance(block, Table):
-        cell = 'style="text-align: left; padding: 0.1em 1.2em 0.1em 0; background: none"'
-        rows = "".join(
-            f"<tr>{''.join(f'<td {cell}>{_inline(text)}</td>' for text in row)}</tr>"
-            for row in block.rows
-        )
+        rows = "".join(_html_row(row) for row in block.rows)
         return f'<table style="margin: 0.3em 0 0.3em 1em; color: inherit">{rows}</table>'
     return f'<div style="margin: 0.2em 0">{_inline(block)}</div>'
+
+
+def _html_row(row: tuple[str, str]) -> str:
+    style = "text-align: left; padding: 0.1em 1.2em 0.1em 0; background: none"
+    cells = [f'<td style="{style}">{_inline(text)}</td>' for text in row]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _inline(sentence: str) -> str:

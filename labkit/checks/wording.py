@@ -1,61 +1,26 @@
-"""The messages of `check`: one function for each way a check can end."""
-
-import inspect
-from collections.abc import Callable
+"""The messages of `check`: one function for each way a check can end. Nothing is decided here."""
 
 from labkit.checks.diagnose import Diagnosis
-from labkit.checks.exercise import Case, Exercise
-from labkit.checks.phrasing import case_text, line_blocks, short
+from labkit.checks.exercise import Exercise
+from labkit.checks.phrasing import case_text, counted, error_text, line_blocks, pointer, short
+from labkit.checks.problem import Problem
 from labkit.checks.render import Code, Message, Table
-from labkit.checks.watch.guard import Hit
-from labkit.checks.watch.run import Outcome
+from labkit.checks.watch import CaseRun, Hit
+
+_PRINTED = 10  # lines of what the function printed that are shown
 
 
-def unfit(exercise: Exercise, f: object, cases: list[Case]) -> Message | None:
-    """What can be said before `f` is called at all."""
-    call, cure = f'`check("{exercise.id}", f)`', ()
-    if f is None:
-        headline, cure = f"{call} needs your function; it was given None.", (pointer(exercise),)
-    elif exercise.adapter is not None:  # it knows what it can launch
-        return None
-    elif not callable(f):
-        kind = type(f).__name__
-        headline = f"{call} needs the function itself; it was given a value of type {kind}."
-        cure = ("Write the function's name without parentheses behind it.",)
-    elif isinstance(f, type):
-        headline = f"{call} needs a function; it was given the class {f.__name__}."
-    elif inspect.iscoroutinefunction(f):
-        headline = "The function is defined with `async def`; write `def`."
-    else:
-        return _wrong_parameters(exercise, f, cases)
-    return Message("Look again", headline, cure)
+def not_run(problem: Problem) -> Message:
+    """The function was not called at all."""
+    word = "Not yet" if problem.kind == "stub" else "Look again"
+    return Message(word, problem.headline, problem.details)
 
 
-def _wrong_parameters(exercise: Exercise, f: Callable, cases: list[Case]) -> Message | None:
-    try:
-        parameters, wanted = inspect.signature(f), inspect.signature(exercise.oracle)
-    except (TypeError, ValueError):  # functions written in C have none
-        return None
-    for case in cases:
-        try:
-            parameters.bind(*case.args)
-        except TypeError as error:
-            headline = f"The function cannot be called as `f{_names_only(wanted)}`: {error}."
-            yours = f"Yours is defined as `f{_names_only(parameters)}`."
-            return Message("Look again", headline, (yours,))
-    return None
-
-
-def _names_only(parameters: inspect.Signature) -> str:
-    plain = [p.replace(annotation=p.empty) for p in parameters.parameters.values()]
-    return short(str(inspect.Signature(plain)), 90)
-
-
-def solved(exercise: Exercise, outcomes: list[Outcome]) -> Message:
+def solved(exercise: Exercise, runs: list[CaseRun]) -> Message:
     """The function is right: the cases, what it printed, what it costs."""
-    names = ", ".join(outcome.case.name for outcome in outcomes)
-    checked = f"Checked on {len(outcomes)} case{'s' * (len(outcomes) != 1)}: {names}."
-    body = (checked, *_prints(outcomes[0]), *_costs(exercise))
+    names = ", ".join(run.case.name for run in runs)
+    checked = f"Checked on {counted(len(runs), 'case')}: {names}."
+    body = (checked, *_prints(runs[0]), *_costs(exercise))
     return Message("Right", f"{exercise.id} is solved.", body)
 
 
@@ -71,34 +36,37 @@ def _costs(exercise: Exercise) -> list[str | Table]:
 
 def wrong(exercise: Exercise, diagnosis: Diagnosis) -> Message:
     """The first problem, its likely cause, and the case it shows in."""
-    problem, outcome, right = diagnosis
+    problem = diagnosis.problem
     if problem.kind == "stub":  # nothing is wrong, there is only nothing yet
         headline = f"{exercise.id} is not solved yet: {problem.headline}."
         return Message("Not yet", headline, (pointer(exercise),))
-    count = {0: "", 1: " One case is right."}.get(right, f" {right} cases are right.")
-    case = f"Case: {case_text(exercise.oracle, outcome.case)}.{count}"
-    return _again(exercise, problem.headline, *problem.details, case, *_prints(outcome))
+    case = _case(exercise, diagnosis.run)
+    if diagnosis.right == 1:
+        case += " One case is right."
+    elif diagnosis.right > 1:
+        case += f" {diagnosis.right} cases are right."
+    body = (*problem.details, case, *_prints(diagnosis.run))
+    return _again(exercise, problem.headline, *body)
 
 
-def endless(exercise: Exercise, outcome: Outcome, idle: bool) -> Message:
+def endless(exercise: Exercise, run: CaseRun, idle: bool) -> Message:
     """The time was up."""
-    headline = "The function does not return."
-    where = line_blocks(outcome.line, "It was stopped in")
+    where = line_blocks(run.line, "It was stopped in")
     why = "Look for a loop whose condition never becomes false, or for far too many steps."
     if idle:
         why = "It waits for something, such as `input` or `sleep`."
-    case = f"Case: {case_text(exercise.oracle, outcome.case)}."
-    return _again(exercise, headline, *where, why, case, *_prints(outcome))
+    body = (*where, why, _case(exercise, run), *_prints(run))
+    return _again(exercise, "The function does not return.", *body)
 
 
 def refused_call(exercise: Exercise, hit: Hit) -> Message:
     """A call that the exercise forbids."""
-    headline = {
+    headlines = {
         "oracle": "The function calls the course's own answer; this exercise asks you to write it.",
         "escape": f"The function calls `{hit.name}`, which disturbs the check; leave it out.",
         "forbidden": f"The function uses `{hit.name}`; this exercise asks you to do without it.",
-    }[hit.kind]
-    return _again(exercise, headline, *line_blocks(hit.line))
+    }
+    return _again(exercise, headlines[hit.kind], *line_blocks(hit.line))
 
 
 def meddled(exercise: Exercise) -> Message:
@@ -109,23 +77,36 @@ def meddled(exercise: Exercise) -> Message:
 
 
 def interrupted(name: str) -> Message:
-    """Ctrl-C, or the stop button."""
+    """Ctrl-C, or the stop button; `name` is the id of the exercise."""
     headline = f"The check of {name} was interrupted. Run the cell again to repeat it."
     return Message("Not yet", headline)
+
+
+def unknown_exercise(sentence: str) -> Message:
+    """No exercise has the id."""
+    return Message("Note", sentence, ("Your function was not looked at.",))
+
+
+def failed(name: object, error: BaseException) -> Message:
+    """A fault of the check itself; `name` is what was given as the id."""
+    reason = f"The check of {short(name)} itself went wrong; this is not your function's fault."
+    return Message("Check failed", reason, (Code(error_text(error)),))
 
 
 def _again(exercise: Exercise, headline: str, *body: str | Code) -> Message:
     return Message("Look again", headline, (*body, pointer(exercise)))
 
 
-def _prints(outcome: Outcome, most: int = 10) -> list[str | Code]:
-    lines = outcome.prints.rstrip().splitlines()
+def _case(exercise: Exercise, run: CaseRun) -> str:
+    return f"Case: {case_text(exercise.oracle, run.case)}."
+
+
+def _prints(run: CaseRun) -> list[str | Code]:
+    """The first lines of what the function printed in a case."""
+    lines = run.prints.rstrip().splitlines()
     if not lines:
         return []
-    shown = [short(line, 100) for line in lines[:most]] + (["..."] if len(lines) > most else [])
-    return [f"Your function printed (case {outcome.case.name}):", Code("\n".join(shown))]
-
-
-def pointer(exercise: Exercise) -> str:
-    """Where help is, after the diagnosis, and what the lesson goes on with."""
-    return f'For a hint: `hint("{exercise.id}")`. The cells below use our version until then.'
+    shown = [short(line, 100) for line in lines[:_PRINTED]]
+    if len(lines) > _PRINTED:
+        shown.append("...")
+    return [f"Your function printed (case {run.case.name}):", Code("\n".join(shown))]

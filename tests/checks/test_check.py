@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from labkit.checks import record
 from labkit.checks.exercise import Case, Exercise, Misconception
-from labkit.checks.judge import check, is_handed_on, seeded_cases
+from labkit.checks.handed_on import is_handed_on
+from labkit.checks.judge import check, seeded_cases
 from labkit.checks.registry import registered
 
 

@@ -22,7 +22,8 @@ from labkit.checks.exercise import Case, Exercise
 from labkit.checks.judge import check, seeded_cases
 from labkit.checks.registry import registered
 from labkit.checks.watch import clock, guard
-from labkit.checks.watch.forbidden import Escape, Targets
+from labkit.checks.watch.escapes import Escape
+from labkit.checks.watch.forbidden import Forbidden
 
 early_matmul, early_dot, early_fsum = np.matmul, np.dot, math.fsum
 umath = sys.modules.get("numpy._core.umath") or sys.modules["numpy.core.umath"]
@@ -116,6 +117,8 @@ FORBIDDEN = {
     "bound method": (Callable().__call__, "numpy.einsum"),
     "partial as the answer": (functools.partial(closure(np.dot)), "numpy.dot"),
     "thread": (lambda x, w, b: in_thread(lambda: np.dot(x, w.T)) + b, "numpy.dot"),
+    "thread, in Python": (
+        lambda x, w, b: in_thread(lambda: np.einsum("nd,kd->nk", x, w)) + b, "numpy.einsum"),
     "exec": (lambda x, w, b: eval("np.einsum('nd,kd->nk', x, w)", {**locals(), "np": np}) + b,
              "numpy.einsum"),
     "through numpy": (
@@ -295,7 +298,7 @@ def test_what_the_garbage_collector_calls_is_not_the_learners_doing(answer, requ
 
 
 def test_nothing_is_imported_for_the_sake_of_a_forbidden_name():
-    Targets(("tkinter.nothing", "antigravity"))
+    Forbidden(("tkinter.nothing", "antigravity"))
     assert "antigravity" not in sys.modules
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from labkit.checks.judge import check
-from labkit.checks.render import BORDERS, Code, Message, Table, clean, show
+from labkit.checks.render import BORDERS, Code, Message, Table, clean, say
 
 MESSAGE = Message(
     "Look again",
@@ -121,14 +121,14 @@ def test_in_a_terminal_ipython_it_is_printed(monkeypatch, capsys):
     fake = types.ModuleType("IPython")
     fake.get_ipython = lambda: types.SimpleNamespace()  # no kernel
     monkeypatch.setitem(sys.modules, "IPython", fake)
-    show(MESSAGE)
+    say(MESSAGE)
     assert capsys.readouterr().out == f"{MESSAGE}\n"
 
 
 def test_an_ascii_terminal_gets_question_marks(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    show(Message("Note", "5 × 3"))
+    say(Message("Note", "5 × 3"))
     assert raw.getvalue() == b"Note: 5 ? 3\n"
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from labkit.checks.judge import check
 from labkit.checks.watch import clock
-from labkit.checks.watch.clock import Clock, ThreadMeter
+from labkit.checks.watch.clock import Clock
+from labkit.checks.watch.meter import ThreadMeter
 
 ENDLESS = "The function does not return."
 

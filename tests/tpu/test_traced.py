@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labkit.checks.exercise import Refused
-from labkit.checks.watch.run import same
+from labkit.checks.watch.case_run import same
 from labkit.tpu.traced import Traced, traced
 
 OPERATORS = (

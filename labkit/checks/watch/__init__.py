@@ -1,5 +1,14 @@
 """What guards a check against an answer that nobody has read: it may hang, cheat or crash.
 
-`run_cases` (run.py) is the door: it calls the answer on each case, under a clock that counts its
-work (clock.py) and a guard that sees what it calls (guard.py, forbidden.py, source.py).
+This is the door: the rest of the checks takes what it needs from here. `run_watched` calls the
+answer on each case, under a clock that counts its work (clock.py, meter.py) and a guard that sees
+what it calls (guard.py, with forbidden.py, escapes.py, stand_ins.py and source.py). What is
+expected is kept out of the answer's sight (own_answer.py).
 """
+
+from labkit.checks.watch.case_run import CaseRun
+from labkit.checks.watch.guard import Hit
+from labkit.checks.watch.run import WatchedRun, run_watched
+from labkit.checks.watch.source import Line
+
+__all__ = ["CaseRun", "Hit", "Line", "WatchedRun", "run_watched"]

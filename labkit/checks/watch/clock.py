@@ -14,7 +14,9 @@ session. A function that hangs inside a C function cannot be stopped from Python
 In the main thread a timer ticks and raises `TimeUp` in the running code. `TimeUp` is no
 `Exception`, and a function that catches even that is met by the next ticks, which come so fast that
 one strikes in its `except` block. In any other thread the job runs in a thread of its own, which
-is told to stop and, if it does not, left behind.
+is told to stop and, if it does not, left behind. Jupyter runs cells in another thread where
+somebody opens a subshell: its stop button does not reach that thread, and without this way an
+endless function would hold up every later check until the kernel is restarted.
 """
 
 import ctypes
@@ -23,10 +25,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from traceback import walk_stack
 from types import FrameType
+
+from labkit.checks.watch.meter import ThreadMeter, seconds_of_a_round
 
 TICK = 0.05  # seconds between two looks
 ROUNDS = 50_000_000  # of an empty loop: about two seconds on an idle machine of today
@@ -38,53 +40,6 @@ GRACE = 4  # ticks that a function in another thread gets to stop before it is l
 
 class TimeUp(BaseException):
     """Raised inside the learner's function when the budget of its case is used up."""
-
-
-@cache
-def seconds_of_a_round() -> float:
-    """Processor time of one round of an empty loop, on this machine and in this process.
-
-    The slowest of several measurements: a budget that is too large wrongs nobody.
-    """
-    rounds = 20_000
-    slowest = 0.0
-    for _ in range(5):
-        begin = time.thread_time()
-        left = rounds
-        while left:
-            left -= 1
-        slowest = max(slowest, time.thread_time() - begin)
-    return slowest / rounds
-
-
-class ThreadMeter:
-    """What the operating system knows about one thread."""
-
-    def __init__(self, thread: threading.Thread) -> None:
-        self.ident = thread.ident
-        self._status = Path(f"/proc/self/task/{thread.native_id}/status")
-
-    def cpu(self) -> float:
-        """Processor time that the thread has used, in seconds."""
-        if not hasattr(time, "pthread_getcpuclockid"):  # macOS has only the process's
-            return time.process_time()
-        return time.clock_gettime(time.pthread_getcpuclockid(self.ident))
-
-    def waits(self) -> int | None:
-        """How often the thread gave up the processor by itself; None where nobody counts it."""
-        try:
-            text = self._status.read_text()
-        except OSError:
-            return None
-        return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
-
-    def asleep(self) -> bool:
-        """Whether the thread waits at this moment, rather than for a processor. Not for oneself."""
-        try:
-            text = self._status.read_text()
-        except OSError:
-            return True
-        return text.partition("\nState:")[2].split()[0] == "S"
 
 
 class Clock:
@@ -109,32 +64,36 @@ class Clock:
         self.armed = True
 
     def stop(self) -> None:
+        """The case has ended; nothing is struck before the next `start`."""
         self.armed = False
         self._caller = None
 
     def over(self, frame: FrameType | None, asleep: bool = False) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame` (asleep)."""
-        cpu, waits = self._meter.cpu(), self._meter.waits()
+        cpu = self._meter.cpu()
+        waits = self._meter.waits()
         used = cpu - self._cpu
         waited = asleep or waits is None or waits > self._waits
-        self._cpu, self._waits = cpu, waits
+        self._cpu = cpu
+        self._waits = waits
         if _importing(frame):
             return False
         self._left -= used
-        waiting = waited and used < IDLE_SHARE * TICK
-        self._idle_ticks = self._idle_ticks + 1 if waiting else 0
+        if waited and used < IDLE_SHARE * TICK:
+            self._idle_ticks += 1
+        else:
+            self._idle_ticks = 0
         self.idle = self._idle_ticks >= IDLE_TICKS
         return self.idle or self._left < 0
 
     def run(self, job: Callable[[], None]) -> None:
         """Runs `job`, which calls start and stop around the learner's function."""
         thread = threading.current_thread()
-        in_main = thread is threading.main_thread()
         self._meter = ThreadMeter(thread)
         seconds_of_a_round()  # not while the profiler watches
         if not self.limited:
             self._do(job)
-        elif in_main and hasattr(signal, "setitimer"):
+        elif thread is threading.main_thread() and hasattr(signal, "setitimer"):
             self._run_here(job)
         else:
             self._run_in_thread(job)
@@ -159,7 +118,9 @@ class Clock:
             signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
-        if not self.armed or frame is self._caller or not (self.expired or self.over(frame)):
+        if not self.armed or frame is self._caller:
+            return
+        if not self.expired and not self.over(frame):
             return
         if self.expired:  # caught by the function: strike again soon, ever elsewhere
             delay = 2e-6 * 2 ** (time.perf_counter_ns() % 8)  # up to 0.3 ms
@@ -179,12 +140,16 @@ class Clock:
             if running and (self.expired or self._over_from_outside(worker)):
                 self.expired = True
                 grace -= 1
-                # While an exception waits for a sleeping thread, Python 3.11 hangs in every
-                # profiled one.
-                if not self.idle or sys.version_info >= (3, 12):
-                    ident, error = ctypes.c_ulong(worker.ident), ctypes.py_object(TimeUp)
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
+                self._strike(worker)
         self.armed = False
+
+    def _strike(self, worker: threading.Thread) -> None:
+        """Raises TimeUp in another thread, at its next step in Python."""
+        # While an exception waits for a sleeping thread, Python 3.11 hangs in every profiled one.
+        if self.idle and sys.version_info < (3, 12):
+            return
+        ident = ctypes.c_ulong(worker.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeUp))
 
     def _work(self, job: Callable[[], None]) -> None:
         self._meter = ThreadMeter(threading.current_thread())

@@ -9,7 +9,7 @@ Three looks, because none sees everything:
 3. A ufunc that was bound to another name before is found by looking at what the learner's code
    refers to: arguments, closures, and the globals it loads; also `@` and `import torch`.
 
-The exercise's own oracle and the rooms that hold the answers are always forbidden. A call counts
+The exercise's own oracle and the modules that hold the answers are always forbidden. A call counts
 when the nearest code that is not a library's is the learner's. The first hit is kept.
 
 The profiler makes a call several times dearer. So it looks at the first `WATCHED` calls and returns
@@ -24,60 +24,73 @@ import dis
 import gc
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from traceback import walk_stack
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 
-from labkit import ROOMS
 from labkit.checks.exercise import Exercise
-from labkit.checks.watch.forbidden import ESCAPES, Escape, StandIn, Targets, codes_of, modules_with
+from labkit.checks.watch.escapes import ESCAPES, Escape
+from labkit.checks.watch.forbidden import Forbidden, codes_of
 from labkit.checks.watch.source import Line, learner_line, line_of, origin
+from labkit.checks.watch.stand_ins import StandIns
 
 WATCHED = 50_000  # calls and returns of a case: at most some hundredths of a second
-ANSWERS = (*ROOMS.values(), "labkit.checks.registry", "labkit.checks.judge")
 
 
 @dataclass(frozen=True)
 class Hit:
-    """kind: "forbidden", "oracle" or "escape"; name: what was called; line: the learner's."""
+    """A forbidden thing that was seen.
+
+    kind   "forbidden", "oracle" or "escape"
+    name   what was called
+    line   the learner's; None where it is not known
+    late   seen only after the run: the profiler was gone
+    """
 
     kind: str
     name: str
     line: Line | None
+    late: bool = False
 
 
 class Guard:
     """Watches one run of an exercise; `hit` is the first forbidden thing it saw.
 
-    exempt   ids of the codes of functions that earlier checks handed out
+    answers  modules that hold the course's answers: forbidden, beside what the exercise forbids
+    exempt   ids of the codes of functions that may do what the learner's may not
     """
 
-    def __init__(self, exercise: Exercise, exempt: frozenset[int]) -> None:
+    def __init__(
+        self, exercise: Exercise, answers: tuple[str, ...], exempt: frozenset[int]
+    ) -> None:
         self.hit: Hit | None = None
-        self._targets = Targets((*ANSWERS, *exercise.forbidden))
-        answers = (exercise.oracle, exercise.fallback)
-        self._own = {id(code): code for answer in answers for code in codes_of(answer)}
+        self._forbidden = Forbidden((*answers, *exercise.forbidden))
+        self._own: dict[int, CodeType] = {}
+        for answer in (exercise.oracle, exercise.fallback):
+            for code in codes_of(answer):
+                self._own[id(code)] = code
         self._exempt = exempt
         self._boundary: CodeType | None = None
         self._boundary_is_learner = exercise.adapter is None
         self._known: dict[int, tuple[str, str, CodeType]] = {}  # what a call of a code is, by id
-        self._replaced: list[tuple[ModuleType, str, object]] = []
+        self._stand_ins = StandIns(self._report_forbidden)
         self._active = False
         self._left = WATCHED
 
     def inspect(self, function: object) -> None:
         """A forbidden ufunc or builtin handed in as the answer itself, perhaps in a `partial`."""
-        if name := self._targets.names(function):
+        name = self._forbidden.found_in(function)
+        if name:
             self.hit = Hit("forbidden", name, None)
 
     @contextmanager
     def stand_ins(self) -> Iterator[None]:
-        """Puts stand-ins into the modules of opaque functions, and takes them out again."""
+        """Within the block: stand-ins for opaque functions, and new threads are watched too."""
         hook = threading.getprofile()
-        self._replace(self._targets.opaque.values())
+        for function, name in self._forbidden.opaque.values():
+            self._stand_ins.put(function, name)
         threading.setprofile(self._profile)
         self._active = True
         try:
@@ -85,16 +98,7 @@ class Guard:
         finally:
             self._active = False
             threading.setprofile(hook)
-            for module, name, function in self._replaced:
-                setattr(module, name, function)
-
-    def _replace(self, opaque: Iterable[tuple[object, str]]) -> None:
-        for function, dotted in opaque:
-            name = dotted.rpartition(".")[2]
-            stand_in = StandIn(function, partial(self._report, "forbidden", dotted))
-            for module in modules_with(function, dotted):
-                setattr(module, name, stand_in)
-                self._replaced.append((module, name, function))
+            self._stand_ins.take_out()
 
     @contextmanager
     def profile(self, boundary: CodeType) -> Iterator[None]:
@@ -103,9 +107,11 @@ class Guard:
         The garbage collector rests: libraries hang their own functions into it (jax does), and
         these would look as if the learner's code had called them.
         """
-        self._boundary, collecting = boundary, gc.isenabled()
-        before, mine = sys.getprofile(), self._profile
+        self._boundary = boundary
         self._left = WATCHED
+        collecting = gc.isenabled()
+        before = sys.getprofile()
+        mine = self._profile
         gc.disable()
         sys.setprofile(mine)
         try:
@@ -115,7 +121,7 @@ class Guard:
                 gc.enable()
             removed = sys.getprofile() is not mine and self._left > 0
             if removed and not (self.hit and self.hit.kind == "escape"):
-                self.hit = Hit("escape", "sys.setprofile", None)
+                self.hit = Hit("escape", "sys.setprofile", None, late=True)
             sys.setprofile(before)
 
     # Look 1: calls.
@@ -132,13 +138,14 @@ class Guard:
         elif event == "c_call":
             if arg in ESCAPES:
                 self._stop_escape(ESCAPES[arg], frame)
-            elif name := self._targets.called_in_c(arg):
+            elif name := self._forbidden.called_in_c(arg):
                 self._report("forbidden", name, frame)
 
     def _on_call(self, frame: FrameType) -> None:
         code = frame.f_code
         if id(code) not in self._known:
-            self._replace(self._targets.resolve())
+            for function, dotted in self._forbidden.resolve():
+                self._stand_ins.put(function, dotted)
             self._known[id(code)] = (*self._meaning(frame), code)
         kind, name, _ = self._known[id(code)]
         if kind == "learner":
@@ -149,6 +156,7 @@ class Guard:
             self._report(kind, name, frame.f_back)
 
     def _meaning(self, frame: FrameType) -> tuple[str, str]:
+        """What a call of the frame's code is: a kind of hit and a name, "learner", or nothing."""
         code = frame.f_code
         if id(code) in self._own:
             return "oracle", code.co_name
@@ -156,7 +164,8 @@ class Guard:
             return "", ""
         if code in ESCAPES:
             return "escape", ESCAPES[code]
-        if name := self._targets.called(code, frame.f_globals.get("__name__")):
+        name = self._forbidden.called(code, frame.f_globals.get("__name__"))
+        if name:
             return "forbidden", name
         if origin(code, frame.f_globals) == "learner":
             self._look_at_code(frame)
@@ -173,29 +182,40 @@ class Guard:
 
     def _look_at_values(self, frame: FrameType) -> None:
         for value in frame.f_locals.values():  # arguments and closures, at the start of a call
-            if name := self._targets.names(value):
+            if name := self._forbidden.found_in(value):
                 self._report("forbidden", name, frame)
 
     def _look_at_code(self, frame: FrameType) -> None:
-        code = frame.f_code
-        for step in dis.get_instructions(code):
-            name = None
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                name = self._targets.names(frame.f_globals.get(step.argval))
-            elif step.opname == "LOAD_CONST" and step.argval == "bfloat16":
-                name = self._targets.module_of("ml_dtypes")  # its type's name in NumPy
-            elif step.opname == "IMPORT_NAME":
-                name = self._targets.module_of(step.argval)
-            elif step.opname == "BINARY_OP" and step.argrepr in self._targets.operators:
-                name = "@"
+        for step in dis.get_instructions(frame.f_code):
+            name = self._referred_to(step, frame.f_globals)
             if name and self.hit is None:
-                self.hit = Hit("forbidden", name, line_of(code, step.positions.lineno))
+                line = line_of(frame.f_code, step.positions.lineno)
+                self.hit = Hit("forbidden", name, line)
+
+    def _referred_to(self, step: dis.Instruction, module_globals: dict) -> str | None:
+        """The forbidden thing that one instruction of the learner's code loads, if any."""
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            return self._forbidden.found_in(module_globals.get(step.argval))
+        if step.opname == "LOAD_CONST" and step.argval == "bfloat16":
+            return self._forbidden.module_of("ml_dtypes")  # its type's name in NumPy
+        if step.opname == "IMPORT_NAME":
+            return self._forbidden.module_of(step.argval)
+        if step.opname == "BINARY_OP" and step.argrepr in self._forbidden.operators:
+            return "@"
+        return None
+
+    def _report_forbidden(self, name: str, frame: FrameType) -> None:
+        self._report("forbidden", name, frame)
 
     def _report(self, kind: str, name: str, frame: FrameType | None) -> None:
-        if self.hit is None and self._active and (kind != "forbidden" or self._by_learner(frame)):
-            self.hit = Hit(kind, name, learner_line(walk_stack(frame), self._boundary))
+        if self.hit is not None or not self._active:
+            return
+        if kind == "forbidden" and not self._by_learner(frame):
+            return
+        self.hit = Hit(kind, name, learner_line(walk_stack(frame), self._boundary))
 
     def _by_learner(self, frame: FrameType | None) -> bool:
+        """Whether the nearest code that is not a library's is the learner's."""
         for step, _ in walk_stack(frame):
             if step.f_code is self._boundary:
                 return self._boundary_is_learner

@@ -7,8 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
-_STDLIB = (*map(sysconfig.get_path, ("stdlib", "platstdlib")), "<frozen", "<__array_function__")
+_STANDARD_LIBRARY = (
+    sysconfig.get_path("stdlib"),
+    sysconfig.get_path("platstdlib"),
+    "<frozen",
+    "<__array_function__",  # NumPy's dispatcher
+)
 _INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
+_LONGEST = 100  # characters of a line that are shown
 
 
 @dataclass(frozen=True)
@@ -20,26 +26,39 @@ class Line:
     text: str
 
     def __str__(self) -> str:
+        """The line's number and its function, without its text."""
         owner = "your lambda" if self.function == "<lambda>" else f"`{self.function}`"
         return f"line {self.number} of {owner}"
 
 
 def origin(code: CodeType, module_globals: dict) -> str:
     """Whose code it is: the "course"'s, a "library"'s (or Python's own), or the "learner"'s."""
-    name = module_globals.get("__name__")
-    if isinstance(name, str) and name.partition(".")[0] == "labkit":
-        module = sys.modules.get(name)
-        if getattr(module, "__dict__", None) is module_globals:  # a claimed name is not enough
-            return "course"
+    if _is_of_the_course(module_globals):
+        return "course"
     path = code.co_filename
-    library = path.startswith(_STDLIB) or any(part in path for part in _INSTALLED)
-    return "library" if library else "learner"
+    if path.startswith(_STANDARD_LIBRARY):
+        return "library"
+    if any(part in path for part in _INSTALLED):
+        return "library"
+    return "learner"
+
+
+def _is_of_the_course(module_globals: dict) -> bool:
+    """Whether these are the globals of a module of labkit: a claimed name is not enough."""
+    name = module_globals.get("__name__")
+    if not isinstance(name, str) or name.partition(".")[0] != "labkit":
+        return False
+    module = sys.modules.get(name)
+    return getattr(module, "__dict__", None) is module_globals
 
 
 def line_of(code: CodeType, lineno: int | None) -> Line:
-    lineno = lineno or code.co_firstlineno
+    """The line with number `lineno` in its file; the `def` of the function where it is None."""
+    if not lineno:
+        lineno = code.co_firstlineno
     text = linecache.getline(code.co_filename, lineno).strip()
-    text = text if len(text) <= 100 else text[:97] + "..."
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST - 3] + "..."
     return Line(code.co_name, lineno - code.co_firstlineno + 1, text)
 
 

@@ -1,0 +1,57 @@
+"""What `check` hands on when an answer is wrong: the course's own version of the function."""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.equality import KINDS
+from labkit.checks.exercise import Exercise
+
+_handed_on: dict[int, tuple[Callable, Exercise]] = {}  # by the function's id
+
+
+def hand_on(exercise: Exercise) -> Callable:
+    """The exercise's fallback, or its oracle dressed as the learner's function."""
+    function = exercise.fallback or _dressed(exercise)
+    _handed_on[id(function)] = (function, exercise)
+    return function
+
+
+def is_handed_on(function: object, id_: str) -> bool:
+    """Whether an earlier check handed on this very function for this exercise."""
+    if id(function) not in _handed_on:
+        return False
+    known, exercise = _handed_on[id(function)]
+    return known is function and exercise.id == id_
+
+
+def handed_on_codes() -> frozenset[int]:
+    """Ids of the codes of all functions handed on: later exercises may use them."""
+    found = set()
+    for function, exercise in _handed_on.values():
+        for ours in (function, exercise.oracle):
+            if hasattr(ours, "__code__"):
+                found.add(id(ours.__code__))
+    return frozenset(found)
+
+
+def _dressed(exercise: Exercise) -> Callable:
+    """The oracle with the name, the signature and the dtype that the learner's function has."""
+    oracle = exercise.oracle
+    exact = exercise.dtype not in (None, "any", *KINDS.values())
+
+    @functools.wraps(oracle, assigned=(), updated=())  # gives it the oracle's signature
+    def course_version(*args: object, **kwargs: object) -> object:
+        returned = oracle(*args, **kwargs)
+        if not exact:
+            return returned
+        if len(exercise.outputs) == 1:
+            return np.asarray(returned, dtype=exercise.dtype)
+        return tuple(np.asarray(value, dtype=exercise.dtype) for value in returned)
+
+    name = exercise.id.rpartition(".")[2]
+    course_version.__name__ = name
+    course_version.__qualname__ = name
+    course_version.__doc__ = f"The course's own version of {exercise.id}, until yours is right."
+    return course_version

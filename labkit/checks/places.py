@@ -1,0 +1,125 @@
+"""What the places of the wrong values have in common: one end of an axis, or one kind of value."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.array_changes import axis_text
+from labkit.checks.equality import Pair, close
+from labkit.checks.exercise import Exercise
+
+BLOCKS = (32, 64, 128, 256)  # threads of a block, as kernels are launched
+_SEVERAL = 8  # wrong values that have one sign by chance in one of 128 cases
+
+
+def wrong_places(exercise: Exercise, pairs: list[Pair]) -> str | None:
+    """A sentence when the wrong values of all cases lie in places of one kind."""
+    if any(pair.got.shape != pair.want.shape for pair in pairs):
+        return None
+    wrong = [~close(pair.got, pair.want, exercise) for pair in pairs]
+    dimensions = wrong[0].ndim
+    if all(mask.ndim == dimensions for mask in wrong):
+        for axis in range(dimensions):
+            sentence = _along(wrong, axis)
+            if sentence is not None:
+                return sentence
+    return _of_one_kind(pairs, wrong)
+
+
+def _along(wrong: list[np.ndarray], axis: int) -> str | None:
+    """The wrong values lie at an end of this axis, or behind a whole number of blocks."""
+    where = axis_text(axis, wrong[0].ndim)
+    hits = [_hit(mask, axis) for mask in wrong if mask.shape[axis] > 1]  # one place has no ends
+    if not hits:
+        return None
+    for is_so, sentence in _PATTERNS:
+        if all(is_so(hit) for hit in hits):
+            return sentence.format(where=where)
+    for size in reversed(BLOCKS):
+        if all(_only_behind(hit, size) for hit in hits):
+            return f"the first {size} places{where} are right, and what lies behind them is not."
+    return None
+
+
+def _hit(mask: np.ndarray, axis: int) -> np.ndarray:
+    """For each place along an axis, whether any value there is wrong: truth values [n]."""
+    others = tuple(other for other in range(mask.ndim) if other != axis)
+    return mask.any(axis=others)
+
+
+# Each pattern is asked of the places [n] of one case, n > 1.
+
+
+def _only_last(hit: np.ndarray) -> bool:
+    return hit[-1] and not hit[:-1].any()
+
+
+def _only_first(hit: np.ndarray) -> bool:
+    return hit[0] and not hit[1:].any()
+
+
+def _only_ends(hit: np.ndarray) -> bool:
+    at_an_end = hit[0] or hit[-1]
+    return hit.size > 2 and at_an_end and not hit[1:-1].any()
+
+
+def _all_but_first(hit: np.ndarray) -> bool:
+    return hit.size > 2 and hit[1:].all() and not hit[0]
+
+
+def _every_other(hit: np.ndarray) -> bool:
+    return hit.size > 3 and hit[1::2].all() and not hit[::2].any()
+
+
+def _only_behind(hit: np.ndarray, size: int) -> bool:
+    """The first `size` places are right, and all behind them are wrong."""
+    return hit.size > size and hit[size:].all() and not hit[:size].any()
+
+
+_PATTERNS = (
+    (_only_last, "only the last place{where} is wrong: look at where a loop or a slice ends."),
+    (_only_first, "only the first place{where} is wrong: look at where a loop or a slice begins."),
+    (_only_ends, "only the ends{where} are wrong: look at what happens at the border."),
+    (_all_but_first, "only the first place{where} is right: what changes from there to the next?"),
+    (_every_other, "every other place{where} is right: a step of 1 and one of 2 are confused."),
+)
+
+
+def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
+    """The wrong values are of one kind: zeros, or those that should be negative."""
+    given = []  # of each case: the values that are wrong,
+    should_be = []  # what they should be,
+    right = []  # and the values that are right
+    for pair, mask in zip(pairs, wrong, strict=True):
+        given.append(pair.got[mask])
+        should_be.append(pair.want[mask])
+        right.append(pair.want[~mask])
+    if _all_are(_is_zero, given):
+        return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
+    several = sum(values.size for values in should_be) >= _SEVERAL
+    any_right = any(values.size for values in right)
+    kinds = {"negative": _is_negative, "positive": _is_positive, "0": _is_zero}
+    for word, is_one in kinds.items():
+        if not _all_are(is_one, should_be):
+            continue
+        if any_right and not any(is_one(values).any() for values in right):
+            return f"exactly those values are wrong that should be {word}."
+        if several:
+            return f"only values are wrong that should be {word}."
+    return None
+
+
+def _all_are(is_one: Callable[[np.ndarray], np.ndarray], cases: list[np.ndarray]) -> bool:
+    return all(is_one(values).all() for values in cases)
+
+
+def _is_negative(values: np.ndarray) -> np.ndarray:
+    return values < 0
+
+
+def _is_positive(values: np.ndarray) -> np.ndarray:
+    return values > 0
+
+
+def _is_zero(values: np.ndarray) -> np.ndarray:
+    return values == 0

@@ -1,0 +1,122 @@
+"""A factor, or a distance, that is the same for all values of a case: 2 times, too large by 1."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from labkit.checks.equality import Pair, equal
+from labkit.checks.exercise import Case, Exercise
+
+Sizes = dict[str, float]  # the numbers that a case knows, by how a sentence names them
+_NEAR = 1e-3  # relative difference of two factors that count as the same
+
+
+def factor(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | None:
+    """A sentence when every value of each case is the right one times the same number."""
+    factors = []
+    sizes_of_them = []
+    for pair, known in zip(pairs, sizes, strict=True):
+        if pair.want.any():  # 0 is 0 by any factor
+            factors.append(_ratio(exercise, pair))
+            sizes_of_them.append(known)
+    if not factors or None in factors:
+        return None
+    named = _named_factor(factors, sizes_of_them)
+    if named is not None:
+        return named
+    if np.allclose(factors, factors[0], rtol=_NEAR):
+        if f"{factors[0]:.4g}" == "-1":
+            return "every value has the wrong sign."
+        return f"every value is {factors[0]:.4g} times what it should be."
+    if max(pair.got.size for pair in pairs if pair.want.any()) < 3:
+        return None  # a single value is always off by some factor
+    return (
+        "within a case every value is off by one and the same factor: something multiplies or "
+        "divides all of them."
+    )
+
+
+def distance(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | None:
+    """A sentence when every value of each case is the right one plus the same number."""
+    distances = [_difference(exercise, pair) for pair in pairs]
+    if None in distances:
+        return None
+    for name in sizes[0]:
+        for sign, word in ((1, "large"), (-1, "small")):
+            expected = [sign * known[name] for known in sizes]
+            if np.allclose(distances, expected, rtol=_NEAR, atol=1e-9):
+                return f"every value is too {word} by {name}."
+    if np.allclose(distances, distances[0], rtol=_NEAR):
+        word = "large" if distances[0] > 0 else "small"
+        return f"every value is too {word} by {abs(distances[0]):.4g}."
+    return None
+
+
+def _ratio(exercise: Exercise, pair: Pair) -> float | None:
+    """The number that all values are multiplied by, read off at the largest one."""
+    got, want = pair
+    if got.shape != want.shape:
+        return None
+    largest = np.unravel_index(abs(want).argmax(), want.shape)
+    with np.errstate(all="ignore"):
+        ratio = float(got[largest] / want[largest])
+        if not np.isfinite(ratio) or ratio == 0:
+            return None
+        return ratio if equal(got / ratio, want * 1.0, exercise) else None
+
+
+def _difference(exercise: Exercise, pair: Pair) -> float | None:
+    """The number that is added to all values."""
+    got, want = pair
+    if got.shape != want.shape or not want.size:
+        return None
+    with np.errstate(all="ignore"):
+        middle = float(np.median(got * 1.0 - want))
+        if not np.isfinite(middle):
+            return None
+        return middle if equal(got - middle, want * 1.0, exercise) else None
+
+
+def _named_factor(factors: list[float], sizes: list[Sizes]) -> str | None:
+    """A sentence when the factor is a size n of every case, or 1/n, or 1/n²."""
+    for name in sizes[0]:
+        n = np.array([known.get(name, np.nan) for known in sizes])
+        if np.allclose(n, 1):
+            continue
+        if np.allclose(factors, n, rtol=_NEAR):
+            return f"every value is n times what it should be, where n is {name}."
+        if np.allclose(factors * n, 1, rtol=_NEAR):
+            return f"every value is 1/n of what it should be, where n is {name}."
+        if np.allclose(factors * n**2, 1, rtol=_NEAR):
+            return f"every value is 1/n² of what it should be, where n is {name}."
+    return None
+
+
+def sizes_of(case: Case, names: list[str]) -> Sizes:
+    """The numbers that a case knows: lengths of its arrays and lists, and its numbers."""
+    found: Sizes = {}
+    for name, value in zip(names, case.args, strict=True):
+        if isinstance(value, np.ndarray):
+            found |= _array_sizes(name, value.shape)
+        elif isinstance(value, int | float | np.number):
+            found[f"`{name}`"] = float(value)
+        elif isinstance(value, list):
+            found[f"the length of `{name}`"] = len(value)
+    return found
+
+
+def _array_sizes(name: str, shape: tuple[int, ...]) -> Sizes:
+    """The lengths of an array's axes, and the products of two and three of them."""
+    if len(shape) == 1:
+        return {f"the length of `{name}`": shape[0]}
+    found = {}
+    for axis, length in enumerate(shape):
+        found[f"the length of `{name}` along axis {axis}"] = length
+    for count in (2, 3):
+        for axes in combinations(range(len(shape)), count):
+            listed = ", ".join(str(axis) for axis in axes)
+            entries = math.prod(shape[axis] for axis in axes)
+            found[f"the number of entries of `{name}` along axes {listed}"] = entries
+    found[f"the size of `{name}`"] = math.prod(shape)
+    return found
