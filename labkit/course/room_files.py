@@ -16,7 +16,7 @@ def solutions(room: str, lesson: str, config: Config) -> Path:
 
 
 def files(room: str, lesson: str, config: Config) -> list[Path]:
-    """All files that belong to a lesson beside its source."""
+    """What belongs to a lesson beside its source: exercises, texts, planted answers, its test."""
     tests = config.course_root() / "tests"
     return [
         exercises(room, config) / f"{lesson}.py",

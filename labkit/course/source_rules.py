@@ -52,9 +52,9 @@ def unfinished(lesson: Lesson, config: Config) -> Iterator[str]:
 
 
 def files_of(lesson: Lesson, config: Config) -> list[Path]:
-    """The source of a lesson, and all that lies elsewhere for it."""
+    """The source of a lesson, its chapter's page, and all that lies elsewhere for it."""
     rooms = {id.partition(".")[0] for id in lesson.named_in("check")}
-    found = [lesson.path]
+    found = [lesson.path, lesson.chapter / "README.md"]
     for name in sorted(rooms):
         found += room_files.files(name, lesson.plain_name, config)
     return found

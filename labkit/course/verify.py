@@ -38,7 +38,8 @@ def refusals(drafts: Sequence[Draft], course: Course, everything: bool = False) 
     """Every rule on the given lessons; with `everything`, the pages between lessons as well."""
     found: list[str] = []
     for one in drafts:
-        found += refusals_of(one, course.config)
+        # What is wrong with a chapter's page is said once, not for each of its lessons.
+        found += [said for said in refusals_of(one, course.config) if said not in found]
     if everything:
         found += _without_source(drafts, course.config)
         for page in links.pages(course.config):
