@@ -45,7 +45,8 @@ def test_the_module_lies_in_the_room_of_its_ids(module, bare_course):
 
 def test_what_a_function_needs_is_taken_along_and_nothing_else(module):
     made = module(
-        "import numpy as np\nimport math\nfrom labkit.gpu import cuda, profile\nTILE = 4\nOTHER = 5",
+        "import numpy as np\nimport math\nfrom labkit.gpu import cuda, profile",
+        "TILE = 4\nOTHER = 5",
         """
 @cuda.jit(device=True)
 def fetch(x, i):
@@ -103,7 +104,7 @@ def test_names_bound_together_are_written_once(module):
 
 
 def test_a_cell_with_a_magic_defines_nothing(module):
-    with pytest.raises(CourseError, match="gpu.f checks 'f', which no cell above defines"):
+    with pytest.raises(CourseError, match=r"gpu\.f checks 'f', which no cell above defines"):
         module("# %matplotlib inline\ndef f(x):\n    return x", "f = check('gpu.f', f)")
 
 
