@@ -18,12 +18,13 @@ HARD_BREAK = re.compile(r"(  |\\)$")
 PROTECTED = re.compile(
     r"(`+)(?!`).+?(?<!`)\1(?!`)"  # code
     r"|\$[^$\n]+\$"  # a formula
-    r"|\]\([^)]*\)"  # the address of a link
+    r"|\[[^\]]*\]\([^)]*\)"  # a link
     r"|<[^>\n]*>"  # HTML
 )
 # A full stop, what closes behind it, a space, and how a sentence begins.
 END = re.compile(r"(?<=[.!?])(?P<closing>[*_\"')\]’”]*) +(?=[*_\"'(\[‘“`$<]*[A-Z0-9`$<])")
-ABBREVIATION = re.compile(r"\b(e\.g|i\.e|cf|vs|approx|no|Fig|Sec|Eq|et al|[A-Z])\.$")
+ABBREVIATION = re.compile(r"\b(e\.g|i\.e|cf|vs|approx|no|Fig|Sec|Eq|et al)\.$")
+INITIAL = re.compile(r"(^|[:,(] |and |\.-|\b[A-Z]\. )[A-Z]\.$")  # of a name: "S. M. Rump and F. Bünger"
 
 
 class Block(NamedTuple):
@@ -71,7 +72,7 @@ def sentences_of(text: str) -> list[str]:
     for end in END.finditer(masked):
         before = masked[start : end.start()]
         rest = text[end.end() :]
-        if ABBREVIATION.search(before) or _would_begin_a_block(rest):
+        if ABBREVIATION.search(before) or INITIAL.search(before) or _would_begin_a_block(rest):
             continue
         found.append(text[start : end.end()].rstrip())
         start = end.end()

@@ -20,6 +20,10 @@ TEXTS = {
     ),
     "a number": ("1. One. Two.\n2. Three.", "1. One.\n   Two.\n2. Three."),
     "an inner item": ("- a\n  - One. Two.", "- a\n  - One.\n    Two."),
+    "a name at the end": (
+        "It has columns of B. So has A. Go.",
+        "It has columns of B.\nSo has A.\nGo.",
+    ),
     "code first": ("It runs. `f(x)` is called.", "It runs.\n`f(x)` is called."),
     "a formula first": ("It grows. $x$ does, too.", "It grows.\n$x$ does, too."),
 }
@@ -27,7 +31,7 @@ UNCHANGED = {
     "one": "One is odd.",
     "a number's point": "It takes 1.5 s, or 2.",
     "abbreviations": "Many, e.g. NVIDIA's, do, cf. Table 2, i.e. All of them.",
-    "initials": "As J. Smith says.",
+    "initials": "Published: S. Rump, F. Bünger and C.-P. Jeannerod, 2016.",
     "within code": "Write `a. B` and [A. B](a. B) and $x. Y$ so.",
     "a fence": "```\nOne. Two.\nThree\n```",
     "a formula": "$$\na. B\n= c\n$$",
