@@ -24,7 +24,8 @@ PROTECTED = re.compile(
 # A full stop, what closes behind it, a space, and how a sentence begins.
 END = re.compile(r"(?<=[.!?])(?P<closing>[*_\"')\]’”]*) +(?=[*_\"'(\[‘“`$<]*[A-Z0-9`$<])")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|cf|vs|approx|no|Fig|Sec|Eq|et al)\.$")
-INITIAL = re.compile(r"(^|[:,(] |and |\.-|\b[A-Z]\. )[A-Z]\.$")  # of a name: "S. M. Rump and F. Bünger"
+# Of a name: "S. M. Rump and F. Bünger".
+INITIAL = re.compile(r"(^|[:,(] |and |\.-|\b[A-Z]\. )[A-Z]\.$")
 
 
 class Block(NamedTuple):
