@@ -5,7 +5,7 @@ quotes, headings and HTML stay as they are.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 FENCE = re.compile(r"\s*(```|~~~)")
@@ -81,9 +81,8 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _masked(piece: str) -> str:
-    """A protected piece without its full stops, and without the spaces that would end one."""
-    first = piece[0]
-    return first + "x" * (len(piece) - 1)
+    """A protected piece as long as it was, and as it began, without full stops and spaces."""
+    return piece[0] + "x" * (len(piece) - 1)
 
 
 def _would_begin_a_block(rest: str) -> bool:
@@ -121,7 +120,7 @@ def _next_block(lines: list[str]) -> tuple[int, bool]:
     return length, flows
 
 
-def _through(lines: list[str], is_last) -> int:
+def _through(lines: list[str], is_last: Callable[[str], bool]) -> int:
     """How many lines there are up to the one, below the first, that is the last."""
     for number, line in enumerate(lines[1:], 2):
         if is_last(line):

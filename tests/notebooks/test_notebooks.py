@@ -61,12 +61,15 @@ def test_without_its_execution_counts_it_is_refused(stored):
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_its_exercises_predictions_and_quizzes_are_registered(lesson):
+    from labkit.checks.exercise import Exercise, Prediction, Quiz
     from labkit.checks.registry import registry
 
-    named = [lesson.named_in(call) for call in ("check", "predict", "quiz")]
-    assert all(named) and {id for ids in named for id in ids} <= set(registry().items)
+    for call, kind in (("check", Exercise), ("predict", Prediction), ("quiz", Quiz)):
+        assert lesson.named_in(call)
+        for id in lesson.named_in(call):
+            assert registry().find(id, kind).id == id
     tags = {tag for cell in lesson.cells for tag in cell.tags if tag.startswith("exercise:")}
-    assert tags == {f"exercise:{id}" for id in named[0]}
+    assert tags == {f"exercise:{id}" for id in lesson.named_in("check")}
 
 
 @pytest.mark.parametrize("path", links.pages(CONFIG), ids=CONFIG.relative)
