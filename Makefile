@@ -44,8 +44,8 @@ numba-tests: setup  ## run Numba's own kernel tests, and every function by dtype
 links: setup  ## ask for every external link once (needs the network)
 	@.venv/bin/python tools/links.py
 
-lines: setup  ## count the lines of Python in labkit, room by room
-	@$(RUN) labkit lines
+lines: setup  ## lines of Python in labkit, room by room, and how dense they are
+	@.venv/bin/python tools/lines.py
 
 lock: setup  ## write requirements.lock from pyproject.toml (tools/lock.py tells how; needs the network)
 	@$(RUN) uv --version >/dev/null 2>&1 || { echo "installing uv into .venv" && $(RUN) pip install --quiet uv; }

@@ -19,12 +19,12 @@ os.environ.update(LABKIT_PROGRESS="off", LABKIT_OFFLINE="1")
 
 from table import Row, medians, ratio, report, seconds
 
-from labkit.course import notebook
-from labkit.course.build import read_lessons, sources
+from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.execute import execute
-from labkit.course.lesson import TWINS, Lesson
-from labkit.provenance import Quantity, counted, measured
+from labkit.course.lesson import Lesson
+from labkit.course.twins import twins
+from labkit.provenance import counted, measured
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("torch", "tensorflow", "numba", "jax", "pynq", "matplotlib")
@@ -74,10 +74,9 @@ def compiler() -> Iterator[Row]:
     yield Row("compile_report of a matmul", taken, goal=1.5)
 
 
-def run_lesson(lesson: Lesson, twin: str, folder: Path) -> Quantity:
-    """The seconds that running a lesson's notebook takes, without building it."""
-    generated = notebook.generate(lesson, twin, config())
-    return seconds(lambda: execute(generated, folder, f"{lesson.name} ({twin})"))
+def first_lesson(folder: Path) -> Lesson:
+    """The first lesson of the course in a folder, read anew."""
+    return Course(config(folder)).lessons()[0]
 
 
 def builds() -> Iterator[Row]:
@@ -96,15 +95,15 @@ def builds() -> Iterator[Row]:
         def build(name: str) -> str:
             return python("-m", "labkit", "build", name, LABKIT_ROOT=str(copy))
 
-        source = sources(config(copy))[0]
-        name = read_lessons([source], config(copy))[0].name
+        lesson = first_lesson(copy)
+        source, name = lesson.path, lesson.name
         build(name)  # brings the copy up to date, whatever the state of the course
         (unchanged,) = medians(lambda: build(name))
         yield Row(f"labkit build {name}, unchanged", unchanged, goal=1.0)
         with source.open("a", encoding="utf-8") as end:
             end.write("\n# %%\nprint('one cell more')\n")
-        changed = read_lessons([source], config(copy))[0]
-        runs = [run_lesson(changed, twin, copy) for twin in TWINS]
+        changed = twins(first_lesson(copy), config(copy))
+        runs = [seconds(lambda notebook=notebook: execute(notebook)) for notebook in changed]
         twice = measured(sum(map(float, runs)), "s")
         said = []
         taken = seconds(lambda: said.append(build(name)))

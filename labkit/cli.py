@@ -1,29 +1,33 @@
-"""The command `labkit`: a command is the function of its name in its module of `labkit.course`.
-
-A module is imported when its command runs, so `--help` is instant.
+"""The command `labkit`. Each command is a function of `labkit.course`, imported when it runs, so
+that `--help` is instant.
 """
 
 import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 
 COMMANDS = {
     "doctor": "say what this machine is, what each chapter runs on here, and what to install",
     "lab": "open JupyterLab at the course's start page (further arguments go to JupyterLab)",
+    "new": "make the files of a new lesson, to be written",
     "build": "build the lessons' notebooks and CLAIMS.md from their sources",
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
-    "lines": "count the lines of Python in labkit, room by room",
 }
 
 
 def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
     top = argparse.ArgumentParser(prog="labkit", description="The course Four Machines.")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     made = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
     made["doctor"].add_argument("--json", action="store_true", help="print JSON")
+    new = made["new"]
+    new.add_argument("chapter", help="for example 03_fpga")
+    new.add_argument("name", help="the lesson's name, for example adders_and_tables")
+    new.add_argument("--kernel", action="store_true", help="with a kernel to write (01_gpu)")
+    new.add_argument("--room", help="of its exercises' ids; course: for all machines together")
     made["build"].add_argument("wanted", nargs="?", help="lesson, chapter or source; default: all")
     made["build"].add_argument("--check", action="store_true", help="compare and examine only")
     made["build"].add_argument("--force", action="store_true", help="execute unchanged lessons too")
@@ -40,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from labkit.course import CourseError
 
     try:
-        return _run(rest, **vars(options))
+        return _run(options, rest)
     except KeyboardInterrupt:
         print("labkit: stopped.", file=sys.stderr)
         return 130
@@ -49,17 +53,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _run(rest: list[str], command: str, **options: object) -> int:
-    """The command's exit code."""
+def _run(options: argparse.Namespace, rest: list[str]) -> int:
+    """The command's exit code; `rest` is what goes to JupyterLab."""
     from labkit.course.config import config
 
-    if command == "data":
-        from labkit import datasets
+    match options.command:
+        case "doctor":
+            from labkit.course.doctor import doctor
 
-        print(datasets.import_copy(options["path"]) if options["path"] else datasets.describe())
-        return 0
-    run = getattr(importlib.import_module(f"labkit.course.{command}"), command)
-    if command == "doctor":
-        print(run(**options))
-        return 0
-    return run(config(), rest) if command == "lab" else run(config(), **options)
+            print(doctor(options.json))
+            return 0
+        case "data":
+            from labkit import datasets
+
+            path = options.path
+            print(datasets.import_copy(path) if path else datasets.describe())
+            return 0
+        case "lab":
+            from labkit.course import lab
+
+            return lab.lab(config(), rest)
+        case "new":
+            from labkit.course.new import new
+
+            return new(config(), options.chapter, options.name, options.kernel, options.room)
+        case "build":
+            from labkit.course.build import build
+
+            return build(config(), options.wanted, options.force, options.check)
+        case "verify":
+            from labkit.course.verify import verify
+
+            return verify(config(), options.wanted)
+        case _:
+            from labkit.course.progress import progress
+
+            return progress(config())

@@ -29,7 +29,8 @@ def ask_all(config: Config) -> int:
     """Ask for every external link of pages and learner's notebooks; 1 if one is definitely gone."""
     found: dict[str, str] = {}  # link -> a place that has it
     for path in [*links.pages(config), *sorted(config.chapters.glob("*/*.ipynb"))]:
-        targets = prose.targets(links.text(path, name := config.relative(path)))
+        name = config.relative(path)
+        targets = prose.targets(links.text_of(path, config))
         found |= {t.partition("#")[0]: name for t in targets if re.match("https?://", t)}
     with ThreadPoolExecutor(max_workers=8) as pool:
         answers = [*pool.map(ask, found)]

@@ -1,19 +1,21 @@
 """`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
 
+    source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
+
 A lesson is executed only when the code of one of its notebooks changed (or with --force). New prose
 around the same code keeps the outputs, for they are still what that code prints. Both notebooks are
 executed before one is written, so a lesson that fails leaves the files as they were.
 """
 
 import time
-from pathlib import Path
 
-from labkit.course import CourseError, claims, notebook, rules, solutions, verify
-from labkit.course.catalogue import read_lessons, sources
+from labkit.course import claims, verify
+from labkit.course.catalogue import Course
 from labkit.course.config import Config
+from labkit.course.draft import Draft, draft
 from labkit.course.execute import execute
-from labkit.course.lesson import TWINS, Lesson
-from labkit.course.notebook import code_cells, source_of
+from labkit.course.notebook import Notebook, read_stored, source_of
+from labkit.course.output_rules import counts, outputs, untouched
 
 
 def build(
@@ -22,67 +24,60 @@ def build(
     """Build the wanted lessons (default: all) and CLAIMS.md; then say what a check would refuse."""
     if check:
         return verify.check(config, wanted)
-    lessons = read_lessons(sources(config, wanted), config)
+    course = Course(config)
+    lessons = course.lessons(wanted)
     if not lessons:
         print("There are no lessons yet: no chapters/*/source/*.py.")
-    page = claims.page(config)  # first: what is malformed stops the build before anything runs
-    for lesson in lessons:
-        write_solutions(lesson, config)
-    for lesson in lessons:
+    # First: what is malformed stops the build before anything runs.
+    claims_page = claims.page(course.lessons(), config)
+    drafts = [draft(lesson, config) for lesson in lessons]
+    for one in drafts:
+        if one.solutions is not None and one.solutions.write():
+            print(f"{config.relative(one.solutions.path)}: written")
+    for one in drafts:
         start = time.perf_counter()
-        what = "executed" if build_lesson(lesson, config, force) else "same code, outputs kept"
-        print(f"{lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
-    if notebook.write(config.course_root() / "CLAIMS.md", page):
+        what = "executed" if build_lesson(one, force) else "same code, outputs kept"
+        print(f"{one.lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
+    if claims_page.write():
         print("CLAIMS.md: written")
-    found = verify.refusals(config, lessons)
+    found = verify.refusals(drafts, course)
     for sentence in found:
         print(f"to do: {sentence}")
     print(f"{len(lessons)} lessons, {len(found)} to do.")
     return 0
 
 
-def write_solutions(lesson: Lesson, config: Config) -> None:
-    """Bring the module of the lesson's solutions up to date; its exercises hand them on."""
-    path = solutions.path(lesson, config)
-    if path is not None and notebook.write(path, solutions.page(lesson, config)):
-        print(f"{config.relative(path)}: written")
-
-
-def build_lesson(lesson: Lesson, config: Config, force: bool = False) -> bool:
+def build_lesson(draft: Draft, force: bool = False) -> bool:
     """Bring both notebooks of a lesson up to date. True if one had to be executed.
 
     Raises CourseError, having written nothing.
     """
-    fresh: dict[Path, dict] = {}
+    done: list[Notebook] = []
     executed = False
-    for twin in TWINS:
-        path = lesson.notebook(twin)
-        name, made = config.relative(path), notebook.generate(lesson, twin, config)
-        kept = None if force else _with_stored_outputs(made, path, name)
-        fresh[path] = kept or execute(made, path.parent, name)
-        executed |= kept is None
-    for path, made in fresh.items():
-        notebook.write(path, notebook.to_bytes(notebook.sealed(made)))
+    for notebook in draft.notebooks:
+        kept = None if force else _with_stored_outputs(notebook)
+        if kept is None:
+            kept = execute(notebook)
+            executed = True
+        done.append(kept)
+    for notebook in done:
+        notebook.sealed().write()
     return executed
 
 
-def _with_stored_outputs(made: dict, path: Path, name: str) -> dict | None:
-    """`made` with what the notebook at `path` stores; None if that is not what running it gives.
+def _with_stored_outputs(notebook: Notebook) -> Notebook | None:
+    """The notebook with what its file stores; None if that is not what running it gives.
 
     The code must be the same, and have run to its end without error or warning or edit by hand.
     """
-    try:
-        stored = notebook.read(path, name)
-    except FileNotFoundError:
+    stored = read_stored(notebook.path, notebook.name)
+    if stored.broken:
+        print(f"{stored.broken} It is built anew.")
+    if stored.notebook is None:
         return None
-    except CourseError as error:
-        print(f"{error} It is built anew.")
-        return None
-    code, ran = code_cells(made), code_cells(stored)
-    kept = (rules.counts, rules.outputs, rules.untouched)
-    broken = any([*rule(stored, name)] for rule in kept)
-    if broken or [*map(source_of, code)] != [*map(source_of, ran)]:
-        return None
-    for cell, old in zip(code, ran, strict=True):
-        cell |= {key: old[key] for key in ("execution_count", "outputs")}
-    return made
+    for rule in (counts, outputs, untouched):
+        if any(rule(stored.notebook)):
+            return None
+    code = [source_of(cell) for cell in notebook.code_cells]
+    ran = [source_of(cell) for cell in stored.notebook.code_cells]
+    return notebook.with_outputs_of(stored.notebook) if code == ran else None

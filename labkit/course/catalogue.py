@@ -1,39 +1,70 @@
 """What there is to study: the four chapters, and the lessons that lie in them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from labkit.course import CourseError, notebook
+from labkit.course import CourseError
 from labkit.course.config import Config
 from labkit.course.lesson import Lesson, load
+from labkit.course.notebook import Notebook
 from labkit.machine_probe import ThisMachine
 
 
 @dataclass(frozen=True)
 class Chapter:
+    """One of the four machines, as a chapter of the course."""
+
     folder: str
     title: str
-    extra: str  # of labkit: what its lessons import
+    extra: str  # of labkit: what its lessons import; also the room of its exercises
     machine: str = ""  # the kind of accelerator it is about
     runs_on: str = "what the first cell of each lesson says"
     used: bool = False  # whether its lessons use the accelerator where there is one
 
     def hardware(self, here: ThisMachine) -> str:
         """Whether its accelerator is here; "" for a chapter about none."""
+        if not self.machine:
+            return ""
         found = here.accelerators.get(self.machine, "")
-        if found:
-            return f"{found} here" if self.used else f"{found} here, not used yet"
-        return self.machine and f"no {self.machine} here"
+        if not found:
+            return f"no {self.machine} here"
+        return f"{found} here" if self.used else f"{found} here, not used yet"
 
 
 CHAPTERS = (
-    Chapter("01_gpu", "GPU", "gpu", "CUDA GPU", "the SIMT machine and PyTorch on the CPU", True),
-    Chapter("02_tpu", "TPU", "tpu", "TPU"),
-    Chapter("03_fpga", "FPGA", "fpga", "Pynq board"),
-    Chapter("04_distributed", "Cluster", "distributed"),
+    Chapter(
+        "01_gpu",
+        title="GPU",
+        extra="gpu",
+        machine="CUDA GPU",
+        runs_on="the SIMT machine and PyTorch on the CPU",
+        used=True,
+    ),
+    Chapter("02_tpu", title="TPU", extra="tpu", machine="TPU"),
+    Chapter("03_fpga", title="FPGA", extra="fpga", machine="Pynq board"),
+    Chapter("04_distributed", title="Cluster", extra="distributed"),
 )
+
+
+class Course:
+    """The lessons of one course. Each source is read once, when it is first asked for."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._read: dict[Path, Lesson] = {}
+
+    def lessons(self, wanted: str | None = None) -> list[Lesson]:
+        """All lessons, or those of a chapter, a lesson's name or a file.
+
+        Raises CourseError for what names none, and for a source that is malformed.
+        """
+        return [self._lesson(path) for path in sources(self.config, wanted)]
+
+    def _lesson(self, path: Path) -> Lesson:
+        if path not in self._read:
+            self._read[path] = load(path, self.config.relative(path))
+        return self._read[path]
 
 
 def sources(config: Config, wanted: str | None = None) -> list[Path]:
@@ -41,21 +72,28 @@ def sources(config: Config, wanted: str | None = None) -> list[Path]:
     found = sorted(config.chapters.glob("*/source/*.py"))
     if wanted is None:
         return found
+    file = Path(wanted).resolve()
     parts = Path(wanted.removesuffix(".ipynb").removesuffix(".py")).parts
     key = "/".join(part for part in parts if part not in ("chapters", "source", "solutions"))
-    names = {p: (p.parts[-3], f"{p.parts[-3]}/{p.stem}", p.stem, str(p)) for p in found}
-    chosen = [p for p in found if key in names[p] or str(Path(wanted).resolve()) in names[p]]
+    chosen = [path for path in found if path == file or key in (*_full_names(path), path.stem)]
     if not chosen:
-        known = {name for path in found for name in names[path][:2]}
-        near = get_close_matches(key, known, cutoff=0.4)
-        there = ", ".join(sorted(known)) or "none yet"
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {there}."
-        raise CourseError(f"There is no lesson or chapter {wanted!r}. {hint}")
+        raise CourseError(f"There is no lesson or chapter {wanted!r}. {_nearest(key, found)}")
     return chosen
 
 
-def read_lessons(paths: Iterable[Path], config: Config) -> list[Lesson]:
-    return [load(path, config.relative(path)) for path in paths]
+def _full_names(path: Path) -> tuple[str, str]:
+    """Of a source: its chapter, and its lesson with the chapter."""
+    chapter = path.parents[1].name
+    return chapter, f"{chapter}/{path.stem}"
+
+
+def _nearest(key: str, found: list[Path]) -> str:
+    """A sentence with the names that may be meant, or with all there are."""
+    known = {name for path in found for name in _full_names(path)}
+    near = get_close_matches(key, known, cutoff=0.4)
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    return f"There are: {', '.join(sorted(known)) or 'none yet'}."
 
 
 def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]:
@@ -63,15 +101,17 @@ def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]
 
     One that is not built yet is neither.
     """
-    found, broken = [], []
+    lessons: list[Lesson] = []
+    broken: list[str] = []
     for path in sorted((config.chapters / chapter.folder / "source").glob("*.py")):
         try:
             lesson = load(path, config.relative(path))
-            made = lesson.notebook("learner")
-            notebook.read(made, config.relative(made))
-            found.append(lesson)
+            opened = lesson.notebook("learner")
+            Notebook.read(opened, config.relative(opened))
         except FileNotFoundError:
             continue
         except (CourseError, OSError) as error:
             broken.append(str(error))
-    return found, broken
+        else:
+            lessons.append(lesson)
+    return lessons, broken

@@ -25,6 +25,7 @@ class Config:
 
     @property
     def chapters(self) -> Path:
+        """The folder of the lessons; raises CourseError where there is no course."""
         return self.course_root() / "chapters"
 
     @property

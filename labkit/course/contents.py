@@ -11,10 +11,12 @@ class LessonContents(AsyncLargeFileManager):
     """Serves the learner's copies; the start page is written anew whenever it is opened."""
 
     async def get(self, path: str, *args, **kwargs):
+        """What lies at `path`, made first if it is a lesson's copy; HTTPError 500 says why not."""
         self._prepare(path)
         return await super().get(path, *args, **kwargs)
 
     async def file_exists(self, path: str) -> bool:
+        """Whether it is there once it was made; JupyterLab asks this before it opens a link."""
         self._prepare(path)
         return await super().file_exists(path)
 

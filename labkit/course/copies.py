@@ -11,24 +11,31 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
-from labkit.course import CourseError, notebook
+from labkit.course import CourseError
 from labkit.course.config import Config
+from labkit.course.generated import GeneratedFile
+from labkit.course.notebook import Notebook
 
 UPDATED = re.compile(r"(?P<stem>.+)\.updated-(?P<hash>[0-9a-f]{8})\.ipynb")
 SERVED = {".ipynb", ".md", ".png", ".svg", ".jpg"}  # what a learner opens; source/ stays behind
 
 
 def ensure(config: Config, path: str) -> bool:
-    """Make the learner's copy of `path` if there is a lesson and no copy yet. True if made."""
-    target, source = config.work / path.strip("/"), original(config, path.strip("/"))
+    """Make the learner's copy of `path` if there is a lesson and no copy yet. True if made.
+
+    Raises CourseError where the lesson is broken: that is not copied.
+    """
+    path = path.strip("/")
+    source = original(config, path)
+    target = config.work / path
     if source is None or os.path.lexists(target):
         return False
     data = source.read_bytes()
     if source.suffix == ".ipynb":
-        made = notebook.read(source, config.relative(source))  # what is broken is not copied
+        notebook = Notebook.read(source, config.relative(source))
         if source.parent.name != "solutions":
-            data = notebook.to_bytes(notebook.cleared(made))
-    return notebook.write(target, data)
+            data = notebook.cleared().to_bytes()
+    return GeneratedFile(target, data).write()
 
 
 def original(config: Config, path: str) -> Path | None:
@@ -37,10 +44,12 @@ def original(config: Config, path: str) -> Path | None:
     `01_gpu/1_x.updated-<hash>.ipynb` stands for the lesson only while its source has that hash.
     """
     parts = PurePosixPath(path).parts
-    if len(parts) < 2 or ".." in parts or "source" in parts or any(p[0] == "." for p in parts):
+    hidden = any(part.startswith(".") for part in parts)  # also ".."
+    if len(parts) < 2 or "source" in parts or hidden:
         return None
     aim = config.chapters.joinpath(*parts)
-    if updated := UPDATED.fullmatch(aim.name):
+    updated = UPDATED.fullmatch(aim.name)
+    if updated:
         aim = aim.with_name(f"{updated['stem']}.ipynb")
         if version(aim)[:8] != updated["hash"]:
             return None
@@ -50,9 +59,10 @@ def original(config: Config, path: str) -> Path | None:
 def version(path: Path) -> str:
     """The hash of the source that a notebook was built from; "" where that is unknown."""
     try:
-        return str(notebook.read(path, path.name)["metadata"]["labkit"]["source_sha256"])
-    except (CourseError, OSError, KeyError, TypeError):
+        notebook = Notebook.read(path, path.name)
+    except (CourseError, OSError):
         return ""
+    return str(notebook.course_metadata.get("source_sha256", ""))
 
 
 def of(config: Config, path: str) -> tuple[str, list[str]]:
@@ -60,10 +70,20 @@ def of(config: Config, path: str) -> tuple[str, list[str]]:
 
     What to open now is an up-to-date copy, or one that opening makes. Broken ones are others.
     """
-    latest, first = version(config.chapters / path), config.work / path
-    updated = f"{first.stem}.updated-{{}}.ipynb"
-    files = [first, *sorted(first.parent.glob(updated.format("*")))]
-    mine = {f.relative_to(config.work).as_posix(): version(f) for f in files if f.is_file()}
-    fresh = str(PurePosixPath(path).with_name(updated.format(latest[:8]))) if mine else path
-    current = next((name for name, found in mine.items() if found == latest), fresh)
-    return current, [name for name in mine if name != current or not mine[name]]
+    latest = version(config.chapters / path)
+    mine = _versions_of_copies(config, path)
+    fresh = path
+    if mine:
+        fresh = PurePosixPath(path).with_suffix(f".updated-{latest[:8]}.ipynb").as_posix()
+    up_to_date = [name for name, found in mine.items() if found == latest]
+    current = up_to_date[0] if up_to_date else fresh
+    others = [name for name, found in mine.items() if name != current or not found]
+    return current, others
+
+
+def _versions_of_copies(config: Config, path: str) -> dict[str, str]:
+    """Each of the learner's copies of a lesson, the first one first: its version, "" if broken."""
+    first = config.work / path
+    files = [first, *sorted(first.parent.glob(f"{first.stem}.updated-*.ipynb"))]
+    copies = [file for file in files if file.is_file()]
+    return {copy.relative_to(config.work).as_posix(): version(copy) for copy in copies}

@@ -7,10 +7,11 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
-from labkit.course import CourseError, rules
-from labkit.course.notebook import code_cells, located
+from labkit.course import CourseError
+from labkit.course.notebook import Notebook
+from labkit.course.output_rules import outputs
 
 # These only end a hang: ten times what a whole lesson takes on an idle machine.
 CELL_SECONDS = 600
@@ -24,8 +25,8 @@ def environment() -> Iterator[dict[str, str]]:
         yield {**os.environ, "LABKIT_PROGRESS": "off", "LABKIT_OFFLINE": "1", "IPYTHONDIR": folder}
 
 
-def execute(notebook: dict, folder: Path, name: str) -> dict:
-    """A copy of `notebook` with counts and outputs, run in `folder`.
+def execute(notebook: Notebook) -> Notebook:
+    """The notebook with counts and outputs, run in its own folder.
 
     Raises CourseError naming notebook, cell and first line when a cell raises, writes to stderr,
     takes more than CELL_SECONDS or kills its kernel.
@@ -34,10 +35,11 @@ def execute(notebook: dict, folder: Path, name: str) -> dict:
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+    folder = notebook.path.parent
     folder.mkdir(parents=True, exist_ok=True)
     started: list[int] = []  # indices of cells
     client = NotebookClient(
-        nbformat.reads(json.dumps(notebook), as_version=4),
+        nbformat.reads(json.dumps(notebook.content), as_version=4),
         kernel_name="python3",
         timeout=CELL_SECONDS,
         startup_timeout=KERNEL_SECONDS,
@@ -58,13 +60,23 @@ def execute(notebook: dict, folder: Path, name: str) -> dict:
     except DeadKernelError:
         what = "ends its kernel."
     else:
-        for cell in code_cells(done):
+        return _as_stored(done, notebook)
+    here, _ = notebook.located()[started[-1]]
+    raise CourseError(f"{here} {what}")
+
+
+def _as_stored(done: Any, notebook: Notebook) -> Notebook:
+    """What nbclient ran, as plain JSON; CourseError if a cell wrote to stderr."""
+    import nbformat
+
+    for cell in done.cells:
+        if cell.cell_type == "code":
             cell.outputs = merged(cell.outputs)
-        ran = json.loads(nbformat.writes(done))  # long texts are lists of lines now
-        for sentence in rules.outputs(ran, name):  # stderr
-            raise CourseError(sentence)
-        return {**notebook, "cells": ran["cells"]}
-    raise CourseError(f"{located(notebook, name)[started[-1]][0]} {what}")
+    content = json.loads(nbformat.writes(done))  # long texts are lists of lines now
+    ran = notebook.with_cells(content["cells"])
+    for sentence in outputs(ran):
+        raise CourseError(sentence)
+    return ran
 
 
 def merged(outputs: list[dict]) -> list[dict]:

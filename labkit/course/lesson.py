@@ -1,61 +1,82 @@
 """A lesson as its author writes it: one source that carries the learner's text and the solution.
 
-Inside a code cell
-
-    # STUB:
-    # dw = None
-    # BEGIN SOLUTION
-    dw = dy.T @ x
-    # END SOLUTION
-
-the learner's twin shows the stub lines un-commented, the solution twin the solution; neither shows
-the markers. A solution without a stub leaves nothing behind.
+Reading a source examines it: what is malformed is named with its line before anything is built.
 """
 
 import ast
 import hashlib
 import re
 import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.course import CourseError, percent
-from labkit.course.percent import Cell
+from labkit.course.stubs import MARKERS, TwinLine, twin_lines
 
 TWINS = ("learner", "solution")
 PLAIN_TAGS = ("nbval-ignore-output", "picture", "setup", "timing")
 EXERCISE_TAG = re.compile(r"exercise:[a-z0-9_]+\.[a-z0-9_]+")
-STUB, BEGIN, END = MARKERS = ("# STUB:", "# BEGIN SOLUTION", "# END SOLUTION")
+HEADER_FIELDS = {"title": str, "minutes": int, "needs": list}
+
+
+@dataclass(frozen=True)
+class LessonCell:
+    """One cell, with the text that each twin shows; in Markdown both are the text as written."""
+
+    type: str  # "code" or "markdown"
+    tags: tuple[str, ...]
+    line: int  # of its `# %%` marker; the text starts one below
+    text: str  # as written: a code cell may hold both twins' lines
+    learner: str
+    solution: str
+
+    def shown_in(self, twin: str) -> str:
+        """The text of one of the TWINS."""
+        return self.learner if twin == "learner" else self.solution
 
 
 @dataclass(frozen=True)
 class Lesson:
+    """A source that was read and found well-formed."""
+
     path: Path  # chapters/<chapter>/source/<name>.py
     title: str
     minutes: int
     needs: tuple[str, ...]
-    cells: tuple[Cell, ...]  # as written: a code cell may hold both twins' lines
+    cells: tuple[LessonCell, ...]
     sha256: str  # of the source's text, the same whatever its line ends
+
+    @property
+    def chapter(self) -> Path:
+        """The folder of the lesson's chapter."""
+        return self.path.parent.parent
 
     @property
     def name(self) -> str:
         """Chapter and lesson: `01_gpu/1_gradients_and_convolutions`."""
-        return f"{self.path.parent.parent.name}/{self.path.stem}"
+        return f"{self.chapter.name}/{self.path.stem}"
 
     @property
     def plain_name(self) -> str:
         """The lesson without chapter and number, as all its files are called."""
-        return self.path.stem.partition("_")[2]
+        return plain_name(self.path)
 
     def named_in(self, call: str) -> tuple[str, ...]:
         """The ids that its code gives to "check", "predict" or "quiz", each once."""
         code = "\n".join(cell.text for cell in self.cells if cell.type == "code")
-        return tuple(dict.fromkeys(re.findall(rf"\b{call}\(\s*[\"']([\w.]+)[\"']", code)))
+        ids = re.findall(rf"\b{call}\(\s*[\"']([\w.]+)[\"']", code)
+        return tuple(dict.fromkeys(ids))
 
     def notebook(self, twin: str) -> Path:
         """Where the twin lies: beside `source/` for the learner, in `solutions/` the other."""
-        folder = self.path.parent.parent
-        return (folder if twin == "learner" else folder / "solutions") / f"{self.path.stem}.ipynb"
+        folder = self.chapter if twin == "learner" else self.chapter / "solutions"
+        return folder / f"{self.path.stem}.ipynb"
+
+
+def plain_name(path: Path) -> str:
+    """`3_the_matmul_ladder.py`, or `.ipynb` -> `the_matmul_ladder`."""
+    return path.stem.partition("_")[2]
 
 
 def load(path: Path, name: str) -> Lesson:
@@ -64,96 +85,87 @@ def load(path: Path, name: str) -> Lesson:
         text = percent.plain(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
         raise CourseError(f"{name} is not UTF-8 text (byte {error.start}).") from error
-    header, cells = percent.read(text, name)
+    header, written = percent.read(text, name)
     fields = _fields(header, f"{name}, line 1: the header")
-    for cell in cells:
-        _examine(cell, name)
+    cells = tuple(_examined(cell, name) for cell in written)
     _examine_setup(cells, name)
-    return Lesson(path, *fields, tuple(cells), hashlib.sha256(text.encode()).hexdigest())
+    return Lesson(
+        path=path,
+        title=fields["title"],
+        minutes=fields["minutes"],
+        needs=tuple(map(str, fields["needs"])),
+        cells=cells,
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+    )
 
 
-def _fields(header: dict, here: str) -> tuple[str, int, tuple[str, ...]]:
-    """title, minutes and needs."""
+def _fields(header: dict, here: str) -> dict:
+    """What the header says under `labkit:`."""
     jupyter = header.get("jupyter")
     spec = jupyter.get("kernelspec") if isinstance(jupyter, dict) else None
     if not isinstance(spec, dict) or spec.get("name") != "python3":
         raise CourseError(f"{here} must name the kernelspec python3 under `jupyter:`.")
     fields = header.get("labkit") or jupyter.get("labkit")
-    for field, kind in {"title": str, "minutes": int, "needs": list}.items():
+    for field, kind in HEADER_FIELDS.items():
         if not isinstance(fields, dict) or not isinstance(fields.get(field), kind):
             do = "write `labkit: {title: ..., minutes: 40, needs: []}`."
             raise CourseError(f"{here} lacks `{field}`: {do}")
-    return fields["title"], fields["minutes"], tuple(map(str, fields["needs"]))
+    return fields
 
 
-def _examine(cell: Cell, name: str) -> None:
+def _examined(cell: percent.Cell, name: str) -> LessonCell:
+    """The cell with its twins; CourseError for an unknown tag, a marker or code out of place."""
     for tag in cell.tags:
         if tag not in PLAIN_TAGS and not EXERCISE_TAG.fullmatch(tag):
             known = ", ".join([*PLAIN_TAGS, "exercise:ROOM.NAME"])
             raise CourseError(f"{name}, line {cell.line}: unknown tag {tag!r}. Known: {known}.")
     if cell.type == "markdown":
-        for number, text in enumerate(cell.text.split("\n"), start=cell.line + 1):
-            if text.strip() in MARKERS or f"# {text.strip()}" in MARKERS:
-                raise CourseError(f"{name}, line {number}: a solution in a markdown cell.")
-        return
-    for twin, lines in zip(TWINS, _twins(cell.text, name, cell.line), strict=True):
-        text = "\n".join(line or "" for line in lines)  # an empty line for one of the other twin
-        if re.search(r"^\s*[%!]", text, re.MULTILINE):
-            continue  # a magic: IPython's grammar, not Python's
-        try:
-            ast.parse(textwrap.dedent(text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # or NUL, or depth
-            line = cell.line + (getattr(error, "lineno", None) or 1)
-            here = f"{name}, line {line}: the {twin}'s form of this cell is not Python"
-            raise CourseError(f"{here}: {getattr(error, 'msg', error)}.") from error
+        _refuse_markers(cell, name)
+        return LessonCell(cell.type, cell.tags, cell.line, cell.text, cell.text, cell.text)
+    lines = twin_lines(cell.text, name, cell.line)
+    shown = {}
+    for twin in TWINS:
+        _parse(lines, twin, cell.line, name)
+        shown[twin] = "\n".join(_lines_of(lines, twin))
+    return LessonCell(cell.type, cell.tags, cell.line, cell.text, **shown)
 
 
-def _examine_setup(cells: list[Cell], name: str) -> None:
+def _lines_of(lines: Sequence[TwinLine], twin: str) -> Iterator[str]:
+    """The lines that a twin shows."""
+    for line in lines:
+        text = getattr(line, twin)
+        if text is not None:
+            yield text
+
+
+def _refuse_markers(cell: percent.Cell, name: str) -> None:
+    """CourseError for a marker of a solution, commented once more or not, in Markdown."""
+    for number, text in enumerate(cell.text.split("\n"), start=cell.line + 1):
+        if text.strip() in MARKERS or f"# {text.strip()}" in MARKERS:
+            raise CourseError(f"{name}, line {number}: a solution in a markdown cell.")
+
+
+def _parse(lines: Sequence[TwinLine], twin: str, line: int, name: str) -> None:
+    """CourseError, with the line in the source, if a twin's form of a cell is not Python."""
+    text = "\n".join(getattr(one, twin) or "" for one in lines)  # the other's lines are empty here
+    if re.search(r"^\s*[%!]", text, re.MULTILINE):
+        return  # a magic: IPython's grammar, not Python's
+    try:
+        ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # or NUL, or depth
+        place = line + (getattr(error, "lineno", None) or 1)
+        here = f"{name}, line {place}: the {twin}'s form of this cell is not Python"
+        raise CourseError(f"{here}: {getattr(error, 'msg', error)}.") from error
+
+
+def _examine_setup(cells: Sequence[LessonCell], name: str) -> None:
+    """CourseError unless the first code cell, and no other, is a setup cell without code."""
     code = [cell for cell in cells if cell.type == "code"]
     setups = [cell for cell in cells if "setup" in cell.tags]
-    alone = setups == code[:1] and setups and setups[0].tags == ("setup",)
-    if not alone or re.search(r"^[^#\s]", setups[0].text, re.MULTILINE):
-        line = next((cell.line for cell in (*setups[-1:], *code, *cells)), 1)
-        what = '`# %% tags=["setup"]` with one comment in it; labkit build writes its code'
-        raise CourseError(f"{name}, line {line}: the first code cell, and no other, is {what}.")
-
-
-def split_solution(text: str, name: str = "cell", line: int = 0) -> tuple[str, str]:
-    """The learner's and the solution's text of a cell; `line` is that of its `# %%` marker."""
-    learner, solution = (
-        "\n".join(one for one in lines if one is not None) for lines in _twins(text, name, line)
-    )
-    return learner, solution
-
-
-def _twins(text: str, name: str, line: int) -> tuple[list[str | None], list[str | None]]:
-    """The same, line by line; None for a line that the twin does not show."""
-    learner, solution = [], []
-    block, opened, indent = "", 0, ""  # the marker of the block we are in, its line, its indent
-    for number, raw in enumerate(text.split("\n"), start=line + 1):
-        here, marker, mine, its = f"{name}, line {number}", raw.strip(), None, None
-        if marker == END:
-            if block != BEGIN:
-                raise CourseError(f"{here}: `{END}` without `{BEGIN}`.")
-            block = ""
-        elif marker in MARKERS:
-            if block and (block, marker) != (STUB, BEGIN):
-                raise CourseError(f"{here}: `{marker}` inside the block opened on line {opened}.")
-            block, opened, indent = marker, number, raw[: raw.index("#")]
-        elif block == STUB:
-            mine = _stub_line(raw, indent, here)
-        else:
-            mine, its = None if block else raw, raw
-        learner.append(mine)
-        solution.append(its)
-    if block:
-        missing = BEGIN if block == STUB else END
-        raise CourseError(f"{name}, line {opened}: `{block}` without `{missing}` after it.")
-    return learner, solution
-
-
-def _stub_line(raw: str, indent: str, here: str) -> str:
-    if raw.strip() and not raw.startswith(f"{indent}#"):
-        raise CourseError(f"{here}: a stub line is a comment below its `{STUB}`: {raw.strip()!r}.")
-    text = re.sub("^# ?", "", raw[len(indent) :])
-    return indent + text if text.strip() else ""
+    alone = len(setups) == 1 and setups == code[:1] and setups[0].tags == ("setup",)
+    if alone and not re.search(r"^[^#\s]", setups[0].text, re.MULTILINE):
+        return
+    guilty = [*setups[-1:], *code[:1], *cells[:1]]
+    line = guilty[0].line if guilty else 1
+    what = '`# %% tags=["setup"]` with one comment in it; labkit build writes its code'
+    raise CourseError(f"{name}, line {line}: the first code cell, and no other, is {what}.")

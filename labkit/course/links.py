@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from labkit.course import CourseError, notebook, prose
+from labkit.course import CourseError, prose
 from labkit.course.config import Config
+from labkit.course.notebook import Notebook
 
 ELSEWHERE = re.compile(r"[a-zA-Z][\w+.-]*:|//")  # no relative link
 
@@ -15,22 +16,24 @@ def pages(config: Config) -> list[Path]:
     return sorted(config.course_root().glob("*.md")) + sorted(config.chapters.glob("*/README.md"))
 
 
-def text(path: Path, name: str) -> str:
+def text_of(path: Path, config: Config) -> str:
     """The markdown of a page, or of a notebook's markdown cells."""
     if path.suffix == ".ipynb":
-        return "\n\n".join(notebook.markdown(notebook.read(path, name)))
+        return Notebook.read(path, config.relative(path)).markdown
     return path.read_text(encoding="utf-8")
 
 
-def dead(path: Path, config: Config) -> list[str]:
-    """A sentence for every relative link of a page or notebook that leads nowhere."""
-    name = config.relative(path)
-    targets = [t for t in dict.fromkeys(prose.targets(text(path, name))) if not ELSEWHERE.match(t)]
-    problems = {target: _problem(path, target, config) for target in targets}
-    return [f"{name} links to {target}: {what}" for target, what in problems.items() if what]
+def dead(path: Path, text: str, config: Config) -> list[str]:
+    """A sentence for every relative link that leads nowhere, in the `text` of a page at `path`."""
+    sentences = []
+    for target in dict.fromkeys(prose.targets(text)):
+        what = "" if ELSEWHERE.match(target) else _problem(path, text, target, config)
+        if what:
+            sentences.append(f"{config.relative(path)} links to {target}: {what}")
+    return sentences
 
 
-def _problem(path: Path, target: str, config: Config) -> str:
+def _problem(path: Path, text: str, target: str, config: Config) -> str:
     """What is wrong with a relative link on a page; "" if nothing is."""
     file, _, fragment = unquote(target).partition("#")
     aim = (path.parent / file).resolve() if file else path
@@ -45,7 +48,8 @@ def _problem(path: Path, target: str, config: Config) -> str:
     if aim.suffix not in (".md", ".ipynb"):
         return "only pages and notebooks have anchors."
     try:
-        known = prose.anchors(text(aim, config.relative(aim)), jupyter=aim.suffix == ".ipynb")
+        aimed_at = text if aim == path else text_of(aim, config)
     except CourseError as error:
         return str(error)
+    known = prose.anchors(aimed_at, jupyter=aim.suffix == ".ipynb")
     return "" if fragment in known else f"there is no anchor `{fragment}` there."

@@ -24,6 +24,8 @@ MAGIC = re.compile(r"# (%{1,2}[a-zA-Z]|![a-zA-Z])")  # "# %matplotlib inline", "
 
 
 class Cell(NamedTuple):
+    """One cell as the source has it; the markers of solutions are still in its text."""
+
     type: str  # "code" or "markdown"
     tags: tuple[str, ...]
     text: str

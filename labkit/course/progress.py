@@ -6,6 +6,7 @@ from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config
 from labkit.course.lesson import Lesson
 
+# What a lesson calls -> what the record calls it.
 KINDS = {"check": "exercises", "predict": "predictions", "quiz": "quizzes"}
 
 
@@ -13,24 +14,40 @@ def done(lessons: Sequence[Lesson], call: str) -> str:
     """`2/4` of what the lessons `check`, `predict` or `quiz`; `-` where there is none."""
     from labkit.checks.record import load
 
-    ids = [id for lesson in lessons for id in lesson.named_in(call)]
     stored = load()[KINDS[call]]
-    # a prediction is done once it is there, the others once they are solved
-    count = sum(id in stored and stored[id].get("solved", True) for id in ids)
-    return f"{count}/{len(ids)}" if ids else "-"
+    total = 0
+    count = 0
+    for lesson in lessons:
+        ids = lesson.named_in(call)
+        total += len(ids)
+        # A prediction is done once it is there, the others once they are solved.
+        count += sum(stored[id].get("solved", True) for id in ids if id in stored)
+    return f"{count}/{total}" if total else "-"
 
 
 def progress(config: Config) -> int:
     """Print one row per chapter, a total, and what cannot be read; 1 if there is any."""
-    rows, everything, unreadable = [("chapter", *KINDS.values())], [], []
+    everything: list[Lesson] = []
+    unreadable: list[str] = []
+    _print_row("chapter", *KINDS.values())
     for chapter in CHAPTERS:
-        found, broken = readable(config, chapter)
-        none = "cannot be read" if broken else "no lessons yet"
-        cells = [done(found, call) for call in KINDS] if found else [none, "", ""]
-        rows.append((chapter.title, *cells))
-        everything += found
+        lessons, broken = readable(config, chapter)
+        if lessons:
+            _print_row(chapter.title, *_counts(lessons))
+        else:
+            _print_row(chapter.title, "cannot be read" if broken else "no lessons yet", "", "")
+        everything += lessons
         unreadable += broken
-    rows.append(("all", *(done(everything, call) for call in KINDS)))
-    lines = ["{:<9} {:<15} {:<13} {}".format(*row).rstrip() for row in rows]
-    print(*lines, *unreadable, sep="\n")
+    _print_row("all", *_counts(everything))
+    for sentence in unreadable:
+        print(sentence)
     return 1 if unreadable else 0
+
+
+def _counts(lessons: Sequence[Lesson]) -> list[str]:
+    """What is done of each kind."""
+    return [done(lessons, call) for call in KINDS]
+
+
+def _print_row(chapter: str, exercises: str, predictions: str, quizzes: str) -> None:
+    print(f"{chapter:<9} {exercises:<15} {predictions:<13} {quizzes}".rstrip())

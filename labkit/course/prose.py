@@ -8,39 +8,49 @@ LINK = re.compile(
     r"|^\s*\[[^\]]+\]:\s*<?([^\s>]+)"  # [label]: target
     r"|<(?:a|img)\b[^>]*?\b(?:href|src)\s*=\s*[\"']([^\"']+)"
     r"|<(https?://[^>\s]+)>",
-    re.M,
+    re.MULTILINE,
 )
-ANCHOR = re.compile(r"<\w+\b[^>]*?\b(?:id|name)\s*=\s*[\"']([^\"']+)", re.I)
+ANCHOR = re.compile(r"<\w+\b[^>]*?\b(?:id|name)\s*=\s*[\"']([^\"']+)", re.IGNORECASE)
+FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+DISPLAY_FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
+FORMULA = re.compile(r"(?<![\\$])\$(?!\s)[^$]*?(?<!\s)\$")
+COMMENT_OR_TAG = re.compile(r"<!--.*?-->|</?\w[^>]*>", re.DOTALL)
+TARGET = re.compile(r"\]\([^)]*\)")
+LINK_WITH_WORDS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$", re.MULTILINE)
 
 
 def without_fences(text: str) -> str:
-    return re.sub(r"^(```|~~~).*?^\1[^\n]*$", " ", text, flags=re.M | re.S)
+    """The text without its code blocks."""
+    return FENCED.sub(" ", text)
 
 
 def words(text: str) -> int:
     """How many words, without code blocks, formulas, HTML tags and the addresses of links."""
-    text = re.sub(r"\$\$.*?\$\$", " ", without_fences(text), flags=re.S)
-    text = re.sub(r"(?<![\\$])\$(?!\s)[^$]*?(?<!\s)\$", " ", text)
-    text = re.sub(r"<!--.*?-->|</?\w[^>]*>", " ", text, flags=re.S)
-    text = re.sub(r"\]\([^)]*\)", "]", text)
-    return sum(any(c.isalnum() for c in token) for token in text.split())
+    text = without_fences(text)
+    text = DISPLAY_FORMULA.sub(" ", text)
+    text = FORMULA.sub(" ", text)
+    text = COMMENT_OR_TAG.sub(" ", text)
+    text = TARGET.sub("]", text)
+    return sum(any(character.isalnum() for character in token) for token in text.split())
 
 
 def headings(text: str) -> list[tuple[int, str]]:
     """(level, text) of each heading."""
-    found = re.findall(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$", without_fences(text), re.M)
+    found = HEADING.findall(without_fences(text))
     return [(len(marks), re.sub(r"<[^>]*>", "", title).strip()) for marks, title in found]
 
 
 def one_line(text: str) -> str:
     """The text on one line, each link as its words: for pages that lie elsewhere."""
-    return " ".join(re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text).split())
+    return " ".join(LINK_WITH_WORDS.sub(r"\1", text).split())
 
 
 def targets(text: str) -> list[str]:
     """What the links and images point to, in order."""
-    text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", without_fences(text))
-    return [next(filter(None, groups)) for groups in LINK.findall(text)]
+    text = CODE_SPAN.sub("", without_fences(text))
+    return [link[link.lastindex] for link in LINK.finditer(text)]
 
 
 def anchors(text: str, jupyter: bool) -> set[str]:
@@ -48,10 +58,13 @@ def anchors(text: str, jupyter: bool) -> set[str]:
 
     JupyterLab keeps a heading's capitals and punctuation, so in a notebook that form counts too.
     """
-    found, slugs = set(ANCHOR.findall(text)), Counter()
-    for title in (one_line(title) for _, title in headings(text)):
+    found = set(ANCHOR.findall(text))
+    times: Counter[str] = Counter()  # how often a slug came; GitHub numbers the later ones
+    for _, heading in headings(text):
+        title = one_line(heading)
         slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        found |= {f"{slug}-{slugs[slug]}" if slugs[slug] else slug}
-        found |= {title.replace(" ", "-")} if jupyter else set()
-        slugs[slug] += 1
+        found.add(f"{slug}-{times[slug]}" if times[slug] else slug)
+        if jupyter:
+            found.add(title.replace(" ", "-"))
+        times[slug] += 1
     return found

@@ -10,15 +10,15 @@ what the tests try, comes from there.
 """
 
 import ast
-import builtins
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.course import CourseError
+from labkit.course import CourseError, room_files
 from labkit.course.config import Config
-from labkit.course.lesson import Lesson, split_solution
+from labkit.course.definitions import Definition, Statement, definitions_of, statements_of
+from labkit.course.generated import GeneratedFile
+from labkit.course.imports import sorted_imports
+from labkit.course.lesson import Lesson
 
 HEAD = '''\
 """The solutions of lesson {lesson}. Written by `labkit build` from
@@ -30,146 +30,90 @@ Edit that, and build again.
 '''
 
 
-class Statement(NamedTuple):
-    """One statement at the top of a cell, for one of the names that it binds."""
+class CheckedFunction(NamedTuple):
+    """What one `check(id, function)` of a lesson names."""
 
-    place: int
-    name: str
-    node: ast.stmt
-    text: str
-
-    @property
-    def imports(self) -> bool:
-        return isinstance(self.node, ast.Import | ast.ImportFrom)
+    id: str
+    function: str
+    place: int  # of the statement with the call
 
 
-def path(lesson: Lesson, config: Config) -> Path | None:
-    """Where the module lies; None for a lesson without exercises."""
-    ids = lesson.named_in("check")
-    if not ids:
-        return None
-    room = ids[0].partition(".")[0]
-    folder = config.course_root() / "labkit" / room / "exercises" / "solutions"
-    return folder / f"{lesson.plain_name}.py"
+def module(lesson: Lesson, config: Config) -> GeneratedFile | None:
+    """The module as it should be; None for a lesson without exercises.
 
-
-def page(lesson: Lesson, config: Config) -> bytes:
-    """The module's text. CourseError where a checked function is not defined in the lesson."""
+    Raises CourseError where a checked function is not defined in the lesson.
+    """
     source = config.relative(lesson.path)
-    statements = [*_statements(lesson)]
-    needed: set[Statement] = set()
-    named: dict[str, str] = {}  # id -> function
-    for place, id, function in _checked(lesson):
-        if function in named.values():
-            raise CourseError(f"{source}: two exercises check a function {function!r}: rename one.")
-        named[id] = function
-        _need(function, place, statements, needed)
-        if function not in {statement.name for statement in needed}:
-            raise CourseError(f"{source}: {id} checks {function!r}, which no cell above defines.")
-    definitions = {s.place: s.text for s in needed if not s.imports}
+    statements = statements_of(lesson)
+    checked = _checked(statements, source)
+    if not checked:
+        return None
+    room = checked[0].id.partition(".")[0]
+    path = room_files.solutions(room, lesson.plain_name, config)
     head = HEAD.format(lesson=lesson.name, source=source)
-    imports = _imports(s.text for s in needed if s.imports)
-    top = f"{head}\n{imports}" if imports else head.rstrip()
-    parts = [top, *(definitions[place] for place in sorted(definitions)), _table(named)]
-    return "\n\n\n".join(parts).encode()
+    return GeneratedFile(path, _text(head, statements, checked, source).encode())
 
 
-def _cells(lesson: Lesson) -> Iterator[tuple[str, ast.Module]]:
-    """The solution's text of each code cell, and its tree; cells with magics define nothing."""
-    for cell in lesson.cells:
-        if cell.type != "code" or "setup" in cell.tags:
-            continue
-        text = split_solution(cell.text)[1]
-        try:
-            yield text, ast.parse(text)
-        except SyntaxError:
-            continue
+def _text(
+    head: str, statements: Sequence[Statement], checked: Sequence[CheckedFunction], source: str
+) -> str:
+    """The text of the module."""
+    definitions = definitions_of(statements)
+    needed: dict[tuple[int, str], Definition] = {}  # by place and name
+    for call in checked:
+        _add_with_needs(call.function, call.place, definitions, needed)
+        if call.function not in {definition.name for definition in needed.values()}:
+            what = f"{call.id} checks {call.function!r}, which no cell above defines"
+            raise CourseError(f"{source}: {what}.")
+    imports = [definition.text for definition in needed.values() if definition.is_import]
+    # One text for all the names that a statement binds.
+    texts = {d.place: d.text for d in needed.values() if not d.is_import}
+    top = f"{head}\n{sorted_imports(imports)}" if imports else head.rstrip()
+    parts = [top, *(texts[place] for place in sorted(texts)), _table(checked)]
+    return "\n\n\n".join(parts)
 
 
-def _statements(lesson: Lesson) -> Iterator[Statement]:
-    """Every definition, assignment and import at the top of a cell, once for each name."""
-    place = 0
-    for text, tree in _cells(lesson):
-        lines = text.splitlines()
-        for node in tree.body:
-            place += 1
-            if _calls(node, "check"):
-                continue  # `f = check("gpu.f", f)`: the name goes on meaning the function above
-            decorators = getattr(node, "decorator_list", [])
-            first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
-            said = "\n".join(lines[first - 1 : node.end_lineno])
-            for name, text_of_name in _bound(node, said).items():
-                yield Statement(place, name, node, text_of_name)
+def _checked(statements: Sequence[Statement], source: str) -> list[CheckedFunction]:
+    """Every `check(id, function)`; CourseError where two share a function's name."""
+    found: list[CheckedFunction] = []
+    for statement in statements:
+        for call in statement.calls("check"):
+            checked = _arguments(call, statement.place, source)
+            if any(one.function == checked.function for one in found):
+                what = f"two exercises check a function {checked.function!r}"
+                raise CourseError(f"{source}: {what}: rename one.")
+            found.append(checked)
+    return found
 
 
-def _checked(lesson: Lesson) -> Iterator[tuple[int, str, str]]:
-    """(place, id, name of the function) of each `check(id, function)`."""
-    place = 0
-    for _, tree in _cells(lesson):
-        for node in tree.body:
-            place += 1
-            for call in _calls(node, "check"):
-                id, function = call.args
-                yield place, id.value, function.id
+def _arguments(call: ast.Call, place: int, source: str) -> CheckedFunction:
+    """What a call of `check` names; CourseError where it is not an id and a function's name."""
+    match call.args:
+        case [ast.Constant(value=str(id)), ast.Name(id=function)]:
+            return CheckedFunction(id, function, place)
+    must = 'it must name an id and a function, as in check("gpu.relu", relu)'
+    raise CourseError(f"{source}: `{ast.unparse(call)}` cannot be read: {must}.")
 
 
-def _calls(node: ast.AST, name: str) -> list[ast.Call]:
-    calls = (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
-    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
-
-
-def _bound(node: ast.stmt, text: str) -> dict[str, str]:
-    """The names that a statement binds, each with the text that binds it."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name: text}
-    if isinstance(node, ast.Import):
-        return {alias.asname or alias.name: f"import {ast.unparse(alias)}" for alias in node.names}
-    if isinstance(node, ast.ImportFrom):
-        start = f"from {node.module} import"
-        return {a.asname or a.name: f"{start} {ast.unparse(a)}" for a in node.names}
-    if isinstance(node, ast.Assign):
-        inner = (one for target in node.targets for one in ast.walk(target))
-        return {one.id: text for one in inner if isinstance(one, ast.Name)}
-    return {}
-
-
-def _need(name: str, before: int, statements: list[Statement], needed: set[Statement]) -> None:
-    """Adds the last statement above `before` that binds the name, and what that one needs."""
-    found = [s for s in statements if s.name == name and s.place < before]
-    if not found or found[-1] in needed:
+def _add_with_needs(
+    name: str,
+    before: int,
+    definitions: Sequence[Definition],
+    needed: dict[tuple[int, str], Definition],
+) -> None:
+    """Add the last definition of a name above the place `before`, and what that one needs."""
+    above = [one for one in definitions if one.name == name and one.place < before]
+    if not above:
+        return  # a name of Python's own, or one that the learner is given
+    last = above[-1]
+    if (last.place, name) in needed:
         return
-    needed.add(found[-1])
-    if found[-1].imports:
-        return
-    for other in _free(found[-1].node):
-        _need(other, found[-1].place, statements, needed)
+    needed[last.place, name] = last
+    for other in last.free_names():
+        _add_with_needs(other, last.place, definitions, needed)
 
 
-def _free(node: ast.stmt) -> list[str]:
-    """The names that a statement reads and does not bind itself, as variable or parameter."""
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    read = {one.id for one in names if isinstance(one.ctx, ast.Load)}
-    bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-    bound |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
-    return sorted(read - bound - set(dir(builtins)))
-
-
-def _imports(texts: Iterable[str]) -> str:
-    """Sorted, in the three groups of the standard library, other packages and labkit."""
-    merged: dict[str, list[str]] = {}  # "from math" -> names
-    for text in sorted(texts):
-        module, _, names = text.rpartition("import ")
-        merged.setdefault(module, []).append(names)
-    groups: dict[int, list[str]] = {0: [], 1: [], 2: []}
-    for module in sorted(merged):  # "" first: the plain imports
-        lines = merged[module] if not module else [", ".join(merged[module])]
-        for names in lines:
-            package = (module or f"import {names}").split()[1].partition(".")[0]
-            group = 0 if package in sys.stdlib_module_names else 2 if package == "labkit" else 1
-            groups[group].append(f"{module}import {names}")
-    return "\n\n".join("\n".join(group) for group in groups.values() if group)
-
-
-def _table(named: dict[str, str]) -> str:
-    rows = "".join(f'    "{id}": {function},\n' for id, function in named.items())
+def _table(checked: Sequence[CheckedFunction]) -> str:
+    """The end of the module: id -> function."""
+    rows = "".join(f'    "{one.id}": {one.function},\n' for one in checked)
     return f"SOLUTIONS = {{\n{rows}}}\n"

@@ -8,95 +8,113 @@ of the machine at hand.
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from labkit.course import CourseError, claims, links, notebook, rules, solutions
-from labkit.course.catalogue import read_lessons, sources
+from labkit.course import CourseError, claims, links, rules, source_rules
+from labkit.course.catalogue import Course
 from labkit.course.config import Config
+from labkit.course.draft import Draft, draft
 from labkit.course.execute import environment
-from labkit.course.lesson import TWINS, Lesson
+from labkit.course.lesson import TWINS
+from labkit.course.notebook import StoredNotebook, read_stored
 
 LESSON_SECONDS = 60
 
 
 def check(config: Config, wanted: str | None = None) -> int:
     """Print a sentence for whatever is not as it must be. 1 if there is any."""
-    lessons = read_lessons(sources(config, wanted), config)
-    found = refusals(config, lessons, everything=wanted is None)
+    return _check(Course(config), wanted)
+
+
+def _check(course: Course, wanted: str | None) -> int:
+    drafts = [draft(lesson, course.config) for lesson in course.lessons(wanted)]
+    found = refusals(drafts, course, everything=wanted is None)
     print("\n".join(found) or "Every notebook is what its source generates, and every rule holds.")
     return 1 if found else 0
 
 
-def refusals(config: Config, lessons: Sequence[Lesson], everything: bool = False) -> list[str]:
+def refusals(drafts: Sequence[Draft], course: Course, everything: bool = False) -> list[str]:
     """Every rule on the given lessons; with `everything`, the pages between lessons as well."""
     found: list[str] = []
-    for lesson in lessons:
-        found += out_of_sync(lesson, config)
-        for path in filter(Path.is_file, map(lesson.notebook, TWINS)):
-            broken = rules.examine(path, config)
-            # What is wrong with the learner's notebook is said once, not for its twin as well.
-            found += [s for s in broken if s.replace("/solutions/", "/", 1) not in found]
+    for one in drafts:
+        # What is wrong with a chapter's page is said once, not for each of its lessons.
+        found += [said for said in refusals_of(one, course.config) if said not in found]
     if everything:
-        expected = {lesson.notebook(twin) for lesson in lessons for twin in TWINS}
-        for path in sorted(config.chapters.glob("**/*.ipynb")):
-            if path not in expected and ".ipynb_checkpoints" not in path.parts:
-                do = "write one, or delete it"
-                found.append(f"{config.relative(path)} has no source in source/: {do}.")
-        found += [sentence for page in links.pages(config) for sentence in links.dead(page, config)]
-    page = config.course_root() / "CLAIMS.md"
+        found += _without_source(drafts, course.config)
+        for page in links.pages(course.config):
+            found += links.dead(page, links.text_of(page, course.config), course.config)
     try:
-        if not page.is_file() or page.read_bytes() != claims.page(config):
+        if not claims.page(course.lessons(), course.config).is_stored():
             found.append("CLAIMS.md is not what the lessons say: run `labkit build`.")
     except CourseError as error:
         found.append(str(error))
     return found
 
 
-def out_of_sync(lesson: Lesson, config: Config) -> list[str]:
-    """A sentence for each of the lesson's notebooks that is not what its source generates."""
+def refusals_of(draft: Draft, config: Config) -> list[str]:
+    """Every rule on one lesson: on its source, on what is made from it, on what is stored."""
+    stored = [read_stored(notebook.path, notebook.name) for notebook in draft.notebooks]
+    found = out_of_sync(draft, stored, config)
+    found += source_rules.examine(draft.lesson, config)
+    for notebook in stored:
+        broken = rules.examine(notebook, config) if notebook.is_there else []
+        # What is wrong with the learner's notebook is said once, not for its twin as well.
+        found += [said for said in broken if said.replace("/solutions/", "/", 1) not in found]
+    return found
+
+
+def out_of_sync(draft: Draft, stored: Iterable[StoredNotebook], config: Config) -> list[str]:
+    """A sentence for whatever of the lesson is not what its source generates."""
     found = []
-    for twin in TWINS:
-        path = lesson.notebook(twin)
-        name = config.relative(path)
-        try:
-            stored = notebook.cleared(notebook.read(path, name)) if path.is_file() else None
-        except CourseError:
+    do = f"run `labkit build {draft.lesson.name}`"
+    for notebook, file in zip(draft.notebooks, stored, strict=True):
+        if file.broken:
             continue  # the rules name it
-        if stored != notebook.generate(lesson, twin, config):
-            what = "is not what its source generates" if stored else "is missing"
-            found.append(f"{name} {what}: run `labkit build {lesson.name}`.")
-    path = solutions.path(lesson, config)
-    if path is not None:
-        stored = path.read_bytes() if path.is_file() else b""
-        if stored != solutions.page(lesson, config):
-            name, do = config.relative(path), f"run `labkit build {lesson.name}`"
-            found.append(f"{name} is not what the lesson's source says: {do}.")
+        if file.notebook is None:
+            found.append(f"{file.name} is missing: {do}.")
+        elif file.notebook.cleared() != notebook:
+            found.append(f"{file.name} is not what its source generates: {do}.")
+    if draft.solutions is not None and not draft.solutions.is_stored():
+        name = config.relative(draft.solutions.path)
+        found.append(f"{name} is not what the lesson's source says: {do}.")
+    return found
+
+
+def _without_source(drafts: Iterable[Draft], config: Config) -> list[str]:
+    """A sentence for each notebook that no lesson of the course has."""
+    expected = {notebook.path for one in drafts for notebook in one.notebooks}
+    found = []
+    for path in sorted(config.chapters.glob("**/*.ipynb")):
+        if path not in expected and ".ipynb_checkpoints" not in path.parts:
+            do = "write one, or delete it"
+            found.append(f"{config.relative(path)} has no source in source/: {do}.")
     return found
 
 
 def verify(config: Config, wanted: str | None = None) -> int:
     """Check and run all lessons, or those of a chapter. 0 if all is well."""
-    well = check(config, wanted) == 0
-    lessons = read_lessons(sources(config, wanted), config)
-    paths = [path for lesson in lessons for path in map(lesson.notebook, TWINS) if path.is_file()]
-    print(f"Running {len(paths)} notebooks and comparing what they print:", flush=True)
+    course = Course(config)
+    well = _check(course, wanted) == 0
+    paths = [lesson.notebook(twin) for lesson in course.lessons(wanted) for twin in TWINS]
+    names = [config.relative(path) for path in filter(Path.is_file, paths)]
+    print(f"Running {len(names)} notebooks and comparing what they print:", flush=True)
     total = 0.0
-    for name in map(config.relative, paths):
+    for name in names:
         passed, taken = run(config, name)
         slow = f"  over {LESSON_SECONDS} s" if taken > LESSON_SECONDS else ""
         print(f"{taken:6.1f} s  {name}{slow}", flush=True)
-        well &= passed
+        well = well and passed
         total += taken
     verdict = "all is as stored" if well else "not all is as it should be"
-    print(f"{len(paths)} notebooks ran in {total:.0f} s: {verdict}.")
+    print(f"{len(names)} notebooks ran in {total:.0f} s: {verdict}.")
     return 0 if well else 1
 
 
 def run(config: Config, name: str) -> tuple[bool, float]:
     """(does it pass pytest --nbval?, seconds); pytest itself prints what differs."""
+    command = [sys.executable, "-m", "pytest", "--quiet", "--nbval", name]
     start = time.perf_counter()
     with environment() as env:
-        command = [sys.executable, "-m", "pytest", "--quiet", "--nbval", name]
         done = subprocess.run(command, cwd=config.course_root(), env=env)
     return done.returncode == 0, time.perf_counter() - start

@@ -8,8 +8,9 @@ import pytest
 
 from labkit.course import claims
 from labkit.course.build import build_lesson
-from labkit.course.catalogue import read_lessons, sources
+from labkit.course.catalogue import Course
 from labkit.course.config import config
+from labkit.course.draft import draft
 
 REPOSITORY = Path(__file__).parents[2]
 PIXEL = base64.b64encode(
@@ -39,7 +40,8 @@ LESSON = f'''\
 # %% [markdown]
 # # A tiny lesson
 #
-# You will add one to a number. Then you will stop.
+# You will add one to a number.
+# Then you will stop.
 #
 # ## What you will be able to do
 #
@@ -51,7 +53,8 @@ LESSON = f'''\
 # %% [markdown]
 # ## Predict
 #
-# How much is two and one? Write it down.
+# How much is two and one?
+# Write it down.
 #
 # ## Build
 #
@@ -105,8 +108,8 @@ png = "{PIXEL}"
 display({{"image/png": png, "text/plain": alt}}, raw=True, metadata={{"image/png": {{"alt": alt}}}})
 
 # %% [markdown]
-# **Verdict on C02: wrong.** It is three, as the
-# [cell above](#C02) shows.
+# **Verdict on C02: wrong.**
+# It is three, as the [cell above](#C02) shows.
 
 # %% [markdown]
 # ## Recap
@@ -152,10 +155,10 @@ def bare_course(tmp_path) -> Path:
 def built_once(tmp_path_factory) -> Path:
     """The course, built with real kernels; tests get copies of it."""
     root = make_course(tmp_path_factory.mktemp("built") / "course")
-    course = config(root)
-    for lesson in read_lessons(sources(course), course):
-        build_lesson(lesson, course)
-    (root / "CLAIMS.md").write_bytes(claims.page(course))
+    built = Course(config(root))
+    for lesson in built.lessons():
+        build_lesson(draft(lesson, built.config))
+    claims.page(built.lessons(), built.config).write()
     return root
 
 
@@ -170,15 +173,17 @@ def no_kernel(monkeypatch):
     """Building without kernels: every cell prints one line. Records the notebooks it was given."""
     ran = []
 
-    def execute(notebook, folder, name):
-        ran.append(name)
+    def execute(notebook):
+        ran.append(notebook.name)
         count = 0
-        for cell in notebook["cells"]:
+        cells = []
+        for cell in notebook.cells:
             if cell["cell_type"] == "code":
                 count += 1
                 text = {"output_type": "stream", "name": "stdout", "text": [f"cell {count}\n"]}
-                cell |= {"execution_count": count, "outputs": [text]}
-        return notebook
+                cell = cell | {"execution_count": count, "outputs": [text]}
+            cells.append(cell)
+        return notebook.with_cells(cells)
 
     monkeypatch.setattr("labkit.course.build.execute", execute)
     return ran

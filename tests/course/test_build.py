@@ -8,20 +8,24 @@ import types
 import nbformat
 import pytest
 
-from labkit.course import CourseError, notebook
+from labkit.course import CourseError
 from labkit.course.build import build, build_lesson
-from labkit.course.catalogue import read_lessons, sources
+from labkit.course.catalogue import Course, sources
 from labkit.course.config import Config, config
+from labkit.course.draft import draft
 from labkit.course.execute import execute
+from labkit.course.generated import GeneratedFile
 from labkit.course.lesson import TWINS
-from labkit.course.verify import check, out_of_sync
+from labkit.course.notebook import Notebook, source_of
+from labkit.course.twins import setup_cell
+from labkit.course.verify import check, refusals_of
 
 SOURCE = "chapters/01_gpu/source/1_tiny.py"
 
 
-def only_lesson(root):
-    course = config(root)
-    return read_lessons(sources(course), course)[0], course
+def only_draft(root):
+    course = Course(config(root))
+    return draft(course.lessons()[0], course.config)
 
 
 def edit(root, old, new):
@@ -31,8 +35,8 @@ def edit(root, old, new):
 
 
 def stored(root, twin="learner"):
-    lesson, course = only_lesson(root)
-    return notebook.read(lesson.notebook(twin), course.relative(lesson.notebook(twin)))
+    expected = only_draft(root).notebooks[TWINS.index(twin)]
+    return Notebook.read(expected.path, expected.name).content
 
 
 def files(root):
@@ -55,19 +59,21 @@ def test_no_timing_and_no_version_is_stored(course):
     text = (course / "chapters/01_gpu/1_tiny.ipynb").read_text()
     made = json.loads(text)
     assert "iopub" not in text and "started" not in text
-    assert made["metadata"]["labkit"]["outputs_sha256"] == notebook.outputs_sha256(made)
+    assert (
+        made["metadata"]["labkit"]["outputs_sha256"] == Notebook(course, "", made).outputs_sha256()
+    )
     assert made["metadata"]["language_info"] == {"name": "python"}
     assert made["metadata"]["kernelspec"]["name"] == "python3"
     assert {key for cell in made["cells"] for key in cell["metadata"]} == {"tags"}
 
 
 def test_twins_share_ids_and_an_edit_moves_no_other(bare_course, no_kernel):
-    build_lesson(*only_lesson(bare_course))
+    build_lesson(only_draft(bare_course))
     before = [cell["id"] for cell in stored(bare_course)["cells"]]
     assert before == [cell["id"] for cell in stored(bare_course, "solution")["cells"]]
     assert len(set(before)) == len(before)
     edit(bare_course, "Then you will stop.", "Then you will rest.")
-    build_lesson(*only_lesson(bare_course))
+    build_lesson(only_draft(bare_course))
     after = [cell["id"] for cell in stored(bare_course)["cells"]]
     assert [a == b for a, b in zip(before, after, strict=True)] == [False] + [True] * 9
 
@@ -75,34 +81,34 @@ def test_twins_share_ids_and_an_edit_moves_no_other(bare_course, no_kernel):
 def test_equal_cells_get_different_ids(bare_course, no_kernel):
     extra = "\n# %% [markdown]\n# Look again.\n\n# %%\nprint(1)\n" * 3
     (bare_course / SOURCE).write_text((bare_course / SOURCE).read_text() + extra)
-    build_lesson(*only_lesson(bare_course))
+    build_lesson(only_draft(bare_course))
     ids = [cell["id"] for cell in stored(bare_course)["cells"]]
     assert len(set(ids)) == len(ids) == 16
 
 
 def test_an_unchanged_lesson_is_neither_executed_nor_written(course, no_kernel):
     before = files(course)
-    assert not build_lesson(*only_lesson(course))
+    assert not build_lesson(only_draft(course))
     assert files(course) == before and no_kernel == []
 
 
 def test_a_forced_build_of_the_same_lesson_gives_the_same_bytes(course):
     before = files(course)
-    assert build_lesson(*only_lesson(course), force=True)
+    assert build_lesson(only_draft(course), force=True)
     assert files(course) == before
 
 
 def test_new_prose_keeps_the_outputs_of_the_same_code(course, no_kernel):
     outputs = [cell.get("outputs") for cell in stored(course)["cells"]]
     edit(course, "Then you will stop.", "Then you will rest.")
-    assert not build_lesson(*only_lesson(course)) and no_kernel == []
-    assert "rest" in notebook.source_of(stored(course)["cells"][0])
+    assert not build_lesson(only_draft(course)) and no_kernel == []
+    assert "rest" in source_of(stored(course)["cells"][0])
     assert [cell.get("outputs") for cell in stored(course)["cells"]] == outputs
 
 
 def test_changed_code_is_executed_only_where_it_changed(course, no_kernel):
     edit(course, "    y = x + 1", "    y = 1 + x")  # the solution's line; the learner's is a stub
-    assert build_lesson(*only_lesson(course))
+    assert build_lesson(only_draft(course))
     assert no_kernel == ["chapters/01_gpu/solutions/1_tiny.ipynb"]
 
 
@@ -122,7 +128,7 @@ def test_a_notebook_that_was_not_run_cleanly_is_run_again(course, no_kernel, dam
     path.write_text("{" if damage == "json" else json.dumps(made))
     if damage == "missing":
         path.unlink()
-    build_lesson(*only_lesson(course))
+    build_lesson(only_draft(course))
     assert no_kernel == ["chapters/01_gpu/1_tiny.ipynb"]
     said = capsys.readouterr().out  # what cannot be read is named before it is replaced
     assert said.startswith("chapters/01_gpu/1_tiny.ipynb") == (damage in ("json", "shape"))
@@ -140,7 +146,7 @@ def test_a_cell_that_fails_stops_the_build_and_changes_nothing(course, line, wor
     edit(course, 'print("1.2 ms', f'{line}\nprint("1.2 ms')
     before = files(course)
     with pytest.raises(CourseError) as caught:
-        build_lesson(*only_lesson(course))
+        build_lesson(only_draft(course))
     message = str(caught.value)
     assert message.startswith("chapters/01_gpu/1_tiny.ipynb, cell 6 (`from timeit ")
     assert words in message
@@ -150,7 +156,7 @@ def test_a_cell_that_fails_stops_the_build_and_changes_nothing(course, line, wor
 def test_a_cell_that_kills_its_kernel_is_named(course):
     edit(course, 'print("1.2 ms', 'import os; os._exit(1)\nprint("1.2 ms')
     with pytest.raises(CourseError, match=r"cell 6 \(`from timeit .*`\) ends its kernel"):
-        build_lesson(*only_lesson(course))
+        build_lesson(only_draft(course))
 
 
 @pytest.fixture
@@ -161,22 +167,23 @@ def no_process_is_left():
     assert set(psutil.Process().children()) <= before
 
 
-def one_cell(text):
+def one_cell(text, folder):
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": text.splitlines(True)}
     cell |= {"execution_count": None, "outputs": []}
-    return {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    content = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return Notebook(folder / "a.ipynb", "a.ipynb", content)
 
 
 def test_a_cell_that_never_ends_is_named(tmp_path, monkeypatch, no_process_is_left):
     monkeypatch.setattr("labkit.course.execute.CELL_SECONDS", 1)
     with pytest.raises(CourseError, match=r"cell 1 \(`while True:`\) runs longer than 1 s"):
-        execute(one_cell("while True:\n    pass"), tmp_path, "a.ipynb")
+        execute(one_cell("while True:\n    pass", tmp_path))
 
 
 def test_lessons_run_beside_their_notebook_and_leave_nothing(tmp_path, no_process_is_left):
     text = "import os, sys\nprint(os.getcwd(), os.environ['LABKIT_PROGRESS'], sys.executable)"
-    ran = execute(one_cell(text), tmp_path, "a.ipynb")
-    assert ran["cells"][0]["outputs"][0]["text"] == [f"{tmp_path} off {sys.executable}\n"]
+    ran = execute(one_cell(text, tmp_path))
+    assert ran.cells[0]["outputs"][0]["text"] == [f"{tmp_path} off {sys.executable}\n"]
 
 
 def test_consecutive_streams_are_one_output(tmp_path):
@@ -184,7 +191,7 @@ def test_consecutive_streams_are_one_output(tmp_path):
     text = (
         "print('a', flush=True)\nimport time; time.sleep(0.5)\nprint('b')\ndisplay(1)\nprint('c')"
     )
-    outputs = execute(one_cell(text), tmp_path, "a.ipynb")["cells"][0]["outputs"]
+    outputs = execute(one_cell(text, tmp_path)).cells[0]["outputs"]
     assert [output.get("text") for output in outputs] == [["a\n", "b\n"], None, ["c\n"]]
 
 
@@ -204,10 +211,10 @@ def test_line_ends_and_a_byte_order_mark_change_nothing(course, no_kernel):
 
 def test_setup_cell_does_nothing_here(course):
     current = config(course)
-    ran = notebook.setup_cell(Config("https://example.org/a/b", "v1", course))
+    ran = setup_cell(Config("https://example.org/a/b", "v1", course))
     subprocess.run([sys.executable, "-c", ran], check=True, capture_output=True)
-    assert notebook.source_of(stored(course)["cells"][1]) == notebook.setup_cell(current)
-    assert len(notebook.setup_cell(current).splitlines()) <= 20 and len(ran.splitlines()) <= 20
+    assert source_of(stored(course)["cells"][1]) == setup_cell(current)
+    assert len(setup_cell(current).splitlines()) <= 20 and len(ran.splitlines()) <= 20
 
 
 @pytest.fixture
@@ -222,7 +229,7 @@ def colab(monkeypatch):
 
 def test_setup_cell_installs_on_colab_and_keeps_what_is_there(colab, tmp_path, capsys):
     address = "https://example.org/a/b"
-    exec(notebook.setup_cell(Config(address, "v1", tmp_path)), {})
+    exec(setup_cell(Config(address, "v1", tmp_path)), {})
     command, check = colab[0]
     assert check and command[:4] == [sys.executable, "-m", "pip", "install"]
     assert command[-1] == f"labkit @ git+{address}@v1"
@@ -236,7 +243,7 @@ def test_setup_cell_installs_on_colab_and_keeps_what_is_there(colab, tmp_path, c
 
 
 def test_setup_cell_without_address_says_so_on_colab(colab, tmp_path, capsys):
-    exec(notebook.setup_cell(Config("", "v1", tmp_path)), {})
+    exec(setup_cell(Config("", "v1", tmp_path)), {})
     assert "no public address yet" in capsys.readouterr().out.splitlines()[0]
     assert colab == []
 
@@ -248,28 +255,28 @@ def test_setup_cell_without_address_says_so_on_colab(colab, tmp_path, capsys):
 def test_badge_only_for_a_configured_github_address(bare_course, no_kernel, address, badges):
     path = bare_course / "pyproject.toml"
     path.write_text(f'[tool.labkit]\naddress = "{address}"\ntag = "v7"\n')
-    build_lesson(*only_lesson(bare_course))
+    build_lesson(only_draft(bare_course))
     for twin, place in zip(TWINS, ("1_tiny", "solutions/1_tiny"), strict=True):
-        texts = [notebook.source_of(cell) for cell in stored(bare_course, twin)["cells"]]
+        texts = [source_of(cell) for cell in stored(bare_course, twin)["cells"]]
         url = "https://colab.research.google.com/github/some/course/blob/v7/chapters/01_gpu/"
         assert texts[0].count("Open in Colab") == badges == texts[0].count(f"{url}{place}.ipynb")
         assert not any("Open in Colab" in text for text in texts[1:])
 
 
 def test_links_of_the_solution_climb_one_folder_more(course):
-    learner, solution = (notebook.source_of(stored(course, t)["cells"][0]) for t in TWINS)
+    learner, solution = (source_of(stored(course, t)["cells"][0]) for t in TWINS)
     assert "(README.md)" in learner and "(../README.md)" in solution
-    assert "](#C02)" in notebook.source_of(stored(course, "solution")["cells"][8])
+    assert "](#C02)" in source_of(stored(course, "solution")["cells"][8])
 
 
 def test_check_names_a_notebook_that_is_not_what_its_source_generates(course):
-    lesson, current = only_lesson(course)
-    assert out_of_sync(lesson, current) == []
+    current = config(course)
+    assert refusals_of(only_draft(course), current) == []
     path = course / "chapters/01_gpu/1_tiny.ipynb"
     made = json.loads(path.read_text())
     made["cells"][3]["source"] = ["def add_one(x):\n", "    return x + 1"]
     path.write_text(json.dumps(made))
-    sentence = out_of_sync(lesson, current)
+    sentence = refusals_of(only_draft(course), current)
     assert len(sentence) == 1 and sentence[0].startswith("chapters/01_gpu/1_tiny.ipynb is not what")
     assert "labkit build 01_gpu/1_tiny" in sentence[0]
 
@@ -298,12 +305,13 @@ def test_lessons_are_found_by_chapter_name_and_file(course):
 
 def test_a_write_is_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "a.ipynb"
-    assert notebook.write(path, b"old") and not notebook.write(path, b"old")
+    old = GeneratedFile(path, b"old")
+    assert old.write() and not old.write()
 
     def fail(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        notebook.write(path, b"new")
+        GeneratedFile(path, b"new").write()
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]

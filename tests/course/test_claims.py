@@ -3,6 +3,7 @@
 import pytest
 
 from labkit.course import CourseError, claims
+from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.verify import refusals
 
@@ -15,20 +16,25 @@ def edit(course, old, new):
     path.write_text(path.read_text().replace(old, new))
 
 
+def lessons(course):
+    current = Course(config(course))
+    return current.lessons(), current.config
+
+
 def test_the_page_has_a_row_per_claim_with_a_live_link(course):
     page = (course / "CLAIMS.md").read_text()
     link = "chapters/01_gpu/1_tiny.ipynb#C02"
     row = "| C02 | Two and one is four. | wrong | It is three, as the cell above shows. |"
     assert f"{row} [01_gpu/1_tiny.ipynb#C02]({link}) |" in page
-    assert refusals(config(course), []) == []
+    assert refusals([], Course(config(course))) == []
 
 
 def test_a_changed_verdict_makes_the_page_out_of_sync(course):
     edit(course, "C02: wrong.**", "C02: holds if one | is two.**")
-    assert refusals(config(course), []) == [
+    assert refusals([], Course(config(course))) == [
         "CLAIMS.md is not what the lessons say: run `labkit build`."
     ]
-    assert "| holds if one \\| is two |" in claims.page(config(course)).decode()
+    assert "| holds if one \\| is two |" in claims.page(*lessons(course)).data.decode()
 
 
 def test_claims_are_ordered_by_number(course):
@@ -38,7 +44,7 @@ def test_claims_are_ordered_by_number(course):
         "# **Verdict on C010: holds.** Yes.\n#\n# **Verdict on C1: holds.** Yes.\n"
     )
     (course / SOURCE).write_text((course / SOURCE).read_text() + more)
-    found = claims.collect(config(course))
+    found = claims.collect(*lessons(course))
     assert [(c.id, c.claim) for c in found] == [
         ("C1", "One."),
         ("C02", "Two and one is four."),
@@ -64,7 +70,7 @@ def test_claims_are_ordered_by_number(course):
             "# Two and one is four.\n",
             "C02, which is not on trial",
         ),
-        (" It is three, as the\n# [cell above](#C02) shows.", "", "'wrong' ''; it must be"),
+        ("\n# It is three, as the [cell above](#C02) shows.", "", "'wrong' ''; it must be"),
         ('<a id="C02"></a>C02 on trial', "Two and one", "a verdict on C02, which is not on trial"),
         (
             "# ## Recap",
@@ -76,7 +82,7 @@ def test_claims_are_ordered_by_number(course):
 def test_malformed_claims_are_said_with_file_and_line(course, old, new, words):
     edit(course, old, new)
     with pytest.raises(CourseError) as caught:
-        claims.collect(config(course))
+        claims.collect(*lessons(course))
     assert str(caught.value).startswith(f"{SOURCE}, line ") and words in str(caught.value)
 
 
@@ -90,11 +96,11 @@ def test_a_claim_without_an_experiment_is_refused(course, between):
     with pytest.raises(
         CourseError, match="C02 has no experiment between the claim and its verdict"
     ):
-        claims.collect(config(course))
+        claims.collect(*lessons(course))
 
 
 def test_a_claim_tried_twice_is_refused(course):
     twin = course / "chapters/01_gpu/source/2_tiny.py"
     twin.write_text((course / SOURCE).read_text())
     with pytest.raises(CourseError, match=r"Claim C02 is on trial twice: .*1_tiny.*2_tiny"):
-        claims.collect(config(course))
+        claims.collect(*lessons(course))

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from labkit.cli import COMMANDS, main
-from labkit.course import lines
 
 
 @pytest.fixture
@@ -112,41 +111,3 @@ def test_what_lab_does_not_know_goes_to_jupyterlab(here, monkeypatch):
     monkeypatch.setattr("labkit.course.lab.lab", lambda config, rest: calls.append(rest))
     main(["lab", "--no-browser", "--port=8899"])
     assert calls == [["--no-browser", "--port=8899"]]
-
-
-def test_lines_are_counted_per_room_without_rtl_and_data(tmp_path, monkeypatch, capsys):
-    package = tmp_path / "labkit"
-    for name, text in {
-        "core.py": '"""Core."""\n\na = 1  # one\nb = """\n\n"""\n',
-        "gpu/simt.py": "a = 1\n\n# a comment\n",
-        "gpu/deep/x.py": 'def f():\n    """Two\n    lines."""\n    return 1\n',
-        "fpga/top.v": "a\nb\nc\n",
-        "data/big.py": "a\n" * 99,
-    }.items():
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(text)
-    (tmp_path / "pyproject.toml").write_text("")
-    monkeypatch.setenv("LABKIT_ROOT", str(tmp_path))
-    assert main(["lines"]) == 0
-    header, *rooms = capsys.readouterr().out.splitlines()
-    assert header.split() == ["code", "all"]
-    found = [["gpu", "3", "7"], ["ground", "floor", "3", "6"], ["together", "6", "13"]]
-    assert [room.split() for room in rooms] == found
-
-
-@pytest.mark.parametrize(
-    ("source", "number"),
-    [
-        ("", 0),
-        ("#!/bin/sh\n\n# only\n", 0),
-        ('"""Text\n\nof a module."""\n', 0),
-        ('class A:\n    """Text."""\n\n    x: int  # 1\n', 2),
-        ('async def f():\n    "text"\n', 1),
-        ("f(\n    1,\n    # two\n\n    2,\n)\n", 4),
-        ('x = """\na # no comment\n\n"""\n', 3),
-        ("x = 1; y = 2", 1),
-        ("x = \\\n    1\n", 2),
-    ],
-)
-def test_lines_of_code_are_neither_blank_nor_comments_nor_docstrings(source, number):
-    assert lines.code_lines(source) == number

@@ -8,8 +8,9 @@ import pytest
 
 from labkit.course import copies
 from labkit.course.build import build_lesson
-from labkit.course.catalogue import read_lessons, sources
+from labkit.course.catalogue import Course
 from labkit.course.config import config
+from labkit.course.draft import draft
 from labkit.course.verify import check
 
 LESSON = "01_gpu/1_tiny.ipynb"
@@ -33,10 +34,10 @@ def update(course):
     """The course brings out a new version of the lesson."""
     path = course / SOURCE
     path.write_text(path.read_text().replace("Then you will stop.", "Then you will rest."))
-    current = config(course)
-    for lesson in read_lessons(sources(current), current):
-        build_lesson(lesson, current)
-    return current
+    current = Course(config(course))
+    for lesson in current.lessons():
+        build_lesson(draft(lesson, current.config))
+    return current.config
 
 
 def version(course):

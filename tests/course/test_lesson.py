@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.course import CourseError
-from labkit.course.lesson import load, split_solution
+from labkit.course.lesson import load
+from labkit.course.stubs import split_solution
 
 
 def test_stub_and_solution_keep_their_indentation():
@@ -88,20 +89,20 @@ def test_malformed_solutions_are_said_with_file_and_line(text, line, words):
         (", needs: []", "", "line 1: the header lacks `needs`"),
         ("# labkit: {", "# course: {", "line 1: the header lacks `title`: write `labkit:"),
         ("name: python3", "name: julia", "kernelspec python3"),
-        ('tags=["picture"]', 'tags=["pictures"]', "line 71: unknown tag 'pictures'"),
-        ('tags=["setup"]', 'tags=["timing"]', "line 19: the first code cell"),
-        ('tags=["picture"]', 'tags=["setup"]', "line 71: the first code cell"),
+        ('tags=["picture"]', 'tags=["pictures"]', "line 73: unknown tag 'pictures'"),
+        ('tags=["setup"]', 'tags=["timing"]', "line 20: the first code cell"),
+        ('tags=["picture"]', 'tags=["setup"]', "line 73: the first code cell"),
         (
             "# The setup cell: written by labkit build.",
             "import os",
-            "line 19: the first code cell, and no other, is `# %% tags",
+            "line 20: the first code cell, and no other, is `# %% tags",
         ),
-        ("# How much is two", "# BEGIN SOLUTION\n# How much", "line 25: a solution in a markdown"),
-        ("y = x + 1", "y = x +", "line 36: the solution's form of this cell is not Python"),
+        ("# How much is two", "# BEGIN SOLUTION\n# How much", "line 26: a solution in a markdown"),
+        ("y = x + 1", "y = x +", "line 38: the solution's form of this cell is not Python"),
         (
             "# y = x  # one line",
             "# y = = x",
-            "line 34: the learner's form of this cell is not Python",
+            "line 36: the learner's form of this cell is not Python",
         ),
         ("y = x + 1", "y = '\0'", ": the solution's form of this cell is not Python"),
     ],

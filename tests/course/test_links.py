@@ -18,7 +18,7 @@ spec.loader.exec_module(asked)
 
 def dead(course, text, page="README.md"):
     (course / page).write_text(text)
-    return links.dead(course / page, config(course))
+    return links.dead(course / page, text, config(course))
 
 
 @pytest.mark.parametrize(

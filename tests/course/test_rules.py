@@ -5,10 +5,16 @@ import json
 import pytest
 
 from labkit.course import prose, rules
+from labkit.course.catalogue import Course
 from labkit.course.config import config
+from labkit.course.notebook import Notebook, read_stored
 
 NAME = "chapters/01_gpu/1_tiny.ipynb"
 IMAGE = {"image/png": "iVBORw0KGgo="}
+
+
+def examine(course, name=NAME):
+    return rules.examine(read_stored(course / name, name), config(course))
 
 
 def refused(course, change):
@@ -17,12 +23,12 @@ def refused(course, change):
     made = json.loads(path.read_text())
     change(made)
     path.write_text(json.dumps(made))
-    return rules.examine(path, config(course))
+    return examine(course)
 
 
 def test_the_sound_notebooks_break_no_rule(course):
-    for path in (course / NAME, course / "chapters/01_gpu/solutions/1_tiny.ipynb"):
-        assert rules.examine(path, config(course)) == []
+    for name in (NAME, "chapters/01_gpu/solutions/1_tiny.ipynb"):
+        assert examine(course, name) == []
 
 
 def code(made, number):
@@ -192,14 +198,49 @@ def test_planted_notebook_is_refused(course, planted):
 )
 def test_broken_files_are_named_with_the_line(course, text, words):
     (course / NAME).write_text(text, errors="surrogateescape")
-    sentences = rules.examine(course / NAME, config(course))
+    sentences = examine(course)
     assert len(sentences) == 1 and sentences[0].startswith(NAME) and words in sentences[0]
 
 
-def test_a_lesson_may_be_as_long_as_it_needs(course):
-    """In words and in minutes: nothing is packed to fit a limit."""
-    assert refused(course, set_minutes(90)) == []
-    assert refused(course, add_markdown("word " * 5000)) == []
+PROSE = 101  # words of the tiny lesson
+
+
+@pytest.mark.parametrize(
+    ("change", "longer", "words"),
+    [
+        (repeat_last(28 - 10), repeat_last(1), "29 cells; this lesson has at most 28. Cut"),
+        (set_minutes(60), set_minutes(61), "61 minutes; a lesson has at most 60. Cut"),
+        (
+            add_markdown("word " * (1300 - PROSE)),
+            add_markdown("word"),
+            "1,301 words of prose; this lesson has at most 1,300. Cut",
+        ),
+    ],
+)
+def test_a_lesson_may_be_as_long_as_the_guide_says(course, change, longer, words):
+    assert refused(course, change) == []
+    sentences = refused(course, longer)
+    assert len(sentences) == 1 and words in sentences[0]
+
+
+def test_a_badge_is_no_prose(course):
+    badge = "[![Open in Colab](https://colab.research.google.com/a.svg)](https://example.org)"
+    assert refused(course, add_markdown("word " * (1300 - PROSE) + badge)) == []
+
+
+def test_a_lesson_from_before_the_guide_has_its_own_length_and_may_not_grow(course, monkeypatch):
+    monkeypatch.setitem(rules.LONGER_LESSONS, "tiny", rules.Guide(cells=30, words=1400))
+    assert refused(course, repeat_last(30 - 10)) == []
+    assert "this lesson has at most 30" in refused(course, repeat_last(1))[0]
+
+
+def test_every_exception_is_a_lesson_that_needs_it():
+    found = {lesson.plain_name: lesson.notebook("learner") for lesson in Course(config()).lessons()}
+    for name, guide in rules.LONGER_LESSONS.items():
+        made = Notebook.read(found[name], name)
+        longer = len(made.cells) > rules.Guide().cells
+        assert longer or prose.words(made.markdown) > rules.Guide().words
+        assert guide.minutes == rules.Guide().minutes
 
 
 @pytest.mark.parametrize(

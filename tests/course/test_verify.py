@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from labkit.course import CourseError, notebook, verify
+from labkit.course import CourseError, verify
 from labkit.course.config import config
+from labkit.course.notebook import Notebook
 
 NAME = "chapters/01_gpu/1_tiny.ipynb"
 SOLUTION = "chapters/01_gpu/solutions/1_tiny.ipynb"
@@ -23,7 +24,8 @@ def change(course, number, seal=True, **fields):
     made = json.loads(path.read_text())
     code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
     code[number - 1].update(fields)
-    made = notebook.sealed(made) if seal else made
+    if seal:
+        made = Notebook(path, NAME, made).sealed().content
     path.write_text(json.dumps(made))
 
 

@@ -10,7 +10,7 @@ import io
 import linecache
 
 from labkit.course.config import config
-from labkit.course.lesson import load, split_solution
+from labkit.course.lesson import load
 
 
 class Run:
@@ -19,7 +19,7 @@ class Run:
     def __init__(self, chapter, name):
         path = config().course_root() / "chapters" / chapter / "source" / f"{name}.py"
         cells = [c for c in load(path, path.name).cells if c.type == "code"]
-        self.cells = [split_solution(c.text)[1] for c in cells if "setup" not in c.tags]
+        self.cells = [c.solution for c in cells if "setup" not in c.tags]
         self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
         for code in self.cells:
             self.before[code] = dict(self.namespace)

@@ -7,67 +7,79 @@ import json
 
 import pytest
 
-from labkit.course import claims, links, notebook, rules
-from labkit.course.catalogue import read_lessons, sources
+from labkit.course import claims, links, rules, source_rules
+from labkit.course.catalogue import Course
 from labkit.course.config import config
-from labkit.course.lesson import TWINS
+from labkit.course.draft import draft
+from labkit.course.notebook import Notebook, read_stored
+from labkit.course.output_rules import counts
 from labkit.course.verify import out_of_sync, refusals
 
-COURSE = config()
-LESSONS = read_lessons(sources(COURSE), COURSE)
-NOTEBOOKS = [lesson.notebook(twin) for lesson in LESSONS for twin in TWINS]
-by_name = {"ids": COURSE.relative}
+CONFIG = config()
+COURSE = Course(CONFIG)
+LESSONS = COURSE.lessons()
+DRAFTS = [draft(lesson, CONFIG) for lesson in LESSONS]
+STORED = [read_stored(made.path, made.name) for one in DRAFTS for made in one.notebooks]
+by_name = {"ids": lambda stored: stored.name}
 
 
 def test_there_are_lessons():
     assert LESSONS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, **by_name)
-def test_it_keeps_every_rule(path):
-    assert rules.examine(path, COURSE) == []
+@pytest.mark.parametrize("stored", STORED, **by_name)
+def test_it_keeps_every_rule(stored):
+    assert rules.examine(stored, CONFIG) == []
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_it_is_what_its_source_generates(lesson):
-    assert out_of_sync(lesson, COURSE) == []
+@pytest.mark.parametrize("one", DRAFTS, ids=lambda one: one.lesson.name)
+def test_it_is_what_its_source_generates(one):
+    stored = [read_stored(made.path, made.name) for made in one.notebooks]
+    assert out_of_sync(one, stored, CONFIG) == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, **by_name)
-def test_it_is_a_valid_notebook(path):
+@pytest.mark.parametrize("one", DRAFTS, ids=lambda one: one.lesson.name)
+def test_its_source_keeps_every_rule(one):
+    assert source_rules.examine(one.lesson, CONFIG) == []
+
+
+@pytest.mark.parametrize("stored", STORED, **by_name)
+def test_it_is_a_valid_notebook(stored):
     nbformat = pytest.importorskip("nbformat")
-    nbformat.validate(json.loads(path.read_text(encoding="utf-8")))
+    nbformat.validate(json.loads(stored.path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, **by_name)
-def test_without_its_execution_counts_it_is_refused(path, tmp_path):
+@pytest.mark.parametrize("stored", STORED, **by_name)
+def test_without_its_execution_counts_it_is_refused(stored):
     """nbval would pass it, and compare nothing."""
-    made = notebook.read(path, path.name)
-    code = notebook.located(made, path.name, "code")
-    for _, cell in code:
+    made = Notebook.read(stored.path, stored.name)
+    for cell in made.code_cells:
         cell["execution_count"] = None
-    found = [sentence for sentence in rules.counts(made, path.name)]
-    assert len(found) == len(code) and "nbval would compare nothing" in found[0]
+    found = list(counts(made))
+    assert len(found) == len(made.code_cells) and "nbval would compare nothing" in found[0]
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_its_exercises_predictions_and_quizzes_are_registered(lesson):
+    from labkit.checks.exercise import Exercise, Prediction, Quiz
     from labkit.checks.registry import registry
 
-    named = [lesson.named_in(call) for call in ("check", "predict", "quiz")]
-    assert all(named) and {id for ids in named for id in ids} <= set(registry().items)
+    for call, kind in (("check", Exercise), ("predict", Prediction), ("quiz", Quiz)):
+        assert lesson.named_in(call)
+        for id in lesson.named_in(call):
+            assert registry().find(id, kind).id == id
     tags = {tag for cell in lesson.cells for tag in cell.tags if tag.startswith("exercise:")}
-    assert tags == {f"exercise:{id}" for id in named[0]}
+    assert tags == {f"exercise:{id}" for id in lesson.named_in("check")}
 
 
-@pytest.mark.parametrize("path", links.pages(COURSE), **by_name)
+@pytest.mark.parametrize("path", links.pages(CONFIG), ids=CONFIG.relative)
 def test_the_links_of_the_pages_lead_somewhere(path):
-    assert links.dead(path, COURSE) == []
+    assert links.dead(path, links.text_of(path, CONFIG), CONFIG) == []
 
 
 def test_claims_page_is_what_the_lessons_say():
-    assert (COURSE.course_root() / "CLAIMS.md").read_bytes() == claims.page(COURSE)
+    assert claims.page(LESSONS, CONFIG).is_stored()
 
 
 def test_nothing_else_is_refused():
-    assert refusals(COURSE, LESSONS, everything=True) == []
+    assert refusals(DRAFTS, COURSE, everything=True) == []

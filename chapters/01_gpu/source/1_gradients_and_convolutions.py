@@ -17,8 +17,10 @@
 # %% [markdown]
 # # Gradients and convolutions
 #
-# **What does an accelerator accelerate?** In a network for images, mostly two sums. One multiplies a vector by a matrix, the
-# other slides a small window over an image. You will write the second, both gradients, and run a real network.
+# **What does an accelerator accelerate?**
+# In a network for images, mostly two sums.
+# One multiplies a vector by a matrix, the other slides a small window over an image.
+# You will write the second, both gradients, and run a real network.
 #
 # ## What you will be able to do
 #
@@ -35,7 +37,8 @@
 # %% [markdown]
 # ## Predict
 #
-# This is the network of all four chapters. Its input is a photograph of 32 x 32 pixels in 3 colours.
+# This is the network of all four chapters.
+# Its input is a photograph of 32 x 32 pixels in 3 colours.
 #
 # | layer | maps | weights |
 # |---|---|---|
@@ -44,14 +47,14 @@
 # | `fc1`, fully connected, then ReLU | 4,096 → 128 | 128 x 4,096 |
 # | `fc2`, fully connected | 128 → 10 | 10 x 128 |
 #
-# Guess three numbers now, before any result. A rough guess beats none: the gap is what you will remember.
+# Guess three numbers now, before any result.
+# A rough guess beats none: the gap is what you will remember.
 #
 # 1. How many multiply-adds does the network need to classify one image?
-# 2. What percentage of a training step's arithmetic is in the two convolutions? Count in FLOP: one addition,
-#    multiplication or comparison.
-# 3. If both ran at their theoretical limits, how many times faster would an H200, a large GPU, run a training
-#    step of 32 images than a laptop's CPU? Both compute in float32; the GPU's tensor cores, units that multiply
-#    matrices of shorter numbers, stay out of it.
+# 2. What percentage of a training step's arithmetic is in the two convolutions?
+#    Count in FLOP: one addition, multiplication or comparison.
+# 3. If both ran at their theoretical limits, how many times faster would an H200, a large GPU, run a training step of 32 images than a laptop's CPU?
+#    Both compute in float32; the GPU's tensor cores, units that multiply matrices of shorter numbers, stay out of it.
 #
 # Put your numbers in place of `None`.
 
@@ -79,32 +82,39 @@ guesses = {
 #
 # ### A fully connected layer, backwards
 #
-# How should each weight move to lower the loss? The layer has weights $w$ and biases $b$. It turns the $D$ features $x$
-# of each of $N$ images into $K$ outputs $a$. Every image has a loss $\ell_n$, and $L$ is their mean:
+# How should each weight move to lower the loss?
+# The layer has weights $w$ and biases $b$.
+# It turns the $D$ features $x$ of each of $N$ images into $K$ outputs $a$.
+# Every image has a loss $\ell_n$, and $L$ is their mean:
 #
 # $$a_{nk} = b_k + \sum_d w_{kd}\, x_{nd} \qquad\qquad L = \frac1N \sum_n \ell_n$$
 #
-# The weight $w_{kd}$ touches one output of each image, $a_{nk}$, with the factor $x_{nd}$. The chain rule adds up:
+# The weight $w_{kd}$ touches one output of each image, $a_{nk}$, with the factor $x_{nd}$.
+# The chain rule adds up:
 #
 # $$\frac{\partial L}{\partial w_{kd}} = \frac1N \sum_n \frac{\partial \ell_n}{\partial a_{nk}}\, x_{nd}
 # = \sum_n \mathrm{dy}_{nk}\, x_{nd} \qquad\text{with}\qquad \mathrm{dy}_{nk} = \frac{\partial L}{\partial a_{nk}}
 # = \frac1N \frac{\partial \ell_n}{\partial a_{nk}}$$
 #
-# `dw`, `dx`, `db` and `dy` are the gradients of $L$ with respect to $w$, $x$, $b$ and the layer's output. **The 1/N is inside `dy`,
-# once and for all.** The other two sums follow the same way:
+# `dw`, `dx`, `db` and `dy` are the gradients of $L$ with respect to $w$, $x$, $b$ and the layer's output.
+# **The 1/N is inside `dy`, once and for all.**
+# The other two sums follow the same way:
 #
 # $$\mathrm{dx}_{nd} = \sum_k \mathrm{dy}_{nk}\, w_{kd} \qquad\qquad \mathrm{db}_k = \sum_n \mathrm{dy}_{nk}$$
 #
 # A sum over a letter that two arrays share is a matrix product: `@`, with `.T` to bring that letter to the middle.
 #
-# **Exercise `gpu.linear_backward`**: the three gradients. Stuck? Run `hint("gpu.linear_backward")` in a new cell, then
-# `hint(..., 2)`. In this lesson's exercises Python and NumPy are yours. What has the whole layer ready is not: PyTorch,
-# TensorFlow, JAX, SciPy, and labkit's own reference.
+# **Exercise `gpu.linear_backward`**: the three gradients.
+# Stuck?
+# Run `hint("gpu.linear_backward")` in a new cell, then `hint(..., 2)`.
+# In this lesson's exercises Python and NumPy are yours.
+# What has the whole layer ready is not: PyTorch, TensorFlow, JAX, SciPy, and labkit's own reference.
 #
-# `check` hands on your function if it is right, and ours as long as it is not. So every cell below runs, but only
-# after **Right** is a result yours. A loop of Python that never ends is stopped by the check itself, which then names the
-# line. If a cell hangs inside a call of a library, press the stop button, the square (*Kernel > Interrupt*). If that is not
-# enough, choose *Kernel > Restart* and run the cells again from the top.
+# `check` hands on your function if it is right, and ours as long as it is not.
+# So every cell below runs, but only after **Right** is a result yours.
+# A loop of Python that never ends is stopped by the check itself, which then names the line.
+# If a cell hangs inside a call of a library, press the stop button, the square (*Kernel > Interrupt*).
+# If that is not enough, choose *Kernel > Restart* and run the cells again from the top.
 
 
 # %% tags=["exercise:gpu.linear_backward"]
@@ -125,21 +135,23 @@ def linear_backward(dy, x, w):
 linear_backward = check("gpu.linear_backward", linear_backward)
 
 # %% [markdown]
-# `check` compared you with our code. Who checks ours? A gradient predicts how far the loss moves when one input moves a
-# little. So move it, by $\varepsilon = 10^{-6}$ each way, and look:
+# `check` compared you with our code.
+# Who checks ours?
+# A gradient predicts how far the loss moves when one input moves a little.
+# So move it, by $\varepsilon = 10^{-6}$ each way, and look:
 #
 # $$\frac{\partial L}{\partial w_{kd}} \approx \frac{L(w_{kd} + \varepsilon) - L(w_{kd} - \varepsilon)}{2\varepsilon}$$
 #
-# `gradcheck` does this to every entry and names the worst one. Its loss is $L = \sum a \cdot \mathrm{dy}$, so that
-# $\partial L/\partial a$ is the `dy` you choose.
+# `gradcheck` does this to every entry and names the worst one.
+# Its loss is $L = \sum a \cdot \mathrm{dy}$, so that $\partial L/\partial a$ is the `dy` you choose.
 #
 # ### <a id="C02"></a>C02 on trial
 #
 # > dL/dW = 1/N * sum_i x_i * dl_i/da_i
 #
-# Introductory articles repeat such statements; the course puts them on trial. Run this one as it stands, with 4 features and 3
-# outputs for each of 5 images; `dl[n, k]` is $\partial \ell_n / \partial a_{nk}$. Then nudge three gradients: the outer product, the
-# one from `linear_backward`, and one with the 1/N twice.
+# Introductory articles repeat such statements; the course puts them on trial.
+# Run this one as it stands, with 4 features and 3 outputs for each of 5 images; `dl[n, k]` is $\partial \ell_n / \partial a_{nk}$.
+# Then nudge three gradients: the outer product, the one from `linear_backward`, and one with the 1/N twice.
 
 # %%
 from labkit.reference import gradcheck, linear
@@ -160,16 +172,16 @@ twice = gradcheck(linear, [x, w, b], [dx, dw / N, db], dl / N)
 print(f"1/N twice: {twice.ok}, worst at {'xwb'[twice.worst_input]}{list(twice.worst_index)}")
 
 # %% [markdown]
-# **Verdict on C02: holds if the product is an outer product.** Each $x_i$ and $\mathrm{d}\ell_i/\mathrm{d}a_i$ together
-# give a whole matrix, `[K, D]`; an element-wise product of 4 features and 3 outputs does not even fit.
+# **Verdict on C02: holds if the product is an outer product.**
+# Each $x_i$ and $\mathrm{d}\ell_i/\mathrm{d}a_i$ together give a whole matrix, `[K, D]`; an element-wise product of 4 features and 3 outputs does not even fit.
 #
 # **A gradient is a claim about a difference, so a difference can test it.**
 #
 # ### A convolution, with all its indices
 #
-# What does a filter compute? Output channel $k$ at position $(p, q)$ of image $n$ is one sum over the input
-# channels $c$ and the *taps* $(r, s)$, the cells of the kernel. The *stride* is the step from one window to the next,
-# the *padding* $\pi$ the width of a frame of zeros around the image:
+# What does a filter compute?
+# Output channel $k$ at position $(p, q)$ of image $n$ is one sum over the input channels $c$ and the *taps* $(r, s)$, the cells of the kernel.
+# The *stride* is the step from one window to the next, the *padding* $\pi$ the width of a frame of zeros around the image:
 #
 # $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
@@ -179,8 +191,9 @@ print(f"1/N twice: {twice.ok}, worst at {'xwb'[twice.worst_input]}{list(twice.wo
 #
 # > A convolution layer is Y = sum_i sum_j X[i,j] * K[i,j]
 #
-# Run it as printed, with $i$ and $j$ over the kernel, then over the image. The picture shows what the layer does instead. Change `p`
-# and `q` to any of 0, 1, 2 and watch the window move.
+# Run it as printed, with $i$ and $j$ over the kernel, then over the image.
+# The picture shows what the layer does instead.
+# Change `p` and `q` to any of 0, 1, 2 and watch the window move.
 
 # %%
 X = np.array([[1, 0, 2, 1, 0], [0, 3, 1, 0, 2], [2, 1, 0, 1, 1], [0, 2, 4, 0, 1], [1, 0, 1, 2, 0]])
@@ -199,11 +212,13 @@ except IndexError as error:
 figures.convolution(X, K, p=2, q=2)
 
 # %% [markdown]
-# **Verdict on C24: wrong.** Read over the kernel, the sum is one number; a layer gives one per position, image and output
-# channel, and also sums over the input channels. Strictly, $K$ unflipped means *cross-correlation*.
+# **Verdict on C24: wrong.**
+# Read over the kernel, the sum is one number; a layer gives one per position, image and output channel, and also sums over the input channels.
+# Strictly, $K$ unflipped means *cross-correlation*.
 #
-# **Exercise `gpu.conv2d_direct`**: one output cell. `padded` is the image inside its frame, so row $p\cdot\mathrm{stride} + r - \pi$ of
-# the formula is row $p\cdot\mathrm{stride} + r$ of `padded`. Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
+# **Exercise `gpu.conv2d_direct`**: one output cell.
+# `padded` is the image inside its frame, so row $p\cdot\mathrm{stride} + r - \pi$ of the formula is row $p\cdot\mathrm{stride} + r$ of `padded`.
+# Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
 
 
 # %% tags=["exercise:gpu.conv2d_direct"]
@@ -228,16 +243,20 @@ conv2d_direct = check("gpu.conv2d_direct", conv2d_direct)
 # %% [markdown]
 # ### im2col: every window becomes a row
 #
-# Every machine in this course multiplies matrices well. Can a convolution become one product? Its sum runs over
-# $(c, r, s)$. Lay each window out as a row in that order, and stack the rows: `cols` is `[N P Q, C R S]`.
+# Every machine in this course multiplies matrices well.
+# Can a convolution become one product?
+# Its sum runs over $(c, r, s)$.
+# Lay each window out as a row in that order, and stack the rows: `cols` is `[N P Q, C R S]`.
 # Pixels are copied; nothing is computed.
 #
-# Looping over output cells is slow, but there are only $R \cdot S$ taps. For one tap, the pixels it sees in *all* windows are one slice
-# of the padded image: start at the tap, step by the stride. It has shape `[N, C, P, Q]`.
+# Looping over output cells is slow, but there are only $R \cdot S$ taps.
+# For one tap, the pixels it sees in *all* windows are one slice of the padded image: start at the tap, step by the stride.
+# It has shape `[N, C, P, Q]`.
 #
-# **Exercise `gpu.im2col`**: what one tap sees. `a.transpose(0, 2, 3, 1)` puts old axis 0 first, then 2, 3, 1.
-# NumPy's `sliding_window_view` has all windows ready, so it is not allowed here. Run the cell once as it is, and look at
-# the picture.
+# **Exercise `gpu.im2col`**: what one tap sees.
+# `a.transpose(0, 2, 3, 1)` puts old axis 0 first, then 2, 3, 1.
+# NumPy's `sliding_window_view` has all windows ready, so it is not allowed here.
+# Run the cell once as it is, and look at the picture.
 
 
 # %% tags=["exercise:gpu.im2col"]
@@ -261,7 +280,9 @@ figures.im2col(X, kernel=(3, 3), p=1, q=2)
 im2col = check("gpu.im2col", im2col)
 
 # %% [markdown]
-# Now the convolution is one line: rows times weights. Is it the same, and is it faster? Guess the ratio before you run the cell.
+# Now the convolution is one line: rows times weights.
+# Is it the same, and is it faster?
+# Guess the ratio before you run the cell.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from timeit import timeit
@@ -285,18 +306,21 @@ print("loops:         ", measured(loops, "s"))
 print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times faster")
 
 # %% [markdown]
-# **Same sums, same processor, hundreds of times apart** on the two-core machine this was written on; yours is above. The loops enter
-# Python 32,768 times, once per output cell. im2col enters it 9 times, once per tap, and the product once.
+# **Same sums, same processor, hundreds of times apart** on the two-core machine this was written on; yours is above.
+# The loops enter Python 32,768 times, once per output cell. im2col enters it 9 times, once per tap, and the product once.
 #
 # ### Backwards, part one: the weights
 #
-# The convolution is now a linear layer with `cols` as its input. So you know its `dw`. With all indices:
+# The convolution is now a linear layer with `cols` as its input.
+# So you know its `dw`.
+# With all indices:
 #
 # $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}
 # \qquad\qquad \mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$$
 #
-# **Exercise `gpu.conv2d_backward_weights`**: both gradients. `dy` arrives as `[N, K, P, Q]`. As rows it must be `[N P Q, K]`, like
-# `cols`: axis $K$ moves to the end *before* the reshape, or a row would mix channels and pixels.
+# **Exercise `gpu.conv2d_backward_weights`**: both gradients.
+# `dy` arrives as `[N, K, P, Q]`.
+# As rows it must be `[N P Q, K]`, like `cols`: axis $K$ moves to the end *before* the reshape, or a row would mix channels and pixels.
 
 
 # %% tags=["exercise:gpu.conv2d_backward_weights"]
@@ -320,16 +344,18 @@ conv2d_backward_weights = check("gpu.conv2d_backward_weights", conv2d_backward_w
 # %% [markdown]
 # ### Backwards, part two: the image
 #
-# A pixel was read by several windows. Each one sends back a share. For the pixel in row $h$ and column $v$:
+# A pixel was read by several windows.
+# Each one sends back a share.
+# For the pixel in row $h$ and column $v$:
 #
 # $$\mathrm{dx}_{nchv} = \sum_{k,r,s}\ \sum_{p,q}\ \mathrm{dy}_{nkpq}\, w_{kcrs} \quad\text{over all } (p, q) \text{ with }\;
 # p\cdot\mathrm{stride} + r - \pi = h,\;\; q\cdot\mathrm{stride} + s - \pi = v$$
 #
-# In two steps: the linear layer's rule gives `dcols`, the gradient of the rows; then each entry of `dcols` goes back to the pixel it
-# was copied from.
+# In two steps: the linear layer's rule gives `dcols`, the gradient of the rows; then each entry of `dcols` goes back to the pixel it was copied from.
 #
-# **Exercise `gpu.conv2d_backward_input`**: the way back of one tap. Run the cell once and look at the picture: what must happen at a
-# pixel that several taps reach? The last lines nudge all three gradients, with stride 2 and padding 1.
+# **Exercise `gpu.conv2d_backward_input`**: the way back of one tap.
+# Run the cell once and look at the picture: what must happen at a pixel that several taps reach?
+# The last lines nudge all three gradients, with stride 2 and padding 1.
 
 
 # %% tags=["exercise:gpu.conv2d_backward_input"]
@@ -360,8 +386,9 @@ print(f"dx, dw and db in use, nudged at {result.entries} entries:", result.ok)
 # %% [markdown]
 # ## Check
 #
-# Does it work in the real network? PyTorch trained these weights on 50,000 photographs of
-# [CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html), never on the 500 below. `network` is all NumPy.
+# Does it work in the real network?
+# PyTorch trained these weights on 50,000 photographs of [CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html), never on the 500 below.
+# `network` is all NumPy.
 
 # %%
 import torch
@@ -385,7 +412,8 @@ x = convnet.normalise(data.test.images)  # [500, 3, 32, 32] float32
 logits = np.concatenate([network(batch, weights) for batch in np.split(x, 10)])
 
 # %% [markdown]
-# Does PyTorch, with the same weights, agree image by image? It must agree in every score (logit), not only the winning class.
+# Does PyTorch, with the same weights, agree image by image?
+# It must agree in every score (logit), not only the winning class.
 
 # %%
 from labkit.provenance import counted, predicted
@@ -406,17 +434,24 @@ alt = f"16 test photographs with the network's answers; {wrong.sum()} of the ans
 figures.image_grid(data.test.images[some], captions, wrong, alt)
 
 # %% [markdown]
-# **The NumPy network and PyTorch agree.** Its `im2col` is yours if `check` said **Right**. The answers framed in orange are
-# wrong, and PyTorch gives the same wrong ones.
+# **The NumPy network and PyTorch agree.**
+# Its `im2col` is yours if `check` said **Right**.
+# The answers framed in orange are wrong, and PyTorch gives the same wrong ones.
 #
 # ## Measure
 #
-# What does one training step of 32 images cost? Count. A convolution's forward pass takes $N K P Q \cdot C R S$ multiply-adds, each
-# 2 FLOP. `dw` takes the same number again, and so does `dx`. The first layer needs no `dx`: nobody trains the photograph.
+# What does one training step of 32 images cost?
+# Count.
+# A convolution's forward pass takes $N K P Q \cdot C R S$ multiply-adds, each 2 FLOP.
+# `dw` takes the same number again, and so does `dx`.
+# The first layer needs no `dx`: nobody trains the photograph.
 #
-# Bytes count too. We assume that every operation reads its operands once from memory and writes its result once, 4 bytes per number.
-# FLOP divided by bytes is the **arithmetic intensity**. ReLU reads x and writes y, then reads y and dy and writes dx: 5 numbers or 20
-# bytes for 2 FLOP, 0.1 FLOP per byte. Find it in the table, and `conv2` beside it. `sgd` updates all weights, with momentum.
+# Bytes count too.
+# We assume that every operation reads its operands once from memory and writes its result once, 4 bytes per number.
+# FLOP divided by bytes is the **arithmetic intensity**.
+# ReLU reads x and writes y, then reads y and dy and writes dx: 5 numbers or 20 bytes for 2 FLOP, 0.1 FLOP per byte.
+# Find it in the table, and `conv2` beside it.
+# `sgd` updates all weights, with momentum.
 
 # %%
 costs = {cost.name: cost for cost in convnet.layer_costs(batch=32, training=True)}
@@ -433,18 +468,21 @@ convolutions = sum(float(costs[name].flops) for name in ("conv1", "conv2"))
 share = 100 * convolutions / sum(float(cost.flops) for cost in costs.values())
 
 # %% [markdown]
-# **`conv2` does 900 times more arithmetic per byte than ReLU.** Faster arithmetic helps the one, faster memory the other.
+# **`conv2` does 900 times more arithmetic per byte than ReLU.**
+# Faster arithmetic helps the one, faster memory the other.
 #
-# A machine can do at most `peak` FLOP per second, and move at most `bandwidth` bytes per second to and from its main memory. So a layer
-# of intensity $I$, if all its bytes do go to main memory, runs at most at
+# A machine can do at most `peak` FLOP per second, and move at most `bandwidth` bytes per second to and from its main memory.
+# So a layer of intensity $I$, if all its bytes do go to main memory, runs at most at
 #
 # $$\min(\text{peak},\; I \cdot \text{bandwidth})$$
 #
-# This is the **roofline**. Its corner, at the intensity peak/bandwidth, is the **ridge**: left of it memory sets the speed, right of
-# it arithmetic. The next cell measures your machine and, in PyTorch, four layers forward and backward.
+# This is the **roofline**.
+# Its corner, at the intensity peak/bandwidth, is the **ridge**: left of it memory sets the speed, right of it arithmetic.
+# The next cell measures your machine and, in PyTorch, four layers forward and backward.
 #
-# A mark above the slope: its data stayed in the cache, so fewer bytes moved than we counted. Far below the roof: the time went elsewhere,
-# such as into starting the work. The peak is the best we can measure here, a large convolution or matrix product.
+# A mark above the slope: its data stayed in the cache, so fewer bytes moved than we counted.
+# Far below the roof: the time went elsewhere, such as into starting the work.
+# The peak is the best we can measure here, a large convolution or matrix product.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 from labkit import hardware
@@ -471,13 +509,16 @@ print("peak:", here.peak["fp32"], "\nbandwidth:", here.bandwidth)
 # %% [markdown]
 # ## Explain
 #
-# Now meet your guesses. For the third one, add up a roofline time per layer, $\max(\text{FLOP}/\text{peak},\
-# \text{bytes}/\text{bandwidth})$, for a laptop, the T4 that Colab lends for free, and an H200. It assumes that each machine
-# reaches its roof; your marks show how far real code can be from one.
+# Now meet your guesses.
+# For the third one, add up a roofline time per layer, $\max(\text{FLOP}/\text{peak},\ \text{bytes}/\text{bandwidth})$, for a laptop, the T4 that Colab lends for free, and an H200.
+# It assumes that each machine reaches its roof; your marks show how far real code can be from one.
 #
-# Which peak? A GPU has several. The ordinary float32 units have the one of your guess. The **tensor cores** multiply matrices many
-# times faster, but they first round the numbers: in the format TF32 to 11 significant bits, where float32 has 24. An H200 knows
-# TF32, a T4 does not. The last column takes this peak for every layer; where memory sets the speed, the peak does not matter.
+# Which peak?
+# A GPU has several.
+# The ordinary float32 units have the one of your guess.
+# The **tensor cores** multiply matrices many times faster, but they first round the numbers: in the format TF32 to 11 significant bits, where float32 has 24.
+# An H200 knows TF32, a T4 does not.
+# The last column takes this peak for every layer; where memory sets the speed, the peak does not matter.
 #
 # | | peak in float32 | peak in TF32 | bandwidth |
 # |---|---|---|---|
@@ -515,14 +556,16 @@ results.append(predicted(gain, "times", "the roofline"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **A layer left of the ridge on both machines gains the ratio of their bandwidths, one right of it the ratio of their peaks.** The
-# ridges of laptop and H200 in float32 are 15 and 14 FLOP/B; the ratios 4,800 / 51.2 = 94 and 67 / 0.768 = 87. In TF32 the H200's
-# ridge moves to 103 FLOP/B. Now even `conv2`, at 94, is left of it: faster arithmetic would help this network no more.
+# **A layer left of the ridge on both machines gains the ratio of their bandwidths, one right of it the ratio of their peaks.**
+# The ridges of laptop and H200 in float32 are 15 and 14 FLOP/B; the ratios 4,800 / 51.2 = 94 and 67 / 0.768 = 87.
+# In TF32 the H200's ridge moves to 103 FLOP/B.
+# Now even `conv2`, at 94, is left of it: faster arithmetic would help this network no more.
 #
-# **Verdict on C25: holds if the accelerator is a large one, computes in float32 without its tensor cores, and both sides come near
-# their roofs.** For that case the roofline predicts about 90 times for an H200 over a laptop. With the tensor cores in TF32 it
-# predicts about 150 times, and for a T4 in float32 only 8. All three are predictions: no GPU was measured here. Against slow code any
-# factor appears: plain loops lost hundreds on one processor.
+# **Verdict on C25: holds if the accelerator is a large one, computes in float32 without its tensor cores, and both sides come near their roofs.**
+# For that case the roofline predicts about 90 times for an H200 over a laptop.
+# With the tensor cores in TF32 it predicts about 150 times, and for a T4 in float32 only 8.
+# All three are predictions: no GPU was measured here.
+# Against slow code any factor appears: plain loops lost hundreds on one processor.
 #
 # ## On trial
 #
@@ -532,8 +575,10 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # > Automatic differentiation derives gradients by symbolic computation
 #
-# Build it and look. The loop below multiplies as often as the *values* say, so no formula was there to derive. The tape records each
-# operation as it runs, with its *slopes*: how fast the result moves with each input. Slopes are numbers.
+# Build it and look.
+# The loop below multiplies as often as the *values* say, so no formula was there to derive.
+# The tape records each operation as it runs, with its *slopes*: how fast the result moves with each input.
+# Slopes are numbers.
 
 # %%
 tape = [("x", 3.0, [])]  # rows: the operation, its value, [(row of an input, slope), ...]
@@ -555,17 +600,18 @@ for row, (text, value, inputs) in reversed(list(enumerate(tape))):
         grad[i] += grad[row] * slope  # += again: x was used several times
 
 # %% [markdown]
-# **Verdict on C23: holds if the gradient is built as a graph before there are numbers.** This tape does not do that, and neither does
-# PyTorch's: it holds values and how to get slopes from them, walked backwards by the chain rule, and no formula is derived. The last
-# line says 108: the run computed $x^4$ at 3, and $4 \cdot 3^3 = 108$. Other frameworks trace the program first and derive a second one
-# from it. Theano called this *symbolic differentiation*, and its optimiser simplified the result (Theano 0.8, *Derivatives in
-# Theano*). [`tf.gradients`](https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/gradients) of TensorFlow 1 "constructs symbolic
-# derivatives"; JAX under `jit` traces as well. They, too, go operation by operation, by the chain rule.
+# **Verdict on C23: holds if the gradient is built as a graph before there are numbers.**
+# This tape does not do that, and neither does PyTorch's: it holds values and how to get slopes from them, walked backwards by the chain rule, and no formula is derived.
+# The last line says 108: the run computed $x^4$ at 3, and $4 \cdot 3^3 = 108$.
+# Other frameworks trace the program first and derive a second one from it.
+# Theano called this *symbolic differentiation*, and its optimiser simplified the result (Theano 0.8, *Derivatives in Theano*). [`tf.gradients`](https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/gradients) of TensorFlow 1 "constructs symbolic derivatives"; JAX under `jit` traces as well.
+# They, too, go operation by operation, by the chain rule.
 
 # %% [markdown]
 # ## Recap
 #
-# - **Linear backward:** sum over the shared letter. **Convolution:** the same product, after im2col.
+# - **Linear backward:** sum over the shared letter.
+#   **Convolution:** the same product, after im2col.
 # - **Copied forward means added backward**: `+=`.
 # - **Intensity** against the ridge says which figure of a machine matters for a layer.
 #

@@ -17,8 +17,8 @@
 # %% [markdown]
 # # Threads, blocks and memory
 #
-# **How do ten thousand threads share one memory without wasting its bandwidth, and without spoiling each other's work?** You will write
-# four kernels, count what each one asks of the memory, and catch races that a plain run hides.
+# **How do ten thousand threads share one memory without wasting its bandwidth, and without spoiling each other's work?**
+# You will write four kernels, count what each one asks of the memory, and catch races that a plain run hides.
 #
 # ## What you will be able to do
 #
@@ -35,15 +35,20 @@
 # %% [markdown]
 # ## Predict
 #
-# A GPU starts a **grid** of blocks. A **block** is up to 1,024 threads that can share memory and wait for each other. The hardware
-# executes a block's threads in groups of 32, the **warps**: one instruction, 32 *lanes*. Guess three numbers:
+# A GPU starts a **grid** of blocks.
+# A **block** is up to 1,024 threads that can share memory and wait for each other.
+# The hardware executes a block's threads in groups of 32, the **warps**: one instruction, 32 *lanes*.
+# Guess three numbers:
 #
-# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31. Between the threads and the
-#    GPU's main memory lies the **L2 cache**, which all threads share; it hands out pieces of 32 bytes. How many bytes are asked of it for each
-#    byte used?
-# 2. Even threads take one side of an `if`, odd threads the other. What percentage of the lanes works, on average, while the two sides run?
+# 1. Each thread of a warp reads one float32 from the same *column* of a large row-major matrix, row 0 to row 31.
+#    Between the threads and the GPU's main memory lies the **L2 cache**, which all threads share; it hands out pieces of 32 bytes.
+#    How many bytes are asked of it for each byte used?
+# 2. Even threads take one side of an `if`, odd threads the other.
+#    What percentage of the lanes works, on average, while the two sides run?
 # 3. Shared memory is fast memory inside the chip, in 32 banks: words of 4 bytes that follow each other lie in banks that follow each other.
-#    In one pass each bank serves one word. A warp reads a column of a 32 x 32 float32 array there. How many passes?
+#    In one pass each bank serves one word.
+#    A warp reads a column of a 32 x 32 float32 array there.
+#    How many passes?
 
 # %%
 import numpy as np
@@ -70,23 +75,30 @@ guesses = {
 #
 # ### The first kernel
 #
-# A **kernel** is the body of a loop, written for one thread. The launch replaces the loop: `kernel[blocks, threads]`, with the arguments behind
-# it in parentheses, runs the body once per thread. `cuda.grid(1)` is the thread's number in the whole grid, `cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x`: the
-# block's number times its size, plus the thread's number within it.
+# A **kernel** is the body of a loop, written for one thread.
+# The launch replaces the loop: `kernel[blocks, threads]`, with the arguments behind it in parentheses, runs the body once per thread.
+# `cuda.grid(1)` is the thread's number in the whole grid, `cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x`: the block's number times its size, plus the thread's number within it.
 #
 # In a kernel you have numbers, `if`, `while`, `for ... in range(...)`, `min` and `max`, and arrays with `.size` and `.shape`.
-# There are no lists. (Numba can also `print` numbers from a kernel; the course's own machine, below, cannot.)
+# There are no lists.
+# (Numba can also `print` numbers from a kernel; the course's own machine, below, cannot.)
 #
-# On a machine with a CUDA GPU, `cuda` is Numba's. Elsewhere it is the course's SIMT machine (single instruction, multiple threads): the same
-# source runs warp by warp, and everything is counted. Its *seconds* say nothing about a GPU; its *counts* do.
+# On a machine with a CUDA GPU, `cuda` is Numba's.
+# Elsewhere it is the course's SIMT machine (single instruction, multiple threads): the same source runs warp by warp, and everything is counted.
+# Its *seconds* say nothing about a GPU; its *counts* do.
 #
-# One trap is Python's own. `max(x[i], 0)` compares a float32 with an int64, and for that pair Numba computes in float64. Many GPUs do
-# float64 at 1/32 or 1/64 of the rate of float32; so does the T4, at 1/32. A zero that is itself a float32, `np.float32(0)`, keeps
-# everything in float32. `check` refuses float64.
+# One trap is Python's own.
+# `max(x[i], 0)` compares a float32 with an int64, and for that pair Numba computes in float64.
+# Many GPUs do float64 at 1/32 or 1/64 of the rate of float32; so does the T4, at 1/32.
+# A zero that is itself a float32, `np.float32(0)`, keeps everything in float32.
+# `check` refuses float64.
 #
-# **Exercise `gpu.relu_kernel`.** It will be launched with blocks of 128 threads, as many as the array needs. 300 elements need 3 blocks, so
-# the last 84 threads have no element. They must do nothing. Write every element: what `y` held before is unknown. The numbers in `x` may be
-# as large as a float32 can be.
+# **Exercise `gpu.relu_kernel`.**
+# It will be launched with blocks of 128 threads, as many as the array needs.
+# 300 elements need 3 blocks, so the last 84 threads have no element.
+# They must do nothing.
+# Write every element: what `y` held before is unknown.
+# The numbers in `x` may be as large as a float32 can be.
 
 
 # %% tags=["exercise:gpu.relu_kernel"]
@@ -106,8 +118,11 @@ def relu_kernel(x, y):
 relu_kernel = check("gpu.relu_kernel", relu_kernel)
 
 # %% [markdown]
-# Why the guard? Launch a kernel without one. A GPU would read and overwrite whatever lies behind the arrays, often without a word.
-# `profile(kernel, blocks, threads, ...)` launches on the SIMT machine, which looks at every access. Then add the guard and run the cell again.
+# Why the guard?
+# Launch a kernel without one.
+# A GPU would read and overwrite whatever lies behind the arrays, often without a word.
+# `profile(kernel, blocks, threads, ...)` launches on the SIMT machine, which looks at every access.
+# Then add the guard and run the cell again.
 
 # %%
 x = np.linspace(-1, 1, 300, dtype=np.float32)
@@ -125,16 +140,19 @@ print(*profile(without_guard, 3, 128, x, y).hazards or ["No hazard found."])
 # %% [markdown]
 # ### Rows and columns
 #
-# Grids and blocks may have two dimensions: `cuda.grid(2)` gives a thread's place along x, then along y. Within a block, x runs fastest:
-# a block of 32 x 8 threads is 8 warps, and the 32 lanes of each differ in x only. Run the next cell once as it is: its picture shows 2 x 2
-# blocks of 4 x 2 threads on a matrix of 4 x 8. Each cell shows its thread (x, y); the colour is the block.
+# Grids and blocks may have two dimensions: `cuda.grid(2)` gives a thread's place along x, then along y.
+# Within a block, x runs fastest: a block of 32 x 8 threads is 8 warps, and the 32 lanes of each differ in x only.
+# Run the next cell once as it is: its picture shows 2 x 2 blocks of 4 x 2 threads on a matrix of 4 x 8.
+# Each cell shows its thread (x, y); the colour is the block.
 #
-# Lesson 1 normalised photographs: each colour channel times a factor, plus a shift. As rows of a matrix:
+# Lesson 1 normalised photographs: each colour channel times a factor, plus a shift.
+# As rows of a matrix:
 #
 # $$b_{rc} = a_{rc} \cdot \mathrm{scale}_r + \mathrm{shift}_r$$
 #
-# **Exercise `gpu.scale_rows`**: blocks of 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need. Find the
-# thread's row and column, guard both, write the formula. `check` also counts: 32 neighbouring threads should touch 32 neighbouring floats.
+# **Exercise `gpu.scale_rows`**: blocks of 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need.
+# Find the thread's row and column, guard both, write the formula.
+# `check` also counts: 32 neighbouring threads should touch 32 neighbouring floats.
 
 
 # %% tags=["exercise:gpu.scale_rows"]
@@ -158,10 +176,14 @@ scale_rows = check("gpu.scale_rows", scale_rows)
 #
 # > `row` from the y index and `col` from the x index
 #
-# Most matrix kernels begin so. Does it matter? Both kernels below double the same square matrix; only the two names are swapped.
-# The arrays lie in **global memory**, which every thread can reach. A warp's *request* for it goes through two caches: first the L1 of
-# the thread's own multiprocessor, then the L2 of the whole GPU. What L1 does not hold, it asks of L2 in **sectors**: aligned pieces of
-# 32 bytes. A request costs as many sectors as it touches. `profile` counts them as if L1 held nothing.
+# Most matrix kernels begin so.
+# Does it matter?
+# Both kernels below double the same square matrix; only the two names are swapped.
+# The arrays lie in **global memory**, which every thread can reach.
+# A warp's *request* for it goes through two caches: first the L1 of the thread's own multiprocessor, then the L2 of the whole GPU.
+# What L1 does not hold, it asks of L2 in **sectors**: aligned pieces of 32 bytes.
+# A request costs as many sectors as it touches.
+# `profile` counts them as if L1 held nothing.
 
 
 # %%
@@ -183,7 +205,8 @@ a = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
 b = np.zeros_like(a)
 
 # %% [markdown]
-# Profile both. One warp of each is drawn: its lanes above, the sectors that they touch below.
+# Profile both.
+# One warp of each is drawn: its lanes above, the sectors that they touch below.
 
 # %% tags=["picture"]
 good = profile(x_is_column, (2, 8), (32, 8), a, b)
@@ -193,20 +216,23 @@ for name, p in {"x is the column": good, "x is the row": bad}.items():
 pictures.sector_map(good.accesses[0], bad.accesses[0], titles=["x is the column", "x is the row"])
 
 # %% [markdown]
-# **Verdict on C34: holds if the matrix is row-major, as in NumPy.** When neighbours in x are neighbours in memory, the hardware merges a warp's
-# 32 loads into a few sectors: that is **coalescing**. Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes: the same result,
-# but eight times as many sectors. L1 may still hold some of them from an earlier request; the request itself stays eight times as large. (If
-# all lanes read the *same* float, one sector is enough: `scale[row]` is nearly free.)
+# **Verdict on C34: holds if the matrix is row-major, as in NumPy.**
+# When neighbours in x are neighbours in memory, the hardware merges a warp's 32 loads into a few sectors: that is **coalescing**.
+# Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes: the same result, but eight times as many sectors.
+# L1 may still hold some of them from an earlier request; the request itself stays eight times as large.
+# (If all lanes read the *same* float, one sector is enough: `scale[row]` is nearly free.)
 #
 # ### A tile in shared memory
 #
-# A transpose, $b_{ji} = a_{ij}$, is in trouble: if it reads along rows, it writes along columns. The way out: a block reads a **tile** of
-# 32 x 32 along rows into **shared memory**, then writes it, turned, along rows. In between it waits: `cuda.syncthreads()` is a **barrier**.
+# A transpose, $b_{ji} = a_{ij}$, is in trouble: if it reads along rows, it writes along columns.
+# The way out: a block reads a **tile** of 32 x 32 along rows into **shared memory**, then writes it, turned, along rows.
+# In between it waits: `cuda.syncthreads()` is a **barrier**.
 # No thread of the block passes before all have arrived.
 #
-# `cuda.shared.array((32, 32), "float32")` is one tile per block, seen by all its threads. `tx` and `ty` are a thread's place in its block. The
-# block at `cuda.blockIdx` (x, y) reads the tile in tile-row y, tile-column x of `a`, and writes the one in tile-row x, tile-column y of `b`. Inside
-# a tile, `tx` counts columns in both: so both sides coalesce, and only the tile is read the other way round from how it was written.
+# `cuda.shared.array((32, 32), "float32")` is one tile per block, seen by all its threads.
+# `tx` and `ty` are a thread's place in its block.
+# The block at `cuda.blockIdx` (x, y) reads the tile in tile-row y, tile-column x of `a`, and writes the one in tile-row x, tile-column y of `b`.
+# Inside a tile, `tx` counts columns in both: so both sides coalesce, and only the tile is read the other way round from how it was written.
 #
 # **Exercise `gpu.transpose_tiled`**: the two places marked 1 and 2.
 
@@ -239,8 +265,10 @@ transpose_tiled = check("gpu.transpose_tiled", transpose_tiled)
 # %% [markdown]
 # ### A race, caught in the act
 #
-# Is the barrier really needed? Below, a block turns an array round without one, first with two warps, then with one. Thread 0 reads what the
-# last thread wrote. Before you run it: which of the two results will be right?
+# Is the barrier really needed?
+# Below, a block turns an array round without one, first with two warps, then with one.
+# Thread 0 reads what the last thread wrote.
+# Before you run it: which of the two results will be right?
 #
 # `hazards` does not look at results: two threads touch one element, one of them writes, and nothing orders the two.
 
@@ -262,14 +290,16 @@ for n in (64, 32):  # two warps, then one
     print(*p.hazards[:1] or ["No hazard found."], "\n")
 
 # %% [markdown]
-# **A right result does not prove that a kernel is right.** In another order of warps, on another GPU, it may be wrong; even the lanes of one
-# warp need not run in step. Put the barrier in and run the cell again.
+# **A right result does not prove that a kernel is right.**
+# In another order of warps, on another GPU, it may be wrong; even the lanes of one warp need not run in step.
+# Put the barrier in and run the cell again.
 #
 # ### Banks
 #
-# The tile is read by columns: `tile[tx, ty]`, where `tx` differs from lane to lane. Shared memory has no sectors, but 32 **banks**: the 4-byte word
-# number $w$ lies in bank $w \bmod 32$, and a bank serves one word per pass. Below, the same transpose with a tile of 32 and of 33 columns;
-# the picture shows the first warp's reads. (`accesses` are the single requests; you need not read that code.)
+# The tile is read by columns: `tile[tx, ty]`, where `tx` differs from lane to lane.
+# Shared memory has no sectors, but 32 **banks**: the 4-byte word number $w$ lies in bank $w \bmod 32$, and a bank serves one word per pass.
+# Below, the same transpose with a tile of 32 and of 33 columns; the picture shows the first warp's reads.
+# (`accesses` are the single requests; you need not read that code.)
 
 
 # %% tags=["picture"]
@@ -289,12 +319,15 @@ for p in (tiled, padded):
 pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 
 # %% [markdown]
-# With 32 columns a whole column lies in one bank: a 32-way **bank conflict**. One unused column moves each row by one bank.
+# With 32 columns a whole column lies in one bank: a 32-way **bank conflict**.
+# One unused column moves each row by one bank.
 #
 # ### A sum by a tree
 #
-# All threads want to add to one number. An **atomic** addition, `cuda.atomic.add(array, index, value)`, is safe, but atomics on one address run one
-# after the other. So add within the block first, in rounds. With 8 threads:
+# All threads want to add to one number.
+# An **atomic** addition, `cuda.atomic.add(array, index, value)`, is safe, but atomics on one address run one after the other.
+# So add within the block first, in rounds.
+# With 8 threads:
 #
 # | round | distance | partial sums that change |
 # |---|---|---|
@@ -302,8 +335,10 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # | 2 | 2 | 0 += 2, 1 += 3 |
 # | 3 | 1 | 0 += 1 |
 #
-# **Exercise `gpu.block_sum`**: the body of the loop. A barrier must be passed by *every* thread of the block. In a round, no element
-# may be read by one thread and written by another. `check` also counts the atomic additions: one for each block is enough.
+# **Exercise `gpu.block_sum`**: the body of the loop.
+# A barrier must be passed by *every* thread of the block.
+# In a round, no element may be read by one thread and written by another.
+# `check` also counts the atomic additions: one for each block is enough.
 
 
 # %% tags=["exercise:gpu.block_sum"]
@@ -334,8 +369,9 @@ block_sum = check("gpu.block_sum", block_sum)
 # %% [markdown]
 # ## Check
 #
-# Do the kernels work together on real data? Normalise 100 test photographs, 300 rows of 1,024 pixels, with `scale_rows`; turn them with
-# `transpose_tiled` and back; apply `relu_kernel`; and add up with `block_sum`. `launch` computes the number of blocks.
+# Do the kernels work together on real data?
+# Normalise 100 test photographs, 300 rows of 1,024 pixels, with `scale_rows`; turn them with `transpose_tiled` and back; apply `relu_kernel`; and add up with `block_sum`.
+# `launch` computes the number of blocks.
 
 # %%
 from labkit import convnet, datasets
@@ -362,15 +398,17 @@ print("sum after ReLU:", np.allclose(total, np.maximum(expected, 0).sum(), rtol=
 # %% [markdown]
 # ## Measure
 #
-# What does a kernel cost, line by line? `profile` shows the counters beside the source: *requests* of global memory and their *sectors*, *shared*
-# passes over the banks and the *conflicts* among them (passes beyond the fewest possible). Find the line that pays for the missing padding.
+# What does a kernel cost, line by line?
+# `profile` shows the counters beside the source: *requests* of global memory and their *sectors*, *shared* passes over the banks and the *conflicts* among them (passes beyond the fewest possible).
+# Find the line that pays for the missing padding.
 
 # %%
 profile(transpose_tiled, (2, 2), (32, 32), a, b)
 
 # %% [markdown]
-# Now three ways to transpose, and what each asks of L2 per element: the bytes of all its sectors, read and written. Main memory sees at least
-# 8 of them, since each float is read once and written once. So it sets a least time: predicted here for 16,384 x 16,384 floats on two GPUs.
+# Now three ways to transpose, and what each asks of L2 per element: the bytes of all its sectors, read and written.
+# Main memory sees at least 8 of them, since each float is read once and written once.
+# So it sets a least time: predicted here for 16,384 x 16,384 floats on two GPUs.
 
 
 # %%
@@ -396,9 +434,11 @@ for m in (hardware.machine("t4"), hardware.machine("h200")):
     print(f"least time on {m.name}: {least}")
 
 # %% [markdown]
-# **The tile removes the needless sectors, the padding the conflicts.** What the needless ones cost, these counts do not say. L2 can keep a
-# sector until the other threads have written their parts of it, and then write it to main memory once; how often that works depends on the GPU and
-# on the size of the matrix. The passes over the banks are in no count of bytes at all. A GPU's clock shows both.
+# **The tile removes the needless sectors, the padding the conflicts.**
+# What the needless ones cost, these counts do not say.
+# L2 can keep a sector until the other threads have written their parts of it, and then write it to main memory once; how often that works depends on the GPU and on the size of the matrix.
+# The passes over the banks are in no count of bytes at all.
+# A GPU's clock shows both.
 #
 # ## Explain
 #
@@ -406,8 +446,8 @@ for m in (hardware.machine("t4"), hardware.machine("h200")):
 #
 # > The thread block is the basic unit of execution
 #
-# The kernel below sends half of a block's 256 threads to each side of an `if`: every other thread, or every other group of 32. If a block executed
-# as one, both would cost the same.
+# The kernel below sends half of a block's 256 threads to each side of an `if`: every other thread, or every other group of 32.
+# If a block executed as one, both would cost the same.
 
 
 # %%
@@ -432,9 +472,12 @@ for neighbours in (1, 32):
     )
 
 # %% [markdown]
-# **Verdict on C31: wrong.** A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers. What
-# *executes* is the warp. Where its lanes disagree, it runs both sides, each with the others idle: **divergence**. Where whole warps
-# disagree, nothing is lost. (For sides as short as these a compiler may let every lane compute both and pick one: the work is lost all the same.)
+# **Verdict on C31: wrong.**
+# A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers.
+# What *executes* is the warp.
+# Where its lanes disagree, it runs both sides, each with the others idle: **divergence**.
+# Where whole warps disagree, nothing is lost.
+# (For sides as short as these a compiler may let every lane compute both and pick one: the work is lost all the same.)
 #
 # Now meet your guesses.
 

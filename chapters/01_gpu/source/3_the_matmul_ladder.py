@@ -17,8 +17,9 @@
 # %% [markdown]
 # # The matmul ladder
 #
-# **The obvious matmul kernel reaches a few percent of a GPU's speed. What stands in the way of the rest?** You will write three kernels with
-# the same sum in them, count what each asks of every memory, and estimate from the counts how fast each is: on a GPU that others have measured.
+# **The obvious matmul kernel reaches a few percent of a GPU's speed.
+# What stands in the way of the rest?**
+# You will write three kernels with the same sum in them, count what each asks of every memory, and estimate from the counts how fast each is: on a GPU that others have measured.
 #
 # ## What you will be able to do
 #
@@ -35,19 +36,21 @@
 # %% [markdown]
 # ## Predict
 #
-# The matrix product is most of deep learning: fully connected layers are one, and lesson 1 turned a convolution into one. With
-# `a[M,K]` and `b[K,N]`:
+# The matrix product is most of deep learning: fully connected layers are one, and lesson 1 turned a convolution into one.
+# With `a[M,K]` and `b[K,N]`:
 #
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
-# One multiply-add counts as 2 FLOP. Guess three numbers:
+# One multiply-add counts as 2 FLOP.
+# Guess three numbers:
 #
-# 1. Two 128 x 128 matrices, one thread per result. How often is each element of `a` asked for?
-# 2. Now each block copies tiles of 32 x 32 to shared memory, and its threads read from there. By what factor does the number of bytes asked of
-#    *global* memory fall?
-# 3. In one clock a multiprocessor (SM) of an RTX A6000 can do the multiply-adds of 4 warps. In the same clock it can read 128 B of shared memory,
-#    a float for each lane of one warp: one *pass*. If each multiply-add of a warp needs two passes, what percentage of the arithmetic can be
-#    used at most?
+# 1. Two 128 x 128 matrices, one thread per result.
+#    How often is each element of `a` asked for?
+# 2. Now each block copies tiles of 32 x 32 to shared memory, and its threads read from there.
+#    By what factor does the number of bytes asked of *global* memory fall?
+# 3. In one clock a multiprocessor (SM) of an RTX A6000 can do the multiply-adds of 4 warps.
+#    In the same clock it can read 128 B of shared memory, a float for each lane of one warp: one *pass*.
+#    If each multiply-add of a warp needs two passes, what percentage of the arithmetic can be used at most?
 
 # %%
 import numpy as np
@@ -75,10 +78,11 @@ zero = np.float32(0)
 #
 # ### Rung 1: one thread, one result
 #
-# Each thread walks along a row of `a` and down a column of `b`, and adds up products. Begin with `total = zero`: a Python `0.0` would be
-# a float64, and the sum would be one too.
+# Each thread walks along a row of `a` and down a column of `b`, and adds up products.
+# Begin with `total = zero`: a Python `0.0` would be a float64, and the sum would be one too.
 #
-# **Exercise `gpu.matmul_coalesced`**: find the thread's row and column (lesson 2: x is the column), guard, loop, write. Any sizes.
+# **Exercise `gpu.matmul_coalesced`**: find the thread's row and column (lesson 2: x is the column), guard, loop, write.
+# Any sizes.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]
@@ -100,8 +104,11 @@ def matmul_coalesced(a, b, c):
 matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
-# What does it cost? Beside it we set a naive copy, with row and column swapped, which lesson 2 condemned. *Asked* counts every read of every lane.
-# *Traffic* is the FLOP for each byte in the sectors that the warps' requests touch. If your kernel was not accepted, you see the numbers of ours.
+# What does it cost?
+# Beside it we set a naive copy, with row and column swapped, which lesson 2 condemned.
+# *Asked* counts every read of every lane.
+# *Traffic* is the FLOP for each byte in the sectors that the warps' requests touch.
+# If your kernel was not accepted, you see the numbers of ours.
 
 
 # %%
@@ -126,23 +133,31 @@ for name, p in {"naive": naive, "coalesced": coalesced}.items():
     print(f"{name:10} each element is asked for {asked:.0f} times; traffic: {rate}")
 
 # %% [markdown]
-# Each number is asked for once per result that needs it. By its data sheet an RTX A6000 does 38.7 TFLOP/s, and its memory chips, the **DRAM**, move
-# 768 GB/s: the arithmetic could do 50 FLOP for every byte from there. We do less than one for every byte of traffic.
+# Each number is asked for once per result that needs it.
+# By its data sheet an RTX A6000 does 38.7 TFLOP/s, and its memory chips, the **DRAM**, move 768 GB/s: the arithmetic could do 50 FLOP for every byte from there.
+# We do less than one for every byte of traffic.
 #
-# Is the traffic what the DRAM moves? No: two **caches** stand before it. Each SM has one of its own, the **L1**. What L1 does not hold it asks of
-# the **L2**, which all SMs share (6 MB on this GPU), and only what L2 does not hold comes from DRAM. The SIMT machine has no cache. So the sectors
-# that it counts are what L1 would ask of L2 if it never held anything yet. The DRAM usually moves less, and often far less.
+# Is the traffic what the DRAM moves?
+# No: two **caches** stand before it.
+# Each SM has one of its own, the **L1**.
+# What L1 does not hold it asks of the **L2**, which all SMs share (6 MB on this GPU), and only what L2 does not hold comes from DRAM.
+# The SIMT machine has no cache.
+# So the sectors that it counts are what L1 would ask of L2 if it never held anything yet.
+# The DRAM usually moves less, and often far less.
 #
-# Still, whoever asks for less depends less on caches. So the next rungs have one aim: **use each byte more often, once it is here.**
+# Still, whoever asks for less depends less on caches.
+# So the next rungs have one aim: **use each byte more often, once it is here.**
 #
 # ### Rung 2: a tile in shared memory
 #
-# A block makes a tile of `c`, 32 x 32. For that it needs 32 rows of `a` and 32 columns of `b`. It walks along `k` in steps of 32: in each step it
-# copies one tile of `a` and one of `b` to shared memory, and every number there is then used by 32 threads. Look at block (x=1, y=2) in its
-# second step: the orange tiles are in shared memory, the pale strips are what the block reads in all.
+# A block makes a tile of `c`, 32 x 32.
+# For that it needs 32 rows of `a` and 32 columns of `b`.
+# It walks along `k` in steps of 32: in each step it copies one tile of `a` and one of `b` to shared memory, and every number there is then used by 32 threads.
+# Look at block (x=1, y=2) in its second step: the orange tiles are in shared memory, the pale strips are what the block reads in all.
 #
-# At the edges a tile hangs out of its matrix. `fetch` puts zeros there: they add nothing to the sum. It is a **device function**, one that
-# kernels may call.
+# At the edges a tile hangs out of its matrix.
+# `fetch` puts zeros there: they add nothing to the sum.
+# It is a **device function**, one that kernels may call.
 
 
 # %% tags=["picture"]
@@ -156,9 +171,12 @@ pictures.matmul_tiles((96, 128, 128), tile=(32, 32, 32), block=(1, 2), step=1)
 
 
 # %% [markdown]
-# **Exercise `gpu.matmul_tiled`**: the body of the loop. `start` is where the step begins along `k`. Thread (`tx`, `ty`) fetches one element of
-# each tile, also when its own result lies outside: its neighbours need it. Wait; add the 32 products; wait again. (Why again? A fast warp would overwrite
-# tiles that a slow one still reads.)
+# **Exercise `gpu.matmul_tiled`**: the body of the loop.
+# `start` is where the step begins along `k`.
+# Thread (`tx`, `ty`) fetches one element of each tile, also when its own result lies outside: its neighbours need it.
+# Wait; add the 32 products; wait again.
+# (Why again?
+# A fast warp would overwrite tiles that a slow one still reads.)
 
 
 # %% tags=["exercise:gpu.matmul_tiled"]
@@ -188,7 +206,8 @@ def matmul_tiled(a, b, c):
 matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# What has the tile done to both memories? If your kernel was not accepted, you see the numbers of ours.
+# What has the tile done to both memories?
+# If your kernel was not accepted, you see the numbers of ours.
 
 # %%
 c = np.zeros_like(a)
@@ -202,18 +221,24 @@ print(f"passes over the banks per multiply-add: {passes:.0f} (counted by the SIM
 print("right:", np.allclose(c, a @ b, atol=1e-3))
 
 # %% [markdown]
-# Both operands of every multiply-add come from shared memory. As this kernel is written, that takes two passes, and in two clocks the SM could do
-# eight multiply-adds. At that rate seven eighths of the arithmetic stand idle. It is what the SIMT machine counts, and no bound for
-# a GPU: further on, a compiler will put four of these reads into one. Shared memory is fast, and yet too slow. What is faster?
+# Both operands of every multiply-add come from shared memory.
+# As this kernel is written, that takes two passes, and in two clocks the SM could do eight multiply-adds.
+# At that rate seven eighths of the arithmetic stand idle.
+# It is what the SIMT machine counts, and no bound for a GPU: further on, a compiler will put four of these reads into one.
+# Shared memory is fast, and yet too slow.
+# What is faster?
 #
 # ### Rung 3: a tile in registers
 #
-# **Registers** belong to one thread and cost no pass at all. So let each thread make several results: here 8 x 2. It reads 8 numbers of `a` and 2 of
-# `b`, and has enough for 16 multiply-adds. A small `cuda.local.array` can lie in registers if its indices are known when the kernel is compiled.
+# **Registers** belong to one thread and cost no pass at all.
+# So let each thread make several results: here 8 x 2.
+# It reads 8 numbers of `a` and 2 of `b`, and has enough for 16 multiply-adds.
+# A small `cuda.local.array` can lie in registers if its indices are known when the kernel is compiled.
 #
-# A block of 32 x 8 threads makes 64 x 64 results. Thread (`tx`, `ty`) owns the rows `ty`, `ty + 8`, ..., `ty + 56` and the columns `tx`, `tx + 32`: so
-# the lanes of a warp stay neighbours. Two device functions do what you have done before: fill the tiles, write the results. For
-# them `row0` and `col0` are where the block's tile of `c` begins.
+# A block of 32 x 8 threads makes 64 x 64 results.
+# Thread (`tx`, `ty`) owns the rows `ty`, `ty + 8`, ..., `ty + 56` and the columns `tx`, `tx + 32`: so the lanes of a warp stay neighbours.
+# Two device functions do what you have done before: fill the tiles, write the results.
+# For them `row0` and `col0` are where the block's tile of `c` begins.
 
 
 # %%
@@ -236,8 +261,9 @@ def write(c, row0, col0, total, tx, ty):
 
 
 # %% [markdown]
-# **Exercise `gpu.matmul_registers`**: one step of `k`. Read each number from shared memory once, into a variable of its own, and use it for all
-# results that need it. `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile.
+# **Exercise `gpu.matmul_registers`**: one step of `k`.
+# Read each number from shared memory once, into a variable of its own, and use it for all results that need it.
+# `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile.
 
 
 # %% tags=["exercise:gpu.matmul_registers"]
@@ -269,7 +295,8 @@ matmul_registers = check("gpu.matmul_registers", matmul_registers)
 # %% [markdown]
 # ## Check
 #
-# Is it good enough for the real network? Its layer fc1 is a product: 64 images with 4,096 features each, times the trained weights [4096, 128].
+# Is it good enough for the real network?
+# Its layer fc1 is a product: 64 images with 4,096 features each, times the trained weights [4096, 128].
 
 # %%
 from labkit import convnet, datasets
@@ -288,11 +315,14 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {error < 1e-3}")
 #
 # ### What the compiler makes of it
 #
-# NVIDIA's compiler runs without a GPU. `compile_report(kernel, arguments, "sm_86")` shows what it makes of a kernel for an RTX A6000: registers of a thread,
-# shared memory of a block, the instructions in the program, and costs that Python hides. A thread that needs more registers than there are **spills** the rest to memory, slowly.
+# NVIDIA's compiler runs without a GPU.
+# `compile_report(kernel, arguments, "sm_86")` shows what it makes of a kernel for an RTX A6000: registers of a thread, shared memory of a block, the instructions in the program, and costs that Python hides.
+# A thread that needs more registers than there are **spills** the rest to memory, slowly.
 #
-# The picture shows the **occupancy**: how many warps an SM holds at a time. While one waits for memory, others compute. A block takes registers and shared memory
-# with it, and when one of them is used up, no more blocks come. Which is it here?
+# The picture shows the **occupancy**: how many warps an SM holds at a time.
+# While one waits for memory, others compute.
+# A block takes registers and shared memory with it, and when one of them is used up, no more blocks come.
+# Which is it here?
 
 
 # %% tags=["picture"]
@@ -308,17 +338,18 @@ made = report(matmul_registers, a, b, c)
 made
 
 # %% [markdown]
-# No spills: all 16 sums found a register. The sentence below the table names a hidden cost: an index that might be negative must be wrapped round,
-# as in Python; a uint32 cannot be.
+# No spills: all 16 sums found a register.
+# The sentence below the table names a hidden cost: an index that might be negative must be wrapped round, as in Python; a uint32 cannot be.
 #
-# Full occupancy is no aim in itself. A thread with 16 sums has 16 multiply-adds that do not wait for each other, so fewer warps are enough.
+# Full occupancy is no aim in itself.
+# A thread with 16 sums has 16 multiply-adds that do not wait for each other, so fewer warps are enough.
 #
 # ### The rest of the ladder
 #
-# `labkit/gpu/kernels` goes on from here: with tiles of 128 x 128 and 8 x 8 results per thread; with four floats in one instruction, and each thread's
-# columns parted in two halves, so that no two lanes of a pass meet in a bank; and with the next tile fetched while this one is used. We count them all,
-# and your last kernel, on a 128 x 1,024 times a 1,024 x 128 matrix. Global memory is reached through the same unit as shared memory, so we count a pass
-# for each 128 bytes that a warp asks of it. (One step further, `tensor_core.py` lets one instruction of a warp multiply 16 x 16 by 16 x 8 float16 numbers.)
+# `labkit/gpu/kernels` goes on from here: with tiles of 128 x 128 and 8 x 8 results per thread; with four floats in one instruction, and each thread's columns parted in two halves, so that no two lanes of a pass meet in a bank; and with the next tile fetched while this one is used.
+# We count them all, and your last kernel, on a 128 x 1,024 times a 1,024 x 128 matrix.
+# Global memory is reached through the same unit as shared memory, so we count a pass for each 128 bytes that a warp asks of it.
+# (One step further, `tensor_core.py` lets one instruction of a warp multiply 16 x 16 by 16 x 8 float16 numbers.)
 
 # %%
 from labkit import hardware
@@ -341,17 +372,21 @@ for name, (kernel, grid, block, sizes) in rungs.items():
     print(f"{name:26}{counts[name][0]:10.2f}{passes:9.2f}{accesses:10.2f}")
 
 # %% [markdown]
-# How fast does that let a kernel be? Each of the three numbers leaves a share of the peak, if the GPU does what the SIMT machine counts:
+# How fast does that let a kernel be?
+# Each of the three numbers leaves a share of the peak, if the GPU does what the SIMT machine counts:
 #
 # - **traffic**: if every sector came from DRAM, the ridge of 50 FLOP/B would leave all of the peak, and half of the ridge half of it;
-# - **passes**: in the clock of one pass, 4 multiply-adds could be done. One pass per multiply-add leaves a quarter, two leave an eighth;
-# - **instructions**: an SM starts 4 per clock, and each access to memory takes the place of a multiply-add. One access per multiply-add leaves a half,
-#   three leave a quarter.
+# - **passes**: in the clock of one pass, 4 multiply-adds could be done.
+#   One pass per multiply-add leaves a quarter, two leave an eighth;
+# - **instructions**: an SM starts 4 per clock, and each access to memory takes the place of a multiply-add.
+#   One access per multiply-add leaves a half, three leave a quarter.
 #
-# All three go on at the same time, so the slowest sets the pace: our **estimate** is the lowest of the three shares. It is a model and no bound.
+# All three go on at the same time, so the slowest sets the pace: our **estimate** is the lowest of the three shares.
+# It is a model and no bound.
 # Caches and compilers can make a kernel faster than it says, and whatever it does not count can make it slower.
 #
-# **Exercise `gpu.lowest_limit`**: the lowest of the three shares, for arrays with one element per kernel. (`np.minimum` takes two arrays.)
+# **Exercise `gpu.lowest_limit`**: the lowest of the three shares, for arrays with one element per kernel.
+# (`np.minimum` takes two arrays.)
 
 
 # %% tags=["exercise:gpu.lowest_limit"]
@@ -375,15 +410,17 @@ if tile := report(LADDER["shared tile"].kernel, left, right, product, M, N, K):
     print(f"{fours} times for four floats, {ones} times for one (compiled)")
 
 # %% [markdown]
-# Vector loads and the tuned kernel count alike. They differ in how long they wait for memory, and no counter here shows waiting. Nor is any cache
-# in the estimate.
+# Vector loads and the tuned kernel count alike.
+# They differ in how long they wait for memory, and no counter here shows waiting.
+# Nor is any cache in the estimate.
 #
-# What a compiler saves is not in it either. For 32 multiply-adds the text of the shared tile has 64 reads of shared memory, but the compiled program has
-# 40: a thread walks along a row of `a_tile`, and the compiler fetches four neighbours in one read. All lanes of a warp want the same four numbers, so
-# the passes can become fewer as well.
+# What a compiler saves is not in it either.
+# For 32 multiply-adds the text of the shared tile has 64 reads of shared memory, but the compiled program has 40: a thread walks along a row of `a_tile`, and the compiler fetches four neighbours in one read.
+# All lanes of a warp want the same four numbers, so the passes can become fewer as well.
 #
-# And a library? The next cell times NumPy's product on your CPU; where there is a CUDA GPU, the whole ladder beside cuBLAS, the vendor's own. (A launch
-# returns at once: the clock must `wait` for the GPU.)
+# And a library?
+# The next cell times NumPy's product on your CPU; where there is a CUDA GPU, the whole ladder beside cuBLAS, the vendor's own.
+# (A launch returns at once: the clock must `wait` for the GPU.)
 
 # %% tags=["timing", "nbval-ignore-output"]
 from timeit import timeit
@@ -413,10 +450,12 @@ if cuda.__name__ == "numba.cuda":
 #
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
-# Here is the climb on the roofline: to the right, more FLOP for each byte of traffic; upwards, speed. The circles are our estimates. The bars are
-# published figures of the same steps in C++ on this GPU, drawn at the traffic that we have counted for our kernels. The roof holds if all
-# traffic comes from DRAM. Where a bar is above it, caches have answered. Where a circle is below it, passes or instructions set the
-# estimate.
+# Here is the climb on the roofline: to the right, more FLOP for each byte of traffic; upwards, speed.
+# The circles are our estimates.
+# The bars are published figures of the same steps in C++ on this GPU, drawn at the traffic that we have counted for our kernels.
+# The roof holds if all traffic comes from DRAM.
+# Where a bar is above it, caches have answered.
+# Where a circle is below it, passes or instructions set the estimate.
 
 # %% tags=["picture"]
 from labkit.provenance import counted, predicted, published
@@ -440,10 +479,14 @@ for name in [*shares, "cuBLAS"]:
 print(f"published in {source}")
 
 # %% [markdown]
-# **Verdict on C33: wrong.** Even well coalesced, such a kernel was published at 5 % of an RTX A6000's peak, where cuBLAS reaches 60 %. Our estimate is lower
-# still, because it counts the traffic as if no cache helped. But even with a cache for every byte, the two passes that we count per multiply-add would leave an eighth.
+# **Verdict on C33: wrong.**
+# Even well coalesced, such a kernel was published at 5 % of an RTX A6000's peak, where cuBLAS reaches 60 %.
+# Our estimate is lower still, because it counts the traffic as if no cache helped.
+# But even with a cache for every byte, the two passes that we count per multiply-add would leave an eighth.
 #
-# And how good is our model? We call it close where it is within 20 %. It is close for two steps of six, and misses four:
+# And how good is our model?
+# We call it close where it is within 20 %.
+# It is close for two steps of six, and misses four:
 #
 # | step | the estimate is | because |
 # |---|---|---|
@@ -452,15 +495,18 @@ print(f"published in {source}")
 # | register tiles, 1-D and 2-D | close | partly by chance: the compiler saves reads that we count, and the warps wait, which we do not count |
 # | vector loads | 1.3 times too high | the profiler found bank conflicts, which our kernel has not, and we do not count the time in which a tile is fetched |
 #
-# (The profiles are in Boehm's article "How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance: a Worklog", 2022.) A count says what to
-# mend first. How fast the kernel then is, only a GPU can tell.
+# (The profiles are in Boehm's article "How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance: a Worklog", 2022.)
+# A count says what to mend first.
+# How fast the kernel then is, only a GPU can tell.
 #
 # ### <a id="C32"></a>C32 on trial
 #
 # > GPUs have global, shared and register memory of growing speed
 #
-# What do the data sheet's peaks imply? In each clock a pass moves 32 banks x 4 B, and each of 128 lanes reads three registers of 4 B for its multiply-add.
-# And how much does each kernel ask of each memory? (The picture holds your guesses against the results.)
+# What do the data sheet's peaks imply?
+# In each clock a pass moves 32 banks x 4 B, and each of 128 lanes reads three registers of 4 B for its multiply-add.
+# And how much does each kernel ask of each memory?
+# (The picture holds your guesses against the results.)
 
 # %% tags=["picture"]
 shared = predicted(peak / 2 / 32 / 4 * 128, "B/s", "its peak")
@@ -480,9 +526,12 @@ results.append(predicted(100 / (4 * n), "%", "passes over the banks"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **Verdict on C32: holds.** By the peaks of an RTX A6000, shared memory is 25 times as fast as global memory, and the registers 12 times as fast as shared memory.
-# Each level also belongs to fewer threads: to all, to a block, to one. But speed alone helps nobody. The tile pays because each number that comes
-# to shared memory is used 32 times there. The registers pay because each number that comes to them is used 2 or 8 times.
+# **Verdict on C32: holds.**
+# By the peaks of an RTX A6000, shared memory is 25 times as fast as global memory, and the registers 12 times as fast as shared memory.
+# Each level also belongs to fewer threads: to all, to a block, to one.
+# But speed alone helps nobody.
+# The tile pays because each number that comes to shared memory is used 32 times there.
+# The registers pay because each number that comes to them is used 2 or 8 times.
 #
 # ## On trial
 #
@@ -490,10 +539,13 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## Recap
 #
-# - **Count before you tune.** FLOP per byte of traffic, passes and accesses per multiply-add: the one that leaves the lowest share is mended first.
-# - An estimate from counts is no bound: of six steps two came within 20 %. Caches, the compiler and waiting made the difference.
+# - **Count before you tune.**
+#   FLOP per byte of traffic, passes and accesses per multiply-add: the one that leaves the lowest share is mended first.
+# - An estimate from counts is no bound: of six steps two came within 20 %.
+#   Caches, the compiler and waiting made the difference.
 # - **Reuse** is the whole ladder: with tiles of 32, global memory is asked for a 32nd of the bytes, and results in registers spare the banks.
-# - A register tile needs indices that the compiler knows. Otherwise it lies in memory.
+# - A register tile needs indices that the compiler knows.
+#   Otherwise it lies in memory.
 # - Occupancy hides waiting; so do many independent sums in one thread.
 #
 # You can now count what a kernel needs, estimate which need holds it back on a given GPU, and lessen two such needs.

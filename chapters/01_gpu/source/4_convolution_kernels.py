@@ -17,8 +17,9 @@
 # %% [markdown]
 # # Convolution kernels, forward and backward
 #
-# **How does the formula of a gradient become a kernel that trains a network?** You will write the three sums of a convolution as
-# three kernels and train with them. Then you will compute one with far less traffic.
+# **How does the formula of a gradient become a kernel that trains a network?**
+# You will write the three sums of a convolution as three kernels and train with them.
+# Then you will compute one with far less traffic.
 #
 # ## What you will be able to do
 #
@@ -36,15 +37,18 @@
 # %% [markdown]
 # ## Predict
 #
-# The letters are lesson 1's: `x[N,C,H,W]`, `w[K,C,R,S]`, `y[N,K,P,Q]`, stride, padding $\pi$. `conv1` takes 3 channels of 32 x 32 pixels to
-# 32 channels, `conv2` takes 32 channels of 16 x 16 to 64; both have 3 x 3 taps and padding 1. Guess three numbers:
+# The letters are lesson 1's: `x[N,C,H,W]`, `w[K,C,R,S]`, `y[N,K,P,Q]`, stride, padding $\pi$.
+# `conv1` takes 3 channels of 32 x 32 pixels to 32 channels, `conv2` takes 32 channels of 16 x 16 to 64; both have 3 x 3 taps and padding 1.
+# Guess three numbers:
 #
-# 1. A training step of 32 images. How many products add up to the gradient of *one* weight of `conv2`, the middle tap of a kernel? (The outer taps
-#    have fewer, since they also see the frame.)
-# 2. An H200 has 132 multiprocessors, each of which holds up to 2,048 threads at a time. With one thread for each weight of `conv1`, what percentage
-#    of them has work?
-# 3. `conv2` forward, once with one thread per output, once with lesson 3's tiles of 32 x 32. By what factor does the traffic fall? (Count all
-#    sectors that the warps' requests touch, as if no cache kept anything.)
+# 1. A training step of 32 images.
+#    How many products add up to the gradient of *one* weight of `conv2`, the middle tap of a kernel?
+#    (The outer taps have fewer, since they also see the frame.)
+# 2. An H200 has 132 multiprocessors, each of which holds up to 2,048 threads at a time.
+#    With one thread for each weight of `conv1`, what percentage of them has work?
+# 3. `conv2` forward, once with one thread per output, once with lesson 3's tiles of 32 x 32.
+#    By what factor does the traffic fall?
+#    (Count all sectors that the warps' requests touch, as if no cache kept anything.)
 
 # %%
 import numpy as np
@@ -80,8 +84,9 @@ arrays = lambda *tensors: [as_argument(a.detach().contiguous()) for a in tensors
 #
 # ### One list of products, three ways to add it up
 #
-# Output $p$ sees pixel $h$ through tap $r$ if $p\cdot\mathrm{stride} + r - \pi = h$. Each such triple is **one product in each of the three sums**. In the
-# last column: $p = 2$, $r = 0$, $h = 1$, with stride 1 and padding 1.
+# Output $p$ sees pixel $h$ through tap $r$ if $p\cdot\mathrm{stride} + r - \pi = h$.
+# Each such triple is **one product in each of the three sums**.
+# In the last column: $p = 2$, $r = 0$, $h = 1$, with stride 1 and padding 1.
 #
 # | sum | its product | collected for | for instance |
 # |---|---|---|---|
@@ -89,17 +94,21 @@ arrays = lambda *tensors: [as_argument(a.detach().contiguous()) for a in tensors
 # | `dx` | $\mathrm{dy}_p\, w_r$ | the pixel $h$ | $\mathrm{dy}_2\, w_0$, for $\mathrm{dx}_1$ |
 # | `dw` | $\mathrm{dy}_p\, x_h$ | the tap $r$ | $\mathrm{dy}_2\, x_1$, for $\mathrm{dw}_0$ |
 #
-# The picture shows the triples of 6 pixels and 3 taps. All three kernels walk over the same cells; they differ in who collects. Set `stride=2`
-# and run it again: now some columns are emptier than others.
+# The picture shows the triples of 6 pixels and 3 taps.
+# All three kernels walk over the same cells; they differ in who collects.
+# Set `stride=2` and run it again: now some columns are emptier than others.
 
 # %% tags=["picture"]
 figures.three_sums(pixels=6, taps=3, stride=1, padding=1)
 
 # %% [markdown]
-# So give each result an owner, who alone writes it. **An owner reads what it likes and writes only what is its own: no race, no atomics.**
+# So give each result an owner, who alone writes it.
+# **An owner reads what it likes and writes only what is its own: no race, no atomics.**
 #
-# In four dimensions the owner first asks: which result is mine? `place` takes the thread's number `i` apart, the last index running fastest. So
-# neighbouring threads own neighbours in memory. Run it, and change the 37.
+# In four dimensions the owner first asks: which result is mine?
+# `place` takes the thread's number `i` apart, the last index running fastest.
+# So neighbouring threads own neighbours in memory.
+# Run it, and change the 37.
 
 
 # %%
@@ -124,11 +133,15 @@ print("element 37 of [2, 3, 4, 5] is", found)
 #
 # $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
-# There is no padded image: a pixel outside of `x` is 0, so its product is left out. Beware of row $-1$: in a kernel, as in NumPy, it is the
-# *last* row. `0 <= h < size` works in kernels too.
+# There is no padded image: a pixel outside of `x` is 0, so its product is left out.
+# Beware of row $-1$: in a kernel, as in NumPy, it is the *last* row.
+# `0 <= h < size` works in kernels too.
 #
-# **Exercise `gpu.conv2d_kernel`**, three lines: the pixel's row `h` and column `v`; a guard; the addition. Launched with blocks of 128 threads.
-# Each thread owns its output, so no addition is atomic. Stuck? Run `hint("gpu.conv2d_kernel")` in a new cell, then `hint(..., 2)` and `hint(..., 3)`.
+# **Exercise `gpu.conv2d_kernel`**, three lines: the pixel's row `h` and column `v`; a guard; the addition.
+# Launched with blocks of 128 threads.
+# Each thread owns its output, so no addition is atomic.
+# Stuck?
+# Run `hint("gpu.conv2d_kernel")` in a new cell, then `hint(..., 2)` and `hint(..., 3)`.
 
 
 # %% tags=["exercise:gpu.conv2d_kernel"]
@@ -157,9 +170,10 @@ conv2d_kernel = check("gpu.conv2d_kernel", conv2d_kernel)
 # %% [markdown]
 # ### Backward to the image: scatter
 #
-# Lesson 1 sent every output's share back to the pixels it had seen, with `+=`. As a kernel: a thread owns a `dy` and adds to pixels that are not its own.
-# Below it runs with a plain `+=`, then with an atomic one, from 8 channels of 6 x 6 `dy` back to 2 channels of 6 x 6 pixels. Before you run it: how many
-# atomic additions?
+# Lesson 1 sent every output's share back to the pixels it had seen, with `+=`.
+# As a kernel: a thread owns a `dy` and adds to pixels that are not its own.
+# Below it runs with a plain `+=`, then with an atomic one, from 8 channels of 6 x 6 `dy` back to 2 channels of 6 x 6 pixels.
+# Before you run it: how many atomic additions?
 
 
 # %%
@@ -185,22 +199,28 @@ for atomic in (False, True):
     print(f"{n:,} atomic additions, right: {right}", *p.hazards[:1], "", sep="\n")
 
 # %% [markdown]
-# Per axis, 16 of the 6 x 3 pairs of output and tap lead to a pixel, the other 2 into the frame: 16 x 16 x 8 x 2 = 4,096. The plain `+=` is right here by luck
-# of the order, as in lesson 2; the hazard stays.
+# Per axis, 16 of the 6 x 3 pairs of output and tap lead to a pixel, the other 2 into the frame: 16 x 16 x 8 x 2 = 4,096.
+# The plain `+=` is right here by luck of the order, as in lesson 2; the hazard stays.
 #
-# Atomics cure the race, at a price. They are done in the L2 cache, where additions to one pixel wait for each other. And nothing fixes their order, which may
-# change from run to run. Another order rounds differently, so two runs of one training can drift apart.
+# Atomics cure the race, at a price.
+# They are done in the L2 cache, where additions to one pixel wait for each other.
+# And nothing fixes their order, which may change from run to run.
+# Another order rounds differently, so two runs of one training can drift apart.
 #
 # ### Backward to the image: gather
 #
-# Turn the question round. A thread owns pixel $(h, v)$ and asks each tap: *which output saw me through you?* Solve $p\cdot\mathrm{stride} + r - \pi = h$ for $p$:
+# Turn the question round.
+# A thread owns pixel $(h, v)$ and asks each tap: *which output saw me through you?*
+# Solve $p\cdot\mathrm{stride} + r - \pi = h$ for $p$:
 #
 # $$\mathrm{dx}_{nchv} = \sum_{k,r,s} \mathrm{dy}_{nkpq}\, w_{kcrs} \qquad p = \frac{h + \pi - r}{\mathrm{stride}},\quad q = \frac{v + \pi - s}{\mathrm{stride}}$$
 #
-# A term exists only if both divisions leave no remainder and there is an output $(p, q)$. (The picture: stride 2, no padding.)
+# A term exists only if both divisions leave no remainder and there is an output $(p, q)$.
+# (The picture: stride 2, no padding.)
 #
-# **Exercise `gpu.conv2d_dx_kernel`**, four lines or so; the owner collects in `total`, without atomics. `down` is $p\cdot\mathrm{stride}$, `right` is $q\cdot\mathrm{stride}$. `%` gives the remainder, `//` divides; in kernels too,
-# -1 % 2 is 1 and -1 // 2 is -1.
+# **Exercise `gpu.conv2d_dx_kernel`**, four lines or so; the owner collects in `total`, without atomics.
+# `down` is $p\cdot\mathrm{stride}$, `right` is $q\cdot\mathrm{stride}$.
+# `%` gives the remainder, `//` divides; in kernels too, -1 % 2 is 1 and -1 // 2 is -1.
 
 
 # %% tags=["exercise:gpu.conv2d_dx_kernel"]
@@ -233,11 +253,13 @@ conv2d_dx_kernel = check("gpu.conv2d_dx_kernel", conv2d_dx_kernel)
 #
 # $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
-# Which pixels feed one weight? One for each position $(p, q)$ of channel $k$, in every image. So there are few results and long sums: `conv1` has 864 weights, each with 32,768 products for 32 images. One thread per
-# weight would leave a GPU idle.
+# Which pixels feed one weight?
+# One for each position $(p, q)$ of channel $k$, in every image.
+# So there are few results and long sums: `conv1` has 864 weights, each with 32,768 products for 32 images.
+# One thread per weight would leave a GPU idle.
 #
-# Let a **block** own a weight. Two device functions do what you have done before: `seen` is the pixel of the forward kernel, with its guard; `product` takes
-# number `j` of the N P Q products apart, into image `n` and position `(p, q)`.
+# Let a **block** own a weight.
+# Two device functions do what you have done before: `seen` is the pixel of the forward kernel, with its guard; `product` takes number `j` of the N P Q products apart, into image `n` and position `(p, q)`.
 
 
 # %%
@@ -257,9 +279,11 @@ def product(j, k, c, r, s, dy, x, stride, padding):
 
 
 # %% [markdown]
-# **Exercise `gpu.conv2d_dw_kernel`**, what is new, in five lines. Thread `t` adds up its share, the products `t`, `t + 128`, `t + 256`, .... Then `block_sum(share)` adds up
-# the 128 shares, like lesson 2's tree, as a device function: every thread must call it, and gets the sum. One thread writes, and nothing is atomic. The picture shows the pixels of
-# tap (0, 2), each with the `p,q` whose `dy` it meets.
+# **Exercise `gpu.conv2d_dw_kernel`**, what is new, in five lines.
+# Thread `t` adds up its share, the products `t`, `t + 128`, `t + 256`, ....
+# Then `block_sum(share)` adds up the 128 shares, like lesson 2's tree, as a device function: every thread must call it, and gets the sum.
+# One thread writes, and nothing is atomic.
+# The picture shows the pixels of tap (0, 2), each with the `p,q` whose `dy` it meets.
 
 # %% tags=["exercise:gpu.conv2d_dw_kernel"]
 figures.pixels_of_tap((5, 7), kernel=(3, 3), tap=(0, 2), stride=2, padding=1)
@@ -288,10 +312,10 @@ conv2d_dw_kernel = check("gpu.conv2d_dw_kernel", conv2d_dw_kernel)
 #
 # ### Under PyTorch's autograd
 #
-# A `torch.autograd.Function` connects kernels to PyTorch. `forward` computes, and saves in `ctx`, the context, what backward will need; `backward` gets `dy`
-# and returns one gradient for each argument of `forward`, `None` for the two integers. (`as_argument` hands
-# a kernel the tensor's own memory, on a GPU too: a NumPy array would travel there and back at each launch.) The bias needs no kernel of its own: $\mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$
-# is the `dw` of a single tap that sees an image of ones.
+# A `torch.autograd.Function` connects kernels to PyTorch.
+# `forward` computes, and saves in `ctx`, the context, what backward will need; `backward` gets `dy` and returns one gradient for each argument of `forward`, `None` for the two integers.
+# (`as_argument` hands a kernel the tensor's own memory, on a GPU too: a NumPy array would travel there and back at each launch.)
+# The bias needs no kernel of its own: $\mathrm{db}_k = \sum_{n,p,q} \mathrm{dy}_{nkpq}$ is the `dw` of a single tap that sees an image of ones.
 #
 # From here on, a kernel is yours only where `check` said **Right**; elsewhere ours takes its place.
 
@@ -319,9 +343,11 @@ class Conv2d(torch.autograd.Function):
 # %% [markdown]
 # ### Do the three kernels belong together?
 #
-# Nudge every input and watch the output, as in lesson 1. There the nudge was tiny. But a convolution is *linear* in each
-# of its inputs: a nudge of 1 gives the same slope, and float32 is fine enough. This shows that backward belongs to forward. That forward is a
-# convolution, `check` has shown, and PyTorch will.
+# Nudge every input and watch the output, as in lesson 1.
+# There the nudge was tiny.
+# But a convolution is *linear* in each of its inputs: a nudge of 1 gives the same slope, and float32 is fine enough.
+# This shows that backward belongs to forward.
+# That forward is a convolution, `check` has shown, and PyTorch will.
 
 # %%
 torch.manual_seed(0)
@@ -347,8 +373,7 @@ print("yours:", sum(kernel.py_func.__module__ == __name__ for kernel in three), 
 # %% [markdown]
 # ### Training
 #
-# Two convolutions with stride 2 and a linear layer, on 16 photographs in batches of 8, four times through: the loss at each step, with the kernels above
-# and with PyTorch's, from the same start.
+# Two convolutions with stride 2 and a linear layer, on 16 photographs in batches of 8, four times through: the loss at each step, with the kernels above and with PyTorch's, from the same start.
 
 
 # %%
@@ -374,21 +399,29 @@ print("kernels:", *losses[0].round(2), "\nPyTorch:", *losses[1].round(2))
 print("equal within 1e-4:", np.allclose(*losses, rtol=1e-4, atol=0))
 
 # %% [markdown]
-# **The same losses, step by step.** From a formula we have come to a kernel that trains.
+# **The same losses, step by step.**
+# From a formula we have come to a kernel that trains.
 #
 # ## Measure
 #
-# Right is not fast. The direct kernel is lesson 3's first rung: a thread reads two numbers for every multiply-add. There, tiles helped. Can a convolution have
-# them? Lesson 1 made it a product, with the bias kept separate:
+# Right is not fast.
+# The direct kernel is lesson 3's first rung: a thread reads two numbers for every multiply-add.
+# There, tiles helped.
+# Can a convolution have them?
+# Lesson 1 made it a product, with the bias kept separate:
 #
 # $$y_{k,\,npq} = \sum_{crs} w_{k,\,crs} \cdot \mathrm{cols}_{crs,\,npq}$$
 #
-# Here each window is a *column* of `cols`, so that neighbouring threads own neighbouring outputs. But `cols` holds every pixel up to $R \cdot S$ times: for one
-# image in `conv2`, 295 kB from the 33 kB of `x`, first written, then read again. **So do not build it.** Whoever needs element `(row, col)` computes where that
-# pixel lies in `x`, and reads it there. This is **implicit GEMM** (general matrix multiply), one of the ways of libraries such as cuDNN.
+# Here each window is a *column* of `cols`, so that neighbouring threads own neighbouring outputs.
+# But `cols` holds every pixel up to $R \cdot S$ times: for one image in `conv2`, 295 kB from the 33 kB of `x`, first written, then read again.
+# **So do not build it.**
+# Whoever needs element `(row, col)` computes where that pixel lies in `x`, and reads it there.
+# This is **implicit GEMM** (general matrix multiply), one of the ways of libraries such as cuDNN.
 #
-# **Exercise `gpu.implicit_gemm_gather`**: the device function `pixel`. `row` is $(c, r, s)$ and `col` is $(n, p, q)$, both as one number, the last index running
-# fastest. Take both apart, and return what is `seen`. The kernel below it builds the matrix, for `check` alone.
+# **Exercise `gpu.implicit_gemm_gather`**: the device function `pixel`.
+# `row` is $(c, r, s)$ and `col` is $(n, p, q)$, both as one number, the last index running fastest.
+# Take both apart, and return what is `seen`.
+# The kernel below it builds the matrix, for `check` alone.
 
 
 # %% tags=["exercise:gpu.implicit_gemm_gather"]
@@ -415,8 +448,9 @@ def build(x, R, S, stride, padding, cols):
 build = check("gpu.implicit_gemm_gather", build)
 
 # %% [markdown]
-# Now lesson 3's tiled kernel: the left factor is `w` as a matrix `[K, C R S]`, the right one would be `cols`, and is `pixel` instead. A block makes a
-# tile of 32 channels `k` by 32 outputs `col`. (`pixel_of` takes `pixel` from the kernel that `check` handed on: yours, or ours while yours is wrong.)
+# Now lesson 3's tiled kernel: the left factor is `w` as a matrix `[K, C R S]`, the right one would be `cols`, and is `pixel` instead.
+# A block makes a tile of 32 channels `k` by 32 outputs `col`.
+# (`pixel_of` takes `pixel` from the kernel that `check` handed on: yours, or ours while yours is wrong.)
 
 # %%
 pixel = pixel_of(build)
@@ -449,8 +483,10 @@ def implicit_gemm(x, w, b, R, S, stride, padding, y):
 # | *no cache* | all sectors of all requests | what L1 would ask of L2 if it kept nothing |
 # | *perfect cache* | each sector once | what must come from the DRAM |
 #
-# Sectors are not yet bytes of the DRAM: what L2 holds, the DRAM does not send. An H200's L2 has 50 MB, and these arrays take 0.2 MB. A real GPU's traffic
-# lies between the last two counts. Behind each count stands the roofline's prediction: what an H200 would reach if its DRAM had to send just these bytes.
+# Sectors are not yet bytes of the DRAM: what L2 holds, the DRAM does not send.
+# An H200's L2 has 50 MB, and these arrays take 0.2 MB.
+# A real GPU's traffic lies between the last two counts.
+# Behind each count stands the roofline's prediction: what an H200 would reach if its DRAM had to send just these bytes.
 
 # %%
 shapes = [(1, 32, 16, 16), (64, 32, 3, 3), 64]
@@ -477,15 +513,19 @@ for name, launch in runs.items():
 #
 # An H200 wants 14 FLOP for each byte of its DRAM.
 #
-# - **Direct**: 0.4 without a cache, which would leave 3 % of the peak. It lives on caches.
-# - **Implicit GEMM**: 7.6, from tiles. Why is not 32 times saved? It asks for 29 times fewer numbers (the direct kernel skips the frame). But in the direct
-#   kernel the 32 lanes of a warp read the *same* weight, one sector for all: there its traffic was low before.
-# - **With a perfect cache they tie.** And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 3's
-#   limits. What the product gains is the rest of the ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for
-#   8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
+# - **Direct**: 0.4 without a cache, which would leave 3 % of the peak.
+#   It lives on caches.
+# - **Implicit GEMM**: 7.6, from tiles.
+#   Why is not 32 times saved?
+#   It asks for 29 times fewer numbers (the direct kernel skips the frame).
+#   But in the direct kernel the 32 lanes of a warp read the *same* weight, one sector for all: there its traffic was low before.
+# - **With a perfect cache they tie.**
+#   And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 3's limits.
+#   What the product gains is the rest of the ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for 8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
 #
-# One cost is not counted: `pixel` divides integers, and NVIDIA's GPUs have no instruction for that. The next table says what their compiler makes of one
-# division for a T4. Numba's indices are int64; where two of them fit into 32 bits, as ours do, a shorter way of some 45 instructions runs.
+# One cost is not counted: `pixel` divides integers, and NVIDIA's GPUs have no instruction for that.
+# The next table says what their compiler makes of one division for a T4.
+# Numba's indices are int64; where two of them fit into 32 bits, as ours do, a shorter way of some 45 instructions runs.
 #
 # | what is divided | machine instructions (compiled for sm_75) |
 # |---|---|
@@ -494,14 +534,18 @@ for name, launch in runs.items():
 # | int64 by a constant, 9 | some 25 |
 # | uint32 by a constant, 9 | 2 |
 #
-# A constant is not divided by, but multiplied with its inverse. So the course's own kernels, `labkit/gpu/kernels/implicit_gemm.py`, are made for one geometry
-# each, and count in uint32. `make bench-gpu` times them on a GPU; here nothing is timed.
+# A constant is not divided by, but multiplied with its inverse.
+# So the course's own kernels, `labkit/gpu/kernels/implicit_gemm.py`, are made for one geometry each, and count in uint32.
+# `make bench-gpu` times them on a GPU; here nothing is timed.
 #
-# Backward, nothing is new: `dx` and `dw` are such products too. `dw` has a small result and a long sum: for `conv2`, 64 x 288 results are 18 tiles of 32 x 32,
-# for 132 multiprocessors. So several blocks share a tile: each takes a part of the sum and adds it to the result once, atomically. The price: the order is no
-# longer fixed, and the last bits may differ from run to run. The way out: write the parts, and add them up in a second launch.
+# Backward, nothing is new: `dx` and `dw` are such products too.
+# `dw` has a small result and a long sum: for `conv2`, 64 x 288 results are 18 tiles of 32 x 32, for 132 multiprocessors.
+# So several blocks share a tile: each takes a part of the sum and adds it to the result once, atomically.
+# The price: the order is no longer fixed, and the last bits may differ from run to run.
+# The way out: write the parts, and add them up in a second launch.
 #
-# The roofline shows what the DRAM would have to send without a cache, and for that larger tile. Then meet your guesses.
+# The roofline shows what the DRAM would have to send without a cache, and for that larger tile.
+# Then meet your guesses.
 
 # %%
 from labkit.provenance import counted, predicted
@@ -522,15 +566,18 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # ## On trial
 #
-# No new claim: the kernels rest on [C24](1_gradients_and_convolutions.ipynb#C24), the sum with all its indices,
-# [C34](2_threads_blocks_and_memory.ipynb#C34), the last index along the threads, and [C02](1_gradients_and_convolutions.ipynb#C02), the 1/N inside `dy`.
+# No new claim: the kernels rest on [C24](1_gradients_and_convolutions.ipynb#C24), the sum with all its indices, [C34](2_threads_blocks_and_memory.ipynb#C34), the last index along the threads, and [C02](1_gradients_and_convolutions.ipynb#C02), the 1/N inside `dy`.
 #
 # ## Recap
 #
-# - **One list of products, three sums.** What differs is the owner of the result: an output, a pixel, a weight.
-# - **Gather, do not scatter**: the owner reads from all over and writes in one place. No race, no atomics, the same bits in each run.
-# - **Few results, long sums**: let a block own a result. If several share one, they need atomics or a second launch.
-# - **Implicit GEMM**: a tile's traffic, without the matrix. Compute where an element lies and fetch it.
+# - **One list of products, three sums.**
+#   What differs is the owner of the result: an output, a pixel, a weight.
+# - **Gather, do not scatter**: the owner reads from all over and writes in one place.
+#   No race, no atomics, the same bits in each run.
+# - **Few results, long sums**: let a block own a result.
+#   If several share one, they need atomics or a second launch.
+# - **Implicit GEMM**: a tile's traffic, without the matrix.
+#   Compute where an element lies and fetch it.
 #
 # ## Quiz
 #

@@ -17,7 +17,10 @@
 # %% [markdown]
 # # Debugging and profiling
 #
-# **Five kernels were handed in. Each gave the right result when its author ran it. What is wrong with them?** You are the detective.
+# **Five kernels were handed in.
+# Each gave the right result when its author ran it.
+# What is wrong with them?**
+# You are the detective.
 #
 # ## What you will be able to do
 #
@@ -26,8 +29,9 @@
 # - find in the compiler's report what the source hides;
 # - name the resource that runs out first, and prove that a repair is whole.
 #
-# The cases do not need each other: stop after any of them. 45 minutes are meant with hints; without, plan two sittings. You need lesson 2's
-# words (warp, lane, sector, barrier, atomic) and lesson 3's (register, occupancy, the compiler's report).
+# The cases do not need each other: stop after any of them.
+# 45 minutes are meant with hints; without, plan two sittings.
+# You need lesson 2's words (warp, lane, sector, barrier, atomic) and lesson 3's (register, occupancy, the compiler's report).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -37,12 +41,15 @@
 #
 # Guess three numbers before you open the first case:
 #
-# 1. Case 2 is a tree that joins the 32 lanes of a warp, without a barrier between its rounds. On rows of 64 numbers, the SIMT machine runs
-#    it 100 times. How many runs are right?
-# 2. A T4 does float64 about 32 times slower than float32. Of three operations, one slips into float64. How many times longer do the three
-#    take?
-# 3. A block has 4 warps, 32 registers per thread and 48,000 bytes of shared memory. A multiprocessor (SM) of an H200 has room for 64 warps,
-#    65,536 registers and 228 KiB of shared memory. What percentage of the 64 warps can be there?
+# 1. Case 2 is a tree that joins the 32 lanes of a warp, without a barrier between its rounds.
+#    On rows of 64 numbers, the SIMT machine runs it 100 times.
+#    How many runs are right?
+# 2. A T4 does float64 about 32 times slower than float32.
+#    Of three operations, one slips into float64.
+#    How many times longer do the three take?
+# 3. A block has 4 warps, 32 registers per thread and 48,000 bytes of shared memory.
+#    A multiprocessor (SM) of an H200 has room for 64 warps, 65,536 registers and 228 KiB of shared memory.
+#    What percentage of the 64 warps can be there?
 
 # %%
 import math
@@ -73,23 +80,28 @@ zero, infinity = np.float32(0), np.float32(np.inf)
 #
 # The method is the same in every case:
 #
-# 1. **Evidence.** What does the machine report?
-# 2. **Suspects.** Which causes would explain it?
-# 3. **Experiment.** One change that moves the evidence for one suspect, and not for the other.
+# 1. **Evidence.**
+#    What does the machine report?
+# 2. **Suspects.**
+#    Which causes would explain it?
+# 3. **Experiment.**
+#    One change that moves the evidence for one suspect, and not for the other.
 # 4. **Repair**, and look at the evidence again.
 #
 # ### Case 1: the loss that became infinite
 #
-# The loss of image $n$ (cross-entropy) needs one number from its $K$ scores: $\;\ell_n = \log \sum_k e^{x_{kn}}$. Here the scores are stored as
-# `[K, N]`, so that neighbouring threads read neighbours. The author writes: "Agrees with NumPy on random scores. After hours of training the
-# loss was `inf`."
+# The loss of image $n$ (cross-entropy) needs one number from its $K$ scores: $\;\ell_n = \log \sum_k e^{x_{kn}}$.
+# Here the scores are stored as `[K, N]`, so that neighbouring threads read neighbours.
+# The author writes: "Agrees with NumPy on random scores.
+# After hours of training the loss was `inf`."
 #
-# Two suspects: errors of rounding that add up in the sum, or the size of the numbers. Adding $c$ to all scores must add $c$ to the result:
+# Two suspects: errors of rounding that add up in the sum, or the size of the numbers.
+# Adding $c$ to all scores must add $c$ to the result:
 #
 # $$\log \sum_k e^{x_{kn} + c} = c + \log \sum_k e^{x_{kn}}$$
 #
-# That makes an experiment: the number of terms stays, only the size changes. What do you expect to see if rounding is the culprit, and what
-# if the size is?
+# That makes an experiment: the number of terms stays, only the size changes.
+# What do you expect to see if rounding is the culprit, and what if the size is?
 
 
 # %%
@@ -114,9 +126,11 @@ for c in (-1000, -200, -80, 0, 80, 200, 1000):
     print(f"scores + {c:5}: {right}, the first is {out[0]:.2f}")
 
 # %% [markdown]
-# **Exercise `gpu.case_log_sum_exp`.** Repair it, for all finite scores: all large, all very negative, or hundreds apart. Stay in
-# float32: float64 is slow on most GPUs, and only moves the ends, to about ±700. The identity holds for *every* $c$, and each image may have one of its
-# own. `infinity` and `zero` are float32 constants of this notebook; `max(a, b)` works in kernels.
+# **Exercise `gpu.case_log_sum_exp`.**
+# Repair it, for all finite scores: all large, all very negative, or hundreds apart.
+# Stay in float32: float64 is slow on most GPUs, and only moves the ends, to about ±700.
+# The identity holds for *every* $c$, and each image may have one of its own.
+# `infinity` and `zero` are float32 constants of this notebook; `max(a, b)` works in kernels.
 
 
 # %% tags=["exercise:gpu.case_log_sum_exp"]
@@ -144,14 +158,18 @@ def log_sum_exp(x, out):
 log_sum_exp = check("gpu.case_log_sum_exp", log_sum_exp)
 
 # %% [markdown]
-# **The method: a law that the result must obey, tested far outside of the usual range.** Errors of rounding would get worse little by little.
-# This is a cliff, at both ends: $e^{89}$ is more than float32 can hold, and $e^{-200}$ becomes 0, whose logarithm is $-\infty$. Random scores
-# come near neither end.
+# **The method: a law that the result must obey, tested far outside of the usual range.**
+# Errors of rounding would get worse little by little.
+# This is a cliff, at both ends: $e^{89}$ is more than float32 can hold, and $e^{-200}$ becomes 0, whose logarithm is $-\infty$.
+# Random scores come near neither end.
 #
 # ### Case 2: the maximum of each row
 #
-# `x [R, C] -> top [R]`. A block is one warp and has one row. Each lane takes every 32nd element; a tree joins the lanes. The author
-# writes: "Always right on rows of 64 scores. The lanes of a warp run in step, so no barrier is needed."
+# `x [R, C] -> top [R]`.
+# A block is one warp and has one row.
+# Each lane takes every 32nd element; a tree joins the lanes.
+# The author writes: "Always right on rows of 64 scores.
+# The lanes of a warp run in step, so no barrier is needed."
 
 
 # %%
@@ -177,9 +195,11 @@ for _ in range(100):
     right_runs += np.array_equal(top, rows.max(axis=1))
 
 # %% [markdown]
-# Two suspects: the order of the accesses, for which the machine reports hazards; and the sizes, of which the author tested one. An identity
-# matrix is a good probe for sizes: row $p$ has its maximum, 1, at place $p$. Below, each line is a row length, each `x` a place whose maximum is
-# missed. For which lengths is the kernel right? Which places are lost, and by which line?
+# Two suspects: the order of the accesses, for which the machine reports hazards; and the sizes, of which the author tested one.
+# An identity matrix is a good probe for sizes: row $p$ has its maximum, 1, at place $p$.
+# Below, each line is a row length, each `x` a place whose maximum is missed.
+# For which lengths is the kernel right?
+# Which places are lost, and by which line?
 
 # %%
 from textwrap import fill
@@ -193,12 +213,15 @@ for n in range(1, 19):
     print(f"{n:2}", "".join(".x"[int(found != 1)] for found in top))
 
 # %% [markdown]
-# A hundred right results, and a race. The SIMT machine happens to run a warp's lanes in step. So did NVIDIA's GPUs before Volta, of 2017; since then
-# the lanes may part. And the probe finds a second culprit.
+# A hundred right results, and a race.
+# The SIMT machine happens to run a warp's lanes in step.
+# So did NVIDIA's GPUs before Volta, of 2017; since then the lanes may part.
+# And the probe finds a second culprit.
 #
-# **Exercise `gpu.case_row_max`.** Two repairs: each round must see what the round before wrote, and no place may get lost, in rows of any
-# length. `cuda.syncwarp()` is a barrier for the lanes of one warp, cheaper than `cuda.syncthreads()` for the block. Like every barrier, it
-# stands where all lanes come to it.
+# **Exercise `gpu.case_row_max`.**
+# Two repairs: each round must see what the round before wrote, and no place may get lost, in rows of any length.
+# `cuda.syncwarp()` is a barrier for the lanes of one warp, cheaper than `cuda.syncthreads()` for the block.
+# Like every barrier, it stands where all lanes come to it.
 
 
 # %% tags=["exercise:gpu.case_row_max"]
@@ -231,16 +254,16 @@ def row_max(x, top):
 row_max = check("gpu.case_row_max", row_max)
 
 # %% [markdown]
-# **The method: judge order by hazards, and sizes by a probe in which every wrong index shows.** The powers of two were right, as is every
-# length from 32 on. Otherwise a halving rounds down, in the line of the first `step` or in `step //= 2`: for 12 columns the steps are 6, 3,
-# 1, and place 2 is forgotten, with all that had come to it. Neither evidence covers the other: the race was there at the good lengths, and
-# barriers bring no place back.
+# **The method: judge order by hazards, and sizes by a probe in which every wrong index shows.**
+# The powers of two were right, as is every length from 32 on.
+# Otherwise a halving rounds down, in the line of the first `step` or in `step //= 2`: for 12 columns the steps are 6, 3, 1, and place 2 is forgotten, with all that had come to it.
+# Neither evidence covers the other: the race was there at the good lengths, and barriers bring no place back.
 #
 # ## Check: both on real scores
 #
-# The kernels handed in, and those now in use (yours, or ours until yours are right), get the trained network's scores for 100 test
-# photographs, then the same scores a hundred times larger. The loss of an image is $\ell_n$ minus the score of its right class. Which numbers
-# will be wrong?
+# The kernels handed in, and those now in use (yours, or ours until yours are right), get the trained network's scores for 100 test photographs, then the same scores a hundred times larger.
+# The loss of an image is $\ell_n$ minus the score of its right class.
+# Which numbers will be wrong?
 
 # %%
 from labkit import convnet, datasets
@@ -268,9 +291,11 @@ for factor in (1, 100):
 #
 # ### Case 3: two costs in one line
 #
-# The gradient of a layer's bias, $\mathrm{db}_k = \sum_m \mathrm{dy}_{mk}$, from `dy [M, K]`. A block of 32 threads adds up a tile of 64
-# rows and 32 columns. The author writes: "Right for all sizes, no hazard. Is it fast?" Atomic additions to global memory are done in the L2
-# cache, and those to one address one after the other.
+# The gradient of a layer's bias, $\mathrm{db}_k = \sum_m \mathrm{dy}_{mk}$, from `dy [M, K]`.
+# A block of 32 threads adds up a tile of 64 rows and 32 columns.
+# The author writes: "Right for all sizes, no hazard.
+# Is it fast?"
+# Atomic additions to global memory are done in the L2 cache, and those to one address one after the other.
 
 
 # %% tags=["picture"]
@@ -291,13 +316,16 @@ pictures.sector_map(*slow.accesses[:2], titles=["dy", "db"])
 slow
 
 # %% [markdown]
-# The picture shows the first warp: each of the 1,024 requests touches 32 sectors. And each of the 32,768 elements costs an atomic addition. Two
-# suspects: the addresses that the loads touch, and the number of atomic additions. The experiment changes no code: the same
-# kernel gets `dy` in column-major order. The additions stay, the addresses in `dy` change. Which number will change: the sectors per
-# request, or the elements per atomic addition?
+# The picture shows the first warp: each of the 1,024 requests touches 32 sectors.
+# And each of the 32,768 elements costs an atomic addition.
+# Two suspects: the addresses that the loads touch, and the number of atomic additions.
+# The experiment changes no code: the same kernel gets `dy` in column-major order.
+# The additions stay, the addresses in `dy` change.
+# Which number will change: the sectors per request, or the elements per atomic addition?
 #
-# (A sector holds 8 neighbours of a row, so the next seven requests ask for the same 32 sectors again. L1 may still have them, and then neither L2 nor
-# the DRAM is asked. But each request still has to look up 32 sectors, where 4 would do.)
+# (A sector holds 8 neighbours of a row, so the next seven requests ask for the same 32 sectors again.
+# L1 may still have them, and then neither L2 nor the DRAM is asked.
+# But each request still has to look up 32 sectors, where 4 would do.)
 
 
 # %%
@@ -313,9 +341,11 @@ count("column-major", profile(handed_in_3, (4, 4), 32, np.asfortranarray(dy), db
 # %% [markdown]
 # The layout cures the one and leaves the other: both are guilty.
 #
-# **Exercise `gpu.case_bias_gradient`.** Repair the kernel, not the layout: `dy` is row-major. The launch stays as it is: blocks of 32
-# threads, a grid of ($\lceil K/32 \rceil$, $\lceil M/64 \rceil$). `check` wants at most 6 sectors per request, and at least 16 elements per
-# atomic addition; those in shared memory count as well. Who could add up what, so that both follow?
+# **Exercise `gpu.case_bias_gradient`.**
+# Repair the kernel, not the layout: `dy` is row-major.
+# The launch stays as it is: blocks of 32 threads, a grid of ($\lceil K/32 \rceil$, $\lceil M/64 \rceil$).
+# `check` wants at most 6 sectors per request, and at least 16 elements per atomic addition; those in shared memory count as well.
+# Who could add up what, so that both follow?
 
 
 # %% tags=["exercise:gpu.case_bias_gradient"]
@@ -342,13 +372,16 @@ bias_gradient = check("gpu.case_bias_gradient", bias_gradient)
 count("now in use", profile(bias_gradient, (4, 4), 32, dy, np.zeros_like(db)))
 
 # %% [markdown]
-# **The method: a line may have several costs; count each, and move one at a time.** One lane per column does both here: lanes are neighbours in
-# every row, and a column's sum stays in a register until its end.
+# **The method: a line may have several costs; count each, and move one at a time.**
+# One lane per column does both here: lanes are neighbours in every row, and a column's sum stays in a register until its end.
 #
 # ### Case 4: nothing to see in the source
 #
-# An activation of language models, close to the GELU: $y = x \,/\, (1 + e^{-1.702\,x})$. Right, no hazard, 4 sectors per request. The author
-# writes: "It should take no longer than a copy. Does it, on a T4?" Read the compiler's report: what in it should not be there?
+# An activation of language models, close to the GELU: $y = x \,/\, (1 + e^{-1.702\,x})$.
+# Right, no hazard, 4 sectors per request.
+# The author writes: "It should take no longer than a copy.
+# Does it, on a T4?"
+# Read the compiler's report: what in it should not be there?
 
 
 # %%
@@ -370,14 +403,18 @@ a, b = np.random.default_rng(4).normal(size=(2, 1024)).astype(np.float32)
 report(handed_in_4, a, b)
 
 # %% [markdown]
-# `fp64`: float64 in a kernel of float32 arrays. The suspects are the operations of one line: the product, the exponential, the sum, the
-# quotient. This experiment is yours: in the cell above, leave out the product (`math.exp(x[i])`), the sum (`x[i] / math.exp(...)`), or
-# both, and look at the number of float64 instructions. Who brings them in, and who only passes them on?
+# `fp64`: float64 in a kernel of float32 arrays.
+# The suspects are the operations of one line: the product, the exponential, the sum, the quotient.
+# This experiment is yours: in the cell above, leave out the product (`math.exp(x[i])`), the sum (`x[i] / math.exp(...)`), or both, and look at the number of float64 instructions.
+# Who brings them in, and who only passes them on?
 #
-# **Exercise `gpu.case_float64`.** Repair the kernel: the same result, and nothing in float64. Numba types like NumPy's arrays of one element:
-# float32 with float64 is float64, and so is float32 with int64. In a kernel, `np.float32(...)` makes a float32 of a number. `check` counts
-# additions, multiplications and divisions, three here, and wants nothing else in float64 either. The report counts instructions, and an exponential in
-# float64 becomes some 20. After `Right` the report may still have a line for you: make it go too.
+# **Exercise `gpu.case_float64`.**
+# Repair the kernel: the same result, and nothing in float64.
+# Numba types like NumPy's arrays of one element: float32 with float64 is float64, and so is float32 with int64.
+# In a kernel, `np.float32(...)` makes a float32 of a number.
+# `check` counts additions, multiplications and divisions, three here, and wants nothing else in float64 either.
+# The report counts instructions, and an exponential in float64 becomes some 20.
+# After `Right` the report may still have a line for you: make it go too.
 
 
 # %% tags=["exercise:gpu.case_float64"]
@@ -400,24 +437,28 @@ print("The kernel now in use (ours, until yours is right):")
 report(quick_gelu, a, b)
 
 # %% [markdown]
-# **The method: the source says what you meant, the report what you get. Take the suspicious line apart.** Without the product a few float64
-# instructions are left, without the sum nearly all, without both none. So these two bring float64 in, each by a literal; the exponential and the
-# quotient pass it on. On a T4 an operation in float64 costs as much as 32 others: three, of which one slips, take (2 + 32) / 3 = 11 times as
-# long. The report's last line was about the index: 64 bits that may be negative cost instructions. `np.uint32(cuda.grid(1))`
-# saves them.
+# **The method: the source says what you meant, the report what you get.
+# Take the suspicious line apart.**
+# Without the product a few float64 instructions are left, without the sum nearly all, without both none.
+# So these two bring float64 in, each by a literal; the exponential and the quotient pass it on.
+# On a T4 an operation in float64 costs as much as 32 others: three, of which one slips, take (2 + 32) / 3 = 11 times as long.
+# The report's last line was about the index: 64 bits that may be negative cost instructions.
+# `np.uint32(cuda.grid(1))` saves them.
 #
-# So does it take no longer than a copy? By the data sheet a T4's DRAM needs 8 B / (320 GB/s) = 0.025 ns for the 8 bytes of an element, and its float64
-# units do 127 G instructions per second: the report's 24 take 0.19 ns, seven times as long as the copy (predicted). In float32 the exponential costs some ten
-# instructions. One of them goes to the **XU**, the unit of an SM for reciprocals, roots, powers of two and conversions; the others are multiply-adds
-# around it. (The counter `special` in a profile counts calls of math functions, not instructions of the XU: a logarithm in float32 is nearly all
-# multiply-adds, while a division, which is no call, begins with a reciprocal from the XU.)
+# So does it take no longer than a copy?
+# By the data sheet a T4's DRAM needs 8 B / (320 GB/s) = 0.025 ns for the 8 bytes of an element, and its float64 units do 127 G instructions per second: the report's 24 take 0.19 ns, seven times as long as the copy (predicted).
+# In float32 the exponential costs some ten instructions.
+# One of them goes to the **XU**, the unit of an SM for reciprocals, roots, powers of two and conversions; the others are multiply-adds around it.
+# (The counter `special` in a profile counts calls of math functions, not instructions of the XU: a logarithm in float32 is nearly all multiply-adds, while a division, which is no call, begins with a reciprocal from the XU.)
 #
 # ## Explain: a multiprocessor, three quarters empty
 #
 # ### Case 5: room to be safe
 #
-# The last kernel subtracts from each row its mean. A block keeps its row in shared memory, so that every number is read from global memory
-# once. The author writes: "I took room for 12,000 columns, to be safe." The rows here have 1,024.
+# The last kernel subtracts from each row its mean.
+# A block keeps its row in shared memory, so that every number is read from global memory once.
+# The author writes: "I took room for 12,000 columns, to be safe."
+# The rows here have 1,024.
 
 
 # %%
@@ -443,9 +484,11 @@ def make(room):
 
 
 # %% [markdown]
-# The counters are clean, as the next cell shows. But while a warp waits for memory, others must work: how many are there? The *warps*, the
-# *registers* and the *shared memory* of a block limit how many blocks fit on one SM; and it takes 32 blocks at most, whatever they need. The
-# experiment: halve one demand at a time. Where the occupancy rises, there is the culprit.
+# The counters are clean, as the next cell shows.
+# But while a warp waits for memory, others must work: how many are there?
+# The *warps*, the *registers* and the *shared memory* of a block limit how many blocks fit on one SM; and it takes 32 blocks at most, whatever they need.
+# The experiment: halve one demand at a time.
+# Where the occupancy rises, there is the culprit.
 
 
 # %% tags=["picture"]
@@ -471,11 +514,14 @@ print("half the threads:      ", occupancy(registers, shared, 64, "sm_90").share
 half_empty.draw()
 
 # %% [markdown]
-# Less shared memory brings more blocks; fewer registers bring none. With half the threads the blocks are still 4, each now of 2 warps.
+# Less shared memory brings more blocks; fewer registers bring none.
+# With half the threads the blocks are still 4, each now of 2 warps.
 #
-# Repair it: what is the largest `room` with which all 64 warps, 16 blocks, are there? Work it out: of each block's share of the 228 KiB,
-# CUDA keeps 1,024 bytes, and `total` and each column take 4. You are right if the first share below is 100 % and the second is less. (A
-# `room` shorter than a row is reported as a wrong index; then the length is at fault.) The picture holds your guesses against the results.
+# Repair it: what is the largest `room` with which all 64 warps, 16 blocks, are there?
+# Work it out: of each block's share of the 228 KiB, CUDA keeps 1,024 bytes, and `total` and each column take 4.
+# You are right if the first share below is 100 % and the second is less.
+# (A `room` shorter than a row is reported as a wrong index; then the length is at fault.)
+# The picture holds your guesses against the results.
 
 # %% tags=["picture"]
 from labkit import hardware
@@ -500,13 +546,13 @@ results.append(half_empty.share)
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **The method: ask which resource runs out first; only needing less of it helps.** (Lesson 3 showed the other side: a
-# kernel with much work in each thread needs few warps.)
+# **The method: ask which resource runs out first; only needing less of it helps.**
+# (Lesson 3 showed the other side: a kernel with much work in each thread needs few warps.)
 #
 # ## On trial
 #
-# No new claim today. Two verdicts of lesson 2 helped: [C34](2_threads_blocks_and_memory.ipynb#C34), in case 3, where lanes walked along
-# rows, and [C31](2_threads_blocks_and_memory.ipynb#C31), in case 2: what executes is a warp, and even its lanes may part.
+# No new claim today.
+# Two verdicts of lesson 2 helped: [C34](2_threads_blocks_and_memory.ipynb#C34), in case 3, where lanes walked along rows, and [C31](2_threads_blocks_and_memory.ipynb#C31), in case 2: what executes is a warp, and even its lanes may part.
 #
 # ## Recap
 #

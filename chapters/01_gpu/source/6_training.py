@@ -17,8 +17,8 @@
 # %% [markdown]
 # # Training
 #
-# **Where do the time, the memory and the energy of a training step go, and which remedies help?** You will train the network in PyTorch,
-# then with an update kernel of your own, and put four promises on trial.
+# **Where do the time, the memory and the energy of a training step go, and which remedies help?**
+# You will train the network in PyTorch, then with an update kernel of your own, and put four promises on trial.
 #
 # ## What you will be able to do
 #
@@ -27,7 +27,8 @@
 # - count what 16-bit numbers and fused kernels save;
 # - train with a batch that does not fit into memory, and name the price.
 #
-# You need the layer costs and the roofline of lesson 1, and the kernels of lesson 2. The section *When memory is short* can wait for another day.
+# You need the layer costs and the roofline of lesson 1, and the kernels of lesson 2.
+# The section *When memory is short* can wait for another day.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -35,12 +36,14 @@
 # %% [markdown]
 # ## Predict
 #
-# The network has 545,098 parameters, a photograph 3 x 32 x 32 numbers. A float32 takes 4 bytes.
+# The network has 545,098 parameters, a photograph 3 x 32 x 32 numbers.
+# A float32 takes 4 bytes.
 #
-# 1. In each step 64 photographs go to the GPU over the **bus**, the wires from the **host**, the processor with its memory. If all parameters
-#    travel there *and back* as well, how many times as many bytes cross the bus as with the photographs alone?
-# 2. Much of the forward pass is kept, because the backward pass needs it. If the layers compute in 16 bits instead of 32, by what percentage
-#    does the kept memory shrink? (Some of what is kept is not a float.)
+# 1. In each step 64 photographs go to the GPU over the **bus**, the wires from the **host**, the processor with its memory.
+#    If all parameters travel there *and back* as well, how many times as many bytes cross the bus as with the photographs alone?
+# 2. Much of the forward pass is kept, because the backward pass needs it.
+#    If the layers compute in 16 bits instead of 32, by what percentage does the kept memory shrink?
+#    (Some of what is kept is not a float.)
 # 3. Bias, ReLU and 2 x 2 max-pool as three kernels, or as one: how many times fewer bytes does the one move?
 
 # %%
@@ -86,7 +89,8 @@ guesses = {
 #
 # ### The network in PyTorch
 #
-# The layers of lesson 1, always with the same fresh weights. If there is a CUDA GPU, everything below runs on it.
+# The layers of lesson 1, always with the same fresh weights.
+# If there is a CUDA GPU, everything below runs on it.
 
 # %%
 from labkit.datasets import cifar10
@@ -112,9 +116,11 @@ def network():
 
 
 # %% [markdown]
-# A **step** on a batch has three parts: *forward* to the loss, *backward* to the gradients, and the *update* of the weights. We show each
-# photograph twice, 64 in a step. How long does a step take? (The first is slow; the clock starts after it. `feeding.fed` brings each batch to the device, on a GPU
-# while the step before it runs; how, you will see below.)
+# A **step** on a batch has three parts: *forward* to the loss, *backward* to the gradients, and the *update* of the weights.
+# We show each photograph twice, 64 in a step.
+# How long does a step take?
+# (The first is slow; the clock starts after it.
+# `feeding.fed` brings each batch to the device, on a GPU while the step before it runs; how, you will see below.)
 
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -142,9 +148,9 @@ print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "c
 #
 # ### The timeline of a step
 #
-# PyTorch's profiler records every operation. We set each kind's share of the time beside its shares of the bytes and of the arithmetic, as lesson 1
-# counted them: as if no cache kept anything from one operation to the next. (With a GPU, the time is that of the kernels; the picture shows the host
-# launching them.)
+# PyTorch's profiler records every operation.
+# We set each kind's share of the time beside its shares of the bytes and of the arithmetic, as lesson 1 counted them: as if no cache kept anything from one operation to the next.
+# (With a GPU, the time is that of the kernels; the picture shows the host launching them.)
 
 # %% tags=["picture", "nbval-ignore-output"]
 from torch.profiler import profile as record
@@ -169,17 +175,20 @@ for k in KINDS:
 figures.timeline(parts, f"measured on {hardware.this_machine().name}")
 
 # %% [markdown]
-# **Arithmetic does not explain the time of pooling and ReLU.** ReLU moves the most bytes. The pools move half as many: where they take longer
-# than ReLU, as on many processors, their kernel is slow. On a GPU bytes should decide.
+# **Arithmetic does not explain the time of pooling and ReLU.**
+# ReLU moves the most bytes.
+# The pools move half as many: where they take longer than ReLU, as on many processors, their kernel is slow.
+# On a GPU bytes should decide.
 #
 # ### The update
 #
-# Each parameter $p$ has a gradient $g$ and a velocity $v$, which remembers the steps before. $\eta$ is the learning rate `lr`, $\mu$ the `momentum`:
+# Each parameter $p$ has a gradient $g$ and a velocity $v$, which remembers the steps before.
+# $\eta$ is the learning rate `lr`, $\mu$ the `momentum`:
 #
 # $$v \leftarrow \mu\, v + g \qquad\qquad p \leftarrow p - \eta\, v$$
 #
-# **Exercise `gpu.sgd_momentum`**: both lines, in place: `v` and `p` hold the old values and receive the new ones. Blocks have 128 threads, one for
-# each parameter; mind the last block.
+# **Exercise `gpu.sgd_momentum`**: both lines, in place: `v` and `p` hold the old values and receive the new ones.
+# Blocks have 128 threads, one for each parameter; mind the last block.
 
 
 # %% tags=["exercise:gpu.sgd_momentum"]
@@ -204,16 +213,20 @@ sgd_momentum = check("gpu.sgd_momentum", sgd_momentum)
 # %% [markdown]
 # ### Three operations in one kernel
 #
-# After a convolution come bias, ReLU and max-pool. Three kernels would each read a large array and write one; a single kernel can keep what
-# comes in between in its registers. That is **fusion**:
+# After a convolution come bias, ReLU and max-pool.
+# Three kernels would each read a large array and write one; a single kernel can keep what comes in between in its registers.
+# That is **fusion**:
 #
 # $$y_{nkpq} = \max\bigl(0,\; b_k + \max_{r,s \,\in\, \{0,1\}} x_{n,\;k,\;2p+r,\;2q+s}\bigr)$$
 #
 # (The same $b_k$ for all four pixels does not change which is largest, so the bias may wait.)
 #
-# **Exercise `gpu.bias_relu_pool`**: one thread for each output, blocks of 16 x 8 threads. `cuda.grid(3)` gives the place along x, y and z. Here x
-# counts $q$, y counts $p$, and z counts the `N * K` maps: map $k$ of image $n$ is number `n * K + k`. If H or W is odd, the last row or column is
-# in no window, so the guard compares with `y.shape`. Load each pixel once, write `y` once. `ZERO` is a float32; `0.0` would be a float64.
+# **Exercise `gpu.bias_relu_pool`**: one thread for each output, blocks of 16 x 8 threads.
+# `cuda.grid(3)` gives the place along x, y and z.
+# Here x counts $q$, y counts $p$, and z counts the `N * K` maps: map $k$ of image $n$ is number `n * K + k`.
+# If H or W is odd, the last row or column is in no window, so the guard compares with `y.shape`.
+# Load each pixel once, write `y` once.
+# `ZERO` is a float32; `0.0` would be a float64.
 
 
 # %% tags=["exercise:gpu.bias_relu_pool"]
@@ -242,14 +255,16 @@ bias_relu_pool = check("gpu.bias_relu_pool", bias_relu_pool)
 # %% [markdown]
 # ### A batch in pieces
 #
-# A batch that does not fit into memory can be cut into *micro-batches*. PyTorch's loss is a mean, so each piece gives the gradient of *its* mean.
+# A batch that does not fit into memory can be cut into *micro-batches*.
+# PyTorch's loss is a mean, so each piece gives the gradient of *its* mean.
 # The gradient of the mean over all $N$ images is wanted:
 #
 # $$L = \frac1N \sum_{i=1}^{N} \ell_i$$
 #
-# **Exercise `gpu.accumulate`**: one line in the loop. Row $m$ of `gradients` belongs to piece $m$, which has `sizes[m]` images; the last piece is
-# often shorter. How much does an image weigh in the mean of all, and how much in the mean of its piece? (Write the sum out: `check` does not take
-# `np.average`.)
+# **Exercise `gpu.accumulate`**: one line in the loop.
+# Row $m$ of `gradients` belongs to piece $m$, which has `sizes[m]` images; the last piece is often shorter.
+# How much does an image weigh in the mean of all, and how much in the mean of its piece?
+# (Write the sum out: `check` does not take `np.average`.)
 
 
 # %% tags=["exercise:gpu.accumulate"]
@@ -270,9 +285,10 @@ accumulate = check("gpu.accumulate", accumulate)
 # %% [markdown]
 # ## Check
 #
-# Does your update train the real network? `labkit.gpu.autograd.ConvNet` is the same network. PyTorch remembers the order of the layers, but
-# forward and backward are kernels of the course, such as those of lessons 3 and 4; `launches` counts them by layer. Three steps of 4 photographs,
-# beside PyTorch:
+# Does your update train the real network?
+# `labkit.gpu.autograd.ConvNet` is the same network.
+# PyTorch remembers the order of the layers, but forward and backward are kernels of the course, such as those of lessons 3 and 4; `launches` counts them by layer.
+# Three steps of 4 photographs, beside PyTorch:
 
 # %%
 from labkit.gpu.autograd import ConvNet
@@ -297,7 +313,9 @@ names = (layer.split()[0] for (layer, _), n in launches.items() for _ in range(n
 print("launches in a step:", *(f"{name} {n}" for name, n in Counter(names).items()), sep="  ")
 
 # %% [markdown]
-# The losses are PyTorch's. The bias of `conv1` is added in `pool1`, in a fused kernel like yours. The update runs once for each of 8 arrays.
+# The losses are PyTorch's.
+# The bias of `conv1` is added in `pool1`, in a fused kernel like yours.
+# The update runs once for each of 8 arrays.
 #
 # ## Measure
 #
@@ -305,8 +323,9 @@ print("launches in a step:", *(f"{name} {n}" for name, n in Counter(names).items
 #
 # > A training step copies parameters to the GPU, runs forward and backward, then copies the updated parameters back, and repeats
 #
-# Run it as printed, and with the parameters staying where they are. `move` counts what would cross the bus. The last two lines are predicted, from
-# the rate of the bus, PCIe, and from lesson 1's roofline, which leaves out launches.
+# Run it as printed, and with the parameters staying where they are.
+# `move` counts what would cross the bus.
+# The last two lines are predicted, from the rate of the bus, PCIe, and from lesson 1's roofline, which leaves out launches.
 
 
 # %%
@@ -332,24 +351,29 @@ for gpu in map(hardware.machine, ("t4", "h200")):
     print(f"{gpu.name}: copying the parameters {copies}, the step at best {whole} (predicted)")
 
 # %% [markdown]
-# **Verdict on C01: wrong.** Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes, for the same
-# losses.
+# **Verdict on C01: wrong.**
+# Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes, for the same losses.
 #
-# They stay on the GPU; only the input travels. (There is one case in which gradients and parameters do travel: if a GPU's memory cannot hold the
-# optimiser's state, ZeRO-Offload keeps it on the host and updates there. You will meet it in a moment.)
+# They stay on the GPU; only the input travels.
+# (There is one case in which gradients and parameters do travel: if a GPU's memory cannot hold the optimiser's state, ZeRO-Offload keeps it on the host and updates there.
+# You will meet it in a moment.)
 #
 # ### <a id="C36"></a>C36 on trial
 #
 # > Run forward, backward and update asynchronously to overlap them
 #
-# What can overlap with what? The backward pass begins at the loss, which the forward pass computes last; the update needs the gradients. So within one
-# step they wait for each other. Only a layer's own update may start before the backward pass has reached the layers in front of it, and that changes no
-# number.
+# What can overlap with what?
+# The backward pass begins at the loss, which the forward pass computes last; the update needs the gradients.
+# So within one step they wait for each other.
+# Only a layer's own update may start before the backward pass has reached the layers in front of it, and that changes no number.
 #
-# Two steps can overlap: the next forward pass begins at once, with the *old* weights, while the update still runs. Then each gradient is used one step
-# late. Does a network still learn so? An experiment of 40 steps suggests that it hardly does: at a rate of 0.01 its loss is then still near
-# $\ln 10 = 2.3$, which guessing gives as well. Let us not stop there: 160 steps of 16 photographs, at two rates. `wait_for` says for how many steps at the start the update is
-# still waited for. What do you expect?
+# Two steps can overlap: the next forward pass begins at once, with the *old* weights, while the update still runs.
+# Then each gradient is used one step late.
+# Does a network still learn so?
+# An experiment of 40 steps suggests that it hardly does: at a rate of 0.01 its loss is then still near $\ln 10 = 2.3$, which guessing gives as well.
+# Let us not stop there: 160 steps of 16 photographs, at two rates.
+# `wait_for` says for how many steps at the start the update is still waited for.
+# What do you expect?
 
 
 # %% tags=["picture", "nbval-ignore-output"]
@@ -374,9 +398,10 @@ runs = {(rate, name): late_training(rate, n) for rate in (0.01, 0.003) for name,
 curves(runs)
 
 # %% [markdown]
-# **With late gradients the network learns, only later.** It is another algorithm, and it bears no rate as large: at 0.02 it learns nothing in 160 steps,
-# where the one who waits still learns (try it). And it loses much in the first steps, where the gradients change fast. At 0.003, who waits for 40 steps
-# and overlaps only then stays close to the one who always waits.
+# **With late gradients the network learns, only later.**
+# It is another algorithm, and it bears no rate as large: at 0.02 it learns nothing in 160 steps, where the one who waits still learns (try it).
+# And it loses much in the first steps, where the gradients change fast.
+# At 0.003, who waits for 40 steps and overlaps only then stays close to the one who always waits.
 #
 # Practice knows all of this, and pays the price where another processor does the work meanwhile:
 #
@@ -386,17 +411,17 @@ curves(runs)
 # | PipeDream-2BW (Narayanan et al., ICML 2021) | forward and backward passes of several pieces, on GPUs with some layers each | one step |
 # | Hogwild (Recht et al., NeurIPS 2011) | the steps of several workers, on shared weights | as it happens |
 #
-# On *one* GPU the update and the next forward pass share the same multiprocessors and the same memory. And there is little to win: by the roofline the
-# update takes 5 % of a step on a T4, and 4 % on an H200 (predicted).
+# On *one* GPU the update and the next forward pass share the same multiprocessors and the same memory.
+# And there is little to win: by the roofline the update takes 5 % of a step on a T4, and 4 % on an H200 (predicted).
 #
-# "Asynchronously" can mean something else: the host queues kernels and runs ahead of the GPU, until it wants a number, as `.item()` does. That
-# hides launches, but the kernels still run one after the other.
+# "Asynchronously" can mean something else: the host queues kernels and runs ahead of the GPU, until it wants a number, as `.item()` does.
+# That hides launches, but the kernels still run one after the other.
 #
-# What may overlap without changing a number is what does not need the step's results: the *next* input. From **pinned** memory, which stays in its place, the GPU fetches
-# it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
-# `labkit.gpu.feeding.fed` does both, with memory that is pinned once; the stream that computes waits for the copy (`wait_stream`), and PyTorch is told
-# which stream uses it (`record_stream`), or it would give its memory away too early.
-# Four steps on a T4, in turn and overlapped. (If you have a GPU, its own copy is timed below the picture.)
+# What may overlap without changing a number is what does not need the step's results: the *next* input.
+# From **pinned** memory, which stays in its place, the GPU fetches it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
+# `labkit.gpu.feeding.fed` does both, with memory that is pinned once; the stream that computes waits for the copy (`wait_stream`), and PyTorch is told which stream uses it (`record_stream`), or it would give its memory away too early.
+# Four steps on a T4, in turn and overlapped.
+# (If you have a GPU, its own copy is timed below the picture.)
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 from timeit import timeit
@@ -421,22 +446,28 @@ if device == "cuda":
     print("copying them from pinned memory:", measured(fetch, "s", where))
 
 # %% [markdown]
-# **Verdict on C36: holds if gradients may be a step late and another processor does the update.** Within one step each part needs the result of the
-# part before; across steps they overlap with old weights, and training then needs more steps.
+# **Verdict on C36: holds if gradients may be a step late and another processor does the update.**
+# Within one step each part needs the result of the part before; across steps they overlap with old weights, and training then needs more steps.
 #
-# Preparing and copying the next input overlap with a step, and change no number. The slowest row then sets the pace.
+# Preparing and copying the next input overlap with a step, and change no number.
+# The slowest row then sets the pace.
 #
 # ### <a id="C29"></a>C29 on trial
 #
 # > Mixed precision and kernel fusion reduce memory and time
 #
-# First 16 bits. Under `autocast`, PyTorch computes convolutions and linear layers in **bfloat16**: a float32 cut in half, with its range, but 8
-# bits of precision. (A T4 has float16 instead. What trains in float16 needs its loss scaled, by `torch.amp.GradScaler`, or small gradients become 0.)
-# `Kept` counts what each layer keeps for the backward pass, weights apart; what two layers share counts for the first. Which will not shrink by half?
+# First 16 bits.
+# Under `autocast`, PyTorch computes convolutions and linear layers in **bfloat16**: a float32 cut in half, with its range, but 8 bits of precision.
+# (A T4 has float16 instead.
+# What trains in float16 needs its loss scaled, by `torch.amp.GradScaler`, or small gradients become 0.)
+# `Kept` counts what each layer keeps for the backward pass, weights apart; what two layers share counts for the first.
+# Which will not shrink by half?
 #
-# The predicted times are those of the convolutions. In fp32 they use the ordinary cores of a GPU. In fp16 its **tensor cores** work, units that multiply
-# small matrices, and all bytes of a convolution are halved. In between stands **TF32** of newer GPUs: numbers of 4 bytes, of which the tensor cores read
-# only the first 10 bits behind the point. It is what PyTorch's convolutions use by default on an H200; this lesson has switched it off at its start.
+# The predicted times are those of the convolutions.
+# In fp32 they use the ordinary cores of a GPU.
+# In fp16 its **tensor cores** work, units that multiply small matrices, and all bytes of a convolution are halved.
+# In between stands **TF32** of newer GPUs: numbers of 4 bytes, of which the tensor cores read only the first 10 bits behind the point.
+# It is what PyTorch's convolutions use by default on an H200; this lesson has switched it off at its start.
 
 # %% tags=["picture"]
 old = device == "cuda" and torch.cuda.get_device_capability() < (8, 0)
@@ -461,14 +492,15 @@ for dtype in (torch.float32, torch.bfloat16, torch.float16):
     print(f"{str(dtype)[6:]:9} 1 + 0.001 = {torch.tensor(1, dtype=dtype) + 0.001:.3f}")
 
 # %% [markdown]
-# What convolutions and ReLUs keep is halved. The pools keep the *place* of each maximum as an int64, 8 bytes long; `fc1` keeps a 16-bit copy of its
-# weights.
+# What convolutions and ReLUs keep is halved.
+# The pools keep the *place* of each maximum as an int64, 8 bytes long; `fc1` keeps a 16-bit copy of its weights.
 #
 # The last lines show why weights stay float32: in bfloat16, a step of 0.001 leaves a weight of 1 unchanged.
 #
-# Next, fusion: bias, ReLU and pool after `conv1` of two photographs. `compulsory_bytes` is what each kernel must move even through a perfect
-# cache; the time is these bytes over the bandwidth of the T4's DRAM. "Kept" counts the whole network with four photographs. `torch.compile` fuses by itself:
-# in the loops that it would run on a CPU, what is written to memory and read again?
+# Next, fusion: bias, ReLU and pool after `conv1` of two photographs.
+# `compulsory_bytes` is what each kernel must move even through a perfect cache; the time is these bytes over the bandwidth of the T4's DRAM.
+# "Kept" counts the whole network with four photographs.
+# `torch.compile` fuses by itself: in the loops that it would run on a CPU, what is written to memory and read again?
 
 # %%
 from labkit.gpu.inductor import compiled_loops
@@ -493,24 +525,27 @@ after_conv = lambda x, b: torch.max_pool2d(torch.relu(x + b[:, None, None]), 2)
 print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy, (x, b))), sep="\n")
 
 # %% [markdown]
-# The compiler's first nest of loops fuses bias and ReLU, but writes the whole array `out_ptr0`; the second reads it again to pool. In units of this
-# array, three kernels move 2 + 2 + 1.25, the compiler 2 + 1.25, one kernel 1.25.
+# The compiler's first nest of loops fuses bias and ReLU, but writes the whole array `out_ptr0`; the second reads it again to pool.
+# In units of this array, three kernels move 2 + 2 + 1.25, the compiler 2 + 1.25, one kernel 1.25.
 #
-# These bytes are the DRAM's only if nothing of the array waits in the L2 cache for the next kernel. A T4's L2 has 4 MB: the array of these two photographs
-# has 0.26 MB and would stay there, that of 64 photographs has 8.4 MB and would not. In an H200's 50 MB both would stay, and fusion would spare traffic of
-# L2 and launches, but little of the DRAM's.
+# These bytes are the DRAM's only if nothing of the array waits in the L2 cache for the next kernel.
+# A T4's L2 has 4 MB: the array of these two photographs has 0.26 MB and would stay there, that of 64 photographs has 8.4 MB and would not.
+# In an H200's 50 MB both would stay, and fusion would spare traffic of L2 and launches, but little of the DRAM's.
 #
-# **Verdict on C29: holds if bytes of the DRAM set the layer's time, or tensor cores its arithmetic's.** Autocast spared a third of what this network
-# keeps, and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
+# **Verdict on C29: holds if bytes of the DRAM set the layer's time, or tensor cores its arithmetic's.**
+# Autocast spared a third of what this network keeps, and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
 #
-# The times are predictions. In 16 bits the convolutions take 5 times less on a T4; on an H200 8 times less than on its ordinary cores, but only half as
-# long as in TF32. And memory is spared among what is kept, not among the weights: to those in float32 come their 16-bit copies.
+# The times are predictions.
+# In 16 bits the convolutions take 5 times less on a T4; on an H200 8 times less than on its ordinary cores, but only half as long as in TF32.
+# And memory is spared among what is kept, not among the weights: to those in float32 come their 16-bit copies.
 #
 # ### When memory is short
 #
-# A smaller batch has another gradient. Three ways to the *same* gradient of 64 photographs in less memory: **Micro-batches** use your `accumulate`.
-# **Checkpointing** keeps only the input of a block (convolution, ReLU, pool) and computes the block again in the backward pass. **Offloading**
-# sends what is kept to the host. What comes back at one time needs room as well.
+# A smaller batch has another gradient.
+# Three ways to the *same* gradient of 64 photographs in less memory: **Micro-batches** use your `accumulate`.
+# **Checkpointing** keeps only the input of a block (convolution, ReLU, pool) and computes the block again in the backward pass.
+# **Offloading** sends what is kept to the host.
+# What comes back at one time needs room as well.
 
 # %%
 x, y, offload = images[:64].to(device), labels[:64], Offload(net, device)
@@ -535,8 +570,10 @@ moved = counted(offload.moved, "B", "`Offload`").number
 print(f"on a T4: computing again {again}, moving {moved} there and back {back} (predicted)")
 
 # %% [markdown]
-# Micro-batches cost launches, and small kernels use a GPU badly. Checkpointing costs a second forward pass. Offloading crosses the bus, which
-# takes many times longer. (Like PyTorch's own `save_on_cpu`, it also sends weights, and twice what two layers share.)
+# Micro-batches cost launches, and small kernels use a GPU badly.
+# Checkpointing costs a second forward pass.
+# Offloading crosses the bus, which takes many times longer.
+# (Like PyTorch's own `save_on_cpu`, it also sends weights, and twice what two layers share.)
 #
 # ## Explain
 #
@@ -544,12 +581,15 @@ print(f"on a T4: computing again {again}, moving {moved} there and back {back} (
 #
 # > GPUs are far more energy-efficient than CPUs for training
 #
-# Energy is power times time. On the left, what data sheets promise: peak arithmetic per joule. On the right, the step of 64 photographs: the
-# roofline's time, and its energy at full published power, without the host that a GPU needs.
+# Energy is power times time.
+# On the left, what data sheets promise: peak arithmetic per joule.
+# On the right, the step of 64 photographs: the roofline's time, and its energy at full published power, without the host that a GPU needs.
 #
-# The gains are over a laptop's processor, an AMD Ryzen 5 5500U with 6 cores. Its data sheet gives 15 W and a base clock of 2.1 GHz. At its highest clock
-# of 4 GHz it would promise twice as much, but 15 W do not sustain that on all cores, so the base clock counts here. Of the GPUs you see the ordinary cores
-# (`fp32`) and the tensor cores (`tf32`, `fp16`). The picture shows your guesses.
+# The gains are over a laptop's processor, an AMD Ryzen 5 5500U with 6 cores.
+# Its data sheet gives 15 W and a base clock of 2.1 GHz.
+# At its highest clock of 4 GHz it would promise twice as much, but 15 W do not sustain that on all cores, so the base clock counts here.
+# Of the GPUs you see the ordinary cores (`fp32`) and the tensor cores (`tf32`, `fp16`).
+# The picture shows your guesses.
 
 # %%
 base_clock = predicted(6 * 2.1e9 * 2 * 8 * 2, "FLOP/s", "cores, Hz, FMA units, lanes, 2 FLOP")
@@ -574,12 +614,15 @@ results.append(counted(separate / together, "times", "the SIMT machine"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **Verdict on C37: holds if tensor cores do the work, in TF32 or 16 bits, and are kept busy.** An H200's data sheet then promises 26 or 53 times as much
-# arithmetic per joule as a laptop's processor at its base clock, but less than 4 times without tensor cores.
+# **Verdict on C37: holds if tensor cores do the work, in TF32 or 16 bits, and are kept busy.**
+# An H200's data sheet then promises 26 or 53 times as much arithmetic per joule as a laptop's processor at its base clock, but less than 4 times without tensor cores.
 #
-# For this network's step the roofline predicts much less: at best 3 times without tensor cores, 5 in TF32, 9 or 10 in 16 bits. There the DRAM sets the time
-# of most layers, and leaves most of the peak unused. On either side a real program reaches only a part of its peak. The host that a GPU needs adds its
-# own power. And a processor with matrix units of its own, such as Intel's AMX, would promise more than ours. Nothing here was measured on a GPU.
+# For this network's step the roofline predicts much less: at best 3 times without tensor cores, 5 in TF32, 9 or 10 in 16 bits.
+# There the DRAM sets the time of most layers, and leaves most of the peak unused.
+# On either side a real program reaches only a part of its peak.
+# The host that a GPU needs adds its own power.
+# And a processor with matrix units of its own, such as Intel's AMX, would promise more than ours.
+# Nothing here was measured on a GPU.
 #
 # ## On trial
 #
@@ -587,7 +630,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## Recap
 #
-# - **A step is a chain**: forward, backward, update. The next input may overlap with it; the next step may with old weights alone, and learns later.
+# - **A step is a chain**: forward, backward, update.
+#   The next input may overlap with it; the next step may with old weights alone, and learns later.
 # - **Bytes** are the roofline's bound for pooling, ReLU and the update; fusion and 16 bits spare bytes.
 # - **float32 stays** where small numbers are added: in the weights.
 # - **Memory** can be bought with launches, with arithmetic, or with the bus.

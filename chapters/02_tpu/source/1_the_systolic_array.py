@@ -17,8 +17,10 @@
 # %% [markdown]
 # # The systolic array
 #
-# **A matrix unit of TPU v2 to v5 has 128 x 128 multipliers ([published](https://jax-ml.github.io/scaling-book/tpus/)), and each can work in every cycle. How do two numbers
-# reach each of them in time?** Not from memory. You will build the grid that solves this, and run a trained network through it.
+# **A matrix unit of TPU v2 to v5 has 128 x 128 multipliers ([published](https://jax-ml.github.io/scaling-book/tpus/)), and each can work in every cycle.
+# How do two numbers reach each of them in time?**
+# Not from memory.
+# You will build the grid that solves this, and run a trained network through it.
 #
 # ## What you will be able to do
 #
@@ -35,24 +37,31 @@
 # %% [markdown]
 # ## Predict
 #
-# A plain GPU kernel fetches two numbers for each multiply-add, from registers at best. A **systolic array** is a grid of *cells* (processing elements)
-# without such a store. A cell holds one weight, multiplies, adds, and hands its numbers to its neighbours: one step in a cycle, like the
-# beats of a heart, to which it owes its name. To multiply `a[M,K]` by `w[K,N]` and get `y[M,N]`:
+# A plain GPU kernel fetches two numbers for each multiply-add, from registers at best.
+# A **systolic array** is a grid of *cells* (processing elements) without such a store.
+# A cell holds one weight, multiplies, adds, and hands its numbers to its neighbours: one step in a cycle, like the beats of a heart, to which it owes its name.
+# To multiply `a[M,K]` by `w[K,N]` and get `y[M,N]`:
 #
 # - the cell in row `k` and column `n` keeps the weight `w[k, n]`;
 # - column `k` of `a` enters row `k` of the grid at its left edge, one number in a cycle, and moves to the right;
-# - a sum begins with zero at the top of column `n`, moves down, and takes up one product in each cell. At the bottom it is a result, and leaves as a number of `y`.
+# - a sum begins with zero at the top of column `n`, moves down, and takes up one product in each cell.
+#   At the bottom it is a result, and leaves as a number of `y`.
 #
-# If `w` is larger than the grid, it is cut into **tiles**. Tile after tile is loaded, and all of `a` that belongs to it streams through. A tile may be smaller than
-# the grid: then the rest of the cells has no work, but the stream takes as long.
+# If `w` is larger than the grid, it is cut into **tiles**.
+# Tile after tile is loaded, and all of `a` that belongs to it streams through.
+# A tile may be smaller than the grid: then the rest of the cells has no work, but the stream takes as long.
 #
-# We count cycles from 0, in text and pictures alike: **cycle 0 is the first in which a number of `a` enters.** What is loaded before has the cycles -1, -2 and so on.
+# We count cycles from 0, in text and pictures alike: **cycle 0 is the first in which a number of `a` enters.**
+# What is loaded before has the cycles -1, -2 and so on.
 #
 # From this you can derive three numbers:
 #
-# 1. 128 x 128 cells, weights in place, everything flows. How many numbers of `a` come in per cycle, from the memory beside the grid?
-# 2. On the same grid, a product with K = 129, N = 128 and a very large M. What percentage of the cells is at work, on average?
-# 3. The network's first convolution is a product with K = 27, N = 32 and M = 32,768. Four times the cells, 256 x 256: how many times fewer cycles?
+# 1. 128 x 128 cells, weights in place, everything flows.
+#    How many numbers of `a` come in per cycle, from the memory beside the grid?
+# 2. On the same grid, a product with K = 129, N = 128 and a very large M.
+#    What percentage of the cells is at work, on average?
+# 3. The network's first convolution is a product with K = 27, N = 32 and M = 32,768.
+#    Four times the cells, 256 x 256: how many times fewer cycles?
 
 # %%
 import numpy as np
@@ -82,12 +91,17 @@ guesses = {
 #
 # $$y_{mn} = \sum_k a_{mk}\, w_{kn}$$
 #
-# Follow its sum. In some cycle it is in row 0 and takes up $a_{m0}\, w_{0n}$. One cycle later it is in row 1; there $a_{m1}$ must meet it. In row $k$ it arrives
-# $k$ cycles later than in row 0. So must $a_{mk}$: **row $k$ of the grid is fed $k$ cycles late.** In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets
-# `a[1, 0]`, and row 1 gets `a[0, 1]`.
+# Follow its sum.
+# In some cycle it is in row 0 and takes up $a_{m0}\, w_{0n}$.
+# One cycle later it is in row 1; there $a_{m1}$ must meet it.
+# In row $k$ it arrives $k$ cycles later than in row 0.
+# So must $a_{mk}$: **row $k$ of the grid is fed $k$ cycles late.**
+# In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets `a[1, 0]`, and row 1 gets `a[0, 1]`.
 #
-# **Exercise `tpu.skew`**: the whole schedule, with zeros where nothing enters. Stuck? Run `hint("tpu.skew")` in a new cell. `check` hands on
-# your function if it is right, and else ours; so every cell below runs.
+# **Exercise `tpu.skew`**: the whole schedule, with zeros where nothing enters.
+# Stuck?
+# Run `hint("tpu.skew")` in a new cell.
+# `check` hands on your function if it is right, and else ours; so every cell below runs.
 
 
 # %% tags=["exercise:tpu.skew"]
@@ -125,8 +139,8 @@ print(skew(np.array([[11, 12, 13], [21, 22, 23], [31, 32, 33], [41, 42, 43]])))
 # 2. It takes the sum that the cell above held; in row 0, zero.
 # 3. It multiplies its weight by the number that has just come, and adds the product to the sum that has just come.
 #
-# **Exercise `tpu.systolic_step`**: from all registers before the cycle, all registers after it. `np.column_stack` sets columns side by side, `np.vstack` rows
-# on top of each other.
+# **Exercise `tpu.systolic_step`**: from all registers before the cycle, all registers after it.
+# `np.column_stack` sets columns side by side, `np.vstack` rows on top of each other.
 
 
 # %% tags=["exercise:tpu.systolic_step"]
@@ -145,8 +159,12 @@ def systolic_step(a, psum, w, feed):
 systolic_step = check("tpu.systolic_step", systolic_step)
 
 # %% [markdown]
-# Nobody tells a cell which $m$ it is working on. Is a matrix product what comes out? Let it run, and keep the bottom row of each cycle. The sum of `y[m, 0]` begins in
-# cycle $m$ and is at the bottom $K - 1$ cycles later. Column $n$ follows $n$ cycles later: so long a number of `a` needs to get there. The results leave skewed, too.
+# Nobody tells a cell which $m$ it is working on.
+# Is a matrix product what comes out?
+# Let it run, and keep the bottom row of each cycle.
+# The sum of `y[m, 0]` begins in cycle $m$ and is at the bottom $K - 1$ cycles later.
+# Column $n$ follows $n$ cycles later: so long a number of `a` needs to get there.
+# The results leave skewed, too.
 
 
 # %%
@@ -170,16 +188,22 @@ print(f"by {whose(skew)} and {whose(systolic_step)}, after {len(history)} cycles
 print("a product:", np.array_equal(y, a @ w))
 
 # %% [markdown]
-# The last of 5 rows of `a` begins to enter in cycle 4. Its last number enters the grid's row 3 in cycle 7, and reaches column 2 there in cycle 9. From cycle 0 to cycle 9,
-# that makes M + K + N - 2 = 10 cycles. **Each number of `a` entered once and was used 3 times; no cell ever asked for data.**
+# The last of 5 rows of `a` begins to enter in cycle 4.
+# Its last number enters the grid's row 3 in cycle 7, and reaches column 2 there in cycle 9.
+# From cycle 0 to cycle 9, that makes M + K + N - 2 = 10 cycles.
+# **Each number of `a` entered once and was used 3 times; no cell ever asked for data.**
 #
 # ### Watch it
 #
-# `labkit.tpu.SystolicArray` is the course's own grid. It also loads the weights, row by row from the top, in the cycles -4 to -1, and it keeps a trace. Are its sums those of `stream`? And before you look: in
-# which cycle does the last cell begin to work, and which cell is it?
+# `labkit.tpu.SystolicArray` is the course's own grid.
+# It also loads the weights, row by row from the top, in the cycles -4 to -1, and it keeps a trace.
+# Are its sums those of `stream`?
+# And before you look: in which cycle does the last cell begin to work, and which cell is it?
 #
-# The picture shows four cycles; in the stepper below it you can go through all of them, with slider, buttons or arrow keys. Both show the same: at the left and at the top what enters
-# in this cycle, below what leaves in it. (The stepper frames these numbers; behind them wait those of the next cycles. Σ is the sum in a cell. In *drain* cycles nothing enters any more.)
+# The picture shows four cycles; in the stepper below it you can go through all of them, with slider, buttons or arrow keys.
+# Both show the same: at the left and at the top what enters in this cycle, below what leaves in it.
+# (The stepper frames these numbers; behind them wait those of the next cycles. Σ is the sum in a cell.
+# In *drain* cycles nothing enters any more.)
 # In the code cell above, you can put other small matrices in place of `a` and `w`, of whole numbers from -128 to 127.
 
 # %% tags=["picture"]
@@ -199,19 +223,26 @@ arrays.picture(run, loading, 0, last // 2, last - 1)
 Stepper(run, "y = a @ w, weight-stationary")
 
 # %% [markdown]
-# The last cell is the one at the bottom right. The first begins in cycle 0. The last is 3 rows and 2 columns further, so it begins in cycle 5. And after loading, the grid holds in every cycle the sums of
-# `stream`.
+# The last cell is the one at the bottom right.
+# The first begins in cycle 0.
+# The last is 3 rows and 2 columns further, so it begins in cycle 5.
+# And after loading, the grid holds in every cycle the sums of `stream`.
 # ### A convolution has no matrix. Where do its rows come from?
 #
-# Lesson 1 of chapter 01 laid every window of an image out as a row: im2col. The matrix holds each pixel up to nine times. But the grid needs a row only in the cycle
-# in which it enters. So nobody has to write the matrix: one **computes the address** of the element that is due. That is *implicit* matrix multiplication.
+# Lesson 1 of chapter 01 laid every window of an image out as a row: im2col.
+# The matrix holds each pixel up to nine times.
+# But the grid needs a row only in the cycle in which it enters.
+# So nobody has to write the matrix: one **computes the address** of the element that is due.
+# That is *implicit* matrix multiplication.
 #
-# Row $m$ of the matrix belongs to image $n$ and output position $(p, q)$; $m$ counts through them with $q$ fastest. Its column belongs to channel $c$ and tap $(r, s)$, with $s$
-# fastest. The element is the pixel in row $p\cdot\mathrm{stride} + r$ and column $q\cdot\mathrm{stride} + s$ of the padded image.
+# Row $m$ of the matrix belongs to image $n$ and output position $(p, q)$; $m$ counts through them with $q$ fastest.
+# Its column belongs to channel $c$ and tap $(r, s)$, with $s$ fastest.
+# The element is the pixel in row $p\cdot\mathrm{stride} + r$ and column $q\cdot\mathrm{stride} + s$ of the padded image.
 #
-# **Exercise `tpu.implicit_rows`**: compute the addresses of any rows `m`, in any order, and read the pixels there. It takes two lines, without `sliding_window_view`, and without the matrix: `check` counts
-# the memory that your function holds.
-# `np.unravel_index(number, sizes)` turns a number into indices, the last one fastest. `m[:, None]` is a column, [i, 1]: with `c`, `r` and `s` it combines to [i, C R S].
+# **Exercise `tpu.implicit_rows`**: compute the addresses of any rows `m`, in any order, and read the pixels there.
+# It takes two lines, without `sliding_window_view`, and without the matrix: `check` counts the memory that your function holds.
+# `np.unravel_index(number, sizes)` turns a number into indices, the last one fastest.
+# `m[:, None]` is a column, [i, 1]: with `c`, `r` and `s` it combines to [i, C R S].
 
 
 # %% tags=["exercise:tpu.implicit_rows"]
@@ -235,8 +266,9 @@ implicit_rows = check("tpu.implicit_rows", implicit_rows)
 # %% [markdown]
 # ## Check
 #
-# Is this enough for the real network? `product` cuts `w` into tiles of at most 128 x 128 and adds up what those along K give. Two convolutions and two fully connected
-# layers go through the grid: every multiplication in this network is done by `systolic_step`.
+# Is this enough for the real network?
+# `product` cuts `w` into tiles of at most 128 x 128 and adds up what those along K give.
+# Two convolutions and two fully connected layers go through the grid: every multiplication in this network is done by `systolic_step`.
 
 # %%
 from labkit import convnet, datasets
@@ -262,7 +294,8 @@ def layer(x, name):
 
 
 # %% [markdown]
-# Sixteen photographs. Does our float32 give the scores (logits) of the course's float64 network?
+# Sixteen photographs.
+# Does our float32 give the scores (logits) of the course's float64 network?
 
 # %%
 weights, test = convnet.load_weights(), datasets.cifar10("sample").test
@@ -282,11 +315,17 @@ print(f"{right} of {len(x)} photographs are named right (counted)")
 #
 # ### How many cycles?
 #
-# The weights of a tile take `rows` cycles to come in, one row in each. Then the stream takes M cycles. Its last number enters the last row `rows - 1` cycles late, and has `cols - 1` more
-# cells to pass. These rows + cols - 2 cycles are the **fill** of the grid, as of any pipeline: the time before the last cell begins. They are those of the whole grid, also for a small tile.
+# The weights of a tile take `rows` cycles to come in, one row in each.
+# Then the stream takes M cycles.
+# Its last number enters the last row `rows - 1` cycles late, and has `cols - 1` more cells to pass.
+# These rows + cols - 2 cycles are the **fill** of the grid, as of any pipeline: the time before the last cell begins.
+# They are those of the whole grid, also for a small tile.
 # How many tiles are there?
 #
-# **Exercise `tpu.cycles`**: for arrays of sizes, one entry for each product. The tiles follow one after the other. M is not cut: it streams. (`-(-K // rows)` rounds up.)
+# **Exercise `tpu.cycles`**: for arrays of sizes, one entry for each product.
+# The tiles follow one after the other.
+# M is not cut: it streams.
+# (`-(-K // rows)` rounds up.)
 
 
 # %% tags=["exercise:tpu.cycles"]
@@ -303,8 +342,9 @@ def cycles(M, K, N, rows, cols):
 cycles = check("tpu.cycles", cycles)
 
 # %% [markdown]
-# The four layers for 32 images, on a grid as in TPU v2 to v5 and on one as in v6e (published, as above). `schedule` lets the course's grid count each cycle. *At work* is the share of
-# useful multiply-adds among all that the cells could have done.
+# The four layers for 32 images, on a grid as in TPU v2 to v5 and on one as in v6e (published, as above).
+# `schedule` lets the course's grid count each cycle.
+# *At work* is the share of useful multiply-adds among all that the cells could have done.
 
 # %%
 images = 32
@@ -327,14 +367,18 @@ for side, column in zip((128, 256), zip(*runs.values(), strict=True), strict=Tru
     print(f"{whose(cycles)} gives the same on {side} x {side}: {same}")
 
 # %% [markdown]
-# There are two ways to lose. `conv1` has few channels: its tile covers 27 x 32 cells of 128 x 128. (`conv2`: 288 of 384 rows and 64 of 128 columns, at most 37.5 %.) `fc1` has weights for 32
-# full tiles, but each tile gets 32 rows of `a` after 128 cycles of loading. **Width fills the grid; a long stream pays for loading and fill.**
+# There are two ways to lose.
+# `conv1` has few channels: its tile covers 27 x 32 cells of 128 x 128.
+# (`conv2`: 288 of 384 rows and 64 of 128 columns, at most 37.5 %.)
+# `fc1` has weights for 32 full tiles, but each tile gets 32 rows of `a` after 128 cycles of loading.
+# **Width fills the grid; a long stream pays for loading and fill.**
 #
 # ### Load while you work
 #
-# With a second register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones. So the fill, too, is
-# paid once, and a tile costs max(M, rows). The first TPU already did so: its unit holds a second tile, "to hide the 256 cycles it takes to shift a tile in"
-# ([published](https://arxiv.org/abs/1704.04760), section 2). Below, one product of three tiles, without and with it: how many cells work in each cycle?
+# With a second register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones.
+# So the fill, too, is paid once, and a tile costs max(M, rows).
+# The first TPU already did so: its unit holds a second tile, "to hide the 256 cycles it takes to shift a tile in" ([published](https://arxiv.org/abs/1704.04760), section 2).
+# Below, one product of three tiles, without and with it: how many cells work in each cycle?
 
 # %% tags=["picture"]
 from labkit.figures.style import BLUE, ORANGE
@@ -358,15 +402,21 @@ for name, size in layers.items():
     print(f"{name:6}{before:7,} -> {after:7,} cycles, {share} (counted)")
 
 # %% [markdown]
-# `fc1` gains most, and is still not fast: each tile has 128 cycles to load and 32 to use. In our grid, 128 images would hide the loading.
+# `fc1` gains most, and is still not fast: each tile has 128 cycles to load and 32 to use.
+# In our grid, 128 images would hide the loading.
 #
 # ### How large must the batch be?
 #
-# Is 128 the batch that a TPU needs, then? No, and the reason lies outside of the grid. Our grid finds a new row of weights ready in every cycle. A TPU first has to fetch them from its
-# main memory, the **HBM** (high-bandwidth memory), and that takes longer than shifting them into the cells.
+# Is 128 the batch that a TPU needs, then?
+# No, and the reason lies outside of the grid.
+# Our grid finds a new row of weights ready in every cycle.
+# A TPU first has to fetch them from its main memory, the **HBM** (high-bandwidth memory), and that takes longer than shifting them into the cells.
 #
-# A weight in bfloat16, the number format of [lesson 2](2_bfloat16.ipynb), has 2 bytes. Each of the M rows of `a` uses it for one multiply-add, which is 2 FLOP. So M rows do M FLOP for each byte of
-# weights. The rows and the results have to be moved as well, but where K and N are much larger than M, that is little. What does a TPU v5e need?
+# A weight in bfloat16, the number format of [lesson 2](2_bfloat16.ipynb), has 2 bytes.
+# Each of the M rows of `a` uses it for one multiply-add, which is 2 FLOP.
+# So M rows do M FLOP for each byte of weights.
+# The rows and the results have to be moved as well, but where K and N are much larger than M, that is little.
+# What does a TPU v5e need?
 
 # %%
 from labkit.hardware import machine
@@ -386,17 +436,21 @@ for M in (8, 32, 128, 256, 1024):
     print(f"M = {M:5,}: {intensity:3.0f} FLOP/B, at most {share:3.0f} % of the peak (predicted)")
 
 # %% [markdown]
-# **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([published](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens). With fewer rows the cells wait
-# for weights, however fast these are shifted in. Google measured as much on the first TPU: of six networks of its datacentres, the four without convolutions were bound by the memory that
-# holds the weights (published: its paper, section 4).
+# **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([published](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens).
+# With fewer rows the cells wait for weights, however fast these are shifted in.
+# Google measured as much on the first TPU: of six networks of its datacentres, the four without convolutions were bound by the memory that holds the weights (published: its paper, section 4).
 #
-# The rule is one for weights in HBM. Those of our own `fc1` are 1 MB. They can stay in the memory on the chip, which is about 22 times as fast, and there 10 to 20 FLOP/B are enough
-# ([published](https://jax-ml.github.io/scaling-book/tpus/)). A convolution reaches many rows with few images: `conv2` has 256 for each.
+# The rule is one for weights in HBM.
+# Those of our own `fc1` are 1 MB.
+# They can stay in the memory on the chip, which is about 22 times as fast, and there 10 to 20 FLOP/B are enough ([published](https://jax-ml.github.io/scaling-book/tpus/)).
+# A convolution reaches many rows with few images: `conv2` has 256 for each.
 #
 # ### What should stay in place?
 #
-# So far the weights stay (**ws**), and M rows stream past. One may as well keep the inputs and let N columns of weights stream (**is**); or keep each *sum* in its cell and let both inputs stream
-# along K (**os**; at the end of a tile the sums move out in `rows` cycles, which the grid counts apart: `run.drain`). Which is best for which layer? Guess from M, K and N first.
+# So far the weights stay (**ws**), and M rows stream past.
+# One may as well keep the inputs and let N columns of weights stream (**is**); or keep each *sum* in its cell and let both inputs stream along K (**os**; at the end of a tile the sums move out in `rows` cycles, which the grid counts apart: `run.drain`).
+# Which is best for which layer?
+# Guess from M, K and N first.
 
 # %%
 print(f"{'':8}{'ws':>9}{'is':>9}{'os':>9}{'ws, two':>9}   cycles on 128 x 128 (counted)")
@@ -408,8 +462,10 @@ for name, (M, K, N) in layers.items():
     print(f"{name:8}{row}   streams M = {M:,}, N = {N}, K = {K:,}")
 
 # %% [markdown]
-# **With one weight register, the longest stream wins**: each tile pays for loading and fill, and a long stream spreads this over more work. (`fc2` is one tile, and nearly all of it is loading and fill.) A second
-# register brings ws level on `fc1`. TPUs keep the weights in place ([published](https://jax-ml.github.io/scaling-book/tpus/), appendix B).
+# **With one weight register, the longest stream wins**: each tile pays for loading and fill, and a long stream spreads this over more work.
+# (`fc2` is one tile, and nearly all of it is loading and fill.)
+# A second register brings ws level on `fc1`.
+# TPUs keep the weights in place ([published](https://jax-ml.github.io/scaling-book/tpus/), appendix B).
 #
 # ## Explain
 #
@@ -428,8 +484,9 @@ results.append(counted(gain, "times", "the grid"))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# 128 numbers feed 16,384 multipliers: each number is used in 128 columns. One row of weights too many, and a second tile is nearly empty:
-# 129 of 256 rows are 50.4 %, and changing tiles takes the rest. And `conv1` even gets slower: loading and fill take 256 + 510 cycles, not 128 + 254.
+# 128 numbers feed 16,384 multipliers: each number is used in 128 columns.
+# One row of weights too many, and a second tile is nearly empty: 129 of 256 rows are 50.4 %, and changing tiles takes the rest.
+# And `conv1` even gets slower: loading and fill take 256 + 510 cycles, not 128 + 254.
 #
 # ## On trial
 #
@@ -437,8 +494,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # > The MXU runs convolution and fully connected layers directly
 #
-# The MXU is the matrix unit. Give our grid the network's second convolution as it is (the refusal is `labkit`'s, no proof about an MXU). Then make a product of it, on one
-# real image in int8, in both ways: with the matrix of all windows written out (`im2col`), and with its addresses alone (`implicit`).
+# The MXU is the matrix unit.
+# Give our grid the network's second convolution as it is (the refusal is `labkit`'s, no proof about an MXU).
+# Then make a product of it, on one real image in int8, in both ways: with the matrix of all windows written out (`im2col`), and with its addresses alone (`implicit`).
 
 # %%
 x8 = np.round(convnet.activations(weights, x[:1])["pool1"] * 16).clip(-127, 127).astype(np.int8)
@@ -457,21 +515,25 @@ for how, made in done.items():
     print(f"{how:9}{made.cycles:,} cycles, {matrix} (counted)")
 
 # %% [markdown]
-# **Verdict on C04: holds if "directly" means after the convolution has become a matrix product.** A fully connected layer is one already. A convolution is turned into one by its addresses, at no
-# cost in multiply-adds; written out, the matrix has nine times the image's bytes. What it does cost is idle cells: 27 rows (3 channels x 9 taps) and 32 filters do not
-# fill the grid (`conv1`: 5 % at work), and a 129th row needs a tile.
+# **Verdict on C04: holds if "directly" means after the convolution has become a matrix product.**
+# A fully connected layer is one already.
+# A convolution is turned into one by its addresses, at no cost in multiply-adds; written out, the matrix has nine times the image's bytes.
+# What it does cost is idle cells: 27 rows (3 channels x 9 taps) and 32 filters do not fill the grid (`conv1`: 5 % at work), and a 129th row needs a tile.
 #
-# For a program it may look direct: the first TPU has one instruction, `MatrixMultiply/Convolve`, for both (its paper, section 2). Its unit is a grid that multiplies matrices all the same.
+# For a program it may look direct: the first TPU has one instruction, `MatrixMultiply/Convolve`, for both (its paper, section 2).
+# Its unit is a grid that multiplies matrices all the same.
 #
-# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way
-# ([lesson 3](3_the_tpu_compiler.ipynb)).
+# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way ([lesson 3](3_the_tpu_compiler.ipynb)).
 #
 # ## Recap
 #
-# - **A number that is passed on need not be fetched again.** The edges of the grid touch memory, the inside does not.
+# - **A number that is passed on need not be fetched again.**
+#   The edges of the grid touch memory, the inside does not.
 # - Data enter skewed, so that every number meets its sum in time.
-# - Cycles: tiles x (load + stream + fill), with one weight register. Tiles round up; streams should be long.
-# - A second register hides the loading. Then the main memory sets the batch: **about 240 rows for each weight on a TPU v5e.**
+# - Cycles: tiles x (load + stream + fill), with one weight register.
+#   Tiles round up; streams should be long.
+# - A second register hides the loading.
+#   Then the main memory sets the batch: **about 240 rows for each weight on a TPU v5e.**
 # - A convolution is a product whose matrix exists only as addresses.
 #
 # You can now build a systolic array, count it, and see from a layer's three sizes how much of it will stand idle.

@@ -17,8 +17,9 @@
 # %% [markdown]
 # # bfloat16
 #
-# **A TPU's matrix unit multiplies numbers that hold two to three decimal digits. Why does a network not mind, and what in it would?** You will
-# round as the hardware does, build sums like its own, bit by bit, and find the two places where 8 bits are not enough.
+# **A TPU's matrix unit multiplies numbers that hold two to three decimal digits.
+# Why does a network not mind, and what in it would?**
+# You will round as the hardware does, build sums like its own, bit by bit, and find the two places where 8 bits are not enough.
 #
 # ## What you will be able to do
 #
@@ -35,22 +36,32 @@
 # %% [markdown]
 # ## Predict
 #
-# A float32 has a sign $s$, 8 bits of exponent $e$ and 23 bits of fraction $f$. A bfloat16 is the upper half of it: the sign, the same exponent, and the
-# first 7 bits of the fraction. Both mean
+# A float32 has a sign $s$, 8 bits of exponent $e$ and 23 bits of fraction $f$.
+# A bfloat16 is the upper half of it: the sign, the same exponent, and the first 7 bits of the fraction.
+# Both mean
 #
 # $$(-1)^s \cdot 2^{\,e-127} \cdot 1.f$$
 #
-# The 1 before the point is not stored, but it counts: 24 significant bits, or 8. (Two exponents are special: $e = 0$ means 0 and the tiniest numbers, $e = 255$ infinity and NaN, "not a number".)
+# The 1 before the point is not stored, but it counts: 24 significant bits, or 8.
+# (Two exponents are special: $e = 0$ means 0 and the tiniest numbers, $e = 255$ infinity and NaN, "not a number".)
 #
-# Why would hardware want that? A multiplier is a grid of bits by bits: 8 x 8 in place of 24 x 24, a ninth. (Google says that it has about an eighth of the size: published, Google Cloud documentation,
-# *The bfloat16 numerical format*.) And there is half as much to move.
+# Why would hardware want that?
+# A multiplier is a grid of bits by bits: 8 x 8 in place of 24 x 24, a ninth.
+# (Google says that it has about an eighth of the size: published, Google Cloud documentation, *The bfloat16 numerical format*.)
+# And there is half as much to move.
 #
-# Between 1 and 2 a bfloat16 has steps of 1/128, between 2 and 4 steps of 1/64: with every doubling the step doubles. What lies between two numbers goes to the
-# nearer one. What lies exactly halfway goes to the one whose last bit is 0.
+# Between 1 and 2 a bfloat16 has steps of 1/128, between 2 and 4 steps of 1/64: with every doubling the step doubles.
+# What lies between two numbers goes to the nearer one.
+# What lies exactly halfway goes to the one whose last bit is 0.
 #
-# 1. How large can the error of rounding be, in percent of the number? (Look just above 1.)
-# 2. A sum is kept in bfloat16. You add 1 to it, 1,024 times. What is it in the end?
-# 3. The trained network multiplies in bfloat16 instead of float32. How many of 500 photographs get another class? (A guess.)
+# 1. How large can the error of rounding be, in percent of the number?
+#    (Look just above 1.)
+# 2. A sum is kept in bfloat16.
+#    You add 1 to it, 1,024 times.
+#    What is it in the end?
+# 3. The trained network multiplies in bfloat16 instead of float32.
+#    How many of 500 photographs get another class?
+#    (A guess.)
 
 # %%
 import ml_dtypes
@@ -79,7 +90,9 @@ guesses = {
 #
 # ### Half a number
 #
-# What is left of a few numbers? Left: sign, exponent and fraction of the bfloat16. Right: its value.
+# What is left of a few numbers?
+# Left: sign, exponent and fraction of the bfloat16.
+# Right: its value.
 
 # %%
 for x in (1, 3.14159, 0.1, 257, -1e-30):
@@ -88,20 +101,26 @@ for x in (1, 3.14159, 0.1, 257, -1e-30):
     print(f"{x:>8} becomes {sign} {exponent:08b} {fraction:07b} = {value:.9g}")
 
 # %% [markdown]
-# 257 became 256: it lay halfway between 256 and 258. But $10^{-30}$ survived, with an error of 0.2 %. **Few digits, large range.**
+# 257 became 256: it lay halfway between 256 and 258.
+# But $10^{-30}$ survived, with an error of 0.2 %.
+# **Few digits, large range.**
 #
-# We keep a bfloat16 as a float32 whose lower 16 bits are 0. So rounding is a game with the bits of a float32, read as an integer. Its upper half counts
-# through all bfloat16 numbers in order of size, and what is in the lower half says how far it is to the next one: `0x8000` is exactly halfway.
+# We keep a bfloat16 as a float32 whose lower 16 bits are 0.
+# So rounding is a game with the bits of a float32, read as an integer.
+# Its upper half counts through all bfloat16 numbers in order of size, and what is in the lower half says how far it is to the next one: `0x8000` is exactly halfway.
 #
-# **Exercise `tpu.round_to_bfloat16`**: the nearest one, ties to even, for finite numbers. What can you add to `bits` so that cutting off the lower half
-# (`& 0xFFFF0000`) gives the right upper half? Begin with numbers that are no tie, then look at the last bit that stays: `(bits >> 16) & 1`.
+# **Exercise `tpu.round_to_bfloat16`**: the nearest one, ties to even, for finite numbers.
+# What can you add to `bits` so that cutting off the lower half (`& 0xFFFF0000`) gives the right upper half?
+# Begin with numbers that are no tie, then look at the last bit that stays: `(bits >> 16) & 1`.
 # `bits` is a view of x: change it in place, and x changes.
 #
-# Both ends need no extra care. Beyond the largest bfloat16, the same addition leads to the bits of infinity. The tiniest (*subnormal*) numbers, below about $10^{-38}$, stand in the same order
-# of bits and round in the same way. There a TPU differs: it rounds to nearest even as well, but takes subnormal numbers for 0 (published: Google Cloud documentation, *Improve your model's performance
-# with bfloat16*).
+# Both ends need no extra care.
+# Beyond the largest bfloat16, the same addition leads to the bits of infinity.
+# The tiniest (*subnormal*) numbers, below about $10^{-38}$, stand in the same order of bits and round in the same way.
+# There a TPU differs: it rounds to nearest even as well, but takes subnormal numbers for 0 (published: Google Cloud documentation, *Improve your model's performance with bfloat16*).
 #
-# In the exercises of this lesson `check` takes no `ml_dtypes` and no other conversion to bfloat16: rounding is what they are about. Once you have written `round_to_bfloat16`, use it.
+# In the exercises of this lesson `check` takes no `ml_dtypes` and no other conversion to bfloat16: rounding is what they are about.
+# Once you have written `round_to_bfloat16`, use it.
 
 
 # %% tags=["exercise:tpu.round_to_bfloat16"]
@@ -119,8 +138,9 @@ def round_to_bfloat16(x):
 round_to_bfloat16 = check("tpu.round_to_bfloat16", round_to_bfloat16)
 
 # %% [markdown]
-# Where `check` did not say Right, the cells below use ours, until yours is right. Does it agree with `ml_dtypes`, the package in which Google's
-# own libraries have the format? A million numbers of all sizes, and the largest error among them:
+# Where `check` did not say Right, the cells below use ours, until yours is right.
+# Does it agree with `ml_dtypes`, the package in which Google's own libraries have the format?
+# A million numbers of all sizes, and the largest error among them:
 
 # %%
 random = np.random.default_rng(0)
@@ -134,18 +154,25 @@ worst = counted(error, "%", "comparing a million numbers")
 print("largest error:", worst)
 
 # %% [markdown]
-# The error is at most half a step: 1/256 just above 1. This is the **unit roundoff**, $u = 2^{-8}$; of float32 it is $2^{-24}$. It does not depend on the
-# size of the number, so a weight of 0.001 is held as well as one of 1,000.
+# The error is at most half a step: 1/256 just above 1.
+# This is the **unit roundoff**, $u = 2^{-8}$; of float32 it is $2^{-24}$.
+# It does not depend on the size of the number, so a weight of 0.001 is held as well as one of 1,000.
 #
 # ### A sum of many products
 #
-# A product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, and a float32 holds 24. So the array's products are *exact*, unless they leave its range; what rounds is the
-# sum. Google's matrix unit takes bfloat16 operands, but adds up ("accumulates") in float32 (published: Google Cloud documentation, *TPU architecture*). The documentation does not say in
-# which order it adds, nor how each addition rounds. We take the rules of our own grid: k = 0 first, and a float32 after each addition. Was the width needed? Build both and see.
+# A product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, and a float32 holds 24.
+# So the array's products are *exact*, unless they leave its range; what rounds is the sum.
+# Google's matrix unit takes bfloat16 operands, but adds up ("accumulates") in float32 (published: Google Cloud documentation, *TPU architecture*).
+# The documentation does not say in which order it adds, nor how each addition rounds.
+# We take the rules of our own grid: k = 0 first, and a float32 after each addition.
+# Was the width needed?
+# Build both and see.
 #
-# **Exercise `tpu.multiply_accumulate`**: round the operands; then let `total` take one product per row of the array, k = 0 first. If `narrow`, it is a bfloat16
-# after every addition. `check` compares bits, and another order gives others. You have `round_to_bfloat16`; `np.outer(a[:, k], b[k])` are all products with
-# this k. One loop, over k, is enough; a whole network will go through it.
+# **Exercise `tpu.multiply_accumulate`**: round the operands; then let `total` take one product per row of the array, k = 0 first.
+# If `narrow`, it is a bfloat16 after every addition.
+# `check` compares bits, and another order gives others.
+# You have `round_to_bfloat16`; `np.outer(a[:, k], b[k])` are all products with this k.
+# One loop, over k, is enough; a whole network will go through it.
 
 
 # %% tags=["exercise:tpu.multiply_accumulate"]
@@ -167,7 +194,8 @@ def multiply_accumulate(a, b, narrow):
 multiply_accumulate = check("tpu.multiply_accumulate", multiply_accumulate)
 
 # %% [markdown]
-# First against lesson 1: does the array, register by register, give the same bits? Then the sums of ones.
+# First against lesson 1: does the array, register by register, give the same bits?
+# Then the sums of ones.
 
 # %%
 from labkit.tpu import SystolicArray
@@ -188,13 +216,17 @@ for n in (128, 256, 257, 1024):
     print(f"{n:5} ones: {wide:g} in float32, {narrow:g} in bfloat16 (counted)")
 
 # %% [markdown]
-# At 256 the steps are 2 wide. 257 lies halfway, and the tie goes back to 256, each time. **A narrow sum loses what is small beside it**; it does not matter how
-# much of it comes.
+# At 256 the steps are 2 wide.
+# 257 lies halfway, and the tie goes back to 256, each time.
+# **A narrow sum loses what is small beside it**; it does not matter how much of it comes.
 #
 # ### The digits, bought back
 #
-# Some work needs more than 8 bits. But the unit multiplies nothing else. The way out: write a number as a *sum* of bfloat16 numbers. 0.1 is nearly 0.1000977;
-# the rest, -0.0000977, is small, and a bfloat16 holds small numbers just as well. How many parts does it take for all 24 bits of a float32?
+# Some work needs more than 8 bits.
+# But the unit multiplies nothing else.
+# The way out: write a number as a *sum* of bfloat16 numbers.
+# 0.1 is nearly 0.1000977; the rest, -0.0000977, is small, and a bfloat16 holds small numbers just as well.
+# How many parts does it take for all 24 bits of a float32?
 #
 # **Exercise `tpu.split_bfloat16`**: in each round, the nearest bfloat16 of what is left, largest first.
 
@@ -216,9 +248,10 @@ def split_bfloat16(x, parts):
 split_bfloat16 = check("tpu.split_bfloat16", split_bfloat16)
 
 # %% [markdown]
-# With two parts, $(a_1 + a_2)(b_1 + b_2)$ has four products. The last, $a_2 b_2$, is as small as what two parts lose anyway, so three are enough: **bf16x3**.
-# A TPU does it in three passes of its unit, where you ask for them: JAX calls this `precision="high"`, and six passes, of three parts, `"highest"`
-# (published: JAX documentation, `jax.lax.Precision`). Are three parts exact?
+# With two parts, $(a_1 + a_2)(b_1 + b_2)$ has four products.
+# The last, $a_2 b_2$, is as small as what two parts lose anyway, so three are enough: **bf16x3**.
+# A TPU does it in three passes of its unit, where you ask for them: JAX calls this `precision="high"`, and six passes, of three parts, `"highest"` (published: JAX documentation, `jax.lax.Precision`).
+# Are three parts exact?
 
 
 # %%
@@ -239,9 +272,9 @@ for parts in (1, 2, 3):
 #
 # ### The copy that must not round
 #
-# Training moves a weight by a little, often: $w \leftarrow w - \eta g$, with the learning rate $\eta$ and the gradient $g$. If the little is less than half a
-# step of $w$, a bfloat16 weight stays where it is, like the sum of ones. Mixed precision keeps a **master copy** of the weights in float32 for the updates, and
-# in each step makes a bfloat16 copy of it, for the matrix unit.
+# Training moves a weight by a little, often: $w \leftarrow w - \eta g$, with the learning rate $\eta$ and the gradient $g$.
+# If the little is less than half a step of $w$, a bfloat16 weight stays where it is, like the sum of ones.
+# Mixed precision keeps a **master copy** of the weights in float32 for the updates, and in each step makes a bfloat16 copy of it, for the matrix unit.
 #
 # **Exercise `tpu.mixed_precision_step`**: the new master, and the new copy.
 
@@ -263,8 +296,9 @@ mixed_precision_step = check("tpu.mixed_precision_step", mixed_precision_step)
 # %% [markdown]
 # ## Check
 #
-# The real network, with its trained weights. Each of its four layers is a matrix product (lesson 1), so we hand `bfloat16.convnet` a product: float32; one whose
-# operands your function rounds; and, on the first 100 photographs only, since it takes long, one whose sums are rounded as well. Then the guesses.
+# The real network, with its trained weights.
+# Each of its four layers is a matrix product (lesson 1), so we hand `bfloat16.convnet` a product: float32; one whose operands your function rounds; and, on the first 100 photographs only, since it takes long, one whose sums are rounded as well.
+# Then the guesses.
 
 # %% tags=["picture"]
 from labkit import convnet, datasets, reference
@@ -288,23 +322,29 @@ results = [worst, counted(ones, "", "adding"), counted(changed, "of 500", "NumPy
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# Each operand is off by up to 0.4 %, yet the logits hardly move: errors up and down cancel in long sums. Only where two classes are all but equal
-# can so little decide. Here it decided once, and for the better: luck. Rounded sums move the logits more than ten times as far.
+# Each operand is off by up to 0.4 %, yet the logits hardly move: errors up and down cancel in long sums.
+# Only where two classes are all but equal can so little decide.
+# Here it decided once, and for the better: luck.
+# Rounded sums move the logits more than ten times as far.
 #
 # ## Measure
 #
 # ### The error, and what is promised
 #
-# How does the error grow with the length of the sum? $n$ roundings in a row change a number by a factor of at most $1 + \gamma_n$ (published: N. Higham, *Accuracy and
-# Stability of Numerical Algorithms*, 2002). Here the sum has at most $n = K$ of them, each with the sum's own $u$; before it, both operands were rounded to bfloat16:
+# How does the error grow with the length of the sum?
+# $n$ roundings in a row change a number by a factor of at most $1 + \gamma_n$ (published: N. Higham, *Accuracy and Stability of Numerical Algorithms*, 2002).
+# Here the sum has at most $n = K$ of them, each with the sum's own $u$; before it, both operands were rounded to bfloat16:
 #
 # $$|\text{error}| \le \left( (1 + 2^{-8})^2 \, (1 + \gamma_K) - 1 \right) \sum_k |a_k b_k|, \qquad \gamma_K = \frac{K u}{1 - K u} \quad\text{if } K u < 1 .$$
 #
-# For a sum in bfloat16, $u = 2^{-8}$, this bound ends at $K = 256$: where the sum of ones got stuck. A sharper one, $K u$ in place of $\gamma_K$, holds for every K (published: S. Rump, F. Bünger and C.-P. Jeannerod,
-# *BIT Numerical Mathematics* 56, 2016). From $K = 256$ on it allows an error as large as all products together, so it promises nothing either. (Our narrow sum rounds twice in each addition, first to float32. That first
-# rounding is 65,536 times finer, and the bound has room for it.)
+# For a sum in bfloat16, $u = 2^{-8}$, this bound ends at $K = 256$: where the sum of ones got stuck.
+# A sharper one, $K u$ in place of $\gamma_K$, holds for every K (published: S. Rump, F. Bünger and C.-P. Jeannerod, *BIT Numerical Mathematics* 56, 2016).
+# From $K = 256$ on it allows an error as large as all products together, so it promises nothing either.
+# (Our narrow sum rounds twice in each addition, first to float32.
+# That first rounding is 65,536 times finer, and the bound has room for it.)
 #
-# We take random numbers, and of 24 x 24 results the worst. (Last column: the norm of the error / the norm of the result, at K = 4,096.)
+# We take random numbers, and of 24 x 24 results the worst.
+# (Last column: the norm of the error / the norm of the result, at K = 4,096.)
 
 # %%
 lengths, errors = (16, 64, 256, 1024, 4096), {}
@@ -346,14 +386,18 @@ alt += "The bound of the float32 sum is flat; that of the bfloat16 sum rises wit
 figures.show(figure, alt)
 
 # %% [markdown]
-# Where there is a bound, the errors stay below it: it is made for the worst case. The float32 sum falls: what it shows is the rounding of the operands, and the more of them, the better their errors
-# cancel. The bfloat16 sum's error does not fall, since its steps grow with the sum. And it hits harder than the picture shows: the products of random numbers cancel as well, so that at
-# K = 4,096 this is 7 % of the *result* (last column). **Rounded operands were harmless here; a rounded long sum was not.**
+# Where there is a bound, the errors stay below it: it is made for the worst case.
+# The float32 sum falls: what it shows is the rounding of the operands, and the more of them, the better their errors cancel.
+# The bfloat16 sum's error does not fall, since its steps grow with the sum.
+# And it hits harder than the picture shows: the products of random numbers cancel as well, so that at K = 4,096 this is 7 % of the *result* (last column).
+# **Rounded operands were harmless here; a rounded long sum was not.**
 #
 # ### Three ways to keep a weight
 #
-# We train the weights of the last layer on, with 200 training photographs and a small learning rate. `h` is what enters this layer; the bias stays. All products are in float32, so that
-# only one thing differs: how the weights are kept between two steps. An update is lost if it changes no bit; gradients of exactly 0 are left out.
+# We train the weights of the last layer on, with 200 training photographs and a small learning rate.
+# `h` is what enters this layer; the bias stays.
+# All products are in float32, so that only one thing differs: how the weights are kept between two steps.
+# An update is lost if it changes no bit; gradients of exactly 0 are left out.
 
 # %%
 sample = datasets.cifar10("sample").train
@@ -379,10 +423,12 @@ for name, step in steps.items():
 # %% [markdown]
 # ## Explain
 #
-# Why does a bfloat16 weight lose nearly all? The next cell draws the three losses, and compares the first updates with half a step of their weight.
+# Why does a bfloat16 weight lose nearly all?
+# The next cell draws the three losses, and compares the first updates with half a step of their weight.
 #
-# And why 8 bits of exponent? float16 has 16 bits too: 5 of exponent, 10 of fraction, so it rounds eight times finer. Take this layer's `dy` with the trained weights, and round it
-# to both. Of each format you see the smallest number with all digits, then the smallest of all; in between, digits get fewer.
+# And why 8 bits of exponent? float16 has 16 bits too: 5 of exponent, 10 of fraction, so it rounds eight times finer.
+# Take this layer's `dy` with the trained weights, and round it to both.
+# Of each format you see the smallest number with all digits, then the smallest of all; in between, digits get fewer.
 
 # %% tags=["picture"]
 figure, axes = figures.canvas(7.5, 2.8)
@@ -407,11 +453,12 @@ for name, kind in {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}.items(
 print(f"dy       from {abs(dy).min():.1e} to {abs(dy).max():.1e} (counted)")
 
 # %% [markdown]
-# The master copy collects what is far below half a step, and its bfloat16 copy moves when enough has come together. It reaches the loss of float32, though the products
-# never see more than 8 bits of a weight. (Even float32 lost 2 %: their gradients are smaller still.)
+# The master copy collects what is far below half a step, and its bfloat16 copy moves when enough has come together.
+# It reaches the loss of float32, though the products never see more than 8 bits of a weight.
+# (Even float32 lost 2 %: their gradients are smaller still.)
 #
-# A class that the network excludes has a gradient of $10^{-13}$; in float16 that is 0. Who trains in float16 usually multiplies the loss by a large number first, to lift most
-# gradients into its range ("loss scaling"). bfloat16 has float32's range, and usually needs no such care.
+# A class that the network excludes has a gradient of $10^{-13}$; in float16 that is 0.
+# Who trains in float16 usually multiplies the loss by a large number first, to lift most gradients into its range ("loss scaling"). bfloat16 has float32's range, and usually needs no such care.
 #
 # ## On trial
 #
@@ -419,8 +466,8 @@ print(f"dy       from {abs(dy).min():.1e} to {abs(dy).max():.1e} (counted)")
 #
 # > The TPU's gradient of a layer is grad_W L = 1/N * sum_i grad_a l_i (outer) x_i
 #
-# `dl[i]` is the gradient of image i's loss with respect to the layer's outputs $a$, and `h[i]` what went in. Run it as printed; then as the matrix unit does, where the sum over the images
-# is the sum over k.
+# `dl[i]` is the gradient of image i's loss with respect to the layer's outputs $a$, and `h[i]` what went in.
+# Run it as printed; then as the matrix unit does, where the sum over the images is the sum over k.
 
 # %%
 N, dl = len(h), len(h) * dy  # dy holds 1/N already
@@ -435,14 +482,16 @@ print("same bits as float64:", np.array_equal(unit, printed))
 print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 
 # %% [markdown]
-# **Verdict on C03: holds if "the TPU's" is struck out.** It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients_and_convolutions.ipynb#C02), one
-# matrix product $\mathrm{d}a^T x$. A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we
-# can state. It does not change the mathematics.
+# **Verdict on C03: holds if "the TPU's" is struck out.**
+# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients_and_convolutions.ipynb#C02), one matrix product $\mathrm{d}a^T x$.
+# A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we can state.
+# It does not change the mathematics.
 #
 # ## Recap
 #
 # - **bfloat16 = the range of float32, 8 bits of precision**: an error of at most $2^{-8}$ of a number, at every size but the tiniest.
-# - Products are exact in float32. **The sum needs the width**: in bfloat16 it forgets what is small beside it.
+# - Products are exact in float32.
+#   **The sum needs the width**: in bfloat16 it forgets what is small beside it.
 # - Digits can be bought: two parts and three products give 16 bits, three parts nearly always all 24.
 # - **What is added up over many steps stays in float32**: sums in the unit, and the master copy of the weights.
 #

@@ -17,8 +17,10 @@
 # %% [markdown]
 # # The TPU compiler
 #
-# **What would your network cost on a TPU that you do not have?** Google's TPU compiler can say. It runs on a Linux PC, makes the real program for an
-# absent chip, and writes down how each array will lie in memory, and what fits. Of most operations it also estimates how many cycles they take.
+# **What would your network cost on a TPU that you do not have?**
+# Google's TPU compiler can say.
+# It runs on a Linux PC, makes the real program for an absent chip, and writes down how each array will lie in memory, and what fits.
+# Of most operations it also estimates how many cycles they take.
 #
 # ## What you will be able to do
 #
@@ -35,15 +37,19 @@
 # %% [markdown]
 # ## Predict
 #
-# Two facts. First, a TPU's memory is read in **tiles** of 8 rows and 128 columns; the fastest axis of an array runs along the 128. Each of these two axes is
-# filled up to whole tiles. Second, from lesson 1: a matrix unit (**MXU**) holds a tile of 128 x 128 of the K x N weights and streams M rows through it; a
-# ragged tile is filled up with zeros, and costs what a full one costs. In a convolution the output channels are N.
+# Two facts.
+# First, a TPU's memory is read in **tiles** of 8 rows and 128 columns; the fastest axis of an array runs along the 128.
+# Each of these two axes is filled up to whole tiles.
+# Second, from lesson 1: a matrix unit (**MXU**) holds a tile of 128 x 128 of the K x N weights and streams M rows through it; a ragged tile is filled up with zeros, and costs what a full one costs.
+# In a convolution the output channels are N.
 #
 # Guess three numbers:
 #
 # 1. An array [128, 10], with the 10 as fastest axis: how many times its own bytes does it take?
-# 2. A v2 core has one such unit. In a large product K grows from 1,024 to 1,025: how many percent more cycles?
-# 3. A convolution gets 128 output channels instead of 64. How many times the cycles?
+# 2. A v2 core has one such unit.
+#    In a large product K grows from 1,024 to 1,025: how many percent more cycles?
+# 3. A convolution gets 128 output channels instead of 64.
+#    How many times the cycles?
 
 # %%
 from functools import partial
@@ -76,9 +82,11 @@ ask = partial(compile_for_tpu, source="snapshot")
 #
 # ### Ask the compiler
 #
-# A function in JAX, the shapes of its arguments (bfloat16 unless you say otherwise), a topology: `v5e:1x1` is one chip of Colab's kind. To get the same
-# numbers everywhere, this lesson takes the stored answers of one compiler, its *snapshot*. (Under Check, and for any other sizes, `compile_for_tpu` asks the compiler
-# itself.) Its numbers are called **compiled**: expected by the compiler. Nothing has run.
+# A function in JAX, the shapes of its arguments (bfloat16 unless you say otherwise), a topology: `v5e:1x1` is one chip of Colab's kind.
+# To get the same numbers everywhere, this lesson takes the stored answers of one compiler, its *snapshot*.
+# (Under Check, and for any other sizes, `compile_for_tpu` asks the compiler itself.)
+# Its numbers are called **compiled**: expected by the compiler.
+# Nothing has run.
 
 # %%
 from labkit.tpu.programs import CONVNET, conv, convnet, matmul
@@ -89,12 +97,15 @@ print(fc1)
 # %% [markdown]
 # ### How an array lies in memory
 #
-# The compiler writes a layout as `{1,0:T(8,128)(2,1)}`. First come the axes **from the fastest to the slowest**: `1,0` means that axis 1 is the fastest,
-# as in NumPy; `0,1` would be column by column. Then the tile: its last size, 128, belongs to the fastest axis, 8 to the next one. Further axes are not
-# padded. `(2,1)` puts two rows of bfloat16 into one row of 32-bit words, and adds no bytes. Small arrays have smaller tiles, such as
-# `T(256)` or `T(4,128)`.
+# The compiler writes a layout as `{1,0:T(8,128)(2,1)}`.
+# First come the axes **from the fastest to the slowest**: `1,0` means that axis 1 is the fastest, as in NumPy; `0,1` would be column by column.
+# Then the tile: its last size, 128, belongs to the fastest axis, 8 to the next one.
+# Further axes are not padded.
+# `(2,1)` puts two rows of bfloat16 into one row of 32-bit words, and adds no bytes.
+# Small arrays have smaller tiles, such as `T(256)` or `T(4,128)`.
 #
-# **Exercise `tpu.padded_bytes`**: how many bytes does an array take? `-(-n // t) * t` rounds up, `prod(numbers)` multiplies.
+# **Exercise `tpu.padded_bytes`**: how many bytes does an array take?
+# `-(-n // t) * t` rounds up, `prod(numbers)` multiplies.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]
@@ -114,9 +125,10 @@ def padded_bytes(shape, order, tile, itemsize):
 padded_bytes = check("tpu.padded_bytes", padded_bytes)
 
 # %% [markdown]
-# Now the course's network, 256 images at a time, in the order in which TPU programs are written: images [N, H, W, C]. How many times its own bytes
-# would each array take *as written*, with the last axis fastest (predicted)? And what has the compiler chosen? (The function is ours, until
-# yours is right.)
+# Now the course's network, 256 images at a time, in the order in which TPU programs are written: images [N, H, W, C].
+# How many times its own bytes would each array take *as written*, with the last axis fastest (predicted)?
+# And what has the compiler chosen?
+# (The function is ours, until yours is right.)
 
 
 # %%
@@ -140,13 +152,17 @@ for row in network.padding:
 print(f"the compiler's bytes: {sum(agree)} of {len(agree)} arrays agree (compiled), 4 are biases")
 
 # %% [markdown]
-# With three colours in the fastest axis, the images would take 43 times their bytes. The compiler has turned them round: **the batch lies along the 128**, and what
-# flows through the network has no padding until the ten scores (1.6x). In this layout batches of 100 would take 28 % more, since 128 / 100 is 1.28. The three small weights take more, up to 5.3 times their bytes.
+# With three colours in the fastest axis, the images would take 43 times their bytes.
+# The compiler has turned them round: **the batch lies along the 128**, and what flows through the network has no padding until the ten scores (1.6x).
+# In this layout batches of 100 would take 28 % more, since 128 / 100 is 1.28.
+# The three small weights take more, up to 5.3 times their bytes.
 #
 # ### How busy are the matrix units?
 #
-# A cell does one multiply-add in a cycle, and a device (a chip, or one of the two cores of a v2, v3 or v4) has `units` arrays of `size` x `size` cells. The **utilization** is what share of their multiply-adds was useful. One reason for less than 1 is known beforehand: `filled`, the share of the
-# cells in its tiles that hold weights, not padding. The number of units does not matter here.
+# A cell does one multiply-add in a cycle, and a device (a chip, or one of the two cores of a v2, v3 or v4) has `units` arrays of `size` x `size` cells.
+# The **utilization** is what share of their multiply-adds was useful.
+# One reason for less than 1 is known beforehand: `filled`, the share of the cells in its tiles that hold weights, not padding.
+# The number of units does not matter here.
 #
 # **Exercise `tpu.mxu_utilization`**: both shares, for arrays with one element per product.
 
@@ -174,14 +190,19 @@ for chip, (units, size) in chips.items():
     print(f"4,096³ on {chip:3}: {made:9,} cycles, {share:.0%} of {units} x {size}² (compiled)")
 
 # %% [markdown]
-# Large products keep the units busy, from 2017 to 2024. The v6e needs a word of its own. Google's page names two units of 256 x 256, which have 131,072 cells together
-# (*published*). But 4,096³ multiply-adds in these cycles are 228,000 in each cycle. So there are more cells, or each does two multiply-adds in what the compiler
-# calls a cycle. We count four units; the peak is the same.
+# Large products keep the units busy, from 2017 to 2024.
+# The v6e needs a word of its own.
+# Google's page names two units of 256 x 256, which have 131,072 cells together (*published*).
+# But 4,096³ multiply-adds in these cycles are 228,000 in each cycle.
+# So there are more cells, or each does two multiply-adds in what the compiler calls a cycle.
+# We count four units; the peak is the same.
 #
 # ### One layer, three ways
 #
-# Lesson 1's simulator *counts* cycles on one array of 128 x 128. A v2 core has just one. How close does the compiler come, for our layers and a
-# product of 1,024³? (The third way, *measured*, comes under Check.)
+# Lesson 1's simulator *counts* cycles on one array of 128 x 128.
+# A v2 core has just one.
+# How close does the compiler come, for our layers and a product of 1,024³?
+# (The third way, *measured*, comes under Check.)
 
 # %%
 from labkit.tpu import SystolicArray
@@ -203,21 +224,28 @@ for row in zip(shapes, counted, v2, v5e, filled, used2, used5, strict=True):
     print("{:8}{:16,}{:13,}{:14,}{:9.0%}{:10.0%}{:7.0%}".format(*row))
 
 # %% [markdown]
-# On a v2, `square` and conv2 come close to the simulator: 12 % above it, and 8 % below. The other layers do not, and a v5e is another story:
+# On a v2, `square` and conv2 come close to the simulator: 12 % above it, and 8 % below.
+# The other layers do not, and a v5e is another story:
 #
-# - **conv1** takes half the cycles that are counted. It uses more of the cells than is `filled`, and so does conv2. With our mapping this is impossible, so the
-#   compiler has another one: it may keep pixels in place and stream the weights.
-# - **fc1** takes 40 % more. Its 3.2 MB would take 6,400 cycles at a core's half of the 700 GB/s (predicted), fewer than the arithmetic. Perhaps the arithmetic
-#   waits for the first of them.
+# - **conv1** takes half the cycles that are counted.
+#   It uses more of the cells than is `filled`, and so does conv2.
+#   With our mapping this is impossible, so the compiler has another one: it may keep pixels in place and stream the weights.
+# - **fc1** takes 40 % more.
+#   Its 3.2 MB would take 6,400 cycles at a core's half of the 700 GB/s (predicted), fewer than the arithmetic.
+#   Perhaps the arithmetic waits for the first of them.
 # - **fc2** does very little work, and takes twice the cycles: each operation has a price of its own.
-# - **A v5e** has four units, and needs more than a quarter of the cycles. Memory is one reason. At 819 GB/s (published), fc1's bytes alone take 5,900 cycles (predicted).
-#   `square` needs 16,400 cycles for its arithmetic and 11,500 for its bytes: one after the other, these come within a tenth. That conv1 takes even more cycles
-#   than on a v2, neither its arithmetic nor its bytes explain.
+# - **A v5e** has four units, and needs more than a quarter of the cycles.
+#   Memory is one reason.
+#   At 819 GB/s (published), fc1's bytes alone take 5,900 cycles (predicted).
+#   `square` needs 16,400 cycles for its arithmetic and 11,500 for its bytes: one after the other, these come within a tenth.
+#   That conv1 takes even more cycles than on a v2, neither its arithmetic nor its bytes explain.
 #
 # ## Check
 #
-# Is the snapshot what the compiler says? Where libtpu is installed, the next cell asks it, in a process of its own. On a TPU it also times `square`, the third way:
-# a thousand products in a row, so that starting them costs nothing. (We had none to try this on; without one, this part is left out.)
+# Is the snapshot what the compiler says?
+# Where libtpu is installed, the next cell asks it, in a process of its own.
+# On a TPU it also times `square`, the third way: a thousand products in a row, so that starting them costs nothing.
+# (We had none to try this on; without one, this part is left out.)
 
 # %% tags=["timing", "nbval-ignore-output"]
 from textwrap import fill
@@ -246,7 +274,9 @@ if this_machine().has_tpu:
 #
 # ### Stairs
 #
-# Let K grow: `a[4096,K]` times `b[K,1024]`, each time a multiple of 128, and one more. Where does each chip step? (Each picture has its own scale, from 0.)
+# Let K grow: `a[4096,K]` times `b[K,1024]`, each time a multiple of 128, and one more.
+# Where does each chip step?
+# (Each picture has its own scale, from 0.)
 
 # %% tags=["picture"]
 multiples = (128, 256, 384, 512, 640, 768, 896, 1024, 1152)
@@ -271,8 +301,9 @@ print(f"v5e: K = 769 {at[769]:,}, filled up to 896 in the program {padded:,}; K 
 figures.show(figure, "Cycles against K: stairs of 128 as counted and on v2 and v5e, of 256 on v6e.")
 
 # %% [markdown]
-# From K = 256 on, a v2 climbs the simulator's stairs. A v5e steps at the same places, a v6e at multiples of 256, but not to the same heights. Two things no formula of ours explains: v2
-# and v5e never take less than 60,000 cycles, and on the v5e K = 769 costs more than 896.
+# From K = 256 on, a v2 climbs the simulator's stairs.
+# A v5e steps at the same places, a v6e at multiples of 256, but not to the same heights.
+# Two things no formula of ours explains: v2 and v5e never take less than 60,000 cycles, and on the v5e K = 769 costs more than 896.
 # **Ask, do not guess**: zeros added inside the program change nothing (last line); only arrays *stored* with K = 896 get its price.
 #
 # ### Channels for nothing
@@ -291,14 +322,18 @@ for channels in [(64, 64), (64, 128), (128, 128), (128, 256)]:
     print(f"{result.logical_bytes:14,}, padded {result.padded_bytes:11,}")
 
 # %% [markdown]
-# From 64 to 128 output channels: the same cycles, and the same memory. On a v5e even 128 to 128 changes little. On a v6e 256 output channels cost 1.8 times as much as
-# 128, though its arrays are 256 wide: here its N steps at 128. **Sizes that fill 128 are a bargain; sizes just above are a waste.**
+# From 64 to 128 output channels: the same cycles, and the same memory.
+# On a v5e even 128 to 128 changes little.
+# On a v6e 256 output channels cost 1.8 times as much as 128, though its arrays are 256 wide: here its N steps at 128.
+# **Sizes that fill 128 are a bargain; sizes just above are a waste.**
 #
 # ### Images per second
 #
-# A training step runs its operations one after the other. The compiler gives a cycle count for most of them.
+# A training step runs its operations one after the other.
+# The compiler gives a cycle count for most of them.
 #
-# **Exercise `tpu.throughput`**: images per second, where each device has a `batch` of its own. The exchange between the devices is left out.
+# **Exercise `tpu.throughput`**: images per second, where each device has a `batch` of its own.
+# The exchange between the devices is left out.
 
 
 # %% tags=["exercise:tpu.throughput"]
@@ -315,8 +350,10 @@ def throughput(cycles, batch, devices, clock):
 throughput = check("tpu.throughput", throughput)
 
 # %% [markdown]
-# Is such a prediction any good? Google published logs of a Cloud TPU v2-8 (eight cores, 1,024 images in a step) that trained ResNet-50 on ImageNet's 1,281,167 images, in 2018 with
-# TensorFlow 1.8 and 1.11. Our step (`tools/tpu_resnet.py`) has 128 images per core; compiling it takes minutes, so its answers are stored by name. The clock is the published peak over what all units do in a cycle.
+# Is such a prediction any good?
+# Google published logs of a Cloud TPU v2-8 (eight cores, 1,024 images in a step) that trained ResNet-50 on ImageNet's 1,281,167 images, in 2018 with TensorFlow 1.8 and 1.11.
+# Our step (`tools/tpu_resnet.py`) has 128 images per core; compiling it takes minutes, so its answers are stored by name.
+# The clock is the published peak over what all units do in a cycle.
 
 # %%
 from labkit.provenance import predicted, published
@@ -336,13 +373,14 @@ for chip, batch, n, what in [("v2", 128, 8, "cores"), ("v5e", 256, 1, ""), ("v6e
         print(f"    {speed:,.0f} images/s, ours is {100 * (rate / speed - 1):+.0f} %")
 
 # %% [markdown]
-# Between the two, a tenth from each: the same chips, with the software of April and of September. This is luck in part: our program is not theirs, and leaves out the exchange between cores, the input, and operations without an estimate. A rule of
-# thumb, tested on this pair only: trust it to a quarter.
+# Between the two, a tenth from each: the same chips, with the software of April and of September.
+# This is luck in part: our program is not theirs, and leaves out the exchange between cores, the input, and operations without an estimate.
+# A rule of thumb, tested on this pair only: trust it to a quarter.
 #
 # ### What does not fit, and what is sent
 #
-# All sizes are known, so the compiler knows if it fits: ResNet-50, with 1,024 images on one v5e? And if four chips, [2x2], share fc1's batch:
-# what must they tell each other for the gradient of its weights?
+# All sizes are known, so the compiler knows if it fits: ResNet-50, with 1,024 images on one v5e?
+# And if four chips, [2x2], share fc1's batch: what must they tell each other for the gradient of its weights?
 
 
 # %%
@@ -366,8 +404,8 @@ for sent in four.collectives:
     print(f"{sent.kind} of {sent.shape}, {sent.bytes:,} B, among {sent.group} chips (compiled)")
 
 # %% [markdown]
-# Nobody wrote an **all-reduce**, a sum over all chips that each of them gets: the compiler put it in, since each chip has seen only its own images. (It adds in bfloat16, which our
-# function returns; by lesson 2's rule it should be float32, at twice the bytes.)
+# Nobody wrote an **all-reduce**, a sum over all chips that each of them gets: the compiler put it in, since each chip has seen only its own images.
+# (It adds in bfloat16, which our function returns; by lesson 2's rule it should be float32, at twice the bytes.)
 #
 # ## Explain
 #
@@ -386,8 +424,10 @@ results.append(compiled(ratios[64, 128] / ratios[64, 64], "times", by))
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# 128 / 10 is 12.8: each row fills a tile's width. A row of tiles more is 1/8 of 1,024, 12.5 %; a little less, since not all of the price grows. (A v5e: 10.5 %
-# here, 39 % after 768, 3 % after 512.) And 64 channels already paid for 128.
+# 128 / 10 is 12.8: each row fills a tile's width.
+# A row of tiles more is 1/8 of 1,024, 12.5 %; a little less, since not all of the price grows.
+# (A v5e: 10.5 % here, 39 % after 768, 3 % after 512.)
+# And 64 channels already paid for 128.
 #
 # ## On trial
 #
@@ -395,8 +435,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# Ask for things without any linear algebra: sorting, and the Collatz sequence, a loop that ends when all numbers have come down to 1. And the course's network: what share of
-# a training step (loss and gradients) is convolutions and matrix products? By FLOP, and by the compiler's cycles.
+# Ask for things without any linear algebra: sorting, and the Collatz sequence, a loop that ends when all numbers have come down to 1.
+# And the course's network: what share of a training step (loss and gradients) is convolutions and matrix products?
+# By FLOP, and by the compiler's cycles.
 
 
 # %%
@@ -422,22 +463,32 @@ print(f"cycles: {part('convolution', 'matmul'):.0%} products, {part('reduce'):.0
 print("no estimate for:", *sorted({op.kind for op in ops if op.cycles is None}))
 
 # %% [markdown]
-# **Verdict on C13: wrong.** A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google). So it can sort, loop
-# and take maxima. In our network's step, what is no product has 0.4 % of the FLOP, and yet more of the estimated cycles than the products have. Most of these are
-# sums over all pixels of a batch, such as the gradient of a bias. (The pools' backward pass has no estimate. A convolution's cycles include the ReLU behind it.) What is true: nearly all of a TPU's
-# *peak* is for matrix products. So is most of a GPU's, since it has tensor cores.
+# **Verdict on C13: wrong.**
+# A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
+# So it can sort, loop and take maxima.
+# In our network's step, what is no product has 0.4 % of the FLOP, and yet more of the estimated cycles than the products have.
+# Most of these are sums over all pixels of a batch, such as the gradient of a bias.
+# (The pools' backward pass has no estimate.
+# A convolution's cycles include the ReLU behind it.)
+# What is true: nearly all of a TPU's *peak* is for matrix products.
+# So is most of a GPU's, since it has tensor cores.
 #
 # ### <a id="C09"></a>C09 on trial
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Which numbers can decide this? Density is peak for each square millimetre of the chip, its **die**. Efficiency is peak for each watt. Better than both is work for
-# each joule, measured. Three pairs of the same years can be compared.
+# Which numbers can decide this?
+# Density is peak for each square millimetre of the chip, its **die**.
+# Efficiency is peak for each watt.
+# Better than both is work for each joule, measured.
+# Three pairs of the same years can be compared.
 #
 # Google has measured one of them with two of MLPerf's benchmarks, on 64 chips of each kind (*published* in Jouppi et al., TPU v4, 2023, section 6 and table 6).
 #
-# Two cautions. Google says only what a TPU's die is smaller than, so its density is at least what the cell prints. And the power of v3 and v4 is the largest seen in
-# use, that of the others the limit of their design. (We read the tables of the papers by Jouppi et al. in summaries, not in the papers themselves.)
+# Two cautions.
+# Google says only what a TPU's die is smaller than, so its density is at least what the cell prints.
+# And the power of v3 and v4 is the largest seen in use, that of the others the limit of their design.
+# (We read the tables of the papers by Jouppi et al. in summaries, not in the papers themselves.)
 
 # %%
 from labkit.hardware import machine
@@ -462,19 +513,24 @@ for name, faster, ours, theirs in [("BERT", 1.15, 197, 380), ("ResNet-50", 1.67,
     print("    work for each joule:", predicted(faster * theirs / ours, "times", "speed and power"))
 
 # %% [markdown]
-# **Verdict on C09: holds if the pair is v4 and A100.** A v4 has more peak for each square millimetre, at least 0.46 TFLOP/s against 0.38, and more for each watt. In both
-# benchmarks it did 2.2 times the work for each joule; but it was the TPU's maker who measured. Of the first pair the V100 has more than twice the peak for
-# each watt, and a v2's die would have to be below 300 mm² to be as dense. v3 is denser than the V100. For each watt it has a tenth more by the largest power seen in use, and
-# a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1). For v5e, v5p and v6e Google publishes neither area nor power.
+# **Verdict on C09: holds if the pair is v4 and A100.**
+# A v4 has more peak for each square millimetre, at least 0.46 TFLOP/s against 0.38, and more for each watt.
+# In both benchmarks it did 2.2 times the work for each joule; but it was the TPU's maker who measured.
+# Of the first pair the V100 has more than twice the peak for each watt, and a v2's die would have to be below 300 mm² to be as dense. v3 is denser than the V100.
+# For each watt it has a tenth more by the largest power seen in use, and a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1).
+# For v5e, v5p and v6e Google publishes neither area nor power.
 #
 # [C13](#C13) was wrong; [C09](#C09) holds for one pair.
 #
 # ## Recap
 #
 # - **A compiler is an instrument**: layouts, padding, memory, cycles and messages, before there is a chip.
-# - The fastest axis is padded to 128, the next to 8: put an axis there that fills them. The batch often does.
-# - K and N cost whole tiles of 128; on a v6e, K steps at 256. There are exceptions: ask.
-# - Cycles over clock predict a speed, perhaps within a quarter. It is *predicted* from *compiled*; only a clock *measures*.
+# - The fastest axis is padded to 128, the next to 8: put an axis there that fills them.
+#   The batch often does.
+# - K and N cost whole tiles of 128; on a v6e, K steps at 256.
+#   There are exceptions: ask.
+# - Cycles over clock predict a speed, perhaps within a quarter.
+#   It is *predicted* from *compiled*; only a clock *measures*.
 #
 # You can now ask what a network costs on a TPU, and tell which answers to trust.
 #

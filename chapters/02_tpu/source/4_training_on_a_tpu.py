@@ -17,8 +17,9 @@
 # %% [markdown]
 # # Training on a TPU
 #
-# **Eight machines train one network. What must they tell each other, so that it becomes the network that one machine would have made?** You will write
-# a training loop whose code is the same on this computer and on a TPU, and repair what goes wrong when one becomes eight.
+# **Eight machines train one network.
+# What must they tell each other, so that it becomes the network that one machine would have made?**
+# You will write a training loop whose code is the same on this computer and on a TPU, and repair what goes wrong when one becomes eight.
 #
 # ## What you will be able to do
 #
@@ -35,14 +36,21 @@
 # %% [markdown]
 # ## Predict
 #
-# Copies of one network lie on 8 devices; each copy is a **replica**. A *global batch* of 64 images is dealt out, 8 to each replica. Each computes a loss from its
-# own images, and the gradient of that loss. The framework then **adds the eight gradients up**, and all replicas make the same step with the sum. So they stay equal.
+# Copies of one network lie on 8 devices; each copy is a **replica**.
+# A *global batch* of 64 images is dealt out, 8 to each replica.
+# Each computes a loss from its own images, and the gradient of that loss.
+# The framework then **adds the eight gradients up**, and all replicas make the same step with the sum.
+# So they stay equal.
 #
 # One device would use the mean loss of all 64 images.
 #
-# 1. Let each replica use the mean loss of *its* 8 images. How many times too long is the step?
-# 2. On one replica a number has the mean -3 and the variance 4, on another the mean +3 and the variance 4. What is its variance over the images of both?
-# 3. After every 5 steps the run writes a checkpoint. It is killed when 13 steps are finished. How many of them are lost?
+# 1. Let each replica use the mean loss of *its* 8 images.
+#    How many times too long is the step?
+# 2. On one replica a number has the mean -3 and the variance 4, on another the mean +3 and the variance 4.
+#    What is its variance over the images of both?
+# 3. After every 5 steps the run writes a checkpoint.
+#    It is killed when 13 steps are finished.
+#    How many of them are lost?
 
 # %%
 import numpy as np
@@ -68,9 +76,9 @@ guesses = {
 #
 # ### Which machine?
 #
-# `preflight` says in a sentence what is missing, and what to click. `strategy` gives TensorFlow's object for a set of replicas: on the TPU if there is one; else it
-# cuts this CPU into eight virtual devices, and says so. (Colab's TPU is one chip (*published* by Google), hence one replica: there, all gaps between replicas below are
-# zero, and the factor 8 is 1.)
+# `preflight` says in a sentence what is missing, and what to click.
+# `strategy` gives TensorFlow's object for a set of replicas: on the TPU if there is one; else it cuts this CPU into eight virtual devices, and says so.
+# (Colab's TPU is one chip (*published* by Google), hence one replica: there, all gaps between replicas below are zero, and the factor 8 is 1.)
 
 # %%
 from labkit.tpu import preflight, strategy
@@ -91,8 +99,10 @@ devices = strategy(replicas=8)
 # %% [markdown]
 # ### Dealing a batch
 #
-# The TPU's program is compiled for fixed shapes. 50 photographs make no batch of 64; so we add 14 *fillers*, any images at all, and a **weight** for every
-# image: 1 for a photograph, 0 for a filler. `experimental_distribute_dataset` deals. What does each replica get?
+# The TPU's program is compiled for fixed shapes.
+# 50 photographs make no batch of 64; so we add 14 *fillers*, any images at all, and a **weight** for every image: 1 for a photograph, 0 for a filler.
+# `experimental_distribute_dataset` deals.
+# What does each replica get?
 
 # %%
 data = cifar10("sample").train
@@ -114,19 +124,23 @@ for r in range(len(x)):
     print(f"replica {r}: x {x[r].shape}, labels {y[r].numpy()}, weight {sum(weight[r].numpy())}")
 
 # %% [markdown]
-# Replica 6 has two photographs, replica 7 has none. What is the mean loss of no photograph? Let us not ask.
+# Replica 6 has two photographs, replica 7 has none.
+# What is the mean loss of no photograph?
+# Let us not ask.
 #
 # ### The loss
 #
-# Image $i$ has the loss $\ell_i$ and the weight $w_i$. Over *all* replicas we want the mean
+# Image $i$ has the loss $\ell_i$ and the weight $w_i$.
+# Over *all* replicas we want the mean
 #
 # $$L = \frac{\sum_i w_i\, \ell_i}{\sum_i w_i}$$
 #
-# The denominator belongs to the whole batch: one replica cannot know it, so it is given as `total`. Each replica returns its terms of the sum;
-# everything else is addition, and the framework does that.
+# The denominator belongs to the whole batch: one replica cannot know it, so it is given as `total`.
+# Each replica returns its terms of the sum; everything else is addition, and the framework does that.
 #
-# **Exercise `tpu.global_loss`**: the terms of one replica's images. Write one line with operators only (`*`, `/`), without a function or a method. In the loop these are
-# TensorFlow's tensors, which have no values yet, and NumPy cannot make arrays of them.
+# **Exercise `tpu.global_loss`**: the terms of one replica's images.
+# Write one line with operators only (`*`, `/`), without a function or a method.
+# In the loop these are TensorFlow's tensors, which have no values yet, and NumPy cannot make arrays of them.
 
 
 # %% tags=["exercise:tpu.global_loss"]
@@ -145,12 +159,13 @@ global_loss = check("tpu.global_loss", global_loss)
 # %% [markdown]
 # ### The loop
 #
-# `build` makes the model, `step` is what one replica does, and `devices.run` starts it on all. `tape.gradient` of several terms is the gradient of their sum.
-# `optimizer.apply` adds up the gradients of all replicas (lesson 3's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum. `reduce` adds up the losses,
-# only for us to read.
+# `build` makes the model, `step` is what one replica does, and `devices.run` starts it on all.
+# `tape.gradient` of several terms is the gradient of their sum.
+# `optimizer.apply` adds up the gradients of all replicas (lesson 3's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum.
+# `reduce` adds up the losses, only for us to read.
 #
-# What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica. `@tf.function` compiles `steps` with its loop, so that a TPU
-# need not wait for Python before each step.
+# What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica.
+# `@tf.function` compiles `steps` with its loop, so that a TPU need not wait for Python before each step.
 
 
 # %%
@@ -179,12 +194,14 @@ def loop_on(devices, build, loss=None, rate=0.0002):  # -> model, optimizer, ste
 # %% [markdown]
 # ### Batch normalisation
 #
-# In training, a BatchNorm layer subtracts from each channel its mean and divides by its standard deviation: those of the batch. But a replica sees only its own
-# images. It may use *their* moments (mean and variance), or first ask the others; and nobody wants to send all the images. What is enough? Each replica has equally
-# many images.
+# In training, a BatchNorm layer subtracts from each channel its mean and divides by its standard deviation: those of the batch.
+# But a replica sees only its own images.
+# It may use *their* moments (mean and variance), or first ask the others; and nobody wants to send all the images.
+# What is enough?
+# Each replica has equally many images.
 #
-# **Exercise `tpu.synchronised_moments`**: mean and variance of each channel over all replicas, from each replica's own. Below the check, the version in use (ours, until yours is right)
-# is tried on the reds of 64 and of 512 photographs.
+# **Exercise `tpu.synchronised_moments`**: mean and variance of each channel over all replicas, from each replica's own.
+# Below the check, the version in use (ours, until yours is right) is tried on the reds of 64 and of 512 photographs.
 
 
 # %% tags=["exercise:tpu.synchronised_moments"]
@@ -208,9 +225,11 @@ for n in 8, 64:
 # %% [markdown]
 # ### Where to go on
 #
-# A Colab runtime can end at any moment. So the loop writes a checkpoint now and then: weights, the optimizer's velocities (momentum's running sums), and the number of finished
-# steps. The data must go on in the same place, too. Row $e$ of `order` says in which order epoch $e$ shows the $N$ images; it follows from a seed, so a new
-# process can make it again. What is left over when no full batch fits is dropped, and the next epoch begins.
+# A Colab runtime can end at any moment.
+# So the loop writes a checkpoint now and then: weights, the optimizer's velocities (momentum's running sums), and the number of finished steps.
+# The data must go on in the same place, too.
+# Row $e$ of `order` says in which order epoch $e$ shows the $N$ images; it follows from a seed, so a new process can make it again.
+# What is left over when no full batch fits is dropped, and the next epoch begins.
 #
 # **Exercise `tpu.next_batch`**: the images of the batch that comes after `step` finished steps.
 
@@ -233,11 +252,13 @@ order = np.stack([np.random.default_rng(seed=e).permutation(500) for e in range(
 # %% [markdown]
 # ## Check
 #
-# One step with the 50 photographs: the course's NumPy network has never heard of replicas; has it the same loss? Then 20 steps of 64 photographs each: do
-# eight devices make the network that one makes? (Where `check` did not say Right, you see our version at work.)
+# One step with the 50 photographs: the course's NumPy network has never heard of replicas; has it the same loss?
+# Then 20 steps of 64 photographs each: do eight devices make the network that one makes?
+# (Where `check` did not say Right, you see our version at work.)
 #
-# A third network runs on one device with Keras's policy `"mixed_bfloat16"`: the matrix unit multiplies bfloat16 numbers, so each layer computes in them. The weights
-# stay float32, for the reason you know from lesson 2: small steps would be lost. (Three networks are compiled first: this cell and the next ones take their time.)
+# A third network runs on one device with Keras's policy `"mixed_bfloat16"`: the matrix unit multiplies bfloat16 numbers, so each layer computes in them.
+# The weights stay float32, for the reason you know from lesson 2: small steps would be lost.
+# (Three networks are compiled first: this cell and the next ones take their time.)
 
 # %%
 from labkit.tpu import models
@@ -262,13 +283,15 @@ same = np.allclose(weights["replicas"], weights["one"], rtol=0, atol=1e-6)
 print("all weights of the replicas within 0.000001 of one's:", same)
 
 # %% [markdown]
-# Eight is one, up to rounding: sums are added in another order. (A TPU may multiply in bfloat16 even under float32, and then agrees with NumPy in fewer digits.)
+# Eight is one, up to rounding: sums are added in another order.
+# (A TPU may multiply in bfloat16 even under float32, and then agrees with NumPy in fewer digits.)
 #
 # ## Measure
 #
 # ### A mean of one's own
 #
-# Now the obvious loss: each replica's own mean. How far does the first step go, compared with the right one?
+# Now the obvious loss: each replica's own mean.
+# How far does the first step go, compared with the right one?
 
 
 # %%
@@ -287,14 +310,20 @@ too_long = moved["own mean"] / moved["right"]
 print(f"the step is {too_long:.1f} times as long")
 
 # %% [markdown]
-# Nothing fails and nothing warns. With SGD this is a learning rate eight times as large. And with the 50 photographs, replica 7 would divide zero by zero.
+# Nothing fails and nothing warns.
+# With SGD this is a learning rate eight times as large.
+# And with the 50 photographs, replica 7 would divide zero by zero.
 #
 # ### Small shares of a batch
 #
-# ResNet-20 has a BatchNorm layer after each convolution. It gets 8 photographs in a step: on one device, and on two with 4 each. With
-# `"replica"` each replica uses its own moments; `"synchronised"` does what you have written. How far are the losses of four steps from those on one device? (This compiles three large networks: wait.)
+# ResNet-20 has a BatchNorm layer after each convolution.
+# It gets 8 photographs in a step: on one device, and on two with 4 each.
+# With `"replica"` each replica uses its own moments; `"synchronised"` does what you have written.
+# How far are the losses of four steps from those on one device?
+# (This compiles three large networks: wait.)
 #
-# A filler has weight 0 in the loss, but the moments count it. So here all batches are full.
+# A filler has weight 0 in the loss, but the moments count it.
+# So here all batches are full.
 
 # %%
 pair, curves = strategy(replicas=2), {}
@@ -310,13 +339,17 @@ for name, where, norm in [
     print(f"{name:14}", *(f"{100 * gap:7.2f} %" for gap in off))
 
 # %% [markdown]
-# **With its own moments, each replica computes a slightly different function of the same weights. Synchronised, both compute what one device would.** The price: messages
-# for every BatchNorm layer, and waiting for the slowest. The more images a replica has, the less its moments differ from the others': you saw it in the reds.
+# **With its own moments, each replica computes a slightly different function of the same weights.
+# Synchronised, both compute what one device would.**
+# The price: messages for every BatchNorm layer, and waiting for the slowest.
+# The more images a replica has, the less its moments differ from the others': you saw it in the reds.
 #
 # ### A killed run
 #
-# Here is the loop around the loop. We let it run 20 steps unbroken. Then we play the kill: another run simply stops after 13 steps. Then a fresh network, with a fresh optimizer,
-# goes on from that run's last checkpoint.
+# Here is the loop around the loop.
+# We let it run 20 steps unbroken.
+# Then we play the kill: another run simply stops after 13 steps.
+# Then a fresh network, with a fresh optimizer, goes on from that run's last checkpoint.
 
 
 # %%
@@ -342,7 +375,9 @@ same = np.allclose([whole[number] for number in resumed], [*resumed.values()], r
 print(f"the same losses as the unbroken run: {same}")
 
 # %% [markdown]
-# How fast is it? Eight replicas on one processor share its cores: they prove that the loop is right, and cannot be eight times as fast. On a TPU, this cell also trains ResNet-50.
+# How fast is it?
+# Eight replicas on one processor share its cores: they prove that the loop is right, and cannot be eight times as fast.
+# On a TPU, this cell also trains ResNet-50.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from time import perf_counter
@@ -367,13 +402,16 @@ if this_machine().has_tpu:
     print("ResNet-50:", training.train(devices, model, optimizer, feed, 60).images_per_second)
 
 # %% [markdown]
-# Neither is the other's eightfold. Which is ahead changed from run to run on our two busy cores.
+# Neither is the other's eightfold.
+# Which is ahead changed from run to run on our two busy cores.
 #
-# `labkit.tpu.training` is this lesson's loop for long runs, with `tf.data` fetching ahead and a checkpoint that survives `kill -9`. One command, here and on a TPU:
-# `python -m labkit.tpu.train --model resnet50 --steps 1000 --batch 256 --checkpoint runs/resnet50`. (This lesson was not run on a TPU; its loop was, on CPUs.)
+# `labkit.tpu.training` is this lesson's loop for long runs, with `tf.data` fetching ahead and a checkpoint that survives `kill -9`.
+# One command, here and on a TPU: `python -m labkit.tpu.train --model resnet50 --steps 1000 --batch 256 --checkpoint runs/resnet50`.
+# (This lesson was not run on a TPU; its loop was, on CPUs.)
 #
-# Colab's TPU runtime comes without TensorFlow. `preflight` names the command that installs it. Or do without: the same command with
-# `KERAS_BACKEND=jax` before it, without `--checkpoint`, trains the same networks with JAX, which is there already.
+# Colab's TPU runtime comes without TensorFlow.
+# `preflight` names the command that installs it.
+# Or do without: the same command with `KERAS_BACKEND=jax` before it, without `--checkpoint`, trains the same networks with JAX, which is there already.
 #
 # ## Explain
 #
@@ -400,13 +438,17 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # > Install `tensorflow-gpu`, unpack `tfds.load(..., as_supervised=True)` into (x, y) pairs, build and compile the Keras model, then open `TPUStrategy.scope()` around
 # > `fit` only
 #
-# First the installation. The only release of `tensorflow-gpu` that is left is 2.12.0 (*published* in the Python package index). It holds no TensorFlow: only a script that tells you to install
-# something else. And pip does not even get to its words ([a log](https://github.com/tensorflow/tensorflow/issues/62613)), because the release asks for a package whose name no parser
-# takes. The cell parses it.
+# First the installation.
+# The only release of `tensorflow-gpu` that is left is 2.12.0 (*published* in the Python package index).
+# It holds no TensorFlow: only a script that tells you to install something else.
+# And pip does not even get to its words ([a log](https://github.com/tensorflow/tensorflow/issues/62613)), because the release asks for a package whose name no parser takes.
+# The cell parses it.
 #
-# Then the data. `tfds.load("cifar10", split="train", as_supervised=True)` gives a `tf.data.Dataset` of pairs. The cell makes one of the same structure, without
-# the download, and unpacks it as told. The dots in the claim leave room for one option that changes this: with `batch_size=-1`, `tfds.load` hands back the single element of
-# one batch that has everything in it (its source says so). That is the third line.
+# Then the data.
+# `tfds.load("cifar10", split="train", as_supervised=True)` gives a `tf.data.Dataset` of pairs.
+# The cell makes one of the same structure, without the download, and unpacks it as told.
+# The dots in the claim leave room for one option that changes this: with `batch_size=-1`, `tfds.load` hands back the single element of one batch that has everything in it (its source says so).
+# That is the third line.
 
 # %%
 from packaging.requirements import Requirement
@@ -430,13 +472,16 @@ attempt("x_train, y_train = train_set.batch(len(train_set)).get_single_element()
 attempt("print(x_train.shape, y_train.shape)")
 
 # %% [markdown]
-# Even a working `tensorflow-gpu` would be for GPUs. `pip install tensorflow` is right here, `tensorflow-tpu==2.20.0` on a TPU; never both: they share a folder.
+# Even a working `tensorflow-gpu` would be for GPUs.
+# `pip install tensorflow` is right here, `tensorflow-tpu==2.20.0` on a TPU; never both: they share a folder.
 #
-# The dataset is *one* thing with 2,000 pairs in it, not two with 2,000 entries each. Only as one large batch it comes apart into two tensors, all of them in memory at once.
+# The dataset is *one* thing with 2,000 pairs in it, not two with 2,000 entries each.
+# Only as one large batch it comes apart into two tensors, all of them in memory at once.
 # But there is no need to unpack: `fit` takes the dataset as it is, in batches.
 #
-# With that repaired, the third step: build and compile, then `fit` inside the scope. Below it the repair: **what makes variables stands inside the scope**, and `fit` may stand anywhere. Does
-# `fit` then compute the same as your loop?
+# With that repaired, the third step: build and compile, then `fit` inside the scope.
+# Below it the repair: **what makes variables stands inside the scope**, and `fit` may stand anywhere.
+# Does `fit` then compute the same as your loop?
 
 
 # %%
@@ -462,13 +507,16 @@ ours = loop_on(single, network)[2](*batches(single, rows[:640])).numpy()
 print(f"mean loss of 10 steps: fit {fit(inside):.3f}, our loop {ours.mean():.3f}")
 
 # %% [markdown]
-# The first model was made under the default strategy. Its weights exist once; the step wants to update them on every replica. (On a TPU the words may be
-# others.)
+# The first model was made under the default strategy.
+# Its weights exist once; the step wants to update them on every replica.
+# (On a TPU the words may be others.)
 #
 # So the order is: install what fits the machine; make the strategy; make a dataset of batches; build and compile in the scope; `fit`.
 #
-# **Verdict on C05: wrong.** The package cannot be installed: its requirements do not parse. The dataset does not come apart into x and y, unless `batch_size=-1` makes one batch
-# of it. And a model that was made and compiled outside of the scope has its weights on one device, so that `fit` inside the scope is refused.
+# **Verdict on C05: wrong.**
+# The package cannot be installed: its requirements do not parse.
+# The dataset does not come apart into x and y, unless `batch_size=-1` makes one batch of it.
+# And a model that was made and compiled outside of the scope has its weights on one device, so that `fit` inside the scope is refused.
 #
 # ## Recap
 #

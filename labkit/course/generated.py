@@ -1,0 +1,25 @@
+"""A file that the course writes by itself, and whether it lies there as it should."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.files import write_whole
+
+
+@dataclass(frozen=True)
+class GeneratedFile:
+    """What should lie at a path: a notebook, a module of solutions, CLAIMS.md, the start page."""
+
+    path: Path
+    data: bytes
+
+    def is_stored(self) -> bool:
+        """Whether exactly this lies there."""
+        return self.path.is_file() and self.path.read_bytes() == self.data
+
+    def write(self) -> bool:
+        """Write it whole or not at all, and only where it changes something. True if written."""
+        if self.is_stored():
+            return False
+        write_whole(self.path, self.data)
+        return True

@@ -1,0 +1,196 @@
+"""`labkit new`: what it makes runs and is refused until written; bad input writes nothing."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from labkit.cli import main
+from labkit.course.catalogue import CHAPTERS, Course
+from labkit.course.config import config
+from labkit.course.lesson import load
+from labkit.course.source_rules import unfinished
+from tests.course.conftest import REPOSITORY
+
+ROOMS = {chapter.folder: chapter.extra for chapter in CHAPTERS}
+NAME = "adders_and_tables"
+
+
+@pytest.fixture
+def tiny(bare_course, monkeypatch):
+    """The tiny course, with a package of exercises for each room, and nothing in them."""
+    for room in (*ROOMS.values(), "course"):
+        package = bare_course / "labkit" / room / "exercises" / "__init__.py"
+        package.parent.mkdir(parents=True)
+        package.write_text('"""The exercises."""\n\n# In order.\nLESSONS = ()\n')
+    monkeypatch.setenv("LABKIT_ROOT", str(bare_course))
+    return bare_course
+
+
+def snapshot(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def lessons_of(tiny, room):
+    tree = ast.parse((tiny / "labkit" / room / "exercises" / "__init__.py").read_text())
+    return ast.literal_eval(tree.body[-1].value)
+
+
+@pytest.mark.parametrize("chapter", ROOMS)
+def test_every_file_of_a_lesson_is_made(tiny, chapter, capsys):
+    before = snapshot(tiny)
+    assert main(["new", chapter, NAME]) == 0
+    room, number = ROOMS[chapter], 2 if chapter == "01_gpu" else 1
+    made = {path.relative_to(tiny).as_posix() for path in snapshot(tiny).keys() - before.keys()}
+    files = {
+        f"chapters/{chapter}/source/{number}_{NAME}.py",
+        f"labkit/{room}/exercises/{NAME}.py",
+        f"labkit/{room}/exercises/{NAME}.toml",
+        f"labkit/{room}/exercises/solutions/__init__.py",
+        f"labkit/{room}/exercises/solutions/{NAME}.py",
+        f"tests/exercises/planted/{NAME}.py",
+        f"tests/notebooks/test_{NAME}.py",
+    }
+    page = f"chapters/{chapter}/README.md"
+    assert made == files | ({page} if tiny / page not in before else set())
+    assert lessons_of(tiny, room) == (NAME,)
+    row = f"| [{number} Adders and tables]({number}_{NAME}.ipynb) | TO WRITE |\n"
+    assert (tiny / page).read_text().endswith(row)
+    said = capsys.readouterr().out
+    assert all(f"{path}: written" in said for path in made)
+
+
+def test_lessons_are_numbered_and_listed_in_their_order(tiny):
+    page = tiny / "chapters/01_gpu/README.md"
+    page.write_text("# One\n\n| lesson | |\n|---|---|\n| [1 Tiny](1_tiny.ipynb) | add |\n\nMore.\n")
+    for name in ("second", "third"):
+        assert main(["new", "01_gpu", name]) == 0
+    assert lessons_of(tiny, "gpu") == ("second", "third")
+    assert (tiny / "chapters/01_gpu/source/3_third.py").is_file()
+    rows = [line.split("]")[0] for line in page.read_text().splitlines() if line.startswith("| [")]
+    assert rows == ["| [1 Tiny", "| [2 Second", "| [3 Third"]
+    assert page.read_text().endswith("| TO WRITE |\n\nMore.\n")
+
+
+def test_a_lesson_that_joins_the_machines_has_its_exercises_in_the_course_room(tiny):
+    assert main(["new", "04_distributed", "one_network", "--room", "course"]) == 0
+    assert lessons_of(tiny, "course") == ("one_network",) and not lessons_of(tiny, "distributed")
+    source = tiny / "chapters/04_distributed/source/1_one_network.py"
+    assert load(source, source.name).named_in("check") == ("course.one_network_double",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["03_fgpa", NAME], "There is no chapter '03_fgpa'. Did you mean 03_fpga"),
+        (["fpga", NAME], "There is no chapter 'fpga'"),
+        (["03_fpga", "Adders"], "lower_case_with_underscores"),
+        (["03_fpga", "adders-and-tables"], "not 'adders-and-tables'"),
+        (["03_fpga", "1_adders"], "without a number"),
+        (["03_fpga", "../adders"], "not '../adders'"),
+        (["03_fpga", "class"], "not 'class'"),
+        (["03_fpga", "tiny"], "taken by chapters/01_gpu/source/1_tiny.py"),
+        (["03_fpga", "planted"], "taken by tests/exercises/planted/planted.py"),
+        (["03_fpga", NAME, "--kernel"], "Only the room 'gpu' has kernel exercises: not 'fpga'"),
+        (["03_fpga", NAME, "--room", "gpu"], "in the room 'fpga', or 'course'"),
+        (["02_tpu", NAME], "labkit/tpu/exercises/__init__.py has no `LESSONS = (...)`"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_writes_nothing(tiny, capsys, arguments, words):
+    taken = tiny / "tests/exercises/planted/planted.py"
+    taken.parent.mkdir(parents=True)
+    taken.write_text("")
+    (tiny / "labkit/tpu/exercises/__init__.py").write_text("")
+    before = snapshot(tiny)
+    assert main(["new", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("labkit new: ") and words in said
+    assert snapshot(tiny) == before
+
+
+def test_a_second_lesson_of_the_same_name_is_refused(tiny, capsys):
+    assert main(["new", "03_fpga", NAME]) == 0
+    before = snapshot(tiny)
+    assert main(["new", "02_tpu", NAME]) == 1
+    assert "is taken by chapters/03_fpga/source/1_adders_and_tables.py" in capsys.readouterr().err
+    assert snapshot(tiny) == before
+
+
+@pytest.mark.parametrize("arguments", [["03_fpga", NAME], ["01_gpu", NAME, "--kernel"]])
+def test_each_place_to_write_is_named_until_it_is_written(tiny, arguments):
+    assert main(["new", *arguments]) == 0
+    [lesson] = [one for one in Course(config(tiny)).lessons() if one.plain_name == NAME]
+    named = {sentence.split(" is still")[0] for sentence in unfinished(lesson, config(tiny))}
+    places = set()
+    for path, data in snapshot(tiny).items():
+        for number, line in enumerate(data.decode().splitlines(), 1):
+            if "TO WRITE" in line:
+                places.add(f"{path.relative_to(tiny).as_posix()}, line {number}")
+    assert named == places
+    assert {place.split(",")[0].rpartition("/")[2] for place in places} == {
+        lesson.path.name,
+        "README.md",
+        f"{NAME}.py",  # the exercises, and the planted answers
+        f"{NAME}.toml",
+        f"test_{NAME}.py",
+    }
+    for path, data in snapshot(tiny).items():
+        path.write_bytes(data.replace(b"TO WRITE", b"Written"))
+    [lesson] = [one for one in Course(config(tiny)).lessons() if one.plain_name == NAME]
+    assert list(unfinished(lesson, config(tiny))) == []
+
+
+@pytest.fixture
+def whole(tiny):
+    """The same with all of labkit in it; what runs there is this copy."""
+    copy = tiny.with_name("whole")
+    shutil.copytree(REPOSITORY / "labkit", copy / "labkit", ignore=shutil.ignore_patterns("data"))
+    shutil.copytree(tiny / "chapters", copy / "chapters")
+    shutil.copytree(tiny / "tests", copy / "tests")
+    (copy / "tests" / "notebooks").mkdir()
+    shutil.copy(REPOSITORY / "tests" / "notebooks" / "running.py", copy / "tests" / "notebooks")
+    (copy / "pyproject.toml").write_text((tiny / "pyproject.toml").read_text())
+
+    def run(*arguments, code=0):
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "LABKIT_ROOT": str(copy)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    run.folder = copy
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "source"),
+    [(["03_fpga"], "03_fpga/1_halves"), (["01_gpu", "--kernel"], "01_gpu/2_halves")],
+)
+def test_what_it_makes_runs_and_is_refused_as_unfinished(whole, arguments, source):
+    whole("labkit", "new", arguments[0], "halves", *arguments[1:])
+    printed = whole("labkit", "build", source)
+    assert f"{source}: executed" in printed
+    chapter, _, name = source.partition("/")
+    learner, solution = (
+        (whole.folder / "chapters" / chapter / folder / f"{name}.ipynb").read_text()
+        for folder in ("", "solutions")
+    )
+    assert "not solved yet" in learner and "is solved" not in learner
+    assert "is solved" in solution and "Right" in solution
+    refused = whole("labkit", "build", "--check", source, code=1).splitlines()
+    unwritten = [line for line in refused if "is still to be written" in line]
+    assert len(unwritten) >= 20
+    # Nothing else is wrong with it; CLAIMS.md is for the other lesson's claims.
+    assert [line for line in refused if line not in unwritten] == []
+    whole("pytest", "-q", "tests/notebooks/test_halves.py")
+    made = sorted(str(path) for path in whole.folder.rglob("*halves.py") if path.is_file())
+    settings = f"--config={REPOSITORY / 'pyproject.toml'}"
+    whole("ruff", "check", settings, *made)
+    whole("ruff", "format", "--check", settings, *made)
