@@ -125,7 +125,7 @@ def timed(call: Callable, repeats: int = 5) -> tuple[object, float]:
 
 def anew(call: Callable, *args: object) -> object:
     """The call without the waves that an earlier one kept."""
-    from labkit.tpu.systolic import wavefront
+    from labkit.tpu.vectorised import wavefront
 
     wavefront.cache_clear()
     return call(*args)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.shapes import fit, fit_integer
-from labkit.tpu.systolic import Patches
+from labkit.tpu.patches import Patches
 
 U_BFLOAT16, U_FLOAT32 = 2.0**-8, 2.0**-24  # unit roundoff: half the step between 1 and the next
 ACCUMULATORS = ("float32", "bfloat16")
