@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from labkit import check, figures
-from labkit.figures import arrays
 from labkit.hardware import machine
-from labkit.tpu import SystolicArray
+from labkit.tpu import SystolicArray, pictures
 from tests.notebooks.running import Run
 
 STREAM, WATCH = "def stream(", "Stepper(run"
