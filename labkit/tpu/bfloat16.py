@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.convolutions import im2col
 from labkit.shapes import fit, fit_integer
+from labkit.tpu.patches import Patches
 
 U_BFLOAT16 = 2.0**-8  # unit roundoff: half the step between 1 and the next
 U_FLOAT32 = 2.0**-24
@@ -170,7 +170,7 @@ def _logits(weights: dict[str, np.ndarray], x: np.ndarray, product: Callable) ->
         w = weights[f"{layer}.weight"]  # [K,C,3,3]
         N, _, H, W = x.shape
         K = len(w)
-        rows = im2col(x, 3, 3, stride=1, padding=1)  # [N·H·W, C·3·3]
+        rows = Patches(x, w, stride=1, padding=1)[:, :]  # im2col [N·H·W,C·3·3], by addresses
         y = product(rows, w.reshape(K, -1).T) + weights[f"{layer}.bias"]
         pairs = np.maximum(y, 0).reshape(N, H // 2, 2, W // 2, 2, K)
         x = pairs.max(axis=(2, 4)).transpose(0, 3, 1, 2)  # [N,K,H/2,W/2]

@@ -113,7 +113,7 @@ def ask(program: tracing.Program, topology: str, timeout: float = PATIENCE) -> d
             f"smaller program or source='snapshot'. Its last words: {words}"
         )
     answer = json.loads(done.stdout.splitlines()[-1])
-    answer |= hlo.read(answer["hlo"], program.names) if "hlo" in answer else {}
+    answer |= hlo.parse(answer["hlo"], program.names) if "hlo" in answer else {}
     return answer | {"title": program.title, "topology": topology}
 
 
