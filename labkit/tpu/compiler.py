@@ -90,7 +90,7 @@ def installed() -> bool:
     return not switched_off and all(map(find_spec, ("jax", "libtpu")))
 
 
-def ask(program: tracing.Program, topology: str, timeout: float = PATIENCE) -> dict:
+def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE) -> dict:
     """What the compiler in a child process says of `program`: its error, or Compiled's fields."""
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
