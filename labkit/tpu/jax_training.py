@@ -22,7 +22,7 @@ import numpy as np
 
 from labkit.hardware import this_machine
 from labkit.shapes import fit_integer
-from labkit.tpu.devices import MOST, VIRTUAL
+from labkit.tpu.device import MOST, VIRTUAL
 from labkit.tpu.training import Feed, History, divisible, finite, normalised, speed
 
 if TYPE_CHECKING:

@@ -15,12 +15,15 @@ class Patches:
     """
 
     def __init__(self, x: np.ndarray, w: np.ndarray, stride: int, padding: int) -> None:
-        P, Q = fit_windows("conv2d", x, w.shape[2:], stride, padding)
+        R, S = w.shape[2:]
+        P, Q = fit_windows("conv2d", x, (R, S), stride, padding)
         self.output = (P, Q)
         image = framed(x, padding)
         address = np.arange(image.size).reshape(image.shape)
-        corners = address[:, 0, : P * stride : stride, : Q * stride : stride]  # [N,P,Q]
-        window = address[0, :, : w.shape[2], : w.shape[3]]  # [C,R,S]
+        down = slice(0, P * stride, stride)
+        across = slice(0, Q * stride, stride)
+        corners = address[:, 0, down, across]  # [N,P,Q]
+        window = address[0, :, :R, :S]  # [C,R,S]
         self.base = corners.reshape(-1, 1)
         self.offset = window.ravel()
         self.flat = image.ravel()

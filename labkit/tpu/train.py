@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from labkit.datasets import cifar10
 from labkit.hardware import this_machine
 from labkit.tpu import jax_training, models, training
-from labkit.tpu.devices import strategy
+from labkit.tpu.device import strategy
 
 MODELS = {"convnet": models.convnet, "resnet20": models.resnet20, "resnet50": models.resnet50}
 
