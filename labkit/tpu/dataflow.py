@@ -75,11 +75,12 @@ def _double_step(grid: Grid, skew: Skew, weights: Iterator[np.ndarray], cycle: i
     `cycle` counts from 0 since the tile began; from `rows` on no weight shifts any more.
     """
     grid.move_right()
-    first_row_of_a = (grid.tag >= 0) & (grid.tag % grid.steps == 0)
-    grid.north[first_row_of_a] = grid.spare[first_row_of_a]
+    flagged = (grid.tag >= 0) & (grid.tag % grid.steps == 0)  # they see the first row of A
+    grid.north[flagged] = grid.spare[flagged]
     shifting = cycle + 1 if cycle < grid.rows else 0  # the registers of column 0 that shift down
     shift_right(grid.loading, grid.row[:, 0] < shifting)
-    above = np.vstack([skew(next(weights, 0)), grid.spare[:-1]])
+    entering = skew(next(weights, 0))
+    above = np.vstack([entering, grid.spare[:-1]])
     grid.spare = np.where(grid.loading, above, grid.spare)
     return grid.sum_down()
 

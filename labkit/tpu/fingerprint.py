@@ -15,7 +15,12 @@ _CALLS = {"jit", "pjit", "custom_jvp_call", "custom_vjp_call", "closed_call"}
 
 def fingerprint(structure: Any, shardings: list | None) -> str:
     """24 hexadecimal digits for a program's structure and how its arguments are cut."""
-    return hashlib.sha256(repr((structure, shardings)).encode()).hexdigest()[:24]
+    whole = repr((structure, shardings))
+    return _digest(whole.encode())[:24]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def structure_of(program: Any) -> tuple:
@@ -25,8 +30,8 @@ def structure_of(program: Any) -> tuple:
     """
     inner = getattr(program, "jaxpr", program)
     constants = getattr(program, "consts", ())
-    numbers: dict = {}
-    held = [hashlib.sha256(np.asarray(one).tobytes()).hexdigest() for one in constants]
+    numbers: dict = {}  # variable: its number
+    held = [_digest(np.asarray(one).tobytes()) for one in constants]
     given = [_atom(one, numbers) for one in [*inner.constvars, *inner.invars]]
     equations = [_equation(one, numbers) for one in inner.eqns]
     results = [_atom(one, numbers) for one in inner.outvars]
@@ -36,11 +41,15 @@ def structure_of(program: Any) -> tuple:
 def _equation(one: Any, numbers: dict) -> tuple:
     """One step of a program: its primitive, parameters, operands and results."""
     name = one.primitive.name
-    parameters = sorted(one.params.items())
+    wanted = set(one.params)
     if name in _CALLS:  # versions name them differently, and give them settings of their own
         name = "call"
-        parameters = [(key, value) for key, value in parameters if key in ("jaxpr", "call_jaxpr")]
-    parameters = [(key, _plain(value)) for key, value in parameters if value is not None]
+        wanted &= {"jaxpr", "call_jaxpr"}
+    parameters = []
+    for key in sorted(wanted):
+        value = one.params[key]
+        if value is not None:
+            parameters.append((key, _plain(value)))
     operands = [_atom(variable, numbers) for variable in one.invars]
     results = [_atom(variable, numbers) for variable in one.outvars]
     return name, parameters, operands, results
@@ -48,11 +57,14 @@ def _equation(one: Any, numbers: dict) -> tuple:
 
 def _atom(one: Any, numbers: dict) -> tuple:
     """Dtype and shape of a variable with its number, or of a literal with its value."""
-    dtype = str(getattr(one.aval, "dtype", one.aval))
-    shape = getattr(one.aval, "shape", ())
+    aval = one.aval
+    dtype = str(getattr(aval, "dtype", aval))
+    shape = getattr(aval, "shape", ())
     if hasattr(one, "val"):  # a number written into the program
-        return dtype, shape, np.asarray(one.val).tolist()
-    return dtype, shape, numbers.setdefault(one, len(numbers))
+        value = np.asarray(one.val).tolist()
+        return dtype, shape, value
+    number = numbers.setdefault(one, len(numbers))
+    return dtype, shape, number
 
 
 def _plain(value: Any) -> Any:
@@ -61,4 +73,6 @@ def _plain(value: Any) -> Any:
         return structure_of(value)
     if isinstance(value, tuple | list):
         return tuple(_plain(part) for part in value)
-    return str(value) if isinstance(value, np.dtype | np.generic) else repr(value)
+    if isinstance(value, np.dtype | np.generic):
+        return str(value)
+    return repr(value)

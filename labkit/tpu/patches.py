@@ -24,10 +24,10 @@ class Patches:
         across = slice(0, Q * stride, stride)
         corners = address[:, 0, down, across]  # [N,P,Q]
         window = address[0, :, :R, :S]  # [C,R,S]
+        self.flat = image.ravel()
         self.base = corners.reshape(-1, 1)
         self.offset = window.ravel()
-        self.flat = image.ravel()
-        self.shape = (self.base.size, self.offset.size)
+        self.shape = (corners.size, window.size)
 
     def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
         rows, columns = at

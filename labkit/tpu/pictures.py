@@ -62,16 +62,18 @@ def picture(run: Run, *cycles: int) -> None:
     """
     shown = _chosen(run, cycles)
     count = len(cycles)
-    width = min(7.5, 2.7 * max(2, count))
-    element = min(0.6, 0.93 * width / count / (run.cols + 2.1))  # its side in inches
-    figure, axes = canvas(width, element * (run.rows + 1.6) + 0.8, 1, count)
+    width = min(7.5, 2.7 * max(2, count))  # of the figure, in inches
+    fitting = 0.93 * width / count / (run.cols + 2.1)
+    element = min(0.6, fitting)  # its side in inches
+    height = element * (run.rows + 1.6) + 0.8
+    figure, axes = canvas(width, height, 1, count)
     spoken = []
     for ax, t, cycle in zip(np.ravel(axes), cycles, shown, strict=True):
-        ax.set(xlim=(-1.4, run.cols + 0.7), ylim=(run.rows + 0.8, -0.8), aspect="equal")
-        ax.axis("off")
+        _frame(ax, run)
         ax.set_title(f"cycle {t}: {cycle.phase}", loc="center", fontsize=9)
         _draw(ax, run, cycle, 72 * element)
-        spoken.append(f"in cycle {t} ({cycle.phase}) {np.count_nonzero(cycle.active)} compute")
+        computing = np.count_nonzero(cycle.active)
+        spoken.append(f"in cycle {t} ({cycle.phase}) {computing} compute")
     _legend(figure, ax, run, shown)
     size = f"{run.rows} by {run.cols} processing elements"
     show(figure, f"An array of {size}, dataflow {run.dataflow}: {', '.join(spoken)}.")
@@ -86,6 +88,14 @@ def _chosen(run: Run, cycles: tuple[int, ...]) -> list[Cycle]:
         limits = f"from {known[0]} to {known[-1]}"
         raise ValueError(f"picture: the cycles are {cycles}; give one to four {limits}.")
     return [run.trace[known.index(t)] for t in cycles]
+
+
+def _frame(ax: Axes, run: Run) -> None:
+    """Room for the array and for a number beside each of its edges; rows count downwards."""
+    ax.set_xlim(-1.4, run.cols + 0.7)
+    ax.set_ylim(run.rows + 0.8, -0.8)
+    ax.set_aspect("equal")
+    ax.axis("off")
 
 
 def _legend(figure: Figure, ax: Axes, run: Run, shown: list[Cycle]) -> None:
@@ -118,31 +128,40 @@ def _draw(ax: Axes, run: Run, cycle: Cycle, side: float) -> None:
     size = min(9, 1.3 * side / max(4, longest))
     if size <= READABLE:
         return
-    look = {"ha": "center", "va": "center", "fontsize": size}
     for label, kind in zip(inside, kinds.flat, strict=True):
-        ax.text(*label, color=NUMBERS.get(kind, INK), **look)
+        _write(ax, label, size, color=NUMBERS.get(kind, INK))
     for label in edges:
-        weight = "bold" if label.y > run.rows else "normal"
-        ax.text(*label, color=INK, weight=weight, **look)
+        has_left = label.y > run.rows
+        _write(ax, label, size, color=INK, weight="bold" if has_left else "normal")
     for label in _letters(run, cycle):
-        ax.text(*label, color=QUIET, style="italic", **look)
+        _write(ax, label, size, color=QUIET, style="italic")
+
+
+def _write(ax: Axes, label: Label, size: float, **look: str) -> None:
+    """The label's text around its place."""
+    ax.text(label.x, label.y, label.text, ha="center", va="center", fontsize=size, **look)
 
 
 def _inside(run: Run, cycle: Cycle) -> list[Label]:
     """In each element its sum, or the number that stays while it has none; row by row."""
     stays = cycle.a if run.dataflow == "is" else cycle.b
-    has_sum = cycle.active | cycle.passing | (run.dataflow == "os")
+    has_sum = cycle.active | cycle.passing
+    if run.dataflow == "os":
+        has_sum[:] = True
     values = np.where(has_sum, cycle.psum, stays)
     return [Label(j + 0.5, i + 0.5, _text(value)) for (i, j), value in np.ndenumerate(values)]
 
 
 def _edges(run: Run, cycle: Cycle) -> list[Label]:
     """What has just entered at the left and at the top, and left below."""
-    left = [Label(-0.7, i + 0.5, f"{_text(value)} →") for i, value in cycle.left.items()]
-    top = [Label(j + 0.5, -0.4, _text(value)) for j, value in cycle.top.items()]
-    bottom = run.rows + 0.4
-    below = [Label(j + 0.5, bottom, _text(value)) for j, (_, _, value) in cycle.leaves.items()]
-    return left + top + below
+    labels = []
+    for i, value in cycle.left.items():
+        labels.append(Label(-0.7, i + 0.5, f"{_text(value)} →"))
+    for j, value in cycle.top.items():
+        labels.append(Label(j + 0.5, -0.4, _text(value)))
+    for j, (_, _, value) in cycle.leaves.items():
+        labels.append(Label(j + 0.5, run.rows + 0.4, _text(value)))
+    return labels
 
 
 def _letters(run: Run, cycle: Cycle) -> list[Label]:
