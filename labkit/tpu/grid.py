@@ -60,6 +60,7 @@ class Skew:
         self.line = np.full((lanes, lanes), blank, dtype)  # [cycles ago, lane]
 
     def __call__(self, given: np.ndarray | int) -> np.ndarray:
+        """One cycle: what is given to the lanes [lanes], and what they hand on [lanes]."""
         shift_down(self.line, given)
         return self.line.diagonal()
 

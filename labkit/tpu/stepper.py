@@ -6,6 +6,7 @@ keys pressed in it are not taken by the notebook.
 """
 
 import json
+from collections.abc import Iterable
 from importlib.resources import files
 
 import numpy as np
@@ -53,7 +54,8 @@ class Stepper:
         numbers = numbering(self.run)
         busiest = max(self.run.trace, key=lambda cycle: np.count_nonzero(cycle.active))
         t = numbers[self.run.trace.index(busiest)]
-        grid = [" ".join(LETTERS[kind] for kind in row) for row in activity(busiest).tolist()]
+        rows = [_letters(row) for row in activity(busiest).tolist()]
+        grid = [" ".join(letters) for letters in rows]
         key = ", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items())
         where = f"cycle {t} of {numbers[0]} to {numbers[-1]}, {busiest.phase}; {key}"
         return "\n".join([self.title, repr(self.run), where, *grid])
@@ -84,9 +86,9 @@ class Stepper:
         told = {
             "phase": cycle.phase,
             "tile": cycle.tile,
-            "kinds": "".join(LETTERS[kind] for kind in activity(cycle).flat),
+            "kinds": _letters(activity(cycle).flat),
             "load": "".join("+" if takes_in else "." for takes_in in cycle.loading.flat),
-            "out": [[c, int(i), int(j), _number(n)] for c, (i, j, n) in cycle.leaves.items()],
+            "out": [[c, i, j, _number(n)] for c, (i, j, n) in cycle.leaves.items()],
             "a": self._register(cycle, "a"),
             "b": self._register(cycle, "b"),
             "psum": self._register(cycle, "psum"),
@@ -125,6 +127,10 @@ class Stepper:
     def _below(self) -> bool:
         """Is there too little room for the legend and the result beside the array?"""
         return self.run.cols > 5
+
+
+def _letters(kinds: Iterable[str]) -> str:
+    return "".join(LETTERS[kind] for kind in kinds)
 
 
 def _edge(entered: dict[int, np.number], lanes: int) -> list[int | float | None]:
