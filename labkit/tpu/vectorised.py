@@ -54,14 +54,12 @@ def multiply(a: "np.ndarray | Patches", b: np.ndarray, depth: int) -> np.ndarray
     for k in range(0, K, depth):
         left = a[:, k : k + depth]
         right = b[k : k + depth]
-        total += _exactly(left, right) if b.dtype == np.int32 else _in_order(left, right)
+        if b.dtype == np.int32:
+            part = (left.astype(float) @ right.astype(float)).astype(np.int64)
+        else:
+            part = _in_order(left, right)
+        total += part.astype(b.dtype)  # too large a sum of integers wraps round
     return total
-
-
-def _exactly(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The product of int32 matrices by BLAS, which has no product of integers."""
-    product = left.astype(float) @ right.astype(float)
-    return product.astype(np.int64).astype(np.int32)  # too large a sum wraps round
 
 
 def _in_order(left: np.ndarray, right: np.ndarray) -> np.ndarray:
