@@ -33,7 +33,8 @@ def resnet50(get: Callable, x: jax.Array) -> jax.Array:
     x = pool(jax.nn.relu(layer(x, "stem", 64, 7, 2)), 3, 2)
     for stage, blocks in enumerate((3, 4, 6, 3)):
         for block in range(blocks):
-            at, channels = f"stage{stage + 1}.block{block + 1}", 64 * 2**stage
+            at = f"stage{stage + 1}.block{block + 1}"
+            channels = 64 * 2**stage
             stride = 2 if stage and not block else 1
             y = layer(x, f"{at}.conv1", channels, 1)
             y = layer(jax.nn.relu(y), f"{at}.conv2", channels, 3, stride)

@@ -66,8 +66,10 @@ def heavy(stored: dict) -> dict:
     """The heavy programs' answers under their names; those that are `stored` as they are."""
     made = {}
     for batch, topology in HEAVY:
-        name, program = f"ResNet-50 step of {batch} images", trace(*tpu_resnet.train_step(batch))
-        answer = stored.get(key := f"{name} {topology}", {})
+        name = f"ResNet-50 step of {batch} images"
+        key = f"{name} {topology}"
+        program = trace(*tpu_resnet.train_step(batch))
+        answer = stored.get(key, {})
         if answer.get("fingerprint") != program.fingerprint:
             answer = summed(asked(program, topology)) | {"fingerprint": program.fingerprint}
         made[key] = answer | {"title": name}
@@ -76,12 +78,14 @@ def heavy(stored: dict) -> dict:
 
 def light() -> dict:
     """The answers to what the lesson's solution asks, under the programs' fingerprints."""
-    made, scope = {}, {"__name__": "lesson"}
+    made = {}
+    scope = {"__name__": "lesson"}
 
     def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None):
         program = trace(f, shapes, shardings)
         key = f"{program.fingerprint} {topology}"
-        made[key] = made.get(key) or asked(program, topology)
+        if key not in made:
+            made[key] = asked(program, topology)
         return compiler.report(made[key] | {"source": "this run"})
 
     compiler.compile_for_tpu = record  # before the lesson imports it
@@ -115,6 +119,7 @@ def compare(made: dict, held: dict) -> int:
 
 
 def main() -> int:
+    """The command line; returns the exit status."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--heavy", action="store_true", help="compile the heavy ones again")
     options.add_argument("--check", action="store_true", help="write nothing; say what differs")

@@ -25,7 +25,9 @@ from pathlib import Path
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "tpu_systolic.json"
-VERSION, SIDE, TIMES_FASTER = "2.0.2", 32, 50
+VERSION = "2.0.2"
+SIDE = 32
+TIMES_FASTER = 50
 LAYERS = {  # name: M, K, N of its matmul
     "ConvNet conv2, one image": (256, 288, 64),
     "matmul 128 x 128 x 128": (128, 128, 128),
@@ -125,7 +127,7 @@ def timed(call: Callable, repeats: int = 5) -> tuple[object, float]:
 
 def anew(call: Callable, *args: object) -> object:
     """The call without the waves that an earlier one kept."""
-    from labkit.tpu.systolic import wavefront
+    from labkit.tpu.vectorised import wavefront
 
     wavefront.cache_clear()
     return call(*args)
@@ -138,7 +140,10 @@ def compare(python: str | None, folder: Path) -> tuple[list[dict], bool]:
     from labkit.provenance import measured
     from labkit.tpu.systolic import SystolicArray
 
-    rng, array, rows, ok = np.random.default_rng(0), SystolicArray(SIDE, SIDE), [], True
+    rng = np.random.default_rng(0)
+    array = SystolicArray(SIDE, SIDE)
+    rows = []
+    ok = True
     for name, (M, K, N) in LAYERS.items():
         a = rng.integers(-128, 128, (M, K)).astype(np.int8)
         b = rng.integers(-128, 128, (K, N)).astype(np.int8)
@@ -176,9 +181,12 @@ def beside_numpy() -> tuple[list[dict], bool]:
     from labkit.tpu.systolic import SystolicArray
 
     rng = np.random.default_rng(1)
-    a, c = (rng.integers(-128, 128, (n, n)).astype(np.int8) for n in (1024, 128))
-    exact, registers = a.astype(float), np.zeros((6, 32, 32), np.int32)
-    big, small = SystolicArray(256, 256), SystolicArray(32, 32)
+    a = rng.integers(-128, 128, (1024, 1024)).astype(np.int8)
+    c = rng.integers(-128, 128, (128, 128)).astype(np.int8)
+    exact = a.astype(float)
+    registers = np.zeros((6, 32, 32), np.int32)
+    big = SystolicArray(256, 256)
+    small = SystolicArray(32, 32)
     cycles = {
         "schedule": big.schedule(4096, 4096, 4096).cycles,
         "stepped": small.matmul(c, c).cycles,
@@ -212,7 +220,8 @@ def beside_numpy() -> tuple[list[dict], bool]:
             25,
         ),
     )
-    rows, ok = [], True
+    rows = []
+    ok = True
     for what, ours, other, theirs, limit in tasks:
         for flow in FLOWS:
             _, own = timed(partial(ours, flow))
@@ -225,6 +234,7 @@ def beside_numpy() -> tuple[list[dict], bool]:
 
 
 def main() -> int:
+    """The command line; returns the exit status."""
     from labkit.hardware import this_machine
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -6,10 +6,8 @@ charts     guesses against results, bars before and after, a grid of images
 layers     how a convolution reads its input, im2col, and what its gradients add up
 grids      grids of numbers side by side, which those are drawn with
 timelines  who works when, recorded or predicted
-arrays     a systolic array after one clock cycle or several
 """
 
-from labkit.figures.arrays import picture
 from labkit.figures.charts import guesses, image_grid, pairs
 from labkit.figures.layers import convolution, im2col, overlap, pixels_of_tap, three_sums
 from labkit.figures.rooflines import climb, roofline
@@ -25,7 +23,6 @@ __all__ = [
     "image_grid",
     "overlap",
     "pairs",
-    "picture",
     "pipeline",
     "pixels_of_tap",
     "roofline",

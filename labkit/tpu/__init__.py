@@ -9,8 +9,8 @@ _HOMES = {
     "SystolicArray": "systolic",
     "Stepper": "stepper",
     "compile_for_tpu": "compiler",
-    "preflight": "devices",
-    "strategy": "devices",
+    "preflight": "device",
+    "strategy": "device",
 }
 
 

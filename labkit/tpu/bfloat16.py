@@ -15,10 +15,12 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.shapes import fit, fit_integer
-from labkit.tpu.systolic import Patches
+from labkit.tpu.patches import Patches
 
-U_BFLOAT16, U_FLOAT32 = 2.0**-8, 2.0**-24  # unit roundoff: half the step between 1 and the next
+U_BFLOAT16 = 2.0**-8  # unit roundoff: half the step between 1 and the next
+U_FLOAT32 = 2.0**-24
 ACCUMULATORS = ("float32", "bfloat16")
+BATCH = 50  # images at a time: they fit into the caches
 
 
 @np.errstate(over="ignore", invalid="ignore")  # hardware does not warn either
@@ -30,16 +32,23 @@ def round_to_bfloat16(x: np.ndarray) -> np.ndarray:
     NaN, with its sign.
     """
     x = np.array(x, dtype=np.float32)
-    bits = x.reshape(-1).view(np.uint32)
-    odd = (bits >> 16) & 1
-    rounded = np.where(np.isnan(x.reshape(-1)), bits | 0x400000, bits + (odd + 0x7FFF))
-    return (rounded & 0xFFFF0000).astype(np.uint32).view(np.float32).reshape(x.shape)
+    flat = x.reshape(-1)
+    bits = flat.view(np.uint32)
+    odd = (bits >> 16) & 1  # the last bit that is kept
+    nearest = bits + (odd + 0x7FFF)
+    quiet_nan = bits | 0x400000  # else a NaN with its only bits in the lower half would become inf
+    rounded = np.where(np.isnan(flat), quiet_nan, nearest)
+    upper = (rounded & 0xFFFF0000).astype(np.uint32)
+    return upper.view(np.float32).reshape(x.shape)
 
 
 def fields(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sign (0 or 1), exponent e (0 to 255) and fraction (0 to 127) of x, rounded to bfloat16."""
     bits = round_to_bfloat16(x).view(np.uint32) >> 16
-    return bits >> 15, (bits >> 7) & 0xFF, bits & 0x7F
+    sign = bits >> 15
+    exponent = (bits >> 7) & 0xFF
+    fraction = bits & 0x7F
+    return sign, exponent, fraction
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -47,16 +56,20 @@ def dot(x: np.ndarray, y: np.ndarray, accumulator: str = "float32") -> np.ndarra
     """Dot products over the last axis, x[..., K], y[..., K] -> [...], as float32.
 
     Operands are rounded to bfloat16; the products are added one by one, k ascending, and the sum is
-    kept in `accumulator`: "float32" (as in the matrix unit) or "bfloat16".
+    kept in `accumulator`: "float32" (as in the matrix unit) or "bfloat16". Raises ValueError for
+    another accumulator, and for shapes that do not end in the same K.
     """
-    narrow = _known(accumulator) == "bfloat16"
+    narrow = _is_narrow(accumulator)
     if not np.shape(x)[-1:] == np.shape(y)[-1:] != ():
         shapes = f"{np.shape(x)} and {np.shape(y)}"
         raise ValueError(f"dot: {shapes} do not fit; it takes x[..., K] and y[..., K].")
-    x, y, total = round_to_bfloat16(x), round_to_bfloat16(y), np.float32(0)
+    x = round_to_bfloat16(x)
+    y = round_to_bfloat16(y)
+    total = np.float32(0)
     for k in range(x.shape[-1]):
         total = total + x[..., k] * y[..., k]
-        total = round_to_bfloat16(total) if narrow else total
+        if narrow:
+            total = round_to_bfloat16(total)
     return total
 
 
@@ -65,7 +78,8 @@ def matmul(a: np.ndarray, b: np.ndarray, accumulator: str = "float32") -> np.nda
 
     It adds K outer products, so it suits small matrices: at most some hundred rows and columns.
     """
-    a, b = round_to_bfloat16(a), round_to_bfloat16(b)
+    a = round_to_bfloat16(a)
+    b = round_to_bfloat16(b)
     fit("matmul", "a[M,K] b[K,N]", a, b)
     return dot(a[:, None], b.T, accumulator)
 
@@ -79,10 +93,12 @@ def split(x: np.ndarray, parts: int = 3) -> np.ndarray:
     to 3.38e38.
     """
     fit_integer("split", "parts", parts, at_least=1)
-    rest, found = np.array(x, dtype=np.float32), []
+    rest = np.array(x, dtype=np.float32)
+    found = []
     for _ in range(parts):
-        found.append(round_to_bfloat16(rest))
-        rest = rest - found[-1]  # exact: the leading bits cancel
+        part = round_to_bfloat16(rest)
+        found.append(part)
+        rest = rest - part  # exact: the leading bits cancel
     return np.array(found)
 
 
@@ -92,9 +108,13 @@ def matmul_split(a: np.ndarray, b: np.ndarray, parts: int = 2) -> np.ndarray:
     Of all pairs of parts those count whose product matters: i + j < parts. Two parts need three
     products (bf16x3), three need six (bf16x6).
     """
-    left, right = split(a, parts), split(b, parts)
-    pairs = [(i, s - i) for s in range(parts) for i in range(s + 1)]
-    return sum(matmul(left[i], right[j]) for i, j in reversed(pairs))
+    left = split(a, parts)
+    right = split(b, parts)
+    total = 0
+    for both in reversed(range(parts)):  # i + j: the larger, the smaller the product
+        for i in reversed(range(both + 1)):
+            total = total + matmul(left[i], right[both - i])
+    return total
 
 
 def matmul_bf16x3(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -109,7 +129,9 @@ def error_bound(K: int, unit_roundoff: float) -> float:
     K u = 1 on, where it promises nothing: with u = 2^-8, from K = 256 on.
     """
     worst = K * unit_roundoff
-    return worst / (1 - worst) if worst < 1 else float("inf")
+    if worst >= 1:
+        return float("inf")
+    return worst / (1 - worst)
 
 
 def dot_bound(K: int, accumulator: str = "float32") -> float:
@@ -118,9 +140,10 @@ def dot_bound(K: int, accumulator: str = "float32") -> float:
     (1 + 2^-8)^2 (1 + gamma_n) - 1: both operands are rounded, then the sum is, n times. In float32
     n = K - 1, since the first product is exact there; in bfloat16 n = K.
     """
-    narrow = _known(accumulator) == "bfloat16"
+    operands = (1 + U_BFLOAT16) ** 2
+    narrow = _is_narrow(accumulator)
     sums = error_bound(K, U_BFLOAT16) if narrow else error_bound(K - 1, U_FLOAT32)
-    return (1 + U_BFLOAT16) ** 2 * (1 + sums) - 1
+    return operands * (1 + sums) - 1
 
 
 def convnet(
@@ -131,23 +154,32 @@ def convnet(
     product(a[M,K], b[K,N]) -> [M,N]; by default bfloat16 operands and float32 sums, as in the
     matrix unit. (The order of the sums is that of the CPU's library.) Bias, ReLU, pooling: float32.
     """
-    product = product or (lambda a, b: round_to_bfloat16(a) @ round_to_bfloat16(b))
-    parts = [images[n : n + 50] for n in range(0, len(images), 50)]  # they fit into the caches
-    return np.concatenate([_logits(weights, part, product) for part in parts])
+    product = product or _with_bfloat16_operands
+    starts = range(0, len(images), BATCH)
+    parts = [_logits(weights, images[n : n + BATCH], product) for n in starts]
+    return np.concatenate(parts)
+
+
+def _with_bfloat16_operands(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return round_to_bfloat16(a) @ round_to_bfloat16(b)
 
 
 def _logits(weights: dict[str, np.ndarray], x: np.ndarray, product: Callable) -> np.ndarray:
+    """Logits[N,10] of some images x[N,3,32,32]."""
     for layer in ("conv1", "conv2"):
-        w, (N, _, H, W) = weights[f"{layer}.weight"], x.shape
-        rows = Patches(x, w, stride=1, padding=1)[:, :]  # im2col
-        y = product(rows, w.reshape(len(w), -1).T) + weights[f"{layer}.bias"]
-        y = np.maximum(y, 0).reshape(N, H // 2, 2, W // 2, 2, len(w)).max(axis=(2, 4))
-        x = y.transpose(0, 3, 1, 2)  # [N,K,H/2,W/2]
+        w = weights[f"{layer}.weight"]  # [K,C,3,3]
+        N, _, H, W = x.shape
+        K = len(w)
+        rows = Patches(x, w, stride=1, padding=1)[:, :]  # im2col [N·H·W,C·3·3], by addresses
+        y = product(rows, w.reshape(K, -1).T) + weights[f"{layer}.bias"]
+        pairs = np.maximum(y, 0).reshape(N, H // 2, 2, W // 2, 2, K)
+        x = pairs.max(axis=(2, 4)).transpose(0, 3, 1, 2)  # [N,K,H/2,W/2]
     hidden = product(x.reshape(len(x), -1), weights["fc1.weight"].T) + weights["fc1.bias"]
     return product(np.maximum(hidden, 0), weights["fc2.weight"].T) + weights["fc2.bias"]
 
 
-def _known(accumulator: str) -> str:
+def _is_narrow(accumulator: str) -> bool:
+    """Is the sum kept in bfloat16? ValueError for what is no accumulator."""
     if accumulator not in ACCUMULATORS:
         raise ValueError(f"The accumulator is 'float32' or 'bfloat16', not {accumulator!r}.")
-    return accumulator
+    return accumulator == "bfloat16"

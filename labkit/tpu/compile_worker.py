@@ -7,41 +7,71 @@ JSON: the optimised program with the compiler's counts, or its error. No TPU is 
 touched: the topology is only described.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import jax
+    from jax.sharding import Mesh
 
 
 def versions() -> str:
+    """The compiler by its version, and jax, which hands programs to it."""
     return f"libtpu {version('libtpu')} through jax {version('jax')}"
 
 
 def compile_program(program: bytes, topology: str, shardings: list | None) -> dict:
-    """The compiler's answer for one program on `topology`; without shardings, for one device."""
+    """The compiler's answer for one program on `topology`; without shardings, for one device.
+
+    `shardings` has for each array a list: the mesh axis, or None, of each of its dimensions.
+    """
     import jax
     import jax.export
-    import numpy as np
-    from jax.experimental.topologies import get_topology_desc
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    alone = {"chips_per_host_bounds": (1, 1, 1)} if topology.endswith(":1x1") else {}
-    devices = np.array(get_topology_desc(topology, "tpu", **alone).devices)
-    mesh = Mesh(devices[: len(devices) if shardings else 1], ("devices",))
     exported = jax.export.deserialize(program)
-    cuts, arguments = shardings or [()] * len(exported.in_avals), []
-    for aval, axes in zip(exported.in_avals, cuts, strict=True):
-        place = NamedSharding(mesh, PartitionSpec(*axes))
-        arguments.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place))
-    given, _ = exported.in_tree.unflatten(arguments)
-    made = jax.jit(exported.call, keep_unused=True).lower(*given).compile()
-    counts, sizes = made.cost_analysis() or {}, made.memory_analysis()
-    names = ("argument", "output", "temp", "generated_code")
+    mesh = _mesh(topology, everything=bool(shardings))
+    cuts = shardings or [[] for _ in exported.in_avals]
+    placed = [_placed(aval, cut, mesh) for aval, cut in zip(exported.in_avals, cuts, strict=True)]
+    arguments, _ = exported.in_tree.unflatten(placed)
+    compiled = jax.jit(exported.call, keep_unused=True).lower(*arguments).compile()
+    counts = compiled.cost_analysis() or {}
+    sizes = compiled.memory_analysis()
     return {
         "flops": counts.get("flops", 0.0),  # XLA leaves out what it counts as 0
         "bytes_accessed": counts.get("bytes accessed", 0.0),
-        "memory": {name: getattr(sizes, f"{name}_size_in_bytes") for name in names},
-        "hlo": made.as_text(),
+        "memory": {
+            "argument": sizes.argument_size_in_bytes,
+            "output": sizes.output_size_in_bytes,
+            "temp": sizes.temp_size_in_bytes,
+            "generated_code": sizes.generated_code_size_in_bytes,
+        },
+        "hlo": compiled.as_text(),
     }
+
+
+def _mesh(topology: str, everything: bool) -> Mesh:
+    """All devices of the topology along one axis, or its first device alone."""
+    import numpy as np
+    from jax.experimental.topologies import get_topology_desc
+    from jax.sharding import Mesh
+
+    one_chip = {"chips_per_host_bounds": (1, 1, 1)} if topology.endswith(":1x1") else {}
+    devices = get_topology_desc(topology, "tpu", **one_chip).devices
+    chosen = devices if everything else devices[:1]
+    return Mesh(np.array(chosen), ("devices",))
+
+
+def _placed(aval: jax.core.ShapedArray, cut: list, mesh: Mesh) -> jax.ShapeDtypeStruct:
+    """An argument without values, cut over the devices of the mesh."""
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    sharding = NamedSharding(mesh, PartitionSpec(*cut))
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,16 @@ from labkit.provenance import Quantity, predicted
 from labkit.tpu import hlo, snapshot, tracing
 from labkit.tpu.compile_worker import versions
 
-# Multiply-adds a cycle and TensorCores of a chip; a program runs on one TensorCore, or on a v5p or
-# later on the whole chip. clock = published peak / (2 * cores * multiply-adds a cycle)
-CORES = {"v2": (2, 128**2), "v3": (2, 2 * 128**2), "v4": (2, 4 * 128**2), "v5e": (1, 4 * 128**2)}
-CORES |= {"v5p": (1, 8 * 128**2), "v6e": (1, 4 * 256**2)}
+# A program runs on one TensorCore of a chip, or on a v5p or later on the whole chip.
+# clock = published peak / (2 * cores * multiply-adds a cycle)
+CORES = {  # generation: cores of a chip, multiply-adds a cycle of a core
+    "v2": (2, 128**2),
+    "v3": (2, 2 * 128**2),
+    "v4": (2, 4 * 128**2),
+    "v5e": (1, 4 * 128**2),
+    "v5p": (1, 8 * 128**2),
+    "v6e": (1, 4 * 256**2),
+}
 PATIENCE = 600.0  # seconds for one program: this only ends a hang
 CHILD = tracing.NO_TPU | {"JAX_PLATFORMS": "cpu"}  # it must not touch a TPU, even where one is
 
@@ -63,16 +69,18 @@ def compile_for_tpu(
     CompilerError, and LookupError where the snapshot does not hold this program.
     """
     if topology not in topologies():
-        near = ", ".join(get_close_matches(str(topology), topologies(), 3, 0.3) or topologies())
-        raise ValueError(f"There is no topology {topology!r}; near it: {near}.")
+        near = get_close_matches(str(topology), topologies(), 3, 0.3) or topologies()
+        raise ValueError(f"There is no topology {topology!r}; near it: {', '.join(near)}.")
     if source not in ("auto", "compiler", "snapshot"):
         raise ValueError(f"source is {source!r}: use 'auto', 'compiler' or 'snapshot'.")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds.")
     program = tracing.trace(f, shapes, shardings)
     if source == "snapshot" or (source == "auto" and not installed()):
-        return report(snapshot.recall(program.fingerprint, topology, program.title))
-    return report(ask(program, topology, timeout))
+        answer = snapshot.recall(program.fingerprint, topology, program.title)
+    else:
+        answer = ask(program, topology, timeout)
+    return report(answer)
 
 
 def recall(name: str, topology: str) -> "Compiled":
@@ -90,8 +98,11 @@ def installed() -> bool:
     return not switched_off and all(map(find_spec, ("jax", "libtpu")))
 
 
-def ask(program: tracing.Program, topology: str, timeout: float = PATIENCE) -> dict:
-    """What the compiler in a child process says of `program`: its error, or Compiled's fields."""
+def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE) -> dict:
+    """What the compiler in a child process says of `program`: its error, or Compiled's fields.
+
+    Raises CompilerError where the compiler is missing, crashes or takes longer than `timeout` s.
+    """
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
         raise CompilerError(f"{said}; elsewhere use source='snapshot'.")
@@ -104,30 +115,43 @@ def ask(program: tracing.Program, topology: str, timeout: float = PATIENCE) -> d
         more = f"Allow more, timeout={2 * timeout:g}, or take a smaller program"
         said = f"The compiler was stopped after {timeout:g} s, its time limit, on {program.title}"
         raise CompilerError(f"{said} for {topology}. {more}.") from None
-    if code := done.returncode:
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        words = done.stderr.decode(errors="replace").strip()[-300:] or "none"
-        raise CompilerError(
-            f"The compiler crashed ({how}): {versions()}. Your session goes on. Some pairs crash: "
-            "if these are not libtpu 0.0.20 and jax 0.7.1, install those; if they are, take a "
-            f"smaller program or source='snapshot'. Its last words: {words}"
-        )
+    if done.returncode:
+        raise _crash(done)
     answer = json.loads(done.stdout.splitlines()[-1])
-    answer |= hlo.read(answer["hlo"], program.names) if "hlo" in answer else {}
+    if "hlo" in answer:
+        answer |= hlo.parse(answer["hlo"], program.names)
     return answer | {"title": program.title, "topology": topology}
 
 
+def _crash(done: subprocess.CompletedProcess) -> CompilerError:
+    """How the child process ended, and what can be done."""
+    code = done.returncode
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    words = done.stderr.decode(errors="replace").strip()[-300:] or "none"
+    return CompilerError(
+        f"The compiler crashed ({how}): {versions()}. Your session goes on. Some pairs crash: "
+        "if these are not libtpu 0.0.20 and jax 0.7.1, install those; if they are, take a "
+        f"smaller program or source='snapshot'. Its last words: {words}"
+    )
+
+
 def report(answer: dict) -> "Compiled":
-    """The answer, or the compiler's own error as an exception."""
+    """The answer of `ask` or of the snapshot, or the compiler's own error as an exception.
+
+    Raises TPUOutOfMemory and CompilerError.
+    """
     if "error" not in answer:
         return Compiled(**answer)
-    title, topology, said = answer["title"], answer["topology"], answer["error"]
-    if used := re.search(r"Used (\S+)([KMG]) of (\S+)([KMG]) hbm", said):
-        need, have = f"{used[1]} {used[2]}iB of memory", f"{used[3]} {used[4]}iB"
+    title = answer["title"]
+    topology = answer["topology"]
+    error = answer["error"]
+    source = answer["source"]
+    if used := re.search(r"Used (\S+)([KMG]) of (\S+)([KMG]) hbm", error):
+        need = f"{used[1]} {used[2]}iB of memory"
+        have = f"{used[3]} {used[4]}iB"
         said = f"{title} needs {need}; {topology} has {have}. Take a smaller batch"
-        raise TPUOutOfMemory(f"{said} ({answer['source']}).")
-    said = f"The compiler refused {title} on {topology}: {said[:500]}"
-    raise CompilerError(f"{said} ({answer['source']})")
+        raise TPUOutOfMemory(f"{said} ({source}).")
+    raise CompilerError(f"The compiler refused {title} on {topology}: {error[:500]} ({source})")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -166,16 +190,27 @@ class Compiled:
     @property
     def seconds(self) -> Quantity | None:
         """estimated_cycles / clock: without the operations that have no estimate."""
-        cycles, said = self.estimated_cycles, f"estimated cycles at {self.clock / 1e9:.2f} GHz"
-        return None if cycles is None else predicted(cycles / self.clock, "s", said)
+        cycles = self.estimated_cycles
+        if cycles is None:
+            return None
+        said = f"estimated cycles at {self.clock / 1e9:.2f} GHz"
+        return predicted(cycles / self.clock, "s", said)
 
     def __repr__(self) -> str:
         known = sorted((op for op in self.ops if op.cycles), key=lambda op: -op.cycles)
-        time = known and f"{self.seconds.number} (predicted)"
-        said = f"{self.estimated_cycles:,} cycles, {time}" if known else "none"
-        lines = [f"{self.title} on {self.topology}", f"  {self.source}"]
-        lines += [f"  estimated        {said}", f"  arithmetic       {self.flops:,.0f} FLOP"]
-        lines += [f"  {name.replace('_', ' '):<16} {n:,} B" for name, n in self.memory.items()]
-        lines += [f"  {op.cycles:>12,} cycles  {op.kind:<14} {op.layer}" for op in known[:5]]
-        rest = f"  operations without an estimate: {self.unestimated}"
-        return "\n".join([*lines, *[rest] * bool(self.unestimated)])
+        estimate = "none"
+        if known:
+            estimate = f"{self.estimated_cycles:,} cycles, {self.seconds.number} (predicted)"
+        lines = [
+            f"{self.title} on {self.topology}",
+            f"  {self.source}",
+            f"  estimated        {estimate}",
+            f"  arithmetic       {self.flops:,.0f} FLOP",
+        ]
+        for name, size in self.memory.items():
+            lines.append(f"  {name.replace('_', ' '):<16} {size:,} B")
+        for op in known[:5]:
+            lines.append(f"  {op.cycles:>12,} cycles  {op.kind:<14} {op.layer}")
+        if self.unestimated:
+            lines.append(f"  operations without an estimate: {self.unestimated}")
+        return "\n".join(lines)

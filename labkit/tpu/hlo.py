@@ -3,18 +3,40 @@
 The text is a list of computations; ENTRY runs, one instruction after the other. An instruction is
 `%name = SHAPE{LAYOUT} opcode(operands), attributes`. The compiler writes "estimated_cycles" on an
 instruction of ENTRY for everything inside it, so what lies within a counted one is not read again;
-the body of a while loop counts once for every trip.
+the body of a while loop is not counted, since its trips are not written.
 """
 
 import re
-from collections import namedtuple
 from math import prod
 from typing import NamedTuple
 
-Instruction = namedtuple("Instruction", "name shape opcode rest")
-# cycles: None if the compiler writes none; count: several operations, summed up
-Op = namedtuple("Op", "name kind cycles layer count", defaults=[1])
-Collective = namedtuple("Collective", "kind shape bytes group")  # group: how many devices take part
+
+class Instruction(NamedTuple):
+    """One line of a computation, in its parts."""
+
+    name: str
+    shape: str  # with its layout: "bf16[8,128]{1,0:T(8,128)(2,1)}", or several in parentheses
+    opcode: str
+    rest: str  # operands and attributes
+
+
+class Op(NamedTuple):
+    """An operation that the program runs."""
+
+    name: str
+    kind: str  # "convolution" or "matmul" on the matrix unit, else the last thing that is done
+    cycles: int | None  # None if the compiler writes none
+    layer: str  # where in the learner's program it comes from: "conv1/max"
+    count: int = 1  # more where several operations are summed up
+
+
+class Collective(NamedTuple):
+    """An operation in which devices exchange data."""
+
+    kind: str
+    shape: str
+    bytes: int
+    group: int  # how many devices take part; 0 where it is not said
 
 
 class Array(NamedTuple):
@@ -35,43 +57,84 @@ class Array(NamedTuple):
         return 1 - self.logical_bytes / self.padded_bytes
 
 
-_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all"}
-_FREE |= {"partition-id", "replica-id"}
+# What costs nothing when it runs.
+_FREE = {
+    "parameter",
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "bitcast",
+    "after-all",
+    "partition-id",
+    "replica-id",
+}
 _COLLECTIVE = re.compile("all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute")
+_COMPUTATION = re.compile(r"(ENTRY )?%?(\S+) .*\{$")
+_INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?(\S+) = (.*?) ([a-z][\w-]*)\((.*)")
+_ARRAY = re.compile(r"(\w+)\[([\d,]*)\](?:\{([^}]*)\})?")  # dtype[dims]{layout}
 
 
-def read(text: str, arguments: list[str]) -> dict[str, list]:
-    """ops, in the order in which they run; padding, of the arguments and then of what the
-    operations write; collectives.
+def parse(text: str, arguments: list[str]) -> dict[str, list]:
+    """{"ops", "padding", "collectives"} of a program whose arguments have these names.
+
+    ops          every `Op`, in the order in which they run
+    padding      an `Array` for each argument, then for what the operations write
+    collectives  every `Collective`, also those within other computations
 
     An operation has no estimate if it is a copy that runs beside the arithmetic, a collective, a
     loop, a branch or a kernel of one's own.
     """
     found = computations(text)
-    ops, given, written = [], {}, []
-    for one in found["ENTRY"]:
-        layer, cycles = _layer(one), re.search(r'"estimated_cycles":"(\d+)"', one.rest)
-        if one.opcode == "parameter":
-            number = int(re.match(r"\d+", one.rest)[0])
-            given[number] = arrays(one, arguments[number])[0]
-        elif one.opcode not in _FREE and not one.opcode.endswith("-done"):
-            ops.append(Op(one.name, _kind(one, found), cycles and int(cycles[1]), layer))
-            written += [] if one.opcode.endswith("-start") else arrays(one, layer or one.name)
+    entry = found["ENTRY"]
+    running = [one for one in entry if _runs(one)]
     every = [one for block in found.values() for one in block]
-    sent = [_collective(one) for one in every if _COLLECTIVE.match(one.opcode)]
-    padding = [given[number] for number in sorted(given)] + written
-    return {"ops": ops, "padding": padding, "collectives": sent}
+    return {
+        "ops": [_op(one, found) for one in running],
+        "padding": _given(entry, arguments) + _written(running),
+        "collectives": [_collective(one) for one in every if _COLLECTIVE.match(one.opcode)],
+    }
 
 
 def computations(text: str) -> dict[str, list[Instruction]]:
     """Every computation with its instructions, under its name; the one that runs as "ENTRY"."""
     found: dict[str, list[Instruction]] = {}
     for line in text.splitlines():
-        if match := re.match(r"(ENTRY )?%?(\S+) .*\{$", line):
-            current = found.setdefault("ENTRY" if match[1] else match[2], [])
-        elif match := re.match(r"\s+(?:ROOT )?%?(\S+) = (.*?) ([a-z][\w-]*)\((.*)", line):
+        if match := _COMPUTATION.match(line):
+            entry, name = match.groups()
+            current = found.setdefault("ENTRY" if entry else name, [])
+        elif match := _INSTRUCTION.match(line):
             current.append(Instruction(*match.groups()))
     return found
+
+
+def _runs(one: Instruction) -> bool:
+    """Is it an operation? What ends an asynchronous one, "copy-done", is none of its own."""
+    return one.opcode not in _FREE and not one.opcode.endswith("-done")
+
+
+def _op(one: Instruction, found: dict[str, list[Instruction]]) -> Op:
+    estimate = re.search(r'"estimated_cycles":"(\d+)"', one.rest)
+    cycles = int(estimate[1]) if estimate else None
+    return Op(one.name, _kind(one, found), cycles, _layer(one))
+
+
+def _given(entry: list[Instruction], arguments: list[str]) -> list[Array]:
+    """The arguments, in their order; the text has them in another."""
+    given = {}
+    for one in entry:
+        if one.opcode == "parameter":
+            number = int(re.match(r"\d+", one.rest)[0])
+            given[number] = arrays(one, arguments[number])[0]
+    return [given[number] for number in sorted(given)]
+
+
+def _written(running: list[Instruction]) -> list[Array]:
+    """What the operations write, save those that have only started."""
+    written = []
+    for one in running:
+        if not one.opcode.endswith("-start"):
+            written += arrays(one, _layer(one) or one.name)
+    return written
 
 
 def _kind(one: Instruction, found: dict[str, list[Instruction]]) -> str:
@@ -79,23 +142,25 @@ def _kind(one: Instruction, found: dict[str, list[Instruction]]) -> str:
     if one.opcode == "convolution":  # a matmul is one without a window
         return "convolution" if "window={" in one.rest else "matmul"
     called = re.search(r"calls=%?([\w.-]+)", one.rest)
-    inside = found[called[1]] if called else []
-    kinds = [_kind(part, found) for part in inside if part.opcode not in _FREE]
-    dense = [kind for kind in kinds if kind in {"convolution", "matmul"}]
-    return [one.opcode, *kinds, *dense[:1]][-1]
+    if not called:
+        return one.opcode
+    kinds = [_kind(part, found) for part in found[called[1]] if part.opcode not in _FREE]
+    for kind in kinds:
+        if kind in ("convolution", "matmul"):
+            return kind
+    return kinds[-1] if kinds else one.opcode
 
 
 def _layer(one: Instruction) -> str:
     """Where in the learner's program it comes from: "conv1/max"."""
-    said = re.search(r'op_name="([^"]*)"', one.rest)
-    parts = said[1].split("/") if said else []
-    return "/".join(p for p in parts if not re.match(r"p?jit\(|call_exported", p))
+    path = re.search(r'op_name="([^"]*)"', one.rest)
+    parts = path[1].split("/") if path else []
+    return "/".join(part for part in parts if not re.match(r"p?jit\(|call_exported", part))
 
 
 def arrays(one: Instruction, name: str) -> list[Array]:
-    """What the instruction writes: one array, or several."""
-    found = re.findall(r"(\w+)\[([\d,]*)\](?:\{([^}]*)\})?", one.shape)
-    return [array(name, *parts) for parts in found]
+    """What the instruction writes: one array, or several, all under this name."""
+    return [array(name, *parts) for parts in _ARRAY.findall(one.shape)]
 
 
 def array(name: str, dtype: str, dims: str, layout: str) -> Array:
@@ -107,21 +172,47 @@ def array(name: str, dtype: str, dims: str, layout: str) -> Array:
     shape = tuple(int(n) for n in dims.split(",") if n)
     order, _, rest = layout.partition(":")
     tiles, _, memory = rest.partition("S(")  # S(1): the vector memory on the chip
-    physical = [shape[int(i)] for i in reversed(order.split(",")) if i] or [1]
-    for tile in re.findall(r"\(([\d,]+)\)", tiles):
-        sizes = [int(n) for n in tile.split(",")]
-        physical = [1] * (len(sizes) - len(physical)) + physical
-        inner = zip(physical[-len(sizes) :], sizes, strict=True)
-        physical = [*physical[: -len(sizes)], *(-(-n // t) for n, t in inner), *sizes]
-    size = int(re.search(r"\d+", dtype.replace("pred", "8"))[0]) / 8  # s4: half a byte
-    place = "VMEM" if memory.startswith("1") else "HBM"
-    logical, padded = int(prod(shape) * size), int(prod(physical) * size)
-    return Array(name, shape, dtype, order, tiles, place, logical, padded)
+    slowest_first = [shape[int(i)] for i in reversed(order.split(",")) if i]
+    bits = 8 if dtype == "pred" else int(re.search(r"\d+", dtype)[0])
+    return Array(
+        name=name,
+        shape=shape,
+        dtype=dtype,
+        order=order,
+        layout=tiles,
+        memory="VMEM" if memory.startswith("1") else "HBM",
+        logical_bytes=prod(shape) * bits // 8,
+        padded_bytes=_filled_up(slowest_first, tiles) * bits // 8,
+    )
+
+
+def _filled_up(sizes: list[int], tiles: str) -> int:
+    """How many elements an array takes, its sizes slowest first, in tiles "T(8,128)(2,1)".
+
+    Each tile cuts the fastest dimensions, and the next one cuts the tile.
+    """
+    physical = sizes or [1]
+    for text in re.findall(r"\(([\d,]+)\)", tiles):
+        tile = [int(n) for n in text.split(",")]
+        missing = max(0, len(tile) - len(physical))
+        physical = [1] * missing + physical
+        outer = physical[: -len(tile)]
+        cut = physical[-len(tile) :]
+        whole = [-(-n // t) for n, t in zip(cut, tile, strict=True)]  # tiles, rounded up
+        physical = outer + whole + tile
+    return prod(physical)
 
 
 def _collective(one: Instruction) -> Collective:
     sent = arrays(one, "")
-    group = re.search(r"replica_groups=(?:\[\d+,(\d+)\]|\{\{([\d,]+))", one.rest)
-    size = int(group[1] or 1 + group[2].count(",")) if group else 0
-    said = " ".join(f"{a.dtype}{[*a.shape]}" for a in sent)
-    return Collective(one.opcode, said, sum(a.logical_bytes for a in sent), size)
+    shape = " ".join(f"{one.dtype}{[*one.shape]}" for one in sent)
+    return Collective(one.opcode, shape, sum(one.logical_bytes for one in sent), _group(one))
+
+
+def _group(one: Instruction) -> int:
+    """How many devices exchange: "[2,4]<=[8]" is 2 groups of 4; else the first group is listed."""
+    if counted := re.search(r"replica_groups=\[\d+,(\d+)\]", one.rest):
+        return int(counted[1])
+    if listed := re.search(r"replica_groups=\{\{([\d,]+)", one.rest):
+        return len(listed[1].split(","))
+    return 0

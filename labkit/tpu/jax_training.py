@@ -22,7 +22,7 @@ import numpy as np
 
 from labkit.hardware import this_machine
 from labkit.shapes import fit_integer
-from labkit.tpu.devices import MOST, VIRTUAL
+from labkit.tpu.device import MOST, VIRTUAL
 from labkit.tpu.training import Feed, History, divisible, finite, normalised, speed
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def strategy(replicas: int | None = None) -> DataParallel:
     """
     if replicas is not None:
         fit_integer("strategy", "replicas", replicas, 1, MOST)
-    if on_cpu := not this_machine().has_tpu:  # both variables are read when JAX starts
+    on_cpu = not this_machine().has_tpu
+    if on_cpu:  # both variables are read when JAX starts
         replicas = replicas or VIRTUAL
         flag = f"--xla_force_host_platform_device_count={max(VIRTUAL, replicas)}"
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
@@ -60,19 +61,31 @@ def strategy(replicas: int | None = None) -> DataParallel:
 def train(
     parallel: DataParallel, model: Model, optimizer: Optimizer, feed: Feed, steps: int
 ) -> History:
-    """Train `model` for `steps` global batches of `feed`; the devices must divide a batch."""
+    """Train `model` for `steps` global batches of `feed`.
+
+    Raises ValueError for a batch that the devices do not divide, and for a loss that is nan or
+    infinite.
+    """
     from keras.losses import SparseCategoricalCrossentropy
 
     model.compile(optimizer, SparseCategoricalCrossentropy(from_logits=True))
-    put, losses, trained, began = sharder(parallel), [], 0, 0.0
+    put = sharder(parallel)
+    losses = []
+    timed_images = 0
+    began = None
     for images, labels in islice(feed, steps):
         divisible(len(images), parallel.device_mesh.devices.size)
         model.reset_metrics()  # else Keras's loss is the mean of all steps so far
         weights = np.ones(len(images), np.float32)  # Keras 3.13 cannot cut None into shares
-        losses.append(float(model.train_on_batch(*put(images, labels, weights))))
+        loss = model.train_on_batch(*put(images, labels, weights))
+        losses.append(float(loss))
         finite(len(losses), losses[-1])
-        trained, began = (trained + len(images), began) if began else (0, perf_counter())
-    return History(0, tuple(losses), speed(trained, perf_counter() - began))
+        if began is None:
+            began = perf_counter()  # the first step is traced and compiled: it is not timed
+        else:
+            timed_images += len(images)
+    seconds = 0.0 if began is None else perf_counter() - began
+    return History(0, tuple(losses), speed(timed_images, seconds))
 
 
 def sharder(parallel: DataParallel) -> Callable:
@@ -87,7 +100,9 @@ def sharder(parallel: DataParallel) -> Callable:
     on_device = jax.jit(lambda images: normalised(images.astype(jnp.float32)))
 
     def put(*arrays: np.ndarray) -> tuple[jax.Array, ...]:
-        images, *others = (distribute_tensor(a, parallel.get_data_layout(a.shape)) for a in arrays)
+        layouts = [parallel.get_data_layout(one.shape) for one in arrays]
+        placed = [distribute_tensor(*pair) for pair in zip(arrays, layouts, strict=True)]
+        images, *others = placed
         return on_device(images), *others
 
     return put

@@ -21,13 +21,14 @@ from labkit.convnet import SHAPES
 if TYPE_CHECKING:
     from keras import KerasTensor, Model
 
-IMAGE, CLASSES = (32, 32, 3), 10
+IMAGE = (32, 32, 3)
+CLASSES = 10
 BATCH_NORMS = ("replica", "synchronised", "none")
 
 
 @contextmanager
 def computing_in(dtype: str) -> Iterator[None]:
-    """The layers made inside compute in `dtype`."""
+    """The layers made inside compute in `dtype`, a policy of Keras such as "mixed_bfloat16"."""
     from keras import config
 
     outside = config.dtype_policy()
@@ -65,10 +66,15 @@ def channels_last(weights: dict[str, np.ndarray]) -> list[np.ndarray]:
     Convolutions [K,C,R,S] -> [R,S,C,K]; linear layers [K,D] -> [D,K]; and the 4096 inputs of fc1,
     which count channels, rows, columns there, count rows, columns, channels here.
     """
-    w = {name: np.asarray(weights[name], np.float32) for name in SHAPES}
-    fc1 = w["fc1.weight"].reshape(128, 64, 8, 8).transpose(0, 2, 3, 1)  # [K,C,H,W] -> [K,H,W,C]
-    w["fc1.weight"] = fc1.reshape(128, 4096)
-    return [v.transpose(2, 3, 1, 0) if v.ndim == 4 else v.T for v in w.values()]
+    ordered = []
+    for name in SHAPES:
+        w = np.asarray(weights[name], np.float32)
+        if name == "fc1.weight":
+            by_pixel = w.reshape(128, 64, 8, 8).transpose(0, 2, 3, 1)  # [K,C,H,W] -> [K,H,W,C]
+            w = by_pixel.reshape(128, 4096)
+        is_convolution = w.ndim == 4
+        ordered.append(w.transpose(2, 3, 1, 0) if is_convolution else w.T)
+    return ordered
 
 
 def resnet20(
@@ -84,31 +90,59 @@ def resnet20(
     batch ("synchronised"), or is left out ("none"). On JAX both are of the whole batch.
     Raises ValueError for another batch_norm.
     """
-    from keras import Input, Model, backend, layers
+    from keras import Input, Model, layers
 
     if batch_norm not in BATCH_NORMS:
         raise ValueError(f"batch_norm is {batch_norm!r}; it must be one of {BATCH_NORMS}.")
-    normed, in_tensorflow = batch_norm != "none", backend.backend() == "tensorflow"
-    options = {"padding": "same", "use_bias": not normed, "kernel_initializer": "he_normal"}
-    norm = {"synchronized": batch_norm == "synchronised" and in_tensorflow}
-
-    def conv(x: KerasTensor, channels: int, size: int = 3, stride: int = 1, gamma: str = "ones"):
-        x = layers.Conv2D(channels, size, stride, **options)(x)
-        return layers.BatchNormalization(gamma_initializer=gamma, **norm)(x) if normed else x
-
     with computing_in(dtype):
         image = Input(IMAGE)
-        x = layers.ReLU()(conv(image, width))
+        x = layers.ReLU()(_normed_conv(image, batch_norm, width))
         for stage in range(3):
-            channels = width * 2**stage
             for block in range(blocks):
-                stride = 2 if stage and not block else 1
-                shortcut = conv(x, channels, 1, stride) if stride == 2 else x
-                y = layers.ReLU()(conv(x, channels, 3, stride))
-                x = layers.ReLU()(layers.Add()([shortcut, conv(y, channels, gamma="zeros")]))
+                halves = stage > 0 and block == 0  # and has twice the channels of the stage before
+                x = _residual_block(x, batch_norm, width * 2**stage, stride=2 if halves else 1)
         x = layers.GlobalAveragePooling2D()(x)
         logits = layers.Dense(CLASSES, dtype="float32")(x)
     return Model(image, logits, name=f"resnet{6 * blocks + 2}")
+
+
+def _residual_block(x: KerasTensor, batch_norm: str, channels: int, stride: int) -> KerasTensor:
+    """ReLU of the shortcut and of two 3x3 convolutions, the first with the stride."""
+    from keras import layers
+
+    shortcut = x
+    if stride == 2:
+        shortcut = _normed_conv(x, batch_norm, channels, size=1, stride=2)
+    y = layers.ReLU()(_normed_conv(x, batch_norm, channels, stride=stride))
+    y = _normed_conv(y, batch_norm, channels, gamma="zeros")
+    return layers.ReLU()(layers.Add()([shortcut, y]))
+
+
+def _normed_conv(
+    x: KerasTensor,
+    batch_norm: str,
+    channels: int,
+    size: int = 3,
+    stride: int = 1,
+    gamma: str = "ones",
+) -> KerasTensor:
+    """A convolution, and BatchNorm with its first gamma; or with a bias in BatchNorm's place."""
+    from keras import backend, layers
+
+    convolution = layers.Conv2D(
+        channels,
+        size,
+        stride,
+        padding="same",
+        use_bias=batch_norm == "none",
+        kernel_initializer="he_normal",
+    )
+    y = convolution(x)
+    if batch_norm == "none":
+        return y
+    in_tensorflow = backend.backend() == "tensorflow"
+    together = batch_norm == "synchronised" and in_tensorflow
+    return layers.BatchNormalization(gamma_initializer=gamma, synchronized=together)(y)
 
 
 def resnet50(dtype: str = "float32") -> Model:
@@ -119,9 +153,11 @@ def resnet50(dtype: str = "float32") -> Model:
     """
     from keras import Input, Model, applications, layers
 
-    options = {"weights": None, "classes": CLASSES, "classifier_activation": None}
     with computing_in(dtype):
         image = Input(IMAGE)
         large = layers.UpSampling2D(7)(image)  # [N,224,224,3]
-        logits = applications.ResNet50(input_tensor=large, **options).output
-    return Model(image, layers.Activation("linear", dtype="float32")(logits), name="resnet50")
+        network = applications.ResNet50(
+            input_tensor=large, weights=None, classes=CLASSES, classifier_activation=None
+        )
+    logits = layers.Activation("linear", dtype="float32")(network.output)
+    return Model(image, logits, name="resnet50")

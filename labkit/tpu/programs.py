@@ -1,43 +1,56 @@
-"""What lesson 3 of chapter 2 asks the TPU compiler about: layers and the ConvNet, in plain JAX.
+"""Programs for the TPU compiler, in plain JAX: layers and the course's network.
 
-Images are NHWC and bfloat16, as a TPU likes them; weights are HWIO. Nothing here is ever run.
+Lesson 3 of chapter 2 asks `compile_for_tpu` about them. Images are NHWC and bfloat16, as a TPU
+likes them; weights are HWIO. Nothing here is ever run.
 """
 
 import jax
 from jax import lax
 from jax import numpy as jnp
 
+CONVNET = {  # the shapes of the network's weights
+    "conv1.weight": (3, 3, 3, 32),
+    "conv1.bias": (32,),
+    "conv2.weight": (3, 3, 32, 64),
+    "conv2.bias": (64,),
+    "fc1.weight": (4096, 128),
+    "fc1.bias": (128,),
+    "fc2.weight": (128, 10),
+    "fc2.bias": (10,),
+}
+
 
 def matmul(a: jax.Array, b: jax.Array) -> jax.Array:
-    """a[M,K] b[K,N]"""
+    """a[M,K] b[K,N] -> [M,N]"""
     return a @ b
 
 
 def conv(x: jax.Array, w: jax.Array, stride: int = 1) -> jax.Array:
     """Cross-correlation of x[N,H,W,C] with w[R,S,C,K], padded so that stride 1 keeps H and W."""
     layout = ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=layout)
-
-
-def convnet(w: dict[str, jax.Array], x: jax.Array) -> jax.Array:
-    """The course's network, x[N,32,32,3] to logits[N,10]; weights as CONVNET gives their shapes."""
-    for name in ("conv1", "conv2"):
-        with jax.named_scope(name):
-            x = jax.nn.relu(conv(x, w[f"{name}.weight"]) + w[f"{name}.bias"])
-        with jax.named_scope(name.replace("conv", "pool")):
-            x = pool(x, 2, 2)
-    with jax.named_scope("fc1"):
-        x = jax.nn.relu(x.reshape(len(x), -1) @ w["fc1.weight"] + w["fc1.bias"])
-    with jax.named_scope("fc2"):
-        return x @ w["fc2.weight"] + w["fc2.bias"]
-
-
-CONVNET = {"conv1.weight": (3, 3, 3, 32), "conv1.bias": (32,), "conv2.weight": (3, 3, 32, 64)}
-CONVNET |= {"conv2.bias": (64,), "fc1.weight": (4096, 128), "fc1.bias": (128,)}
-CONVNET |= {"fc2.weight": (128, 10), "fc2.bias": (10,)}
+    strides = (stride, stride)
+    return lax.conv_general_dilated(x, w, strides, "SAME", dimension_numbers=layout)
 
 
 def pool(x: jax.Array, size: int, stride: int) -> jax.Array:
     """Maxima of size x size windows of x[N,H,W,C], padded so that stride 1 keeps H and W."""
-    window, step = (1, size, size, 1), (1, stride, stride, 1)
-    return lax.reduce_window(x, -jnp.inf, lax.max, window, step, "SAME")
+    window = (1, size, size, 1)
+    strides = (1, stride, stride, 1)
+    return lax.reduce_window(x, -jnp.inf, lax.max, window, strides, "SAME")
+
+
+def convnet(w: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    """The course's network, x[N,32,32,3] to logits[N,10]; weights as CONVNET gives their shapes."""
+    with jax.named_scope("conv1"):
+        x = jax.nn.relu(conv(x, w["conv1.weight"]) + w["conv1.bias"])
+    with jax.named_scope("pool1"):
+        x = pool(x, 2, 2)  # [N,16,16,32]
+    with jax.named_scope("conv2"):
+        x = jax.nn.relu(conv(x, w["conv2.weight"]) + w["conv2.bias"])
+    with jax.named_scope("pool2"):
+        x = pool(x, 2, 2)  # [N,8,8,64]
+    with jax.named_scope("fc1"):
+        x = x.reshape(len(x), -1)
+        x = jax.nn.relu(x @ w["fc1.weight"] + w["fc1.bias"])
+    with jax.named_scope("fc2"):
+        return x @ w["fc2.weight"] + w["fc2.bias"]

@@ -26,20 +26,27 @@ def recall(program: str, topology: str, title: str) -> dict:
 
     `program` is the fingerprint of one, or the name of one that is stored by its name.
     """
-    held = stored()
-    if not (found := held["entries"].get(f"{program} {topology}")):
-        known = {f"{one['title']} on {one['topology']}" for one in held["entries"].values()}
-        near = get_close_matches(f"{title} on {topology}", sorted(known), 3, 0.4)
-        said = "; near it: ".join([f"{title} on {topology}", *near])
-        ask = "compile_for_tpu(...) without `source` asks the compiler"
-        raise LookupError(f"The snapshot has the lessons' programs, not {said}. {ask}. {INSTALL}.")
-    answer = found | {"source": f"snapshot: compiled by {held['by']} on {held['date']}"}
+    entries = stored()["entries"]
+    found = entries.get(f"{program} {topology}")
+    if found is None:
+        raise LookupError(_not_stored(entries, title, topology))
+    answer = found | {"source": f"snapshot: compiled by {stored()['by']} on {stored()['date']}"}
     answer.pop("fingerprint", None)  # of one that is stored by its name
     if "error" not in found:
-        answer["ops"] = [Op(*one) for one in found["ops"]]
+        answer["ops"] = [Op(*row) for row in found["ops"]]
         answer["padding"] = [Array(name, tuple(n), *rest) for name, n, *rest in found["padding"]]
-        answer["collectives"] = [Collective(*one) for one in found["collectives"]]
+        answer["collectives"] = [Collective(*row) for row in found["collectives"]]
     return answer
+
+
+def _not_stored(entries: dict, title: str, topology: str) -> str:
+    """What is near a program that the snapshot does not hold, and who else can answer."""
+    asked = f"{title} on {topology}"
+    known = {f"{one['title']} on {one['topology']}" for one in entries.values()}
+    near = get_close_matches(asked, sorted(known), 3, 0.4)
+    said = "; near it: ".join([asked, *near])
+    way_out = "compile_for_tpu(...) without `source` asks the compiler"
+    return f"The snapshot has the lessons' programs, not {said}. {way_out}. {INSTALL}."
 
 
 def agreement(live: Any, stored: Any) -> str:

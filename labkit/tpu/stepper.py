@@ -6,12 +6,13 @@ keys pressed in it are not taken by the notebook.
 """
 
 import json
+from collections.abc import Iterable
 from importlib.resources import files
 
 import numpy as np
 
-from labkit.figures.arrays import activity, numbering
-from labkit.tpu.dataflow import Cycle
+from labkit.tpu.grid import Cycle
+from labkit.tpu.pictures import activity, numbering
 from labkit.tpu.systolic import Run
 
 NAMES = {"ws": "weight stationary", "is": "input stationary", "os": "output stationary"}
@@ -27,7 +28,7 @@ FRAME = (
 class Stepper:
     """A run with its trace, to be stepped by mouse and by keyboard; lesson 1 uses it.
 
-    Cycles and letters are those of `labkit.figures.arrays`: cycle 0 is the first in which a number
+    Cycles and letters are those of `labkit.tpu.pictures`: cycle 0 is the first in which a number
     enters at the left, and the product is y = a w. Raises ValueError for what is no run with a
     trace.
     """
@@ -35,26 +36,29 @@ class Stepper:
     def __init__(self, run: Run, title: str = "") -> None:
         if not isinstance(run, Run) or not run.trace:
             raise ValueError("Stepper: this is no run with a trace: call matmul(..., trace=True).")
-        name = NAMES[run.dataflow] + ", double-buffered" * run.double_buffer
-        name = f"{run.rows} × {run.cols} processing elements, {name}"
-        self.run, self.title = run, str(title or name)
+        name = NAMES[run.dataflow]
+        if run.double_buffer:
+            name += ", double-buffered"
+        self.run = run
+        self.title = str(title or f"{run.rows} × {run.cols} processing elements, {name}")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         page = files("labkit.tpu").joinpath("stepper.html").read_text("utf-8")
         trace = json.dumps(self._page(), ensure_ascii=False, separators=(",", ":"))
         page = page.replace("{{TRACE}}", trace.replace("<", "\\u003c"))
-        look = {"title": _quoted(self.title), "page": _quoted(page), "height": self._height()}
-        return {"text/html": FRAME.format(**look), "text/plain": str(self)}
+        html = FRAME.format(title=_quoted(self.title), page=_quoted(page), height=self._height())
+        return {"text/html": html, "text/plain": str(self)}
 
     def __repr__(self) -> str:
         """The busiest cycle as letters: where there is no browser."""
         numbers = numbering(self.run)
-        cycles = dict(zip(numbers, self.run.trace, strict=True))
-        t = max(cycles, key=lambda t: np.count_nonzero(cycles[t].active))
-        lines = [" ".join(LETTERS[kind] for kind in row) for row in activity(cycles[t]).tolist()]
+        busiest = max(self.run.trace, key=lambda cycle: np.count_nonzero(cycle.active))
+        t = numbers[self.run.trace.index(busiest)]
+        rows = [_letters(row) for row in activity(busiest).tolist()]
+        grid = [" ".join(letters) for letters in rows]
         key = ", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items())
-        where = f"cycle {t} of {numbers[0]} to {numbers[-1]}, {cycles[t].phase}; {key}"
-        return "\n".join([self.title, repr(self.run), where, *lines])
+        where = f"cycle {t} of {numbers[0]} to {numbers[-1]}, {busiest.phase}; {key}"
+        return "\n".join([self.title, repr(self.run), where, *grid])
 
     def _page(self) -> dict:
         """What the page is told: the run, and every cycle as lists in row-major order."""
@@ -78,28 +82,42 @@ class Stepper:
         }
 
     def _cycle(self, cycle: Cycle) -> dict:
-        told = {"phase": cycle.phase, "tile": cycle.tile}
-        told["kinds"] = "".join(LETTERS[kind] for kind in activity(cycle).flat)
-        told["load"] = "".join(".+"[at] for at in cycle.loading.ravel().astype(int))
-        told["out"] = [[j, int(r), int(c), _number(v)] for j, (r, c, v) in cycle.leaves.items()]
-        flows = (cycle.active | cycle.passing).ravel()
-        for name in ("a", "b", "psum", *["spare"] * self.run.double_buffer):
-            there = flows if name in STREAMS[self.run.dataflow] else np.ones_like(flows)
-            values = zip(getattr(cycle, name).flat, there, strict=True)
-            told[name] = [_number(value) if holds else None for value, holds in values]
-        for name, lanes in (("left", self.run.rows), ("top", self.run.cols)):
-            edge = getattr(cycle, name)
-            told[name] = [_number(edge[lane]) if lane in edge else None for lane in range(lanes)]
+        """One cycle: registers [rows * cols], edges [rows] and [cols], None for no number."""
+        told = {
+            "phase": cycle.phase,
+            "tile": cycle.tile,
+            "kinds": _letters(activity(cycle).flat),
+            "load": "".join("+" if takes_in else "." for takes_in in cycle.loading.flat),
+            "out": [[c, i, j, _number(n)] for c, (i, j, n) in cycle.leaves.items()],
+            "a": self._register(cycle, "a"),
+            "b": self._register(cycle, "b"),
+            "psum": self._register(cycle, "psum"),
+        }
+        if self.run.double_buffer:
+            told["spare"] = self._register(cycle, "spare")
+        told["left"] = _edge(cycle.left, self.run.rows)
+        told["top"] = _edge(cycle.top, self.run.cols)
         return told
 
+    def _register(self, cycle: Cycle, name: str) -> list[int | float | None]:
+        """What a register holds in each element; one that numbers pass through may hold none."""
+        values = [_number(value) for value in getattr(cycle, name).flat]
+        if name not in STREAMS[self.run.dataflow]:
+            return values
+        passes = (cycle.active | cycle.passing).flat
+        return [value if there else None for value, there in zip(values, passes, strict=True)]
+
     def _height(self) -> int:
-        """Of the frame, which cannot ask for room once it is there."""
-        run, dense = self.run, self.run.cols > 8
-        element = (48 if dense else 64) + 15 * run.double_buffer
+        """Of the frame in pixels; it cannot ask for room once it is there."""
+        run = self.run
+        element = 48 if run.cols > 8 else 64
+        if run.double_buffer:
+            element += 15
         array = element * run.rows + 2 * 24 * min(4, max(run.rows, run.cols))
         results = 25 * min(8, self._shape()[0])
-        below = max(250, results + 80)
-        return 190 + (array + below if self._below() else max(array, results + 320))
+        if self._below():
+            return 190 + array + max(250, results + 80)
+        return 190 + max(array, results + 320)
 
     def _shape(self) -> tuple[int, int]:
         """Of y; the result of a convolution [N,K,P,Q] is that of [N·P·Q, C·R·S] [C·R·S, K]."""
@@ -109,6 +127,15 @@ class Stepper:
     def _below(self) -> bool:
         """Is there too little room for the legend and the result beside the array?"""
         return self.run.cols > 5
+
+
+def _letters(kinds: Iterable[str]) -> str:
+    return "".join(LETTERS[kind] for kind in kinds)
+
+
+def _edge(entered: dict[int, np.number], lanes: int) -> list[int | float | None]:
+    """What entered at each lane of an edge, None where nothing did."""
+    return [_number(entered[lane]) if lane in entered else None for lane in range(lanes)]
 
 
 def _number(value: np.number) -> int | float:

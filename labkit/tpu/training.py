@@ -12,12 +12,10 @@ byte for each number, and are normalised on the device. Lesson 4 of the TPU chap
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +26,7 @@ from labkit.convnet import MEAN, STD
 from labkit.errors import in_a_line
 from labkit.provenance import Quantity, measured
 from labkit.shapes import fit_integer
+from labkit.tpu.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     from keras import Model
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from tensorflow import Tensor
     from tensorflow.data import Dataset
     from tensorflow.distribute import DistributedValues, Strategy
-
 
 Feed = Iterator[tuple[np.ndarray, np.ndarray]]  # uint8 images[batch,32,32,3], labels[batch]
 
@@ -72,14 +70,18 @@ def normalised(pixels: Any) -> Any:
 
 
 def batches(split: Split, batch: int, seed: int = 0) -> Dataset:
-    """The batches of `shuffled` as a tf.data pipeline, made while the step before is computed."""
+    """The batches of `shuffled` as a tf.data pipeline, made while the step before is computed.
+
+    Raises ValueError for a batch that is not between 1 and the number of images.
+    """
     import tensorflow as tf
 
     next(shuffled(split, batch, seed))  # a wrong size is told here, not inside TensorFlow
     images = tf.TensorSpec((batch, 32, 32, 3), tf.uint8)
-    signature = images, tf.TensorSpec((batch,), tf.int32)
+    labels = tf.TensorSpec((batch,), tf.int32)
     stream = partial(shuffled, split, batch, seed)
-    return tf.data.Dataset.from_generator(stream, output_signature=signature).prefetch(2)
+    dataset = tf.data.Dataset.from_generator(stream, output_signature=(images, labels))
+    return dataset.prefetch(2)
 
 
 def train(
@@ -109,35 +111,55 @@ def train(
     counts = {"steps": steps, "every": every, "steps_per_call": steps_per_call}
     for name, count in counts.items():
         fit_integer("train", name, count, at_least=1)
-    batch = dataset.element_spec[0].shape[0]
-    if batch is None:
-        raise ValueError("Batches must be of one size: use .batch(size, drop_remainder=True).")
+    batch = _batch_size(dataset)
     divisible(batch, strategy.num_replicas_in_sync)
     with strategy.scope():
         optimizer.build(model.trainable_variables)
-    if 0 <= (there := int(dataset.cardinality())) < steps:
-        said = f"The dataset has {there} batches, too few for {steps} steps"
-        raise ValueError(f"{said}: .repeat() it.")
+    _long_enough(dataset, steps)
     kept = Checkpoints(Path(checkpoint), model, optimizer, dataset) if checkpoint else None
-    first = done = kept.restore() if kept else 0
-    feed = iter(dataset.skip(done))
+    first = kept.restore() if kept else 0
+    feed = iter(dataset.skip(first))
     loop = compiled_loop(strategy, model, optimizer, batch)
     # Traced here, once, for any count; the clock below then sees nothing but training.
     loop = loop.get_concrete_function(feed, tf.TensorSpec((), tf.int32))
-    losses, seconds = [], 0.0
+    losses = []
+    seconds = 0.0
+    done = first
     while done < steps:
-        stop = (done // every + 1) * every if kept else steps  # where the next checkpoint is due
+        stop = _next_multiple(done, every) if kept else steps  # where the next checkpoint is due
         count = min(steps_per_call, stop - done, steps - done)
         began = perf_counter()
         losses += loop(feed, tf.constant(count)).numpy().tolist()
-        seconds, done = seconds + perf_counter() - began, done + count
+        seconds += perf_counter() - began
+        done += count
         due = kept and done in (stop, steps)
-        finite(done, losses[-1], *model.get_weights() if due else ())
+        weights = model.get_weights() if due else []
+        finite(done, losses[-1], *weights)
         if due:
             kept.save(done)
         if report:
             report(f"step {done} of {steps}: loss {losses[-1]:.4f}")
     return History(first, tuple(losses), speed(len(losses) * batch, seconds))
+
+
+def _batch_size(dataset: Dataset) -> int:
+    images, *_ = dataset.element_spec
+    batch = images.shape[0]
+    if batch is None:
+        raise ValueError("Batches must be of one size: use .batch(size, drop_remainder=True).")
+    return batch
+
+
+def _long_enough(dataset: Dataset, steps: int) -> None:
+    """ValueError for a dataset that is known to end too soon."""
+    batches = int(dataset.cardinality())  # below 0: endless, or not known
+    if 0 <= batches < steps:
+        said = f"The dataset has {batches} batches, too few for {steps} steps"
+        raise ValueError(f"{said}: .repeat() it.")
+
+
+def _next_multiple(step: int, every: int) -> int:
+    return (step // every + 1) * every
 
 
 def finite(step: int, *values: np.ndarray | float) -> None:
@@ -148,7 +170,7 @@ def finite(step: int, *values: np.ndarray | float) -> None:
 
 
 def speed(images: int, seconds: float) -> Quantity | None:
-    """Measured on this machine; None where nothing was timed."""
+    """Images per second, measured on this machine; None where nothing was timed."""
     return measured(images / seconds, "images/s") if images > 0 else None
 
 
@@ -160,14 +182,37 @@ def compiled_loop(strategy: Strategy, model: Model, optimizer: Optimizer, batch:
     """
     import tensorflow as tf
 
-    def share(whole: Tensor) -> DistributedValues:
-        """whole[batch,...] -> [batch/replicas,...] for each replica"""
-        parts = tf.split(whole, strategy.num_replicas_in_sync)
-        mine = lambda context: parts[context.replica_id_in_sync_group]  # noqa: E731
-        return strategy.experimental_distribute_values_from_function(mine)
+    step = _replica_step(model, optimizer, batch)
+
+    @tf.function
+    def loop(feed: Iterator, count: Tensor) -> Tensor:
+        losses = tf.TensorArray(tf.float32, count)
+        for i in tf.range(count):
+            shares = [_shares(strategy, whole) for whole in next(feed)]
+            parts = strategy.run(step, shares)
+            losses = losses.write(i, strategy.reduce("SUM", parts, axis=None))
+        return losses.stack()
+
+    return loop
+
+
+def _shares(strategy: Strategy, whole: Tensor) -> DistributedValues:
+    """whole[batch,...] -> [batch/replicas,...] for each replica"""
+    import tensorflow as tf
+
+    parts = tf.split(whole, strategy.num_replicas_in_sync)
+
+    def mine(context: Any) -> Tensor:
+        return parts[context.replica_id_in_sync_group]
+
+    return strategy.experimental_distribute_values_from_function(mine)
+
+
+def _replica_step(model: Model, optimizer: Optimizer, batch: int) -> Callable:
+    """step(x, labels): one replica trains on its share -> its part of the global mean loss."""
+    import tensorflow as tf
 
     def step(x: Tensor, labels: Tensor) -> Tensor:
-        """One replica's share of the global batch -> its part of the mean loss."""
         if x.dtype == tf.uint8:
             x = normalised(tf.cast(x, tf.float32))
         with tf.GradientTape() as tape:
@@ -178,81 +223,12 @@ def compiled_loop(strategy: Strategy, model: Model, optimizer: Optimizer, batch:
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return part
 
-    @tf.function
-    def loop(feed: Iterator, count: Tensor) -> Tensor:
-        losses = tf.TensorArray(tf.float32, count)
-        for i in tf.range(count):
-            parts = strategy.run(step, [share(whole) for whole in next(feed)])
-            losses = losses.write(i, strategy.reduce("SUM", parts, axis=None))
-        return losses.stack()
-
-    return loop
+    return step
 
 
 def divisible(batch: int, replicas: int) -> None:
     """ValueError for a batch that the replicas cannot share alike."""
     if rest := batch % replicas:
-        near = " or ".join(str(n) for n in (batch - rest, batch - rest + replicas) if n)
+        below = batch - rest
+        near = f"{below} or {below + replicas}" if below else f"{replicas}"
         raise ValueError(f"A batch of {batch} does not divide into {replicas} shares; try {near}.")
-
-
-class Checkpoints:
-    """The state of a run in a folder: weights, the optimizer, the step, and of which run it is."""
-
-    def __init__(self, folder: Path, model: Model, optimizer: Optimizer, dataset: Dataset) -> None:
-        import tensorflow as tf
-
-        self.folder, self.rate = folder, optimizer.learning_rate
-        if set(str(folder)) & set("[]*?\\"):
-            raise ValueError(f"checkpoint {folder}: TensorFlow does not find names with []*? in.")
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()  # said now, not after the first steps
-        layers = [(type(a).__name__, [tuple(v.shape) for v in a.variables]) for a in model.layers]
-        kind = type(optimizer).__name__, optimizer.get_config() | {"learning_rate": 0, "name": ""}
-        labels = next(iter(dataset.take(1)))[1].numpy().tolist()
-        self.run = {"model": str(layers), "optimizer": str(kind)}
-        self.run["batch size, seed or set of images"] = str(labels)
-        self.step, run = tf.Variable(0, dtype=tf.int64), tf.Variable(json.dumps(self.run))
-        self.state = tf.train.Checkpoint(model=model, optimizer=optimizer, step=self.step, run=run)
-        self.manager = tf.train.CheckpointManager(self.state, folder, 3, checkpoint_name="step")
-
-    def save(self, step: int) -> None:
-        """Write the state after `step` steps; TensorFlow moves whole files into place."""
-        import tensorflow as tf
-
-        self.step.assign(step)
-        try:
-            self.manager.save(checkpoint_number=step)
-        except tf.errors.OpError as error:
-            raise OSError(f"step-{step} cannot be saved ({in_a_line(error)}).") from error
-
-    def restore(self) -> int:
-        """Take over the last whole checkpoint; returns its step, or 0 where there is none.
-
-        One that cannot be read is passed over, and this is said. One of another run is refused
-        before the model is touched. The learning rate stays as it is.
-        """
-        import tensorflow as tf
-
-        rate = self.rate.numpy() if hasattr(self.rate, "assign") else None  # None: a schedule
-        paths = sorted(self.folder.glob("step-*.index"), key=lambda path: (len(path.stem), path))
-        for path in reversed(paths):
-            name = str(path.with_suffix(""))
-            try:
-                run = tf.train.load_checkpoint(name).get_tensor("run/.ATTRIBUTES/VARIABLE_VALUE")
-                other = [what for what, it in json.loads(run).items() if it != self.run.get(what)]
-                if not other:
-                    self.state.restore(name).assert_consumed()
-            except (tf.errors.OpError, IndexError) as error:
-                print(f"{path.stem} in {self.folder} cannot be read ({in_a_line(error)}).")
-                continue
-            if other:
-                said = f"{path.stem} in {self.folder} is of another {' and another '.join(other)}"
-                raise ValueError(f"{said}. Choose another folder.")
-            if rate is not None:
-                self.rate.assign(rate)
-            print(f"Going on after step {int(self.step)}.")
-            return int(self.step)
-        if paths:
-            raise RuntimeError(f"No checkpoint in {self.folder} can be read. Take another folder.")
-        return 0

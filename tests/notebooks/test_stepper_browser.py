@@ -6,7 +6,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from labkit.figures.arrays import numbering
+from labkit.tpu.pictures import numbering
 from labkit.tpu.stepper import Stepper
 from labkit.tpu.systolic import SystolicArray
 from tests.notebooks import test_browser as course

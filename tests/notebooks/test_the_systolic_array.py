@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from labkit import check, figures
-from labkit.figures import arrays
 from labkit.hardware import machine
-from labkit.tpu import SystolicArray
+from labkit.tpu import SystolicArray, pictures
 from tests.notebooks.running import Run
 
 STREAM, WATCH = "def stream(", "Stepper(run"
@@ -74,7 +73,7 @@ def test_the_product_comes_out_of_the_learners_step(lesson):
 def test_the_trace_is_that_of_the_shown_matrices_and_is_compared(lesson, monkeypatch):
     assert numbers(lesson.printed[lesson.cell(WATCH)])[:4] == [10, 10, 14, 36], "60 of 12 * 14"
     shown, seen = [], []
-    monkeypatch.setattr(arrays, "picture", lambda run, *cycles: seen.append((run, cycles)))
+    monkeypatch.setattr(pictures, "picture", lambda run, *cycles: seen.append((run, cycles)))
     monkeypatch.setattr("labkit.tpu.stepper.Stepper.__init__", lambda _, run, *a: shown.append(run))
     a, w = np.arange(10).reshape(5, 2), np.arange(6).reshape(2, 3) - 4
     _, namespace = lesson.again(WATCH, a=a, w=w)
@@ -90,7 +89,7 @@ def test_the_trace_is_that_of_the_shown_matrices_and_is_compared(lesson, monkeyp
 def test_text_picture_and_stepper_count_from_the_first_number(lesson):
     """The text says that a[0, 0] enters in cycle 0, and that the last cell begins in cycle 5."""
     history, seen = lesson.namespace["history"], lesson.namespace["run"]
-    cycles = dict(zip(arrays.numbering(seen), seen.trace, strict=True))
+    cycles = dict(zip(pictures.numbering(seen), seen.trace, strict=True))
     assert list(cycles) == list(range(-4, 10)) and len(history) == 10
     a = lesson.namespace["a"]
     entering = {t: cycle.left for t, cycle in cycles.items()}

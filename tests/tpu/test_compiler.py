@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 pytest.importorskip("jax")
-from labkit.tpu import compile_for_tpu, compiler, devices, programs, tracing
+from labkit.tpu import compile_for_tpu, compiler, device, programs, tracing
 from labkit.tpu.programs import conv, matmul
 
 needs_compiler = pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")
@@ -237,7 +237,7 @@ def test_shapes_are_taken_in_every_form_with_the_names_of_the_arguments():
 @needs_compiler
 def test_tensorflow_and_keras_give_the_same_program_as_jax():
     tf = pytest.importorskip("tensorflow")
-    devices.strategy(1)  # before anything else starts TensorFlow, with one device for all tests
+    device.strategy(1)  # before anything else starts TensorFlow, with one device for all tests
     shapes = [(512, 256), (256, 128)]
     ours = compile_for_tpu(matmul, shapes, source="compiler")
     theirs = compile_for_tpu(tf.function(matmul), shapes, source="compiler")

@@ -57,7 +57,7 @@ ENTRY %main (Arg_0.1: bf16[8,128], Arg_1.2: bf16[128,10]) -> bf16[8,10] {
 
 
 def test_only_what_the_entry_runs_is_counted_and_each_once():
-    ops = hlo.read(TEXT, ["x", "w"])["ops"]
+    ops = hlo.parse(TEXT, ["x", "w"])["ops"]
     assert [(op.name, op.cycles) for op in ops] == [
         ("copy-start", None),
         ("both", 2000),  # not what lies inside it, too
@@ -69,7 +69,7 @@ def test_only_what_the_entry_runs_is_counted_and_each_once():
 
 
 def test_an_operation_tells_its_kind_and_the_layer_it_comes_from():
-    ops = {op.name: op for op in hlo.read(TEXT, ["x", "w"])["ops"]}
+    ops = {op.name: op for op in hlo.parse(TEXT, ["x", "w"])["ops"]}
     assert ops["both"].kind == "matmul"  # a convolution without a window, although maximum is last
     assert ops["conv.1"].kind == "convolution"
     assert ops["loop"].kind == "while"
@@ -78,7 +78,7 @@ def test_an_operation_tells_its_kind_and_the_layer_it_comes_from():
 
 
 def test_arrays_are_the_arguments_in_their_order_then_what_is_written():
-    padding = hlo.read(TEXT, ["x", "w"])["padding"]
+    padding = hlo.parse(TEXT, ["x", "w"])["padding"]
     assert [one.name for one in padding[:4]] == ["x", "w", "fc/max", "fc/max"]
     assert (padding[1].shape, padding[1].dtype) == ((128, 10), "bf16")
     assert (padding[1].layout, padding[1].order) == ("T(8,128)(2,1)", "1,0")
@@ -89,7 +89,7 @@ def test_arrays_are_the_arguments_in_their_order_then_what_is_written():
 
 
 def test_collectives_carry_their_bytes_and_how_many_take_part():
-    reduce, gather = hlo.read(TEXT, ["x", "w"])["collectives"]
+    reduce, gather = hlo.parse(TEXT, ["x", "w"])["collectives"]
     assert reduce == ("all-reduce", "bf16[8, 10] f32[3]", 8 * 10 * 2 + 12, 4)
     assert gather == ("all-gather", "f32[6]", 24, 3)
 

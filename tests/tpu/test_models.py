@@ -7,12 +7,12 @@ from labkit import convnet
 from labkit.datasets import cifar10
 
 pytest.importorskip("tensorflow")
-from labkit.tpu import devices, models
+from labkit.tpu import device, models
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _devices():
-    devices.strategy(1)  # before any model starts TensorFlow
+    device.strategy(1)  # before any model starts TensorFlow
 
 
 def pictures(count):

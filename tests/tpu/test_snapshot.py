@@ -97,7 +97,7 @@ def test_inner_programs_count_with_all_their_parameters():
 
 def test_another_process_finds_the_same_fingerprint():
     code = (
-        "from labkit.tpu import programs, programs\n"
+        "from labkit.tpu import programs, tracing\n"
         "print(tracing.trace(programs.convnet, [programs.CONVNET, (4, 32, 32, 3)]).fingerprint)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

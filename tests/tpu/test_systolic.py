@@ -12,8 +12,9 @@ import pytest
 
 from labkit import reference
 from labkit.tpu import dataflow as flows
-from labkit.tpu import systolic
-from labkit.tpu.systolic import SystolicArray, cycles
+from labkit.tpu import grid, patches, systolic, tiling, vectorised
+from labkit.tpu.closed_form import cycles
+from labkit.tpu.systolic import SystolicArray
 
 KINDS = [("ws", False), ("is", False), ("os", False), ("ws", True)]
 BFLOAT16 = ml_dtypes.bfloat16
@@ -238,10 +239,10 @@ def test_simulation_does_not_use_the_closed_form(monkeypatch):
 
 
 def test_the_length_of_a_schedule_is_that_of_its_waves(monkeypatch):
-    honest, wave = {}, systolic.wavefront
+    honest, wave = {}, vectorised.wavefront
     for kind in KINDS:
         honest[kind] = SystolicArray(3, 2).schedule(5, 6, 7, *kind).cycles
-    monkeypatch.setattr(systolic, "wavefront", lambda *sizes: np.pad(wave(*sizes), (0, 3)))
+    monkeypatch.setattr(vectorised, "wavefront", lambda *sizes: np.pad(wave(*sizes), (0, 3)))
     for kind, cycles_ in honest.items():
         run = SystolicArray(3, 2).schedule(5, 6, 7, *kind)
         assert run.cycles == cycles_ + 3 * (1 if kind[1] else run.tiles)
@@ -250,7 +251,7 @@ def test_the_length_of_a_schedule_is_that_of_its_waves(monkeypatch):
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 4), (7, 1, 2), (2, 9, 30)])
 def test_a_wavefront_is_the_count_of_the_triples(sizes):
     expected = np.bincount(np.indices(sizes).sum(0).ravel())
-    assert np.array_equal(systolic.wavefront(*sizes), expected)
+    assert np.array_equal(vectorised.wavefront(*sizes), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, BFLOAT16])
@@ -259,15 +260,16 @@ def test_the_stepped_engine_steps_every_cycle_and_multiplies_nothing_else(
     monkeypatch, flow, double, dtype
 ):
     for name in ("multiply", "wavefront"):
-        monkeypatch.setattr(systolic, name, never)
+        monkeypatch.setattr(vectorised, name, never)
     for name in ("dot", "matmul", "einsum", "tensordot", "inner", "vdot"):
         monkeypatch.setattr(np, name, never)
-    steps, move = [], flows.Grid.move_right
-    monkeypatch.setattr(flows.Grid, "move_right", lambda grid: (steps.append(1), move(grid))[1])
+    steps, move = [], grid.Grid.move_right
+    monkeypatch.setattr(grid.Grid, "move_right", lambda self: (steps.append(1), move(self))[1])
     a, b = A.astype(dtype), B.astype(dtype)  # int8 numbers are exact in bfloat16
     run = SystolicArray(3, 2).matmul(a, b, flow, double_buffer=double, engine="stepped")
     assert np.array_equal(run.result, RIGHT) and len(steps) == run.cycles + run.drain
-    nodes = {type(node) for node in ast.walk(ast.parse(inspect.getsource(flows)))}
+    code = inspect.getsource(flows) + inspect.getsource(grid)
+    nodes = {type(node) for node in ast.walk(ast.parse(code))}
     assert ast.Mult in nodes and ast.MatMult not in nodes
 
 
@@ -279,21 +281,21 @@ def test_the_vectorised_engine_does_not_step(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.int8, BFLOAT16])
 @pytest.mark.parametrize("flow", ["ws", "is", "os"])
 def test_the_result_comes_out_of_the_registers(monkeypatch, flow, dtype):
-    fault, move = iter(range(10**6)), flows.Grid.move_right
+    fault, move = iter(range(10**6)), grid.Grid.move_right
 
-    def faulty(grid):
-        move(grid)
+    def faulty(self):
+        move(self)
         if next(fault) == 6:  # one register, once
-            grid.psum[0, 0] += 1000
+            self.psum[0, 0] += 1000
 
-    monkeypatch.setattr(flows.Grid, "move_right", faulty)
+    monkeypatch.setattr(grid.Grid, "move_right", faulty)
     a, b = A.astype(dtype), B.astype(dtype)
     wrong = SystolicArray(3, 2).matmul(a, b, flow, engine="stepped").result - RIGHT
     assert np.array_equal(np.unique(wrong), [0, 1000]) and np.count_nonzero(wrong) == 1
 
 
 def test_without_delay_lines_the_numbers_do_not_meet(monkeypatch):
-    monkeypatch.setattr(flows.Skew, "__call__", lambda skew, given: given)
+    monkeypatch.setattr(grid.Skew, "__call__", lambda skew, given: given)
     run = SystolicArray(3, 2).matmul(A, B, "os", engine="stepped")
     assert not np.array_equal(run.result, RIGHT)
 
@@ -327,9 +329,9 @@ def test_convolution_in_both_ways(flow, stride, padding, kernel):
 
 
 def test_implicit_convolution_reads_one_strip_at_a_time(monkeypatch):
-    sizes, get = [], systolic.Patches.__getitem__
+    sizes, get = [], patches.Patches.__getitem__
     monkeypatch.setattr(
-        systolic.Patches,
+        patches.Patches,
         "__getitem__",
         lambda p, at: (sizes.append(get(p, at).shape), get(p, at))[1],
     )
@@ -347,12 +349,12 @@ def test_implicit_convolution_makes_no_matrix():
     x, w = draw(rng, 1, 8, 64, 64).astype(np.int32), draw(rng, 4, 8, 3, 3)
     tracemalloc.start()
     try:
-        patches = systolic.Patches(x, w, 1, 0)
-        strip = patches[:, :4]
+        rows = patches.Patches(x, w, 1, 0)
+        strip = rows[:, :4]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    M, K = patches.shape
+    M, K = rows.shape
     assert strip.shape == (M, 4) and peak < M * K * x.itemsize / 2
 
 
@@ -463,7 +465,7 @@ def test_a_cycle_is_stepped_for_all_elements_at_once(lines_run, flow, double):
     def step():
         runs.append(SystolicArray(32, 32).matmul(a, b, flow, **options))
 
-    lines = lines_run(step, systolic, flows)
+    lines = lines_run(step, systolic, flows, grid, tiling)
     assert runs[0].cycles <= lines < 100 * runs[0].cycles < ELEMENTS * runs[0].cycles
 
 
@@ -474,10 +476,10 @@ def test_a_schedule_takes_a_few_lines_for_a_tile_and_no_more_memory_than_its_ans
     runs = []
 
     def schedule():
-        systolic.wavefront.cache_clear()
+        vectorised.wavefront.cache_clear()
         runs.append(SystolicArray(256, 256).schedule(4096, 4096, 4096, flow, double))
 
-    lines = lines_run(schedule, systolic, flows)
+    lines = lines_run(schedule, systolic, vectorised, tiling)
     tracemalloc.start()
     schedule()
     _, peak = tracemalloc.get_traced_memory()
@@ -504,7 +506,7 @@ def test_whole_numbers_are_multiplied_by_blas(monkeypatch):
     monkeypatch.setattr(Watched, "types", [])
     rng = np.random.default_rng(0)
     a, b = draw(rng, 50, 40).astype(np.int32), draw(rng, 40, 30).astype(np.int32)
-    result = systolic.multiply(a.view(Watched), b.view(Watched), 16)
+    result = vectorised.multiply(a.view(Watched), b.view(Watched), 16)
     assert np.array_equal(result, a @ b)
     assert Watched.types == ["float64"] * 6  # the two operands of three tiles
 

@@ -15,7 +15,7 @@ from labkit import convnet
 from labkit.datasets import cifar10
 
 pytest.importorskip("tensorflow")
-from labkit.tpu import devices, models, train, training
+from labkit.tpu import device, models, train, training
 
 SAMPLE = cifar10("sample").train
 
@@ -27,7 +27,7 @@ def course_net():
 def run(replicas, make=course_net, batch=64, steps=4, lr=2e-3, momentum=0.9, seed=0, **more):
     import keras
 
-    strategy = devices.strategy(replicas)
+    strategy = device.strategy(replicas)
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model, optimizer = make(), keras.optimizers.SGD(lr, momentum)
@@ -71,7 +71,7 @@ def test_the_loss_is_the_reference_s_over_the_global_batch():
     after = {name: w - 2e-3 * grads[name] for name, w in weights.items()}
     import keras
 
-    strategy = devices.strategy(4)
+    strategy = device.strategy(4)
     with strategy.scope():
         model = models.convnet(weights)
         optimizer = keras.optimizers.SGD(2e-3)
@@ -121,7 +121,7 @@ def crossing(strategy, steps=3, batch=24):
 
 def test_images_travel_as_bytes_each_to_one_replica_and_are_normalised_there():
     replicas, batch = 8, 24
-    (images, labels), got = crossing(devices.strategy(replicas), 3, batch)
+    (images, labels), got = crossing(device.strategy(replicas), 3, batch)
     share = batch // replicas
     assert [(x.dtype.name, *x.shape) for x in images] == [("uint8", share, 32, 32, 3)] * replicas
     assert [(y.dtype.name, *y.shape) for y in labels] == [("int32", share)] * replicas
@@ -139,7 +139,7 @@ def test_what_is_no_bytes_is_taken_as_it_is():
     import keras
     import tensorflow as tf
 
-    strategy, losses = devices.strategy(2), []
+    strategy, losses = device.strategy(2), []
     for normalise in (False, True):
         keras.utils.set_random_seed(0)
         with strategy.scope():
@@ -188,7 +188,7 @@ def test_a_dataset_that_does_not_fit_is_a_sentence(replicas, change, says):
 
         data = data.apply(tf.data.experimental.assert_cardinality(3))
     with pytest.raises(ValueError, match=re.escape(says)):
-        training.train(devices.strategy(replicas), model, keras.optimizers.SGD(), data, 4)
+        training.train(device.strategy(replicas), model, keras.optimizers.SGD(), data, 4)
 
 
 def damage(folder, step, how):

@@ -207,8 +207,7 @@ print("a product:", np.array_equal(y, a @ w))
 # In the code cell above, you can put other small matrices in place of `a` and `w`, of whole numbers from -128 to 127.
 
 # %% tags=["picture"]
-from labkit.figures import arrays
-from labkit.tpu import Stepper, SystolicArray
+from labkit.tpu import Stepper, SystolicArray, pictures
 
 run = SystolicArray(*w.shape).matmul(a.astype(np.int8), w.astype(np.int8), trace=True)
 y, history = stream(a, w)
@@ -219,7 +218,7 @@ print(f"with loading: {run.cycles} cycles; at work: {100 * run.utilization:.0f} 
 
 loading = -len(w) // 2  # a cycle in which weights come in
 last = len(history) - 1
-arrays.picture(run, loading, 0, last // 2, last - 1)
+pictures.picture(run, loading, 0, last // 2, last - 1)
 Stepper(run, "y = a @ w, weight-stationary")
 
 # %% [markdown]

@@ -40,7 +40,8 @@ def strategy(replicas: int | None = None) -> Strategy:
     """
     if replicas is not None:
         fit_integer("strategy", "replicas", replicas, 1, MOST)
-    tf, machine = _tensorflow(), this_machine()
+    tf = _tensorflow()
+    machine = this_machine()
     if machine.has_tpu:
         found = _tpu_strategy(replicas)
         kind = os.environ.get("TPU_ACCELERATOR_TYPE", "of unknown kind")
@@ -49,8 +50,9 @@ def strategy(replicas: int | None = None) -> Strategy:
         return found
     replicas = replicas or VIRTUAL
     devices = _virtual_devices(tf, replicas)
-    count = f"{replicas} virtual replica{'s' * (replicas > 1)} on this CPU ({machine.name})"
-    print(f"Runs on: {count}, NOT on a TPU: the same code, without the speed.")
+    count = "1 virtual replica" if replicas == 1 else f"{replicas} virtual replicas"
+    where = f"{count} on this CPU ({machine.name})"
+    print(f"Runs on: {where}, NOT on a TPU: the same code, without the speed.")
     # Not collectives: they mistake two strategies of one process for each other.
     return tf.distribute.MirroredStrategy(devices, tf.distribute.ReductionToOneDevice())
 
@@ -66,10 +68,11 @@ def _tensorflow() -> Any:
 
 def _virtual_devices(tf: Any, replicas: int) -> list[str]:
     """Names of the CPU's first virtual devices; makes them where TensorFlow has not started yet."""
-    cpu, device = tf.config.list_physical_devices("CPU")[0], tf.config.LogicalDeviceConfiguration()
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    virtual = [tf.config.LogicalDeviceConfiguration()] * max(VIRTUAL, replicas)
     try:
         tf.config.set_visible_devices([], "GPU")  # all replicas are of one kind
-        tf.config.set_logical_device_configuration(cpu, [device] * max(VIRTUAL, replicas))
+        tf.config.set_logical_device_configuration(cpu, virtual)
     except RuntimeError:
         pass  # it has started: its devices stay as they are
     names = [f"CPU:{i}" for i in range(len(tf.config.list_logical_devices("CPU")))]
@@ -83,7 +86,7 @@ def _virtual_devices(tf: Any, replicas: int) -> list[str]:
 
 def _tpu_strategy(replicas: int | None = None) -> Strategy:
     """The TPU, or that many of its cores: always the same object for the same number."""
-    _, _, whole = _tpu()
+    whole = _tpu().all_cores
     if replicas is None or replicas >= whole.num_replicas_in_sync:
         return whole
     return _some_cores(replicas)
@@ -92,20 +95,27 @@ def _tpu_strategy(replicas: int | None = None) -> Strategy:
 @cache
 def _some_cores(replicas: int) -> Strategy:
     """A replica on each of the TPU's first cores."""
-    tf, (resolver, topology, _) = _tensorflow(), _tpu()
-    cores = tf.tpu.experimental.DeviceAssignment.build(topology, num_replicas=replicas)
-    return tf.distribute.TPUStrategy(resolver, experimental_device_assignment=cores)
+    tf = _tensorflow()
+    tpu = _tpu()
+    cores = tf.tpu.experimental.DeviceAssignment.build(tpu.topology, num_replicas=replicas)
+    return tf.distribute.TPUStrategy(tpu.resolver, experimental_device_assignment=cores)
+
+
+class _StartedTPU(NamedTuple):
+    resolver: Any
+    topology: Any
+    all_cores: Strategy
 
 
 @cache
-def _tpu() -> tuple[Any, Any, Strategy]:
-    """Resolver, topology, all cores: started once, for another start would wipe its variables."""
+def _tpu() -> _StartedTPU:
+    """The machine's TPU: started once, for another start would wipe its variables."""
     tf = _tensorflow()
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
         tf.config.experimental_connect_to_cluster(resolver)
         topology = tf.tpu.experimental.initialize_tpu_system(resolver)
-        return resolver, topology, tf.distribute.TPUStrategy(resolver)
+        return _StartedTPU(resolver, topology, tf.distribute.TPUStrategy(resolver))
     except Exception as error:  # a busy or missing TPU fails in every way there is
         raise RuntimeError(
             f"The TPU does not start ({in_a_line(error)}). Another process may hold it: on Colab "
@@ -125,8 +135,9 @@ class Preflight(NamedTuple):
 def preflight() -> Preflight:
     """Look for all that can go wrong before training; print a sentence each. Raises nothing."""
     names = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
-    tpu, colab = this_machine().has_tpu, "google.colab" in sys.modules
-    report = diagnose({name for name in names if _is_installed(name)}, tpu, colab)
+    installed = {name for name in names if _is_installed(name)}
+    tpu = this_machine().has_tpu
+    report = diagnose(installed, tpu, colab="google.colab" in sys.modules)
     if tpu and report.ready:
         try:
             _tpu_strategy()
@@ -138,26 +149,42 @@ def preflight() -> Preflight:
 
 def diagnose(installed: set[str], tpu: bool, colab: bool) -> Preflight:
     """What follows from the TensorFlow packages installed, from a TPU and from being on Colab."""
-    here = "There is no TPU here: training runs on virtual replicas of the CPU."
-    if tpu:
-        here = "There is a TPU (found by its PCI id)."
-    elif colab:
-        click = "Runtime > Change runtime type > v5e-1 TPU > Save, then Run all"
-        here = f"This Colab runtime has no TPU, only virtual replicas. To get one: {click}."
-    install = "%pip install -q " + ("tensorflow-tpu==2.20.0" if tpu else "tensorflow")
     right = {"tensorflow-tpu"} if tpu else {"tensorflow", "tensorflow-cpu"}
-    names = " and ".join(sorted(installed))
+    ready = bool(installed) and installed <= right
+    findings = [_about_the_tpu(tpu, colab), _about_tensorflow(installed, right, tpu)]
+    return Preflight(findings, ready)
+
+
+def _about_the_tpu(tpu: bool, colab: bool) -> str:
+    if tpu:
+        return "There is a TPU (found by its PCI id)."
+    if colab:
+        click = "Runtime > Change runtime type > v5e-1 TPU > Save, then Run all"
+        return f"This Colab runtime has no TPU, only virtual replicas. To get one: {click}."
+    return "There is no TPU here: training runs on virtual replicas of the CPU."
+
+
+def _about_tensorflow(installed: set[str], right: set[str], tpu: bool) -> str:
+    needed = "tensorflow-tpu" if tpu else "tensorflow"
+    install = f"%pip install -q {needed}"
+    if tpu:
+        install += "==2.20.0"
+    if not installed and tpu:
+        return (
+            "TensorFlow is not installed (Colab's TPU image carries none). "
+            f"Run {install}, then this cell again; "
+            "or train without it: !KERAS_BACKEND=jax python -m labkit.tpu.train."
+        )
     if not installed:
-        image = " (Colab's TPU image carries none)" if tpu else ""
-        there = f"TensorFlow is not installed{image}. Run {install}, then this cell again"
-        there += "; or train without it: !KERAS_BACKEND=jax python -m labkit.tpu.train" * tpu
-    elif installed <= right:
-        there = f"{names} is installed"
-    else:
-        repair = f"%pip uninstall -q -y {names.replace(' and', '')}, then {install}"
-        there = f"Installed: {names}. This machine needs {min(right)}, and nothing beside it. "
-        there += f"Run {repair}, and restart the kernel"
-    return Preflight([here, f"{there}."], ready=bool(installed) and installed <= right)
+        return f"TensorFlow is not installed. Run {install}, then this cell again."
+    names = sorted(installed)
+    if installed <= right:
+        return f"{' and '.join(names)} is installed."
+    repair = f"%pip uninstall -q -y {' '.join(names)}, then {install}"
+    return (
+        f"Installed: {' and '.join(names)}. This machine needs {needed}, and nothing beside it. "
+        f"Run {repair}, and restart the kernel."
+    )
 
 
 def _is_installed(package: str) -> bool:

@@ -1,10 +1,11 @@
-"""labkit.figures.arrays: the picture shows what the registers hold, and says it in words."""
+"""labkit.tpu.pictures: the picture shows what the registers hold, and says it in words."""
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from labkit.figures import arrays, style
+from labkit.figures import style
+from labkit.tpu import pictures
 from labkit.tpu.systolic import SystolicArray
 
 
@@ -17,16 +18,16 @@ def run(dataflow="ws", rows=3, cols=4, **options):
 @pytest.fixture
 def drawn(monkeypatch):
     figures = []
-    monkeypatch.setattr(arrays, "show", lambda figure, alt: figures.append((figure, alt)))
+    monkeypatch.setattr(pictures, "show", lambda figure, alt: figures.append((figure, alt)))
     return figures
 
 
 @pytest.mark.parametrize("dataflow", ["ws", "is", "os"])
 def test_colours_and_numbers_are_those_of_the_trace(drawn, dataflow):
     seen = run(dataflow)
-    numbers = arrays.numbering(seen)
+    numbers = pictures.numbering(seen)
     places = [1, 4, len(seen.trace) // 2, len(seen.trace) - 1]  # in the trace
-    arrays.picture(seen, *(numbers[place] for place in places))
+    pictures.picture(seen, *(numbers[place] for place in places))
     ((figure, _),) = drawn
     for ax, place in zip(figure.axes, places, strict=True):
         cycle = seen.trace[place]
@@ -50,10 +51,10 @@ LETTERS = {"ws": ("a", "w"), "is": ("w", "a"), "os": ("a", "w")}  # from the lef
 @pytest.mark.parametrize("dataflow", LETTERS)
 def test_the_letters_of_the_matrices_stand_where_their_numbers_enter(drawn, dataflow):
     seen = run(dataflow, rows=4, cols=5)
-    numbers = arrays.numbering(seen)
+    numbers = pictures.numbering(seen)
     from_left, from_top = LETTERS[dataflow]
     for t, cycle in zip(numbers, seen.trace, strict=True):
-        arrays.picture(seen, t)
+        pictures.picture(seen, t)
         texts = drawn[-1][0].axes[0].texts
         letters = {text.get_position(): text.get_text() for text in texts}
         letters = {place: text for place, text in letters.items() if text in ("a", "w", "y")}
@@ -69,13 +70,13 @@ def test_cycle_0_is_the_first_in_which_a_number_enters_at_the_left(dataflow, dou
         return
     seen = run(dataflow, double_buffer=double)
     loading = 0 if dataflow == "os" else seen.rows
-    assert arrays.numbering(seen) == range(-loading, len(seen.trace) - loading)
+    assert pictures.numbering(seen) == range(-loading, len(seen.trace) - loading)
     assert [bool(cycle.left) for cycle in seen.trace[: loading + 1]] == [False] * loading + [True]
 
 
 def test_the_alt_text_counts_who_computes(capsys):
     seen = run(double_buffer=True)
-    arrays.picture(seen, -2, 6)
+    pictures.picture(seen, -2, 6)
     said = capsys.readouterr().out
     for t in (-2, 6):
         cycle = seen.trace[t + seen.rows]
@@ -85,26 +86,26 @@ def test_the_alt_text_counts_who_computes(capsys):
 @pytest.mark.parametrize("cycles", [(), (-4,), (1.5,), (1, 2, 3, 4, 5), (10_000,)])
 def test_cycles_that_are_not_there_are_refused(cycles):
     with pytest.raises(ValueError, match=r"one to four from -3 to \d+"):
-        arrays.picture(run(), *cycles)
+        pictures.picture(run(), *cycles)
 
 
 def test_what_is_no_run_with_a_trace_is_refused():
     a = np.ones((2, 2), np.int8)
     for given in (SystolicArray(2, 2).matmul(a, a), a):
         with pytest.raises(ValueError, match=r"no run with a trace.*trace=True"):
-            arrays.picture(given, 1)
+            pictures.picture(given, 1)
 
 
 def test_a_large_array_is_drawn_without_its_numbers(drawn):
     for _ in range(2):
-        arrays.picture(run(rows=10, cols=10), 1, 11, 15, 20)
+        pictures.picture(run(rows=10, cols=10), 1, 11, 15, 20)
     (figure, _), (again, _) = drawn
     assert not any(ax.texts for ax in figure.axes)
     assert style.png(figure) == style.png(again)
 
 
 def test_the_fills_differ_in_lightness_too():
-    grey = sorted(np.dot(_rgb(fill), [0.299, 0.587, 0.114]) for fill in arrays.FILLS.values())
+    grey = sorted(np.dot(_rgb(fill), [0.299, 0.587, 0.114]) for fill in pictures.FILLS.values())
     assert min(np.diff(grey)) > 0.05
 
 

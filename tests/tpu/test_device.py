@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.tpu import devices
+from labkit.tpu import device
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from labkit.tpu import devices
     ],
 )
 def test_each_finding_is_a_sentence_with_what_to_do(installed, tpu, colab, ready, says):
-    report = devices.diagnose(installed, tpu, colab)
+    report = device.diagnose(installed, tpu, colab)
     assert report.ready is ready
     assert says in " ".join(report.findings)
     assert all(line.endswith(".") for line in report.findings)
@@ -34,7 +34,7 @@ def test_each_finding_is_a_sentence_with_what_to_do(installed, tpu, colab, ready
 
 def pretend(monkeypatch, chips):
     machine = SimpleNamespace(tpu_chips=chips, has_tpu=chips > 0, name="a CPU, 2 cores")
-    monkeypatch.setattr(devices, "this_machine", lambda: machine)
+    monkeypatch.setattr(device, "this_machine", lambda: machine)
 
 
 def test_a_tpu_that_does_not_start_is_a_finding_and_no_traceback(monkeypatch, capsys):
@@ -42,18 +42,18 @@ def test_a_tpu_that_does_not_start_is_a_finding_and_no_traceback(monkeypatch, ca
         raise RuntimeError("The TPU does not start (busy).")
 
     pretend(monkeypatch, chips=1)
-    monkeypatch.setattr(devices, "_is_installed", lambda name: name == "tensorflow-tpu")
-    monkeypatch.setattr(devices, "_tpu_strategy", busy)
-    assert not devices.preflight().ready
+    monkeypatch.setattr(device, "_is_installed", lambda name: name == "tensorflow-tpu")
+    monkeypatch.setattr(device, "_tpu_strategy", busy)
+    assert not device.preflight().ready
     assert "The TPU does not start (busy)." in capsys.readouterr().out
 
 
 def test_the_resolver_is_not_believed(monkeypatch, capsys):
     pytest.importorskip("tensorflow")
     pretend(monkeypatch, chips=0)
-    monkeypatch.setattr(devices, "_tpu_strategy", lambda: pytest.fail("asked for a TPU"))
-    assert devices.strategy(3).num_replicas_in_sync == 3
-    assert devices.strategy(1).num_replicas_in_sync == 1  # beside the other
+    monkeypatch.setattr(device, "_tpu_strategy", lambda: pytest.fail("asked for a TPU"))
+    assert device.strategy(3).num_replicas_in_sync == 3
+    assert device.strategy(1).num_replicas_in_sync == 1  # beside the other
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("Runs on: 3 virtual replicas on this CPU (a CPU, 2 cores), NOT on a")
     assert len(said) == 2
@@ -87,20 +87,20 @@ def eight_cores(monkeypatch):
     start = lambda resolver: started.append(resolver) or topology  # noqa: E731
     monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", start)
     monkeypatch.setattr(tf.distribute, "TPUStrategy", Strategy)
-    for kept in (devices._tpu, devices._some_cores):
+    for kept in (device._tpu, device._some_cores):
         kept.cache_clear()
     yield started
-    for kept in (devices._tpu, devices._some_cores):
+    for kept in (device._tpu, device._some_cores):
         kept.cache_clear()
 
 
 def test_a_tpu_gives_as_many_replicas_as_are_asked_for(eight_cores, capsys):
-    assert devices.strategy(1).cores == [0]
+    assert device.strategy(1).cores == [0]
     for replicas in (2, 3, 5, 7):
-        cores = devices.strategy(replicas).cores
+        cores = device.strategy(replicas).cores
         assert len({*cores}) == len(cores) == replicas and {*cores} < {*range(8)}
     for all_of_them in (8, 9, 64, None):
-        assert devices.strategy(all_of_them).cores == [*range(8)]
+        assert device.strategy(all_of_them).cores == [*range(8)]
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "Runs on: TPU v3-8, 4 chip(s), 1 replica(s) (TPUStrategy)."
     assert said[-1] == "Runs on: TPU v3-8, 4 chip(s), 8 replica(s) (TPUStrategy)."
@@ -108,9 +108,9 @@ def test_a_tpu_gives_as_many_replicas_as_are_asked_for(eight_cores, capsys):
 
 def test_a_tpu_is_started_once_and_each_strategy_made_once(eight_cores):
     """To start it again would wipe the variables on it, and a model belongs to its strategy."""
-    first = [devices.strategy(replicas) for replicas in (1, 2, 8)]
-    assert devices.preflight().ready in (True, False)
-    again = [devices.strategy(replicas) for replicas in (1, 2, None)]
+    first = [device.strategy(replicas) for replicas in (1, 2, 8)]
+    assert device.preflight().ready in (True, False)
+    again = [device.strategy(replicas) for replicas in (1, 2, None)]
     assert all(a is b for a, b in zip(first, again, strict=True))
     assert eight_cores == ["the resolver"]
 
@@ -118,18 +118,18 @@ def test_a_tpu_is_started_once_and_each_strategy_made_once(eight_cores):
 @pytest.mark.parametrize("replicas", [0, -1, 2.0, "8", True, 65, 10**9])
 def test_a_senseless_number_of_replicas_is_refused(replicas):
     with pytest.raises(ValueError, match=r"replicas is .* integer >= 1 and <= 64"):
-        devices.strategy(replicas)
+        device.strategy(replicas)
 
 
 def test_without_tensorflow_the_sentence_says_what_to_run(monkeypatch):
     pretend(monkeypatch, chips=1)
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ImportError, match="%pip install -q tensorflow-tpu"):
-        devices.strategy()
+        device.strategy()
 
 
 def test_a_tensorflow_that_has_started_cannot_get_more_devices():
     pytest.importorskip("tensorflow")
-    devices.strategy(1)
+    device.strategy(1)
     with pytest.raises(RuntimeError, match=r"started, with 8 device\(s\). Restart the kernel"):
-        devices.strategy(9)
+        device.strategy(9)

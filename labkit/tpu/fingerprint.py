@@ -1,0 +1,78 @@
+"""The fingerprint of a traced program: the key under which the snapshot holds its answer.
+
+It is made of the program's primitives, shapes, dtypes, parameters and constants, in order, but not
+of names, source lines or a version's private settings. So it is the same under neighbouring
+versions of jax, and another for every change of the program.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+_CALLS = {"jit", "pjit", "custom_jvp_call", "custom_vjp_call", "closed_call"}
+
+
+def fingerprint(structure: Any, shardings: list | None) -> str:
+    """24 hexadecimal digits for a program's structure and how its arguments are cut."""
+    whole = repr((structure, shardings))
+    return _digest(whole.encode())[:24]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def structure_of(program: Any) -> tuple:
+    """A jaxpr, closed or not, as nested tuples, its variables numbered as they come.
+
+    Digests of its constants, then arguments, equations and results.
+    """
+    inner = getattr(program, "jaxpr", program)
+    constants = getattr(program, "consts", ())
+    numbers: dict = {}  # variable: its number
+    held = [_digest(np.asarray(one).tobytes()) for one in constants]
+    given = [_atom(one, numbers) for one in [*inner.constvars, *inner.invars]]
+    equations = [_equation(one, numbers) for one in inner.eqns]
+    results = [_atom(one, numbers) for one in inner.outvars]
+    return held, given, equations, results
+
+
+def _equation(one: Any, numbers: dict) -> tuple:
+    """One step of a program: its primitive, parameters, operands and results."""
+    name = one.primitive.name
+    wanted = set(one.params)
+    if name in _CALLS:  # versions name them differently, and give them settings of their own
+        name = "call"
+        wanted &= {"jaxpr", "call_jaxpr"}
+    parameters = []
+    for key in sorted(wanted):
+        value = one.params[key]
+        if value is not None:
+            parameters.append((key, _plain(value)))
+    operands = [_atom(variable, numbers) for variable in one.invars]
+    results = [_atom(variable, numbers) for variable in one.outvars]
+    return name, parameters, operands, results
+
+
+def _atom(one: Any, numbers: dict) -> tuple:
+    """Dtype and shape of a variable with its number, or of a literal with its value."""
+    aval = one.aval
+    dtype = str(getattr(aval, "dtype", aval))
+    shape = getattr(aval, "shape", ())
+    if hasattr(one, "val"):  # a number written into the program
+        value = np.asarray(one.val).tolist()
+        return dtype, shape, value
+    number = numbers.setdefault(one, len(numbers))
+    return dtype, shape, number
+
+
+def _plain(value: Any) -> Any:
+    """A parameter without anything that differs from process to process."""
+    if hasattr(value, "eqns") or hasattr(value, "jaxpr"):  # a program within the program
+        return structure_of(value)
+    if isinstance(value, tuple | list):
+        return tuple(_plain(part) for part in value)
+    if isinstance(value, np.dtype | np.generic):
+        return str(value)
+    return repr(value)
