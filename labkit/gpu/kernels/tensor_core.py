@@ -46,14 +46,14 @@ def keep(left, right, a_tile, b_tile):
 
 
 @cuda.jit(device=True, forceinline=True)
-def multiply_add(a_tile, b_tile, buffer, y, x, four, column, total):
+def multiply_add(a_tile, b_tile, buffer, y, x, lane, four, column, total):
     """total[i, j] += 16 rows of a times 8 rows of b, for 2 steps of 16 along k"""
-    four_of_lane = uint32(cuda.threadIdx.x) % uint32(32) * uint32(4)
     for j in range(8):
         spread(load_uint32x4(b_tile, (buffer, x + uint32(8 * j), four)), column[j])
     for i in range(4):
         for s in range(2):
-            part = load_uint32x4(a_tile, (buffer, y + uint32(i), uint32(s), four_of_lane))
+            where = buffer, y + uint32(i), uint32(s), lane * uint32(4)
+            part = load_uint32x4(a_tile, where)
             for j in range(8):
                 pair = column[j, 2 * s], column[j, 2 * s + 1]
                 c4 = total[i, j, 0], total[i, j, 1], total[i, j, 2], total[i, j, 3]
@@ -96,7 +96,7 @@ def tensor_core(a, b, c, M, N, K):
         if k0 < last:
             fetch(a, from_a, 8, uint32(k0 + four), next_a)
             fetch(b, from_b, 64, uint32(k0 + four), next_b)
-        multiply_add(a_tile, b_tile, buffer, y, x, four, column, total)
+        multiply_add(a_tile, b_tile, buffer, y, x, lane, four, column, total)
         buffer = uint32(1) - buffer
         keep(next_a, next_b, a_tile[buffer], b_tile[buffer])
         cuda.syncthreads()
