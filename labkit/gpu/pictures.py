@@ -78,12 +78,13 @@ def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int):
     _draw_borders(axes, owner)
     if named:
         for (row, column), name in np.ndenumerate(names):
-            axes.text(column, row, name, ha="center", va="center", fontsize=size)
+            _write(axes, column, row, name, size)
     _name_blocks(axes, owner, blocks_across, named)
     if axes.get_legend_handles_labels()[0]:
-        columns = len(BLOCK_COLOURS)
-        figure.legend(loc="outside lower center", ncols=columns, fontsize=9, frameon=False)
-    axes.set_xlabel("in each cell: threadIdx" if named else "in each area: blockIdx", fontsize=9)
+        below = {"loc": "outside lower center", "ncols": len(BLOCK_COLOURS)}
+        figure.legend(**below, fontsize=9, frameon=False)
+    meaning = "in each cell: threadIdx" if named else "in each area: blockIdx"
+    axes.set_xlabel(meaning, fontsize=9)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
     axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return figure
@@ -97,10 +98,11 @@ def _fill_cells(axes, owner: np.ndarray) -> None:
 
 def _draw_borders(axes, owner: np.ndarray) -> None:
     """A line wherever the block changes from a cell to the next one."""
+    line = {"color": INK, "linewidth": 1.5}
     row, column = np.nonzero(np.diff(owner, axis=0))  # to the one below
-    axes.hlines(row + 0.5, column - 0.5, column + 0.5, color=INK, linewidth=1.5)
+    axes.hlines(row + 0.5, column - 0.5, column + 0.5, **line)
     row, column = np.nonzero(np.diff(owner, axis=1))  # to the one on the right
-    axes.vlines(column + 0.5, row - 0.5, row + 0.5, color=INK, linewidth=1.5)
+    axes.vlines(column + 0.5, row - 0.5, row + 0.5, **line)
 
 
 def _name_blocks(axes, owner: np.ndarray, blocks_across: int, named: bool) -> None:
@@ -109,10 +111,15 @@ def _name_blocks(axes, owner: np.ndarray, blocks_across: int, named: bool) -> No
         label = f"{block % blocks_across},{block // blocks_across}"
         if not named:
             row, column = np.argwhere(owner == block).mean(axis=0)
-            axes.text(column, row, label, ha="center", va="center", fontsize=8)
+            _write(axes, column, row, label, 8)
         elif owner.max() < len(BLOCK_COLOURS):
             colour = BLOCK_COLOURS[block]
             axes.scatter([], [], s=60, marker="s", color=colour, label=f"block {label}")
+
+
+def _write(axes, x: float, y: float, text: str, points: float) -> None:
+    """Text in the middle of a cell, or of an area."""
+    axes.text(x, y, text, ha="center", va="center", fontsize=points)
 
 
 def sector_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
@@ -133,7 +140,8 @@ def bank_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
 
 
 def _draw_panels(accesses: Sequence[Access], titles: Sequence[str], draw: Callable) -> None:
-    figure, panels = canvas(7.5, 2.0 * len(accesses), len(accesses), 1)
+    rows = len(accesses)
+    figure, panels = canvas(7.5, 2.0 * rows, rows, 1)
     names = [f"line {access.line}, {access.kind} of {access.array}" for access in accesses]
     names[: len(titles)] = titles
     said = []
@@ -147,7 +155,8 @@ def _draw_panels(accesses: Sequence[Access], titles: Sequence[str], draw: Callab
 def _draw_sectors(axes, access: Access) -> str:
     use = touched.sector_use(access)
     for lane in range(WARP):
-        _box(axes, lane, 2, SKY if lane in use.lanes else CARD, lane)
+        colour = SKY if lane in use.lanes else CARD
+        _box(axes, lane, 2, colour, lane)
     _label(axes, 2.5, "lane")
     _label(axes, 0.5, "sector")
     needed = len(use.sectors)
@@ -168,7 +177,8 @@ def _draw_bytes(axes, use: SectorUse, itemsize: int, width: float) -> None:
     a_byte = width / SECTOR
     number = np.searchsorted(use.sectors, use.used // SECTOR)  # of the sectors that are drawn
     left = width * (number + use.used % SECTOR / SECTOR)
-    middle = left[np.searchsorted(use.used, use.first)] + width * itemsize / SECTOR / 2
+    first = np.searchsorted(use.used, use.first)
+    middle = left[first] + a_byte * itemsize / 2
     starts = use.lanes + 0.5
     heights = np.outer([2, 1], np.ones(len(use.lanes)))  # of both ends of each line
     axes.plot([starts, middle], heights, color=QUIET, linewidth=0.7)
@@ -200,8 +210,10 @@ def _draw_word(axes, use: BankUse, row: int, bank: int, y: float) -> None:
     if len(lanes) == 0:
         _box(axes, bank, y, CARD, "")
         return
-    text = lanes[0] if len(lanes) == 1 else f"{len(lanes)}×"
-    _box(axes, bank, y, ORANGE if bank in use.crowded else SKY, text)
+    count = len(lanes)
+    text = lanes[0] if count == 1 else f"{count}×"
+    colour = ORANGE if bank in use.crowded else SKY
+    _box(axes, bank, y, colour, text)
 
 
 def _box(axes, x: float, y: float, colour: str, text: object, width: float = 1) -> None:

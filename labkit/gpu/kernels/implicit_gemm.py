@@ -13,7 +13,7 @@ loop. The other index is divided by constants, which the compiler turns into mul
 Threads run along npq and nhw, in w along its last axes: neighbours fetch neighbours (stride 1).
 
 Letters and oracles are those of direct_convolution.py; several letters are a product. The kernels
-take the same arrays, but flat, as x.reshape(-1) gives them. Each is made for one geometry, and kept.
+take the same arrays, but flat, as x.reshape(-1) gives them. Each is made for one geometry and kept.
 """
 
 from collections.abc import Callable

@@ -39,7 +39,8 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
 
         values: exp(x - lane's top) of the lane's elements, in the last tile if there are several.
         """
-        top, total = LOWEST, float32(0)
+        top = LOWEST
+        total = float32(0)
         for first in range(uint32(0), end(x), uint32(tile)):
             load(x, row, first, float32(-inf), values)
             before = top
@@ -92,7 +93,8 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
         row = block_row()
         N, K = logits.shape
         if row < uint32(N):
-            values, label = cuda.local.array(EACH, float32), labels[row]
+            values = cuda.local.array(EACH, float32)
+            label = labels[row]
             top, row_top, total = exponentials(logits, row, values)
             is_class = label >= 0 and label < uint32(K)  # as wide as the label is: 2^32 is not 0
             scale = exp(top - row_top) / total
