@@ -167,7 +167,8 @@ def _draw_sectors(axes, access: Access) -> str:
         at_an_end = i in (0, needed - 1)
         if width >= 1.5 or at_an_end:  # else the numbers would overlap
             _label(axes, -0.5, sector, (i + 0.5) * width, ha="center")
-    axes.set(xlim=(-3.2, WARP + 0.1), ylim=(-0.9, 3.1))
+    axes.set_xlim(-3.2, WARP + 0.1)
+    axes.set_ylim(-0.9, 3.1)
     sectors = "1 sector" if needed == 1 else f"{needed} sectors"
     return f"{sectors}, {len(use.used)} of {needed * SECTOR} bytes used"
 
@@ -199,7 +200,8 @@ def _draw_banks(axes, access: Access) -> str:
     if hidden := len(rows) - len(shown):
         _label(axes, 0.5 - BANK_ROWS, f"and {hidden} more rows", BANKS / 2, ha="center")
     height = np.clip(len(rows), 3, BANK_ROWS + 1)
-    axes.set(xlim=(-3.2, BANKS + 0.1), ylim=(0.5 - height, 1.9))
+    axes.set_xlim(-3.2, BANKS + 0.1)
+    axes.set_ylim(0.5 - height, 1.9)
     passes = "1 pass" if use.passes == 1 else f"{use.passes} passes"
     return f"{passes} over the banks, {use.conflicts} conflicts"
 
@@ -265,11 +267,14 @@ def _draw_part(axes, part: _Part, colour: str) -> None:
 
 def _draw_matrix(axes, name: str, rows: int, columns: int) -> None:
     """The matrix's border, with row 0 on top, and a tick for each 32 elements."""
-    axes.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal", anchor="N")
+    axes.set_xlim(0, columns)
+    axes.set_ylim(rows, 0)
+    axes.set(aspect="equal", anchor="N")
     across = [0, columns, columns, 0, 0]
     down = [0, 0, rows, rows, 0]
     axes.plot(across, down, color=INK, linewidth=1, clip_on=False)
-    axes.set(xticks=range(0, columns + 1, 32), yticks=range(0, rows + 1, 32))
+    axes.set_xticks(range(0, columns + 1, 32))
+    axes.set_yticks(range(0, rows + 1, 32))
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_title(f"{name} [{rows}, {columns}]")

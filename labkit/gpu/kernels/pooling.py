@@ -20,9 +20,6 @@ from labkit.gpu.kernels.vectors import spread, store_vector
 from labkit.gpu.vector import load_float32x4
 from labkit.shapes import fit_integer
 
-# A best value and its place change in one assignment: written as several, the compiler gave the
-# backward kernels up to 8 registers more.
-
 THREADS = 256  # of a block
 ZERO = np.float32(0)  # 0.0 would be float64
 Shape = tuple[int, int, int, int]
@@ -31,6 +28,7 @@ Shape = tuple[int, int, int, int]
 @cuda.jit(device=True, forceinline=True)
 def first_maximum(x, n, c, top, left, size):
     """Value, row and column of the first maximum of size x size pixels; NaN counts as one."""
+    # A best value and its place change at once: as three assignments they cost 8 more registers.
     best, row, column = x[n, c, top, left], top, left
     for r in range(size):
         for s in range(size):
