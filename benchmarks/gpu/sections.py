@@ -129,14 +129,17 @@ def copy(x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
 def memory(bench: Bench, row: str) -> Result:
     columns = bench.size(4096, 70)
     rows = bench.size(min(2**16, bench.device.memory // (128 * columns)), 3)
-    n, flat, table = rows * columns, (rows * columns,), (rows, columns)
+    n = rows * columns
+    flat = (n,)
+    table = (rows, columns)
     kinds = {  # row: shapes in and out, PyTorch's function, our plan
         "copy": (flat, flat, copy, plan_copy(n)),
         "ReLU": (flat, flat, partial(torch.clamp, min=0), plan_relu(n)),
         "row sum": (table, (rows,), partial(torch.sum, dim=1), plan_row_sum(*table)),
         "softmax": (table, table, partial(torch.softmax, dim=1), plan_softmax(*table)),
     }
-    times, moved = {}, {}
+    times = {}
+    moved = {}
     for name in dict.fromkeys(("copy", row)):  # bytes, if each number is read once and written once
         shape, out, function, plan = kinds[name]
         moved[name] = 4 * (n + torch.Size(out).numel())
@@ -150,8 +153,14 @@ def memory(bench: Bench, row: str) -> Result:
 
 def implicit(bench: Bench, row: str) -> Result:
     """Beside our tuned matmul with the same M, N, K (so the same operations), and cuDNN."""
-    N, C, H, K = (bench.size(*n) for n in ((64, 2), (64, 3), (56, 6), (128, 5)))
-    x, w, y, pixels = (N, C, H, H), (K, C, 3, 3), (N, K, H, H), N * H * H
+    N = bench.size(64, 2)
+    C = bench.size(64, 3)
+    H = bench.size(56, 6)
+    K = bench.size(128, 5)
+    x = (N, C, H, H)
+    w = (K, C, 3, 3)
+    y = (N, K, H, H)
+    pixels = N * H * H
     kinds = {  # row: cuDNN's function; shapes of inputs and output; M, N, K of the product
         "forward": (partial(F.conv2d, padding=1), (x, w, (K,)), y, (K, pixels, 9 * C)),
         "dx": (lambda y, w: conv2d_input(x, w, y, padding=1), (y, w), x, (C, pixels, 9 * K)),
@@ -163,7 +172,8 @@ def implicit(bench: Bench, row: str) -> Result:
     sides = {"ours": ours(plan, view=torch.flatten, zero=row == "dw"), "cuDNN": theirs(function)}
     task = Task(row, normal(*shapes), (out,), sides, lambda *i: (function(*i),), limits)
     times = measure(task, bench.device)
-    sides, inputs = {"ours": ours(plan_matmul(m, n), m, n, k)}, normal((m, k), (k, n))
+    sides = {"ours": ours(plan_matmul(m, n), m, n, k)}
+    inputs = normal((m, k), (k, n))
     task = Task(f"matmul of {row}", inputs, ((m, n),), sides, lambda a, b: (a @ b,), limits)
     times["tuned matmul"] = measure(task, bench.device)["ours"]
     return 100 * ratio(times, "tuned matmul"), beside(times, 2 * m * n * k)
@@ -175,8 +185,11 @@ def eager(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def fusion(bench: Bench, row: str) -> Result:
-    N, C, H = bench.size(256, 2), bench.size(64, 3), bench.size(56, 6)
-    shape, pooled = (N, C, H, H), (N, C, H // 2, H // 2)
+    N = bench.size(256, 2)
+    C = bench.size(64, 3)
+    H = bench.size(56, 6)
+    shape = (N, C, H, H)
+    pooled = (N, C, H // 2, H // 2)
     plan = plan_bias_relu_pool(shape).forward
     sides = {"ours": ours(plan, view=torch.flatten), "PyTorch": theirs(eager)}
     task = Task(row, steps(shape, (C,)), (pooled,), sides, lambda x, b: (eager(x, b),))
@@ -201,11 +214,15 @@ def both_ways(layer: Callable) -> Prepare:
 
 
 def layers(bench: Bench, row: str) -> Result:
-    N, H = bench.size(256, 2), bench.size(32, 4)
-    half, D = H // 2, 64 * (H // 4) ** 2  # D is 4096 in the ConvNet
+    N = bench.size(256, 2)
+    H = bench.size(32, 4)
+    half = H // 2
+    D = 64 * (H // 4) ** 2  # 4096 in the ConvNet
     conv = partial(autograd.conv2d, padding=1), partial(F.conv2d, padding=1)
-    linear, pool = (autograd.linear, F.linear), (autograd.bias_relu_pool, eager)
-    relu, loss = (autograd.relu, F.relu), (autograd.cross_entropy, F.cross_entropy)
+    linear = autograd.linear, F.linear
+    pool = autograd.bias_relu_pool, eager
+    relu = autograd.relu, F.relu
+    loss = autograd.cross_entropy, F.cross_entropy
     kinds = {  # row: our function and PyTorch's, shapes of the inputs, shape of the output
         "conv1": (conv, ((N, 3, H, H), (32, 3, 3, 3), (32,)), (N, 32, H, H)),
         "conv2": (conv, ((N, 32, half, half), (64, 32, 3, 3), (64,)), (N, 64, half, half)),
@@ -216,9 +233,14 @@ def layers(bench: Bench, row: str) -> Result:
         "cross entropy": (loss, ((N, 10),), ()),
     }
     (our, their), shapes, out = kinds[row]
-    inputs = steps(*shapes, out)
-    if row == "cross entropy":
-        inputs = lambda g: (*steps((N, 10))(g), labels(N, g), *steps(())(g))  # noqa: E731
+
+    def loss_inputs(g: torch.Generator) -> Tensors:
+        (logits,) = steps((N, 10))(g)
+        classes = labels(N, g)
+        (dloss,) = steps(())(g)
+        return logits, classes, dloss
+
+    inputs = loss_inputs if row == "cross entropy" else steps(*shapes, out)
     sides = {"ours": both_ways(our), "PyTorch": both_ways(their)}
     limits = dict.fromkeys(sides, 1e-3)  # dw of conv1 is a sum of 262,144 terms
     task = Task(row, inputs, (), sides, lambda *i: both_ways(their)(i, ())(), limits)
@@ -256,7 +278,9 @@ def trainer(
 
 
 def training(bench: Bench, row: str) -> Result:
-    N, on, weights = bench.size(256, 1), bench.device.torch_device, convnet.init(0)
+    N = bench.size(256, 1)
+    on = bench.device.torch_device
+    weights = convnet.init(0)
 
     def model() -> torch.nn.Module:
         return convnet.torch_model(weights).to(on)
@@ -266,7 +290,8 @@ def training(bench: Bench, row: str) -> Result:
         loss = F.cross_entropy(exact(x), y)
         return loss.detach(), *torch.autograd.grad(loss, [*exact.parameters()])
 
-    our, their = (autograd.cross_entropy, autograd.SGD), (F.cross_entropy, torch.optim.SGD)
+    our = autograd.cross_entropy, autograd.SGD
+    their = F.cross_entropy, torch.optim.SGD
     other = row.removeprefix("our kernels beside ")
     low = sixteen_bits(on)
     how = {
@@ -276,11 +301,17 @@ def training(bench: Bench, row: str) -> Result:
     }
     sides = {"ours": trainer(autograd.ConvNet(weights).to(on), our, on)}
     sides[other] = trainer(model(), their, on, **how[other])
-    images = lambda g: (*normal((N, 3, 32, 32))(g), labels(N, g))  # noqa: E731
+
+    def images(g: torch.Generator) -> Tensors:
+        (x,) = normal((N, 3, 32, 32))(g)
+        return x, labels(N, g)
+
     limits = dict.fromkeys(sides, 0.1) | {"16-bit autocast": 2.0}  # near 0, ReLUs may differ
     task = Task(row, images, (), sides, reference, limits, hide=False)
     times = measure(task, bench.device)
-    detail = beside(times, N, "images/s") + f"; in {str(low)[6:]}" * ("16-bit" in other)
+    detail = beside(times, N, "images/s")
+    if "16-bit" in other:
+        detail += f"; in {str(low).removeprefix('torch.')}"
     return ratio(times, other), detail
 
 

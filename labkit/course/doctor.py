@@ -71,7 +71,7 @@ def _kernels() -> dict:
     here = this_machine()
     if not here.has_cuda:
         return {"says": "run on the SIMT machine, for there is no CUDA GPU here"}
-    from labkit.gpu.driver import obstacle
+    from labkit.gpu.device import obstacle
 
     if why := obstacle(here):
         return {"says": f"run on the SIMT machine, not on the GPU: {why}"}

@@ -6,10 +6,17 @@ API. `profile` runs a kernel on the SIMT machine on every machine, and counts.
 
 from importlib import import_module
 
-_HOMES = {"cuda": "cuda", "profile": "profiler", "compile_report": "compiler"}
-_HOMES |= {"occupancy": "occupancy_limits", "mma_m16n8k16": "mma"}
-_HOMES |= dict.fromkeys(("load_float32x4", "store_float32x4"), "vector")
-_HOMES |= dict.fromkeys(("load_uint32x4", "store_uint32x4"), "vector")
+_HOMES = {
+    "cuda": "cuda",
+    "profile": "profiler",
+    "compile_report": "compiler",
+    "occupancy": "occupancy_limits",
+    "mma_m16n8k16": "mma",
+    "load_float32x4": "vector",
+    "store_float32x4": "vector",
+    "load_uint32x4": "vector",
+    "store_uint32x4": "vector",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -26,7 +26,8 @@ from labkit.gpu.kernels.softmax import plan_cross_entropy, plan_cross_entropy_ba
 from labkit.gpu.tensors import fit, flat, launch, ready
 from labkit.shapes import fit_labels
 
-Tensor, Bias = torch.Tensor, torch.Tensor | None
+Tensor = torch.Tensor
+Bias = Tensor | None
 
 
 class _Layer(Function):
@@ -54,36 +55,50 @@ def _each(*gradients: Callable) -> Callable:
     """A backward from a function of (dy, *tensors) for each of the first inputs."""
 
     def backward(asked, dy, *kept):
-        return [f(dy, *kept) if a else None for f, a in zip(gradients, asked, strict=True)]
+        found = []
+        for gradient, wanted in zip(gradients, asked, strict=True):
+            found.append(gradient(dy, *kept) if wanted else None)
+        return found
 
     return backward
 
 
 def _flat(plan: Plan, *tensors: Tensor, layer: str) -> Tensor:
     """A launch of a kernel that takes its arrays with one axis; gives the last one, its output."""
-    launch(plan, *map(flat, tensors), layer=layer)
+    launch(plan, *(flat(tensor) for tensor in tensors), layer=layer)
     return tensors[-1]
+
+
+def _or_zeros(b: Bias, w: Tensor) -> Tensor:
+    """The bias b[K], or zeros in its place for weights w[K, ...]."""
+    return w.new_zeros(len(w)) if b is None else b
 
 
 def linear(x: Tensor, w: Tensor, b: Bias = None, layer: str = "") -> Tensor:
     """y[n,k] = b[k] + sum_d x[n,d] w[k,d]:  x[N,D], w[K,D], b[K] -> y[N,K]"""
     fit("linear", "x[N,D] w[K,D] b[K]?", x, w, b)
-    (N, D), K = x.shape, len(w)
+    N, D = x.shape
+    K = len(w)
 
     def forward(x, w, b):
-        y, b = x.new_empty(N, K), w.new_zeros(K) if b is None else b
-        return launch(plan_linear(N, K, D), x, w, b, y, N, K, D, layer=layer), x, w
+        plan = plan_linear(N, K, D)
+        y = x.new_empty(N, K)
+        launch(plan, x, w, _or_zeros(b, w), y, N, K, D, layer=layer)
+        return y, x, w
 
     def dx(dy, x, w):
-        dx = torch.empty_like(x)
-        return launch(plan_linear_dx(N, D, K), dy, w, dx, N, D, K, layer=f"{layer} dx")
+        plan = plan_linear_dx(N, D, K)
+        out = torch.empty_like(x)
+        return launch(plan, dy, w, out, N, D, K, layer=f"{layer} dx")
 
     def dw(dy, x, w):
-        dw = torch.empty_like(w)
-        return launch(plan_linear_dw(K, D, N), dy, x, dw, K, D, N, layer=f"{layer} dw")
+        plan = plan_linear_dw(K, D, N)
+        out = torch.empty_like(w)
+        return launch(plan, dy, x, out, K, D, N, layer=f"{layer} dw")
 
     def db(dy, x, w):
-        return launch(plan_column_sum(N, K), dy, dy.new_empty(K), layer=f"{layer} db")
+        plan = plan_column_sum(N, K)
+        return launch(plan, dy, dy.new_empty(K), layer=f"{layer} db")
 
     return _Layer.apply(forward, _each(dx, dw, db), x, w, b)
 
@@ -97,22 +112,26 @@ def conv2d(
     N, K, P, Q = output_shape(*geometry)
 
     def forward(x, w, b):
-        b = w.new_zeros(K) if b is None else b
         plan = implicit_gemm.plan_conv2d_forward(*geometry)
-        return _flat(plan, x, w, b, x.new_empty(N, K, P, Q), layer=layer), x, w
+        y = x.new_empty(N, K, P, Q)
+        return _flat(plan, x, w, _or_zeros(b, w), y, layer=layer), x, w
 
     def dx(dy, x, w):
         plan = implicit_gemm.plan_conv2d_dx(*geometry)
-        return _flat(plan, dy, w, torch.empty_like(x), layer=f"{layer} dx")
+        out = torch.empty_like(x)
+        return _flat(plan, dy, w, out, layer=f"{layer} dx")
 
     def dw(dy, x, w):
         plan = implicit_gemm.plan_conv2d_dw(*geometry)
-        return _flat(plan, dy, x, torch.zeros_like(w), layer=f"{layer} dw")
+        out = torch.zeros_like(w)  # the kernel adds to it
+        return _flat(plan, dy, x, out, layer=f"{layer} dw")
 
     def db(dy, x, w):
-        rows, sums = dy.view(N * K, P * Q), dy.new_empty(N * K)
-        launch(plan_row_sum(*rows.shape), rows, sums, layer=f"{layer} db")
-        return launch(plan_column_sum(N, K), sums.view(N, K), dy.new_empty(K), layer=f"{layer} db")
+        rows = dy.view(N * K, P * Q)
+        sums = dy.new_empty(N * K)
+        launch(plan_row_sum(N * K, P * Q), rows, sums, layer=f"{layer} db")
+        plan = plan_column_sum(N, K)
+        return launch(plan, sums.view(N, K), dy.new_empty(K), layer=f"{layer} db")
 
     return _Layer.apply(forward, _each(dx, dw, db), x, w, b)
 
@@ -122,11 +141,13 @@ def relu(x: Tensor, layer: str = "") -> Tensor:
     fit("relu", "x", x)
 
     def forward(x):
-        y = _flat(plan_relu(x.numel()), x, torch.empty_like(x), layer=layer)
+        plan = plan_relu(x.numel())
+        y = _flat(plan, x, torch.empty_like(x), layer=layer)
         return y, y
 
     def dx(dy, y):
-        return _flat(plan_relu_backward(y.numel()), dy, y, torch.empty_like(y), layer=f"{layer} dx")
+        plan = plan_relu_backward(y.numel())
+        return _flat(plan, dy, y, torch.empty_like(y), layer=f"{layer} dx")
 
     return _Layer.apply(forward, _each(dx), x)
 
@@ -134,11 +155,14 @@ def relu(x: Tensor, layer: str = "") -> Tensor:
 def max_pool2d(x: Tensor, size: int = 2, stride: int | None = None, layer: str = "") -> Tensor:
     """The largest value of each size x size window:  x[N,C,H,W] -> y[N,C,P,Q]"""
     fit("max_pool2d", "x[N,C,H,W]", x)
-    geometry = tuple(x.shape), size, size if stride is None else stride
+    if stride is None:
+        stride = size
+    geometry = tuple(x.shape), size, stride
 
     def forward(x):
+        plan = pooling.plan_maxpool2d(*geometry)
         y = x.new_empty(pooling.outputs(*geometry))
-        return launch(pooling.plan_maxpool2d(*geometry), x, y, layer=layer), x
+        return launch(plan, x, y, layer=layer), x
 
     def dx(dy, x):
         plan = pooling.plan_maxpool2d_backward(*geometry)
@@ -157,7 +181,8 @@ def bias_relu_pool(x: Tensor, b: Tensor, layer: str = "") -> Tensor:
         return _flat(fused.forward, x, b, y, layer=layer), x, b
 
     def backward(asked, dy, x, b):
-        dx, db = torch.empty_like(x), torch.zeros_like(b)
+        dx = torch.empty_like(x)
+        db = torch.zeros_like(b)
         _flat(fused.backward, dy, x, b, dx, db, layer=f"{layer} dx")
         return dx, db
 
@@ -176,16 +201,21 @@ def cross_entropy(logits: Tensor, labels: Tensor, layer: str = "loss") -> Tensor
     N, K = logits.shape
 
     def forward(logits, labels):
-        losses, loss = logits.new_empty(N), logits.new_empty(())
+        losses = logits.new_empty(N)
+        loss = logits.new_empty(())
         launch(plan_cross_entropy(N, K), logits, labels, losses, layer=layer)
         launch(plan_row_sum(1, N), losses.view(1, N), loss.view(1), layer=layer)
         return loss, logits, labels
 
     def dlogits(dloss, logits, labels):
-        arrays = dloss.view(1), logits, labels, torch.empty_like(logits)
-        return launch(plan_cross_entropy_backward(N, K), *arrays, layer=f"{layer} dx")
+        plan = plan_cross_entropy_backward(N, K)
+        out = torch.empty_like(logits)
+        return launch(plan, dloss.view(1), logits, labels, out, layer=f"{layer} dx")
 
-    return _Layer.apply(forward, lambda asked, *rest: (dlogits(*rest), None), logits, labels)
+    def backward(asked, *rest):
+        return dlogits(*rest), None  # labels have no gradient
+
+    return _Layer.apply(forward, backward, logits, labels)
 
 
 class ConvNet(torch.nn.Module):
@@ -202,11 +232,13 @@ class ConvNet(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x[N,3,32,32] -> logits[N,10]"""
-        for n, conv in (1, self.conv1), (2, self.conv2):
-            x = conv2d(x, conv.weight, padding=1, layer=f"conv{n}")
-            x = bias_relu_pool(x, conv.bias, layer=f"pool{n}")
-        x = relu(linear(x.flatten(1), self.fc1.weight, self.fc1.bias, "fc1"), "relu3")
-        return linear(x, self.fc2.weight, self.fc2.bias, "fc2")
+        x = conv2d(x, self.conv1.weight, padding=1, layer="conv1")
+        x = bias_relu_pool(x, self.conv1.bias, layer="pool1")
+        x = conv2d(x, self.conv2.weight, padding=1, layer="conv2")
+        x = bias_relu_pool(x, self.conv2.bias, layer="pool2")
+        x = linear(x.flatten(1), self.fc1.weight, self.fc1.bias, layer="fc1")
+        x = relu(x, layer="relu3")
+        return linear(x, self.fc2.weight, self.fc2.bias, layer="fc2")
 
 
 class SGD(torch.optim.Optimizer):
@@ -222,7 +254,8 @@ class SGD(torch.optim.Optimizer):
     def _fit_options(self) -> None:
         for group in self.param_groups:
             for name, value in group.items():
-                if name in ("lr", "momentum") and not (isinstance(value, Real) and value >= 0):
+                is_number = isinstance(value, Real) and value >= 0
+                if name in ("lr", "momentum") and not is_number:
                     raise ValueError(f"SGD: {name} is {value!r}: give a number from 0 on.")
                 if name in ("dampening", "weight_decay", "nesterov", "maximize") and value:
                     raise ValueError(f"SGD: {name} is {value!r}, which the kernel does not do.")
@@ -234,14 +267,16 @@ class SGD(torch.optim.Optimizer):
         with torch.enable_grad():
             loss = None if closure is None else closure()
         for group in self.param_groups:
-            rates = np.float32(group["lr"]), np.float32(group["momentum"])
             for p in group["params"]:
-                if p.grad is None:
-                    continue
-                if not self.state[p]:
-                    self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-                v = self.state[p]["momentum_buffer"]
-                arrays = flat(p), flat(ready(p.grad)), flat(v)
-                launch(plan_sgd_momentum(p.numel()), *arrays, *rates, layer="sgd")
-                increment_version([p, v])  # so that PyTorch knows that they changed
+                if p.grad is not None:
+                    self._update(p, np.float32(group["lr"]), np.float32(group["momentum"]))
         return loss
+
+    def _update(self, p: Tensor, lr: np.float32, momentum: np.float32) -> None:
+        """One parameter, in place; its velocity starts at 0."""
+        if not self.state[p]:
+            self.state[p]["momentum_buffer"] = torch.zeros_like(p)
+        v = self.state[p]["momentum_buffer"]
+        plan = plan_sgd_momentum(p.numel())
+        launch(plan, flat(p), flat(ready(p.grad)), flat(v), lr, momentum, layer="sgd")
+        increment_version([p, v])  # so that PyTorch knows that they changed

@@ -1,6 +1,6 @@
 """`labkit.gpu.cuda`: `numba.cuda` where there is a CUDA GPU, the SIMT machine elsewhere.
 
-Only this module, `labkit.gpu.driver` and `labkit.gpu.compiler` import numba-cuda.
+Only this module, `labkit.gpu.device` and `labkit.gpu.compiler` import numba-cuda.
 `LABKIT_CUDA=simt` asks for the SIMT machine on a machine with a GPU; `LABKIT_CUDA=gpu` refuses to
 do without one. A GPU that cannot be used is not passed over in silence: a line on stderr says why.
 """
@@ -40,7 +40,7 @@ def _gpu() -> tuple[str, str]:
     here = this_machine()
     if not here.gpus:  # so that a laptop never waits for numba-cuda
         return "", ""
-    from labkit.gpu.driver import obstacle
+    from labkit.gpu.device import obstacle
 
     return " and ".join(here.gpus), obstacle(here)
 

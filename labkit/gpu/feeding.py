@@ -26,14 +26,17 @@ def fed(images: torch.Tensor, batches: Sequence[torch.Tensor], device: str) -> B
 
 
 def _overlapped(images: torch.Tensor, batches: Sequence[torch.Tensor], device: str) -> Batches:
-    side, largest = torch.cuda.Stream(device), max(map(len, batches))
+    """The batches on a GPU: the copy of one runs beside what is computed with the one before."""
+    side = torch.cuda.Stream(device)
+    largest = max(len(rows) for rows in batches)
     shape = (largest, *images.shape[1:])
     pinned = [torch.empty(shape, dtype=images.dtype, pin_memory=True) for _ in range(2)]
     copied = [torch.cuda.Event() for _ in pinned]
 
     def send(number: int) -> torch.Tensor:
         """Batch `number` on its way to the GPU."""
-        rows, place = batches[number], number % len(pinned)
+        rows = batches[number]
+        place = number % len(pinned)
         copied[place].synchronize()  # what left from here before has arrived
         batch = pinned[place][: len(rows)]
         torch.index_select(images, 0, rows, out=batch)
@@ -44,7 +47,8 @@ def _overlapped(images: torch.Tensor, batches: Sequence[torch.Tensor], device: s
 
     coming = send(0)
     for number in range(len(batches)):
-        now, here = torch.cuda.current_stream(device), coming
+        now = torch.cuda.current_stream(device)
+        here = coming
         now.wait_stream(side)  # for this batch: the next one is not on its way yet
         here.record_stream(now)
         if number + 1 < len(batches):

@@ -44,15 +44,17 @@ def register() -> None:
     @intrinsic
     def multiply(typing, a, b, c):
         def generate(context, builder, signature, given):
-            whole, real = ir.IntType(32), ir.FloatType()
+            word = ir.IntType(32)
+            real = ir.FloatType()
             values = []
-            for tuples, kind, wanted in zip(given, signature.args, "uuf", strict=True):
-                wanted = types.uint32 if wanted == "u" else types.float32
-                for value, one in zip(unpack_tuple(builder, tuples), kind, strict=True):
-                    values.append(context.cast(builder, value, one, wanted))
-            kind = ir.FunctionType(ir.LiteralStructType(4 * [real]), 6 * [whole] + 4 * [real])
-            assembly = ir.InlineAsm(kind, text, ",".join(4 * ["=f"] + 6 * ["r"] + 4 * ["f"]))
-            four = builder.call(assembly, values)
+            wanted = types.uint32, types.uint32, types.float32  # of a, b and c
+            for items, kinds, target in zip(given, signature.args, wanted, strict=True):
+                for item, kind in zip(unpack_tuple(builder, items), kinds, strict=True):
+                    values.append(context.cast(builder, item, kind, target))
+            four_reals = ir.LiteralStructType(4 * [real])
+            instruction = ir.FunctionType(four_reals, 6 * [word] + 4 * [real])
+            registers = 4 * ["=f"] + 6 * ["r"] + 4 * ["f"]  # d is written; a, b and c are read
+            four = builder.call(ir.InlineAsm(instruction, text, ",".join(registers)), values)
             items = [builder.extract_value(four, i) for i in range(4)]
             return context.make_tuple(builder, signature.return_type, items)
 
@@ -63,6 +65,6 @@ def register() -> None:
         arch = ConfigStack().top().compute_capability
         if arch < OLDEST:  # said by an error that is none of Numba's: those are swallowed here
             raise NotImplementedError(LACKING.format(*arch))
-        given = [len(t) for t in (a, b, c) if isinstance(t, types.BaseTuple)]
-        if given == [4, 2, 4]:
+        lengths = [len(t) for t in (a, b, c) if isinstance(t, types.BaseTuple)]
+        if lengths == [4, 2, 4]:
             return lambda a, b, c: multiply(a, b, c)

@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from labkit.costs import LayerCost
+from labkit.costs import LayerCost, Operation
 from labkit.figures.style import canvas, show
 from labkit.hardware import Machine
 from labkit.provenance import Quantity, predicted
 
 SHORT = ("fp16", "bf16")  # formats of 2 bytes
-PCIE = {"t4": 8e9, "h200": 32e9}  # transfers/s of a lane: PCIe 3.0 and 5.0, 16 lanes each
+PCIE = {"t4": 8e9, "h200": 32e9}  # transfers/s of a lane: PCIe 3.0 and 5.0
+LANES = 16  # of either
 
 
 def sixteen_bits(device: str) -> torch.dtype:
@@ -42,19 +43,25 @@ class Kept(saved_tensors_hooks):
 
     def __init__(self, net: torch.nn.Module) -> None:
         super().__init__(self._keep, lambda tensor: tensor)
-        self.layer, self.bytes = "", Counter()
-        self._seen = {p.untyped_storage().data_ptr(): p for p in net.parameters()}
+        self.layer = ""
+        self.bytes = Counter()
+        self._seen = {_address(p): p for p in net.parameters()}
 
     def __enter__(self) -> Self:
         super().__enter__()
         return self
 
     def _keep(self, tensor: torch.Tensor) -> torch.Tensor:
-        memory = tensor.untyped_storage().data_ptr()
+        memory = _address(tensor)
         if memory not in self._seen:
             self._seen[memory] = tensor  # held, so that its address is not used again
             self.bytes[self.layer] += tensor.nbytes
         return tensor
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Where the tensor's memory starts, whatever part of it the tensor shows."""
+    return tensor.untyped_storage().data_ptr()
 
 
 class Offload:
@@ -65,10 +72,15 @@ class Offload:
     """
 
     def __init__(self, net: torch.nn.Module, device: str) -> None:
-        self.net, self.device, self.moved = net, device, 0
+        self.net = net
+        self.device = device
+        self.moved = 0
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        with saved_tensors_hooks(partial(self._move, "cpu"), partial(self._move, self.device)):
+        """net(x); x and the result are on `device`."""
+        there = partial(self._move, "cpu")
+        back = partial(self._move, self.device)
+        with saved_tensors_hooks(there, back):
             return self.net(x)
 
     def _move(self, to: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -100,11 +112,21 @@ def roof_time(
     `only`: the names of the operations that count.
     """
     seconds = 0.0
-    for o in (o for cost in costs for o in cost.operations if o.name in only):
-        kind = "fp32" if low is None or o.name == "update" else low
-        moved = (o.bytes_read + o.bytes_written) / (2 if kind in SHORT else 1)
-        seconds += max(o.flops / float(machine.rate(kind)), moved / float(machine.bandwidth))
+    for cost in costs:
+        for operation in cost.operations:
+            if operation.name in only:
+                seconds += _seconds(machine, operation, low)
     return predicted(seconds, "s", f"the roofline of {machine.name}")
+
+
+def _seconds(machine: Machine, operation: Operation, low: str | None) -> float:
+    """Of one operation: the longer of computing and moving."""
+    kind = "fp32" if low is None or operation.name == "update" else low
+    moved = operation.bytes_read + operation.bytes_written
+    if kind in SHORT:
+        moved /= 2
+    computing = operation.flops / float(machine.rate(kind))
+    return max(computing, moved / float(machine.bandwidth))
 
 
 def with_peak(machine: Machine, kind: str, rate: Quantity) -> Machine:
@@ -117,9 +139,9 @@ def bus(machine: Machine) -> Quantity:
 
     The T4's and the H200's data sheets name PCIe 3.0 and 5.0: 128 of 130 transfers carry data.
     """
-    lanes, transfers = 16, PCIE[machine.key]
-    formula = f"{lanes} lanes x {transfers / 1e9:.0f} GT/s x 128 / 130"
-    return predicted(lanes * transfers / 8 * 128 / 130, "B/s", formula)
+    transfers = PCIE[machine.key]
+    formula = f"{LANES} lanes x {transfers / 1e9:.0f} GT/s x 128 / 130"
+    return predicted(LANES * transfers / 8 * 128 / 130, "B/s", formula)
 
 
 def curves(runs: Mapping[tuple[float, str], Sequence[float]], window: int = 20) -> None:
@@ -130,13 +152,14 @@ def curves(runs: Mapping[tuple[float, str], Sequence[float]], window: int = 20) 
     """
     rates = list(dict.fromkeys(rate for rate, _ in runs))
     figure, panels = canvas(4.5 * len(rates), 3.2, 1, len(rates))
+    panel = dict(zip(rates, np.atleast_1d(panels), strict=True))
     said = []
     for (rate, name), losses in runs.items():
         last = f"{name}: {np.mean(losses[-40:]):.2f}"
         smooth = np.convolve(losses, np.ones(window) / window, "valid")
-        np.atleast_1d(panels)[rates.index(rate)].plot(smooth, label=last)
+        panel[rate].plot(smooth, label=last)
         said.append(f"rate {rate}, {last}")
-    for rate, axes in zip(rates, np.atleast_1d(panels), strict=True):
+    for rate, axes in panel.items():
         axes.axhline(np.log(10), color="grey", linestyle=":")
         axes.set(title=f"rate {rate}", xlabel="step", ylabel=f"mean of {window} losses")
         axes.set(ylim=(1.4, 3))

@@ -6,7 +6,9 @@ same for uint32. The array is C-contiguous, in global or shared memory, and the 
 of 16 bytes. On a GPU they become ld.global.v4.f32, ld.shared.v4.f32, st.global.v4.f32 and so on.
 """
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 
 def load_float32x4(array: object, index: object) -> tuple[float, float, float, float]:
@@ -40,55 +42,93 @@ def kernel_only(name: str) -> Exception:
 def register() -> None:
     """Teaches numba.cuda these functions; called by whoever chooses it."""
     from numba.cuda import types
+    from numba.cuda.extending import intrinsic
+
+    load = intrinsic(_load)
+    store = intrinsic(_store)
+    _teach_load(types.float32, load_float32x4, load)
+    _teach_load(types.uint32, load_uint32x4, load)
+    _teach_store(types.float32, store_float32x4, store)
+    _teach_store(types.uint32, store_uint32x4, store)
+
+
+def _teach_load(kind: Any, function: Callable, load: Callable) -> None:
+    from numba.cuda.extending import overload
+
+    @overload(function)
+    def load_x4(array, index):
+        if _fits(array, kind):
+            return lambda array, index: load(array, index)
+
+
+def _teach_store(kind: Any, function: Callable, store: Callable) -> None:
+    from numba.cuda.extending import overload
+
+    @overload(function)
+    def store_x4(array, index, x, y, z, w):
+        def four(array, index, x, y, z, w):
+            store(array, index, x, y, z, w)
+
+        return four if _fits(array, kind) else None
+
+
+def _fits(array: Any, kind: Any) -> bool:
+    """Is this Numba's type of a C-contiguous array of that kind?"""
+    from numba.cuda import types
+
+    return isinstance(array, types.Array) and array.layout == "C" and array.dtype == kind
+
+
+# What follows is called by Numba: a function of types gives the signature, and a function that
+# writes LLVM code for values of these types.
+
+
+def _load(typing, array, index):
+    from numba.cuda import types
+    from numba.cuda.cgutils import ir
+
+    def generate(context, builder, signature, given):
+        where, _ = _address(context, builder, signature, given)
+        four = builder.load(where, align=16)
+        items = [builder.extract_element(four, ir.IntType(32)(i)) for i in range(4)]
+        return context.make_tuple(builder, signature.return_type, items)
+
+    return types.UniTuple(array.dtype, 4)(array, index), generate
+
+
+def _store(typing, array, index, x, y, z, w):
+    from numba.cuda import types
+    from numba.cuda.cgutils import ir
+
+    def generate(context, builder, signature, given):
+        where, kind = _address(context, builder, signature, given)
+        four = ir.Constant(kind, ir.Undefined)
+        for i, value in enumerate(given[2:]):
+            four = builder.insert_element(four, value, ir.IntType(32)(i))
+        builder.store(four, where, align=16)
+        return context.get_dummy_value()
+
+    value = array.dtype
+    return types.void(array, index, value, value, value, value), generate
+
+
+def _address(context, builder, signature, given):
+    """The address of array[index] as one of four elements, and the type of the four."""
+    from numba.cuda import types
     from numba.cuda.cgutils import get_item_pointer, ir, unpack_tuple
-    from numba.cuda.extending import intrinsic, overload
     from numba.cuda.np.arrayobj import fix_integer_index
 
-    def address(context, builder, signature, given):  # of four elements
-        array, index = signature.args[:2]
-        memory = context.make_array(array)(context, builder, given[0])
-        many = isinstance(index, types.BaseTuple)
-        places = unpack_tuple(builder, given[1]) if many else [given[1]]
-        kinds, lengths = list(index) if many else [index], unpack_tuple(builder, memory.shape)
-        axes = zip(kinds, places, lengths, strict=True)
-        places = [fix_integer_index(context, builder, *axis) for axis in axes]
-        first = get_item_pointer(context, builder, array, memory, places)
-        four = ir.VectorType(context.get_value_type(array.dtype), 4)
-        return builder.bitcast(first, four.as_pointer()), four
-
-    def load(typing, array, index):
-        def generate(context, builder, signature, given):
-            four = builder.load(address(context, builder, signature, given)[0], align=16)
-            items = [builder.extract_element(four, ir.IntType(32)(i)) for i in range(4)]
-            return context.make_tuple(builder, signature.return_type, items)
-
-        return types.UniTuple(array.dtype, 4)(array, index), generate
-
-    def store(typing, array, index, x, y, z, w):
-        def generate(context, builder, signature, given):
-            where, kind = address(context, builder, signature, given)
-            four = ir.Constant(kind, ir.Undefined)
-            for i in range(4):
-                four = builder.insert_element(four, given[2 + i], ir.IntType(32)(i))
-            builder.store(four, where, align=16)
-            return context.get_dummy_value()
-
-        return types.void(array, index, *4 * [array.dtype]), generate
-
-    def teach(kind, loading, storing):
-        def fits(array: object) -> bool:
-            return isinstance(array, types.Array) and array.layout == "C" and array.dtype == kind
-
-        @overload(globals()[f"load_{kind}x4"])
-        def load(array, index):
-            return (lambda array, index: loading(array, index)) if fits(array) else None
-
-        @overload(globals()[f"store_{kind}x4"])
-        def store(array, index, x, y, z, w):
-            def four(array, index, x, y, z, w):
-                storing(array, index, x, y, z, w)
-
-            return four if fits(array) else None
-
-    for kind in (types.float32, types.uint32):
-        teach(kind, intrinsic(load), intrinsic(store))
+    array, index, *_ = signature.args
+    memory = context.make_array(array)(context, builder, given[0])
+    if isinstance(index, types.BaseTuple):
+        kinds = list(index)
+        places = unpack_tuple(builder, given[1])
+    else:
+        kinds = [index]
+        places = [given[1]]
+    lengths = unpack_tuple(builder, memory.shape)
+    axes = zip(kinds, places, lengths, strict=True)
+    places = [fix_integer_index(context, builder, *axis) for axis in axes]
+    first = get_item_pointer(context, builder, array, memory, places)
+    four = ir.VectorType(context.get_value_type(array.dtype), 4)
+    return builder.bitcast(first, four.as_pointer()), four

@@ -97,14 +97,14 @@ def test_a_chapter_says_whether_its_machine_is_here(course, monkeypatch, here):
 
 
 def test_it_says_which_machine_runs_kernels_and_why(course, monkeypatch):
-    from labkit.gpu import driver
+    from labkit.gpu import device
 
     here = replace(this_machine(), gpus=("Tesla T4",), driver="535.104.05")
     monkeypatch.setattr(module, "this_machine", lambda: here)
-    monkeypatch.setattr(driver, "obstacle", lambda here: "its driver is too old.")
+    monkeypatch.setattr(device, "obstacle", lambda here: "its driver is too old.")
     said = "run on the SIMT machine, not on the GPU: its driver is too old."
     assert doctor()["kernels"]["says"] == said
-    monkeypatch.setattr(driver, "obstacle", lambda here: "")
+    monkeypatch.setattr(device, "obstacle", lambda here: "")
     assert doctor()["kernels"]["says"] == "run on the Tesla T4"
     monkeypatch.setattr(module, "this_machine", lambda: replace(here, gpus=()))
     assert "no CUDA GPU here" in doctor()["kernels"]["says"]

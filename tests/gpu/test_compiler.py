@@ -14,8 +14,10 @@ from cuda import core as cuda_core
 from numba import cuda as numba_cuda
 from numba import float32, types, uint32
 
-from labkit.gpu import compile_report, compiler, occupancy
-from labkit.gpu.compiler import UNITS, _fours, _instructions
+from labkit.gpu import compile_report, compiled_kernel, compiler, occupancy
+from labkit.gpu import ptx as assembly
+from labkit.gpu.compiled_kernel import UNITS
+from labkit.gpu.ptx import fours, instructions
 from labkit.gpu.simt import api as cuda
 from labkit.gpu.simt.api import grid, syncthreads
 
@@ -114,7 +116,8 @@ def test_a_report_compiles_once_and_reads_each_line_of_the_ptx_a_few_times(lines
 
     monkeypatch.setattr(numba_cuda, "compile_ptx", compiles)
     monkeypatch.setattr(cuda_core, "Linker", Linker)
-    lines = lines_run(lambda: reports.append(compile_report(register_tiles, MATMUL)), compiler)
+    modules = compiler, compiled_kernel, assembly
+    lines = lines_run(lambda: reports.append(compile_report(register_tiles, MATMUL)), *modules)
     assert compiled == [(8, 0)] and linked == ["cubin"]
     assert lines < 100 * len(reports[0].ptx.splitlines())
 
@@ -230,7 +233,7 @@ def test_aligned_shared_arrays_cure_it():
 
 
 def ptx(*lines):
-    return _instructions("\n".join(["mov.u32 %r1, %tid.x;", *lines]))
+    return instructions("\n".join(["mov.u32 %r1, %tid.x;", *lines]))
 
 
 def loads(base, *offsets):
@@ -240,19 +243,19 @@ def loads(base, *offsets):
 def test_fours_want_one_base_one_block_and_addresses_16_bytes_apart_between_lanes():
     wide = ["mul.wide.u32 %rd2, %r1, 16;", "add.s64 %rd3, %rd1, %rd2;"]
     narrow = ["shl.b32 %r2, %r1, 3;", "cvt.u64.u32 %rd2, %r2;", "add.s64 %rd3, %rd1, %rd2;"]
-    assert len(_fours(ptx(*wide, *loads("%rd3", 0, 4, 8, 12)), "global")) == 1
-    assert len(_fours(ptx(*wide, *loads("%rd3", 12, 20, 16, 24, 4, 8)), "global")) == 1
-    assert len(_fours(ptx(*wide, *loads("%rd3", *range(0, 32, 4))), "global")) == 2
-    assert not _fours(ptx(*wide, *loads("%rd3", 0, 4, 8, 16)), "global")
-    assert not _fours(ptx(*wide, *loads("%rd3", 0, 4, 8, 12)), "shared")
-    assert not _fours(ptx(*narrow, *loads("%rd3", 0, 4, 8, 12)), "global")
+    assert len(fours(ptx(*wide, *loads("%rd3", 0, 4, 8, 12)), "global")) == 1
+    assert len(fours(ptx(*wide, *loads("%rd3", 12, 20, 16, 24, 4, 8)), "global")) == 1
+    assert len(fours(ptx(*wide, *loads("%rd3", *range(0, 32, 4))), "global")) == 2
+    assert not fours(ptx(*wide, *loads("%rd3", 0, 4, 8, 16)), "global")
+    assert not fours(ptx(*wide, *loads("%rd3", 0, 4, 8, 12)), "shared")
+    assert not fours(ptx(*narrow, *loads("%rd3", 0, 4, 8, 12)), "global")
     half = [*loads("%rd3", 0, 4), "@%p1 bra $L1;", *loads("%rd3", 8, 12)]
-    assert not _fours(ptx(*wide, *half), "global")
+    assert not fours(ptx(*wide, *half), "global")
 
 
 def test_vector_loads_of_inline_assembly_are_counted():
     code = "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];"
-    (load,) = _instructions(code)
+    (load,) = instructions(code)
     assert load.operands == ["{%f1, %f2, %f3, %f4}", "[%rd1]"]
 
 

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from labkit import gpu, hardware
-from labkit.gpu import driver
+from labkit.gpu import device
 from labkit.gpu.simt import api
 
 THEIRS = SimpleNamespace()  # numba.cuda
@@ -22,7 +22,7 @@ def load(monkeypatch, wish=None, gpus=(), why=""):
     else:
         monkeypatch.setenv("LABKIT_CUDA", wish)
     monkeypatch.setattr(hardware, "this_machine", lambda: SimpleNamespace(gpus=gpus))
-    monkeypatch.setattr(driver, "obstacle", lambda here: why)
+    monkeypatch.setattr(device, "obstacle", lambda here: why)
     fake = ModuleType("numba")
     fake.cuda = THEIRS
     monkeypatch.setitem(sys.modules, "numba", fake)

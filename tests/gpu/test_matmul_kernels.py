@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from labkit.gpu import compile_report, cuda, profile
 from labkit.gpu.kernels.linear import plan_linear, plan_linear_dw, plan_linear_dx
 from labkit.gpu.kernels.matmul import LADDER, plan_matmul
-from labkit.gpu.kernels.register_tiles import launch, load, register_tile, store
+from labkit.gpu.kernels.tile_factory import register_tile
+from labkit.gpu.kernels.tile_sizes import grid_and_block
+from labkit.gpu.kernels.vectors import load, store
 from labkit.reference import linear, linear_backward
 
 MATRIX = "float32[:, ::1]"
@@ -142,7 +144,7 @@ def test_tiles_of_all_sizes_with_operands_in_any_order(tile):
         )
         c[:] = np.nan
         given = turned[0] if a_turned else a, turned[1] if b_turned else b
-        seen = profile(kernel, *launch(M, N, tile), *given, c, M, N, K)
+        seen = profile(kernel, *grid_and_block(M, N, tile), *given, c, M, N, K)
         assert agrees(c, a, b) and not seen.hazards
         assert seen.counters["shared_load_conflicts"] == 0
 
@@ -154,11 +156,11 @@ def test_splits_of_k_add_up_and_an_extra_argument_reaches_the_store():
     for splits in (1, 3, 13, 20):  # 20: more than there are tiles along k
         c[:] = 0
         kernel = register_tile(load, load, store_added, tile)
-        seen = profile(kernel, *launch(M, N, tile, splits), a, b, c, M, N, K)
+        seen = profile(kernel, *grid_and_block(M, N, tile, splits), a, b, c, M, N, K)
         assert agrees(c, a, b) and not seen.hazards
     d = np.arange(N, dtype=np.float32)
     kernel = register_tile(load, load, store_scaled, tile, bias=True)
-    kernel[launch(M, N, tile)](a, b, d, c, M, N, K)
+    kernel[grid_and_block(M, N, tile)](a, b, d, c, M, N, K)
     assert agrees(c, a, b * d)
 
 

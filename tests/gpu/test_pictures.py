@@ -115,7 +115,8 @@ def test_thread_map_of_accesses_shows_the_cells_really_touched(shown):
     assert [t for t in cell_texts(figure) if t] == ["0,1", "1,1", "2,1"]
     assert "3 cells with one thread, 3 with none" in alt
     colours = figure.axes[0].images[0].get_array()
-    grey, touched = np.array(to_rgb(style.CARD)) * 255, np.array(to_rgb(pictures._BLOCKS[1])) * 255
+    grey = np.array(to_rgb(style.CARD)) * 255
+    touched = np.array(to_rgb(pictures.BLOCK_COLOURS[1])) * 255
     assert np.allclose(colours[0], [grey, grey, touched], atol=1)
     assert np.allclose(colours[1], [touched, touched, grey], atol=1)
 
@@ -173,7 +174,7 @@ def test_bank_passes_are_those_of_the_definition(slots, itemsize):
         passes += max([sum(w % 32 == bank for w in words) for bank in range(32)])
     axes = style.canvas()[1]
     addresses = np.array([s * itemsize if s >= 0 else -1 for s in slots])
-    said = pictures._banks(axes, access(addresses, itemsize))
+    said = pictures._draw_banks(axes, access(addresses, itemsize))
     assert said.startswith(f"{passes} pass")
 
 

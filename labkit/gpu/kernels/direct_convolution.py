@@ -5,9 +5,10 @@ and C-contiguous. Output (p, q) sees pixel (i, j) through tap (r, s) of the kern
 
     i = p*stride + r - padding,   j = q*stride + s - padding
 
-One thread computes one y, or one dx; one block computes one dw, or one db. Nobody adds to what
-others wrote, so two runs give the same bits. All kernels write their whole output. Indices are
-unsigned: one that falls below 0 becomes huge, and `i < H` refuses it too.
+One thread computes one y, or one dx; one block computes one dw. Nobody adds to what others
+wrote, so two runs give the same bits. All kernels write their whole output. Indices are unsigned:
+one that falls below 0 becomes huge, and `i < H` refuses it too. db is a sum of rows and columns:
+`reductions`.
 """
 
 from math import prod
@@ -36,7 +37,7 @@ def split3(e, B, C):
 
 
 @cuda.jit(device=True)
-def split(e, B, C, D):
+def split4(e, B, C, D):
     """The indices of element e of an array [.., B, C, D]."""
     return e // (B * C * D), e // (C * D) % B, e // D % C, e % D
 
@@ -45,21 +46,25 @@ def split(e, B, C, D):
 def place(e, a):
     """The indices of element e of a 4-D array."""
     _, B, C, D = sizes(a)
-    return split(e, B, C, D)
+    return split4(e, B, C, D)
 
 
 @cuda.jit
 def conv2d_forward(x, w, b, stride, padding, y):
     """y[n,k,p,q] = b[k] + sum over c, r, s of w[k,c,r,s] x[n,c,i,j]"""
-    (N, _, _, _), (_, C, H, W), (_, _, R, S) = sizes(y), sizes(x), sizes(w)
-    stride, padding = uint32(stride), uint32(padding)
+    N, _, _, _ = sizes(y)
+    _, C, H, W = sizes(x)
+    _, _, R, S = sizes(w)
+    stride = uint32(stride)
+    padding = uint32(padding)
     n, k, p, q = place(uint32(cuda.grid(1)), y)
     if n < N:
         total = b[k]
         for c in range(C):
             for r in range(R):
                 for s in range(S):
-                    i, j = p * stride + r - padding, q * stride + s - padding
+                    i = p * stride + r - padding
+                    j = q * stride + s - padding
                     if i < H and j < W:  # a pixel of the frame is 0
                         total += w[k, c, r, s] * x[n, c, i, j]
         y[n, k, p, q] = total
@@ -72,8 +77,11 @@ def conv2d_dx(dy, w, stride, padding, dx):
     A pixel gathers from the outputs that saw it. Through tap r only those p saw it for which
     p*stride = i + padding - r: so r runs in steps of the stride.
     """
-    (N, _, _, _), (_, K, P, Q), (_, _, R, S) = sizes(dx), sizes(dy), sizes(w)
-    stride, padding = uint32(stride), uint32(padding)
+    N, _, _, _ = sizes(dx)
+    _, K, P, Q = sizes(dy)
+    _, _, R, S = sizes(w)
+    stride = uint32(stride)
+    padding = uint32(padding)
     n, c, i, j = place(uint32(cuda.grid(1)), dx)
     if n < N:
         total = float32(0)
@@ -90,31 +98,21 @@ def conv2d_dx(dy, w, stride, padding, dx):
 @cuda.jit
 def conv2d_dw(dy, x, stride, padding, dw):
     """dw[k,c,r,s] = sum over n, p, q of dy[n,k,p,q] x[n,c,i,j]"""
-    (N, _, P, Q), (_, _, H, W) = sizes(dy), sizes(x)
-    stride, padding = uint32(stride), uint32(padding)
+    N, _, P, Q = sizes(dy)
+    _, _, H, W = sizes(x)
+    stride = uint32(stride)
+    padding = uint32(padding)
     k, c, r, s = place(uint32(cuda.blockIdx.x), dw)
     total = float32(0)
     for e in range(uint32(cuda.threadIdx.x), N * P * Q, uint32(THREADS)):
         n, p, q = split3(e, P, Q)
-        i, j = p * stride + r - padding, q * stride + s - padding
+        i = p * stride + r - padding
+        j = q * stride + s - padding
         if i < H and j < W:
             total += dy[n, k, p, q] * x[n, c, i, j]
     total = block_sum(total)
     if cuda.threadIdx.x == 0:
         dw[k, c, r, s] = total
-
-
-@cuda.jit
-def conv2d_db(dy, db):
-    """db[k] = sum over n, p, q of dy[n,k,p,q]"""
-    N, _, P, Q = sizes(dy)
-    k, total = uint32(cuda.blockIdx.x), float32(0)
-    for e in range(uint32(cuda.threadIdx.x), N * P * Q, uint32(THREADS)):
-        n, p, q = split3(e, P, Q)
-        total += dy[n, k, p, q]
-    total = block_sum(total)
-    if cuda.threadIdx.x == 0:
-        db[k] = total
 
 
 def output_shape(x_shape: tuple, w_shape: tuple, stride: int = 1, padding: int = 0) -> tuple:
@@ -124,15 +122,17 @@ def output_shape(x_shape: tuple, w_shape: tuple, stride: int = 1, padding: int =
         raise ValueError(f"conv2d: {both} do not fit: C, their second size, must be equal.")
     if min(*x_shape, *w_shape) < 1:
         raise ValueError(f"conv2d: of {both} one is empty: every axis must be 1 or longer.")
-    return x_shape[0], w_shape[0], *windows("conv2d", x_shape, w_shape[2:], stride, padding)
+    P, Q = windows_in("conv2d", x_shape, w_shape[2:], stride, padding)
+    return x_shape[0], w_shape[0], P, Q
 
 
-def windows(layer: str, x_shape: tuple, kernel: tuple, stride: int, padding: int = 0) -> tuple:
-    """(P, Q): how many windows fit down and across; ValueError if none does."""
-    sizes = fit_windows(layer, np.broadcast_to(np.float32(0), x_shape), kernel, stride, padding)
+def windows_in(layer: str, x_shape: tuple, kernel: tuple, stride: int, padding: int = 0) -> tuple:
+    """(P, Q): how many windows [R,S] = `kernel` fit down and across; ValueError if none does."""
+    x = np.broadcast_to(np.float32(0), x_shape)  # of that shape, without its memory
+    P, Q = fit_windows(layer, x, kernel, stride, padding)
     if max(stride, padding) >= 2**31:
         raise ValueError(f"{layer}: stride {stride} or padding {padding} is 2**31 or more.")
-    return sizes
+    return P, Q
 
 
 def plan_conv2d_forward(x_shape: tuple, w_shape: tuple, stride: int = 1, padding: int = 0) -> Plan:
@@ -150,9 +150,3 @@ def plan_conv2d_dw(x_shape: tuple, w_shape: tuple, stride: int = 1, padding: int
     """kernel(dy, x, stride, padding, dw): the second of `reference.conv2d_backward`."""
     output_shape(x_shape, w_shape, stride, padding)
     return Plan(conv2d_dw, prod(w_shape), THREADS)
-
-
-def plan_conv2d_db(x_shape: tuple, w_shape: tuple, stride: int = 1, padding: int = 0) -> Plan:
-    """kernel(dy, db): the third of `reference.conv2d_backward`."""
-    output_shape(x_shape, w_shape, stride, padding)
-    return Plan(conv2d_db, w_shape[0], THREADS)

@@ -21,7 +21,8 @@ TILE = 32  # rows and columns of a block in the first three kernels
 def one_element(a, b, c, m, n, M, N, K):
     """c[m, n] = sum over k of a[m, k] b[k, n]"""
     if m < uint32(M) and n < uint32(N):
-        total, k = float32(0), uint32(0)
+        total = float32(0)
+        k = uint32(0)
         while k < uint32(K):  # a third of the instructions that Numba makes of range(K)
             total += a[m, k] * b[k, n]
             k += uint32(1)
@@ -91,5 +92,8 @@ def plan_matmul(M: int, N: int, rung: str = "tuned") -> Plan:
     if rung not in LADDER:
         raise ValueError(f"There is no rung {rung!r}, but {', '.join(LADDER)}.")
     kernel, (rows, columns), block = LADDER[rung]
-    blocks = -(-N // columns), -(-M // rows)
-    return Plan(kernel, blocks[::-1] if rung == "naive" else blocks, block)
+    across = -(-N // columns)
+    down = -(-M // rows)
+    if rung == "naive":  # whose x is the row
+        return Plan(kernel, (down, across), block)
+    return Plan(kernel, (across, down), block)

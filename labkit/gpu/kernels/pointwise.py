@@ -14,7 +14,8 @@ from labkit.gpu.kernels import Plan
 from labkit.gpu.kernels.vectors import spread, store_vector
 from labkit.gpu.vector import load_float32x4
 
-THREADS, EACH = 256, 16  # threads of a block, elements of a thread
+THREADS = 256  # of a block
+EACH = 16  # elements of a thread
 TILE = THREADS * EACH
 ZERO = np.float32(0)  # 0.0 would be float64
 
@@ -28,7 +29,8 @@ def whole(size):
 @cuda.jit(device=True)
 def element(v, size):
     """Where the thread's v-th value lies: neighbours by fours, or side by side with its warp's."""
-    first, t = uint32(cuda.blockIdx.x) * uint32(TILE), uint32(cuda.threadIdx.x)
+    first = uint32(cuda.blockIdx.x) * uint32(TILE)
+    t = uint32(cuda.threadIdx.x)
     if whole(size):
         return first + uint32(v // 4 * 4 * THREADS + v % 4) + uint32(4) * t
     return first + uint32(v * THREADS) + t
@@ -97,7 +99,8 @@ def plan_relu(size: int) -> Plan:
 @cuda.jit
 def relu_backward(dy, x, dx):
     """dx[i] = dy[i] where x[i] > 0, else 0, float32[size]; x or y = relu(x), the signs are equal"""
-    values, gradients = cuda.local.array(EACH, float32), cuda.local.array(EACH, float32)
+    values = cuda.local.array(EACH, float32)
+    gradients = cuda.local.array(EACH, float32)
     load_tile(x, values)
     load_tile(dy, gradients)
     for v in range(EACH):
@@ -121,7 +124,8 @@ def plan_bias_add(N: int, K: int, S: int = 1) -> Plan:
 
     @cuda.jit
     def bias_add(x, b, y):
-        values, size = cuda.local.array(EACH, float32), uint32(x.size)
+        values = cuda.local.array(EACH, float32)
+        size = uint32(x.size)
         load_tile(x, values)
         for v in range(EACH):
             values[v] += b[element(v, size) // uint32(S) % uint32(K)]

@@ -44,7 +44,8 @@ def over_block(over_warp: Callable, nothing: float) -> Callable:
     @cuda.jit(device=True)
     def reduce(value):
         partial = cuda.shared.array(32, float32)  # a number for each warp
-        lane, warp = uint32(cuda.threadIdx.x) % uint32(32), uint32(cuda.threadIdx.x) // uint32(32)
+        lane = uint32(cuda.threadIdx.x) % uint32(32)
+        warp = uint32(cuda.threadIdx.x) // uint32(32)
         value = over_warp(value)
         if lane == uint32(0):
             partial[warp] = value
@@ -110,7 +111,9 @@ def plan_rows(kernel_for: Callable, N: int, K: int, most: int) -> Plan:
 
     A block is (lanes, rows): one row, or eight if a warp is enough for each.
     """
-    lanes = min(most, max(32, 1 << (-(-K // EACH) - 1).bit_length()))
+    needed = -(-K // EACH)
+    power_of_2 = 1 << (needed - 1).bit_length()  # the next one from `needed` on
+    lanes = min(most, max(32, power_of_2))
     rows = 8 if lanes == 32 else 1
     return Plan(kernel_for(lanes, 1 if K % 4 else 4), -(-N // rows), (lanes, rows))
 
@@ -130,7 +133,8 @@ def _row_sum(lanes: int, step: int) -> Callable:
     def row_sum(x, y):
         row = block_row()
         if row < uint32(x.shape[0]):  # equal in all lanes of a row
-            values, total = cuda.local.array(EACH, float32), float32(0)
+            values = cuda.local.array(EACH, float32)
+            total = float32(0)
             for first in range(uint32(0), uint32(x.shape[1]), uint32(EACH * lanes)):
                 load(x, row, first, float32(0), values)
                 for v in range(EACH):
@@ -151,8 +155,10 @@ def plan_row_sum(N: int, K: int) -> Plan:
 def column_sum(x, y):
     """y[k] = sum_n x[n,k], x[N,K], y[K]: lanes along the columns, the warps share the rows"""
     partial = cuda.shared.array((8, 32), float32)
-    lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
-    k, total = uint32(cuda.blockIdx.x) * uint32(32) + lane, float32(0)
+    lane = uint32(cuda.threadIdx.x)
+    warp = uint32(cuda.threadIdx.y)
+    k = uint32(cuda.blockIdx.x) * uint32(32) + lane
+    total = float32(0)
     if k < uint32(x.shape[1]):
         for n in range(warp, uint32(x.shape[0]), uint32(8)):
             total += x[n, k]

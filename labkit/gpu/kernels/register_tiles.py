@@ -8,29 +8,9 @@ c[M, N] = a[M, K] b[K, N], float32, row-major, of any size; lesson 01_gpu/3. The
 from numpy import float32, uint32
 
 from labkit.gpu import cuda
-from labkit.gpu.kernels.tile_factory import choose_tile, launch, register_tile
-from labkit.gpu.kernels.vectors import load, load4, spread, store_vector
+from labkit.gpu.kernels.tile_factory import register_tile
+from labkit.gpu.kernels.vectors import load, load4, spread, store4
 from labkit.gpu.vector import load_float32x4, store_float32x4
-
-__all__ = ["choose_tile", "launch", "load", "load4", "register_tile", "store", "store4"]
-__all__ += ["tile_1d", "tile_2d", "tuned", "vector_loads"]
-
-
-@cuda.jit(device=True)
-def store(c, row, column, value):
-    c[row, column] = value
-
-
-@cuda.jit(device=True, forceinline=True)
-def store4(c, row, column, values):
-    """Four neighbours in a row; those outside are left out."""
-    N = uint32(c.shape[1])
-    if N % uint32(4) == uint32(0):
-        store_vector(c, (row, column), values)
-    else:
-        for j in range(4):
-            if column + uint32(j) < N:
-                c[row, column + uint32(j)] = values[j]
 
 
 @cuda.jit(launch_bounds=(512, 2))
@@ -41,14 +21,18 @@ def tile_1d(a, b, c, M, N, K):
     """
     a_tile = cuda.shared.array((64, 8), float32, alignment=16)
     b_tile = cuda.shared.array((8, 64), float32)
-    total, row = cuda.local.array(8, float32), cuda.local.array(8, float32)
+    total = cuda.local.array(8, float32)
+    row = cuda.local.array(8, float32)
     t = uint32(cuda.threadIdx.x)
-    m0, n0 = uint32(cuda.blockIdx.y) * uint32(64), uint32(cuda.blockIdx.x) * uint32(64)
-    y, x = t // uint32(64), t % uint32(64)
+    m0 = uint32(cuda.blockIdx.y) * uint32(64)
+    n0 = uint32(cuda.blockIdx.x) * uint32(64)
+    y = t // uint32(64)
+    x = t % uint32(64)
     for i in range(8):
         total[i] = float32(0)
     for k0 in range(uint32(0), uint32(K), uint32(8)):
-        m, k = t // uint32(8), t % uint32(8)
+        m = t // uint32(8)
+        k = t % uint32(8)
         a_tile[m, k] = load(a, m0 + m, k0 + k)
         b_tile[y, x] = load(b, k0 + y, n0 + x)
         cuda.syncthreads()
@@ -59,7 +43,8 @@ def tile_1d(a, b, c, M, N, K):
                 total[i] += a_tile[y * uint32(8) + uint32(i), k] * row[k]
         cuda.syncthreads()
     for i in range(8):
-        m, n = m0 + y * uint32(8) + uint32(i), n0 + x
+        m = m0 + y * uint32(8) + uint32(i)
+        n = n0 + x
         if m < uint32(M) and n < uint32(N):
             c[m, n] = total[i]
 
@@ -70,31 +55,38 @@ def tile_2d(a, b, c, M, N, K):
     a_tile = cuda.shared.array((8, 132), float32, alignment=16)  # [k, m]: turned; padded
     b_tile = cuda.shared.array((8, 128), float32, alignment=16)  # [k, n]
     total = cuda.local.array((8, 8), float32)
-    column, row = cuda.local.array(8, float32), cuda.local.array(8, float32)
+    column = cuda.local.array(8, float32)
+    row = cuda.local.array(8, float32)
     t = uint32(cuda.threadIdx.x)
-    m0, n0 = uint32(cuda.blockIdx.y) * uint32(128), uint32(cuda.blockIdx.x) * uint32(128)
-    y, x = t // uint32(16) * uint32(8), t % uint32(16) * uint32(8)
+    m0 = uint32(cuda.blockIdx.y) * uint32(128)
+    n0 = uint32(cuda.blockIdx.x) * uint32(128)
+    y = t // uint32(16) * uint32(8)
+    x = t % uint32(16) * uint32(8)
     for i in range(8):
         for j in range(8):
             total[i, j] = float32(0)
     for k0 in range(uint32(0), uint32(K), uint32(8)):
         for part in range(4):
             i = t + uint32(256 * part)
-            m, k = i // uint32(8), i % uint32(8)
+            m = i // uint32(8)
+            k = i % uint32(8)
             a_tile[k, m] = load(a, m0 + m, k0 + k)
-            k, n = i // uint32(128), i % uint32(128)
+            k = i // uint32(128)
+            n = i % uint32(128)
             b_tile[k, n] = load(b, k0 + k, n0 + n)
         cuda.syncthreads()
         for k in range(uint32(0), uint32(8), uint32(1)):
             for i in range(8):
-                column[i], row[i] = a_tile[k, y + uint32(i)], b_tile[k, x + uint32(i)]
+                column[i] = a_tile[k, y + uint32(i)]
+                row[i] = b_tile[k, x + uint32(i)]
             for i in range(8):
                 for j in range(8):
                     total[i, j] += column[i] * row[j]
         cuda.syncthreads()
     for i in range(8):
         for j in range(8):
-            m, n = m0 + y + uint32(i), n0 + x + uint32(j)
+            m = m0 + y + uint32(i)
+            n = n0 + x + uint32(j)
             if m < uint32(M) and n < uint32(N):
                 c[m, n] = total[i, j]
 
@@ -109,19 +101,26 @@ def vector_loads(a, b, c, M, N, K):
     a_tile = cuda.shared.array((8, 132), float32, alignment=16)  # [k, m]
     b_tile = cuda.shared.array((8, 128), float32, alignment=16)  # [k, n]
     total = cuda.local.array((8, 8), float32)
-    column, row = cuda.local.array(8, float32), cuda.local.array(8, float32)
+    column = cuda.local.array(8, float32)
+    row = cuda.local.array(8, float32)
     t = uint32(cuda.threadIdx.x)
-    m0, n0 = uint32(cuda.blockIdx.y) * uint32(128), uint32(cuda.blockIdx.x) * uint32(128)
-    y, x = t // uint32(16) * uint32(4), t % uint32(16) * uint32(4)
+    m0 = uint32(cuda.blockIdx.y) * uint32(128)
+    n0 = uint32(cuda.blockIdx.x) * uint32(128)
+    y = t // uint32(16) * uint32(4)
+    x = t % uint32(16) * uint32(4)
     for i in range(8):
         for j in range(8):
             total[i, j] = float32(0)
     for k0 in range(uint32(0), uint32(K), uint32(8)):
-        m, k = t // uint32(2), t % uint32(2) * uint32(4)
+        m = t // uint32(2)
+        k = t % uint32(2) * uint32(4)
         a0, a1, a2, a3 = load4(a, m0 + m, k0 + k)
-        a_tile[k, m], a_tile[k + uint32(1), m] = a0, a1
-        a_tile[k + uint32(2), m], a_tile[k + uint32(3), m] = a2, a3
-        k, n = t // uint32(32), t % uint32(32) * uint32(4)
+        a_tile[k, m] = a0
+        a_tile[k + uint32(1), m] = a1
+        a_tile[k + uint32(2), m] = a2
+        a_tile[k + uint32(3), m] = a3
+        k = t // uint32(32)
+        n = t % uint32(32) * uint32(4)
         b0, b1, b2, b3 = load4(b, k0 + k, n0 + n)
         store_float32x4(b_tile, (k, n), b0, b1, b2, b3)
         cuda.syncthreads()

@@ -22,9 +22,9 @@ LOWEST = float32(-3.4028235e38)  # the largest of nothing; finite, since inf - i
 
 
 @lru_cache
-def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
-    """The kernels for rows with `lanes` threads each; `longer`: than 16 elements for each."""
-    load, store, column = row_access(lanes, step)
+def _parts(lanes: int, step: int, longer: bool) -> tuple[Callable, Callable, Callable]:
+    """Device functions for rows with `lanes` threads each; `longer`: than 16 elements for each."""
+    load, _, _ = row_access(lanes, step)
     added, largest = over_lanes(lanes)
     tile = EACH * lanes
 
@@ -39,7 +39,8 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
 
         values: exp(x - lane's top) of the lane's elements, in the last tile if there are several.
         """
-        top, total = LOWEST, float32(0)
+        top = LOWEST
+        total = float32(0)
         for first in range(uint32(0), end(x), uint32(tile)):
             load(x, row, first, float32(-inf), values)
             before = top
@@ -60,6 +61,15 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
             for v in range(EACH):
                 values[v] = exp(values[v] - top)
 
+    return end, exponentials, again
+
+
+@lru_cache
+def _softmax(lanes: int, step: int, longer: bool) -> Callable:
+    end, exponentials, again = _parts(lanes, step, longer)
+    _, store, _ = row_access(lanes, step)
+    tile = EACH * lanes
+
     @cuda.jit
     def softmax(x, y):
         row = block_row()
@@ -72,6 +82,13 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
                 for v in range(EACH):
                     values[v] *= scale
                 store(y, row, first, values)
+
+    return softmax
+
+
+@lru_cache
+def _cross_entropy(lanes: int, step: int, longer: bool) -> Callable:
+    _, exponentials, _ = _parts(lanes, step, longer)
 
     @cuda.jit
     def cross_entropy(logits, labels, losses):
@@ -87,12 +104,22 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
                     loss = log(total) - (logits[row, uint32(label)] - top)
                 losses[row] = loss / float32(N)
 
+    return cross_entropy
+
+
+@lru_cache
+def _cross_entropy_backward(lanes: int, step: int, longer: bool) -> Callable:
+    end, exponentials, again = _parts(lanes, step, longer)
+    _, store, column = row_access(lanes, step)
+    tile = EACH * lanes
+
     @cuda.jit
     def cross_entropy_backward(dloss, logits, labels, dlogits):
         row = block_row()
         N, K = logits.shape
         if row < uint32(N):
-            values, label = cuda.local.array(EACH, float32), labels[row]
+            values = cuda.local.array(EACH, float32)
+            label = labels[row]
             top, row_top, total = exponentials(logits, row, values)
             is_class = label >= 0 and label < uint32(K)  # as wide as the label is: 2^32 is not 0
             scale = exp(top - row_top) / total
@@ -104,21 +131,21 @@ def _kernels(lanes: int, step: int, longer: bool) -> dict[str, Callable]:
                     values[v] = share * (values[v] * scale - float32(hit))
                 store(dlogits, row, first, values)
 
-    kernels = softmax, cross_entropy, cross_entropy_backward
-    return {kernel.__name__: kernel for kernel in kernels}
+    return cross_entropy_backward
 
 
-def _plan(name: str, N: int, K: int) -> Plan:
+def _plan(kernel_of: Callable, N: int, K: int, most: int = 1024) -> Plan:
+    """kernel_of(lanes, step, longer) for N rows of K, with up to `most` lanes for a row."""
+
     def kernel_for(lanes: int, step: int) -> Callable:
-        return _kernels(lanes, step, longer=EACH * lanes < K)[name]
+        return kernel_of(lanes, step, longer=EACH * lanes < K)
 
-    greedy = name == "cross_entropy_backward" and K % 4  # in registers: 1,024 threads have 64 each
-    return plan_rows(kernel_for, N, K, most=512 if greedy else 1024)
+    return plan_rows(kernel_for, N, K, most)
 
 
 def plan_softmax(N: int, K: int) -> Plan:
     """softmax(x, y): float32[N,K], y[n,k] = p[n,k] above."""
-    return _plan("softmax", N, K)
+    return _plan(_softmax, N, K)
 
 
 def plan_cross_entropy(N: int, K: int) -> Plan:
@@ -127,7 +154,7 @@ def plan_cross_entropy(N: int, K: int) -> Plan:
     losses[n] = -1/N log p[n, labels[n]]: their sum is the mean loss, NaN if a label is no class.
     Oracle: labkit.reference.softmax_cross_entropy.
     """
-    return _plan("cross_entropy", N, K)
+    return _plan(_cross_entropy, N, K)
 
 
 def plan_cross_entropy_backward(N: int, K: int) -> Plan:
@@ -136,4 +163,5 @@ def plan_cross_entropy_backward(N: int, K: int) -> Plan:
     dlogits[n,k] = dloss/N (p[n,k] - [k = labels[n]]), NaN if labels[n] is no class.
     Oracle: labkit.reference.softmax_cross_entropy_backward.
     """
-    return _plan("cross_entropy_backward", N, K)
+    greedy = K % 4 != 0  # in registers: 1,024 threads have 64 each
+    return _plan(_cross_entropy_backward, N, K, most=512 if greedy else 1024)

@@ -19,11 +19,14 @@ from labkit.gpu.kernels.vectors import load_words4, spread
 from labkit.gpu.mma import mma_m16n8k16
 from labkit.gpu.vector import load_uint32x4, store_uint32x4
 
-BM, BN = 128, 256
+BM = 128  # rows of c that a block makes
+BN = 256  # columns of c
+THREADS = 256  # of a block
 
 
 @cuda.jit(device=True, forceinline=True)
 def fetch(array, row, step, column, held):
+    """held[i] = array[row + step i, column : column + 4], 0 outside; from global memory"""
     for i in range(held.shape[0]):
         spread(load_words4(array, uint32(row + uint32(step * i)), column), held[i])
 
@@ -34,31 +37,56 @@ def keep(left, right, a_tile, b_tile):
     t = uint32(cuda.threadIdx.x)
     for s in range(2):
         where = t // uint32(32), uint32(s), t % uint32(32) * uint32(4)
-        i, j = 2 * s, 2 * s + 1
+        i = 2 * s
+        j = 2 * s + 1
         store_uint32x4(a_tile, where, left[0, i], left[1, i], left[0, j], left[1, j])
     for i in range(4):
         where = t // uint32(4) + uint32(64 * i), t % uint32(4) * uint32(4)
         store_uint32x4(b_tile, where, right[i, 0], right[i, 1], right[i, 2], right[i, 3])
 
 
-@cuda.jit(launch_bounds=256)
+@cuda.jit(device=True, forceinline=True)
+def multiply_add(a_tile, b_tile, buffer, y, x, lane, four, column, total):
+    """total[i, j] += 16 rows of a times 8 rows of b, for 2 steps of 16 along k"""
+    for j in range(8):
+        spread(load_uint32x4(b_tile, (buffer, x + uint32(8 * j), four)), column[j])
+    for i in range(4):
+        for s in range(2):
+            where = buffer, y + uint32(i), uint32(s), lane * uint32(4)
+            part = load_uint32x4(a_tile, where)
+            for j in range(8):
+                pair = column[j, 2 * s], column[j, 2 * s + 1]
+                c4 = total[i, j, 0], total[i, j, 1], total[i, j, 2], total[i, j, 3]
+                spread(mma_m16n8k16(part, pair, c4), total[i, j])
+
+
+@cuda.jit(launch_bounds=THREADS)
 def tensor_core(a, b, c, M, N, K):
+    """c[m, n] = sum over k of a[m, k] b[n, k]; a[M, K/2] and b[N, K/2] uint32, c[M, N] float32"""
     a_tile = cuda.shared.array((2, 8, 2, 128), uint32, alignment=16)  # 16 rows, step, 4 x lane
     b_tile = cuda.shared.array((2, BN, 16), uint32, alignment=16)
     total = cuda.local.array((4, 8, 4), float32)  # 4 x 8 products of 16 x 8, 4 results of a lane
     column = cuda.local.array((8, 4), uint32)
-    next_a, next_b = cuda.local.array((2, 4), uint32), cuda.local.array((4, 4), uint32)
-    m0, n0 = uint32(cuda.blockIdx.y) * uint32(BM), uint32(cuda.blockIdx.x) * uint32(BN)
+    next_a = cuda.local.array((2, 4), uint32)
+    next_b = cuda.local.array((4, 4), uint32)
+    m0 = uint32(cuda.blockIdx.y) * uint32(BM)
+    n0 = uint32(cuda.blockIdx.x) * uint32(BN)
     t = uint32(cuda.threadIdx.x)
-    warp, lane = t // uint32(32), t % uint32(32)
-    g, four = lane // uint32(4), lane % uint32(4) * uint32(4)
-    y, x = warp // uint32(4) * uint32(4), warp % uint32(4) * uint32(64) + g
-    from_a, from_b = uint32(m0 + warp * uint32(16) + g), uint32(n0 + t // uint32(4))
+    warp = t // uint32(32)
+    lane = t % uint32(32)
+    g = lane // uint32(4)
+    four = lane % uint32(4) * uint32(4)
+    y = warp // uint32(4) * uint32(4)  # the warp's first 16 rows of the tile of a
+    x = warp % uint32(4) * uint32(64) + g  # the lane's first row of the tile of b
+    from_a = uint32(m0 + warp * uint32(16) + g)
+    from_b = uint32(n0 + t // uint32(4))
     for i in range(4):
         for j in range(8):
             for e in range(4):
                 total[i, j, e] = float32(0)
-    buffer, k0, last = uint32(0), uint32(0), uint32(uint32(K) // uint32(2))
+    buffer = uint32(0)
+    k0 = uint32(0)  # in words, as `last`
+    last = uint32(uint32(K) // uint32(2))
     fetch(a, from_a, 8, four, next_a)
     fetch(b, from_b, 64, four, next_b)
     keep(next_a, next_b, a_tile[buffer], b_tile[buffer])
@@ -68,15 +96,7 @@ def tensor_core(a, b, c, M, N, K):
         if k0 < last:
             fetch(a, from_a, 8, uint32(k0 + four), next_a)
             fetch(b, from_b, 64, uint32(k0 + four), next_b)
-        for j in range(8):
-            spread(load_uint32x4(b_tile, (buffer, x + uint32(8 * j), four)), column[j])
-        for i in range(4):
-            for s in range(2):
-                part = load_uint32x4(a_tile, (buffer, y + uint32(i), uint32(s), lane * uint32(4)))
-                for j in range(8):
-                    c4 = total[i, j, 0], total[i, j, 1], total[i, j, 2], total[i, j, 3]
-                    pair = column[j, 2 * s], column[j, 2 * s + 1]
-                    spread(mma_m16n8k16(part, pair, c4), total[i, j])
+        multiply_add(a_tile, b_tile, buffer, y, x, lane, four, column, total)
         buffer = uint32(1) - buffer
         keep(next_a, next_b, a_tile[buffer], b_tile[buffer])
         cuda.syncthreads()
@@ -91,4 +111,5 @@ def tensor_core(a, b, c, M, N, K):
 
 def plan_tensor_core(M: int, N: int) -> Plan:
     """kernel(a, b, c, M, N, K) for c[M, N]; a and b are halves, two in each uint32."""
-    return Plan(tensor_core, (-(-N // BN), -(-M // BM)), 256)
+    grid = (-(-N // BN), -(-M // BM))
+    return Plan(tensor_core, grid, THREADS)

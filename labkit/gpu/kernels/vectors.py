@@ -1,4 +1,8 @@
-"""Four neighbours at once: how the kernels use the 16-byte accesses of `labkit.gpu.vector`."""
+"""Elements of a matrix, one by one or four neighbours at once, with a guard at its edges.
+
+How the kernels use the 16-byte accesses of `labkit.gpu.vector`: lesson 01_gpu/3 derives why. All
+are device functions; indices are uint32, arrays C-contiguous.
+"""
 
 from collections.abc import Callable
 
@@ -20,6 +24,24 @@ def store_vector(array, index, values):
     store_float32x4(array, index, values[0], values[1], values[2], values[3])
 
 
+@cuda.jit(device=True)
+def store(array, row, column, value):
+    """array[row, column] = value"""
+    array[row, column] = value
+
+
+@cuda.jit(device=True, forceinline=True)
+def store4(array, row, column, values):
+    """array[row, column : column + 4] = values[0:4], without those that lie outside"""
+    N = uint32(array.shape[1])
+    if N % uint32(4) == uint32(0):
+        store_vector(array, (row, column), values)
+    else:
+        for j in range(4):
+            if column + uint32(j) < N:
+                array[row, column + uint32(j)] = values[j]
+
+
 def loaders(kind: type, load_x4: Callable) -> tuple[Callable, Callable]:
     """load(array, row, column): the element, 0 outside; load4: four neighbours in a row, likewise.
 
@@ -35,8 +57,10 @@ def loaders(kind: type, load_x4: Callable) -> tuple[Callable, Callable]:
     @cuda.jit(device=True, forceinline=True)
     def load4(array, row, column):
         if uint32(array.shape[1]) % uint32(4):  # rows do not start on multiples of 16 bytes
-            x, y = load(array, row, column), load(array, row, column + uint32(1))
-            z, w = load(array, row, column + uint32(2)), load(array, row, column + uint32(3))
+            x = load(array, row, column)
+            y = load(array, row, column + uint32(1))
+            z = load(array, row, column + uint32(2))
+            w = load(array, row, column + uint32(3))
             return x, y, z, w
         if row < uint32(array.shape[0]) and column < uint32(array.shape[1]):
             return load_x4(array, (row, column))

@@ -1,4 +1,4 @@
-"""Why the GPU that is here cannot run our kernels: in a sentence, with what to do about it.
+"""Which GPU is here, and why it cannot run our kernels: in a sentence, with what to do about it.
 
 Numba compiles for one version of CUDA, which needs a driver and a GPU that are new enough.
 """
@@ -13,7 +13,8 @@ from labkit.machine_probe import ThisMachine
 # CUDA's version: its oldest driver, and the oldest GPU that it compiles for. NVIDIA, "CUDA
 # Compatibility", table 1, and the release notes of CUDA 12.0 and 13.0.
 OLDEST = {12: (525, (5, 0)), 13: (580, (7, 5))}
-SIMULATOR, HIDDEN = "NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"
+SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+HIDDEN = "CUDA_VISIBLE_DEVICES"
 
 
 def obstacle(here: ThisMachine) -> str:
@@ -50,25 +51,31 @@ def _number(driver: str) -> int:
 
 def _too_old(cuda: Any, here: ThisMachine) -> str:
     """The driver, for the CUDA that Numba compiles for."""
-    compiles, its = cuda.runtime.get_version()[0], f"its driver {here.driver}".strip()
-    needs = OLDEST.get(compiles, (0, ()))[0]
+    compiles, _ = cuda.runtime.get_version()
+    needs, _ = OLDEST.get(compiles, (0, ()))
+    its = f"its driver {here.driver}".strip()
     try:
         knows = cuda.cudadrv.driver.driver.get_version()
-        old, its = knows[0] < compiles, f"{its}, for CUDA {knows[0]}.{knows[1]},"
+        old = knows[0] < compiles
+        its = f"{its}, for CUDA {knows[0]}.{knows[1]},"
     except ImportError:  # CUDA has not started, as under a driver that is far too old
         old = bool(here.driver) and _number(here.driver) < needs
     if not old:
         return ""
     newer = f"driver {needs} or newer" if needs else "a newer driver"
-    other = ", or run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)" * (compiles > 12)
+    other = (
+        ", or run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)" if compiles > 12 else ""
+    )
     why = f"numba-cuda compiles for CUDA {compiles}, which needs {newer}"
     return f"{its} is too old: {why}. Update the driver{other}."
 
 
 def _not_started(cuda: Any, install: str) -> str:
+    """What the driver says if it gives no GPU."""
     if cuda.is_available():
         return ""
-    if not (error := cuda.cuda_error()):
+    error = cuda.cuda_error()
+    if not error:
         return f"NVIDIA's compiler NVVM is missing. {install}"
     hidden = f" {HIDDEN} is {os.environ[HIDDEN]!r}." if HIDDEN in os.environ else ""
     return f"CUDA does not start ({' '.join(error.split()).rstrip('.')}).{hidden}"
@@ -76,13 +83,21 @@ def _not_started(cuda: Any, install: str) -> str:
 
 def _too_simple(cuda: Any) -> str:
     """The GPU, for the CUDA that Numba compiles for."""
-    compiles, has = cuda.runtime.get_version()[0], tuple(cuda.gpus[0].compute_capability)
-    least = OLDEST.get(compiles, (0, ()))[1]
+    compiles, _ = cuda.runtime.get_version()
+    _, least = OLDEST.get(compiles, (0, ()))
+    has = tuple(cuda.gpus[0].compute_capability)
     if has >= least:
         return ""
-    said = "it has compute capability {}.{}, but CUDA {} compiles from {}.{} on"
-    do = " Run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)." * (has >= OLDEST[12][1])
-    return f"{said.format(*has, compiles, *least)}.{do}"
+    said = f"it has compute capability {_version(has)}, but CUDA {compiles} compiles from"
+    _, least_for_12 = OLDEST[12]
+    do = (
+        " Run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)." if has >= least_for_12 else ""
+    )
+    return f"{said} {_version(least)} on.{do}"
+
+
+def _version(capability: tuple[int, int]) -> str:
+    return ".".join(str(number) for number in capability)
 
 
 def _in_a_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""labkit.gpu.driver: for each way in which a GPU cannot be used, a sentence with what to do."""
+"""labkit.gpu.device: for each way in which a GPU cannot be used, a sentence with what to do."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from labkit.gpu import driver, mma, vector
-from labkit.gpu.driver import obstacle
+from labkit.gpu import device, mma, vector
+from labkit.gpu.device import obstacle
 from labkit.machine_probe import this_machine
 
 T4 = replace(this_machine(), gpus=("Tesla T4",), driver="535.104.05")
@@ -42,14 +42,14 @@ def install(monkeypatch):
     taught = []
     for module in (vector, mma):
         monkeypatch.setattr(module, "register", lambda module=module: taught.append(module))
-    for name in (driver.SIMULATOR, driver.HIDDEN):
+    for name in (device.SIMULATOR, device.HIDDEN):
         monkeypatch.delenv(name, raising=False)
 
     def put(cuda):
         fake = ModuleType("numba")
         fake.cuda = cuda
         monkeypatch.setitem(sys.modules, "numba", fake)
-        monkeypatch.setattr(driver, "find_spec", lambda name: cuda)
+        monkeypatch.setattr(device, "find_spec", lambda name: cuda)
         return taught
 
     return put
