@@ -1,6 +1,8 @@
 """The kernels of lesson 01_gpu/2, threads, blocks and memory, in the order of the lesson.
 
-Each fills one output, its last parameter. The names of the parameters are those of the lesson."""
+Each fills one output, its last parameter. The names of the parameters are those of the lesson.
+The first case of an exercise comes again at the end, and shows what the learner's kernel costs.
+"""
 
 from typing import Any
 
@@ -29,14 +31,13 @@ def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return distinct(rng, size + 5)[:size].reshape(shape)
 
 
-# The first case of an exercise comes again at the end, and shows what the learner's kernel costs.
-
 # y[i] = max(x[i], 0)
 
 
 def relu_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
     """One thread per element: each is written once."""
-    written, size = profile.counters["global_store_bytes"], 4 * x.size
+    written = profile.counters["global_store_bytes"]
+    size = 4 * x.size
     if written <= 2 * size:
         return None
     return (
@@ -66,19 +67,24 @@ relu_kernel = kernel_exercise(
     launch=lambda x: (blocks(x.size, THREADS), THREADS, (np.zeros_like(x),)),
     kernel=solutions.relu_kernel,
     cases=cases_of(
-        {"two blocks and a bit": (300,), "one full block": (128,), "one element": (1,)}
-        | {"a prime number": (13,), "one more than a block": (129,), "two full blocks": (256,)}
-        | {"zero and the largest numbers": (40, 0.0), "minus zero": (150, -0.0)}
-        | {"many blocks": (1000,)},
+        {
+            "two blocks and a bit": (300,),
+            "one full block": (128,),
+            "one element": (1,),
+            "a prime number": (13,),
+            "one more than a block": (129,),
+            "two full blocks": (256,),
+            "zero and the largest numbers": (40, 0.0),
+            "minus zero": (150, -0.0),
+            "many blocks": (1000,),
+        },
         relu_inputs,
     ),
     oracle=lambda x: np.maximum(x, 0),
     wrong={
         "first_block_only": lambda x: wrong.relu_of_first(x, THREADS),
         "first_threads_only": lambda x: wrong.relu_of_first(x, blocks(x.size, THREADS)),
-        "number_not_times_size": lambda x: wrong.relu_of_first(
-            x, blocks(x.size, THREADS) - 1 + THREADS
-        ),
+        "number_not_times_size": wrong.relu_of_summed_numbers,
         "negative_part": lambda x: np.minimum(x, 0),
         "absolute_value": np.abs,
         "copied": lambda x: x,
@@ -113,9 +119,18 @@ scale_rows = kernel_exercise(
     ),
     kernel=solutions.scale_rows,
     cases=cases_of(
-        {"several blocks": (96, 64), "one square tile": (32, 32), "one full block": (8, 32)}
-        | {"wide": (3, 200), "tall": (100, 5), "one element": (1, 1), "one row": (1, 33)}
-        | {"one column": (9, 1), "prime sizes": (7, 13), "ragged blocks": (45, 70)},
+        {
+            "several blocks": (96, 64),
+            "one square tile": (32, 32),
+            "one full block": (8, 32),
+            "wide": (3, 200),
+            "tall": (100, 5),
+            "one element": (1, 1),
+            "one row": (1, 33),
+            "one column": (9, 1),
+            "prime sizes": (7, 13),
+            "ragged blocks": (45, 70),
+        },
         lambda rng, R, C: (numbers(rng, R, C), numbers(rng, R), numbers(rng, R)),
     ),
     oracle=scaled,
@@ -159,9 +174,17 @@ transpose_tiled = kernel_exercise(
     ),
     kernel=solutions.transpose_tiled,
     cases=cases_of(
-        {"four tiles": (64, 64), "one tile": (32, 32), "one element": (1, 1)}
-        | {"prime sizes": (13, 29), "wide": (20, 70), "tall": (96, 32), "one row": (1, 40)}
-        | {"ragged in both directions": (45, 70), "one more than two tiles": (65, 33)},
+        {
+            "four tiles": (64, 64),
+            "one tile": (32, 32),
+            "one element": (1, 1),
+            "prime sizes": (13, 29),
+            "wide": (20, 70),
+            "tall": (96, 32),
+            "one row": (1, 40),
+            "ragged in both directions": (45, 70),
+            "one more than two tiles": (65, 33),
+        },
         lambda rng, *shape: (numbers(rng, *shape),),
     ),
     oracle=lambda a: a.T.copy(),
@@ -180,7 +203,8 @@ transpose_tiled = kernel_exercise(
 
 def sum_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
     """One atomic addition per block; one per warp will do as well."""
-    n, lanes = blocks(x.size, THREADS), profile.counters["atomic_lanes"]
+    n = blocks(x.size, THREADS)
+    lanes = profile.counters["atomic_lanes"]
     most = n * THREADS // 32
     if lanes <= most:
         return None
@@ -203,9 +227,16 @@ block_sum = kernel_exercise(
     launch=lambda x: (blocks(x.size, THREADS), THREADS, (np.zeros(1, np.float32),)),
     kernel=solutions.block_sum,
     cases=cases_of(
-        {"many blocks": (1000,), "one block": (128,), "two blocks and a bit": (300,)}
-        | {"two elements": (2,), "one element": (1,), "a prime number": (67,)}
-        | {"one more than a block": (129,), "two full blocks": (256,)},
+        {
+            "many blocks": (1000,),
+            "one block": (128,),
+            "two blocks and a bit": (300,),
+            "two elements": (2,),
+            "one element": (1,),
+            "a prime number": (67,),
+            "one more than a block": (129,),
+            "two full blocks": (256,),
+        },
         lambda rng, n: (signed(rng, n),),
     ),
     oracle=sum_of,

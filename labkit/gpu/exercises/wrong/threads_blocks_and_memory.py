@@ -1,6 +1,5 @@
 """Wrong ideas of ReLU, scaled rows, a tiled transpose and a sum, as which threads do what."""
 
-
 import numpy as np
 
 from labkit.gpu.kernel_exercise import blocks
@@ -13,6 +12,12 @@ TILE = 32
 def relu_of_first(x, n):
     """ReLU of the first n elements; the others are not written."""
     return np.where(np.arange(x.size) < n, np.maximum(x, 0), 0)
+
+
+def relu_of_summed_numbers(x):
+    """The block's number plus the thread's counts only so far."""
+    last_block = blocks(x.size, THREADS) - 1
+    return relu_of_first(x, last_block + THREADS)
 
 
 # b[row, col] = a[row, col] * scale[row] + shift[row]
