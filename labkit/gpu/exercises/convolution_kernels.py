@@ -13,7 +13,12 @@ from labkit.convolutions import TELLING_SIZES, output_size
 from labkit.gpu.exercise_data import whole_numbers
 from labkit.gpu.exercises.solutions import convolution_kernels as solutions
 from labkit.gpu.exercises.wrong import convolution_kernels as wrong
-from labkit.gpu.exercises.wrong.convolution_kernels import THREADS, right_dw, right_dx
+from labkit.gpu.exercises.wrong.convolution_kernels import (
+    THREADS,
+    matrix_by,
+    right_dw,
+    right_dx,
+)
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 from labkit.reference import conv2d
 
@@ -176,17 +181,21 @@ implicit_gemm_gather = kernel_exercise(
     launch=gather_launch,
     kernel=solutions.build,
     cases=cases_of(TELLING_SIZES, gather_inputs),
-    oracle=wrong.matrix_by(),
+    oracle=matrix_by(),
     wrong={
-        "rows_rsc": wrong.matrix_by(rows=wrong.rows_rsc),
-        "rows_csr": wrong.matrix_by(rows=wrong.rows_csr),
-        "rows_cut_wrongly": wrong.matrix_by(rows=wrong.rows_cut_wrongly),
-        "taps_not_cut": wrong.matrix_by(rows=wrong.taps_not_cut),
-        "columns_pqn": wrong.matrix_by(columns=wrong.columns_pqn),
-        "columns_nqp": wrong.matrix_by(columns=wrong.columns_nqp),
-        "columns_cut_wrongly": wrong.matrix_by(columns=wrong.columns_cut_wrongly),
-        "outputs_not_cut": wrong.matrix_by(columns=wrong.outputs_not_cut),
-        "first_image": wrong.matrix_by(columns=wrong.first_image),
+        # a row as c, r, s
+        "rows_rsc": matrix_by(rows=lambda i, C, R, S: (i % C, i // (S * C), i // C % S)),
+        "rows_csr": matrix_by(rows=lambda i, C, R, S: (i // (R * S), i % R, i // R % S)),
+        "rows_cut_wrongly": matrix_by(rows=lambda i, C, R, S: (i // (R * S), i // R % S, i % R)),
+        "taps_not_cut": matrix_by(rows=lambda i, C, R, S: (i // (R * S), i // S, i % S)),
+        # a column as n, p, q
+        "columns_pqn": matrix_by(columns=lambda j, N, P, Q: (j % N, j // (Q * N), j // N % Q)),
+        "columns_nqp": matrix_by(columns=lambda j, N, P, Q: (j // (P * Q), j % P, j // P % Q)),
+        "columns_cut_wrongly": matrix_by(
+            columns=lambda j, N, P, Q: (j // (P * Q), j // P % Q, j % P)
+        ),
+        "outputs_not_cut": matrix_by(columns=lambda j, N, P, Q: (j // (P * Q), j // Q, j % Q)),
+        "first_image": matrix_by(columns=lambda j, N, P, Q: (0 * j, j // Q % P, j % Q)),
     },
     costs=("global_load_sectors_per_request", "traffic_bytes"),
 )

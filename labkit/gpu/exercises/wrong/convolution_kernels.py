@@ -94,7 +94,9 @@ def output_wrapped(p, r, h, stride, padding):
 
 def ties(rule: Callable, P: int, R: int, H: int, geometry: tuple) -> np.ndarray:
     """[P, R, H]: 1 where output, tap and pixel are tied, else 0."""
-    return np.where(rule(*np.ogrid[:P, :R, :H], *geometry), 1.0, 0.0)
+    p, r, h = np.ogrid[:P, :R, :H]
+    found = rule(p, r, h, *geometry)
+    return np.where(found, 1.0, 0.0)
 
 
 def add_up(
@@ -111,9 +113,14 @@ def add_up(
     rules                  one for the rows, one for the columns
     outputs, taps, pixels  how many there are along the rows, and along the columns
     """
-    rows = ties(rules[0], outputs[0], taps[0], pixels[0], geometry)
-    columns = ties(rules[1], outputs[1], taps[1], pixels[1], geometry)
-    return np.einsum(sum_, *factors, rows, columns, optimize=True).astype(np.float32)
+    of_rows, of_columns = rules
+    P, Q = outputs
+    R, S = taps
+    H, W = pixels
+    rows = ties(of_rows, P, R, H, geometry)
+    columns = ties(of_columns, Q, S, W, geometry)
+    total = np.einsum(sum_, *factors, rows, columns, optimize=True)
+    return total.astype(np.float32)
 
 
 def turned(w):
@@ -128,10 +135,11 @@ def forward_by(rule: Callable) -> Callable:
     """The convolution with another rule, for rows and columns alike."""
 
     def wrong(x, w, b, *geometry):
-        R, S = w.shape[2:]
-        outputs = output_size(x.shape, R, S, *geometry)
-        sizes = outputs, (R, S), x.shape[2:]
-        y = add_up("nchv,kcrs,prh,qsv->nkpq", (rule, rule), *sizes, geometry, x, w)
+        taps = w.shape[2:]
+        outputs = output_size(x.shape, *taps, *geometry)
+        pixels = x.shape[2:]
+        sum_ = "nchv,kcrs,prh,qsv->nkpq"
+        y = add_up(sum_, (rule, rule), outputs, taps, pixels, geometry, x, w)
         return y + b[:, None, None]
 
     return wrong
@@ -141,21 +149,28 @@ def forward_taps_swapped(x, w, b, *geometry):
     """s moves down and r moves right."""
     R, S = w.shape[2:]
     outputs = output_size(x.shape, R, S, *geometry)
-    sizes = outputs, (S, R), x.shape[2:]
-    y = add_up("nchv,kcrs,psh,qrv->nkpq", (tied, tied), *sizes, geometry, x, w)
+    pixels = x.shape[2:]
+    sum_ = "nchv,kcrs,psh,qrv->nkpq"
+    y = add_up(sum_, (tied, tied), outputs, (S, R), pixels, geometry, x, w)
     return y + b[:, None, None]
 
 
 def last_product_of_output(x, w, b, *geometry):
     """Each product takes the place of the one before; without any, the bias stays."""
-    P, Q = output_size(x.shape, *w.shape[2:], *geometry)
-    rows = ties(tied, P, w.shape[2], x.shape[2], geometry)  # [P, R, H]
-    columns = ties(tied, Q, w.shape[3], x.shape[3], geometry)  # [Q, S, W]
+    R, S = w.shape[2:]
+    H, W = x.shape[2:]
+    P, Q = output_size(x.shape, R, S, *geometry)
+    rows = ties(tied, P, R, H, geometry)  # [P, R, H]
+    columns = ties(tied, Q, S, W, geometry)  # [Q, S, W]
+    last_channel = x[:, -1]  # [N, H, W]
     y = np.broadcast_to(b[:, None, None], (len(x), len(b), P, Q))
-    for r, s in np.ndindex(w.shape[2:]):
-        seen = np.einsum("nhv,ph,qv->npq", x[:, -1], rows[:, r], columns[:, s])
-        product = seen[:, None] * w[:, -1, r, s, None, None]
-        inside = np.outer(rows[:, r].any(axis=1), columns[:, s].any(axis=1))
+    for r, s in np.ndindex(R, S):
+        down = rows[:, r]
+        right = columns[:, s]
+        seen = np.einsum("nhv,ph,qv->npq", last_channel, down, right)
+        weights = w[:, -1, r, s]  # [K]
+        product = seen[:, None] * weights[:, None, None]
+        inside = np.outer(down.any(axis=1), right.any(axis=1))
         y = np.where(inside, product, y)
     return y.astype(np.float32)
 
@@ -173,8 +188,11 @@ def dx_by(rows: Callable, columns: Callable | None = None) -> Callable:
     rules = rows, columns or rows
 
     def wrong(dy, w, stride, padding, shape):
-        sizes = dy.shape[2:], w.shape[2:], shape[2:]
-        return add_up("nkpq,kcrs,prh,qsv->nchv", rules, *sizes, (stride, padding), dy, w)
+        outputs = dy.shape[2:]
+        taps = w.shape[2:]
+        pixels = shape[2:]
+        sum_ = "nkpq,kcrs,prh,qsv->nchv"
+        return add_up(sum_, rules, outputs, taps, pixels, (stride, padding), dy, w)
 
     return wrong
 
@@ -182,19 +200,28 @@ def dx_by(rows: Callable, columns: Callable | None = None) -> Callable:
 def dx_taps_swapped(dy, w, stride, padding, shape):
     """s moves down and r moves right."""
     R, S = w.shape[2:]
-    sizes = dy.shape[2:], (S, R), shape[2:]
-    return add_up("nkpq,kcrs,psh,qrv->nchv", (tied, tied), *sizes, (stride, padding), dy, w)
+    outputs = dy.shape[2:]
+    pixels = shape[2:]
+    sum_ = "nkpq,kcrs,psh,qrv->nchv"
+    return add_up(sum_, (tied, tied), outputs, (S, R), pixels, (stride, padding), dy, w)
 
 
 def last_product_of_pixel(dy, w, stride, padding, shape):
     """Each product takes the place of the one before."""
-    rows = ties(tied, dy.shape[2], w.shape[2], shape[2], (stride, padding))  # [P, R, H]
-    columns = ties(tied, dy.shape[3], w.shape[3], shape[3], (stride, padding))  # [Q, S, W]
+    P, Q = dy.shape[2:]
+    R, S = w.shape[2:]
+    H, W = shape[2:]
+    rows = ties(tied, P, R, H, (stride, padding))  # [P, R, H]
+    columns = ties(tied, Q, S, W, (stride, padding))  # [Q, S, W]
+    last_channel = dy[:, -1]  # [N, P, Q]
     dx = np.zeros(shape)
-    for r, s in np.ndindex(w.shape[2:]):
-        seen = np.einsum("npq,ph,qv->nhv", dy[:, -1], rows[:, r], columns[:, s])
-        product = seen[:, None] * w[-1, :, r, s, None, None]
-        there = np.outer(rows[:, r].any(axis=0), columns[:, s].any(axis=0))
+    for r, s in np.ndindex(R, S):
+        down = rows[:, r]
+        right = columns[:, s]
+        seen = np.einsum("npq,ph,qv->nhv", last_channel, down, right)
+        weights = w[-1, :, r, s]  # [C]
+        product = seen[:, None] * weights[:, None, None]
+        there = np.outer(down.any(axis=0), right.any(axis=0))
         dx = np.where(there, product, dx)
     return dx.astype(np.float32)
 
@@ -208,8 +235,10 @@ def dw_adding(times: Callable) -> Callable:
     """Product number j, in the order n, p, q, is added times(j, P Q) times."""
 
     def wrong(dy, x, *rest):
-        j = np.arange(dy[:, 0].size).reshape(dy[:, :1].shape)
-        return right_dw(dy * times(j, dy[0, 0].size), x, *rest)
+        N, _, P, Q = dy.shape
+        j = np.arange(N * P * Q).reshape(N, 1, P, Q)
+        counted = dy * times(j, P * Q)
+        return right_dw(counted, x, *rest)
 
     return wrong
 
@@ -239,52 +268,8 @@ def matrix_by(rows: Callable = split_row, columns: Callable = split_column) -> C
         h = p * stride + r - padding
         v = q * stride + s - padding
         inside = (h >= 0) & (h < H) & (v >= 0) & (v < W)
-        return np.where(inside, x[n, c, h.clip(0, H - 1), v.clip(0, W - 1)], np.float32(0))
+        h_inside = h.clip(0, H - 1)
+        v_inside = v.clip(0, W - 1)
+        return np.where(inside, x[n, c, h_inside, v_inside], np.float32(0))
 
     return cols
-
-
-def rows_rsc(row, C, R, S):
-    """The order r, s, c."""
-    return row % C, row // (S * C), row // C % S
-
-
-def rows_csr(row, C, R, S):
-    """The order c, s, r."""
-    return row // (R * S), row % R, row // R % S
-
-
-def rows_cut_wrongly(row, C, R, S):
-    """R and S are swapped."""
-    return row // (R * S), row // R % S, row % R
-
-
-def taps_not_cut(row, C, R, S):
-    """r goes on counting through all channels."""
-    return row // (R * S), row // S, row % S
-
-
-def columns_pqn(col, N, P, Q):
-    """The order p, q, n."""
-    return col % N, col // (Q * N), col // N % Q
-
-
-def columns_nqp(col, N, P, Q):
-    """The order n, q, p."""
-    return col // (P * Q), col % P, col // P % Q
-
-
-def columns_cut_wrongly(col, N, P, Q):
-    """P and Q are swapped."""
-    return col // (P * Q), col // P % Q, col % P
-
-
-def outputs_not_cut(col, N, P, Q):
-    """p goes on counting through all images."""
-    return col // (P * Q), col // Q, col % Q
-
-
-def first_image(col, N, P, Q):
-    """Every column is taken from image 0."""
-    n, p, q = split_column(col, N, P, Q)
-    return 0 * n, p, q

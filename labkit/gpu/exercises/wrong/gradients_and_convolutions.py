@@ -38,55 +38,69 @@ def product_of_sums(dy, x):
 # conv2d(x, w, b, stride, padding) -> y
 
 
-def window_at(image, p, q, R, S, stride, padding):
-    """The window [C,R,S] of output cell (p, q), cut out of image[C,H,W] with its frame."""
-    return image[:, p * stride : p * stride + R, q * stride : q * stride + S]
+def corner_at(p, q, stride, padding):
+    """Row and column where the window of output (p, q) begins, in x with its frame."""
+    return p * stride, q * stride
 
 
-def window_turned(image, p, q, R, S, stride, padding):
+def corner_turned(p, q, stride, padding):
     """p goes along the columns, q along the rows."""
-    return window_at(image, q, p, R, S, stride, padding)
+    return q * stride, p * stride
 
 
-def window_widened(image, p, q, R, S, stride, padding):
-    """The stride lies between the pixels of a window as well."""
-    top = p * stride
-    left = q * stride
-    return image[:, top : top + R * stride : stride, left : left + S * stride : stride]
-
-
-def window_moved_back(image, p, q, R, S, stride, padding):
+def corner_moved_back(p, q, stride, padding):
     """The padding is subtracted, although the image is in its frame."""
-    top = p * stride - padding
-    left = q * stride - padding
-    return image[:, top : top + R, left : left + S]
+    return p * stride - padding, q * stride - padding
 
 
-def window_moved_on(image, p, q, R, S, stride, padding):
+def corner_moved_on(p, q, stride, padding):
     """The padding is added, although the image is in its frame."""
-    return window_moved_back(image, p, q, R, S, stride, -padding)
+    return p * stride + padding, q * stride + padding
 
 
-def conv2d_loops(image, x_shape, w, b, stride, padding, window=window_at, product=np.multiply):
-    """The windows are cut out of `image`: x in its frame, or wrongly x itself."""
+def conv2d_loops(
+    image: np.ndarray,
+    x_shape: tuple,
+    w: np.ndarray,
+    b: np.ndarray,
+    stride: int,
+    padding: int,
+    corner: Callable = corner_at,
+    product: Callable = np.multiply,
+    widened: bool = False,
+) -> np.ndarray:
+    """y of x with this shape, window by window, with one thing wrong.
+
+    image    where the windows are cut out: x in its frame, or wrongly x itself
+    corner   corner(p, q, stride, padding) -> where a window begins
+    product  of a window [C,R,S] and a kernel [C,R,S]
+    widened  the stride lies between the pixels of a window as well
+    """
     K, _, R, S = w.shape
     P, Q = output_size(x_shape, R, S, stride, padding)
+    step = stride if widened else 1
     y = np.zeros((len(image), K, P, Q), dtype=image.dtype)
     for n, k, p, q in np.ndindex(y.shape):
-        seen = window(image[n], p, q, R, S, stride, padding)
-        y[n, k, p, q] = np.sum(product(seen, w[k])) + b[k]  # [C,R,S] * [C,R,S]
+        top, left = corner(p, q, stride, padding)
+        rows = slice(top, top + R * step, step)
+        columns = slice(left, left + S * step, step)
+        seen = image[n, :, rows, columns]
+        y[n, k, p, q] = np.sum(product(seen, w[k])) + b[k]
     return y
 
 
-def conv2d_by(x, w, b, stride=1, padding=0, **how):
-    """The loops with another way to cut a window, or to multiply it; they may raise."""
-    return conv2d_loops(framed(x, padding), x.shape, w, b, stride, padding, **how)
+def conv2d_by(x, w, b, stride=1, padding=0, **changed):
+    """The loops over x in its frame, with something `changed`; they may raise."""
+    image = framed(x, padding)
+    return conv2d_loops(image, x.shape, w, b, stride, padding, **changed)
 
 
 def stride_on_size_only(x, w, b, stride=1, padding=0):
     """The windows move by one pixel, but there are only as many as the stride leaves."""
-    P, Q = output_size(x.shape, *w.shape[2:], stride, padding)
-    return reference.conv2d(x, w, b, 1, padding)[:, :, :P, :Q]
+    R, S = w.shape[2:]
+    P, Q = output_size(x.shape, R, S, stride, padding)
+    every_window = reference.conv2d(x, w, b, 1, padding)
+    return every_window[:, :, :P, :Q]
 
 
 def taps_swapped(x, w, b, *how):
@@ -104,31 +118,43 @@ def window_summed_first(x, w, b, *how):
 # im2col(x, R, S, stride, padding) -> cols[N P Q, C R S]
 
 
-def im2col_in_order(order, x, R, S, stride, padding):
+def im2col_in_order(order, x, R, S, *how):
     """im2col with the axes N,C,P,Q,R,S of the windows in a wrong order."""
-    rows = windows(x, R, S, stride, padding).transpose(order)
-    return rows.reshape(-1, x.shape[1] * R * S)
+    seen = windows(x, R, S, *how)
+    return seen.transpose(order).reshape(-1, x.shape[1] * R * S)
 
 
-def im2col_backwards(x, R, S, stride=1, padding=0):
+def im2col_backwards(x, R, S, *how):
     """The taps of each row from the last to the first."""
-    rows = im2col(x, R, S, stride, padding)
-    taps = rows.reshape(len(rows), x.shape[1], R, S)
-    return taps[:, :, ::-1, ::-1].reshape(rows.shape)
+    rows = im2col(x, R, S, *how)
+    taps = rows.reshape(len(rows), -1, R, S)
+    backwards = np.flip(taps, axis=(2, 3))
+    return backwards.reshape(rows.shape)
 
 
 def im2col_stride_one(x, R, S, stride=1, padding=0):
     """The windows move by one pixel, but there are only as many as the stride leaves."""
     P, Q = output_size(x.shape, R, S, stride, padding)
-    tall, wide = output_size(x.shape, R, S, 1, padding)
-    rows = im2col(x, R, S, 1, padding).reshape(len(x), tall, wide, -1)
-    return rows[:, :P, :Q].reshape(len(x) * P * Q, -1)
+    every_window = windows(x, R, S, 1, padding)
+    seen = every_window[:, :, :P, :Q].transpose(0, 2, 3, 1, 4, 5)
+    return seen.reshape(len(x) * P * Q, -1)
 
 
-def im2col_by_tap(x, R, S, stride=1, padding=0, image_of=framed, axes=(0, 2, 3, 1), turned=False):
-    """Tap by tap, as in the lesson, with another image or other axes; raises where they do not fit.
+def im2col_by_tap(
+    x: np.ndarray,
+    R: int,
+    S: int,
+    stride: int = 1,
+    padding: int = 0,
+    image_of: Callable = framed,
+    axes: tuple = (0, 2, 3, 1),
+    turned: bool = False,
+) -> np.ndarray:
+    """Tap by tap, as in the lesson, with one thing wrong; raises where shapes do not fit.
 
-    turned   the slice of the rows is taken along the columns, and the other way round
+    image_of  image_of(x, padding) -> where the slices are cut out
+    axes      how the axes N,C,P,Q of a slice are reordered
+    turned    the slice of the rows is taken along the columns, and the other way round
     """
     P, Q = output_size(x.shape, R, S, stride, padding)
     image = image_of(x, padding)  # [N,C,H,W]
@@ -136,8 +162,9 @@ def im2col_by_tap(x, R, S, stride=1, padding=0, image_of=framed, axes=(0, 2, 3, 
     for r, s in np.ndindex(R, S):
         down = slice(r, r + stride * P, stride)
         right = slice(s, s + stride * Q, stride)
-        seen = image[:, :, right, down] if turned else image[:, :, down, right]
-        cols[..., r, s] = seen.transpose(axes)
+        if turned:
+            down, right = right, down
+        cols[..., r, s] = image[:, :, down, right].transpose(axes)
     return cols.reshape(len(x) * P * Q, -1)
 
 
@@ -187,7 +214,8 @@ def windows_inside_alone(dy, x, R, S, stride=1, padding=0):
     left = np.arange(Q) * stride - padding
     rows = (top >= 0) & (top + R <= H)
     columns = (left >= 0) & (left + S <= W)
-    dw, _ = weight_gradients(dy * np.outer(rows, columns), x, R, S, stride, padding)
+    inside = dy * np.outer(rows, columns)
+    dw, _ = weight_gradients(inside, x, R, S, stride, padding)
     return dw, dy.sum(axis=(0, 2, 3))
 
 
@@ -214,18 +242,18 @@ def input_gradient(dy, w, x_shape, stride=1, padding=0):
 
 
 def scatter(
-    dy,
-    w,
-    x_shape,
-    stride=1,
-    padding=0,
+    dy: np.ndarray,
+    w: np.ndarray,
+    x_shape: tuple,
+    stride: int = 1,
+    padding: int = 0,
     *,
-    corner=None,
-    axes=(0, 3, 1, 2),
-    add=True,
-    turned=False,
-    sideways=False,
-):
+    corner: int | None = None,
+    axes: tuple = (0, 3, 1, 2),
+    add: bool = True,
+    turned: bool = False,
+    sideways: bool = False,
+) -> np.ndarray:
     """dx tap by tap, as in the lesson, with one thing wrong; raises where shapes do not fit.
 
     corner     where the image is cut out of its frame, instead of at `padding`
@@ -236,21 +264,26 @@ def scatter(
     """
     N, C, H, W = x_shape
     P, Q = dy.shape[2:]
+    taps = w.swapaxes(2, 3) if turned else w
     dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
     for r, s in np.ndindex(w.shape[2:]):
-        tap = w[:, :, s, r] if turned else w[:, :, r, s]  # [K,C]
-        share = np.einsum("nkpq,kc->npqc", dy, tap).transpose(axes)
+        share = np.einsum("nkpq,kc->npqc", dy, taps[:, :, r, s])
         down = slice(r, r + stride * P, stride)
         right = slice(s, s + stride * Q, stride)
-        seen = dx[:, :, right, down] if sideways else dx[:, :, down, right]
-        seen[...] = seen + share if add else share
-    corner = padding if corner is None else corner
-    return dx[:, :, corner : corner + H, corner : corner + W]
+        if sideways:
+            down, right = right, down
+        if not add:
+            dx[:, :, down, right] = 0
+        dx[:, :, down, right] += share.transpose(axes)
+    begin = padding if corner is None else corner
+    return dx[:, :, begin : begin + H, begin : begin + W]
 
 
 def mean_of_readers(dy, w, x_shape, stride=1, padding=0):
     """Each pixel's sum divided by the number of windows and taps that read it."""
-    readers = input_gradient(dy[:, :1] * 0 + 1, w[:1] * 0 + 1, x_shape, stride, padding)
+    one_output = np.ones_like(dy[:, :1])
+    one_kernel = np.ones_like(w[:1])
+    readers = input_gradient(one_output, one_kernel, x_shape, stride, padding)
     return input_gradient(dy, w, x_shape, stride, padding) / np.maximum(readers, 1)
 
 

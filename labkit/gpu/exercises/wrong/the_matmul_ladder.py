@@ -32,7 +32,12 @@ def in_c(value: np.ndarray, a, b) -> np.ndarray:
 
 def over(terms: Callable[[int], slice]) -> Callable:
     """The product summed over terms(K) only, a part of K."""
-    return lambda a, b: product(a[:, terms(len(b))], b[terms(len(b))])
+
+    def wrong(a, b):
+        kept = terms(len(b))
+        return product(a[:, kept], b[kept])
+
+    return wrong
 
 
 def over_columns_of_c(a, b):
@@ -52,7 +57,8 @@ def x_for_the_row(a, b):
     """The launch has a thread in x for each column, and one in y for each row."""
     threads_along_x = 32 * blocks(b.shape[1], 32)
     threads_along_y = 8 * blocks(len(a), 8)
-    return in_c(product(a, b)[:threads_along_x, :threads_along_y], a, b)
+    c = product(a, b)
+    return in_c(c[:threads_along_x, :threads_along_y], a, b)
 
 
 def sums_for_products(a, b):
@@ -64,7 +70,13 @@ def sums_for_products(a, b):
 
 def without_last(rows: int, columns: int) -> Callable:
     """The product without its last rows and columns, as a guard leaves it that is too strict."""
-    return lambda a, b: in_c(product(a, b)[: len(a) - rows, : b.shape[1] - columns], a, b)
+
+    def wrong(a, b):
+        c = product(a, b)
+        M, N = c.shape
+        return in_c(c[: M - rows, : N - columns], a, b)
+
+    return wrong
 
 
 def first_step_repeated(a, b):
@@ -74,7 +86,9 @@ def first_step_repeated(a, b):
 
 def last_of_last_step(a, b):
     """What a sum with `=` for `+=` leaves: 0 where K is no multiple of 32."""
-    return product(a[:, -1:], b[-1:]) * (a.shape[1] % STEP == 0)
+    last = product(a[:, -1:], b[-1:])
+    ends_with_step = a.shape[1] % STEP == 0
+    return last * ends_with_step
 
 
 # Of a tile: which element of a, and which of b, goes into each product
@@ -82,9 +96,12 @@ def last_of_last_step(a, b):
 
 def element(m: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
     """m[row, column] as `fetch` gives it: 0 outside of the matrix."""
-    inside = (row < m.shape[0]) & (column < m.shape[1])
-    found = m[np.where(inside, row, 0), np.where(inside, column, 0)]
-    return np.where(inside, found, 0).astype(np.float64)
+    rows, columns = m.shape
+    inside = (row < rows) & (column < columns)
+    row_inside = np.where(inside, row, 0)
+    column_inside = np.where(inside, column, 0)
+    found = np.where(inside, m[row_inside, column_inside], 0)
+    return found.astype(np.float64)
 
 
 def right_a(m, n, start, k):
@@ -105,9 +122,11 @@ def products(of_a: Callable = right_a, of_b: Callable = right_b) -> Callable:
         N = b.shape[1]
         steps = blocks(K, STEP)
         m, n, step, k = np.ogrid[:M, :N, :steps, :STEP]
-        from_a = element(a, *of_a(m, n, STEP * step, k))
-        from_b = element(b, *of_b(m, n, STEP * step, k))
-        return np.broadcast_to(from_a * from_b, (M, N, steps, STEP)).sum(axis=(2, 3))
+        start = STEP * step
+        from_a = element(a, *of_a(m, n, start, k))
+        from_b = element(b, *of_b(m, n, start, k))
+        terms = np.broadcast_to(from_a * from_b, (M, N, steps, STEP))
+        return terms.sum(axis=(2, 3))
 
     return wrong
 
@@ -165,10 +184,12 @@ def tiles_of_c(change: Callable) -> Callable:
     """The product with every tile of c, [..., 64, 64], changed."""
 
     def wrong(a, b):
-        M, N = len(a), b.shape[1]
-        c = np.pad(product(a, b), ((0, -M % 64), (0, -N % 64)))
-        tiles = change(c.reshape(len(c) // 64, 64, -1, 64).swapaxes(1, 2))
-        return tiles.swapaxes(1, 2).reshape(c.shape)[:M, :N]
+        c = product(a, b)
+        M, N = c.shape
+        whole = np.pad(c, ((0, -M % 64), (0, -N % 64)))
+        tiles = whole.reshape(len(whole) // 64, 64, -1, 64).swapaxes(1, 2)
+        changed = change(tiles).swapaxes(1, 2)
+        return changed.reshape(whole.shape)[:M, :N]
 
     return wrong
 

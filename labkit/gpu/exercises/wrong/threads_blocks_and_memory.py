@@ -30,8 +30,9 @@ def scaled(a, scale, shift):
 
 def scale_corner(a, scale, shift, rows, cols):
     """Only the elements above and left of (rows, cols) are written."""
+    every_element = scaled(a, scale, shift)
     b = np.zeros_like(a)
-    b[:rows, :cols] = scaled(a, scale, shift)[:rows, :cols]
+    b[:rows, :cols] = every_element[:rows, :cols]
     return b
 
 
@@ -54,16 +55,21 @@ def scaled_by_column(a, scale, shift):
 
 def transpose_half(a, *order):
     """a.T with one of its two halves left out; the axes are tile, row in it, tile, column in it."""
-    n = blocks(max(a.shape), TILE)
-    square = np.pad(a, [(0, n * TILE - size) for size in a.shape])
+    R, C = a.shape
+    n = blocks(max(R, C), TILE)
+    square = np.zeros((n * TILE, n * TILE), a.dtype)
+    square[:R, :C] = a
     tiles = square.reshape(n, TILE, n, TILE).transpose(order)
-    return tiles.reshape(square.shape)[: a.shape[1], : a.shape[0]]
+    return tiles.reshape(square.shape)[:C, :R]
 
 
 def transpose_diagonals(a):
     """Every row of a tile of the result is the diagonal of the tile that was read."""
-    row, col = np.indices(a.T.shape)
-    return a[col, np.minimum(row // TILE * TILE + col % TILE, a.shape[1] - 1)]
+    R, C = a.shape
+    row, col = np.indices((C, R))
+    tile_begin = row // TILE * TILE
+    on_diagonal = tile_begin + col % TILE
+    return a[col, np.minimum(on_diagonal, C - 1)]
 
 
 # total[0] = the sum of all x
@@ -76,7 +82,8 @@ def sum_of(x):
 
 def in_blocks(x):
     """x as [blocks, threads], with zeros behind its end."""
-    return np.pad(x.astype(np.float64), (0, -x.size % THREADS)).reshape(-1, THREADS)
+    padded = np.pad(x.astype(np.float64), (0, -x.size % THREADS))
+    return padded.reshape(-1, THREADS)
 
 
 ROUNDS = (64, 32, 16, 8, 4, 2, 1)
@@ -91,5 +98,7 @@ def sum_rounds(x, *rounds, add=np.add, one_neighbour=False):
     partial = in_blocks(x)
     for step in rounds:
         last = step + 1 if one_neighbour else 2 * step
-        partial[:, :step] = add(partial[:, :step], partial[:, step:last])
+        own = partial[:, :step]
+        neighbours = partial[:, step:last]
+        partial[:, :step] = add(own, neighbours)
     return sum_of(partial[:, 0])

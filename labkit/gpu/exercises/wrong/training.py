@@ -52,9 +52,14 @@ def sgd_first_block(p, g, v, lr, momentum):
 
 def windows(x, step=2):
     """x[N,K,H,W] -> [4,N,K,P,Q]: the four pixels of each window; the next one is `step` away."""
-    P = step * (x.shape[2] // 2)
-    Q = step * (x.shape[3] // 2)
-    return np.array([x[:, :, r : r + P : step, s : s + Q : step] for r, s in np.ndindex(2, 2)])
+    P = x.shape[2] // 2
+    Q = x.shape[3] // 2
+    pixels = []
+    for r, s in np.ndindex(2, 2):
+        rows = slice(r, r + step * P, step)
+        columns = slice(s, s + step * Q, step)
+        pixels.append(x[:, :, rows, columns])
+    return np.array(pixels)
 
 
 def activated(values, b):
