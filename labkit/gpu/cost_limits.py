@@ -13,10 +13,14 @@ import numpy as np
 
 from labkit.gpu.simt import ops
 
-# Times as much as our kernel needs, and what is allowed besides: small launches are ragged.
-SECTORS_PER_REQUEST, MORE_SECTORS = 2, 128
-BYTES, MORE_BYTES = 8, 4096
-CONFLICTS, MORE_CONFLICTS = 2, 32
+# How many times as much as our kernel a learner's may need, and what is allowed besides: small
+# launches are ragged.
+SECTORS_PER_REQUEST = 2
+MORE_SECTORS = 128
+BYTES = 8
+MORE_BYTES = 4096
+CONFLICTS = 2
+MORE_CONFLICTS = 32
 ATOMICS = 4
 FEW = 3  # our kernel has so many times the threads at work
 WARP = 32
@@ -24,7 +28,7 @@ GLOBAL = ops.SPACES.index("global")
 
 
 @dataclass(frozen=True)
-class Launched:
+class ProfiledLaunch:
     """One launch of a kernel: what it counted, and what its arrays were."""
 
     kernel: Any
@@ -34,6 +38,7 @@ class Launched:
 
     @property
     def counters(self) -> dict[str, float]:
+        """What was counted in the whole launch, by name."""
         return self.profile.counters
 
     @property
@@ -46,16 +51,16 @@ class Launched:
         requests = [self.counters[name] for name in self.counters if name.endswith("_requests")]
         if sum(requests) + self.counters["atomics"] > len(records):
             return None
-        lanes: dict[tuple[int, int], np.ndarray] = {}
+        at_work: dict[tuple[int, int], np.ndarray] = {}  # warp -> which of its lanes
         for record in records:
             if record.space == GLOBAL:
                 active = np.frombuffer(record.addresses, np.int64) >= 0
                 warp = (record.block, record.warp)
-                lanes[warp] = lanes.get(warp, False) | active
-        return sum(int(active.sum()) for active in lanes.values())
+                at_work[warp] = at_work.get(warp, False) | active
+        return sum(int(active.sum()) for active in at_work.values())
 
 
-def too_dear(theirs: Launched, ours: Launched) -> str | None:
+def too_dear(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
     """What is too dear about a kernel whose numbers are right, as the end of a sentence."""
     for limit in (few_threads, atomics, traffic, conflicts):
         if sentence := limit(theirs, ours):
@@ -63,8 +68,10 @@ def too_dear(theirs: Launched, ours: Launched) -> str | None:
     return float64(theirs)
 
 
-def few_threads(theirs: Launched, ours: Launched) -> str | None:
-    threads, could = theirs.threads, ours.threads
+def few_threads(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
+    """Most threads leave the work to a few. Only requests to global memory count as work."""
+    threads = theirs.threads
+    could = ours.threads
     if threads is None or could is None or could < WARP or threads * FEW > could:
         return None
     return (
@@ -73,7 +80,7 @@ def few_threads(theirs: Launched, ours: Launched) -> str | None:
     )
 
 
-def traffic(theirs: Launched, ours: Launched) -> str | None:
+def traffic(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
     """Sectors for each request, and bytes asked for again and again; loads and stores apart."""
     for way in ("load", "store"):
         sentence = scattered(theirs, ours, way) or repeated(theirs, ours, way)
@@ -82,9 +89,11 @@ def traffic(theirs: Launched, ours: Launched) -> str | None:
     return None
 
 
-def scattered(theirs: Launched, ours: Launched, way: str) -> str | None:
+def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | None:
+    """A warp's requests touch more sectors than ours, for each request and in all."""
     name = f"global_{way}_sectors"
-    sectors, enough = theirs.counters[name], ours.counters[name]
+    sectors = theirs.counters[name]
+    enough = ours.counters[name]
     each = f"{name}_per_request"
     if theirs.counters[each] <= SECTORS_PER_REQUEST * max(1, ours.counters[each]):
         return None
@@ -98,43 +107,53 @@ def scattered(theirs: Launched, ours: Launched, way: str) -> str | None:
     )
 
 
-def repeated(theirs: Launched, ours: Launched, way: str) -> str | None:
+def repeated(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | None:
+    """The same bytes are loaded or stored several times."""
     name = f"global_{way}_bytes"
-    asked, enough = theirs.counters[name], ours.counters[name]
+    asked = theirs.counters[name]
+    enough = ours.counters[name]
     if asked <= BYTES * enough + MORE_BYTES:
         return None
-    done, again = ("asks for", "asked for") if way == "load" else ("stores", "stored")
+    if way == "load":
+        done, again = "asks for", "asked for"
+    else:
+        done, again = "stores", "stored"
     return (
         f"it {done} {asked:,} B in global memory where {enough:,} B would do: the same is {again} "
         "again and again."
     )
 
 
-def conflicts(theirs: Launched, ours: Launched) -> str | None:
-    n = theirs.counters["bank_conflicts"]
-    requests = theirs.counters["shared_load_requests"] + theirs.counters["shared_store_requests"]
+def conflicts(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
+    """More conflicts than ours has; one for every eight requests is free."""
+    counters = theirs.counters
+    met = counters["bank_conflicts"]
+    enough = ours.counters["bank_conflicts"]
+    requests = counters["shared_load_requests"] + counters["shared_store_requests"]
     free = MORE_CONFLICTS + requests / 8
-    if n <= CONFLICTS * ours.counters["bank_conflicts"] + free:
+    if met <= CONFLICTS * enough + free:
         return None
     return (
-        f"its {requests:,} requests to shared memory have {n:,} bank conflicts, ours has "
-        f"{ours.counters['bank_conflicts']:,}: lanes of a warp ask one bank for different words. "
+        f"its {requests:,} requests to shared memory have {met:,} bank conflicts, ours has "
+        f"{enough:,}: lanes of a warp ask one bank for different words. "
         "Let neighbouring threads touch neighbouring words."
     )
 
 
-def atomics(theirs: Launched, ours: Launched) -> str | None:
-    n = theirs.counters["atomic_lanes"]
+def atomics(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
+    """More atomic operations than ours has; one for each result is free."""
+    asked = theirs.counters["atomic_lanes"]
+    enough = ours.counters["atomic_lanes"]
     results = sum(output.size for output in theirs.outputs)
-    if n <= ATOMICS * ours.counters["atomic_lanes"] + results:
+    if asked <= ATOMICS * enough + results:
         return None
     return (
-        f"{n:,} atomic operations are asked for, where {ours.counters['atomic_lanes']:,} would do. "
+        f"{asked:,} atomic operations are asked for, where {enough:,} would do. "
         "Those on one address run one after the other."
     )
 
 
-def float64(theirs: Launched) -> str | None:
+def float64(theirs: ProfiledLaunch) -> str | None:
     """Float64 in the compiled kernel. The compiler is asked where the machine met any at all.
 
     Much of what Numba types as float64 is float32 again when the compiler is done: only it knows.
@@ -172,6 +191,7 @@ def _types(arguments: tuple) -> tuple:
 
 def worst_line(profile: Any, way: str) -> tuple[int, float]:
     """The line whose global "load" or "store" touches most sectors per request, and how many."""
-    by = {line: n[f"global_{way}_sectors_per_request"] for line, n in profile.by_line.items()}
-    line = max(by, key=by.get, default=0)  # an empty kernel has no lines
-    return line, by.get(line, 0)
+    name = f"global_{way}_sectors_per_request"
+    sectors = {line: counters[name] for line, counters in profile.by_line.items()}
+    worst = max(sectors, key=sectors.get, default=0)  # an empty kernel has no lines
+    return worst, sectors.get(worst, 0)

@@ -4,24 +4,24 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import labkit
 from labkit.checks.exercise import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.items import exercise
-from labkit.gpu.cost_limits import Launched, too_dear
+from labkit.gpu.cost_limits import ProfiledLaunch, too_dear
 from labkit.provenance import Quantity
 
-Launch = tuple  # grid, block, outputs, and perhaps all arguments of the kernel
 STEPS = 300_000  # in loops: far more than any exercise needs, and soon over
 MARK = np.float32(-4096.5)  # what a kernel's output holds before the launch
 
 
 def kernel_exercise(
     id: str,
-    launch: Callable[..., Launch],
+    *,
+    launch: Callable[..., tuple],
     kernel: Callable,
     cases: Callable[[np.random.Generator], Iterable[Case]],
     oracle: Callable,
@@ -31,13 +31,13 @@ def kernel_exercise(
     fills: bool = True,
     **fields: Any,
 ) -> Exercise:
-    """An `Exercise` of which the learner gives the kernel. Its texts are data (checks.lessons).
+    """An `Exercise` of which the learner gives the kernel; its texts stand beside its module.
 
     launch   launch(*inputs) -> (grid, block, outputs); the kernel gets inputs, then outputs, which
              are what the oracle returns. A kernel that gets other arguments has them all in a
              fourth item; one that works in place gets copies, and needs fills=False:
              (grid, block, (p, v), (p, v, gradient, rate))
-    kernel   the course's own, written beside it or one of labkit.gpu.kernels
+    kernel   the lesson's solution, from the module that `labkit build` writes
     oracle   oracle(*inputs): the outputs, from NumPy; inputs may be arrays and numbers
     wrong    a function like the oracle for each misconception
     limit    limit(profile, kernel, *inputs) -> a sentence when the numbers are right but the cost
@@ -46,78 +46,140 @@ def kernel_exercise(
     fills    the kernel must write every element of its outputs, whatever was there before
     fields   those of an `Exercise`; without `outputs` the kernel's last parameter is the one
     """
-    launches: list[Launched] = []  # of the learner's kernel, in the order of the cases
-    done: dict[bytes, Launched] = {}  # our launches: the cases are the same at every check
+    judge = KernelJudge(launch, kernel, limit, fills)
 
-    def prepare(*inputs: Any) -> tuple[Any, Any, tuple, tuple]:
-        grid, block, outputs, *arguments = launch(*inputs)
-        return grid, block, outputs, arguments[0] if arguments else (*inputs, *outputs)
+    def cost() -> list[tuple[str, Quantity]]:
+        names = [case.name for case in cases(np.random.default_rng(0))]
+        return judge.costs_of_largest(names, costs)
 
-    def compute(answer: Any, *inputs: Any) -> tuple:
-        grid, block, outputs, arguments = prepare(*inputs)
-        answer[grid, block](*arguments)
-        return outputs
+    *_, last_parameter = inspect.signature(kernel.py_func).parameters
+    defaults = {"outputs": (last_parameter,), "dtype": "float32"}
+    return exercise(
+        id,
+        oracle,
+        cases,
+        wrong,
+        cost=cost if costs else None,
+        adapter=judge.adapter,
+        plain=judge.plain,
+        fallback=kernel,
+        **(defaults | fields),
+    )
 
-    def ours(*inputs: Any) -> Launched:
-        key = pickle.dumps(inputs)
-        if key not in done:
-            grid, block, outputs, arguments = prepare(*inputs)
-            found = run(as_kernel(kernel), grid, block, *arguments)
-            done[key] = Launched(kernel, arguments, outputs, found)
-        return done[key]
 
-    def adapter(answer: Any) -> Callable:
-        machines = as_kernel(answer)
-        launches.clear()
+class LaunchSetup(NamedTuple):
+    """With what a kernel is launched on the inputs of one case."""
+
+    grid: Any
+    block: Any
+    outputs: tuple[np.ndarray, ...]  # those among the arguments that hold the result
+    arguments: tuple
+
+
+class KernelJudge:
+    """Launches a learner's kernel and the course's on the same inputs, and compares them."""
+
+    def __init__(
+        self,
+        launch: Callable[..., tuple],
+        kernel: Callable,
+        limit: Callable[..., str | None],
+        fills: bool,
+    ) -> None:
+        """`launch`, `kernel`, `limit` and `fills` are those of `kernel_exercise`."""
+        self.launch = launch
+        self.kernel = kernel
+        self.limit = limit
+        self.fills = fills
+        self.theirs: list[ProfiledLaunch] = []  # of the learner's kernel, in the order of the cases
+        self.ours: dict[bytes, ProfiledLaunch] = {}  # the cases are the same at every check
+
+    def set_up(self, inputs: tuple) -> LaunchSetup:
+        """The exercise's `launch` on these inputs, with all arguments of the kernel."""
+        grid, block, outputs, *arguments = self.launch(*inputs)
+        every_argument = arguments[0] if arguments else (*inputs, *outputs)
+        return LaunchSetup(grid, block, outputs, every_argument)
+
+    def plain(self, answer: Any, *inputs: Any) -> Any:
+        """What a kernel computes, judged by nobody."""
+        setup = self.set_up(inputs)
+        answer[setup.grid, setup.block](*setup.arguments)
+        return as_returned(setup.outputs)
+
+    def adapter(self, answer: Any) -> Callable:
+        """A function of the inputs that launches the learner's kernel; or Refused."""
+        compiled = as_kernel(answer)
         module = getattr(answer.py_func, "__module__", None)
         if isinstance(module, str) and module.startswith(("labkit.", *labkit.ROOMS.values())):
             raise Refused("This is the course's own kernel: write yours.")
+        self.theirs.clear()
+        return lambda *inputs: self.judged(answer, compiled, inputs)
 
-        def launched(*inputs: Any) -> Any:
-            grid, block, outputs, arguments = prepare(*inputs)
-            before = copy.deepcopy(outputs)
-            for output in outputs if fills else ():
+    def judged(self, answer: Any, compiled: Any, inputs: tuple) -> Any:
+        """The outputs of the learner's kernel; Refused, Unsolved or TooDear where these say all.
+
+        answer is the kernel as it was handed in, compiled the same for the SIMT machine.
+        """
+        setup = self.set_up(inputs)
+        before = copy.deepcopy(setup.outputs)
+        if self.fills:
+            for output in setup.outputs:
                 output.fill(MARK)
-            profile = run(machines, grid, block, *arguments)
-            theirs = Launched(answer, arguments, outputs, profile)
-            launches.append(theirs)
-            expected = ours(*inputs)
-            right = all(map(alike, outputs, expected.outputs))
-            if right:
-                sentence = limit(profile, answer, *inputs) or too_dear(theirs, expected)
-                if sentence:
-                    raise TooDear(f"The numbers are right, but {sentence}")
-            in_place = any(output.any() for output in before)
-            if in_place and not right and all(map(np.array_equal, outputs, before)):
-                raise Unsolved("the kernel changes nothing")
-            if not fills:
-                return as_returned(outputs)
-            pairs = zip(outputs, expected.outputs, strict=True)
-            return as_returned(tuple(judge(*pair, profile) for pair in pairs))
+        theirs = launched(compiled, setup, answer)
+        self.theirs.append(theirs)
+        ours = self.launch_of_ours(inputs)
+        right = all(map(alike, theirs.outputs, ours.outputs))
+        if right:
+            self.demand_low_cost(theirs, ours, inputs)
+        elif unchanged(theirs.outputs, before):
+            raise Unsolved("the kernel changes nothing")
+        if not self.fills:
+            return as_returned(theirs.outputs)
+        pairs = zip(theirs.outputs, ours.outputs, strict=True)
+        return as_returned(tuple(written(*pair, theirs.profile) for pair in pairs))
 
-        return launched
+    def launch_of_ours(self, inputs: tuple) -> ProfiledLaunch:
+        """The course's kernel on the same inputs, launched once for all checks."""
+        key = pickle.dumps(inputs)
+        if key not in self.ours:
+            setup = self.set_up(inputs)
+            self.ours[key] = launched(as_kernel(self.kernel), setup, self.kernel)
+        return self.ours[key]
 
-    def cost() -> list[tuple[str, Quantity]]:
-        """Of the largest case."""
-        names = [case.name for case in cases(np.random.default_rng(0))]
-        first = launches[: len(names) - 1] or launches  # the last one repeats a shape
+    def demand_low_cost(self, theirs: ProfiledLaunch, ours: ProfiledLaunch, inputs: tuple) -> None:
+        """TooDear where a limit of the exercise, or one that all exercises share, is passed."""
+        own = self.limit(theirs.profile, theirs.kernel, *inputs)
+        if sentence := own or too_dear(theirs, ours):
+            raise TooDear(f"The numbers are right, but {sentence}")
+
+    def costs_of_largest(
+        self, case_names: Sequence[str], counters: Sequence[str]
+    ) -> list[tuple[str, Quantity]]:
+        """Rows (label, quantity): what the learner's kernel cost where it had most to do."""
+        first = self.theirs[: len(case_names) - 1] or self.theirs  # the last one repeats a shape
         work = [launch.counters["instructions"] for launch in first]
         largest = work.index(max(work))
-        profile = launches[largest].profile
-        rows = [(name.replace("_", " "), profile.quantity(name)) for name in costs]
-        return [(f"{names[largest]}: {label}", quantity) for label, quantity in rows]
-
-    *_, last_parameter = inspect.signature(kernel.py_func).parameters
-    fields = {"outputs": (last_parameter,), "dtype": "float32"} | fields
-    fields["cost"] = cost if costs else None
-    fields |= {"adapter": adapter, "fallback": kernel}
-    fields["plain"] = lambda answer, *inputs: as_returned(compute(answer, *inputs))
-    return exercise(id, oracle, cases, wrong, **fields)
+        profile = first[largest].profile
+        case = case_names[largest]
+        return [(f"{case}: {name.replace('_', ' ')}", profile.quantity(name)) for name in counters]
 
 
-def as_returned(outputs: tuple) -> Any:
-    """What a function of Python returns: one output alone, several as a tuple."""
-    return outputs if len(outputs) > 1 else outputs[0]
+def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
+    """One launch under `profile`; Refused when it cannot be launched, or has a hazard.
+
+    compiled is the kernel for the SIMT machine, kernel what its author handed in.
+    """
+    from labkit.gpu import profile
+    from labkit.gpu.simt.hazards import KernelError
+
+    try:
+        found = profile(compiled, setup.grid, setup.block, *setup.arguments, steps=STEPS)
+    except KernelError as error:
+        raise Refused(f"The kernel cannot be launched: {error}") from None
+    errors = [hazard for hazard in found.hazards if hazard.severity == "error"]
+    if errors:
+        raise Refused(errors[0].sentence)
+    return ProfiledLaunch(kernel, setup.arguments, setup.outputs, found)
 
 
 def as_kernel(answer: Any) -> Any:
@@ -137,22 +199,7 @@ def as_kernel(answer: Any) -> Any:
     return Kernel(answer.py_func)
 
 
-def run(kernel: Any, grid: Any, block: Any, *arguments: Any) -> Any:
-    """A profile of one launch; Refused when it cannot be launched, or has a hazard."""
-    from labkit.gpu import profile
-    from labkit.gpu.simt.hazards import KernelError
-
-    try:
-        found = profile(kernel, grid, block, *arguments, steps=STEPS)
-    except KernelError as error:
-        raise Refused(f"The kernel cannot be launched: {error}") from None
-    errors = [hazard for hazard in found.hazards if hazard.severity == "error"]
-    if errors:
-        raise Refused(errors[0].sentence)
-    return found
-
-
-def judge(got: np.ndarray, expected: np.ndarray, profile: Any) -> np.ndarray:
+def written(got: np.ndarray, expected: np.ndarray, profile: Any) -> np.ndarray:
     """`got` with 0 where nobody wrote; Refused if the kernel relied on what was there before."""
     unwritten = got == MARK
     if unwritten.all():
@@ -178,6 +225,17 @@ def judge(got: np.ndarray, expected: np.ndarray, profile: Any) -> np.ndarray:
 def alike(got: np.ndarray, expected: np.ndarray) -> bool:
     """Whether the numbers are right, so that only the cost may be wrong."""
     return np.allclose(got, expected, rtol=1e-3)
+
+
+def unchanged(outputs: tuple[np.ndarray, ...], before: tuple[np.ndarray, ...]) -> bool:
+    """Whether a kernel that works in place, on arrays that were not all 0, left them alone."""
+    in_place = any(output.any() for output in before)
+    return in_place and all(map(np.array_equal, outputs, before))
+
+
+def as_returned(outputs: tuple) -> Any:
+    """What a function of Python returns: one output alone, several as a tuple."""
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def blocks(size: int, threads: int) -> int:

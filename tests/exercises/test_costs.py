@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.gpu import cuda, profile
-from labkit.gpu.cost_limits import Launched, float64, too_dear
+from labkit.gpu.cost_limits import ProfiledLaunch, float64, too_dear
 
 N = 1000
 TWO = np.float32(2)
@@ -108,7 +108,7 @@ def launched(kernel):
     x = np.linspace(-1, 1, N, dtype=np.float32)
     y = np.zeros_like(x)
     arguments = (x, y)
-    return Launched(kernel, arguments, (y,), profile(kernel, 8, 128, *arguments))
+    return ProfiledLaunch(kernel, arguments, (y,), profile(kernel, 8, 128, *arguments))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,13 @@
-"""Every exercise: its shapes, its planted wrong solutions, and that a right one passes.
+"""Every exercise: its shapes, its planted wrong answers, and that the lesson's solution passes.
 
-The planted solutions are in planted/<lesson>.py, written without looking at the misconceptions that
-labkit.checks compares with.
+The planted answers are in planted/<lesson>.py, written without looking at the misconceptions that
+labkit.checks compares with. Each is a whole function, or a named edit of the solution (edits.py):
+
+    PLANTED     id -> [(wrong answer, words of its diagnosis)]
+    RIGHT_ON    wrong answer -> inputs on which it is right, where the exercise's cases have none
+    ALSO_RIGHT  id -> [right answers in other styles than the solution]
+    ENDLESS     id -> a kernel that never ends
+    EMPTY       id -> a kernel that does nothing
 """
 
 import copy
@@ -16,16 +22,12 @@ from labkit import check
 from labkit.checks.exercise import Exercise
 from labkit.checks.registry import registry
 from labkit.gpu.simt.hazards import KernelError
-from tests.exercises import edits
+from tests.exercises.edits import edit, solution, sources
 
 FILES = [runpy.run_path(str(path)) for path in sorted(Path(__file__).parent.glob("planted/*.py"))]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
 RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
-SOLVED = {id: solution for file in FILES for id, solution in file.get("SOLVED", {}).items()}
-SOLVED |= {id: edits.solution(id) for id in PLANTED if id not in SOLVED}
-ALSO_RIGHT = {id: also for file in FILES for id, also in file.get("ALSO_RIGHT", {}).items()}
-RIGHT = [(id, solution) for id, solution in SOLVED.items()]
-RIGHT += [(id, solution) for id, also in ALSO_RIGHT.items() for solution in also]
+ALSO_RIGHT = {id: fs for file in FILES for id, fs in file.get("ALSO_RIGHT", {}).items()}
 ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}
 EMPTY = {id: kernel for file in FILES for id, kernel in file.get("EMPTY", {}).items()}
 EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
@@ -33,6 +35,11 @@ PLANTS = [
     pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
     for id, plants in PLANTED.items()
     for wrong, says in plants
+]
+STYLES = [
+    pytest.param(id, answer, id=f"{id}-{answer.__name__}")
+    for id, answers in ALSO_RIGHT.items()
+    for answer in answers
 ]
 
 
@@ -65,7 +72,8 @@ def agrees(id, f, args):
 
 
 def test_every_exercise_has_planted_wrong_solutions_and_a_right_one():
-    assert set(PLANTED) == set(EXERCISES) == set(SOLVED)
+    assert set(PLANTED) == set(EXERCISES) == set(sources())
+    assert set(ALSO_RIGHT) <= set(EXERCISES)
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -96,10 +104,26 @@ def test_the_data_are_asymmetric(id):
             assert len(np.unique(array)) == array.size, "equal values hide a wrong index"
 
 
-@pytest.mark.parametrize(("id", "solution"), RIGHT)
-def test_a_right_solution_passes_and_is_returned(id, solution, capsys):
-    assert check(id, solution) is solution
-    assert "Right" in capsys.readouterr().out
+def is_right(id, answer, capsys):
+    return check(id, answer) is answer and "Right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_the_lessons_solution_passes_and_is_returned(id, capsys):
+    assert is_right(id, solution(id), capsys)
+
+
+@pytest.mark.parametrize(("id", "answer"), STYLES)
+def test_an_answer_in_another_style_passes_and_is_returned(id, answer, capsys):
+    assert is_right(id, answer, capsys)
+
+
+def test_an_edit_is_of_one_place_alone():
+    assert edit("gpu.relu_kernel", "longer", "x.size", "x.shape[0]").__name__ == "longer"
+    with pytest.raises(ValueError, match=r"'x' stands \d times in the solution"):
+        edit("gpu.relu_kernel", "anywhere", "x", "y")
+    with pytest.raises(ValueError, match="'weight' stands 0 times in the solution"):
+        edit("gpu.relu_kernel", "nowhere", "weight", "y")
 
 
 @pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)

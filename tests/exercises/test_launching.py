@@ -10,7 +10,7 @@ import pytest
 from labkit import check
 from labkit.checks.registry import registered
 from labkit.gpu import cuda
-from labkit.gpu.exercises import threads_blocks_and_memory
+from labkit.gpu.exercises.solutions import threads_blocks_and_memory as solutions
 
 HERE = Path(__file__).resolve().parent
 PARTS = re.findall(
@@ -151,7 +151,7 @@ def step_that_reads_twice(p, v, g, skip, rate):
 
 def test_a_kernel_that_works_in_place_on_several_outputs_and_takes_numbers(in_place, said):
     exercise = in_place.EXERCISES[0]
-    for own in (in_place.step, threads_blocks_and_memory.block_sum):
+    for own in (in_place.step, solutions.block_sum):
         assert "the course's own kernel" in said(exercise, own)
     assert "Right: gpu.step is solved." in said(exercise, step)
     assert "not solved yet: the kernel changes nothing." in said(exercise, step_empty)

@@ -1,20 +1,27 @@
 """The kernels of lesson 01_gpu/2, threads, blocks and memory, in the order of the lesson.
 
-Each fills one output, its last parameter. The names of the parameters are those of the lesson."""
+Each fills one output, its last parameter. The names of the parameters are those of the lesson.
+The first case of an exercise comes again at the end, and shows what the learner's kernel costs.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from labkit.checks.items import cases_of
-from labkit.gpu import cuda
 from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct
+from labkit.gpu.exercises.solutions import threads_blocks_and_memory as solutions
+from labkit.gpu.exercises.wrong import threads_blocks_and_memory as wrong
+from labkit.gpu.exercises.wrong.threads_blocks_and_memory import (
+    BLOCK,
+    THREADS,
+    TILE,
+    scaled,
+    sum_of,
+)
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
-THREADS = 128  # of a block, along one axis
-BLOCK = (32, 8)  # along x, along y
-TILE = 32
 SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 
 
@@ -24,22 +31,13 @@ def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return distinct(rng, size + 5)[:size].reshape(shape)
 
 
-# The first case of an exercise comes again at the end, and shows what the learner's kernel costs.
-
 # y[i] = max(x[i], 0)
-
-
-@cuda.jit
-def relu_kernel(x, y):
-    i = cuda.grid(1)
-    zero = np.float32(0)
-    if i < x.size:
-        y[i] = max(x[i], zero)
 
 
 def relu_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
     """One thread per element: each is written once."""
-    written, size = profile.counters["global_store_bytes"], 4 * x.size
+    written = profile.counters["global_store_bytes"]
+    size = 4 * x.size
     if written <= 2 * size:
         return None
     return (
@@ -64,49 +62,40 @@ def relu_inputs(rng: np.random.Generator, n: int, zero: float | None = None) -> 
     return (x,)
 
 
-def relu_of_first(x, n):
-    """ReLU of the first n elements; the others are not written."""
-    return np.where(np.arange(x.size) < n, np.maximum(x, 0), 0)
-
-
-relu = kernel_exercise(
+relu_kernel = kernel_exercise(
     "gpu.relu_kernel",
     launch=lambda x: (blocks(x.size, THREADS), THREADS, (np.zeros_like(x),)),
-    kernel=relu_kernel,
+    kernel=solutions.relu_kernel,
     cases=cases_of(
-        {"two blocks and a bit": (300,), "one full block": (128,), "one element": (1,)}
-        | {"a prime number": (13,), "one more than a block": (129,), "two full blocks": (256,)}
-        | {"zero and the largest numbers": (40, 0.0), "minus zero": (150, -0.0)}
-        | {"many blocks": (1000,)},
+        {
+            "two blocks and a bit": (300,),
+            "one full block": (128,),
+            "one element": (1,),
+            "a prime number": (13,),
+            "one more than a block": (129,),
+            "two full blocks": (256,),
+            "zero and the largest numbers": (40, 0.0),
+            "minus zero": (150, -0.0),
+            "many blocks": (1000,),
+        },
         relu_inputs,
     ),
     oracle=lambda x: np.maximum(x, 0),
     wrong={
-        "first_block_only": lambda x: relu_of_first(x, THREADS),
-        "first_threads_only": lambda x: relu_of_first(x, blocks(x.size, THREADS)),
-        "number_not_times_size": lambda x: relu_of_first(x, blocks(x.size, THREADS) - 1 + THREADS),
+        "first_block_only": lambda x: wrong.relu_of_first(x, THREADS),
+        "first_threads_only": lambda x: wrong.relu_of_first(x, blocks(x.size, THREADS)),
+        "number_not_times_size": wrong.relu_of_summed_numbers,
         "negative_part": lambda x: np.minimum(x, 0),
         "absolute_value": np.abs,
         "copied": lambda x: x,
         "one_or_zero": lambda x: np.float32(x > 0),
         "half_of_a_sum": lambda x: (x + abs(x)) / 2,  # 2 * 3e38 is infinite
-        "last_missing": lambda x: relu_of_first(x, x.size - 1),
+        "last_missing": lambda x: wrong.relu_of_first(x, x.size - 1),
     },
     limit=relu_limit,
 )
 
 # b[row, col] = a[row, col] * scale[row] + shift[row]
-
-
-@cuda.jit
-def scale_rows(a, scale, shift, b):
-    col, row = cuda.grid(2)
-    if row < a.shape[0] and col < a.shape[1]:
-        b[row, col] = a[row, col] * scale[row] + shift[row]
-
-
-def scaled(a, scale, shift):
-    return a * scale[:, None] + shift[:, None]
 
 
 def scale_limit(profile: Any, kernel: Any, a: np.ndarray, *rows: np.ndarray) -> str | None:
@@ -121,66 +110,46 @@ def scale_limit(profile: Any, kernel: Any, a: np.ndarray, *rows: np.ndarray) -> 
     )
 
 
-def scale_corner(a, scale, shift, rows, cols):
-    """Only the elements above and left of (rows, cols) are written."""
-    b = np.zeros_like(a)
-    b[:rows, :cols] = scaled(a, scale, shift)[:rows, :cols]
-    return b
-
-
-def scale_swapped(a, scale, shift):
-    """Rows run along x, of which the grid has as many threads as it needs columns."""
-    R, C = a.shape
-    threads_along_x = BLOCK[0] * blocks(C, BLOCK[0])
-    threads_along_y = BLOCK[1] * blocks(R, BLOCK[1])
-    return scale_corner(a, scale, shift, rows=threads_along_x, cols=threads_along_y)
-
-
-scale = kernel_exercise(
+scale_rows = kernel_exercise(
     "gpu.scale_rows",
     launch=lambda a, scale, shift: (
         (blocks(a.shape[1], BLOCK[0]), blocks(a.shape[0], BLOCK[1])),
         BLOCK,
         (np.zeros_like(a),),
     ),
-    kernel=scale_rows,
+    kernel=solutions.scale_rows,
     cases=cases_of(
-        {"several blocks": (96, 64), "one square tile": (32, 32), "one full block": (8, 32)}
-        | {"wide": (3, 200), "tall": (100, 5), "one element": (1, 1), "one row": (1, 33)}
-        | {"one column": (9, 1), "prime sizes": (7, 13), "ragged blocks": (45, 70)},
+        {
+            "several blocks": (96, 64),
+            "one square tile": (32, 32),
+            "one full block": (8, 32),
+            "wide": (3, 200),
+            "tall": (100, 5),
+            "one element": (1, 1),
+            "one row": (1, 33),
+            "one column": (9, 1),
+            "prime sizes": (7, 13),
+            "ragged blocks": (45, 70),
+        },
         lambda rng, R, C: (numbers(rng, R, C), numbers(rng, R), numbers(rng, R)),
     ),
     oracle=scaled,
     wrong={
-        "swapped": scale_swapped,
-        "per_column": lambda a, *rows: scaled(a.T, *(row[: a.shape[1]] for row in rows)).T,
+        "swapped": wrong.scale_swapped,
+        "per_column": wrong.scaled_by_column,
         "first_row": lambda a, scale, shift: a * scale[0] + shift[0],
         "no_shift": lambda a, scale, shift: a * scale[:, None],
         "no_scale": lambda a, scale, shift: a + shift[:, None],
         "shift_first": lambda a, scale, shift: (a + shift[:, None]) * scale[:, None],
         "divided": lambda a, scale, shift: a / scale[:, None] + shift[:, None],
         "way_back": lambda a, scale, shift: (a - shift[:, None]) / scale[:, None],
-        "first_block": lambda *inputs: scale_corner(*inputs, *BLOCK[::-1]),
+        "first_block": lambda *inputs: wrong.scale_corner(*inputs, *BLOCK[::-1]),
     },
     limit=scale_limit,
     costs=SECTORS,
 )
 
 # b = a transposed, through a tile in shared memory
-
-
-@cuda.jit
-def transpose_tiled(a, b):
-    tile = cuda.shared.array((TILE, TILE), "float32")
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    col, row = cuda.grid(2)
-    if row < a.shape[0] and col < a.shape[1]:
-        tile[ty, tx] = a[row, col]
-    cuda.syncthreads()
-    row = cuda.blockIdx.x * TILE + ty
-    col = cuda.blockIdx.y * TILE + tx
-    if row < b.shape[0] and col < b.shape[1]:
-        b[row, col] = tile[tx, ty]
 
 
 def transpose_limit(profile: Any, kernel: Any, a: np.ndarray) -> str | None:
@@ -196,40 +165,34 @@ def transpose_limit(profile: Any, kernel: Any, a: np.ndarray) -> str | None:
     return None
 
 
-def transpose_half(a, *order):
-    """a.T with one of its two halves left out; the axes are tile, row in it, tile, column in it."""
-    n = blocks(max(a.shape), TILE)
-    square = np.pad(a, [(0, n * TILE - size) for size in a.shape])
-    tiles = square.reshape(n, TILE, n, TILE).transpose(order)
-    return tiles.reshape(square.shape)[: a.shape[1], : a.shape[0]]
-
-
-def transpose_diagonals(a):
-    """Every row of a tile of the result is the diagonal of the tile that was read."""
-    row, col = np.indices(a.T.shape)
-    return a[col, np.minimum(row // TILE * TILE + col % TILE, a.shape[1] - 1)]
-
-
-transpose = kernel_exercise(
+transpose_tiled = kernel_exercise(
     "gpu.transpose_tiled",
     launch=lambda a: (
         (blocks(a.shape[1], TILE), blocks(a.shape[0], TILE)),
         (TILE, TILE),
         (np.zeros(a.shape[::-1], np.float32),),
     ),
-    kernel=transpose_tiled,
+    kernel=solutions.transpose_tiled,
     cases=cases_of(
-        {"four tiles": (64, 64), "one tile": (32, 32), "one element": (1, 1)}
-        | {"prime sizes": (13, 29), "wide": (20, 70), "tall": (96, 32), "one row": (1, 40)}
-        | {"ragged in both directions": (45, 70), "one more than two tiles": (65, 33)},
+        {
+            "four tiles": (64, 64),
+            "one tile": (32, 32),
+            "one element": (1, 1),
+            "prime sizes": (13, 29),
+            "wide": (20, 70),
+            "tall": (96, 32),
+            "one row": (1, 40),
+            "ragged in both directions": (45, 70),
+            "one more than two tiles": (65, 33),
+        },
         lambda rng, *shape: (numbers(rng, *shape),),
     ),
     oracle=lambda a: a.T.copy(),
     wrong={
-        "tiles_in_place": lambda a: transpose_half(a, 0, 3, 2, 1),
-        "tiles_not_turned": lambda a: transpose_half(a, 2, 1, 0, 3),
-        "copied": lambda a: transpose_half(a, 0, 1, 2, 3),
-        "one_index_twice": transpose_diagonals,
+        "tiles_in_place": lambda a: wrong.transpose_half(a, 0, 3, 2, 1),
+        "tiles_not_turned": lambda a: wrong.transpose_half(a, 2, 1, 0, 3),
+        "copied": lambda a: wrong.transpose_half(a, 0, 1, 2, 3),
+        "one_index_twice": wrong.transpose_diagonals,
     },
     limit=transpose_limit,
     costs=(*SECTORS, "bank_conflicts"),
@@ -238,27 +201,10 @@ transpose = kernel_exercise(
 # total[0] = the sum of all x, by a tree in shared memory and one atomic per block
 
 
-@cuda.jit
-def block_sum(x, total):
-    partial = cuda.shared.array(THREADS, "float32")
-    tid = cuda.threadIdx.x
-    i = cuda.grid(1)
-    zero = np.float32(0)
-    partial[tid] = x[i] if i < x.size else zero
-    cuda.syncthreads()
-    step = THREADS // 2
-    while step > 0:
-        if tid < step:
-            partial[tid] += partial[tid + step]
-        cuda.syncthreads()
-        step //= 2
-    if tid == 0:
-        cuda.atomic.add(total, 0, partial[0])
-
-
 def sum_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
     """One atomic addition per block; one per warp will do as well."""
-    n, lanes = blocks(x.size, THREADS), profile.counters["atomic_lanes"]
+    n = blocks(x.size, THREADS)
+    lanes = profile.counters["atomic_lanes"]
     most = n * THREADS // 32
     if lanes <= most:
         return None
@@ -276,52 +222,34 @@ def signed(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.25, -1, 1).astype(np.float32) * (3 + numbers(rng, n))
 
 
-def sum_of(x):
-    return np.array([x.sum(dtype=np.float64)], np.float32)
-
-
-def in_blocks(x):
-    """x as [blocks, threads], with zeros behind its end."""
-    return np.pad(x.astype(np.float64), (0, -x.size % THREADS)).reshape(-1, THREADS)
-
-
-ROUNDS = (64, 32, 16, 8, 4, 2, 1)
-
-
-def sum_rounds(x, *rounds, add=np.add, one_neighbour=False):
-    """The sum when the tree combines only at the distances `rounds`.
-
-    add             how a partial sum and its neighbour are combined
-    one_neighbour   all threads of a round take the number at `step`, none its own neighbour's
-    """
-    partial = in_blocks(x)
-    for step in rounds:
-        last = step + 1 if one_neighbour else 2 * step
-        partial[:, :step] = add(partial[:, :step], partial[:, step:last])
-    return sum_of(partial[:, 0])
-
-
-total = kernel_exercise(
+block_sum = kernel_exercise(
     "gpu.block_sum",
     launch=lambda x: (blocks(x.size, THREADS), THREADS, (np.zeros(1, np.float32),)),
-    kernel=block_sum,
+    kernel=solutions.block_sum,
     cases=cases_of(
-        {"many blocks": (1000,), "one block": (128,), "two blocks and a bit": (300,)}
-        | {"two elements": (2,), "one element": (1,), "a prime number": (67,)}
-        | {"one more than a block": (129,), "two full blocks": (256,)},
+        {
+            "many blocks": (1000,),
+            "one block": (128,),
+            "two blocks and a bit": (300,),
+            "two elements": (2,),
+            "one element": (1,),
+            "a prime number": (67,),
+            "one more than a block": (129,),
+            "two full blocks": (256,),
+        },
         lambda rng, n: (signed(rng, n),),
     ),
     oracle=sum_of,
     wrong={
-        "last_round_missing": lambda x: sum_rounds(x, 64, 32, 16, 8, 4, 2),
-        "first_round_missing": lambda x: sum_rounds(x, 32, 16, 8, 4, 2, 1),
-        "one_round": lambda x: sum_rounds(x, 64),
-        "every_other_round": lambda x: sum_rounds(x, 64, 16, 4, 1),
-        "one_neighbour": lambda x: sum_rounds(x, *ROUNDS, one_neighbour=True),
-        "neighbour_subtracted": lambda x: sum_rounds(x, *ROUNDS, add=np.subtract),
-        "larger_kept": lambda x: sum_rounds(x, *ROUNDS, add=np.maximum),
-        "no_tree": sum_rounds,
-        "neighbour_replaces": lambda x: sum_of(in_blocks(x)[:, -1]),
+        "last_round_missing": lambda x: wrong.sum_rounds(x, 64, 32, 16, 8, 4, 2),
+        "first_round_missing": lambda x: wrong.sum_rounds(x, 32, 16, 8, 4, 2, 1),
+        "one_round": lambda x: wrong.sum_rounds(x, 64),
+        "every_other_round": lambda x: wrong.sum_rounds(x, 64, 16, 4, 1),
+        "one_neighbour": lambda x: wrong.sum_rounds(x, *wrong.ROUNDS, one_neighbour=True),
+        "neighbour_subtracted": lambda x: wrong.sum_rounds(x, *wrong.ROUNDS, add=np.subtract),
+        "larger_kept": lambda x: wrong.sum_rounds(x, *wrong.ROUNDS, add=np.maximum),
+        "no_tree": wrong.sum_rounds,
+        "neighbour_replaces": lambda x: sum_of(wrong.in_blocks(x)[:, -1]),
         "last_block_wins": lambda x: sum_of(x[(x.size - 1) // THREADS * THREADS :]),
     },
     limit=sum_limit,
@@ -329,4 +257,4 @@ total = kernel_exercise(
     fills=False,
 )
 
-EXERCISES = [relu, scale, transpose, total]
+EXERCISES = [relu_kernel, scale_rows, transpose_tiled, block_sum]

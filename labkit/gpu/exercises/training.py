@@ -1,78 +1,47 @@
-"""The kernels of lesson 01_gpu/6, training: the update, and a layer's three steps in one pass."""
+"""The exercises of lesson 01_gpu/6, training: the update, and a layer's three steps in one pass.
+
+The last one, the gradient of a batch that does not fit, is a plain function.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import cases_of
-from labkit.gpu import cuda
+from labkit.checks.items import LIBRARIES, cases_of, exercise
 from labkit.gpu.exercise_data import distinct
-from labkit.gpu.exercises import accumulate
+from labkit.gpu.exercises.solutions import training as solutions
+from labkit.gpu.exercises.wrong import training as wrong
+from labkit.gpu.exercises.wrong.training import (
+    THREADS,
+    activated,
+    pooled,
+    updated,
+    weighted,
+    windows,
+)
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
-THREADS = 128  # of a block
 BLOCK = (16, 8)  # along q, along p
-ZERO = np.float32(0)
 
 # v <- momentum v + g;  p <- p - lr v, in place
 
 
-@cuda.jit
-def sgd_momentum(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] + g[i]
-        p[i] -= lr * v[i]
-
-
 def sgd_launch(p, g, v, lr, momentum):
-    p, v = p.copy(), v.copy()
+    """A thread for each parameter; p and v are copies, in which the kernel works."""
+    p = p.copy()
+    v = v.copy()
     return blocks(p.size, THREADS), THREADS, (p, v), (p, g, v, lr, momentum)
 
 
-def updated(p, g, v, lr, momentum):
-    v = momentum * v + g
-    return p - lr * v, v
-
-
-def nesterov(p, g, v, lr, momentum):
-    """The step looks one momentum ahead."""
-    _, v = updated(p, g, v, lr, momentum)
-    return p - lr * (g + momentum * v), v
-
-
-def velocity_downhill(p, g, v, lr, momentum):
-    """The velocity has the other sign, and is added to p."""
-    v = momentum * v - g
-    return p + lr * v, v
-
-
-def velocity_is_the_step(p, g, v, lr, momentum):
-    """The velocity has the other sign and the rate, and is added to p."""
-    v = momentum * v - lr * g
-    return p + v, v
-
-
-def momentum_on_the_sum(p, g, v, lr, momentum):
-    v = momentum * (v + g)
-    return p - lr * v, v
-
-
-def sgd_first_block(p, g, v, lr, momentum):
-    """Only the first block's elements are updated."""
-    first = np.arange(p.size) < THREADS
-    new_p, new_v = updated(p, g, v, lr, momentum)
-    return np.where(first, new_p, p), np.where(first, new_v, v)
-
-
 def sgd_inputs(rng, n, lr, momentum):
+    """p, g, v, lr, momentum."""
     return *distinct(rng, 3, n), np.float32(lr), np.float32(momentum)
 
 
-sgd = kernel_exercise(
+sgd_momentum = kernel_exercise(
     "gpu.sgd_momentum",
     launch=sgd_launch,
-    kernel=sgd_momentum,
+    kernel=solutions.sgd_momentum,
     cases=cases_of(
         {  # n, lr and momentum
             "one full block": (128, 0.125, 0.75),
@@ -88,10 +57,10 @@ sgd = kernel_exercise(
     wrong={
         "velocity_forgotten": lambda p, g, v, *rates: (updated(p, g, v, *rates)[0], v),
         "old_velocity": lambda p, g, v, lr, momentum: (p - lr * v, momentum * v + g),
-        "nesterov": nesterov,
-        "momentum_on_the_sum": momentum_on_the_sum,
-        "velocity_downhill": velocity_downhill,
-        "velocity_is_the_step": velocity_is_the_step,
+        "nesterov": wrong.nesterov,
+        "momentum_on_the_sum": wrong.momentum_on_the_sum,
+        "velocity_downhill": wrong.velocity_downhill,
+        "velocity_is_the_step": wrong.velocity_is_the_step,
         "no_momentum": lambda p, g, v, lr, momentum: updated(p, g, v, lr, 0),
         "no_rate": lambda p, g, v, lr, momentum: updated(p, g, v, 1, momentum),
         "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
@@ -99,7 +68,7 @@ sgd = kernel_exercise(
         "rate_in_velocity": lambda p, g, v, lr, momentum: updated(p, lr * g, v, 1, momentum),
         "uphill": lambda p, g, v, lr, momentum: updated(p, g, v, -lr, momentum),
         "damped": lambda p, g, v, lr, momentum: updated(p, (1 - momentum) * g, v, lr, momentum),
-        "first_block_only": sgd_first_block,
+        "first_block_only": wrong.sgd_first_block,
     },
     costs=("global_load_bytes", "global_store_bytes"),
     fills=False,
@@ -109,34 +78,13 @@ sgd = kernel_exercise(
 # y[n,k,p,q] = max(0, b[k] + the largest x of a 2 x 2 window)
 
 
-@cuda.jit
-def bias_relu_pool(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        upper = max(x[n, k, 2 * p, 2 * q], x[n, k, 2 * p, 2 * q + 1])
-        lower = max(x[n, k, 2 * p + 1, 2 * q], x[n, k, 2 * p + 1, 2 * q + 1])
-        y[n, k, p, q] = max(max(upper, lower) + b[k], ZERO)
-
-
 def pool_launch(x, b):
-    N, K, P, Q = x.shape[0], x.shape[1], x.shape[2] // 2, x.shape[3] // 2
+    """A thread for each window, also where there is no window at all."""
+    N, K, H, W = x.shape
+    P = H // 2
+    Q = W // 2
     grid = max(1, blocks(Q, BLOCK[0])), max(1, blocks(P, BLOCK[1])), N * K
     return grid, BLOCK, (np.zeros((N, K, P, Q), np.float32),)
-
-
-def windows(x, step=2):
-    """x[N,K,H,W] -> [4,N,K,P,Q]: the four pixels of each window; the next one is `step` away."""
-    P, Q = step * (x.shape[2] // 2), step * (x.shape[3] // 2)
-    return np.array([x[:, :, r : r + P : step, s : s + Q : step] for r in (0, 1) for s in (0, 1)])
-
-
-def activated(values, b):
-    return np.maximum(values + b[:, None, None], 0)
-
-
-def pooled(x, b):
-    return activated(windows(x).max(axis=0), b)
 
 
 def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str | None:
@@ -159,27 +107,23 @@ def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str |
     return None
 
 
-def search_from_zero(x, b):
-    """The largest of the four pixels and 0; then bias and ReLU."""
-    return activated(np.maximum(windows(x).max(axis=0), 0), b)
-
-
 def pool_inputs(rng, N, K, H, W):
     """Maxima in all four places of a window; what is in no window is larger than all of them."""
     x = distinct(rng, N, K, H, W)
     for i, (n, k, p, q) in enumerate(np.ndindex(N, K, H // 2, W // 2)):
         window = x[n, k, 2 * p : 2 * p + 2, 2 * q : 2 * q + 2].flat
-        wanted, found = i % 4, window[:].argmax()
+        wanted = i % 4
+        found = window[:].argmax()
         window[[wanted, found]] = window[[found, wanted]]
     x[:, :, 2 * (H // 2) :] += 4
     x[:, :, :, 2 * (W // 2) :] += 8
     return x, distinct(rng, K + 1)[:K]
 
 
-pool = kernel_exercise(
+bias_relu_pool = kernel_exercise(
     "gpu.bias_relu_pool",
     launch=pool_launch,
-    kernel=bias_relu_pool,
+    kernel=solutions.bias_relu_pool,
     cases=cases_of(
         {
             "no window: all sizes 1": (1, 1, 1, 1),
@@ -196,7 +140,7 @@ pool = kernel_exercise(
     wrong={
         "no_bias": lambda x, b: pooled(x, 0 * b),
         "bias_last": lambda x, b: pooled(x, 0 * b) + b[:, None, None],
-        "search_from_zero": search_from_zero,
+        "search_from_zero": wrong.search_from_zero,
         "no_relu": lambda x, b: windows(x).max(axis=0) + b[:, None, None],
         "first_pixel": lambda x, b: activated(windows(x)[0], b),
         "last_pixel": lambda x, b: activated(windows(x)[3], b),
@@ -214,5 +158,49 @@ pool = kernel_exercise(
     costs=("global_load_bytes", "global_store_bytes", "compulsory_bytes"),
 )
 
+# total[D] of gradients[M,D], the means over sizes[M] images
 
-EXERCISES = [sgd, pool, *accumulate.EXERCISES]
+
+def accumulate_inputs(rng: np.random.Generator, D: int, *sizes: int) -> tuple:
+    """gradients [M, D] and a list of M sizes."""
+    return rng.normal(size=(len(sizes), D)), list(sizes)
+
+
+accumulate = exercise(
+    "gpu.accumulate",
+    oracle=weighted(lambda n, sizes: n / sum(sizes)),
+    cases=cases_of(  # D, then the images in each piece
+        {
+            "a short last piece": (3, 4, 4, 2),
+            "all sizes 1": (1, 1),
+            "prime": (5, 7, 3),
+            "equal pieces": (4, 3, 3, 3),
+            "one piece": (2, 5),
+            "one image each": (3, 1, 1, 1, 1, 1),
+            "a large last piece": (2, 1, 6),
+            "all pieces different": (4, 2, 9, 5, 1),
+        },
+        accumulate_inputs,
+    ),
+    wrong={
+        "only_added": weighted(lambda n, sizes: 1),
+        "mean_of_means": weighted(lambda n, sizes: 1 / len(sizes)),
+        "weight_of_first": weighted(lambda n, sizes: sizes[0] / sum(sizes)),
+        "weight_of_last": weighted(lambda n, sizes: sizes[-1] / sum(sizes)),
+        "share_of_a_full_piece": weighted(lambda n, sizes: n / sizes[0]),
+        "mean_of_shares": weighted(lambda n, sizes: n / sizes[0] / len(sizes)),
+        "divided_by_pieces": weighted(lambda n, sizes: n / len(sizes)),
+        "whole_division": weighted(lambda n, sizes: n // sum(sizes)),
+        "upside_down": weighted(lambda n, sizes: sum(sizes) / n),
+        "running_mean": wrong.running_mean,
+        "sum_so_far": wrong.sum_so_far,
+        "sum_of_losses": weighted(lambda n, sizes: n),
+        "divided_only": weighted(lambda n, sizes: 1 / sum(sizes)),
+        "last_piece": lambda gradients, sizes: gradients[-1] * sizes[-1] / sum(sizes),
+        "first_piece": lambda gradients, sizes: gradients[0] * sizes[0] / sum(sizes),
+    },
+    outputs=("total",),
+    forbidden=(*LIBRARIES, "numpy.average"),
+)
+
+EXERCISES = [sgd_momentum, bias_relu_pool, accumulate]

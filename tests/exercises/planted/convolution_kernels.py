@@ -1,10 +1,13 @@
 """Wrong kernels of lesson 01_gpu/4, written as a learner would, and what each must be told."""
 
+from functools import partial
+
 import numpy as np
 
 from labkit import reference
 from labkit.gpu import cuda
-from labkit.gpu.kernels.reductions import block_sum, warp_sum
+from labkit.gpu.kernels.reductions import block_sum
+from tests.exercises.edits import edit
 
 zero = np.float32(0)
 
@@ -18,8 +21,68 @@ def place(i, a):
 # --- gpu.conv2d_kernel: blocks of 128, a thread for each output
 
 
+conv = partial(edit, "gpu.conv2d_kernel")
+GUARD = "0 <= h < x.shape[2] and 0 <= v < x.shape[3]"
+PLACE = "p * stride + r - padding, q * stride + s - padding"
+SUM = "total += w[k, c, r, s] * x[n, c, h, v]"
+conv_without_guard = conv("conv_without_guard", GUARD, "i < y.size")
+conv_guards_the_end_only = conv(
+    "conv_guards_the_end_only", GUARD, "h < x.shape[2] and v < x.shape[3]"
+)
+conv_flipped = conv(
+    "conv_flipped", "w[k, c, r, s]", "w[k, c, w.shape[2] - 1 - r, w.shape[3] - 1 - s]"
+)
+conv_no_frame = conv("conv_no_frame", PLACE, "p * stride + r, q * stride + s")
+conv_no_stride = conv("conv_no_stride", PLACE, "p + r - padding, q + s - padding")
+conv_no_bias = conv("conv_no_bias", "total = b[k]", "total = zero")
+conv_as_the_stub = conv("conv_as_the_stub", SUM, "pass")
+conv_taps_swapped = conv(
+    "conv_taps_swapped", PLACE, "p * stride + s - padding, q * stride + r - padding"
+)
+conv_of_channel_0 = conv("conv_of_channel_0", "range(w.shape[1])", "range(1)")
+conv_replaces = conv("conv_replaces", "total +=", "total =")
+conv_bias_of_channel_0 = conv("conv_bias_of_channel_0", "b[k]", "b[0]")
+conv_padding_added = conv(
+    "conv_padding_added", PLACE, "p * stride + r + padding, q * stride + s + padding"
+)
+conv_takes_row_0_for_frame = conv(
+    "conv_takes_row_0_for_frame", GUARD, "0 < h < x.shape[2] and 0 < v < x.shape[3]"
+)
+conv_stride_on_taps = conv(
+    "conv_stride_on_taps", PLACE, "p + r * stride - padding, q + s * stride - padding"
+)
+conv_adds_atomically = conv(
+    "conv_adds_atomically",
+    SUM,
+    "cuda.atomic.add(y, (n, k, p, q), w[k, c, r, s] * x[n, c, h, v])",
+    ("total = b[k]", "y[n, k, p, q] = b[k]"),
+    ("        y[n, k, p, q] = total", ""),
+)
+conv_into_y = conv(
+    "conv_into_y",
+    SUM,
+    "y[n, k, p, q] += w[k, c, r, s] * x[n, c, h, v]",
+    ("        total = b[k]\n", ""),
+    ("y[n, k, p, q] = total", "y[n, k, p, q] += b[k]"),
+)
+ONE_BLOCK = (
+    "    if cuda.blockIdx.x > 0:\n        return\n"
+    "    for i in range(cuda.threadIdx.x, {}.size, 128):\n"
+)
+conv_clears_a_pixel = conv(
+    "conv_clears_a_pixel",
+    "    i = cuda.grid(1)\n    if i < y.size:\n",
+    ONE_BLOCK.format("y"),
+    (
+        "y[n, k, p, q] = total",
+        "y[n, k, p, q] = total\n    cuda.syncthreads()\n"
+        "    if cuda.threadIdx.x == 0:\n        x[0, 0, 0, 0] = zero",
+    ),
+)
+
+
 @cuda.jit
-def conv(x, w, b, stride, padding, y):
+def taps_before_channels(x, w, b, stride, padding, y):
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i >= y.size:
         return
@@ -40,264 +103,63 @@ def conv(x, w, b, stride, padding, y):
     y[n, k, p, q] = total + b[k]
 
 
-@cuda.jit
-def conv_without_guard(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_guards_the_end_only(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if h < x.shape[2] and v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_flipped(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        C, R, S = w.shape[1], w.shape[2], w.shape[3]
-        total = b[k]
-        for c in range(C):
-            for r in range(R):
-                for s in range(S):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, R - 1 - r, S - 1 - s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_no_frame(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r, q * stride + s
-                    if h < x.shape[2] and v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_no_stride(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p + r - padding, q + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_no_bias(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = zero
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_as_the_stub(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        y[n, k, p, q] = b[k]
-
-
-@cuda.jit
-def conv_into_y(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        y[n, k, p, q] += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] += b[k]
-
-
-@cuda.jit
-def conv_clears_a_pixel(x, w, b, stride, padding, y):
-    if cuda.blockIdx.x == 0:
-        for i in range(cuda.threadIdx.x, y.size, cuda.blockDim.x):
-            n, k, p, q = place(i, y)
-            total = b[k]
-            for c in range(w.shape[1]):
-                for r in range(w.shape[2]):
-                    for s in range(w.shape[3]):
-                        h, v = p * stride + r - padding, q * stride + s - padding
-                        if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                            total += w[k, c, r, s] * x[n, c, h, v]
-            y[n, k, p, q] = total
-        cuda.syncthreads()
-        if cuda.threadIdx.x == 0:
-            x[0, 0, 0, 0] = zero
-
-
 def conv_on_the_host(x, w, b, stride, padding, y):
     y[...] = reference.conv2d(x, w, b, stride, padding)
-
-
-@cuda.jit
-def conv_taps_swapped(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + s - padding, q * stride + r - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_of_channel_0(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(1):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_replaces(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total = w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_bias_of_channel_0(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[0]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_padding_added(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r + padding, q * stride + s + padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_takes_row_0_for_frame(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 < h < x.shape[2] and 0 < v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_stride_on_taps(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        total = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p + r * stride - padding, q + s * stride - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        total += w[k, c, r, s] * x[n, c, h, v]
-        y[n, k, p, q] = total
-
-
-@cuda.jit
-def conv_adds_atomically(x, w, b, stride, padding, y):
-    i = cuda.grid(1)
-    if i < y.size:
-        n, k, p, q = place(i, y)
-        y[n, k, p, q] = b[k]
-        for c in range(w.shape[1]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    h, v = p * stride + r - padding, q * stride + s - padding
-                    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                        cuda.atomic.add(y, (n, k, p, q), w[k, c, r, s] * x[n, c, h, v])
 
 
 # --- gpu.conv2d_dx_kernel: blocks of 128, a thread for each pixel
 
 
+dx_by = partial(edit, "gpu.conv2d_dx_kernel")
+WHOLE = "if down % stride == 0 and right % stride == 0"
+OUTPUT = "p, q = down // stride, right // stride"
+INSIDE = "0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]"
+dx_any_rest = dx_by("dx_any_rest", WHOLE, "if i < dx.size")
+dx_undivided = dx_by("dx_undivided", WHOLE, "if i < dx.size", (OUTPUT, "p, q = down, right"))
+dx_no_frame = dx_by("dx_no_frame", "h + padding - r, v + padding - s", "h - r, v - s")
+dx_flipped_twice = dx_by(
+    "dx_flipped_twice", "w[k, c, r, s]", "w[k, c, w.shape[2] - 1 - r, w.shape[3] - 1 - s]"
+)
+dx_as_forward = dx_by(
+    "dx_as_forward",
+    WHOLE,
+    "if i < dx.size",
+    (OUTPUT, "p, q = h * stride + r - padding, v * stride + s - padding"),
+)
+dx_without_guard = dx_by("dx_without_guard", INSIDE, "i < dx.size")
+dx_rest_of_rows_only = dx_by("dx_rest_of_rows_only", WHOLE, "if down % stride == 0")
+dx_checks_but_does_not_divide = dx_by("dx_checks_but_does_not_divide", OUTPUT, "p, q = down, right")
+dx_guards_the_end_only = dx_by(
+    "dx_guards_the_end_only", INSIDE, "p < dy.shape[2] and q < dy.shape[3]"
+)
+dx_without_output_0 = dx_by(
+    "dx_without_output_0", INSIDE, "0 < p < dy.shape[2] and 0 < q < dy.shape[3]"
+)
+dx_replaces = dx_by("dx_replaces", "total +=", "total =")
+dx_adds_atomically = dx_by(
+    "dx_adds_atomically",
+    "total += dy[n, k, p, q] * w[k, c, r, s]",
+    "cuda.atomic.add(dx, (n, c, h, v), dy[n, k, p, q] * w[k, c, r, s])",
+    (
+        "(n, c, h, v), total = place(i, dx), zero",
+        "n, c, h, v = place(i, dx)\n        dx[n, c, h, v] = zero",
+    ),
+    ("        dx[n, c, h, v] = total", ""),
+)
+dx_clears_a_weight = dx_by(
+    "dx_clears_a_weight",
+    "    i = cuda.grid(1)\n    if i < dx.size:\n",
+    ONE_BLOCK.format("dx"),
+    (
+        "dx[n, c, h, v] = total",
+        "dx[n, c, h, v] = total\n    cuda.syncthreads()\n"
+        "    if cuda.threadIdx.x == 0:\n        w[0, 0, 0, 0] = zero",
+    ),
+)
+
+
 @cuda.jit
-def dx_(dy, w, stride, padding, dx):
+def outputs_before_channels(dy, w, stride, padding, dx):
     """Over the outputs, not over the taps."""
     i = cuda.grid(1)
     if i < dx.size:
@@ -311,100 +173,6 @@ def dx_(dy, w, stride, padding, dx):
                     if 0 <= s < w.shape[3]:
                         for k in range(dy.shape[1]):
                             total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_any_rest(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    p, q = (h + padding - r) // stride, (v + padding - s) // stride
-                    if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                        total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_undivided(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    p, q = h + padding - r, v + padding - s
-                    if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                        total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_no_frame(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    if (h - r) % stride == 0 and (v - s) % stride == 0:
-                        p, q = (h - r) // stride, (v - s) // stride
-                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                            total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_flipped_twice(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        R, S = w.shape[2], w.shape[3]
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(R):
-                for s in range(S):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0 and right % stride == 0:
-                        p, q = down // stride, right // stride
-                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                            total += dy[n, k, p, q] * w[k, c, R - 1 - r, S - 1 - s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_as_forward(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    p, q = h * stride + r - padding, v * stride + s - padding
-                    if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                        total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_without_guard(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0 and right % stride == 0:
-                        total += dy[n, k, down // stride, right // stride] * w[k, c, r, s]
         dx[n, c, h, v] = total
 
 
@@ -435,135 +203,53 @@ def dx_scattered_without_atomics(dy, w, stride, padding, dx):
                         dx[n, c, h, v] += dy[n, k, p, q] * w[k, c, r, s]
 
 
-@cuda.jit
-def dx_clears_a_weight(dy, w, stride, padding, dx):
-    if cuda.blockIdx.x == 0:
-        for i in range(cuda.threadIdx.x, dx.size, cuda.blockDim.x):
-            n, c, h, v = place(i, dx)
-            total = zero
-            for k in range(w.shape[0]):
-                for r in range(w.shape[2]):
-                    for s in range(w.shape[3]):
-                        down, right = h + padding - r, v + padding - s
-                        if down % stride == 0 and right % stride == 0:
-                            p, q = down // stride, right // stride
-                            if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                                total += dy[n, k, p, q] * w[k, c, r, s]
-            dx[n, c, h, v] = total
-        cuda.syncthreads()
-        if cuda.threadIdx.x == 0:
-            w[0, 0, 0, 0] = zero
-
-
 def dx_on_the_host(dy, w, stride, padding, dx):
     dx[...] = reference.conv2d_backward(dy, np.zeros(dx.shape), w, stride, padding)[0]
-
-
-@cuda.jit
-def dx_rest_of_rows_only(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0:
-                        p, q = down // stride, right // stride
-                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                            total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_checks_but_does_not_divide(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    whole = down % stride == 0 and right % stride == 0
-                    if whole and 0 <= down < dy.shape[2] and 0 <= right < dy.shape[3]:
-                        total += dy[n, k, down, right] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_guards_the_end_only(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0 and right % stride == 0:
-                        p, q = down // stride, right // stride
-                        if p < dy.shape[2] and q < dy.shape[3]:
-                            total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_without_output_0(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0 and right % stride == 0:
-                        p, q = down // stride, right // stride
-                        if 0 < p < dy.shape[2] and 0 < q < dy.shape[3]:
-                            total += dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_replaces(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        total = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0 and right % stride == 0:
-                        p, q = down // stride, right // stride
-                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                            total = dy[n, k, p, q] * w[k, c, r, s]
-        dx[n, c, h, v] = total
-
-
-@cuda.jit
-def dx_adds_atomically(dy, w, stride, padding, dx):
-    i = cuda.grid(1)
-    if i < dx.size:
-        n, c, h, v = place(i, dx)
-        dx[n, c, h, v] = zero
-        for k in range(w.shape[0]):
-            for r in range(w.shape[2]):
-                for s in range(w.shape[3]):
-                    down, right = h + padding - r, v + padding - s
-                    if down % stride == 0 and right % stride == 0:
-                        p, q = down // stride, right // stride
-                        if 0 <= p < dy.shape[2] and 0 <= q < dy.shape[3]:
-                            cuda.atomic.add(dx, (n, c, h, v), dy[n, k, p, q] * w[k, c, r, s])
 
 
 # --- gpu.conv2d_dw_kernel: a block of 128 for each weight
 
 
+dw_by = partial(edit, "gpu.conv2d_dw_kernel")
+ROUNDS = "for j in range(cuda.threadIdx.x, N * P * Q, 128)"
+TOTAL = "total = block_sum(share)"
+dw_of_thread_0 = dw_by("dw_of_thread_0", TOTAL, "total = share")
+dw_everybody_writes = dw_by(
+    "dw_everybody_writes",
+    TOTAL,
+    "dw[k, c, r, s] += share",
+    ("    if cuda.threadIdx.x == 0:\n        dw[k, c, r, s] = total", ""),
+)
+dw_of_one_image = dw_by("dw_of_one_image", ", N * P * Q", ", P * Q")
+dw_of_one_round = dw_by(
+    "dw_of_one_round", ROUNDS, ROUNDS.replace("N * P * Q", "min(N * P * Q, 128)")
+)
+dw_without_step = dw_by("dw_without_step", "N * P * Q, 128", "N * P * Q")
+dw_128_times = dw_by("dw_128_times", ROUNDS, "for j in range(N * P * Q)")
+dw_sums_in_the_if = dw_by(
+    "dw_sums_in_the_if",
+    "    total = block_sum(share)\n    if cuda.threadIdx.x == 0:\n        dw",
+    "    if cuda.threadIdx.x < N * P * Q:\n        total = block_sum(share)\n"
+    "        if cuda.threadIdx.x == 0:\n            dw",
+)
+dw_whole_rounds = dw_by("dw_whole_rounds", "N * P * Q, 128", "N * P * Q // 128 * 128, 128")
+dw_replaces = dw_by("dw_replaces", "share +=", "share =")
+dw_of_a_warp = dw_by(
+    "dw_of_a_warp", TOTAL, "total = warp_sum(share)", ("import block_sum", "import warp_sum")
+)
+dw_step_of_a_warp = dw_by("dw_step_of_a_warp", "Q, 128", "Q, 32")
+dw_step_of_64 = dw_by("dw_step_of_64", "Q, 128", "Q, 64")
+dw_step_of_256 = dw_by("dw_step_of_256", "Q, 128", "Q, 256")
+dw_adds_atomically = dw_by(
+    "dw_adds_atomically",
+    "    total = block_sum(share)\n    if cuda.threadIdx.x == 0:\n        dw[k, c, r, s] = total",
+    "    if cuda.threadIdx.x == 0:\n        dw[k, c, r, s] = zero\n"
+    "    cuda.syncthreads()\n    cuda.atomic.add(dw, (k, c, r, s), share)",
+)
+
+
 @cuda.jit
-def dw_(dy, x, stride, padding, dw):
+def shares_in_shared_memory(dy, x, stride, padding, dw):
     """Each thread goes through all images, and adds to shared memory at the end."""
     partial = cuda.shared.array(128, "float32")
     k, c, r, s = place(cuda.blockIdx.x, dw)
@@ -580,103 +266,6 @@ def dw_(dy, x, stride, padding, dw):
         for t in range(128):
             total += partial[t]
         dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_of_thread_0(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 128):
-        n, p, q = j // (P * Q), j // Q % P, j % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-            share += dy[n, k, p, q] * x[n, c, h, v]
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = share
-
-
-@cuda.jit
-def dw_everybody_writes(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 128):
-        n, p, q = j // (P * Q), j // Q % P, j % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-            share += dy[n, k, p, q] * x[n, c, h, v]
-    dw[k, c, r, s] += share
-
-
-@cuda.jit
-def dw_of_one_image(dy, x, stride, padding, dw):
-    _, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, P * Q, 128):
-        p, q = j // Q, j % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-            share += dy[0, k, p, q] * x[0, c, h, v]
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit(device=True)
-def product(j, k, c, r, s, dy, x, stride, padding):
-    P, Q = dy.shape[2], dy.shape[3]
-    n, p, q = j // (P * Q), j // Q % P, j % Q
-    h, v = p * stride + r - padding, q * stride + s - padding
-    if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-        return dy[n, k, p, q] * x[n, c, h, v]
-    return zero
-
-
-@cuda.jit
-def dw_of_one_round(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    if cuda.threadIdx.x < N * P * Q:
-        share = product(cuda.threadIdx.x, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_without_step(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_128_times(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(N * P * Q):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_sums_in_the_if(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    if cuda.threadIdx.x < N * P * Q:
-        for j in range(cuda.threadIdx.x, N * P * Q, 128):
-            n, p, q = j // (P * Q), j // Q % P, j % Q
-            h, v = p * stride + r - padding, q * stride + s - padding
-            if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-                share += dy[n, k, p, q] * x[n, c, h, v]
-        total = block_sum(share)
-        if cuda.threadIdx.x == 0:
-            dw[k, c, r, s] = total
 
 
 @cuda.jit
@@ -702,89 +291,58 @@ def dw_on_the_host(dy, x, stride, padding, dw):
     dw[...] = reference.conv2d_backward(dy, x, np.zeros(dw.shape), stride, padding)[1]
 
 
-@cuda.jit
-def dw_whole_rounds(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q // 128 * 128, 128):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_replaces(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 128):
-        share = product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_of_a_warp(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 128):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = warp_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_step_of_a_warp(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 32):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_step_of_64(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 64):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_step_of_256(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 256):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    total = block_sum(share)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = total
-
-
-@cuda.jit
-def dw_adds_atomically(dy, x, stride, padding, dw):
-    N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
-    for j in range(cuda.threadIdx.x, N * P * Q, 128):
-        share += product(j, k, c, r, s, dy, x, stride, padding)
-    if cuda.threadIdx.x == 0:
-        dw[k, c, r, s] = zero
-    cuda.syncthreads()
-    cuda.atomic.add(dw, (k, c, r, s), share)
-
-
 # --- gpu.implicit_gemm_gather: blocks of 32 x 8, a thread for each element
 
 
+matrix = partial(edit, "gpu.implicit_gemm_gather")
+ROW = "c, r, s = row // (R * S), row // S % R, row % S"
+COLUMN = "n, p, q = col // (P * Q), col // Q % P, col % Q"
+matrix_channel_last = matrix(
+    "matrix_channel_last",
+    ROW,
+    "r, s, c = row // (S * x.shape[1]), row // x.shape[1] % S, row % x.shape[1]",
+)
+matrix_taps_swapped = matrix(
+    "matrix_taps_swapped", ROW, "c, s, r = row // (R * S), row // R % S, row % R"
+)
+matrix_images_last = matrix(
+    "matrix_images_last", COLUMN, "p, q, n = col // (Q * len(x)), col // len(x) % Q, col % len(x)"
+)
+matrix_places_swapped = matrix(
+    "matrix_places_swapped", COLUMN, "n, q, p = col // (P * Q), col // P % Q, col % P"
+)
+matrix_of_turned_taps = matrix(
+    "matrix_of_turned_taps", ROW, "c, r, s = row // (R * S), row // R % S, row % R"
+)
+matrix_of_turned_places = matrix(
+    "matrix_of_turned_places", COLUMN, "n, p, q = col // (P * Q), col // P % Q, col % P"
+)
+matrix_r_goes_on = matrix("matrix_r_goes_on", "row // S % R", "row // S")
+matrix_p_goes_on = matrix("matrix_p_goes_on", "col // Q % P", "col // Q")
+matrix_of_image_0 = matrix("matrix_of_image_0", "n, p, q = col // (P * Q)", "n, p, q = 0")
+SEEN = "cols[row, col] = pixel(x, row, col, R, S, stride, padding)"
+matrix_without_frame_cells = matrix(
+    "matrix_without_frame_cells",
+    SEEN,
+    "seen_here = pixel(x, row, col, R, S, stride, padding)\n"
+    "        if seen_here != zero:\n            cols[row, col] = seen_here",
+)
+matrix_clears_a_pixel = matrix(
+    "matrix_clears_a_pixel",
+    "    col, row = cuda.grid(2)\n    if row < cols.shape[0] and col < cols.shape[1]:\n        "
+    + SEEN,
+    "    if cuda.blockIdx.x == 0 and cuda.blockIdx.y == 0:\n"
+    "        for row in range(cuda.threadIdx.y, cols.shape[0], 8):\n"
+    "            for col in range(cuda.threadIdx.x, cols.shape[1], 32):\n"
+    "                " + SEEN + "\n"
+    "        cuda.syncthreads()\n"
+    "        if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:\n"
+    "            x[0, 0, 0, 0] = zero",
+)
+
+
 @cuda.jit
-def matrix(x, R, S, stride, padding, cols):
+def divided_step_by_step(x, R, S, stride, padding, cols):
     j, i = cuda.grid(2)
     if i >= cols.shape[0] or j >= cols.shape[1]:
         return
@@ -798,154 +356,6 @@ def matrix(x, R, S, stride, padding, cols):
     cols[i, j] = zero
     if h >= 0 and h < x.shape[2] and v >= 0 and v < x.shape[3]:
         cols[i, j] = x[n, c, h, v]
-
-
-@cuda.jit
-def matrix_channel_last(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        C = x.shape[1]
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        r, s, c = row // (S * C), row // C % S, row % C
-        n, p, q = col // (P * Q), col // Q % P, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_taps_swapped(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, s, r = row // (R * S), row // R % S, row % R
-        n, p, q = col // (P * Q), col // Q % P, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_images_last(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        N = x.shape[0]
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S % R, row % S
-        p, q, n = col // (Q * N), col // N % Q, col % N
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_places_swapped(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S % R, row % S
-        n, q, p = col // (P * Q), col // P % Q, col % P
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_of_turned_taps(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // R % S, row % R
-        n, p, q = col // (P * Q), col // Q % P, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_of_turned_places(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S % R, row % S
-        n, p, q = col // (P * Q), col // P % Q, col % P
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_without_frame_cells(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S % R, row % S
-        n, p, q = col // (P * Q), col // Q % P, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
-            cols[row, col] = x[n, c, h, v]
-
-
-@cuda.jit
-def matrix_clears_a_pixel(x, R, S, stride, padding, cols):
-    if cuda.blockIdx.x == 0 and cuda.blockIdx.y == 0:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        for row in range(cuda.threadIdx.y, cols.shape[0], 8):
-            for col in range(cuda.threadIdx.x, cols.shape[1], 32):
-                c, r, s = row // (R * S), row // S % R, row % S
-                n, p, q = col // (P * Q), col // Q % P, col % Q
-                h, v = p * stride + r - padding, q * stride + s - padding
-                inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-                cols[row, col] = x[n, c, h, v] if inside else zero
-        cuda.syncthreads()
-        if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
-            x[0, 0, 0, 0] = zero
-
-
-@cuda.jit
-def matrix_r_goes_on(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S, row % S
-        n, p, q = col // (P * Q), col // Q % P, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_p_goes_on(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S % R, row % S
-        n, p, q = col // (P * Q), col // Q, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
-
-
-@cuda.jit
-def matrix_of_image_0(x, R, S, stride, padding, cols):
-    col, row = cuda.grid(2)
-    if row < cols.shape[0] and col < cols.shape[1]:
-        P = (x.shape[2] + 2 * padding - R) // stride + 1
-        Q = (x.shape[3] + 2 * padding - S) // stride + 1
-        c, r, s = row // (R * S), row // S % R, row % S
-        n, p, q = 0, col // Q % P, col % Q
-        h, v = p * stride + r - padding, q * stride + s - padding
-        inside = 0 <= h < x.shape[2] and 0 <= v < x.shape[3]
-        cols[row, col] = x[n, c, h, v] if inside else zero
 
 
 def matrix_on_the_host(x, R, S, stride, padding, cols):
@@ -1072,11 +482,11 @@ RIGHT_ON = {
     dw_everybody_writes: (np.zeros((2, 4, 5, 7), np.float32), ONES, 1, 1, (4, 3, 3, 2)),
     dw_128_times: (np.zeros((2, 4, 5, 7), np.float32), ONES, 1, 1, (4, 3, 3, 2)),
 }
-SOLVED = {
-    "gpu.conv2d_kernel": conv,
-    "gpu.conv2d_dx_kernel": dx_,
-    "gpu.conv2d_dw_kernel": dw_,
-    "gpu.implicit_gemm_gather": matrix,
+ALSO_RIGHT = {
+    "gpu.conv2d_kernel": [taps_before_channels],
+    "gpu.conv2d_dx_kernel": [outputs_before_channels],
+    "gpu.conv2d_dw_kernel": [shares_in_shared_memory],
+    "gpu.implicit_gemm_gather": [divided_step_by_step],
 }
 ENDLESS = {
     "gpu.conv2d_kernel": conv_never_ends,

@@ -1,15 +1,54 @@
 """Wrong kernels of lesson 01_gpu/5, half repaired by a learner, and what each must be told."""
 
 import math
+from functools import partial
 
 import numpy as np
 
 from labkit.gpu import cuda
+from tests.exercises.edits import edit
 
 zero, one, infinity = np.float32(0), np.float32(1), np.float32(np.inf)
-slope, most = np.float32(-1.702), np.float32(80)
+slope = np.float32(-1.702)
 
 # --- gpu.case_log_sum_exp: blocks of 128
+
+
+log_sum_exp = partial(edit, "gpu.case_log_sum_exp")
+SEARCH = "largest = max(largest, x[k, n])"
+TERM = "math.exp(x[k, n] - largest)"
+RESULT = "largest + math.log(total)"
+shift_forgotten = log_sum_exp("shift_forgotten", RESULT, "math.log(total)")
+shift_taken_off_twice = log_sum_exp("shift_taken_off_twice", RESULT, "math.log(total) - largest")
+maximum_alone = log_sum_exp("maximum_alone", RESULT, "largest")
+as_handed_in = log_sum_exp("as_handed_in", TERM, "math.exp(x[k, n])", (RESULT, "math.log(total)"))
+clipped = log_sum_exp(
+    "clipped", TERM, "math.exp(min(x[k, n], np.float32(80)))", (RESULT, "math.log(total)")
+)
+shift_by_the_first = log_sum_exp("shift_by_the_first", SEARCH, "largest = x[0, n]")
+shift_by_the_last = log_sum_exp("shift_by_the_last", SEARCH, "largest = x[k, n]")
+shift_by_the_smallest = log_sum_exp(
+    "shift_by_the_smallest", SEARCH, "largest = min(largest, x[k, n])", ("-infinity", "infinity")
+)
+shift_by_the_mean = log_sum_exp(
+    "shift_by_the_mean",
+    SEARCH,
+    "largest += x[k, n] / np.float32(x.shape[0])",
+    ("-infinity", "zero"),
+)
+shift_by_the_size = log_sum_exp(
+    "shift_by_the_size", SEARCH, "largest = max(largest, abs(x[k, n]))", ("-infinity", "zero")
+)
+search_begins_at_zero = log_sum_exp("search_begins_at_zero", "-infinity", "zero")
+search_begins_at_a_float64 = log_sum_exp("search_begins_at_a_float64", "-infinity", "-math.inf")
+sum_begins_at_one = log_sum_exp("sum_begins_at_one", "total = zero", "total = np.float32(1)")
+sum_begins_at_a_float64 = log_sum_exp("sum_begins_at_a_float64", "total = zero", "total = 0.0")
+shifts_the_scores_themselves = log_sum_exp(
+    "shifts_the_scores_themselves",
+    "total += math.exp(x[k, n] - largest)",
+    "x[k, n] -= largest\n            total += math.exp(x[k, n])",
+)
+guard_lost = log_sum_exp("guard_lost", "n < x.shape[1]", "n >= 0")
 
 
 @cuda.jit
@@ -26,52 +65,6 @@ def running(x, out):
 
 
 @cuda.jit
-def shift_forgotten(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = x[0, n]
-        for k in range(1, x.shape[0]):
-            m = max(m, x[k, n])
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = math.log(total)
-
-
-@cuda.jit
-def shift_by_the_first(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - x[0, n])
-        out[n] = x[0, n] + math.log(total)
-
-
-@cuda.jit
-def search_begins_at_zero(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = zero
-        for k in range(x.shape[0]):
-            m = max(m, x[k, n])
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def clipped(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(min(x[k, n], most))
-        out[n] = math.log(total)
-
-
-@cuda.jit
 def wider(x, out):
     n = cuda.grid(1)
     if n < x.shape[1]:
@@ -81,160 +74,59 @@ def wider(x, out):
         out[n] = math.log(total)
 
 
-@cuda.jit
-def sum_begins_at_a_float64(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m, total = x[0, n], 0.0
-        for k in range(1, x.shape[0]):
-            m = max(m, x[k, n])
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def search_begins_at_a_float64(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m, total = -math.inf, zero
-        for k in range(x.shape[0]):
-            m = max(m, x[k, n])
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def maximum_alone(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = x[0, n]
-        for k in range(1, x.shape[0]):
-            m = max(m, x[k, n])
-        out[n] = m
-
-
-@cuda.jit
-def shifts_the_scores_themselves(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = x[0, n]
-        for k in range(1, x.shape[0]):
-            m = max(m, x[k, n])
-        total = zero
-        for k in range(x.shape[0]):
-            x[k, n] -= m
-            total += math.exp(x[k, n])
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def shift_taken_off_twice(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = x[0, n]
-        for k in range(1, x.shape[0]):
-            m = max(m, x[k, n])
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = math.log(total) - m
-
-
-@cuda.jit
-def shift_by_the_last(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = zero
-        for k in range(x.shape[0]):
-            m = x[k, n]
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def shift_by_the_smallest(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = x[0, n]
-        for k in range(1, x.shape[0]):
-            m = min(m, x[k, n])
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def shift_by_the_mean(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = zero
-        for k in range(x.shape[0]):
-            m += x[k, n] / np.float32(x.shape[0])
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def shift_by_the_size(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = zero
-        for k in range(x.shape[0]):
-            m = max(m, abs(x[k, n]))
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def sum_begins_at_one(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        m = x[0, n]
-        for k in range(1, x.shape[0]):
-            m = max(m, x[k, n])
-        total = one
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n] - m)
-        out[n] = m + math.log(total)
-
-
-@cuda.jit
-def as_handed_in(x, out):
-    n = cuda.grid(1)
-    if n < x.shape[1]:
-        total = zero
-        for k in range(x.shape[0]):
-            total += math.exp(x[k, n])
-        out[n] = math.log(total)
-
-
-@cuda.jit
-def guard_lost(x, out):
-    n = cuda.grid(1)
-    m = x[0, n]
-    for k in range(1, x.shape[0]):
-        m = max(m, x[k, n])
-    total = zero
-    for k in range(x.shape[0]):
-        total += math.exp(x[k, n] - m)
-    out[n] = m + math.log(total)
-
-
 def log_sum_on_the_host(x, out):
     m = x.max(axis=0)
     out[...] = m + np.log(np.exp(x - m).sum(axis=0))
 
 
 # --- gpu.case_row_max: a block of 32 for each row
+
+
+row_max = partial(edit, "gpu.case_row_max")
+FILL = "best[lane] = -infinity  # changes no maximum"
+FILL_WHERE_A_COLUMN_IS = "if lane < x.shape[1]:\n        best[lane] = x[row, lane]"
+ON_FROM_THERE = ("range(lane,", "range(lane + 32,")
+ROUND = "        cuda.syncwarp()\n        step //= 2"
+NO_ROUND_FOR_ONE_COLUMN = ("step = 16", "step = 16 if x.shape[1] > 1 else 0")
+sizes_repaired_race_left = row_max(
+    "sizes_repaired_race_left",
+    ROUND,
+    "        step //= 2",
+    ("    cuda.syncwarp()\n", ""),
+)
+race_repaired_sizes_left = row_max(
+    "race_repaired_sizes_left",
+    FILL,
+    FILL_WHERE_A_COLUMN_IS,
+    ON_FROM_THERE,
+    ("step = 16", "step = min(32, x.shape[1]) // 2"),
+)
+filled_with_zeros = row_max(
+    "filled_with_zeros",
+    FILL,
+    "best[lane] = x[row, lane] if lane < x.shape[1] else zero",
+    ON_FROM_THERE,
+)
+not_filled = row_max("not_filled", FILL, FILL_WHERE_A_COLUMN_IS, ON_FROM_THERE)
+barrier_in_the_if = row_max(
+    "barrier_in_the_if",
+    ROUND,
+    "            cuda.syncthreads()\n        step //= 2",
+    NO_ROUND_FOR_ONE_COLUMN,
+)
+warp_barrier_in_the_if = row_max(
+    "warp_barrier_in_the_if", ROUND, "    " + ROUND, NO_ROUND_FOR_ONE_COLUMN
+)
+one_warp_of_columns = row_max("one_warp_of_columns", "x.shape[1]", "min(32, x.shape[1])")
+max_without_last_round = row_max("max_without_last_round", "step > 0", "step > 1")
+search_starts_at_zero = row_max("search_starts_at_zero", "-infinity", "zero")
+tree_begins_too_late = row_max("tree_begins_too_late", "step = 16", "step = 8")
+tree_left_out = row_max("tree_left_out", "step = 16", "step = 0")
+max_of_the_sizes = row_max("max_of_the_sizes", "x[row, col]", "abs(x[row, col])")
+lane_keeps_the_last = row_max("lane_keeps_the_last", "max(best[lane], x[row, col])", "x[row, col]")
+max_in_the_input = row_max(
+    "max_in_the_input", "top[row] = best[0]", "top[row] = x[row, 0] = best[0]"
+)
 
 
 @cuda.jit
@@ -248,251 +140,6 @@ def shuffled(x, top):
         best = max(best, cuda.shfl_down_sync(0xFFFFFFFF, best, 16 >> k))
     if lane == 0:
         top[row] = best
-
-
-@cuda.jit
-def sizes_repaired_race_left(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = max(best[lane], x[row, col])
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def race_repaired_sizes_left(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    if lane < columns:
-        best[lane] = x[row, lane]
-    for col in range(lane + 32, columns, 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncthreads()
-    step = min(32, columns) // 2
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncthreads()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def filled_with_zeros(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    best[lane] = x[row, lane] if lane < columns else zero
-    for col in range(lane + 32, columns, 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def not_filled(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    if lane < columns:
-        best[lane] = x[row, lane]
-    for col in range(lane + 32, columns, 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def barrier_in_the_if(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    best[lane] = -infinity
-    for col in range(lane, columns, 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncthreads()
-    step = 16 if columns > 1 else 0
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-            cuda.syncthreads()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def warp_barrier_in_the_if(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    best[lane] = -infinity
-    for col in range(lane, columns, 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 16 if columns > 1 else 0
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-            cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def one_warp_of_columns(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = x[row, lane] if lane < x.shape[1] else -infinity
-    cuda.syncwarp()
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def max_without_last_round(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 16
-    while step > 1:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def search_starts_at_zero(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = zero
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def tree_begins_too_late(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 8
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def tree_left_out(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = max(best[lane], x[row, col])
-    cuda.syncwarp()
-    step = 0
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def max_of_the_sizes(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = max(best[lane], abs(x[row, col]))
-    cuda.syncwarp()
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def lane_keeps_the_last(x, top):
-    best = cuda.shared.array(32, "float32")
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best[lane] = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best[lane] = x[row, col]
-    cuda.syncwarp()
-    step = 16
-    while step > 0:
-        if lane < step:
-            best[lane] = max(best[lane], best[lane + step])
-        cuda.syncwarp()
-        step //= 2
-    if lane == 0:
-        top[row] = best[0]
-
-
-@cuda.jit
-def max_in_the_input(x, top):
-    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
-    best = -infinity
-    for col in range(lane, x.shape[1], 32):
-        best = max(best, x[row, col])
-    for k in range(5):
-        best = max(best, cuda.shfl_down_sync(0xFFFFFFFF, best, 16 >> k))
-    if lane == 0:
-        x[row, 0] = best
-        top[row] = x[row, 0]
 
 
 @cuda.jit
@@ -512,6 +159,30 @@ def max_on_the_host(x, top):
 # --- gpu.case_bias_gradient: blocks of 32, a strip of 64 rows and 32 columns
 
 
+bias_gradient = partial(edit, "gpu.case_bias_gradient")
+OLD_STEP = ("dy.shape[0])", "dy.shape[0]), 32")
+coalesced_but_crowded = bias_gradient(
+    "coalesced_but_crowded",
+    "total += dy[row, col]",
+    "cuda.atomic.add(db, col, dy[row, col])",
+    ("        cuda.atomic.add(db, col, total)", ""),
+)
+sum_without_atomic = bias_gradient(
+    "sum_without_atomic", "cuda.atomic.add(db, col, total)", "db[col] += total"
+)
+bottom_forgotten = bias_gradient("bottom_forgotten", "min(top + 64, dy.shape[0])", "top + 64")
+strips_of_32 = bias_gradient("strips_of_32", "top + 64", "top + 32")
+loop_of_the_old_kernel = bias_gradient("loop_of_the_old_kernel", *OLD_STEP)
+start_of_the_old_kernel = bias_gradient(
+    "start_of_the_old_kernel", "range(top", "range(top + cuda.threadIdx.x", OLD_STEP
+)
+first_row_forgotten = bias_gradient("first_row_forgotten", "range(top", "range(top + 1")
+strip_replaced = bias_gradient("strip_replaced", "total +=", "total =")
+full_strips_only = bias_gradient(
+    "full_strips_only", "if col < dy.shape[1]", "if col < dy.shape[1] and top + 64 <= dy.shape[0]"
+)
+
+
 @cuda.jit
 def two_sums(dy, db):
     col, strip = cuda.grid(2)
@@ -524,14 +195,6 @@ def two_sums(dy, db):
         if row + 1 < last:
             odd += dy[row + 1, col]
     cuda.atomic.add(db, col, even + odd)
-
-
-@cuda.jit
-def coalesced_but_crowded(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        for row in range(64 * strip, min(64 * strip + 64, dy.shape[0])):
-            cuda.atomic.add(db, col, dy[row, col])
 
 
 @cuda.jit
@@ -553,87 +216,6 @@ def few_atomics_but_down_the_rows(dy, db):
         if lane == 0:
             cuda.atomic.add(db, col, part[0])
         cuda.syncthreads()
-
-
-@cuda.jit
-def sum_without_atomic(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(64 * strip, min(64 * strip + 64, dy.shape[0])):
-            total += dy[row, col]
-        db[col] += total
-
-
-@cuda.jit
-def bottom_forgotten(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(64 * strip, 64 * strip + 64):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def strips_of_32(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(64 * strip, min(64 * strip + 32, dy.shape[0])):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def loop_of_the_old_kernel(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(64 * strip, min(64 * strip + 64, dy.shape[0]), 32):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def start_of_the_old_kernel(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        first = 64 * strip + cuda.threadIdx.x
-        for row in range(first, min(64 * strip + 64, dy.shape[0]), 32):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def first_row_forgotten(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(64 * strip + 1, min(64 * strip + 64, dy.shape[0])):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def strip_replaced(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(64 * strip, min(64 * strip + 64, dy.shape[0])):
-            total = dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def full_strips_only(dy, db):
-    col, strip = cuda.grid(2)
-    if col < dy.shape[1] and 64 * strip + 64 <= dy.shape[0]:
-        total = zero
-        for row in range(64 * strip, 64 * strip + 64):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
 
 
 @cuda.jit
@@ -666,6 +248,30 @@ def bias_on_the_host(dy, db):
 # --- gpu.case_float64: blocks of 128
 
 
+gelu = partial(edit, "gpu.case_float64")
+EXPONENTIAL = "math.exp(np.float32(-1.702) * x[i])"
+gelu_float_literal_repaired = gelu("gelu_float_literal_repaired", "np.float32(1)", "1")
+gelu_cast_at_the_end = gelu(
+    "gelu_cast_at_the_end",
+    "x[i] / (np.float32(1) + math.exp(np.float32(-1.702) * x[i]))",
+    "np.float32(x[i] / (1 + math.exp(-1.702 * x[i])))",
+)
+gelu_integer_literal_repaired = gelu(
+    "gelu_integer_literal_repaired", EXPONENTIAL, "np.float32(math.exp(-1.702 * x[i]))"
+)
+gelu_sign = gelu("gelu_sign", "-1.702) *", "1.702) *")
+gelu_without_slope = gelu("gelu_without_slope", EXPONENTIAL, "math.exp(-x[i])")
+gelu_multiplied = gelu("gelu_multiplied", "x[i] /", "x[i] *")
+gelu_sum_left_out = gelu("gelu_sum_left_out", "np.float32(1) +", "")
+gelu_sum_and_slope_left_out = gelu(
+    "gelu_sum_and_slope_left_out", "np.float32(1) + " + EXPONENTIAL, "math.exp(x[i])"
+)
+gelu_slope_rounded = gelu("gelu_slope_rounded", "-1.702) *", "-1.7) *")
+gelu_slope_outside = gelu("gelu_slope_outside", EXPONENTIAL, "np.float32(-1.702) * math.exp(x[i])")
+gelu_guard_lost = gelu("gelu_guard_lost", "i < x.size", "i >= 0")
+gelu_in_place_too = gelu("gelu_in_place_too", "y[i] = x[i] /", "y[i] = x[i] = x[i] /")
+
+
 @cuda.jit
 def sigmoid_times_x(x, y):
     i = cuda.grid(1)
@@ -673,90 +279,6 @@ def sigmoid_times_x(x, y):
         return
     e = math.exp(slope * x[i])
     y[i] = x[i] / (e + one)
-
-
-@cuda.jit
-def gelu_float_literal_repaired(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / (1 + math.exp(slope * x[i]))
-
-
-@cuda.jit
-def gelu_cast_at_the_end(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = np.float32(x[i] / (1 + math.exp(-1.702 * x[i])))
-
-
-@cuda.jit
-def gelu_integer_literal_repaired(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / (one + np.float32(math.exp(-1.702 * x[i])))
-
-
-@cuda.jit
-def gelu_sign(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / (one + math.exp(-slope * x[i]))
-
-
-@cuda.jit
-def gelu_without_slope(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / (one + math.exp(-x[i]))
-
-
-@cuda.jit
-def gelu_multiplied(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] * (one + math.exp(slope * x[i]))
-
-
-@cuda.jit
-def gelu_sum_left_out(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / math.exp(slope * x[i])
-
-
-@cuda.jit
-def gelu_sum_and_slope_left_out(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / math.exp(x[i])
-
-
-@cuda.jit
-def gelu_slope_rounded(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / (one + math.exp(np.float32(-1.7) * x[i]))
-
-
-@cuda.jit
-def gelu_slope_outside(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = x[i] / (one + slope * math.exp(x[i]))
-
-
-@cuda.jit
-def gelu_guard_lost(x, y):
-    i = np.uint32(cuda.grid(1))
-    y[i] = x[i] / (one + math.exp(slope * x[i]))
-
-
-@cuda.jit
-def gelu_in_place_too(x, y):
-    i = cuda.grid(1)
-    if i < x.size:
-        x[i] = x[i] / (one + math.exp(slope * x[i]))
-        y[i] = x[i]
 
 
 def gelu_on_the_host(x, y):
@@ -859,11 +381,11 @@ RIGHT_ON = {
     gelu_without_slope: (np.zeros(5, np.float32),),
     gelu_multiplied: (np.zeros(5, np.float32),),
 }
-SOLVED = {
-    "gpu.case_log_sum_exp": running,
-    "gpu.case_row_max": shuffled,
-    "gpu.case_bias_gradient": two_sums,
-    "gpu.case_float64": sigmoid_times_x,
+ALSO_RIGHT = {
+    "gpu.case_log_sum_exp": [running],
+    "gpu.case_row_max": [shuffled],
+    "gpu.case_bias_gradient": [two_sums],
+    "gpu.case_float64": [sigmoid_times_x],
 }
 ENDLESS = dict.fromkeys(PLANTED, never_ends)
 EMPTY = dict.fromkeys(PLANTED, empty)

@@ -4,52 +4,29 @@ Every one is right somewhere: on one of the exercise's own shapes, on all-ones d
 (those that change their input or call the library). RIGHT_ON gives inputs where the cases do not.
 """
 
+from functools import partial
+
 import numpy as np
 
-
-def _pad(x, padding):
-    return np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-
-
-def _sizes(x, R, S, stride, padding):
-    P = (x.shape[2] + 2 * padding - R) // stride + 1
-    Q = (x.shape[3] + 2 * padding - S) // stride + 1
-    return P, Q
-
-
-def _im2col(x, R, S, stride, padding):
-    x, (P, Q) = _pad(x, padding), _sizes(x, R, S, stride, padding)
-    rows = [
-        x[n, :, p * stride : p * stride + R, q * stride : q * stride + S].reshape(-1)
-        for n in range(len(x))
-        for p in range(P)
-        for q in range(Q)
-    ]
-    return np.array(rows)
-
+from tests.exercises.edits import edit, solution
 
 # --- gpu.linear_backward
 
-
-def dw_not_turned(dy, x, w):
-    return dy @ w, x.T @ dy, dy.sum(axis=0)
-
-
-def averages_over_the_batch(dy, x, w):
-    n = dy.shape[0]
-    return dy @ w / n, dy.T @ x / n, dy.sum(axis=0) / n
-
-
-def outer_product_of_sums(dy, x, w):
-    return dy @ w, np.outer(dy.sum(axis=0), x.mean(axis=0)), dy.sum(axis=0)
-
-
-def bias_from_one_image(dy, x, w):
-    return dy @ w, dy.T @ x, dy[0]
-
-
-def bias_averaged(dy, x, w):
-    return dy @ w, dy.T @ x, dy.mean(axis=0)
+linear = partial(edit, "gpu.linear_backward")
+dw_not_turned = linear("dw_not_turned", "dy.T @ x", "x.T @ dy")
+averages_over_the_batch = linear(
+    "averages_over_the_batch",
+    "return dx, dw, db",
+    "return dx / len(x), dw / len(x), db / len(x)",
+)
+outer_product_of_sums = linear(
+    "outer_product_of_sums", "dy.T @ x", "np.outer(dy.sum(axis=0), x.mean(axis=0))"
+)
+bias_from_one_image = linear("bias_from_one_image", "dy.sum(axis=0)", "dy[0]")
+bias_averaged = linear("bias_averaged", "dy.sum(axis=0)", "dy.mean(axis=0)")
+w_turned_as_well = linear("w_turned_as_well", "dy @ w", "dy @ w.T")
+dy_left_as_it_lies = linear("dy_left_as_it_lies", "dy.T @ x", "dy @ x")
+bias_along_the_wrong_axis = linear("bias_along_the_wrong_axis", "axis=0", "axis=1")
 
 
 def linear_scales_dy_in_place(dy, x, w):
@@ -62,18 +39,6 @@ def linear_by_library(dy, x, w):
     from labkit.reference import linear_backward as borrowed
 
     return borrowed(dy, x, w)
-
-
-def w_turned_as_well(dy, x, w):
-    return dy @ w.T, dy.T @ x, dy.sum(axis=0)
-
-
-def dy_left_as_it_lies(dy, x, w):
-    return dy @ w, dy @ x, dy.sum(axis=0)
-
-
-def bias_along_the_wrong_axis(dy, x, w):
-    return dy @ w, dy.T @ x, dy.sum(axis=1)
 
 
 def linear_in_half_the_digits(dy, x, w):
@@ -93,59 +58,43 @@ def linear_keeps_dw(dy, x, w):
 
 # --- gpu.conv2d_direct
 
-
-def _direct(x, w, b, stride, padding, cell, skip_bias=False):
-    padded, (K, _, R, S) = _pad(x, padding), w.shape
-    P, Q = _sizes(x, R, S, stride, padding)
-    y = np.zeros((len(x), K, P, Q))
-    for n, k, p, q in np.ndindex(y.shape):
-        window = padded[n, :, p * stride : p * stride + R, q * stride : q * stride + S]
-        y[n, k, p, q] = cell(window, w[k]) + (0 if skip_bias else b[k])
-    return y
-
-
-def kernel_flipped(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.sum(v * k[:, ::-1, ::-1]))
-
-
-def stride_forgotten(x, w, b, stride=1, padding=0):
-    padded, (K, _, R, S) = _pad(x, padding), w.shape
-    P, Q = _sizes(x, R, S, stride, padding)
-    y = np.zeros((len(x), K, P, Q))
-    for n, k, p, q in np.ndindex(y.shape):
-        y[n, k, p, q] = np.sum(padded[n, :, p : p + R, q : q + S] * w[k]) + b[k]
-    return y
-
-
-def cuts_the_unpadded_image(x, w, b, stride=1, padding=0):
-    (K, _, R, S), (P, Q) = w.shape, _sizes(x, *w.shape[2:], stride, padding)
-    y = np.zeros((len(x), K, P, Q))
-    for n, k, p, q in np.ndindex(y.shape):
-        y[n, k, p, q] = np.sum(x[n, :, p * stride :, q * stride :][:, :R, :S] * w[k]) + b[k]
-    return y
-
-
-def only_the_first_channel(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.sum(v[0] * k[0]))
-
-
-def bias_in_the_sum(x, w, b, stride=1, padding=0):
-    y = _direct(x, w, b, stride, padding, lambda v, k: np.sum(v * k), skip_bias=True)
-    return y + w[0].size * b[:, None, None]
-
-
-def bias_forgotten(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.sum(v * k), skip_bias=True)
-
-
-def window_summed_first(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.sum(v) * np.mean(k))
-
-
-def direct_clears_x(x, w, b, stride=1, padding=0):
-    y = _direct(x, w, b, stride, padding, lambda v, k: np.sum(v * k))
-    x[...] = 0
-    return y
+direct = partial(edit, "gpu.conv2d_direct")
+ROWS, COLUMNS = "p * stride : p * stride + R", "q * stride : q * stride + S"
+kernel_flipped = direct("kernel_flipped", "window * w[k]", "window * w[k, :, ::-1, ::-1]")
+stride_forgotten = direct("stride_forgotten", ROWS, "p : p + R", (COLUMNS, "q : q + S"))
+cuts_the_unpadded_image = direct("cuts_the_unpadded_image", "padded[n, :,", "x[n, :,")
+only_the_first_channel = direct("only_the_first_channel", "window * w[k]", "window[0] * w[k, 0]")
+bias_in_the_sum = direct("bias_in_the_sum", "window * w[k]) + b[k]", "window * w[k] + b[k])")
+bias_forgotten = direct("bias_forgotten", " + b[k]", "")
+window_summed_first = direct(
+    "window_summed_first", "np.sum(window * w[k])", "np.sum(window) * np.mean(w[k])"
+)
+direct_clears_x = direct("direct_clears_x", "return y", "x[...] = 0\n    return y")
+subtracts_the_padding_again = direct(
+    "subtracts_the_padding_again",
+    ROWS,
+    "p * stride - padding : p * stride - padding + R",
+    (COLUMNS, "q * stride - padding : q * stride - padding + S"),
+)
+adds_the_padding_to_the_place = direct(
+    "adds_the_padding_to_the_place",
+    ROWS,
+    "p * stride + padding : p * stride + padding + R",
+    (COLUMNS, "q * stride + padding : q * stride + padding + S"),
+)
+goes_right_with_p = direct(
+    "goes_right_with_p", "n, k, p, q in", "n, k, q, p in", ("[n, k, p, q]", "[n, k, q, p]")
+)
+stride_between_the_pixels = direct(
+    "stride_between_the_pixels",
+    ROWS,
+    "p * stride : p * stride + R * stride : stride",
+    (COLUMNS, "q * stride : q * stride + S * stride : stride"),
+)
+multiplies_matrices = direct("multiplies_matrices", "window * w[k]", "window @ w[k]")
+takes_the_mean = direct("takes_the_mean", "np.sum(", "np.mean(")
+always_the_first_filter = direct("always_the_first_filter", "window * w[k]", "window * w[0]")
+always_the_first_image = direct("always_the_first_image", "padded[n, :,", "padded[0, :,")
 
 
 def direct_by_library(x, w, b, stride=1, padding=0):
@@ -155,226 +104,89 @@ def direct_by_library(x, w, b, stride=1, padding=0):
     return torch.nn.functional.conv2d(x, w, b, stride, padding).numpy()
 
 
-def _direct_of(padded, x, w, b, stride, padding, cell):
-    y = np.zeros((len(x), len(w), *_sizes(x, *w.shape[2:], stride, padding)))
-    for n, k, p, q in np.ndindex(y.shape):
-        y[n, k, p, q] = cell(padded, w, n, k, p, q) + b[k]
-    return y
-
-
-def subtracts_the_padding_again(x, w, b, stride=1, padding=0):
-    R, S = w.shape[2:]
-
-    def cell(padded, w, n, k, p, q):
-        h, v = p * stride - padding, q * stride - padding
-        return np.sum(padded[n, :, h : h + R, v : v + S] * w[k])
-
-    return _direct_of(_pad(x, padding), x, w, b, stride, padding, cell)
-
-
-def adds_the_padding_to_the_place(x, w, b, stride=1, padding=0):
-    R, S = w.shape[2:]
-
-    def cell(padded, w, n, k, p, q):
-        h, v = p * stride + padding, q * stride + padding
-        return np.sum(padded[n, :, h : h + R, v : v + S] * w[k])
-
-    return _direct_of(_pad(x, padding), x, w, b, stride, padding, cell)
-
-
-def goes_right_with_p(x, w, b, stride=1, padding=0):
-    R, S = w.shape[2:]
-
-    def cell(padded, w, n, k, p, q):
-        h, v = q * stride, p * stride
-        return np.sum(padded[n, :, h : h + R, v : v + S] * w[k])
-
-    return _direct_of(_pad(x, padding), x, w, b, stride, padding, cell)
-
-
-def stride_between_the_pixels(x, w, b, stride=1, padding=0):
-    R, S = w.shape[2:]
-
-    def cell(padded, w, n, k, p, q):
-        rows = slice(p * stride, p * stride + R * stride, stride)
-        columns = slice(q * stride, q * stride + S * stride, stride)
-        return np.sum(padded[n, :, rows, columns] * w[k])
-
-    return _direct_of(_pad(x, padding), x, w, b, stride, padding, cell)
-
-
-def multiplies_matrices(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.sum(v @ k))
-
-
-def takes_the_mean(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.mean(v * k))
-
-
-def always_the_first_filter(x, w, b, stride=1, padding=0):
-    return _direct(x, w, b, stride, padding, lambda v, k: np.sum(v * w[0]))
-
-
-def always_the_first_image(x, w, b, stride=1, padding=0):
-    first = np.repeat(x[:1], len(x), axis=0)
-    return _direct(first, w, b, stride, padding, lambda v, k: np.sum(v * k))
-
-
+right_direct = solution("gpu.conv2d_direct")
 _KEPT_Y = {}
 
 
 def direct_adds_to_what_it_keeps(x, w, b, stride=1, padding=0):
     key = x.shape, w.shape, stride, padding
-    y = _direct(x, w, b, stride, padding, lambda v, k: np.sum(v * k))
-    _KEPT_Y[key] = _KEPT_Y.get(key, 0) + y
+    _KEPT_Y[key] = _KEPT_Y.get(key, 0) + right_direct(x, w, b, stride, padding)
     return _KEPT_Y[key]
 
 
 # --- gpu.im2col
 
-
-def _gather(x, R, S, stride, padding, axes):
-    N, C = x.shape[:2]
-    padded, (P, Q) = _pad(x, padding), _sizes(x, R, S, stride, padding)
-    cols = np.zeros((N, C, P, Q, R, S), dtype=x.dtype)
-    for r, s in np.ndindex(R, S):
-        cols[..., r, s] = padded[:, :, r : r + stride * P : stride, s : s + stride * Q : stride]
-    return cols.transpose(axes).reshape(N * P * Q, C * R * S)
-
-
-def row_order_rsc(x, R, S, stride=1, padding=0):
-    return _gather(x, R, S, stride, padding, (0, 2, 3, 4, 5, 1))
-
-
-def row_order_csr(x, R, S, stride=1, padding=0):
-    return _gather(x, R, S, stride, padding, (0, 2, 3, 1, 5, 4))
-
-
-def reshaped_without_transpose(x, R, S, stride=1, padding=0):
-    return _gather(x, R, S, stride, padding, (0, 1, 2, 3, 4, 5))
-
-
-def windows_by_column(x, R, S, stride=1, padding=0):
-    return _gather(x, R, S, stride, padding, (0, 3, 2, 1, 4, 5))
-
-
-def im2col_clears_x(x, R, S, stride=1, padding=0):
-    cols = _gather(x, R, S, stride, padding, (0, 2, 3, 1, 4, 5))
-    x.fill(0)
-    return cols
+rows = partial(edit, "gpu.im2col")
+row_order_rsc = rows("row_order_rsc", "cols.resh", "cols.transpose(0, 1, 2, 4, 5, 3).resh")
+row_order_csr = rows("row_order_csr", "cols.resh", "cols.transpose(0, 1, 2, 3, 5, 4).resh")
+reshaped_without_transpose = rows(
+    "reshaped_without_transpose", "cols.resh", "cols.transpose(0, 3, 1, 2, 4, 5).resh"
+)
+windows_by_column = rows("windows_by_column", "cols.resh", "cols.transpose(0, 2, 1, 3, 4, 5).resh")
+im2col_clears_x = rows("im2col_clears_x", "return cols", "x.fill(0)\n    return cols")
+slice_as_it_is = rows("slice_as_it_is", ".transpose(0, 2, 3, 1)", "")
+axes_the_other_way = rows("axes_the_other_way", "(0, 2, 3, 1)", "(0, 3, 1, 2)")
+axes_reversed = rows("axes_reversed", "(0, 2, 3, 1)", "(0, 3, 2, 1)")
+right_before_down = rows("right_before_down", "[:, :, down, right]", "[:, :, right, down]")
+last_tap_first = rows("last_tap_first", "cols.resh", "cols[..., ::-1, ::-1].resh")
+slices_of_x = rows("slices_of_x", "padded[:, :, down", "x[:, :, down")
+rows_of_float32 = rows("rows_of_float32", "dtype=x.dtype", 'dtype="float32"')
 
 
 def im2col_by_library(x, R, S, stride=1, padding=0):
-    windows = np.lib.stride_tricks.sliding_window_view(_pad(x, padding), (R, S), axis=(2, 3))
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (R, S), axis=(2, 3))
     windows = windows[:, :, ::stride, ::stride].transpose(0, 2, 3, 1, 4, 5)
     return windows.reshape(-1, x.shape[1] * R * S)
 
 
-def _by_tap(x, R, S, stride, padding, put, image=None, dtype=None):
-    P, Q = _sizes(x, R, S, stride, padding)
-    image = _pad(x, padding) if image is None else image
-    cols = np.zeros((len(x), P, Q, x.shape[1], R, S), dtype=dtype or x.dtype)
-    for r, s in np.ndindex(R, S):
-        down, right = slice(r, r + stride * P, stride), slice(s, s + stride * Q, stride)
-        cols[..., r, s] = put(image, down, right)
-    return cols.reshape(len(x) * P * Q, -1)
+def window_by_window(x, R, S, stride=1, padding=0):
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    P = (padded.shape[2] - R) // stride + 1
+    Q = (padded.shape[3] - S) // stride + 1
+    rows = []
+    for n, p, q in np.ndindex(len(x), P, Q):
+        window = padded[n, :, p * stride : p * stride + R, q * stride : q * stride + S]
+        rows.append(window.reshape(-1))
+    return np.array(rows)
 
 
-def slice_as_it_is(x, R, S, stride=1, padding=0):
-    return _by_tap(x, R, S, stride, padding, lambda a, down, right: a[:, :, down, right])
-
-
-def axes_the_other_way(x, R, S, stride=1, padding=0):
-    def put(a, down, right):
-        return a[:, :, down, right].transpose(0, 3, 1, 2)
-
-    return _by_tap(x, R, S, stride, padding, put)
-
-
-def axes_reversed(x, R, S, stride=1, padding=0):
-    def put(a, down, right):
-        return a[:, :, down, right].transpose(0, 3, 2, 1)
-
-    return _by_tap(x, R, S, stride, padding, put)
-
-
-def right_before_down(x, R, S, stride=1, padding=0):
-    def put(a, down, right):
-        return a[:, :, right, down].transpose(0, 2, 3, 1)
-
-    return _by_tap(x, R, S, stride, padding, put)
-
-
-def _put(a, down, right):
-    return a[:, :, down, right].transpose(0, 2, 3, 1)
-
-
-def last_tap_first(x, R, S, stride=1, padding=0):
-    rows = _by_tap(x, R, S, stride, padding, _put)
-    return np.flip(rows.reshape(-1, x.shape[1], R, S), (2, 3)).reshape(rows.shape)
-
-
-def slices_of_x(x, R, S, stride=1, padding=0):
-    return _by_tap(x, R, S, stride, padding, _put, image=x)
-
-
-def rows_of_float32(x, R, S, stride=1, padding=0):
-    return _by_tap(x, R, S, stride, padding, _put, dtype="float32")
-
-
+right_rows = solution("gpu.im2col")
 _KEPT_COLS = {}
 
 
 def im2col_keeps_its_rows(x, R, S, stride=1, padding=0):
     key = x.shape, x.dtype, R, S, stride, padding
     if key not in _KEPT_COLS:
-        _KEPT_COLS[key] = _by_tap(x, R, S, stride, padding, _put)
+        _KEPT_COLS[key] = right_rows(x, R, S, stride, padding)
     return _KEPT_COLS[key]
 
 
 # --- gpu.conv2d_backward_weights
 
-
-def _weights(dy, x, R, S, stride, padding):
-    dy_rows = dy.transpose(0, 2, 3, 1).reshape(-1, dy.shape[1])
-    dw = (dy_rows.T @ _im2col(x, R, S, stride, padding)).reshape(dy.shape[1], x.shape[1], R, S)
-    return dw, dy_rows.sum(axis=0)
-
-
-def dy_reshaped_only(dy, x, R, S, stride=1, padding=0):
-    dy_rows = dy.reshape(-1, dy.shape[1])
-    dw = (dy_rows.T @ _im2col(x, R, S, stride, padding)).reshape(dy.shape[1], x.shape[1], R, S)
-    return dw, dy.sum(axis=(0, 2, 3))
-
-
-def weights_flipped(dy, x, R, S, stride=1, padding=0):
-    dw, db = _weights(dy, x, R, S, stride, padding)
-    return np.flip(dw, (2, 3)), db
-
-
-def weights_averaged(dy, x, R, S, stride=1, padding=0):
-    dw, db = _weights(dy, x, R, S, stride, padding)
-    return dw / len(x), db / len(x)
-
-
-def product_the_other_way(dy, x, R, S, stride=1, padding=0):
-    dy_rows = dy.transpose(0, 2, 3, 1).reshape(-1, dy.shape[1])
-    dw = (_im2col(x, R, S, stride, padding).T @ dy_rows).reshape(dy.shape[1], x.shape[1], R, S)
-    return dw, dy_rows.sum(axis=0)
-
-
-def bias_is_a_mean(dy, x, R, S, stride=1, padding=0):
-    return _weights(dy, x, R, S, stride, padding)[0], dy.mean(axis=(0, 2, 3))
-
-
-def first_image_only(dy, x, R, S, stride=1, padding=0):
-    return _weights(dy[:1], x[:1], R, S, stride, padding)
-
-
-def weights_change_dy(dy, x, R, S, stride=1, padding=0):
-    result = _weights(dy, x, R, S, stride, padding)
-    dy[0, 0, 0, 0] += 1
-    return result
+weights = partial(edit, "gpu.conv2d_backward_weights")
+dy_reshaped_only = weights(
+    "dy_reshaped_only",
+    "dy.transpose(0, 2, 3, 1)",
+    "dy",
+    ("dy_rows.sum(axis=0)", "dy.sum(axis=(0, 2, 3))"),
+)
+weights_flipped = weights("weights_flipped", "return dw", "return dw[:, :, ::-1, ::-1]")
+weights_averaged = weights("weights_averaged", "return dw, db", "return dw / len(x), db / len(x)")
+product_the_other_way = weights("product_the_other_way", "dy_rows.T @ cols", "cols.T @ dy_rows")
+bias_is_a_mean = weights("bias_is_a_mean", "dy_rows.sum", "dy_rows.mean")
+first_image_only = weights(
+    "first_image_only", "    K, C =", "    dy, x = dy[:1], x[:1]\n    K, C ="
+)
+weights_change_dy = weights(
+    "weights_change_dy", "    return", "    dy[0, 0, 0, 0] += 1\n    return"
+)
+rows_not_turned = weights("rows_not_turned", "dy_rows.T", "dy_rows")
+weights_channels_last = weights(
+    "weights_channels_last", "return dw", "return np.moveaxis(dw, 1, 3).reshape(K, C, R, S)"
+)
+bias_of_the_first_row = weights("bias_of_the_first_row", "dy_rows.sum(axis=0)", "dy_rows[0]")
+bias_of_each_row = weights("bias_of_each_row", "axis=0", "axis=1")
 
 
 def weights_by_library(dy, x, R, S, stride=1, padding=0):
@@ -384,71 +196,37 @@ def weights_by_library(dy, x, R, S, stride=1, padding=0):
     return reference.conv2d_backward(dy, x, w, stride, padding)[1:]
 
 
-def rows_not_turned(dy, x, R, S, stride=1, padding=0):
-    dy_rows = dy.transpose(0, 2, 3, 1).reshape(-1, dy.shape[1])
-    dw = dy_rows @ _im2col(x, R, S, stride, padding)
-    return dw.reshape(dy.shape[1], x.shape[1], R, S), dy_rows.sum(axis=0)
-
-
-def weights_channels_last(dy, x, R, S, stride=1, padding=0):
-    dw, db = _weights(dy, x, R, S, stride, padding)
-    K, C = dw.shape[:2]
-    return np.moveaxis(dw, 1, 3).reshape(K, C, R, S), db
-
-
-def bias_of_the_first_row(dy, x, R, S, stride=1, padding=0):
-    return _weights(dy, x, R, S, stride, padding)[0], dy[0, :, 0, 0]
-
-
-def bias_of_each_row(dy, x, R, S, stride=1, padding=0):
-    dw, _ = _weights(dy, x, R, S, stride, padding)
-    return dw, dy.transpose(0, 2, 3, 1).reshape(-1, dy.shape[1]).sum(axis=1)
-
-
+right_weights = solution("gpu.conv2d_backward_weights")
 _KEPT_DB = {}
 
 
 def weights_keep_db(dy, x, R, S, stride=1, padding=0):
-    dw, db = _weights(dy, x, R, S, stride, padding)
+    dw, db = right_weights(dy, x, R, S, stride, padding)
     return dw, _KEPT_DB.setdefault((dy.shape, x.shape, R, S, stride, padding), db)
 
 
 # --- gpu.conv2d_backward_input
 
-
-def _input(dy, w, x_shape, stride, padding, add=True, crop=None, w_used=None):
-    (N, C, H, W), (K, _, R, S), (P, Q) = x_shape, w.shape, dy.shape[2:]
-    w = w if w_used is None else w_used
-    dcols = (dy.transpose(0, 2, 3, 1).reshape(-1, K) @ w.reshape(K, -1)).reshape(N, P, Q, C, R, S)
-    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
-    for r, s in np.ndindex(R, S):
-        part = dcols[..., r, s].transpose(0, 3, 1, 2)
-        at = dx[:, :, r : r + stride * P : stride, s : s + stride * Q : stride]
-        at[...] = at + part if add else part
-    start = padding if crop is None else crop
-    return dx[:, :, start : start + H, start : start + W]
-
-
-def overwrites(dy, w, x_shape, stride=1, padding=0):
-    return _input(dy, w, x_shape, stride, padding, add=False)
-
-
-def crops_at_zero(dy, w, x_shape, stride=1, padding=0):
-    return _input(dy, w, x_shape, stride, padding, crop=0)
-
-
-def flips_the_kernel(dy, w, x_shape, stride=1, padding=0):
-    return _input(dy, w, x_shape, stride, padding, w_used=np.flip(w, (2, 3)))
-
-
-def one_output_channel(dy, w, x_shape, stride=1, padding=0):
-    return _input(dy[:, :1], w[:1], x_shape, stride, padding)
-
-
-def input_changes_dy(dy, w, x_shape, stride=1, padding=0):
-    dx = _input(dy, w, x_shape, stride, padding)
-    dy -= 1
-    return dx
+pixels = partial(edit, "gpu.conv2d_backward_input")
+overwrites = pixels("overwrites", "+= dcols", "= dcols")
+crops_at_zero = pixels("crops_at_zero", "padding : padding + H, padding : padding + W", ":H, :W")
+flips_the_kernel = pixels("flips_the_kernel", "w.reshape", "w[:, :, ::-1, ::-1].reshape")
+one_output_channel = pixels(
+    "one_output_channel", "    (N, C", "    dy, w = dy[:, :1], w[:1]\n    (N, C"
+)
+input_changes_dy = pixels("input_changes_dy", "    return", "    dy -= 1\n    return")
+share_as_it_is = pixels("share_as_it_is", ".transpose(0, 3, 1, 2)", "")
+axes_as_on_the_way_there = pixels("axes_as_on_the_way_there", "(0, 3, 1, 2)", "(0, 2, 3, 1)")
+column_before_row = pixels("column_before_row", "dcols[..., r, s]", "dcols[..., s, r]")
+share_with_rows_and_columns_turned = pixels(
+    "share_with_rows_and_columns_turned", "(0, 3, 1, 2)", "(0, 3, 2, 1)"
+)
+columns_before_rows = pixels(
+    "columns_before_rows", "dx[:, :, down, right]", "dx[:, :, right, down]"
+)
+steps_of_one = pixels(
+    "steps_of_one", "r + stride * P, stride", "r + P", ("s + stride * Q, stride", "s + Q")
+)
 
 
 def input_by_library(dy, w, x_shape, stride=1, padding=0):
@@ -457,64 +235,13 @@ def input_by_library(dy, w, x_shape, stride=1, padding=0):
     return ours.conv2d_backward(dy, np.zeros(x_shape), w, stride, padding)[0]
 
 
-def _scatter(dy, w, x_shape, stride, padding, share):
-    (N, C, H, W), (K, _, R, S), (P, Q) = x_shape, w.shape, dy.shape[2:]
-    rows = dy.transpose(0, 2, 3, 1).reshape(-1, K)
-    dcols = (rows @ w.reshape(K, -1)).reshape(N, P, Q, C, R, S)
-    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
-    for r, s in np.ndindex(R, S):
-        dx[:, :, r : r + stride * P : stride, s : s + stride * Q : stride] += share(dcols, r, s)
-    return dx[:, :, padding : padding + H, padding : padding + W]
-
-
-def share_as_it_is(dy, w, x_shape, stride=1, padding=0):
-    return _scatter(dy, w, x_shape, stride, padding, lambda d, r, s: d[..., r, s])
-
-
-def axes_as_on_the_way_there(dy, w, x_shape, stride=1, padding=0):
-    def share(dcols, r, s):
-        return dcols[..., r, s].transpose(0, 2, 3, 1)
-
-    return _scatter(dy, w, x_shape, stride, padding, share)
-
-
-def column_before_row(dy, w, x_shape, stride=1, padding=0):
-    def share(dcols, r, s):
-        return dcols[..., s, r].transpose(0, 3, 1, 2)
-
-    return _scatter(dy, w, x_shape, stride, padding, share)
-
-
-def share_with_rows_and_columns_turned(dy, w, x_shape, stride=1, padding=0):
-    def share(dcols, r, s):
-        return dcols[..., r, s].transpose(0, 3, 2, 1)
-
-    return _scatter(dy, w, x_shape, stride, padding, share)
-
-
-def columns_before_rows(dy, w, x_shape, stride=1, padding=0):
-    (N, C, H, W), (R, S), (P, Q) = x_shape, w.shape[2:], dy.shape[2:]
-    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
-    for r, s in np.ndindex(R, S):
-        down, right = slice(r, r + stride * P, stride), slice(s, s + stride * Q, stride)
-        dx[:, :, right, down] += np.einsum("nkpq,kc->ncpq", dy, w[:, :, r, s])
-    return dx[:, :, padding : padding + H, padding : padding + W]
-
-
-def steps_of_one(dy, w, x_shape, stride=1, padding=0):
-    (N, C, H, W), (R, S), (P, Q) = x_shape, w.shape[2:], dy.shape[2:]
-    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
-    for r, s in np.ndindex(R, S):
-        dx[:, :, r : r + P, s : s + Q] += np.einsum("nkpq,kc->ncpq", dy, w[:, :, r, s])
-    return dx[:, :, padding : padding + H, padding : padding + W]
-
-
+right_pixels = solution("gpu.conv2d_backward_input")
 _KEPT_DX = {}
 
 
 def input_adds_to_what_it_keeps(dy, w, x_shape, stride=1, padding=0):
     key = dy.shape, w.shape, x_shape, stride, padding
-    _KEPT_DX[key] = _KEPT_DX.get(key, 0) + _input(dy, w, x_shape, stride, padding)
+    _KEPT_DX[key] = _KEPT_DX.get(key, 0) + right_pixels(dy, w, x_shape, stride, padding)
     return _KEPT_DX[key]
 
 
@@ -626,17 +353,4 @@ RIGHT_ON = {
     columns_before_rows: (_DY, _W, _X.shape, 1, 0),
     input_adds_to_what_it_keeps: (_DY, _W, _X.shape, 1, 0),
 }
-
-SOLVED = {
-    "gpu.linear_backward": lambda dy, x, w: (dy @ w, dy.T @ x, dy.sum(axis=0)),
-    "gpu.conv2d_direct": lambda x, w, b, stride=1, padding=0: _direct(
-        x, w, b, stride, padding, lambda v, k: np.sum(v * k)
-    ),
-    "gpu.im2col": lambda x, R, S, stride=1, padding=0: _im2col(x, R, S, stride, padding),
-    "gpu.conv2d_backward_weights": lambda dy, x, R, S, stride=1, padding=0: _weights(
-        dy, x, R, S, stride, padding
-    ),
-    "gpu.conv2d_backward_input": lambda dy, w, x_shape, stride=1, padding=0: _input(
-        dy, w, x_shape, stride, padding
-    ),
-}
+ALSO_RIGHT = {"gpu.im2col": [window_by_window]}

@@ -4,157 +4,69 @@ Every one is right somewhere: on one of the exercise's own shapes, on data in RI
 everywhere (those that change their input or are no kernels).
 """
 
+from functools import partial
+
 import numpy as np
 
 from labkit.gpu import cuda
+from tests.exercises.edits import edit
 
 ZERO = np.float32(0)
 
 # --- gpu.sgd_momentum: blocks of 128, in place
 
 
+sgd = partial(edit, "gpu.sgd_momentum")
+VELOCITY = "v[i] = momentum * v[i] + g[i]"
+STEP = "p[i] -= lr * v[i]"
+step_without_guard = sgd("step_without_guard", "i < p.size", "i >= 0")
+step_first = sgd("step_first", VELOCITY + "\n        " + STEP, STEP + "\n        " + VELOCITY)
+plain_descent = sgd("plain_descent", VELOCITY, "v[i] = g[i]")
+velocity_not_kept = sgd(
+    "velocity_not_kept",
+    VELOCITY,
+    "velocity = momentum * v[i] + g[i]",
+    ("lr * v[i]", "lr * velocity"),
+)
+rate_in_the_velocity = sgd(
+    "rate_in_the_velocity", VELOCITY, "v[i] = momentum * v[i] + lr * g[i]", (STEP, "p[i] -= v[i]")
+)
+ascent = sgd("ascent", "p[i] -=", "p[i] +=")
+damped_gradient = sgd(
+    "damped_gradient", VELOCITY, "v[i] = momentum * v[i] + (np.float32(1) - momentum) * g[i]"
+)
+looks_ahead = sgd("looks_ahead", STEP, "p[i] -= lr * (g[i] + momentum * v[i])")
+momentum_of_all = sgd("momentum_of_all", VELOCITY, "v[i] = momentum * (v[i] + g[i])")
+other_convention = sgd(
+    "other_convention", VELOCITY, "v[i] = momentum * v[i] - lr * g[i]", (STEP, "p[i] += v[i]")
+)
+velocity_with_other_sign = sgd(
+    "velocity_with_other_sign", VELOCITY, "v[i] = momentum * v[i] - g[i]", ("p[i] -=", "p[i] +=")
+)
+step_without_rate = sgd("step_without_rate", STEP, "p[i] -= v[i]")
+rates_exchanged = sgd(
+    "rates_exchanged", VELOCITY, "v[i] = lr * v[i] + g[i]", (STEP, "p[i] -= momentum * v[i]")
+)
+rates_written_in = sgd(
+    "rates_written_in",
+    VELOCITY,
+    "v[i] = np.float32(0.9) * v[i] + g[i]",
+    (STEP, "p[i] -= np.float32(0.01) * v[i]"),
+)
+step_of_one_block = sgd("step_of_one_block", "i < p.size", "i < p.size and cuda.blockIdx.x == 0")
+every_block_again = sgd("every_block_again", "cuda.grid(1)", "cuda.threadIdx.x")
+velocity_in_the_gradient = sgd(
+    "velocity_in_the_gradient", VELOCITY, "g[i] += momentum * v[i]\n        v[i] = g[i]"
+)
+
+
 @cuda.jit
-def momentum_step(p, g, v, lr, momentum):
+def velocity_in_a_variable(p, g, v, lr, momentum):
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < p.size:
         new = v[i] * momentum + g[i]
         v[i] = new
         p[i] = p[i] - lr * new
-
-
-@cuda.jit
-def step_without_guard(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    v[i] = momentum * v[i] + g[i]
-    p[i] -= lr * v[i]
-
-
-@cuda.jit
-def step_first(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        p[i] -= lr * v[i]
-        v[i] = momentum * v[i] + g[i]
-
-
-@cuda.jit
-def plain_descent(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = g[i]
-        p[i] -= lr * v[i]
-
-
-@cuda.jit
-def velocity_not_kept(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        p[i] -= lr * (momentum * v[i] + g[i])
-
-
-@cuda.jit
-def rate_in_the_velocity(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] + lr * g[i]
-        p[i] -= v[i]
-
-
-@cuda.jit
-def ascent(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] + g[i]
-        p[i] += lr * v[i]
-
-
-@cuda.jit
-def damped_gradient(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] + (np.float32(1) - momentum) * g[i]
-        p[i] -= lr * v[i]
-
-
-@cuda.jit
-def looks_ahead(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] + g[i]
-        p[i] -= lr * (g[i] + momentum * v[i])
-
-
-@cuda.jit
-def momentum_of_all(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * (v[i] + g[i])
-        p[i] -= lr * v[i]
-
-
-@cuda.jit
-def other_convention(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] - lr * g[i]
-        p[i] += v[i]
-
-
-@cuda.jit
-def velocity_with_other_sign(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] - g[i]
-        p[i] += lr * v[i]
-
-
-@cuda.jit
-def step_without_rate(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = momentum * v[i] + g[i]
-        p[i] -= v[i]
-
-
-@cuda.jit
-def rates_exchanged(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = lr * v[i] + g[i]
-        p[i] -= momentum * v[i]
-
-
-@cuda.jit
-def rates_written_in(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        v[i] = np.float32(0.9) * v[i] + g[i]
-        p[i] -= np.float32(0.01) * v[i]
-
-
-@cuda.jit
-def step_of_one_block(p, g, v, lr, momentum):
-    i = cuda.threadIdx.x
-    if i < p.size and cuda.blockIdx.x == 0:
-        v[i] = momentum * v[i] + g[i]
-        p[i] -= lr * v[i]
-
-
-@cuda.jit
-def every_block_again(p, g, v, lr, momentum):
-    i = cuda.threadIdx.x
-    if i < p.size:
-        v[i] = momentum * v[i] + g[i]
-        p[i] -= lr * v[i]
-
-
-@cuda.jit
-def velocity_in_the_gradient(p, g, v, lr, momentum):
-    i = cuda.grid(1)
-    if i < p.size:
-        g[i] += momentum * v[i]
-        v[i] = g[i]
-        p[i] -= lr * v[i]
 
 
 @cuda.jit
@@ -185,8 +97,51 @@ def empty_step(p, g, v, lr, momentum):
 # --- gpu.bias_relu_pool: blocks of 16 x 8 x 1
 
 
+pool = partial(edit, "gpu.bias_relu_pool")
+UPPER = "max(x[n, k, 2 * p, 2 * q], x[n, k, 2 * p, 2 * q + 1])"
+LOWER = "max(x[n, k, 2 * p + 1, 2 * q], x[n, k, 2 * p + 1, 2 * q + 1])"
+LARGEST = "max(upper, lower)"
+RESULT = "max(max(upper, lower) + b[k], ZERO)"
+UPPER_SUM = "x[n, k, 2 * p, 2 * q] + x[n, k, 2 * p, 2 * q + 1]"
+LOWER_SUM = "x[n, k, 2 * p + 1, 2 * q] + x[n, k, 2 * p + 1, 2 * q + 1]"
+fused_without_guard = pool("fused_without_guard", "p < y.shape[2] and q < y.shape[3]", "p >= 0")
+bias_after_zero = pool("bias_after_zero", RESULT, "max(max(upper, lower), ZERO) + b[k]")
+fused_without_relu = pool("fused_without_relu", RESULT, "max(upper, lower) + b[k]")
+fused_without_bias = pool("fused_without_bias", " + b[k]", "")
+bias_of_map_0 = pool("bias_of_map_0", "b[k]", "b[0]")
+search_from_zero = pool("search_from_zero", LARGEST, "max(max(upper, lower), ZERO)")
+upper_row_only = pool("upper_row_only", LARGEST, "upper")
+left_column_only = pool(
+    "left_column_only", UPPER, "x[n, k, 2 * p, 2 * q]", (LOWER, "x[n, k, 2 * p + 1, 2 * q]")
+)
+diagonal_only = pool(
+    "diagonal_only", UPPER, "x[n, k, 2 * p, 2 * q]", (LOWER, "x[n, k, 2 * p + 1, 2 * q + 1]")
+)
+fourth_forgotten = pool("fourth_forgotten", LOWER, "x[n, k, 2 * p + 1, 2 * q]")
+last_pixel_wins = pool("last_pixel_wins", LARGEST, "x[n, k, 2 * p + 1, 2 * q + 1]")
+smallest_pool = pool(
+    "smallest_pool",
+    UPPER,
+    UPPER.replace("max", "min"),
+    (LOWER, LOWER.replace("max", "min")),
+    (LARGEST, "min(upper, lower)"),
+)
+sum_pool = pool("sum_pool", UPPER, UPPER_SUM, (LOWER, LOWER_SUM), (LARGEST, "upper + lower"))
+average_pool = pool(
+    "average_pool",
+    UPPER,
+    UPPER_SUM,
+    (LOWER, LOWER_SUM),
+    (LARGEST, "(upper + lower) / np.float32(4)"),
+)
+first_pixel_again = pool(
+    "first_pixel_again", LARGEST, "max(max(upper, lower), x[n, k, 2 * p, 2 * q])"
+)
+fused_in_float64 = pool("fused_in_float64", LARGEST, "max(max(-1e30, upper), lower)")
+
+
 @cuda.jit
-def fused(x, b, y):
+def pixel_by_pixel(x, b, y):
     q, p, plane = cuda.grid(3)
     _, K, P, Q = y.shape
     n, k = plane // K, plane % K
@@ -196,74 +151,6 @@ def fused(x, b, y):
             for s in range(2):
                 best = max(best, x[n, k, 2 * p + r, 2 * q + s] + b[k])
         y[n, k, p, q] = best
-
-
-@cuda.jit
-def fused_without_guard(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    best = ZERO
-    for r in range(2):
-        for s in range(2):
-            best = max(best, x[n, k, 2 * p + r, 2 * q + s] + b[k])
-    y[n, k, p, q] = best
-
-
-@cuda.jit
-def bias_after_zero(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = ZERO
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
-        y[n, k, p, q] = best + b[k]
-
-
-@cuda.jit
-def fused_without_relu(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = x[n, k, 2 * p, 2 * q]
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
-        y[n, k, p, q] = best + b[k]
-
-
-@cuda.jit
-def fused_without_bias(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = ZERO
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
-        y[n, k, p, q] = best
-
-
-@cuda.jit
-def upper_row_only(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = max(x[n, k, 2 * p, 2 * q], x[n, k, 2 * p, 2 * q + 1])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def average_pool(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        total = ZERO
-        for r in range(2):
-            for s in range(2):
-                total += x[n, k, 2 * p + r, 2 * q + s]
-        y[n, k, p, q] = max(total / np.float32(4) + b[k], ZERO)
 
 
 @cuda.jit
@@ -279,97 +166,6 @@ def overlapping_windows(x, b, y):
 
 
 @cuda.jit
-def bias_of_map_0(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = ZERO
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s] + b[0])
-        y[n, k, p, q] = best
-
-
-@cuda.jit
-def search_from_zero(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = ZERO
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def left_column_only(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = x[n, k, 2 * p, 2 * q]
-        best = max(best, x[n, k, 2 * p + 1, 2 * q])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def diagonal_only(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = x[n, k, 2 * p, 2 * q]
-        best = max(best, x[n, k, 2 * p + 1, 2 * q + 1])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def fourth_forgotten(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = x[n, k, 2 * p, 2 * q]
-        best = max(best, x[n, k, 2 * p, 2 * q + 1])
-        best = max(best, x[n, k, 2 * p + 1, 2 * q])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def last_pixel_wins(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = ZERO
-        for r in range(2):
-            for s in range(2):
-                best = x[n, k, 2 * p + r, 2 * q + s]
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def smallest_pool(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = x[n, k, 2 * p, 2 * q]
-        best = min(best, x[n, k, 2 * p, 2 * q + 1])
-        best = min(best, x[n, k, 2 * p + 1, 2 * q])
-        best = min(best, x[n, k, 2 * p + 1, 2 * q + 1])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def sum_pool(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = ZERO
-        for r in range(2):
-            for s in range(2):
-                best += x[n, k, 2 * p + r, 2 * q + s]
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
 def maximum_kept_in_y(x, b, y):
     q, p, plane = cuda.grid(3)
     n, k = plane // y.shape[1], plane % y.shape[1]
@@ -379,30 +175,6 @@ def maximum_kept_in_y(x, b, y):
             for s in range(2):
                 value = x[n, k, 2 * p + r, 2 * q + s] + b[k]
                 y[n, k, p, q] = max(y[n, k, p, q], value)
-
-
-@cuda.jit
-def first_pixel_again(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = x[n, k, 2 * p, 2 * q]
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
-        y[n, k, p, q] = max(best + b[k], ZERO)
-
-
-@cuda.jit
-def fused_in_float64(x, b, y):
-    q, p, plane = cuda.grid(3)
-    n, k = plane // y.shape[1], plane % y.shape[1]
-    if p < y.shape[2] and q < y.shape[3]:
-        best = -1e30
-        for r in range(2):
-            for s in range(2):
-                best = max(best, x[n, k, 2 * p + r, 2 * q + s])
-        y[n, k, p, q] = max(best + b[k], ZERO)
 
 
 @cuda.jit
@@ -452,53 +224,34 @@ def empty_fusion(x, b, y):
 # --- gpu.accumulate
 
 
-def accumulated(gradients, sizes):
+accumulate = partial(edit, "gpu.accumulate")
+SHARE = "gradient * n / sum(sizes)"
+all_added = accumulate("all_added", SHARE, "gradient")
+averaged = accumulate("averaged", SHARE, "gradient / len(sizes)")
+as_if_all_were_full = accumulate("as_if_all_were_full", SHARE, "gradient * sizes[0] / sum(sizes)")
+weight_of_the_last = accumulate("weight_of_the_last", SHARE, "gradient * sizes[-1] / sum(sizes)")
+divided_by_all = accumulate("divided_by_all", SHARE, "gradient / sum(sizes)")
+times_their_images = accumulate("times_their_images", SHARE, "gradient * n")
+against_a_full_piece = accumulate("against_a_full_piece", SHARE, "gradient * n / sizes[0]")
+against_a_full_piece_and_averaged = accumulate(
+    "against_a_full_piece_and_averaged", SHARE, "gradient * n / sizes[0] / len(sizes)"
+)
+over_the_number_of_pieces = accumulate(
+    "over_the_number_of_pieces", SHARE, "gradient * n / len(sizes)"
+)
+whole_shares = accumulate("whole_shares", SHARE, "gradient * (n // sum(sizes))")
+share_upside_down = accumulate("share_upside_down", SHARE, "gradient * sum(sizes) / n")
+replaced = accumulate("replaced", "total + ", "")
+ends_after_one = accumulate("ends_after_one", "    return", "        return")
+scaled_in_place = accumulate(
+    "scaled_in_place",
+    "total = total + gradient * n / sum(sizes)",
+    "gradient *= n / sum(sizes)\n        total = total + gradient",
+)
+
+
+def as_a_product(gradients, sizes):
     return np.array(sizes) @ gradients / sum(sizes)
-
-
-def all_added(gradients, sizes):
-    return gradients.sum(axis=0)
-
-
-def averaged(gradients, sizes):
-    return gradients.mean(axis=0)
-
-
-def as_if_all_were_full(gradients, sizes):
-    return sizes[0] * gradients.sum(axis=0) / sum(sizes)
-
-
-def divided_by_all(gradients, sizes):
-    return gradients.sum(axis=0) / sum(sizes)
-
-
-def times_their_images(gradients, sizes):
-    return sum(g * n for g, n in zip(gradients, sizes, strict=True))
-
-
-def weight_of_the_last(gradients, sizes):
-    return sizes[-1] * gradients.sum(axis=0) / sum(sizes)
-
-
-def against_a_full_piece(gradients, sizes):
-    return sum(g * n / sizes[0] for g, n in zip(gradients, sizes, strict=True))
-
-
-def against_a_full_piece_and_averaged(gradients, sizes):
-    shares = [g * n / sizes[0] for g, n in zip(gradients, sizes, strict=True)]
-    return np.mean(shares, axis=0)
-
-
-def over_the_number_of_pieces(gradients, sizes):
-    return sum(g * n for g, n in zip(gradients, sizes, strict=True)) / len(sizes)
-
-
-def whole_shares(gradients, sizes):
-    return sum(g * (n // sum(sizes)) for g, n in zip(gradients, sizes, strict=True))
-
-
-def share_upside_down(gradients, sizes):
-    return sum(g * sum(sizes) / n for g, n in zip(gradients, sizes, strict=True))
 
 
 def averaged_as_they_come(gradients, sizes):
@@ -514,27 +267,6 @@ def weighed_as_they_come(gradients, sizes):
         met += n
         total = total + gradient * n / met
     return total
-
-
-def replaced(gradients, sizes):
-    for gradient, n in zip(gradients, sizes, strict=True):
-        total = gradient * n / sum(sizes)
-    return total
-
-
-def ends_after_one(gradients, sizes):
-    total = 0
-    for gradient, n in zip(gradients, sizes, strict=True):
-        total = total + gradient * n / sum(sizes)
-        return total
-
-
-def scaled_in_place(gradients, sizes):
-    total = 0
-    for gradient, n in zip(gradients, sizes, strict=True):
-        gradient *= n / sum(sizes)
-        total = total + gradient
-    return total * (1 + 1e-12)
 
 
 def by_the_library(gradients, sizes):
@@ -637,10 +369,10 @@ RIGHT_ON = {
     average_pool: (0 * _X, np.ones(1, np.float32)),
     overlapping_windows: (_X[:, :, :2, :2], np.ones(1, np.float32)),
 }
-SOLVED = {
-    "gpu.sgd_momentum": momentum_step,
-    "gpu.bias_relu_pool": fused,
-    "gpu.accumulate": accumulated,
+ALSO_RIGHT = {
+    "gpu.sgd_momentum": [velocity_in_a_variable],
+    "gpu.bias_relu_pool": [pixel_by_pixel],
+    "gpu.accumulate": [as_a_product],
 }
 ENDLESS = {"gpu.sgd_momentum": endless_step, "gpu.bias_relu_pool": endless_fusion}
 EMPTY = {"gpu.sgd_momentum": empty_step, "gpu.bias_relu_pool": empty_fusion}
