@@ -18,7 +18,9 @@ def in_their_sums(name: str, axes: str, *arrays: np.ndarray) -> list[np.ndarray]
     if len(types) > 1 or not types <= set(SUMS):
         letters = [text.partition("[")[0] for text in axes.split()]
         named = zip(letters, arrays, strict=True)
-        has = " and ".join(f"{described(letter, array)} holds {array.dtype}" for letter, array in named)
+        has = " and ".join(
+            f"{described(letter, array)} holds {array.dtype}" for letter, array in named
+        )
         raise ValueError(
             f"{name}: {has}; the array takes two of int8 or two of bfloat16: use .astype(np.int8) "
             "for whole numbers from -128 to 127, else .astype(ml_dtypes.bfloat16)."

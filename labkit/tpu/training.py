@@ -23,7 +23,6 @@ import numpy as np
 
 from labkit.cifar10_files import Split
 from labkit.convnet import MEAN, STD
-from labkit.errors import in_a_line
 from labkit.provenance import Quantity, measured
 from labkit.shapes import fit_integer
 from labkit.tpu.checkpoints import Checkpoints
