@@ -122,9 +122,9 @@ def as_returned(outputs: tuple) -> Any:
 
 def as_kernel(answer: Any) -> Any:
     """The learner's kernel for the SIMT machine, compiled once for all launches; or Refused."""
-    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, Launch
+    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, LaunchConfiguration
 
-    if isinstance(answer, Launch):
+    if isinstance(answer, LaunchConfiguration):
         raise Refused("This is a launch: hand over the kernel itself, without [blocks, threads].")
     if type(answer) is DeviceFunction:
         raise Refused("This is a device function, for kernels to call: leave out device=True.")
@@ -140,7 +140,7 @@ def as_kernel(answer: Any) -> Any:
 def run(kernel: Any, grid: Any, block: Any, *arguments: Any) -> Any:
     """A profile of one launch; Refused when it cannot be launched, or has a hazard."""
     from labkit.gpu import profile
-    from labkit.gpu.simt.hazards import KernelError
+    from labkit.gpu.simt.errors import KernelError
 
     try:
         found = profile(kernel, grid, block, *arguments, steps=STEPS)
