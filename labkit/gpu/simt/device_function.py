@@ -52,6 +52,7 @@ class DeviceFunction:
         self.refuse("a device function runs inside a kernel: only kernels are launched.")
 
     def __call__(self, *arguments: object, **named: object) -> None:
+        """Refuses: the host cannot call it."""
         self.refuse("a device function runs inside a kernel; on the host call its .py_func.")
 
     def refuse(self, why: str, line: int = 0, text: str = "@") -> NoReturn:

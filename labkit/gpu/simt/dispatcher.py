@@ -75,6 +75,7 @@ class Kernel(DeviceFunction):
         return list(self.overloads)
 
     def __call__(self, *arguments: object, **named: object) -> None:
+        """Refuses: a launch needs a grid and a block."""
         example = f"{self.__name__}[blocks, threads]({', '.join(self.parameters)})"
         self.refuse(f"a kernel runs on a grid of blocks: launch it as {example}.")
 
@@ -145,6 +146,7 @@ class LaunchConfiguration:
     shared: int = 0  # bytes of dynamic shared memory
 
     def __call__(self, *arguments: object, **named: object) -> None:
+        """One launch; raises HazardError where the machine had to stop the kernel."""
         if named:
             self.kernel.refuse(f"give {', '.join(named)} by position, as CUDA wants it.")
         self.run(*arguments).raise_if_stopped()
