@@ -99,9 +99,8 @@ def training(matmul: float) -> dict:
         optimizer.step()
         return time.perf_counter() - start
 
-    def watched(*given: object, steps: int | None = None) -> object:
-        program, grid, block, arguments, shared, _ = given
-        outcome = run(program, grid, block, arguments, shared, True, steps=steps)
+    def watched(*given: object, **named: object) -> object:
+        outcome = run(*given, **(named | {"watch": True}))
         executed.append(outcome.counters["instructions"])
         return outcome
 

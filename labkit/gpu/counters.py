@@ -11,7 +11,8 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-SECTOR, WARP = 32, 32  # bytes in which global memory moves; lanes
+SECTOR = 32  # bytes in which global memory moves
+WARP = 32  # lanes
 
 
 class Counter(NamedTuple):
@@ -25,13 +26,15 @@ class Counter(NamedTuple):
 
 _TABLE = tomllib.loads(Path(__file__).with_name("counters.toml").read_text("utf-8"))
 COUNTERS = {name: Counter(**row) for name, row in _TABLE.items()}
+_OF_LAUNCHES = ("unique_load_sectors", "unique_store_sectors", "compulsory_bytes")
 
 
 def derive(counts: Mapping[str, int]) -> dict[str, int | float]:
     """All counters, from those of the machine for one line or for a whole launch."""
     n = dict.fromkeys(COUNTERS, 0) | counts
     for way in ("load", "store"):
-        requests, sectors = n[f"global_{way}_requests"], n[f"global_{way}_sectors"]
+        requests = n[f"global_{way}_requests"]
+        sectors = n[f"global_{way}_sectors"]
         n[f"global_{way}_sectors_per_request"] = sectors / max(1, requests)
         n["traffic_bytes"] += SECTOR * sectors
         n["compulsory_bytes"] += SECTOR * n[f"unique_{way}_sectors"]
@@ -42,6 +45,6 @@ def derive(counts: Mapping[str, int]) -> dict[str, int | float]:
     n["active_lane_ratio"] = n["lanes"] / max(1, WARP * n["instructions"])
     n["arithmetic_intensity"] = n["flops"] / n["traffic_bytes"] if n["traffic_bytes"] else inf
     if "unique_load_sectors" not in counts:  # which sectors were new is known of launches only
-        for name in ("unique_load_sectors", "unique_store_sectors", "compulsory_bytes"):
+        for name in _OF_LAUNCHES:
             del n[name]
     return n

@@ -170,7 +170,7 @@ def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
     compiled is the kernel for the SIMT machine, kernel what its author handed in.
     """
     from labkit.gpu import profile
-    from labkit.gpu.simt.hazards import KernelError
+    from labkit.gpu.simt.errors import KernelError
 
     try:
         found = profile(compiled, setup.grid, setup.block, *setup.arguments, steps=STEPS)
@@ -184,9 +184,9 @@ def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
 
 def as_kernel(answer: Any) -> Any:
     """The learner's kernel for the SIMT machine, compiled once for all launches; or Refused."""
-    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, Launch
+    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, LaunchConfiguration
 
-    if isinstance(answer, Launch):
+    if isinstance(answer, LaunchConfiguration):
         raise Refused("This is a launch: hand over the kernel itself, without [blocks, threads].")
     if type(answer) is DeviceFunction:
         raise Refused("This is a device function, for kernels to call: leave out device=True.")

@@ -3,28 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from html import escape
 from inspect import getsourcelines
 from linecache import getline
-from textwrap import fill
 from typing import Any
 
+from labkit.gpu import profile_table
 from labkit.gpu.counters import COUNTERS, derive
 from labkit.provenance import Quantity, counted
 
 BY = "the SIMT machine"
-_WIDTH = 100
-_COLUMNS: dict[str, Callable[[Mapping], float]] = {
-    "requests": lambda n: n["global_load_requests"] + n["global_store_requests"],
-    "sectors": lambda n: n["global_load_sectors"] + n["global_store_sectors"],
-    "per req": lambda n: _COLUMNS["sectors"](n) / max(1, _COLUMNS["requests"](n)),
-    "shared": lambda n: n["shared_load_transactions"] + n["shared_store_transactions"],
-    "conflicts": lambda n: n["bank_conflicts"],
-    "atomic": lambda n: n["atomic_lanes"],
-    "splits": lambda n: n["divergent_branches"],
-    "FLOP": lambda n: n["flops"],
-    "active": lambda n: n["active_lane_ratio"],
-}
+_FIRST_SHOWN = ("grid", "block", "warp", "error", "note")  # scopes of races, then severities
 
 
 def profile(
@@ -37,7 +25,8 @@ def profile(
     untouched. `steps`: at most so many instructions in loops, instead of the usual limit.
     Raises what a launch raises for arguments that do not fit, TypeError for no kernel.
     """
-    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel
+    from labkit.gpu.simt.device_function import DeviceFunction
+    from labkit.gpu.simt.dispatcher import Kernel
 
     if not hasattr(kernel, "py_func"):
         kind = type(kernel).__name__
@@ -46,35 +35,44 @@ def profile(
             "function under @cuda.jit, and blocks and threads as the next two arguments."
         )
     kernel = kernel if isinstance(kernel, DeviceFunction) else Kernel(kernel.py_func)
-    far = [type(a).__module__.startswith("numba") and hasattr(a, "copy_to_host") for a in args]
-    near = [a.copy_to_host() if is_far else a for a, is_far in zip(args, far, strict=True)]
+    near = [arg.copy_to_host() if _is_on_a_gpu(arg) else arg for arg in args]
     outcome = kernel[grid, block, 0, shared].run(*near, watch=True, steps=steps)
-    for array, result in zip(args, near, strict=True):
-        if array is not result and outcome.completed:
-            array.copy_to_device(result)
+    for given, result in zip(args, near, strict=True):
+        if given is not result and outcome.completed:
+            given.copy_to_device(result)
     return _profile(kernel.py_func, outcome)
 
 
-def _profile(function: Callable, outcome: object) -> "Profile":
+def _is_on_a_gpu(value: Any) -> bool:
+    """Whether it is a device array of numba.cuda."""
+    return type(value).__module__.startswith("numba") and hasattr(value, "copy_to_host")
+
+
+def _profile(function: Callable, outcome: Any) -> "Profile":
+    """What the machine's outcome of this kernel shows; function: as it was written."""
     counts = {place: derive(n) for place, n in outcome.by_line.items()}
-    file, (lines, first) = function.__code__.co_filename, getsourcelines(function)
+    file = function.__code__.co_filename
+    lines, first = getsourcelines(function)
     own = [(file, first + i) for i in range(len(lines))]
-    places = own + sorted(set(counts) - set(own))
+    others = sorted(set(counts) - set(own))  # of device functions
+    source = []
+    for place in own + others:
+        _, line = place
+        source.append((line, getline(*place).rstrip(), counts.get(place, {})))
     return Profile(
-        function.__name__,
-        tuple((place[1], getline(*place).rstrip(), counts.get(place, {})) for place in places),
-        derive(outcome.counters),
-        {line: n for (where, line), n in counts.items() if where == file},
-        sorted(outcome.hazards, key=_rank),
-        outcome.accesses,
-        outcome.completed,
+        name=function.__name__,
+        source=tuple(source),
+        counters=derive(outcome.counters),
+        by_line={line: n for (where, line), n in counts.items() if where == file},
+        hazards=sorted(outcome.hazards, key=_rank),
+        accesses=outcome.accesses,
+        completed=outcome.completed,
     )
 
 
 def _rank(hazard: Any) -> int:
     """Errors before notes; races first, the wider the sooner: its cure may cure the others."""
-    order = ["grid", "block", "warp", "error", "note"]
-    return order.index(hazard.scope if hazard.kind == "race" else hazard.severity)
+    return _FIRST_SHOWN.index(hazard.scope if hazard.kind == "race" else hazard.severity)
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,65 +95,27 @@ class Profile:
         return counted(self.counters[name], COUNTERS[name].unit, BY)
 
     def __repr__(self) -> str:
-        texts, columns = self._table()
-        widths = [2 + max(map(len, [heading, *numbers])) for heading, numbers, _ in columns]
-        room = min(max(len(text) for _, text in texts), _WIDTH - 6 - sum(widths))
-        cells = ([heading, *numbers] for heading, numbers, _ in columns)
-        lines = [f"{self.name}: counted by {BY}"]
-        for (label, text), *row in zip([("", ""), *texts], *cells, strict=True):
-            row = "".join(f"{n:>{w}}" for n, w in zip(row, widths, strict=True)).rstrip()
-            if len(text) > room and row:  # too long to have its numbers beside it
-                lines.append(f"{label:>4}  {text}"[:_WIDTH])
-                label = text = ""
-            lines.append(f"{label:>4}  {text:<{room}}{row}".rstrip()[:_WIDTH])
-        said = [fill(sentence, _WIDTH, subsequent_indent="  ") for sentence in self._sentences()]
-        return "\n".join([*lines, "", *said])
+        title = f"{self.name}: counted by {BY}"
+        return profile_table.as_text(title, self.source, self.counters, self._sentences())
 
     def _repr_html_(self) -> str:
-        texts, columns = self._table()
-        body = "".join(_cell(escape(heading)) for heading in ["", "", *(c[0] for c in columns)])
-        for i, (label, text) in enumerate(texts):
-            code = f'<code style="white-space: pre-wrap; background: none">{escape(text)}</code>'
-            body += f"</tr><tr>{_cell(label)}{_cell(code, align='left')}"
-            body += "".join(_cell(numbers[i], shares[i]) for _, numbers, shares in columns)
-        said = "".join(f"<div>{escape(sentence)}</div>" for sentence in self._sentences())
-        table = f'<table style="color: inherit; margin: 0.4em 0"><tr>{body}</tr></table>'
-        return f"<div><b>{escape(self.name)}</b>: counted by {BY}</div>{table}{said}"
-
-    def _table(self) -> tuple[list[tuple[str, str]], list[tuple[str, list[str], list[float]]]]:
-        """Label and text of each row; heading, numbers and shares of each column in use."""
-        rows = [(str(line), text, n) for line, text, n in self.source]
-        rows.append(("", "all lines", self.counters))
-        columns = []
-        for heading, value in _COLUMNS.items():
-            values = [value(n) if n else 0 for *_, n in rows]
-            numbers, peak = [_number(heading, v) for v in values], max(values[:-1])
-            if any(numbers):
-                columns.append((heading, numbers, [*(v / (peak or 1) for v in values[:-1]), 0]))
-        return [row[:2] for row in rows], columns
+        return profile_table.as_html(
+            self.name, f"counted by {BY}", self.source, self.counters, self._sentences()
+        )
 
     def _sentences(self) -> list[str]:
-        n, said = self.counters, []
+        n = self.counters
+        said = []
         if n["traffic_bytes"]:
-            asked, sectors = f"{n['global_bytes']:,} B", f"{n['traffic_bytes']:,} B"
-            once = f"{n['compulsory_bytes']:,} B if each is counted once"
-            said.append(f"Global memory: {asked} asked for, {sectors} in sectors, {once}.")
+            said.append(
+                f"Global memory: {n['global_bytes']:,} B asked for, {n['traffic_bytes']:,} B in "
+                f"sectors, {n['compulsory_bytes']:,} B if each is counted once."
+            )
         if n["flops"]:
             said.append(f"Arithmetic: {n['flops']:,} FLOP, {n['arithmetic_intensity']:.3g} FLOP/B.")
-        said += ["The kernel was stopped: no array was changed."] * (not self.completed)
-        return said + [h.sentence for h in self.hazards] + ["No hazard found."] * (not self.hazards)
-
-
-def _number(heading: str, value: float) -> str:
-    if heading == "active":  # only where lanes are idle
-        return f"{100 * value:.3g} %" if 0 < value < 1 else ""
-    if not value or value >= 1e6:
-        return f"{value / 1e6:.4g} M" if value else ""
-    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
-
-
-def _cell(html: str, share: float = 0, align: str = "right") -> str:
-    """A table cell; behind a number a bar, `share` of the width, that suits white and black."""
-    bar = f"linear-gradient(to left, rgba(61, 139, 212, 0.28) {share:.0%}, transparent 0)"
-    style = f"white-space: nowrap; padding: 0 0.5em; background: {bar if html else 'none'}"
-    return f'<td style="text-align: {align}; {style}">{html}</td>'
+        if not self.completed:
+            said.append("The kernel was stopped: no array was changed.")
+        said += [hazard.sentence for hazard in self.hazards]
+        if not self.hazards:
+            said.append("No hazard found.")
+        return said

@@ -33,7 +33,7 @@ def store_uint32x4(array: object, index: object, x: int, y: int, z: int, w: int)
 
 def kernel_only(name: str) -> Exception:
     """What a function says that is called outside of a kernel."""
-    from labkit.gpu.simt.hazards import KernelError
+    from labkit.gpu.simt.errors import KernelError
 
     return KernelError(f"{name} works inside a kernel only: call it from a @cuda.jit function.")
 

@@ -21,7 +21,7 @@ import pytest
 from labkit import check
 from labkit.checks.exercise import Exercise
 from labkit.checks.registry import registry
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import KernelError
 from tests.exercises.edits import edit, solution, sources
 
 FILES = [runpy.run_path(str(path)) for path in sorted(Path(__file__).parent.glob("planted/*.py"))]

@@ -228,14 +228,14 @@ def operations_of_a_step() -> set[str]:
 @pytest.fixture
 def ran(monkeypatch) -> Counter[str]:
     """How often the SIMT machine ran each kernel, by its own account."""
-    runs, run = Counter(), simt_dispatcher.Launch.run
+    runs, run = Counter(), simt_dispatcher.LaunchConfiguration.run
 
     def count(launch, *arguments, **options):
         outcome = run(launch, *arguments, **options)
         runs[launch.kernel.__name__] += 1
         return outcome
 
-    monkeypatch.setattr(simt_dispatcher.Launch, "run", count)
+    monkeypatch.setattr(simt_dispatcher.LaunchConfiguration, "run", count)
     return runs
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from labkit.gpu import profile
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import KernelError
 from tests.gpu.kernels import cuda
 from tests.gpu.kernels.correct import CORRECT
 from tests.gpu.kernels.faulty import FAULTY

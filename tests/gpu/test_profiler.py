@@ -12,7 +12,7 @@ from labkit.gpu.counters import COUNTERS, derive
 from labkit.gpu.profiler import _profile
 from labkit.gpu.simt import api as cuda
 from labkit.gpu.simt import ops
-from labkit.gpu.simt.arrays import UsageError
+from labkit.gpu.simt.errors import UsageError
 
 UNIQUE = {"unique_load_sectors": 8, "unique_store_sectors": 4}
 

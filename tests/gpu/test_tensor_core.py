@@ -12,7 +12,8 @@ from numba import float32, uint32
 from labkit.gpu import compile_report, mma, mma_m16n8k16, profile
 from labkit.gpu.kernels.tensor_core import plan_tensor_core, tensor_core
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.hazards import CompileError, HazardError
+from labkit.gpu.simt.errors import CompileError
+from labkit.gpu.simt.hazards import HazardError
 
 WORDS = "uint32[:, ::1]"
 

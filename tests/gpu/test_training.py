@@ -11,7 +11,7 @@ from labkit.datasets import cifar10
 from labkit.gpu import autograd
 from labkit.gpu.autograd import SGD, ConvNet
 from labkit.gpu.simt import api as simt
-from labkit.gpu.simt import machine, program
+from labkit.gpu.simt import frontend, machine
 from labkit.gpu.tensors import cuda, launches
 
 pytestmark = pytest.mark.skipif(cuda is not simt, reason="a GPU runs the kernels here")
@@ -57,8 +57,8 @@ def test_a_step_executes_few_instructions_for_its_arithmetic(pictures, monkeypat
     model, N = ConvNet(convnet.init(0)), 4
     executed, run = Counter(), machine.run
 
-    def watched(program, grid, block, arguments, shared, watch, steps):
-        outcome = run(program, grid, block, arguments, shared, watch=True, steps=steps)
+    def watched(*given, **named):
+        outcome = run(*given, **(named | {"watch": True}))
         executed.update(outcome.counters)
         return outcome
 
@@ -80,7 +80,7 @@ def test_a_kernel_is_compiled_once_and_not_in_every_step(pictures, monkeypatch):
     def compiles(function, types):
         raise AssertionError(f"{function.__name__} is compiled again")
 
-    monkeypatch.setattr(program, "compile_kernel", compiles)
+    monkeypatch.setattr(frontend, "compile_kernel", compiles)
     step(model, optimizer, autograd.cross_entropy, *batch)
 
 

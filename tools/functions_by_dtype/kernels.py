@@ -14,7 +14,7 @@ from functions_by_dtype import inputs
 from functions_by_dtype.cases import SCALARS, SCOPE, Case, names
 from functions_by_dtype.machine import Answer, few_rows, wide
 from labkit.gpu.simt import api
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import KernelError
 
 TYPE = re.compile(r"\b(?:bool|u?int\d+|float\d+|complex\d+)\b")
 CULPRIT = re.compile(r"# (\d+)`")  # ends the lines of a case, and so a sentence's quotation

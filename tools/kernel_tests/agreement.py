@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import KernelError
 
 from .used import Used
 

@@ -89,7 +89,7 @@ def install() -> None:
     sys.modules["numba.cuda.testing"] = module.testing = testing.module(real)
     numba.vectorize = _not_for_cuda(numba.vectorize)
     numba.guvectorize = _not_for_cuda(numba.guvectorize)
-    dispatcher.Launch.run = _counted(dispatcher.Launch.run)
+    dispatcher.LaunchConfiguration.run = _counted(dispatcher.LaunchConfiguration.run)
     for name in "compile", "forall":
         setattr(dispatcher.Kernel, name, _named(getattr(dispatcher.Kernel, name)))
     testing.measure_no_memory(sys.modules["numba.cuda.tests.support"])

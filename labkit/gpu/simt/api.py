@@ -6,53 +6,80 @@ What works inside kernels only is here by name, and refuses to work on the host.
 
 import os
 import time
-from collections import namedtuple
+from collections.abc import Callable
 from contextlib import nullcontext
 from difflib import get_close_matches
+from typing import NamedTuple, NoReturn
 
-from labkit.gpu.simt import arrays
-from labkit.gpu.simt.dispatcher import BLOCK, GRID, SHARED, THREADS, jit  # noqa: F401
-
-IN_KERNELS = """threadIdx blockIdx blockDim gridDim grid gridsize laneid warpsize shared local const
-    atomic fp16 libdevice syncthreads syncthreads_count syncthreads_and syncthreads_or syncwarp
-    threadfence threadfence_block threadfence_system shfl_sync shfl_up_sync shfl_down_sync
-    shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync match_all_sync activemask
-    lanemask_lt popc brev clz ffs fma selp cbrt nanosleep"""
-_USES = (
-    "call getitem len index int float bool add radd sub rsub mul rmul truediv floordiv mod lt gt"
+from labkit.gpu.simt import errors
+from labkit.gpu.simt.arrays import (  # noqa: F401
+    as_cuda_array,
+    device_array,
+    device_array_like,
+    is_cuda_array,
+    managed_array,
+    mapped,
+    mapped_array,
+    mapped_array_like,
+    pinned,
+    pinned_array,
+    pinned_array_like,
+    to_device,
 )
-DEVICE = {"WARP_SIZE": 32, "MAX_THREADS_PER_BLOCK": THREADS, "MULTIPROCESSOR_COUNT": 1}
-DEVICE |= {"MAX_SHARED_MEMORY_PER_BLOCK": SHARED, "MAX_THREADS_PER_MULTIPROCESSOR": THREADS}
-DEVICE |= {f"MAX_BLOCK_DIM_{axis}": limit for axis, limit in zip("XYZ", BLOCK, strict=True)}
-DEVICE |= {f"MAX_GRID_DIM_{axis}": limit for axis, limit in zip("XYZ", GRID, strict=True)}
+from labkit.gpu.simt.dispatcher import jit  # noqa: F401
+from labkit.gpu.simt.grids import BLOCK, GRID, SHARED, THREADS
+from labkit.gpu.simt.in_kernel import InKernel
+
+STANDS_FOR_NUMBA_CUDA = True  # inside a kernel this module is numba.cuda
+
+threadIdx = InKernel("threadIdx")
+blockIdx = InKernel("blockIdx")
+blockDim = InKernel("blockDim")
+gridDim = InKernel("gridDim")
+grid = InKernel("grid")
+gridsize = InKernel("gridsize")
+laneid = InKernel("laneid")
+warpsize = InKernel("warpsize")
+shared = InKernel("shared")
+local = InKernel("local")
+const = InKernel("const")
+atomic = InKernel("atomic")
+fp16 = InKernel("fp16")
+libdevice = InKernel("libdevice")
+syncthreads = InKernel("syncthreads")
+syncthreads_count = InKernel("syncthreads_count")
+syncthreads_and = InKernel("syncthreads_and")
+syncthreads_or = InKernel("syncthreads_or")
+syncwarp = InKernel("syncwarp")
+threadfence = InKernel("threadfence")
+threadfence_block = InKernel("threadfence_block")
+threadfence_system = InKernel("threadfence_system")
+shfl_sync = InKernel("shfl_sync")
+shfl_up_sync = InKernel("shfl_up_sync")
+shfl_down_sync = InKernel("shfl_down_sync")
+shfl_xor_sync = InKernel("shfl_xor_sync")
+all_sync = InKernel("all_sync")
+any_sync = InKernel("any_sync")
+eq_sync = InKernel("eq_sync")
+ballot_sync = InKernel("ballot_sync")
+match_any_sync = InKernel("match_any_sync")
+match_all_sync = InKernel("match_all_sync")
+activemask = InKernel("activemask")
+lanemask_lt = InKernel("lanemask_lt")
+popc = InKernel("popc")
+brev = InKernel("brev")
+clz = InKernel("clz")
+ffs = InKernel("ffs")
+fma = InKernel("fma")
+selp = InKernel("selp")
+cbrt = InKernel("cbrt")
+nanosleep = InKernel("nanosleep")
 
 
-class InKernel:
-    """A name of `numba.cuda` that means something inside a kernel only; `path` is the name."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __getattr__(self, name: str) -> "InKernel":
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return InKernel(f"{self.path}.{name}")
-
-    def refuse(self, *_: object, **__: object) -> None:
-        where = "inside a kernel only, in a function under @cuda.jit"
-        raise arrays.UsageError(f"cuda.{self.path} works {where}.")
-
-
-for _use in _USES.split():
-    setattr(InKernel, f"__{_use}__", InKernel.refuse)
-globals().update({name: InKernel(name) for name in IN_KERNELS.split()})
-globals().update({name: getattr(arrays, name) for name in arrays.PUBLIC.split()})
-
-
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> NoReturn:
     near = get_close_matches(name, globals(), 1)
     hint = f"is it cuda.{near[0]}?" if near else "labkit/gpu/simt/README.md says what it has."
-    raise arrays.Missing(f"The SIMT machine has no cuda.{name}: {hint}")
+    raise errors.Missing(f"The SIMT machine has no cuda.{name}: {hint}")
 
 
 def synchronize(*_: object) -> None:
@@ -63,76 +90,140 @@ class Stream:
     """Work in order."""
 
     synchronize = synchronize
-    __getattr__ = arrays.lacking("A stream")
+    __getattr__ = errors.lacking("A stream")
 
     def auto_synchronize(self) -> nullcontext:
+        """A `with` block at whose end the work in it is done."""
         return nullcontext(self)
 
-    def add_callback(self, callback: object, arg: object = None) -> None:
+    def add_callback(self, callback: Callable, arg: object = None) -> None:
+        """Calls callback(stream, status, arg), at once: the work before it is done."""
         callback(self, 0, arg)
 
 
 class Event:
     """A moment on the host's clock."""
 
-    synchronize = wait = synchronize
-    __getattr__ = arrays.lacking("An event")
+    synchronize = synchronize
+    wait = synchronize
+    __getattr__ = errors.lacking("An event")
 
     def __init__(self, timing: bool = True) -> None:
-        self.timing, self.moment = timing, None
+        self.timing = timing
+        self.moment: float | None = None  # seconds
 
     def record(self, stream: object = 0) -> None:
+        """It happens now."""
         self.moment = time.perf_counter()
 
     def query(self) -> bool:
+        """Whether the work before it is done, as it always is."""
         return True
 
     def elapsed_time(self, evtend: "Event") -> float:
         """Milliseconds from this event to a later one."""
         if not (self.timing and self.moment and evtend.timing and evtend.moment):
-            raise arrays.UsageError("elapsed_time needs two recorded events, both with timing.")
+            raise errors.UsageError("elapsed_time needs two recorded events, both with timing.")
         return 1e3 * (evtend.moment - self.moment)
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of this computer's memory."""
+
+    free: int
+    total: int
 
 
 class Device(nullcontext):
     """The one device, and its context: this computer, as a GPU with one multiprocessor."""
 
-    id, name, uuid, compute_capability = 0, "SIMT machine", "SIMT-0", (7, 5)
-    supports_float16, supports_bfloat16, supports_fp8 = True, False, False
-    synchronize = reset = synchronize
+    id = 0
+    name = "SIMT machine"
+    uuid = "SIMT-0"
+    compute_capability = (7, 5)
+    supports_float16 = True
+    supports_bfloat16 = False
+    supports_fp8 = False
+    WARP_SIZE = 32
+    MULTIPROCESSOR_COUNT = 1
+    MAX_THREADS_PER_BLOCK = THREADS
+    MAX_THREADS_PER_MULTIPROCESSOR = THREADS
+    MAX_SHARED_MEMORY_PER_BLOCK = SHARED
+    MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = BLOCK
+    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = GRID
+    synchronize = synchronize
+    reset = synchronize
+    __getattr__ = errors.lacking("The device")
 
     def __init__(self) -> None:
         super().__init__(self)
-        self.__dict__.update(DEVICE, device=self)
+        self.device = self
 
-    __getattr__ = arrays.lacking("The device")
-
-    def get_memory_info(self) -> tuple[int, int]:
+    def get_memory_info(self) -> MemoryInfo:
         """Bytes of this computer's memory."""
-        names = [n for n in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES") if n in os.sysconf_names]
-        pages = [os.sysconf(name) * os.sysconf("SC_PAGE_SIZE") for name in names]
-        return MemoryInfo(free=pages[0], total=pages[-1])
+        page = os.sysconf("SC_PAGE_SIZE")
+        total = page * os.sysconf("SC_PHYS_PAGES")
+        free = total  # macOS does not say what is free
+        if "SC_AVPHYS_PAGES" in os.sysconf_names:
+            free = page * os.sysconf("SC_AVPHYS_PAGES")
+        return MemoryInfo(free, total)
 
 
 class Devices(tuple):
-    current = property(lambda self: self[0])
+    """The devices of this computer."""
+
+    @property
+    def current(self) -> Device:
+        """The one that kernels run on."""
+        return self[0]
+
+
+gpus = Devices([Device()])
 
 
 def list_devices() -> Devices:
+    """All devices: one."""
     return gpus
 
 
+def current_context(devnum: int | None = 0) -> Device:
+    """The context of device 0; IndexError for any other."""
+    return gpus[devnum or 0]
+
+
+get_current_device = current_context
+select_device = current_context
+
+
 def detect() -> bool:
+    """Prints what there is; whether kernels can run."""
     print("Found 1 CUDA devices\nid 0: SIMT machine, compute capability 7.5 [no GPU: simulated]")
     return True
 
 
-MemoryInfo = namedtuple("MemoryInfo", "free total")
-gpus = Devices([Device()])
-current_context = get_current_device = select_device = lambda devnum=0: gpus[devnum or 0]
-is_available = is_supported_version = is_float16_supported = lambda: True
-is_bfloat16_supported = is_fp8_supported = lambda: False
-stream = default_stream = legacy_default_stream = per_thread_default_stream = Stream
-event, event_elapsed_time = Event, Event.elapsed_time
-defer_cleanup = profiling = nullcontext
-close = profile_start = profile_stop = synchronize
+def is_available() -> bool:
+    """Kernels can run."""
+    return True
+
+
+is_supported_version = is_available
+is_float16_supported = is_available
+
+
+def is_bfloat16_supported() -> bool:
+    """Neither bfloat16 nor fp8: NumPy has no such numbers."""
+    return False
+
+
+is_fp8_supported = is_bfloat16_supported
+stream = Stream
+default_stream = Stream
+legacy_default_stream = Stream
+per_thread_default_stream = Stream
+event = Event
+event_elapsed_time = Event.elapsed_time
+defer_cleanup = nullcontext
+profiling = nullcontext
+close = synchronize
+profile_start = synchronize
+profile_stop = synchronize

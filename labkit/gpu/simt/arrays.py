@@ -4,40 +4,24 @@ A `DeviceArray` does what Numba's DeviceNDArray does: slices are views of the sa
 reads copy back, arithmetic there is none. Memory that nobody wrote holds NaN, or all bits set.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import NoReturn
 
 import numpy as np
 
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import BackwardsError, Missing, UsageError
 
-PUBLIC = """as_cuda_array device_array device_array_like is_cuda_array managed_array mapped
-    mapped_array mapped_array_like pinned pinned_array pinned_array_like to_device"""
 NUMBERS = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))  # in the processor's own byte order
-
-
-class UsageError(KernelError, ValueError, TypeError):
-    """What CUDA refuses of the host; where Numba raises ValueError or TypeError, this is both."""
-
-
-class Missing(KernelError, AttributeError):
-    """What an object of numba.cuda has and ours has not; `hasattr` says no."""
-
-
-def lacking(what: str, instead: str = "labkit/gpu/simt/README.md says what it has") -> Callable:
-    """A `__getattr__` that names what is missing."""
-
-    def missing(self: object, name: str) -> NoReturn:
-        raise Missing(f"{what} of the SIMT machine has no {name!r}: {instead}.")
-
-    return missing
+_PROPERTIES = ("shape", "strides", "dtype", "ndim", "size", "nbytes", "flags")
+_VIEWS = ("reshape", "ravel", "squeeze", "view")  # methods that give a view of the same memory
 
 
 def number_dtype(what: str, dtype: np.dtype | type | str) -> np.dtype:
     """`dtype` as a NumPy dtype, when device memory holds such numbers."""
-    if (dtype := np.dtype(dtype)) not in NUMBERS:
+    dtype = np.dtype(dtype)
+    if dtype not in NUMBERS:
         raise UsageError(
             f"{what} holds {dtype}, which a kernel cannot use: it takes bool, int8 to uint64, "
             "float16 to float64, complex64 and complex128, in native byte order."
@@ -64,10 +48,6 @@ def host_array(what: str, value: object) -> np.ndarray:
     return array
 
 
-class BackwardsError(UsageError, NotImplementedError):
-    """Numba raises NotImplementedError here."""
-
-
 class DeviceArray:
     """An array in device memory; `memory` is the NumPy array that stands for it."""
 
@@ -76,9 +56,9 @@ class DeviceArray:
         self.memory = memory
 
     def __getattr__(self, name: str) -> object:
-        if name in ("shape", "strides", "dtype", "ndim", "size", "nbytes", "flags"):
+        if name in _PROPERTIES:
             return getattr(self.memory, name)
-        if name in ("reshape", "ravel", "squeeze", "view"):
+        if name in _VIEWS:
             return partial(self._view, name)
         raise Missing(f"A device array has no {name!r}: use copy_to_host(), then NumPy.")
 
@@ -92,9 +72,11 @@ class DeviceArray:
         return DeviceArray(found)
 
     def is_c_contiguous(self) -> bool:
+        """Whether rows lie one after the other."""
         return self.flags.c_contiguous
 
     def is_f_contiguous(self) -> bool:
+        """Whether columns lie one after the other."""
         return self.flags.f_contiguous
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: object = 0) -> np.ndarray:
@@ -117,8 +99,13 @@ class DeviceArray:
         self.memory[...] = source.reshape(self.shape)
 
     def _match(self, ary: np.ndarray) -> None:
-        mine, other = self.memory.squeeze(), ary.squeeze()
-        for what in ("dtype", "shape") + ("strides",) * bool(mine.size):
+        """UsageError where a copy would need other numbers, or another order of them."""
+        mine = self.memory.squeeze()
+        other = ary.squeeze()
+        alike = ["dtype", "shape"]
+        if mine.size:
+            alike.append("strides")
+        for what in alike:
             if getattr(mine, what) != getattr(other, what):
                 raise UsageError(
                     f"A copy needs the same {what} on both sides: the device array has "
@@ -158,38 +145,95 @@ class DeviceArray:
 class MappedArray(np.ndarray):
     """A host array that kernels reach without a copy: mapped and managed memory."""
 
-    memory = property(lambda self: self.view(np.ndarray))
+    @property
+    def memory(self) -> np.ndarray:
+        """The device memory that it is."""
+        return self.view(np.ndarray)
 
     @property
     def __cuda_array_interface__(self) -> NoReturn:
         raise Missing("Mapped memory of the SIMT machine has no address on a GPU to hand over.")
 
 
-def _makers(kind: Callable) -> tuple[Callable, Callable]:
-    """Functions that make an array of this kind, which nobody wrote: by its shape, by a model.
-
-    `pinning`: portable, wc, attach_global and the like, which change nothing here.
-    """
-
-    def make(shape, dtype=np.float64, strides=None, order="C", stream=0, **pinning: bool):
-        memory = np.ndarray(shape, number_dtype("The array", dtype), strides=strides, order=order)
-        memory.fill(np.nan if memory.dtype.kind in "fc" else ~memory.dtype.type(0))
-        return kind(memory)
-
-    def like(ary, stream=0, **pinning: bool):
-        model = np.empty_like(ary.memory if isinstance(ary, DeviceArray) else np.asarray(ary))
-        return make(model.shape, model.dtype, model.strides)
-
-    return make, like
+Shape = int | tuple[int, ...]
 
 
-device_array, device_array_like = _makers(DeviceArray)
-pinned_array, pinned_array_like = _makers(np.asarray)
-mapped_array, mapped_array_like = _makers(lambda memory: memory.view(MappedArray))
+def _unwritten(
+    shape: Shape,
+    dtype: np.dtype | type | str,
+    strides: tuple[int, ...] | None,
+    order: str = "C",
+) -> np.ndarray:
+    """Memory that nobody wrote: NaN, or all bits set."""
+    memory = np.ndarray(shape, number_dtype("The array", dtype), strides=strides, order=order)
+    if memory.dtype.kind in "fc":
+        memory.fill(np.nan)
+    else:
+        memory.fill(~memory.dtype.type(0))
+    return memory
+
+
+def _unwritten_like(model: object) -> np.ndarray:
+    """The same for the shape, dtype and order of another array."""
+    array = np.empty_like(model.memory if isinstance(model, DeviceArray) else np.asarray(model))
+    return _unwritten(array.shape, array.dtype, array.strides)
+
+
+def device_array(
+    shape: Shape,
+    dtype: np.dtype | type | str = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: object = 0,
+) -> DeviceArray:
+    """A device array that nobody wrote."""
+    return DeviceArray(_unwritten(shape, dtype, strides, order))
+
+
+def device_array_like(ary: object, stream: object = 0) -> DeviceArray:
+    """A device array that nobody wrote, of the shape, dtype and order of another array."""
+    return DeviceArray(_unwritten_like(ary))
+
+
+def pinned_array(
+    shape: Shape,
+    dtype: np.dtype | type | str = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    **pinning: bool,
+) -> np.ndarray:
+    """A host array; `pinning`: portable, wc and the like, which change nothing here."""
+    return _unwritten(shape, dtype, strides, order)
+
+
+def pinned_array_like(ary: object) -> np.ndarray:
+    """A host array of the shape, dtype and order of another array."""
+    return _unwritten_like(ary)
+
+
+def mapped_array(
+    shape: Shape,
+    dtype: np.dtype | type | str = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: object = 0,
+    **pinning: bool,
+) -> MappedArray:
+    """A host array that kernels reach without a copy; `pinning` changes nothing here."""
+    return _unwritten(shape, dtype, strides, order).view(MappedArray)
+
+
+def mapped_array_like(ary: object, stream: object = 0, **pinning: bool) -> MappedArray:
+    """A mapped array of the shape, dtype and order of another array."""
+    return _unwritten_like(ary).view(MappedArray)
+
+
 managed_array = mapped_array
 
 
-def to_device(obj: object, stream=0, copy: bool = True, to: DeviceArray | None = None):
+def to_device(
+    obj: object, stream: object = 0, copy: bool = True, to: DeviceArray | None = None
+) -> DeviceArray:
     """A device array with a copy of `obj`; `to` is filled, when it is given, and returned."""
     if to is not None:
         if copy:
@@ -202,6 +246,7 @@ def to_device(obj: object, stream=0, copy: bool = True, to: DeviceArray | None =
 
 
 def is_cuda_array(obj: object) -> bool:
+    """Whether kernels reach it without a copy."""
     return isinstance(obj, DeviceArray | MappedArray)
 
 

@@ -3,28 +3,45 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from labkit.gpu.simt import ops
-from labkit.gpu.simt.hazards import WARP, unravel
-from labkit.gpu.simt.layout import INT32, INT64, Memory, struct
-from labkit.gpu.simt.values import Program
+from labkit.gpu.simt.places import unravel
+from labkit.gpu.simt.program import Program
+from labkit.gpu.simt.structs import WARP, AccessRecord
 
 KINDS = ("load", "store", "atomic")
-AccessRecord = struct(
-    "Access", line__array__kind__warp__block__space=INT32, itemsize=INT64, addresses=INT64 * WARP
-)
 
-# Floating-point operations of one lane, real and complex, as the textbook formulas have them.
-FLOPS = {"ADD": (1, 2), "SUB": (1, 2), "MUL": (1, 6), "DIV": (1, 11), "FMA": (2, 8)}
-FLOPS["MMA"] = (2 * 16 * 8 * 16 // WARP, 0)  # counted as fp16, though the sums are float32
+
+class Flops(NamedTuple):
+    """Floating-point operations of one lane, as the textbook formulas have them."""
+
+    real: int
+    complex: int = 0
+
+
+FLOPS = {
+    "ADD": Flops(1, 2),
+    "SUB": Flops(1, 2),
+    "MUL": Flops(1, 6),
+    "DIV": Flops(1, 11),
+    "FMA": Flops(2, 8),
+    "MMA": Flops(2 * 16 * 8 * 16 // WARP),  # counted as fp16, though the sums are float32
+}
 PRECISION = {"F16": "fp16", "F32": "fp32", "F64": "fp64", "C64": "fp32", "C128": "fp64"}
 SPECIAL = {"POW", "POWI", "LDEXP", "MATH", "MATH2", "CLASSIFY"}
-COMPUTES = {*"ADD SUB MUL DIV FLOORDIV MOD NEG ABS FMA MIN MAX LT LE EQ NE".split(), *SPECIAL}
-# What only steers masks and names is no instruction of a GPU.
-UNCOUNTED = {"COPY", "ELSE", "ENDIF", "LOOP", "JOIN", "BREAK", "CONTINUE", "LOOPELSE", "ENDLOOP"}
-UNCOUNTED |= {"EXIT", "JMP", "RET"}
+COMPUTES = SPECIAL | {
+    *("ADD", "SUB", "MUL", "DIV", "FLOORDIV", "MOD", "NEG", "ABS", "FMA", "MIN", "MAX"),
+    *("LT", "LE", "EQ", "NE"),
+}
+UNCOUNTED = {  # what only steers masks and names is no instruction of a GPU
+    *("COPY", "ELSE", "ENDIF", "LOOP", "JOIN", "BREAK", "CONTINUE", "LOOPELSE", "ENDLOOP"),
+    *("EXIT", "JMP", "RET"),
+}
+_LOADED = 1  # bits of a sector: what touched it
+_STORED = 2
 
 
 @dataclass(frozen=True)
@@ -44,8 +61,10 @@ class Access:
 class Accesses(Sequence):
     """The first requests of a run, in their order; each is built when it is looked at."""
 
-    def __init__(self, records: list, program: Program, grid: tuple) -> None:
-        self.records, self.program, self.grid = records, program, grid
+    def __init__(self, records: list[AccessRecord], program: Program, grid: tuple) -> None:
+        self.records = records
+        self.program = program
+        self.grid = grid
 
     def __len__(self) -> int:
         return len(self.records)
@@ -55,14 +74,14 @@ class Accesses(Sequence):
             return [self[k] for k in range(*i.indices(len(self)))]
         record = self.records[i]
         return Access(
-            self.program.lines[record.line].number,
-            ops.SPACES[record.space],
-            KINDS[record.kind],
-            self.program.arrays[record.array].name,
-            unravel(record.block, self.grid),
-            record.warp,
-            np.array(record.addresses),
-            record.itemsize,
+            line=self.program.lines[record.line].number,
+            space=ops.SPACES[record.space],
+            kind=KINDS[record.kind],
+            array=self.program.arrays[record.array].name,
+            block=unravel(record.block, self.grid),
+            warp=record.warp,
+            addresses=np.array(record.addresses),
+            itemsize=record.itemsize,
         )
 
 
@@ -73,27 +92,41 @@ def add_executed(program: Program, executed: np.ndarray, counters: np.ndarray) -
     """
     column = {name: i for i, name in enumerate(ops.COUNTERS)}
     for row, (warps, lanes) in zip(program.code.tolist(), executed.tolist(), strict=True):
-        op, kind, line = ops.OPS[row[0]], ops.TYPES[row[1]], row[-1]
+        op = ops.OPS[row[0]]
+        kind = ops.TYPES[row[1]]
+        line = counters[row[-1]]
         if not warps or op in UNCOUNTED:
             continue
-        counters[line, column["instructions"]] += warps
-        counters[line, column["lanes"]] += lanes
+        line[column["instructions"]] += warps
+        line[column["lanes"]] += lanes
         if op in COMPUTES and kind in ("F64", "C128"):
-            counters[line, column["float64"]] += lanes
+            line[column["float64"]] += lanes
         if op in SPECIAL:
-            counters[line, column["special"]] += lanes
+            line[column["special"]] += lanes
         elif op in FLOPS and kind in PRECISION:
-            flops = FLOPS[op][kind.startswith("C")]
-            counters[line, column[f"flops_{PRECISION[kind]}"]] += flops * lanes
+            of_complex = kind.startswith("C")
+            flops = FLOPS[op].complex if of_complex else FLOPS[op].real
+            line[column[f"flops_{PRECISION[kind]}"]] += flops * lanes
 
 
-def tabulate(program: Program, counters: np.ndarray, memory: Memory) -> tuple[dict, dict]:
-    """Counters of the launch by name, and of each (filename, line) that has any."""
+def totals(counters: np.ndarray, sectors: list[np.ndarray]) -> dict[str, int]:
+    """Counters of the launch by name; `counters` [lines, names], `sectors` of each allocation."""
     total = dict(zip(ops.COUNTERS, counters.sum(0).tolist(), strict=True))
-    for bit, what in ((1, "unique_load_sectors"), (2, "unique_store_sectors")):
-        total[what] = sum(int(np.count_nonzero(s & bit)) for s in memory.sectors)
-    by_line: dict[tuple[str, int], Counter] = {}
+    total["unique_load_sectors"] = _touched(sectors, _LOADED)
+    total["unique_store_sectors"] = _touched(sectors, _STORED)
+    return total
+
+
+def _touched(sectors: list[np.ndarray], bit: int) -> int:
+    return sum(int(np.count_nonzero(of_one & bit)) for of_one in sectors)
+
+
+def by_line(program: Program, counters: np.ndarray) -> dict[tuple[str, int], Counter]:
+    """Counters of each (filename, line) that has any, by name."""
+    found: dict[tuple[str, int], Counter] = {}
     for line, row in zip(program.lines, counters.tolist(), strict=True):
-        if counts := {name: n for name, n in zip(ops.COUNTERS, row, strict=True) if n}:
-            by_line.setdefault(line[:2], Counter()).update(counts)
-    return total, by_line
+        counts = {name: n for name, n in zip(ops.COUNTERS, row, strict=True) if n}
+        if counts:
+            place = (line.filename, line.number)
+            found.setdefault(place, Counter()).update(counts)
+    return found

@@ -4,22 +4,15 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 
-from labkit.gpu.simt.hazards import CompileError
+from labkit.gpu.simt.errors import CompileError
 from labkit.gpu.simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
+from labkit.gpu.simt.program import ArraySpec, Line
 from labkit.gpu.simt.source import Source
-from labkit.gpu.simt.values import (
-    ArraySpec,
-    Cuda,
-    Line,
-    Object,
-    Value,
-    Variable,
-    View,
-    register_type,
-)
+from labkit.gpu.simt.values import Cuda, Object, Value, Variable, View, register_type
 
 
 class Undefined(Exception):
@@ -56,16 +49,22 @@ class Facts:
     undefined: Undefined | None = None
 
     def frame(self, key: object) -> None:
+        """From the next pass on this loop or call has a mask frame."""
         self.changed |= key not in self.framed
         self.framed.add(key)
 
 
 class Emitter:
+    """The lowest layer of the compiler: one pass's instructions, registers and arrays."""
+
     def __init__(self, facts: Facts, scope: Scope) -> None:
-        self.facts, self.scope, self.line = facts, scope, scope.source.first_line
+        self.facts = facts
+        self.scope = scope
+        self.line = scope.source.first_line
         self.code: list[list] = []
         self.lines: dict[Line, int] = {}
-        self.counts = [0, 0]  # vector and scalar registers
+        self.vectors = 0  # number of registers
+        self.scalars = 0
         self.constants: dict[tuple[int, str], tuple[int, int, object]] = {}
         self.arrays: list[ArraySpec] = []
         self.sites: dict[object, View] = {}  # call of shared.array -> its array
@@ -78,37 +77,45 @@ class Emitter:
 
     def compile(self, node: ast.AST) -> object:
         """A statement: does control never come out at its end?  An expression: its value."""
-        handler, outer = getattr(self, f"compile_{type(node).__name__}", self.unknown), self.line
+        handler = getattr(self, f"compile_{type(node).__name__}", self.unknown)
+        outer = self.line
         self.line = node.lineno
         result = handler(node)
         self.line = outer
         return result
 
+    def unknown(self, node: ast.AST) -> NoReturn:
+        """Refuses a node that no layer compiles; the uppermost one says what to do."""
+        self.refuse(f"a kernel cannot contain `{type(node).__name__.lower()}`.")
+
     def place_in_source(self) -> Line:
         """The line that is being compiled, as the learner sees it."""
         if self.scope.hidden:
             return self.scope.call
-        source, scope, call = self.scope.source, self.scope, None
+        source = self.scope.source
+        call = None
+        scope = self.scope
         while scope.parent:  # up to the kernel
-            call, scope = scope.call, scope.parent
-        far = call and scope.source.filename != source.filename
-        number = self.line
-        return Line(
-            source.filename, number, source.text(number), source.name, call if far else None
-        )
+            call = scope.call
+            scope = scope.parent
+        if scope.source.filename == source.filename:
+            call = None
+        return Line(source.filename, self.line, source.text(self.line), source.name, call)
 
-    def refuse(self, sentence: str) -> None:
+    def refuse(self, sentence: str) -> NoReturn:
+        """CompileError with the line that is being compiled."""
         line = self.place_in_source()
-        shown = line.call or line
-        inside = (
-            f"inside {line.function}, line {line.number} (`{line.text}`): " if line.call else ""
-        )
-        raise CompileError(inside + sentence, shown.filename, shown.number, shown.text)
+        if line.call:
+            sentence = f"inside {line.function}, line {line.number} (`{line.text}`): {sentence}"
+            line = line.call
+        raise CompileError(sentence, line.filename, line.number, line.text)
 
     def describe(self, value: object) -> str:
+        """What a value is, for a sentence: "an int32", "a tuple of 2"."""
         match value:
             case Value():
-                return f"{'an' if str(value.type)[0] in 'iu' else 'a'} {value.type}"
+                article = "an" if str(value.type)[0] in "iu" else "a"
+                return f"{article} {value.type}"
             case View():
                 return f"the {len(value.axes)}-d array {self.arrays[value.array].name}".rstrip()
             case Cuda():
@@ -127,7 +134,14 @@ class Emitter:
         self.code.append(row)
         self.fresh = None
 
-    def op(self, name: str, result: object, *operands: object, of=None, vector=False) -> Value:
+    def op(
+        self,
+        name: str,
+        result: object,
+        *operands: object,
+        of: object = None,
+        vector: bool = False,
+    ) -> Value:
         """A new number of type `result`, computed from operands of type `of`."""
         scalar = not vector and all(o.scalar for o in operands if isinstance(o, Value))
         register = self.temporary(register_type(result), scalar)
@@ -136,11 +150,15 @@ class Emitter:
         return Value(result, register)
 
     def place(self, label: Label) -> None:
-        label.position, self.fresh = len(self.code), None
+        """The label is here."""
+        label.position = len(self.code)
+        self.fresh = None
 
     def finish(self) -> np.ndarray:
         """The instructions, int32 [n, 11]."""
-        code = [[x.position if isinstance(x, Label) else x for x in row] for row in self.code]
+        code = []
+        for row in self.code:
+            code.append([x.position if isinstance(x, Label) else x for x in row])
         return np.array(code, np.int32)
 
     def _operand(self, operand: object) -> int | Label:
@@ -152,19 +170,30 @@ class Emitter:
             self.refuse(f"a number is needed here, not {self.describe(operand)}.")
         if operand.register is not None:
             return operand.register
-        key = register_type(operand.type), repr(operand.constant)
+        return self._constant(register_type(operand.type), operand.constant)
+
+    def _constant(self, kind: int, constant: object) -> int:
+        """The scalar register that holds a constant; equal constants share one."""
+        key = (kind, repr(constant))
         if key not in self.constants:
-            self.constants[key] = (self.new_register(True), key[0], operand.constant)
-        return self.constants[key][0]
+            self.constants[key] = (self.new_register(scalar=True), kind, constant)
+        register, _, _ = self.constants[key]
+        return register
 
     def new_register(self, scalar: bool) -> int:
-        self.counts[scalar] += 1
-        return -self.counts[scalar] if scalar else self.counts[scalar] - 1
+        """A register of its own: vector r, or scalar ~s."""
+        if scalar:
+            self.scalars += 1
+            return -self.scalars
+        self.vectors += 1
+        return self.vectors - 1
 
     def temporary(self, kind: int, scalar: bool) -> int:
         """A register of that type until the end of the statement."""
-        pool, used = self._pools[kind, scalar], self.used.get((kind, scalar), 0)
-        self.used[kind, scalar] = used + 1
+        key = (kind, scalar)
+        pool = self._pools[key]
+        used = self.used.get(key, 0)
+        self.used[key] = used + 1
         if used == len(pool):
             pool.append(self.new_register(scalar))
         return pool[used]
@@ -172,10 +201,12 @@ class Emitter:
     def special(self, name: str, type: object) -> Value:
         """threadIdx.x and the like"""
         if name not in self.specials:
-            self.specials[name] = self.new_register(name.startswith(("block", "grid")))
+            whole_block = name.startswith(("block", "grid"))
+            self.specials[name] = self.new_register(scalar=whole_block)
         return Value(type, self.specials[name])
 
     def hold(self, value: object) -> object:
         """A number as it is now, whatever happens to its variable in this statement."""
-        named = isinstance(value, Value) and value.named
-        return self.op("COPY", value.type, value) if named else value
+        if isinstance(value, Value) and value.named:
+            return self.op("COPY", value.type, value)
+        return value

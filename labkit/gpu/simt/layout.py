@@ -1,93 +1,133 @@
-"""How a launch's arrays lie in memory: the twins of Array and Allocation in c/machine.h.
+"""How a launch's arrays lie in memory.
 
-Global memory is a private copy of every allocation that an argument is a view of, so that views
-alias as they do on the device; `commit` writes it back. Shared and local memory are offsets into
-what each block and each lane gets.
+Global memory is a private copy, so that a kernel that is stopped changes nothing; `commit` writes
+it back. An array of the host gets a copy of its own; of device memory whole allocations are copied,
+so that views of one alias as they do on the device. Shared and local memory are offsets into what
+each block and each lane gets.
 """
 
 import ctypes
+from collections.abc import Collection
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
-from labkit.gpu.simt import ops
-from labkit.gpu.simt.hazards import KernelError
-from labkit.gpu.simt.values import Program
+from labkit.gpu.simt.errors import KernelError
+from labkit.gpu.simt.ops import SPACES
+from labkit.gpu.simt.program import ArraySpec, Program
+from labkit.gpu.simt.structs import Allocation, Array
+from labkit.gpu.simt.values import memory_type
 
 WATCHED = 4e9  # bytes; the most that a profile takes to remember who touched what
 ALIGNMENT = 16  # bytes; where arrays in shared and local memory begin
+SECTOR = 32  # bytes
 
 
-def struct(name: str, **fields: object) -> type[ctypes.Structure]:
-    """A ctypes structure; a field's name may hold several names, as in C: `line array`."""
-    rows = [(one, kind) for names, kind in fields.items() for one in names.split("__")]
-    return type(name, (ctypes.Structure,), {"_fields_": rows})
+@dataclass
+class _Copy:
+    """A private copy of memory outside of the machine."""
 
-
-INT32, INT64, POINTER = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
-_dims = INT64 * ops.MAX_DIMENSIONS
-Array = struct(
-    "Array",
-    base=POINTER,
-    offset=INT64,
-    shape__strides=_dims,
-    dimensions__space__memory_type__allocation=INT32,
-)
-Allocation = struct("Allocation", size__shift=INT64, cells__sectors=POINTER)
+    address: int  # of its first byte
+    original: np.ndarray  # uint8: the memory itself
+    private: np.ndarray  # uint8, as long
+    number: int  # of the allocation
+    writeable: bool
 
 
 class Memory:
-    """Where a launch's arrays lie; keeps alive every buffer that the machine points to."""
+    """Where a launch's arrays lie; keeps alive every buffer that the machine points to.
 
-    def __init__(self, program: Program, arguments: list, shared: int, cell_size: int):
-        self.cell_size, self.copies, self.allocations, self.buffers = cell_size, {}, [], []
-        self.sectors = []
-        self.shared_bytes = self.local_bytes = 0
+    `arguments`: an array or a number for each parameter; `hosts`: which of them are arrays of the
+    host. `shared`: bytes of dynamic shared memory. `cell_size`: bytes that a profile remembers for
+    each granule of memory, 0 without one.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        arguments: list,
+        hosts: Collection[int],
+        shared: int,
+        cell_size: int,
+    ) -> None:
+        self.cell_size = cell_size
+        self.allocations: list[Allocation] = []
+        self.sectors: list[np.ndarray] = []  # uint8, for each allocation: who touched a sector
+        self.shared_bytes = 0
+        self.local_bytes = 0
         self.arrays = (Array * max(len(program.arrays), 1))()
+        self._host_copies: list[_Copy] = []
+        self._device_copies: dict[int, _Copy] = {}  # by the address of the memory
+        self._buffers: list[np.ndarray] = []
         dynamic = []
         for entry, spec in zip(self.arrays, program.arrays, strict=False):
             match spec.space:
                 case "global":
-                    self._place_global(entry, arguments[spec.argument])
+                    of_host = spec.argument in hosts
+                    self._place_global(entry, arguments[spec.argument], of_host)
                 case "constant":
-                    array = np.ascontiguousarray(spec.value)
-                    self.buffers.append(array)
-                    _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
+                    self._place_constant(entry, spec.value)
+                case "shared":
+                    self.shared_bytes = _place_next(entry, spec, self.shared_bytes)
+                case "local":
+                    self.local_bytes = _place_next(entry, spec, self.local_bytes)
                 case "dynamic":
                     dynamic.append((entry, spec))
-                case space:
-                    start = self._reserve(f"{space}_bytes", prod(spec.shape) * spec.dtype.itemsize)
-                    _fill(entry, space, spec.shape, spec.dtype, start)
-        start = self._reserve("shared_bytes", shared)
-        for entry, spec in dynamic:
-            _fill(entry, "shared", (shared // spec.dtype.itemsize,), spec.dtype, start)
-        sizes = [s.dtype.itemsize for s in program.arrays if s.space in ("shared", "dynamic")]
-        self.shared_shift = _shift(min(sizes, default=4))
+        self._place_dynamic(dynamic, shared)
+        self.shared_shift = _smallest_shared(program)
         if cell_size:
             self._watch()
 
-    def _reserve(self, what: str, size: int) -> int:
-        start = -(-getattr(self, what) // ALIGNMENT) * ALIGNMENT
-        setattr(self, what, start + size)
-        return start
+    def _place_constant(self, entry: Array, value: np.ndarray) -> None:
+        array = np.ascontiguousarray(value)
+        self._buffers.append(array)
+        _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
 
-    def _place_global(self, entry: Array, array: np.ndarray) -> None:
+    def _place_dynamic(self, dynamic: list[tuple[Array, ArraySpec]], shared: int) -> None:
+        """All dynamic arrays of a kernel are the same memory, behind the other shared arrays."""
+        start = _aligned(self.shared_bytes)
+        self.shared_bytes = start + shared
+        for entry, spec in dynamic:
+            length = shared // spec.dtype.itemsize
+            _fill(entry, "shared", (length,), spec.dtype, start)
+
+    def _place_global(self, entry: Array, array: np.ndarray, of_host: bool) -> None:
+        copy = self._copy_of_host(array) if of_host else self._copy_of_device(array)
+        allocation = self.allocations[copy.number]
+        allocation.shift = min(allocation.shift, _shift(array.itemsize))
+        offset = 0 if of_host else array.ctypes.data - copy.address
+        base = copy.private.ctypes.data + offset
+        _fill(entry, "global", array.shape, array.dtype, base, array.strides)
+        entry.offset = offset
+        entry.allocation = copy.number
+
+    def _copy_of_host(self, array: np.ndarray) -> _Copy:
+        """A copy of its own, also of an array that is given twice, as in Numba."""
+        copy = self._copy(array, array.itemsize)
+        self._host_copies.append(copy)
+        return copy
+
+    def _copy_of_device(self, array: np.ndarray) -> _Copy:
+        """The copy of the whole allocation that the array is a view of."""
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
+        low, _ = _extent(owner)
+        if low not in self._device_copies:
+            self._device_copies[low] = self._copy(owner, array.itemsize)
+        return self._device_copies[low]
+
+    def _copy(self, owner: np.ndarray, itemsize: int) -> _Copy:
         low, size = _extent(owner)
-        if low not in self.copies:
-            original = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(low))
-            self.copies[low] = original, original.copy(), len(self.allocations), owner
-            self.allocations.append(Allocation(size=size, shift=_shift(array.itemsize)))
-        _, copy, number, _ = self.copies[low]
-        allocation = self.allocations[number]
-        allocation.shift = min(allocation.shift, _shift(array.itemsize))
-        offset = array.ctypes.data - low
-        _fill(entry, "global", array.shape, array.dtype, copy.ctypes.data + offset, array.strides)
-        entry.offset, entry.allocation = offset, number
+        original = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(low))
+        self._buffers.append(owner)
+        self.allocations.append(Allocation(size=size, shift=_shift(itemsize)))
+        number = len(self.allocations) - 1
+        return _Copy(low, original, original.copy(), number, owner.flags.writeable)
 
     def _watch(self) -> None:
+        """Makes room for what a profile remembers; KernelError where that is too much."""
         need = sum((a.size >> a.shift) * self.cell_size for a in self.allocations)
         if need > WATCHED:
             raise KernelError(
@@ -95,16 +135,36 @@ class Memory:
                 f"what, and takes {WATCHED / 1e9:.0f} GB at most: profile smaller arrays."
             )
         for allocation in self.allocations:
-            cells = np.zeros(((allocation.size >> allocation.shift) + 2) * self.cell_size, np.uint8)
-            sectors = np.zeros(allocation.size // 32 + 2, np.uint8)
-            allocation.cells, allocation.sectors = cells.ctypes.data, sectors.ctypes.data
-            self.buffers.append(cells)
+            cells = (allocation.size >> allocation.shift) + 2
+            remembered = np.zeros(cells * self.cell_size, np.uint8)
+            sectors = np.zeros(allocation.size // SECTOR + 2, np.uint8)
+            allocation.cells = remembered.ctypes.data
+            allocation.sectors = sectors.ctypes.data
+            self._buffers.append(remembered)
             self.sectors.append(sectors)
 
     def commit(self) -> None:
-        for original, copy, _, owner in self.copies.values():
-            if owner.flags.writeable:
-                original[:] = copy
+        """Writes the copies back; those of the host last, in the order of the arguments."""
+        for copy in (*self._device_copies.values(), *self._host_copies):
+            if copy.writeable:
+                copy.original[:] = copy.private
+
+
+def _aligned(start: int) -> int:
+    return -(-start // ALIGNMENT) * ALIGNMENT
+
+
+def _place_next(entry: Array, spec: ArraySpec, used: int) -> int:
+    """A shared or local array behind `used` bytes; how many bytes are used then."""
+    start = _aligned(used)
+    _fill(entry, spec.space, spec.shape, spec.dtype, start)
+    return start + prod(spec.shape) * spec.dtype.itemsize
+
+
+def _smallest_shared(program: Program) -> int:
+    """The shift of the granules in which shared memory is watched."""
+    sizes = [a.dtype.itemsize for a in program.arrays if a.space in ("shared", "dynamic")]
+    return _shift(min(sizes, default=4))
 
 
 def _shift(itemsize: int) -> int:
@@ -113,22 +173,29 @@ def _shift(itemsize: int) -> int:
 
 
 def _extent(array: np.ndarray) -> tuple[int, int]:
-    """Address of the first byte, and the number of bytes, of an array that owns its memory."""
+    """Address of the first byte, and the number of bytes, from the first to the last element."""
     if not array.size:
         return array.ctypes.data, 0
-    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
-    low = sum(r for r in reach if r < 0)
-    return array.ctypes.data + low, sum(abs(r) for r in reach) + array.itemsize
+    reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
+    below = sum(r for r in reach if r < 0)
+    return array.ctypes.data + below, sum(abs(r) for r in reach) + array.itemsize
 
 
-def _fill(entry, space, shape, dtype, base, strides=None) -> None:
+def _fill(
+    entry: Array,
+    space: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    base: int,
+    strides: tuple[int, ...] | None = None,
+) -> None:
+    """The machine's row for an array; without strides it is C-contiguous."""
+    ndim = len(shape)
     if strides is None:
-        strides = [prod(shape[d + 1 :]) * dtype.itemsize for d in range(len(shape))]
-    entry.base, entry.space, entry.dimensions = base, ops.SPACES.index(space), len(shape)
-    entry.memory_type = ops.MT[memory_type(dtype)]
-    entry.shape[: len(shape)], entry.strides[: len(shape)] = shape, strides
-
-
-def memory_type(dtype: np.dtype) -> str:
-    """The machine's name of a dtype: "f32" for float32, "b1" for bool."""
-    return "b1" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}"
+        strides = [prod(shape[d + 1 :]) * dtype.itemsize for d in range(ndim)]
+    entry.base = base
+    entry.space = SPACES.index(space)
+    entry.dimensions = ndim
+    entry.memory_type = memory_type(dtype)
+    entry.shape[:ndim] = shape
+    entry.strides[:ndim] = strides

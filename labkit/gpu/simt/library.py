@@ -85,10 +85,12 @@ def arccosh_of_complex(z):
 
 
 def log10_of_complex(z):
+    """cmath.log10(z), np.log10(z)"""
     natural = cmath.log(z)
     return complex(natural.real / LOG_10, natural.imag / LOG_10)
 
 
 def log2_of_complex(z):
+    """np.log2(z)"""
     natural = cmath.log(z)
     return complex(natural.real / LOG_2, natural.imag / LOG_2)

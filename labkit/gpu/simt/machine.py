@@ -1,12 +1,12 @@
 """Launches a program on the machine in c/machine.c: lays out its memory, runs it, reads the result.
 
-The structures are the twins of those in c/machine.h. The kernel works on a private copy of the
-arrays' memory, which is written back only when the kernel came to its end.
+The kernel works on a private copy of the arrays' memory, which is written back only when the kernel
+came to its end.
 """
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,37 +14,42 @@ from pathlib import Path
 import numpy as np
 
 from labkit.gpu.simt import ops
-from labkit.gpu.simt.counting import Access, Accesses, AccessRecord, add_executed, tabulate
-from labkit.gpu.simt.hazards import Hazard, HazardError, Places, describe_all
-from labkit.gpu.simt.layout import INT32, INT64, POINTER, Allocation, Memory, struct
-from labkit.gpu.simt.values import Program
+from labkit.gpu.simt.counting import Access, Accesses, add_executed, by_line, totals
+from labkit.gpu.simt.hazards import Hazard, HazardError, describe_all
+from labkit.gpu.simt.layout import Memory
+from labkit.gpu.simt.places import Place, Places
+from labkit.gpu.simt.program import Program
+from labkit.gpu.simt.structs import (
+    INT64,
+    AccessRecord,
+    Allocation,
+    HazardRecord,
+    Machine,
+)
+from labkit.gpu.simt.tables import c_header
 from labkit.native import library
 
 # Instructions in loops: of one warp, and of all while nothing happens. LABKIT_SIMT_STEPS overrides.
 STEPS = 200_000_000
 SLICE = 4_000_000  # instructions between two looks at Ctrl-C
-MORE, DONE = 0, 1
-
-
-_Hazard = struct(
-    "Hazard",
-    kind__line__other_line__array__atomic__other_atomic__write__other_write=INT32,
-    warp__lane__other_warp__other_lane__space__axis=INT32,
-    offset__index__length__count=INT64,
+MORE = 0
+DONE = 1
+HAZARDS = 256  # that are kept
+ACCESSES = 4096
+_SPECIALS = (  # in the order of `special` in c/machine.h
+    *("threadIdx.x", "threadIdx.y", "threadIdx.z", "laneid"),
+    *("blockIdx.x", "blockIdx.y", "blockIdx.z"),
 )
-_Machine = struct(
-    "Machine",
-    code__arrays__allocations__scalars=POINTER,
-    n_vectors__n_scalars__shared_bytes__shared_shift__local_bytes=INT64,
-    grid__block=INT64 * 3,
-    special=INT64 * 7,
-    watch__max_steps=INT64,
-    counters__executed__hazards=POINTER,
-    n_hazards__max_hazards=INT64,
-    accesses=POINTER,
-    n_accesses__max_accesses=INT64,
-    state=POINTER,
-)
+_IN_REGISTERS = {  # how a scalar register holds a value of a type in ops.TYPES
+    "I64": np.uint64,  # as the hardware keeps them: modulo 2^64
+    "U64": np.uint64,
+    "F16": np.float32,
+    "F32": np.float32,
+    "F64": np.float64,
+    "C64": np.complex64,
+    "C128": np.complex128,
+}
+_SLOT = 16  # bytes of a register
 
 
 @dataclass(frozen=True)
@@ -65,66 +70,79 @@ class Outcome:
 
 @cache
 def _library() -> ctypes.CDLL:
-    lib = library(Path(__file__).parent / "c" / "machine.c", ops.c_header())
-    lib.simt_run.argtypes = [ctypes.POINTER(_Machine), INT64]
+    lib = library(Path(__file__).parent / "c" / "machine.c", c_header())
+    lib.simt_run.argtypes = [ctypes.POINTER(Machine), INT64]
     lib.simt_cell_size.restype = INT64
     return lib
 
 
-def _scalars(program: Program, arguments: list, memory: Memory, fixed: dict[str, int]) -> bytes:
+def _in_register(kind: str, value: object) -> bytes:
+    """The bytes of a scalar register that holds the value."""
+    if kind in ("I64", "U64"):
+        value = int(value) % 2**64
+    return _IN_REGISTERS[kind](value).tobytes().ljust(_SLOT, b"\0")
+
+
+def _scalars(
+    program: Program, arguments: list, memory: Memory, grid: Place, block: Place
+) -> np.ndarray:
     """The scalar registers at the start: constants, arguments, extents, blockDim and gridDim."""
-    bank = np.zeros((max(program.scalars, 1), 16), np.uint8)
-    kinds = dict(zip(ops.TYPES, ["i8", "u8", "f4", "f4", "f8", "c8", "c16"], strict=True))
-
-    def put(register: int, rt: int, value: object) -> None:
-        kind = np.dtype(kinds[ops.TYPES[rt]])
-        if kind.kind in "iu":  # as the hardware keeps them: modulo 2^64
-            value = int(value) & (2**64 - 1)
-            kind = np.dtype("u8")
-        bank[register, : kind.itemsize] = np.frombuffer(kind.type(value).tobytes(), np.uint8)
-
-    for register, rt, value in program.constants:
-        put(register, rt, value)
-    for position, register, rt, _ in program.scalar_arguments:
-        put(register, rt, arguments[position])
+    bank = [bytes(_SLOT)] * max(program.scalars, 1)
+    for register, kind, value in program.constants:
+        bank[register] = _in_register(ops.TYPES[kind], value)
+    for position, register, kind, _ in program.scalar_arguments:
+        bank[register] = _in_register(ops.TYPES[kind], arguments[position])
     for array, dimension, register in program.extents:
-        put(register, ops.RT["I64"], memory.arrays[array].shape[dimension])
-    for name, value in fixed.items():
-        if name in program.specials:
-            put(~program.specials[name], ops.RT["I64"], value)
-    return bank.tobytes()
+        bank[register] = _in_register("I64", memory.arrays[array].shape[dimension])
+    for name, sizes in (("blockDim", block), ("gridDim", grid)):
+        for axis, size in zip("xyz", sizes, strict=True):
+            special = program.specials.get(f"{name}.{axis}")
+            if special is not None:
+                bank[~special] = _in_register("I64", size)
+    return np.frombuffer(b"".join(bank), np.uint8)
+
+
+class _Notes:
+    """What the machine writes during a run."""
+
+    def __init__(self, program: Program, accesses: int) -> None:
+        self.counters = np.zeros((len(program.lines), len(ops.COUNTERS)), np.int64)
+        self.executed = np.zeros((len(program.code), 2), np.int64)  # warps, lanes
+        self.hazards = (HazardRecord * HAZARDS)()
+        self.accesses = (AccessRecord * max(accesses, 1))()
 
 
 def run(
     program: Program,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
+    grid: Place,
+    block: Place,
     arguments: list,
     shared: int = 0,
     watch: bool = False,
-    accesses: int = 4096,
+    accesses: int = ACCESSES,
     steps: int | None = None,
+    hosts: Collection[int] = (),
 ) -> Outcome:
     """Run a program on a grid of blocks.
 
     `arguments`: for each parameter an array (the device memory itself) or a number. `shared`: bytes
     of dynamic shared memory. `watch`: count, and look for races and unwritten memory; the first
     `accesses` requests to memory are kept. `steps`: instructions in loops before it is stopped.
+    `hosts`: positions of arrays of the host, each of which is to be device memory of its own.
     """
-    memory = Memory(program, arguments, shared, _library().simt_cell_size() if watch else 0)
-    names = [f"{what}.{axis}" for what in ("blockDim", "gridDim") for axis in "xyz"]
-    scalars = _scalars(program, arguments, memory, dict(zip(names, block + grid, strict=True)))
+    cell_size = _library().simt_cell_size() if watch else 0
+    kept = accesses if watch else 0
+    memory = Memory(program, arguments, hosts, shared, cell_size)
+    scalars = _scalars(program, arguments, memory, grid, block)
     code = np.ascontiguousarray(program.code, np.int32)
-    counters = np.zeros((len(program.lines), len(ops.COUNTERS)), np.int64)
-    executed = np.zeros((len(code), 2), np.int64)
-    hazards, kept = (_Hazard * 256)(), (AccessRecord * (accesses if watch else 1))()
+    notes = _Notes(program, kept)
     allocations = (Allocation * max(len(memory.allocations), 1))(*memory.allocations)
-    places = [f"threadIdx.{a}" for a in "xyz"] + ["laneid"] + [f"blockIdx.{a}" for a in "xyz"]
-    m = _Machine(
+    special = [program.specials.get(name, ops.NONE) for name in _SPECIALS]
+    m = Machine(
         code=code.ctypes.data,
         arrays=ctypes.addressof(memory.arrays),
         allocations=ctypes.addressof(allocations),
-        scalars=ctypes.cast(ctypes.c_char_p(scalars), POINTER).value,
+        scalars=scalars.ctypes.data,
         n_vectors=program.vectors,
         n_scalars=max(program.scalars, 1),
         shared_bytes=memory.shared_bytes,
@@ -132,30 +150,32 @@ def run(
         local_bytes=memory.local_bytes,
         grid=(INT64 * 3)(*grid),
         block=(INT64 * 3)(*block),
-        special=(INT64 * 7)(*(program.specials.get(name, ops.NONE) for name in places)),
+        special=(INT64 * 7)(*special),
         watch=watch,
         max_steps=steps or int(os.environ.get("LABKIT_SIMT_STEPS", STEPS)),
-        counters=counters.ctypes.data,
-        executed=executed.ctypes.data,
-        hazards=ctypes.addressof(hazards),
-        max_hazards=len(hazards),
-        accesses=ctypes.addressof(kept),
-        max_accesses=len(kept) if watch else 0,
+        counters=notes.counters.ctypes.data,
+        executed=notes.executed.ctypes.data,
+        hazards=ctypes.addressof(notes.hazards),
+        max_hazards=HAZARDS,
+        accesses=ctypes.addressof(notes.accesses),
+        max_accesses=kept,
     )
-    status = _execute(m)
-    if status == DONE:
+    completed = _execute(m) == DONE
+    if completed:
         memory.commit()
-    where = Places(program, grid, block, memory.arrays)
-    found = describe_all(hazards[: m.n_hazards], where)
-    total, by_line = {}, {}
-    if watch:
-        add_executed(program, executed, counters)
-        total, by_line = tabulate(program, counters, memory)
-    requests = Accesses(kept[: m.n_accesses], program, grid)
-    return Outcome(status == DONE, found, by_line, total, requests)
+    at = Places(program, grid, block, memory.arrays)
+    hazards = describe_all(notes.hazards[: m.n_hazards], at)
+    requests = Accesses(notes.accesses[: m.n_accesses], program, grid)
+    if not watch:
+        return Outcome(completed, hazards, {}, {}, requests)
+    add_executed(program, notes.executed, notes.counters)
+    lines = by_line(program, notes.counters)
+    total = totals(notes.counters, memory.sectors)
+    return Outcome(completed, hazards, lines, total, requests)
 
 
-def _execute(m: _Machine) -> int:
+def _execute(m: Machine) -> int:
+    """Runs to the end; DONE, or FATAL where the machine stopped the kernel."""
     lib = _library()
     if lib.simt_start(ctypes.byref(m)):
         raise MemoryError("The SIMT machine could not get memory for its blocks.")

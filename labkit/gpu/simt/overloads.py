@@ -4,23 +4,21 @@ Of several Numba takes the one to which the arguments convert best, and refuses 
 good. It compiles nothing else once there is a signature.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+
+from labkit.gpu.simt.errors import Misfit
 
 
 class Argument(NamedTuple):
     """An argument of a launch."""
 
     type: object  # Numba's type
-    value: object  # a Python number, or the device memory
-    host: np.ndarray | None = None  # filled after success
-
-
-class Misfit(ValueError):
-    """No signature fits, or several fit equally well."""
+    value: object  # a Python number, or the array: in device memory, or of the host
+    host: bool = False  # an array of the host, which is filled after success
 
 
 def read_signature(signature: object, parameters: Sequence[str], device: bool) -> object:
@@ -51,7 +49,7 @@ def best(signatures: tuple, given: tuple, device: bool = False) -> object:
 
     Where two are as good, a call of a device function takes the first, and a launch is refused.
     """
-    from labkit.gpu.simt.arithmetic import context
+    from labkit.gpu.simt.typing_rules import context
 
     kinds = ", ".join(map(str, given))
     try:
@@ -70,20 +68,13 @@ def _arguments(signature: object) -> str:
     return f"({', '.join(map(str, signature.args))})"
 
 
-def fit(signatures: tuple, read: list[Argument], refuse: Callable) -> list[Argument]:
-    """The arguments of a launch as the best signature wants them."""
-    try:
-        wanted = best(signatures, tuple(argument.type for argument in read)).args
-    except Misfit as error:
-        refuse(str(error))
-    fitted = list(map(_converted, wanted, read))
-    for argument, kind, converted in zip(read, wanted, fitted, strict=True):
-        if converted is None:
-            refuse(f"{argument.value!r} is no {kind}, which the signature wants: convert it.")
-    return fitted
+def fit(signatures: tuple, arguments: list[Argument]) -> list[Argument]:
+    """The arguments of a launch as the best signature wants them; Misfit where none fits."""
+    wanted = best(signatures, tuple(argument.type for argument in arguments)).args
+    return [_converted(kind, given) for kind, given in zip(wanted, arguments, strict=True)]
 
 
-def _converted(wanted: object, given: Argument) -> Argument | None:
+def _converted(wanted: object, given: Argument) -> Argument:
     """The argument as a signature's type wants it: integers must fit, floats are rounded."""
     from numba import types
 
@@ -91,4 +82,6 @@ def _converted(wanted: object, given: Argument) -> Argument | None:
         return given._replace(type=wanted)
     value = np.asarray(given.value).astype(str(wanted)).item()
     exact = isinstance(wanted, types.Integer | types.Boolean)
-    return None if exact and value != given.value else Argument(wanted, value)
+    if exact and value != given.value:
+        raise Misfit(f"{given.value!r} is no {wanted}, which the signature wants: convert it.")
+    return Argument(wanted, value)

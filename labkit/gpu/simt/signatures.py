@@ -3,7 +3,6 @@
 Numba's own rules choose among the cases: `choose` asks its typing context.
 """
 
-import re
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +14,7 @@ from numba import types
 from numba.core import typing
 from numba.np.numpy_support import ufunc_find_matching_loop
 
-from labkit.gpu.simt.arithmetic import context, resolve
+from labkit.gpu.simt.typing_rules import context, resolve
 from labkit.gpu.simt.values import number_types
 
 
@@ -30,25 +29,30 @@ class Signature(NamedTuple):
 
 @cache
 def _table() -> dict[str, list[Signature]]:
-    """Rows by what a kernel calls: "math.sqrt", "cuda.libdevice.expf"."""
+    """Rows by what a kernel calls: "math.sqrt", "libdevice.expf"."""
     text = Path(__file__).with_name("signatures.toml").read_text("utf-8")
     found: dict[str, list[Signature]] = {}
     for home, rows in tomllib.loads(text).items():
         for row in rows:
-            cases = tuple(map(_case, row.get("cases", "").split()))
-            operands = frozenset(number_types()[short] for short in row.get("operands", "").split())
-            for word in row["names"].split():
-                name, _, instruction = word.partition(":")
-                exact = row.get("exact", False)
-                signature = Signature(instruction or name, cases, exact, operands)
+            for name, signature in _signatures(row):
                 found.setdefault(f"{home}.{name}", []).append(signature)
     return found
 
 
-def _case(text: str) -> object:
-    """Numba's signature of "f64(i64,i64)"."""
-    result, *arguments = (number_types()[short] for short in re.findall(r"\w+", text))
-    return typing.signature(result, *arguments)
+def _signatures(row: dict) -> list[tuple[str, Signature]]:
+    """The names of a row of the file, each with its signature."""
+    numbers = number_types()
+    cases = []
+    for result, *arguments in row.get("cases", ()):
+        given = [numbers[short] for short in arguments]
+        cases.append(typing.signature(numbers[result], *given))
+    operands = frozenset(numbers[short] for short in row.get("operands", ()))
+    computed_by = {name: name for name in row.get("names", ())} | row.get("computed_by", {})
+    exact = row.get("exact", False)
+    return [
+        (name, Signature(instruction, tuple(cases), exact, operands))
+        for name, instruction in computed_by.items()
+    ]
 
 
 def home_of(function: Callable) -> str:
@@ -58,6 +62,7 @@ def home_of(function: Callable) -> str:
 
 
 def offers(called: str) -> bool:
+    """Whether kernels may call it, for some types at least."""
     return called in _table()
 
 
@@ -65,22 +70,24 @@ def offers(called: str) -> bool:
 def choose(called: str, arguments: tuple, function: Callable | None = None) -> tuple | None:
     """What computes it, the arguments' types, the result's type; None where Numba refuses."""
     for row in _table()[called]:
-        if row.operands:
-            loop = _loop(function, arguments)
-            if loop and row.operands.issuperset(loop.inputs):
-                return row.instruction, tuple(loop.inputs), loop.outputs[0]
-            continue
-        cases = [case for case in row.cases if len(case.args) == len(arguments)]
-        best = context().resolve_overload(
-            called, cases, arguments, {}, exact_match_required=row.exact
-        )
-        if best:
-            return row.instruction, best.args, best.return_type
+        chosen = _loop(row, function, arguments) if row.operands else _case(row, called, arguments)
+        if chosen:
+            return row.instruction, *chosen
     return None
 
 
-def _loop(ufunc: np.ufunc, arguments: tuple) -> object | None:
+def _case(row: Signature, called: str, arguments: tuple) -> tuple[tuple, object] | None:
+    """The case to which the arguments convert best, by Numba's rules."""
+    cases = [case for case in row.cases if len(case.args) == len(arguments)]
+    best = context().resolve_overload(called, cases, arguments, {}, exact_match_required=row.exact)
+    return (best.args, best.return_type) if best else None
+
+
+def _loop(row: Signature, ufunc: np.ufunc, arguments: tuple) -> tuple[tuple, object] | None:
     """NumPy's choice among a ufunc's loops, by Numba's rules, which leave out float16."""
     if types.float16 in arguments or not resolve(ufunc, arguments):
         return None
-    return ufunc_find_matching_loop(ufunc, arguments)
+    loop = ufunc_find_matching_loop(ufunc, arguments)
+    if not loop or not row.operands.issuperset(loop.inputs):
+        return None
+    return tuple(loop.inputs), loop.outputs[0]

@@ -1,39 +1,62 @@
-"""What the expressions of a kernel become: numbers, tuples, views of arrays, objects; a program."""
+"""What the expressions of a kernel become: numbers, tuples, views of arrays, objects."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple, NoReturn
-
-import numpy as np
+from typing import NamedTuple
 
 from labkit.gpu.simt.ops import MT, RT
 
-_LETTERS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
-_SHORT = {_LETTERS[short[0]] + short[1:]: short for short in MT if short != "b1"} | {"bool": "b1"}
+
+class _Number(NamedTuple):
+    """How the machine keeps a type of numbers."""
+
+    memory: str  # in memory: a name in ops.MT, and in signatures.toml
+    register: str  # in a register: a name in ops.RT
+
+
+_NUMBERS = {  # name of the type, in Numba and in NumPy
+    "bool": _Number("b1", "I64"),
+    "int8": _Number("i8", "I64"),
+    "int16": _Number("i16", "I64"),
+    "int32": _Number("i32", "I64"),
+    "int64": _Number("i64", "I64"),
+    "uint8": _Number("u8", "I64"),
+    "uint16": _Number("u16", "I64"),
+    "uint32": _Number("u32", "I64"),
+    "uint64": _Number("u64", "U64"),
+    "float16": _Number("f16", "F16"),
+    "float32": _Number("f32", "F32"),
+    "float64": _Number("f64", "F64"),
+    "complex64": _Number("c64", "C64"),
+    "complex128": _Number("c128", "C128"),
+}
 
 
 def is_number(type: object) -> bool:
-    return getattr(type, "name", None) in _SHORT
+    """Whether the machine has numbers of this Numba type."""
+    return getattr(type, "name", None) in _NUMBERS
 
 
 @cache
 def number_types() -> dict[str, object]:
-    """Numba's types of numbers by their short names: "f32" is float32, "b1" boolean."""
+    """Numba's types of numbers by their names in memory: "f32" is float32, "b1" boolean."""
     from numba import types
 
-    return {s: getattr(types, name if s != "b1" else "boolean") for name, s in _SHORT.items()}
+    found = {}
+    for name, kept in _NUMBERS.items():
+        found[kept.memory] = types.boolean if name == "bool" else getattr(types, name)
+    return found
 
 
 def register_type(type: object) -> int:
     """How a number of this Numba type lies in a register (ops.RT)."""
-    short = _SHORT[type.name]
-    return RT["I64" if short[0] in "biu" and short != "u64" else short.upper()]
+    return RT[_NUMBERS[type.name].register]
 
 
 def memory_type(type: object) -> int:
-    """How it lies in memory (ops.MT)."""
-    return MT[_SHORT[type.name]]
+    """How a number of this Numba type, or NumPy dtype, lies in memory (ops.MT)."""
+    return MT[_NUMBERS[type.name].memory]
 
 
 @dataclass(slots=True)
@@ -47,6 +70,7 @@ class Value:
 
     @property
     def scalar(self) -> bool:
+        """Whether it is the same in all lanes of a warp."""
         return self.register is None or self.register < 0
 
 
@@ -77,13 +101,18 @@ class View:
     axes: tuple[Axis, ...]
 
     def map(self, function: Callable) -> "View":
-        """The view with function(key, value) in place of its values."""
-        fixed = tuple(v and function(i, v) for i, v in enumerate(self.fixed))
-        axes = [
-            Axis(axis[0], *(v and function((axis[0], i), v) for i, v in enumerate(axis[1:])))
-            for axis in self.axes
-        ]
-        return replace(self, fixed=fixed, axes=tuple(axes))
+        """The view with function(key, value) in place of its values; each has a key of its own."""
+        fixed = []
+        for dimension, value in enumerate(self.fixed):
+            fixed.append(None if value is None else function(dimension, value))
+        axes = []
+        for axis in self.axes:
+            parts = []
+            for i, value in enumerate((axis.start, axis.step, axis.length)):
+                key = (axis.dimension, i)
+                parts.append(None if value is None else function(key, value))
+            axes.append(Axis(axis.dimension, *parts))
+        return replace(self, fixed=tuple(fixed), axes=tuple(axes))
 
 
 @dataclass(frozen=True)
@@ -95,49 +124,3 @@ class Object:
 
 class Cuda(str):
     """A name in numba.cuda: "" is the module itself, "atomic.add" a function."""
-
-
-@dataclass
-class ArraySpec:
-    space: str  # "global", "constant", "shared", "dynamic" or "local"
-    argument: int | None
-    shape: tuple[int | None, ...]
-    dtype: np.dtype
-    name: str
-    value: np.ndarray | None = None  # of constant arrays
-    c_order: bool = True  # C-contiguous
-    alignment: int = 0  # bytes; 0 if the kernel does not say
-
-
-class Line(NamedTuple):
-    """A line of source; of a function in another file, also the kernel's line that calls it."""
-
-    filename: str
-    number: int
-    text: str
-    function: str
-    call: "Line | None" = None
-
-
-@dataclass(frozen=True)
-class Program:
-    """A kernel as the machine runs it; made by program.py."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        from labkit.gpu.simt.arrays import lacking  # which stands on this module
-
-        lacking("A compiled kernel", "compile_report of labkit.gpu shows machine code")(self, name)
-
-    name: str
-    filename: str
-    first_line: int
-    source: tuple[str, ...]
-    code: np.ndarray  # int32 [n, 11]: op, type, o0..o7, index into lines
-    lines: tuple[Line, ...]
-    vectors: int  # number of registers
-    scalars: int
-    constants: tuple[tuple[int, int, object], ...]  # scalar register, ops.RT, value
-    scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
-    extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
-    arrays: tuple[ArraySpec, ...]
-    specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from labkit.gpu import profile
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import KernelError
 from tests.gpu.kernels.correct import CORRECT
 from tests.gpu.kernels.faulty import FAULTY
 

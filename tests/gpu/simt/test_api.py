@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.arrays import UsageError
-from labkit.gpu.simt.hazards import CompileError, KernelError
+from labkit.gpu.simt.errors import CompileError, KernelError, UsageError
+from labkit.gpu.simt.in_kernel import IN_KERNELS
 
 numba = pytest.importorskip("numba")
 
@@ -156,16 +156,16 @@ def test_tensors_share_their_memory():
     ],
 )
 def test_numbers_keep_their_type(value, type):
-    (argument,) = copy.read((value, floats()))[:1]
+    (argument,) = copy.bind((value, floats()))[:1]
     assert str(argument.type) == type and argument.value == value
 
 
 def test_arrays_are_typed_as_numba_types_them():
     typeof = numba.typeof
     for a in (floats(), np.zeros((2, 3), order="F"), np.zeros(()), np.zeros((1, 2, 0), np.int8)):
-        assert copy.read((a, a))[0].type == typeof(a)
+        assert copy.bind((a, a))[0].type == typeof(a)
     d = cuda.to_device(np.zeros((4, 4)))
-    assert copy.read((d[:, 1:3], d))[0].type == typeof(np.zeros((4, 4))[:, 1:3])
+    assert copy.bind((d[:, 1:3], d))[0].type == typeof(np.zeros((4, 4))[:, 1:3])
 
 
 def test_a_program_is_compiled_once_for_its_types():
@@ -178,7 +178,7 @@ def test_a_program_is_compiled_once_for_its_types():
         kernel[1, 8](x, a)
         assert (x == float(a)).all()
     assert len(kernel.overloads) == 3
-    types = tuple(argument.type for argument in kernel.read((x, 6)))
+    types = tuple(argument.type for argument in kernel.bind((x, 6)))
     assert kernel.compile(types) is kernel.compile(types)
 
 
@@ -389,7 +389,7 @@ def test_device_functions_are_for_kernels():
         twice(3)
 
 
-@pytest.mark.parametrize("name", cuda.IN_KERNELS.split())
+@pytest.mark.parametrize("name", IN_KERNELS)
 def test_names_for_kernels_refuse_to_work_on_the_host(name):
     thing = getattr(cuda, name)
     sentence = rf"cuda\.{name}(\.x)? works inside a kernel only"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.arrays import DeviceArray, UsageError
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.arrays import DeviceArray
+from labkit.gpu.simt.errors import KernelError, UsageError
 
 A = np.arange(24, dtype=np.float32).reshape(4, 6)
 

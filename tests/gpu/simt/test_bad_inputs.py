@@ -8,7 +8,7 @@ import pytest
 from labkit.gpu import profile
 from labkit.gpu.simt import api as cuda
 from labkit.gpu.simt import machine
-from labkit.gpu.simt.hazards import KernelError
+from labkit.gpu.simt.errors import KernelError
 
 
 @cuda.jit

@@ -12,10 +12,10 @@ numba = pytest.importorskip("numba")
 from numba import complex64, float32, int8, int32, uint8  # noqa: E402
 
 from labkit.gpu.simt import api as cuda  # noqa: E402
-from labkit.gpu.simt.hazards import CompileError  # noqa: E402
+from labkit.gpu.simt.errors import CompileError  # noqa: E402
+from labkit.gpu.simt.frontend import compile_kernel  # noqa: E402
 from labkit.gpu.simt.machine import run  # noqa: E402
 from labkit.gpu.simt.ops import OPS  # noqa: E402
-from labkit.gpu.simt.program import compile_kernel  # noqa: E402
 
 TABLE = np.array([3, 1, 4, 1, 5, 9, 2, 6])
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.hazards import CompileError
+from labkit.gpu.simt.errors import CompileError
 
 INF, NAN = math.inf, math.nan
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.25, INF, -INF, NAN]

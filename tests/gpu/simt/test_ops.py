@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numba import types
 
-from labkit.gpu.simt import machine, ops
-from labkit.gpu.simt.arithmetic import number
+from labkit.gpu.simt import machine, ops, tables
 from labkit.gpu.simt.emitter import Facts, Scope
-from labkit.gpu.simt.hazards import CompileError
-from labkit.gpu.simt.program import _declare, _program
-from labkit.gpu.simt.source import read
+from labkit.gpu.simt.errors import CompileError
+from labkit.gpu.simt.frontend import declare_parameters, finished_program
+from labkit.gpu.simt.source import parse
 from labkit.gpu.simt.statements import Statements
+from labkit.gpu.simt.typing_rules import number
 from labkit.gpu.simt.values import Value, register_type
 
 KINDS = {"I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64"}
@@ -44,9 +44,11 @@ def program_of(name: str, kind: str, function: int | None = None):
     if name == "COMPLEX":
         numba_type = numba_type.underlying_float
     arrays = types.Array(numba_type, 1, "C"), types.Array(result, 1, "C")
-    compiler = Statements(Facts(), Scope(read(kernel), kernel))
-    declared = _declare(compiler, arrays)
-    x, out = (compiler.read((compiler.scope, p)) for p in compiler.scope.source.webs.parameters)
+    compiler = Statements(Facts(), Scope(parse(kernel), kernel))
+    declared = declare_parameters(compiler, arrays)
+    x, out = (
+        compiler.read_variable((compiler.scope, p)) for p in compiler.scope.source.webs.parameters
+    )
     operands = [
         compiler.load(compiler.select(x, [number(0)])) for o in row.operands if o in NUMBERS
     ]
@@ -58,7 +60,7 @@ def program_of(name: str, kind: str, function: int | None = None):
     compiler.store(compiler.select(out, [number(0)]), Value(result, register))
     compiler.place(compiler.exit)
     compiler.emit("EXIT")
-    return _program(compiler, declared), str(numba_type), str(result)
+    return finished_program(compiler, declared), str(numba_type), str(result)
 
 
 def run(program, given: str, result: str, value: float = 0.5):
@@ -119,7 +121,7 @@ def test_what_no_row_allows_stops_the_machine(name, kind, change):
 
 
 def test_positions_of_operands_are_written_once():
-    header = ops.c_header()
+    header = tables.c_header()
     assert "ATOMIC_array" in header and "LD_index" in header and "csqrt" in header
     assert ops.column("ST", "array") == ops.FIRST
     assert ops.column("ATOMIC_ADD", "array") == ops.FIRST + 1

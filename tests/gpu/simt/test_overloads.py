@@ -8,7 +8,8 @@ from numba import njit, types
 
 from labkit.gpu import profile
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.hazards import CompileError, HazardError, KernelError
+from labkit.gpu.simt.errors import CompileError, KernelError
+from labkit.gpu.simt.hazards import HazardError
 from tests.gpu.simt import far_away
 
 

@@ -10,7 +10,8 @@ from numba import float32, int32, uint32
 from labkit.gpu import profile
 from labkit.gpu.simt import api as cuda
 from labkit.gpu.simt import machine
-from labkit.gpu.simt.hazards import CompileError, HazardError, KernelError
+from labkit.gpu.simt.errors import CompileError, KernelError
+from labkit.gpu.simt.hazards import HazardError
 
 TABLE = np.arange(4.0)
 

@@ -1,6 +1,13 @@
 // Arithmetic on registers: 32 lanes at a time, whatever the mask; only named variables, memory and
 // control flow look at the mask.
 
+#pragma once
+
+#include "functions.h"
+#include "half.h"
+#include "lanes.h"
+#include "machine.h"
+
 // One of the cases by the instruction's type; any other type is an error of the front end.
 #define BY_TYPE(CASES) \
     switch (type) { CASES default: internal_error(); }

@@ -1,23 +1,10 @@
 // Functions of C's math library, and our own where C has none. ops.py lists them, with their types.
 
-static inline float to_half(float x) { // round to the nearest half, ties to even
-    union {
-        float f;
-        uint32_t u;
-    } v = {x}, magic;
-    uint32_t sign = v.u & 0x80000000u;
-    v.u ^= sign;
-    if (v.u > 0x7f800000u) return x; // NaN
-    if (v.f >= 65520.0f)
-        v.u = 0x7f800000u;        // rounds to infinity
-    else if (v.u < 0x38800000u) { // subnormal half: a multiple of 2^-24
-        magic.f = 0.5f;
-        v.f = (v.f + magic.f) - magic.f;
-    } else
-        v.u = (v.u + 0xfffu + ((v.u >> 13) & 1)) & ~0x1fffu;
-    v.u |= sign;
-    return v.f;
-}
+#pragma once
+
+#include "half.h"
+#include "lanes.h"
+#include "machine.h"
 
 static inline int64_t saturate(double x) { // float -> int truncates and saturates, as cvt.rzi does
     if (isnan(x)) return INT64_MIN;
@@ -28,7 +15,6 @@ static inline uint64_t saturate_unsigned(double x) {
     if (x <= 0) return 0;
     return x >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)x;
 }
-
 
 static double own_exp10(double x) { return pow(10, x); }
 static float own_exp10f(float x) { return (float)pow(10, x); }

@@ -4,6 +4,10 @@
 // an atomic on the same address.  The rule looks at order, not at luck: it does not depend on which
 // warp happens to run first.
 
+#pragma once
+
+#include "machine.h"
+
 static void report(Machine *m, Hazard h) {
     for (int64_t i = 0; i < m->n_hazards; i++) {
         Hazard *old = &m->hazards[i];

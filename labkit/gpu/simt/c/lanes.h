@@ -1,5 +1,9 @@
 // How an operation meets the lanes of its registers. One that is the same in all lanes is computed once.
 
+#pragma once
+
+#include "machine.h"
+
 // d = EXPR of a (and b, c), where each operand may be the same in all lanes.
 _Static_assert(ADD_result == 0 && ADD_a == 1 && ADD_b == 2 && FMA_c == 3, "as the macros have it");
 #define SPREAD(T, v, o)                \
@@ -62,4 +66,3 @@ _Static_assert(ADD_result == 0 && ADD_a == 1 && ADD_b == 2 && FMA_c == 3, "as th
             ACTIVE (w->mask) d[l] = EXPR; \
     } while (0)
 #define LANE(T, r, l) (((const T *)reg(w, r))[(r) < 0 ? 0 : (l)])
-

@@ -2,6 +2,8 @@
 // operands (LD_array) and the tables of functions (MATH_F32) are written by ops.py; the structs that
 // Python fills have their twins in machine.py.
 
+#pragma once
+
 #include <complex.h>
 #include <float.h>
 #include <math.h>

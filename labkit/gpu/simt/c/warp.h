@@ -1,5 +1,12 @@
 // Instructions by which the lanes of one warp exchange values.
 
+#pragma once
+
+#include "half.h"
+#include "hazards.h"
+#include "lanes.h"
+#include "machine.h"
+
 static uint32_t truth(const Warp *w, int32_t r) { // the lanes whose value is not 0
     if (r < 0) return *(int64_t *)reg(w, r) ? ALL : 0;
     const int64_t *v = (const int64_t *)reg(w, r);
