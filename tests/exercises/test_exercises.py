@@ -87,7 +87,7 @@ def test_an_exercise_has_enough_shapes_plants_and_hints(id):
         assert any(len(set(sum(s, ()))) >= 2 for s in shapes), "no ragged case"
     plants = [says for _, says in PLANTED[id]]
     assert len(set(plants)) == len(plants) >= 4, "each planted solution needs its own diagnosis"
-    assert any("changes its input" in says for says in plants)
+    assert any("changes its input" in says for says in plants), "one plant changes its input"
     if EXERCISES[id].adapter:  # the library runs on the host, so it cannot be in a kernel
         assert any("no kernel" in says for says in plants)
     else:
