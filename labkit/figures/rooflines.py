@@ -113,14 +113,25 @@ def climb(
     _roof_with_marks(machine, zoomed, crowded / 1.6, 1.9 * highest, digits=(1, 2, 5))
     _steps(whole, below, numbers, predicted, published)
     _steps(zoomed, above, numbers, predicted, published)
-    whole.set_xlabel("FLOP per byte of traffic")
-    zoomed.set_xlabel("FLOP per byte of traffic")
+    traffic = "FLOP per byte of traffic"
+    whole.set_xlabel(traffic)
+    zoomed.set_xlabel(traffic)
     whole.set_ylabel("TFLOP/s")
     whole.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
     zoomed_part = _bounds(zoomed)
     whole.indicate_inset(zoomed_part, edgecolor=QUIET, linestyle="--", alpha=1)
     zoomed.set_title("the dashed part, larger", fontsize=10, weight="normal")
     _legend_of_climb(figure, whole, numbers)
+    said = _steps_in_words(steps, predicted, published)
+    show(figure, f"The climb on the roofline of {machine.name}. {said}.")
+
+
+def _steps_in_words(
+    steps: Mapping[str, float],
+    predicted: Mapping[str, Quantity],
+    published: Mapping[str, Quantity],
+) -> str:
+    """Where each step lies, and both its rates."""
     said = []
     for step, intensity in steps.items():
         rate = predicted[step].number
@@ -129,7 +140,7 @@ def climb(
             rate = published[step].number
             sentence += f", {rate} published"
         said.append(sentence)
-    show(figure, f"The climb on the roofline of {machine.name}. {'; '.join(said)}.")
+    return "; ".join(said)
 
 
 def _legend_of_climb(figure: Figure, axes: Axes, numbers: Mapping[str, int]) -> None:
@@ -157,7 +168,9 @@ def _roof_with_its_ridge(machine: Machine, axes: Axes, low: float, high: float) 
     peak = float(machine.rate("fp32"))
     ridge = machine.ridge()
     foot = x.min() * float(machine.bandwidth)
-    axes.plot([ridge, ridge], [foot, peak], color=QUIET, linewidth=1, linestyle=":")
+    across = [ridge, ridge]
+    up = [foot, peak]
+    axes.plot(across, up, color=QUIET, linewidth=1, linestyle=":")
     name = f"ridge {ridge:.2g} FLOP/B"
     above = peak * 1.25
     axes.text(ridge, above, name, ha="center", va="bottom", fontsize=9)
@@ -176,7 +189,7 @@ def _layers(
         axes.plot(intensity, roof, marker, markerfacecolor="none", color=BLUE, markersize=8)
         if layer in reached:
             rate = float(reached[layer])
-            axes.plot([intensity, intensity], [rate, roof], color=QUIET, linewidth=1)
+            _join(axes, intensity, rate, roof)
             axes.plot(intensity, rate, marker, color=ORANGE, markersize=8)
         axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
 
@@ -207,7 +220,9 @@ def _bounds(axes: Axes) -> list[float]:
     """Left, lower end, width and height of what these axes show."""
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
-    return [left, low, right - left, high - low]
+    width = right - left
+    height = high - low
+    return [left, low, width, height]
 
 
 def _steps(
@@ -226,9 +241,16 @@ def _steps(
         there.append(str(numbers[step]))
         if step in published:
             other = float(published[step])
-            axes.plot([intensity, intensity], [rate, other], color=QUIET, linewidth=1)
+            _join(axes, intensity, rate, other)
             axes.plot(intensity, other, "_", color=BLUE, markersize=30, markeredgewidth=3)
-    for (intensity, rate), those in circles.items():
+    for (intensity, rate), there in circles.items():
         axes.plot(intensity, rate, "o", color=ORANGE, markersize=15, markeredgecolor=CARD)
-        name = ",".join(those)
+        name = ",".join(there)
         axes.text(intensity, rate, name, ha="center", va="center_baseline", fontsize=8.5)
+
+
+def _join(axes: Axes, intensity: float, rate: float, other: float) -> None:
+    """A thin line between two rates at one intensity."""
+    across = [intensity, intensity]
+    up = [rate, other]
+    axes.plot(across, up, color=QUIET, linewidth=1)

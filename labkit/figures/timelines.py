@@ -41,19 +41,24 @@ def timeline(rows: Mapping[str, Sequence[Span]], word: str) -> None:
     figure, axes = canvas(7.5, 1.1 + 0.45 * len(rows))
     for y, row in enumerate(rows.values()):
         for kind, start, stop in row:
+            colour = colours[kind]
             left = unit.per_second * (start - begin)
             width = unit.per_second * (stop - start)
-            _draw_span(axes, y, left, width, colours[kind])
+            _draw_span(axes, y, left, width, colour)
     for kind, colour in colours.items():
         axes.scatter([], [], marker="s", color=colour, label=kind)
     figure.legend(loc="outside lower center", ncols=7, fontsize=9, frameon=False)
-    axes.set_yticks(range(len(rows)), list(rows))
+    names = list(rows)
+    axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, length)
     axes.set_xlabel(f"{unit.name}, {word}")
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
-    said = [f"{name}: {_busy(row, unit)}" for name, row in rows.items()]
+    said = []
+    for name, row in rows.items():
+        busy = _busy(row, unit)
+        said.append(f"{name}: {busy}")
     whole = f"Timeline of {length:.3g} {unit.name}, {word}."
     show(figure, f"{whole} {'; '.join(said)}.")
 
@@ -81,7 +86,8 @@ def pipeline(
         for kind, worker, seconds in stages:
             start = max(ready, free[worker])
             stop = start + seconds
-            rows[worker].append((kind, start, stop))
+            span = (kind, start, stop)
+            rows[worker].append(span)
             free[worker] = stop
             ready = stop
         round_end = ready

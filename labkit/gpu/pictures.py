@@ -118,10 +118,14 @@ def _draw_borders(axes: Axes, owner: np.ndarray) -> None:
     line = {"color": INK, "linewidth": 1.5}
     to_below = np.diff(owner, axis=0)
     row, column = np.nonzero(to_below)
-    axes.hlines(row + 0.5, column - 0.5, column + 0.5, **line)
+    left = column - 0.5
+    right = column + 0.5
+    axes.hlines(row + 0.5, left, right, **line)
     to_right = np.diff(owner, axis=1)
     row, column = np.nonzero(to_right)
-    axes.vlines(column + 0.5, row - 0.5, row + 0.5, **line)
+    top = row - 0.5
+    bottom = row + 0.5
+    axes.vlines(column + 0.5, top, bottom, **line)
 
 
 def _name_blocks(axes: Axes, owner: np.ndarray, blocks_across: int, named: bool) -> None:
@@ -179,13 +183,12 @@ def _draw_panels(accesses: Sequence[Access], titles: Sequence[str], draw: Callab
 def _draw_sectors(axes: Axes, access: Access) -> str:
     """The picture of one access to global memory; returns what it says."""
     use = touched.sector_use(access)
-    for lane in range(WARP):
-        colour = SKY if lane in use.lanes else CARD
-        _box(axes, lane, 2, colour, lane)
+    _draw_lanes(axes, use)
     _label(axes, 2.5, "lane")
     _label(axes, 0.5, "sector")
     needed = len(use.sectors)
-    width = min(8, WARP / max(1, needed))  # of a sector, in lanes
+    fitting = WARP / max(1, needed)
+    width = min(8, fitting)  # of a sector, in lanes
     _draw_bytes(axes, use, access.itemsize, width)
     last = needed - 1
     for i, sector in enumerate(use.sectors):
@@ -203,6 +206,14 @@ def _draw_sectors(axes: Axes, access: Access) -> str:
     return f"{sectors}, {used} of {moved} bytes used"
 
 
+def _draw_lanes(axes: Axes, use: SectorUse) -> None:
+    """The lanes of a warp in a row; those that take part are filled."""
+    for lane in range(WARP):
+        takes_part = lane in use.lanes
+        colour = SKY if takes_part else CARD
+        _box(axes, lane, 2, colour, lane)
+
+
 def _draw_bytes(axes: Axes, use: SectorUse, itemsize: int, width: float) -> None:
     """The bytes that are used, and a line from each lane to the middle of its own."""
     a_byte = width / SECTOR
@@ -210,7 +221,8 @@ def _draw_bytes(axes: Axes, use: SectorUse, itemsize: int, width: float) -> None
     number = np.searchsorted(use.sectors, sector)  # of the sectors that are drawn
     left = width * (number + offset / SECTOR)
     first = np.searchsorted(use.used, use.first)
-    middle = left[first] + a_byte * itemsize / 2
+    half = a_byte * itemsize / 2
+    middle = left[first] + half
     starts = use.lanes + 0.5
     top = np.full(len(use.lanes), 2)
     bottom = np.full(len(use.lanes), 1)
@@ -222,20 +234,25 @@ def _draw_bytes(axes: Axes, use: SectorUse, itemsize: int, width: float) -> None
 def _draw_banks(axes: Axes, access: Access) -> str:
     """The picture of one access to shared memory; returns what it says."""
     use = touched.bank_use(access)
-    rows = np.unique(use.word // BANKS)
+    row_of_word = use.word // BANKS
+    rows = np.unique(row_of_word)
     shown = rows[:BANK_ROWS]
     for y, row in enumerate(shown):
-        _label(axes, 0.5 - y, f"row {row}")
+        name = f"row {row}"
+        _label(axes, 0.5 - y, name)
         for bank in range(BANKS):
             _draw_word(axes, use, row, bank, -y)
+    heading = 1.4
     for bank in range(BANKS):
-        _label(axes, 1.4, bank, bank + 0.5, ha="center")
-    _label(axes, 1.4, "bank")
+        middle = bank + 0.5
+        _label(axes, heading, bank, middle, ha="center")
+    _label(axes, heading, "bank")
     hidden = len(rows) - len(shown)
     if hidden:
         below = 0.5 - BANK_ROWS
         middle = BANKS / 2
-        _label(axes, below, f"and {hidden} more rows", middle, ha="center")
+        note = f"and {hidden} more rows"
+        _label(axes, below, note, middle, ha="center")
     height = np.clip(len(rows), 3, BANK_ROWS + 1)
     axes.set_xlim(-3.2, BANKS + 0.1)
     axes.set_ylim(0.5 - height, 1.9)
@@ -251,8 +268,10 @@ def _draw_word(axes: Axes, use: BankUse, row: int, bank: int, y: float) -> None:
     if count == 0:
         _box(axes, bank, y, CARD, "")
         return
-    text = lanes[0] if count == 1 else f"{count}×"
-    colour = ORANGE if bank in use.crowded else SKY
+    is_alone = count == 1
+    text = lanes[0] if is_alone else f"{count}×"
+    is_crowded = bank in use.crowded
+    colour = ORANGE if is_crowded else SKY
     _box(axes, bank, y, colour, text)
 
 

@@ -75,8 +75,9 @@ def picture(run: Run, *cycles: int) -> None:
     element = min(0.6, fitting)  # its side in inches
     height = element * (run.rows + 1.6) + 0.8
     figure, axes = canvas(width, height, 1, count)
+    axes = np.ravel(axes)
     spoken = []
-    for ax, t, cycle in zip(np.ravel(axes), cycles, shown, strict=True):
+    for ax, t, cycle in zip(axes, cycles, shown, strict=True):
         title = f"cycle {t}: {cycle.phase}"
         side = POINTS * element
         _frame(ax, run)
@@ -137,8 +138,10 @@ def _draw(ax: Axes, run: Run, cycle: Cycle, side: float) -> None:
     kinds = activity(cycle)
     gap = min(2, side / 12)
     for (i, j), kind in np.ndenumerate(kinds):
-        x = [j, j + 1, j + 1, j]
-        y = [i, i, i + 1, i + 1]
+        right = j + 1
+        below = i + 1
+        x = [j, right, right, j]
+        y = [i, i, below, below]
         fill = FILLS[kind]
         ax.fill(x, y, facecolor=fill, edgecolor=CARD, linewidth=gap)
     inside = _inside(run, cycle)
