@@ -23,13 +23,17 @@ def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
     """
     figure, axes = canvas(7.5, 0.75 + 0.55 * len(rows))
     axes.axvline(1, color=BLUE)
+    beside_axes = axes.get_yaxis_transform()
     reach = 4.0  # the axis goes from 1 / reach to reach
     spoken = []
     for y, (label, guess, result) in enumerate(rows):
         text = f"{label}\n{result.number}, {result.word}"
-        axes.text(-0.02, y, text, transform=axes.get_yaxis_transform(), ha="right", va="center")
-        if guess is None or float(guess) <= 0:
-            said = "no guess recorded" if guess is None else f"guess {guess.number}, off this scale"
+        axes.text(-0.02, y, text, transform=beside_axes, ha="right", va="center")
+        if guess is None:
+            said = "no guess recorded"
+            axes.text(1.06, y, said, va="center", color=QUIET)
+        elif float(guess) <= 0:
+            said = f"guess {guess.number}, off this scale"
             axes.text(1.06, y, said, va="center", color=QUIET)
         else:
             said = f"guess {guess.number}"
@@ -37,14 +41,26 @@ def guesses(rows: Sequence[tuple[str, Quantity | None, Quantity]]) -> None:
             reach = max(reach, 1.6 * ratio, 1.6 / ratio)
             _guess(axes, y, ratio, guess.number)
         spoken.append(f"{label}: {said}, result {result.number}")
-    axes.set(xscale="log", xlim=(1 / reach, reach), ylim=(len(rows) - 0.4, -0.75), yticks=[])
-    axes.minorticks_off()
+    axes.set_ylim(len(rows) - 0.4, -0.75)
+    axes.set_yticks([])
     axes.spines["left"].set_visible(False)
+    _ratio_axis(axes, reach)
+    show(figure, f"Guesses against results. {'; '.join(spoken)}.")
+
+
+def _ratio_axis(axes: Axes, reach: float) -> None:
+    """A logarithmic x axis from 1 / reach to reach, with ticks at 1 and 3 times powers of 10."""
+    least = 1 / reach
+    axes.set_xscale("log")
+    axes.set_xlim(least, reach)
+    axes.minorticks_off()
     axes.set_xlabel("your guess / the result   (1 = exactly right)")
-    ticks = [digit * 10.0**exponent for exponent in range(-9, 9) for digit in (1, 3)]
-    axes.set_xticks([tick for tick in ticks if 1 / reach <= tick <= reach])
+    ticks = []
+    for exponent in range(-9, 9):
+        power = 10.0**exponent
+        ticks += [power, 3 * power]
+    axes.set_xticks([tick for tick in ticks if least <= tick <= reach])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    show(figure, "Guesses against results. " + "; ".join(spoken) + ".")
 
 
 def _guess(axes: Axes, y: float, ratio: float, number: str) -> None:
@@ -71,7 +87,8 @@ def pairs(
         _bar(axes, y - 0.19, before, BLUE)
         _bar(axes, y + 0.19, after, ORANGE)
         said.append(f"{row} {before.number} and {after.number}")
-    word = next(iter(rows.values()))[0].word  # the first row's, as that of all
+    first_row = next(iter(rows.values()))
+    word = first_row[0].word  # as that of all rows
     first, second = names
     axes.scatter([], [], marker="s", color=BLUE, label=first)
     axes.scatter([], [], marker="s", color=ORANGE, label=second)
@@ -111,11 +128,20 @@ def image_grid(
     for axes in places:
         axes.axis("off")
     for axes, image, caption, is_wrong in zip(places, images, captions, wrong, strict=False):
-        axes.axis("on")
-        axes.imshow(image.transpose(1, 2, 0))  # [H, W, 3]
-        axes.set(xticks=[], yticks=[])
-        weight = "bold" if is_wrong else "normal"
-        axes.set_title(caption, fontsize=8, loc="center", fontweight=weight)
-        for spine in axes.spines.values():
-            spine.set(visible=is_wrong, color=ORANGE, linewidth=3)
+        _draw_image(axes, image, caption, is_wrong)
     show(figure, alt)
+
+
+def _draw_image(axes: Axes, image: np.ndarray, caption: str, is_wrong: bool) -> None:
+    """An image [3, H, W] with its caption; a wrong one has a frame and a bold caption."""
+    pixels = image.transpose(1, 2, 0)  # [H, W, 3]
+    axes.axis("on")
+    axes.imshow(pixels)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    weight = "bold" if is_wrong else "normal"
+    axes.set_title(caption, fontsize=8, loc="center", fontweight=weight)
+    for spine in axes.spines.values():
+        spine.set_visible(is_wrong)
+        spine.set_color(ORANGE)
+        spine.set_linewidth(3)

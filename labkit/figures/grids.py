@@ -35,9 +35,12 @@ def show_grids(caption: str, alt: str, *grids: Grid, letters: str = "") -> None:
     the picture's alt text.
     """
     edge = 0.6 if letters else 0.2  # room at the left and below, for the numbers
-    width = sum(grid.values.shape[1] for grid in grids) + GAP * (len(grids) - 1)
+    gaps = GAP * (len(grids) - 1)
+    width = sum(grid.values.shape[1] for grid in grids) + gaps
     height = max(grid.values.shape[0] for grid in grids)
-    figure, axes = canvas(7.5, 7.5 * (height + edge + 1.7) / (width + edge + 0.2))
+    cells_across = width + edge + 0.2
+    cells_down = height + edge + 1.7
+    figure, axes = canvas(7.5, 7.5 * cells_down / cells_across)
     left = 0.0
     for grid in grids:
         rows, columns = grid.values.shape
@@ -46,7 +49,9 @@ def show_grids(caption: str, alt: str, *grids: Grid, letters: str = "") -> None:
         if letters:
             _number(axes, grid, left, height, letters)
         left += columns + GAP
-    axes.text(width / 2, height + edge + 0.55, caption, ha="center", va="center")
+    middle = width / 2
+    below = height + edge + 0.55
+    axes.text(middle, below, caption, ha="center", va="center")
     axes.set_xlim(-edge, width + 0.2)
     axes.set_ylim(height + edge + 0.9, -TOP)
     axes.set_aspect("equal")
@@ -66,19 +71,25 @@ def _draw(axes: Axes, grid: Grid, left: float, top: float) -> None:
         fill = colours[i, j]
         value = grid.values[i, j]
         text = value if isinstance(value, str) else f"{value:g}"
-        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=INK, linewidth=0.6))
+        cell = Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=INK, linewidth=0.6)
+        axes.add_patch(cell)
         axes.text(x + 0.5, y + 0.5, text, ha="center", va="center")
-    middle = left + grid.values.shape[1] / 2
-    axes.text(middle, top - 0.4, grid.title, ha="center", va="center", weight="bold")
+    columns = grid.values.shape[1]
+    middle = left + columns / 2
+    above = top - 0.4
+    axes.text(middle, above, grid.title, ha="center", va="center", weight="bold")
 
 
 def _number(axes: Axes, grid: Grid, left: float, height: float, letters: str) -> None:
     """The rows' numbers at a grid's left, the columns' numbers below it: p0, p1, h0, h1."""
     rows, columns = grid.values.shape
     of_row, of_column = letters
+    small = {"ha": "center", "va": "center", "size": "small"}
+    beside = left - 0.3
+    below = height + 0.3
     for i in range(rows):
         name = f"{of_row}{i}"
-        axes.text(left - 0.3, i + 0.5, name, ha="center", va="center", size="small")
+        axes.text(beside, i + 0.5, name, **small)
     for j in range(columns):
         name = f"{of_column}{j}"
-        axes.text(left + j + 0.5, height + 0.3, name, ha="center", va="center", size="small")
+        axes.text(left + j + 0.5, below, name, **small)

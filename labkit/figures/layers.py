@@ -20,10 +20,11 @@ def convolution(x: np.ndarray, w: np.ndarray, p: int, q: int, stride: int = 1) -
     rows, columns = window
     y = conv2d(x[None, None], w[None, None], stride=stride)[0, 0]  # [P, Q]
     P, Q = y.shape
-    factors = zip(x[window].flat, w.flat, strict=True)
-    products = " + ".join(_product(pixel, weight) for pixel, weight in factors)
+    products = []
+    for pixel, weight in zip(x[window].flat, w.flat, strict=True):
+        products.append(_product(pixel, weight))
     show_grids(
-        f"y[{p}, {q}] = {products} = {y[p, q]:g}",
+        f"y[{p}, {q}] = {' + '.join(products)} = {y[p, q]:g}",
         f"A {H} by {W} input, a {R} by {S} kernel and the {P} by {Q} output. "
         f"Output cell ({p}, {q}) = {y[p, q]:g} is the sum over the shaded input window, "
         f"rows {rows.start} to {rows.stop - 1} and columns {columns.start} to {columns.stop - 1}, "
@@ -94,16 +95,20 @@ def three_sums(pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1
     p, h = np.indices((P, pixels))
     r = h + padding - p * stride  # the tap through which output p sees pixel h
     is_product = (r >= 0) & (r < taps)
-    names = np.where(is_product, np.char.add("w", r.astype(str)), "")
+    weight = np.char.add("w", r.astype(str))
+    names = np.where(is_product, weight, "")
     in_y = is_product & (p == output)
     in_dx = is_product & (h == pixel)
     in_dw = r == tap
+    of_y = np.count_nonzero(in_y)
+    of_dx = np.count_nonzero(in_dx)
+    of_dw = np.count_nonzero(in_dw)
     show_grids(
         "one row for each output, one column for each pixel; in the cell: the tap between them",
         f"The products of a convolution of {pixels} pixels with {taps} taps, stride {stride} and "
         f"padding {padding}, in a grid of {P} outputs by {pixels} pixels. Output {output} adds up "
-        f"{in_y.sum()} of them along its row, pixel {pixel} {in_dx.sum()} down its column, tap "
-        f"{tap} {in_dw.sum()} along a diagonal.",
+        f"{of_y} of them along its row, pixel {pixel} {of_dx} down its column, tap "
+        f"{tap} {of_dw} along a diagonal.",
         Grid(f"y{output}: along a row", names, in_y, ORANGE),
         Grid(f"dx{pixel}: down a column", names, in_dx, SKY),
         Grid(f"dw{tap}: along a diagonal", names, in_dw, PALE),
@@ -127,18 +132,24 @@ def pixels_of_tap(
     r, s = tap
     if not (0 <= r < R and 0 <= s < S):
         raise ValueError(f"A kernel of shape {kernel} has no tap {tap}.")
-    P, Q = _outputs((H + 2 * padding, W + 2 * padding), kernel, stride)
-    image = np.pad(np.full(shape, "", dtype=object), padding, constant_values="0")
-    seen = np.s_[r : r + P * stride : stride, s : s + Q * stride : stride]
+    framed = (H + 2 * padding, W + 2 * padding)
+    P, Q = _outputs(framed, kernel, stride)
+    pixels = np.full(shape, "", dtype=object)
+    image = np.pad(pixels, padding, constant_values="0")
+    rows = slice(r, r + P * stride, stride)
+    columns = slice(s, s + Q * stride, stride)
+    seen = (rows, columns)
     is_pixel = image[seen] == ""
     image[seen] = np.where(is_pixel, _places(P, Q), "0")
+    products = np.count_nonzero(is_pixel)
+    colours = np.where(is_pixel, SKY, PALE)
     show_grids(
-        f"dw[{r}, {s}] = sum of dy[p, q] times the pixel that holds p,q: {is_pixel.sum()} products",
+        f"dw[{r}, {s}] = sum of dy[p, q] times the pixel that holds p,q: {products} products",
         f"A {H} by {W} image in a frame of {padding}. Tap ({r}, {s}) of a {R} by {S} kernel, with "
         f"stride {stride}, reads the {P} by {Q} shaded cells, one for each output; "
-        f"{is_pixel.sum()} of them are pixels, the others, paler, lie in the frame.",
+        f"{products} of them are pixels, the others, paler, lie in the frame.",
         Grid(f"dw {[R, S]}", _places(R, S), _cell(r, s), PALE),
-        Grid(f"x {[H, W]} in its frame", image, seen, np.where(is_pixel, SKY, PALE)),
+        Grid(f"x {[H, W]} in its frame", image, seen, colours),
     )
 
 
@@ -146,7 +157,9 @@ def _outputs(shape: tuple[int, int], kernel: tuple[int, int], stride: int) -> tu
     """P and Q: how many windows [R, S] fit down and across an image [H, W]."""
     H, W = shape
     R, S = kernel
-    return (H - R) // stride + 1, (W - S) // stride + 1
+    P = (H - R) // stride + 1
+    Q = (W - S) // stride + 1
+    return P, Q
 
 
 def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[slice, slice]:
@@ -155,10 +168,14 @@ def _window(shape: tuple, p: int, q: int, kernel: tuple, stride: int) -> tuple[s
     R, S = kernel
     top = p * stride
     left = q * stride
-    if min(p, q) < 0 or top + R > H or left + S > W:
+    bottom = top + R
+    right = left + S
+    if p < 0 or q < 0 or bottom > H or right > W:
         what = f"Output cell ({p}, {q}) with stride {stride} and a kernel of shape {(R, S)}"
         raise ValueError(f"{what} reads outside the input of shape {(H, W)}.")
-    return slice(top, top + R), slice(left, left + S)
+    rows = slice(top, bottom)
+    columns = slice(left, right)
+    return rows, columns
 
 
 def _cell(i: int, j: int) -> tuple[slice, slice]:
@@ -168,9 +185,12 @@ def _cell(i: int, j: int) -> tuple[slice, slice]:
 
 def _places(rows: int, columns: int) -> np.ndarray:
     """A grid whose cells hold their own place: "0,0", "0,1", ..."""
-    return np.array([[f"{i},{j}" for j in range(columns)] for i in range(rows)])
+    names = [f"{i},{j}" for i, j in np.ndindex(rows, columns)]
+    return np.reshape(names, (rows, columns))
 
 
 def _product(pixel: float, weight: float) -> str:
     """A product as it is written in a sum, '3·2' or '3·(-2)'."""
-    return f"{pixel:g}·{weight:g}" if weight >= 0 else f"{pixel:g}·({weight:g})"
+    if weight < 0:
+        return f"{pixel:g}·({weight:g})"
+    return f"{pixel:g}·{weight:g}"

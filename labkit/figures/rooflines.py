@@ -18,6 +18,7 @@ from labkit.figures.style import BLUE, CARD, INK, ORANGE, QUIET, canvas, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from labkit.hardware import Machine
     from labkit.provenance import Quantity
@@ -41,17 +42,31 @@ def roofline(
     ridge = machine.ridge()
     lowest = min(ridge, *intensities.values())
     highest = max(ridge, *intensities.values())
-    words = sorted({rate.word for rate in reached.values()})
-    word = " or ".join(words)
+    words = {rate.word for rate in reached.values()}
+    word = " or ".join(sorted(words))
     figure, axes = canvas(7.5, 3.9)
     _roof_with_its_ridge(machine, axes, lowest / 3, highest * 4)
     _layers(machine, axes, intensities, reached)
     if reached:
-        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label="hollow: predicted")
-        axes.plot([], [], "o", color=ORANGE, label=f"filled: {word}")
-    axes.set(xlabel="arithmetic intensity (FLOP per byte)", ylabel="FLOP/s")
+        hollow = "hollow: predicted"
+        filled = f"filled: {word}"
+        axes.plot([], [], "o", markerfacecolor="none", color=BLUE, label=hollow)
+        axes.plot([], [], "o", color=ORANGE, label=filled)
+    axes.set_xlabel("arithmetic intensity (FLOP per byte)")
+    axes.set_ylabel("FLOP/s")
     axes.set_title(f"{machine.name}, fp32", pad=18, weight="bold", fontsize=10)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
+    right_of_axes = (1.01, 0.5)
+    axes.legend(loc="center left", bbox_to_anchor=right_of_axes, fontsize=9, frameon=False)
+    alt = _bounds_in_words(machine, intensities)
+    if reached:
+        rates = [f"{layer} {rate.number}" for layer, rate in reached.items()]
+        alt += f" {word.capitalize()}: {', '.join(rates)}."
+    show(figure, alt)
+
+
+def _bounds_in_words(machine: Machine, intensities: Mapping[str, float]) -> str:
+    """Where the ridge is, and which layers lie left of it and right of it."""
+    ridge = machine.ridge()
     memory_bound = []
     compute_bound = []
     for layer, intensity in intensities.items():
@@ -59,13 +74,13 @@ def roofline(
             memory_bound.append(layer)
         else:
             compute_bound.append(layer)
-    alt = f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte."
-    alt += f" Memory bound, left of the ridge: {', '.join(memory_bound) or 'none'}."
-    alt += f" Compute bound, right of it: {', '.join(compute_bound) or 'none'}."
-    if reached:
-        rates = ", ".join(f"{layer} {rate.number}" for layer, rate in reached.items())
-        alt += f" {word.capitalize()}: {rates}."
-    show(figure, alt)
+    left = ", ".join(memory_bound) or "none"
+    right = ", ".join(compute_bound) or "none"
+    return (
+        f"Roofline of {machine.name}, ridge at {ridge:.3g} FLOP per byte."
+        f" Memory bound, left of the ridge: {left}."
+        f" Compute bound, right of it: {right}."
+    )
 
 
 def climb(
@@ -86,36 +101,64 @@ def climb(
     lowest = min(steps.values())
     highest = max(steps.values())
     crowded = highest / ZOOM
-    below = {step: intensity for step, intensity in steps.items() if intensity < crowded}
-    above = {step: intensity for step, intensity in steps.items() if intensity >= crowded}
+    below = {}
+    above = {}
+    for step, intensity in steps.items():
+        if intensity < crowded:
+            below[step] = intensity
+        else:
+            above[step] = intensity
     figure, (whole, zoomed) = canvas(7.5, 4.9, 1, 2)
     _roof_with_marks(machine, whole, lowest / 2, 8 * highest, digits=(1,))
     _roof_with_marks(machine, zoomed, crowded / 1.6, 1.9 * highest, digits=(1, 2, 5))
     _steps(whole, below, numbers, predicted, published)
     _steps(zoomed, above, numbers, predicted, published)
-    whole.set_xlabel("FLOP per byte of traffic")
-    zoomed.set_xlabel("FLOP per byte of traffic")
+    traffic = "FLOP per byte of traffic"
+    whole.set_xlabel(traffic)
+    zoomed.set_xlabel(traffic)
     whole.set_ylabel("TFLOP/s")
     whole.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
-    whole.indicate_inset(_bounds(zoomed), edgecolor=QUIET, linestyle="--", alpha=1)
+    zoomed_part = _bounds(zoomed)
+    whole.indicate_inset(zoomed_part, edgecolor=QUIET, linestyle="--", alpha=1)
     zoomed.set_title("the dashed part, larger", fontsize=10, weight="normal")
-    whole.plot([], [], "o", color=ORANGE, markersize=11, label="predicted")
-    whole.plot([], [], "_", color=BLUE, markersize=18, markeredgewidth=3, label="published")
-    for step, number in numbers.items():
-        whole.plot([], [], " ", label=f"{number} {step}")
-    figure.legend(loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+    _legend_of_climb(figure, whole, numbers)
+    said = _steps_in_words(steps, predicted, published)
+    show(figure, f"The climb on the roofline of {machine.name}. {said}.")
+
+
+def _steps_in_words(
+    steps: Mapping[str, float],
+    predicted: Mapping[str, Quantity],
+    published: Mapping[str, Quantity],
+) -> str:
+    """Where each step lies, and both its rates."""
     said = []
     for step, intensity in steps.items():
-        sentence = f"{step} at {intensity:.3g} FLOP per byte: {predicted[step].number} predicted"
+        rate = predicted[step].number
+        sentence = f"{step} at {intensity:.3g} FLOP per byte: {rate} predicted"
         if step in published:
-            sentence += f", {published[step].number} published"
+            rate = published[step].number
+            sentence += f", {rate} published"
         said.append(sentence)
-    show(figure, f"The climb on the roofline of {machine.name}. {'; '.join(said)}.")
+    return "; ".join(said)
+
+
+def _legend_of_climb(figure: Figure, axes: Axes, numbers: Mapping[str, int]) -> None:
+    """Below the figure: what a circle and a bar mean, and which step has which number."""
+    circle = {"color": ORANGE, "markersize": 11}
+    bar = {"color": BLUE, "markersize": 18, "markeredgewidth": 3}
+    axes.plot([], [], "o", label="predicted", **circle)
+    axes.plot([], [], "_", label="published", **bar)
+    for step, number in numbers.items():
+        axes.plot([], [], " ", label=f"{number} {step}")
+    figure.legend(loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
 
 
 def _roof(machine: Machine, intensity: np.ndarray | float) -> np.ndarray | float:
     """The attainable fp32 rate in FLOP/s at an intensity in FLOP/B."""
-    return np.minimum(float(machine.rate("fp32")), intensity * float(machine.bandwidth))
+    peak = float(machine.rate("fp32"))
+    fed_by_memory = intensity * float(machine.bandwidth)
+    return np.minimum(peak, fed_by_memory)
 
 
 def _roof_with_its_ridge(machine: Machine, axes: Axes, low: float, high: float) -> None:
@@ -125,8 +168,12 @@ def _roof_with_its_ridge(machine: Machine, axes: Axes, low: float, high: float) 
     peak = float(machine.rate("fp32"))
     ridge = machine.ridge()
     foot = x.min() * float(machine.bandwidth)
-    axes.plot([ridge, ridge], [foot, peak], color=QUIET, linewidth=1, linestyle=":")
-    axes.text(ridge, peak * 1.25, f"ridge {ridge:.2g} FLOP/B", ha="center", va="bottom", fontsize=9)
+    across = [ridge, ridge]
+    up = [foot, peak]
+    axes.plot(across, up, color=QUIET, linewidth=1, linestyle=":")
+    name = f"ridge {ridge:.2g} FLOP/B"
+    above = peak * 1.25
+    axes.text(ridge, above, name, ha="center", va="bottom", fontsize=9)
 
 
 def _layers(
@@ -142,7 +189,7 @@ def _layers(
         axes.plot(intensity, roof, marker, markerfacecolor="none", color=BLUE, markersize=8)
         if layer in reached:
             rate = float(reached[layer])
-            axes.plot([intensity, intensity], [rate, roof], color=QUIET, linewidth=1)
+            _join(axes, intensity, rate, roof)
             axes.plot(intensity, rate, marker, color=ORANGE, markersize=8)
         axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
 
@@ -155,19 +202,27 @@ def _roof_with_marks(
     x = np.geomspace(low, high, 200)
     axes.loglog(x, _roof(machine, x), color=INK, linewidth=1.5)
     axes.minorticks_off()
-    marks = np.array([digit * 10.0**exponent for exponent in range(-3, 16) for digit in digits])
-    axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
-    axes.set_yticks(marks, [f"{mark / 1e12:g}" for mark in marks])
+    powers = 10.0 ** np.arange(-3, 16)
+    marks = np.ravel(np.outer(powers, digits))
+    in_flop = [f"{mark:g}" for mark in marks]
+    in_tflop = [f"{mark / 1e12:g}" for mark in marks]
+    axes.set_xticks(marks, in_flop)
+    axes.set_yticks(marks, in_tflop)
+    slowest = low * float(machine.bandwidth)
     axes.set_xlim(low, high)
-    axes.set_ylim(low * float(machine.bandwidth) / 1.6, 2 * peak)
-    axes.text(high / 1.05, 1.1 * peak, "peak", ha="right", va="bottom", fontsize=9)
+    axes.set_ylim(slowest / 1.6, 2 * peak)
+    right = high / 1.05
+    above = 1.1 * peak
+    axes.text(right, above, "peak", ha="right", va="bottom", fontsize=9)
 
 
 def _bounds(axes: Axes) -> list[float]:
     """Left, lower end, width and height of what these axes show."""
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
-    return [left, low, right - left, high - low]
+    width = right - left
+    height = high - low
+    return [left, low, width, height]
 
 
 def _steps(
@@ -181,12 +236,21 @@ def _steps(
     circles: dict[tuple[float, float], list[str]] = {}  # the numbers of the steps at one point
     for step, intensity in steps.items():
         rate = float(predicted[step])
-        circles.setdefault((intensity, rate), []).append(str(numbers[step]))
+        point = (intensity, rate)
+        there = circles.setdefault(point, [])
+        there.append(str(numbers[step]))
         if step in published:
             other = float(published[step])
-            axes.plot([intensity, intensity], [rate, other], color=QUIET, linewidth=1)
+            _join(axes, intensity, rate, other)
             axes.plot(intensity, other, "_", color=BLUE, markersize=30, markeredgewidth=3)
-    for (intensity, rate), those in circles.items():
+    for (intensity, rate), there in circles.items():
         axes.plot(intensity, rate, "o", color=ORANGE, markersize=15, markeredgecolor=CARD)
-        name = ",".join(those)
+        name = ",".join(there)
         axes.text(intensity, rate, name, ha="center", va="center_baseline", fontsize=8.5)
+
+
+def _join(axes: Axes, intensity: float, rate: float, other: float) -> None:
+    """A thin line between two rates at one intensity."""
+    across = [intensity, intensity]
+    up = [rate, other]
+    axes.plot(across, up, color=QUIET, linewidth=1)

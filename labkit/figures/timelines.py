@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _COLOURS = (BLUE, ORANGE, SKY, "#f6d7ae", QUIET, PALE, INK)  # further kinds share the last
 Span = tuple[str, float, float]  # kind of work, start and end in seconds
+
+
+class _Unit(NamedTuple):
+    """A unit of time."""
+
+    name: str
+    per_second: float
+
+
+MILLISECONDS = _Unit("ms", 1e3)
+MICROSECONDS = _Unit("µs", 1e6)
 
 
 def timeline(rows: Mapping[str, Sequence[Span]], word: str) -> None:
@@ -18,32 +33,41 @@ def timeline(rows: Mapping[str, Sequence[Span]], word: str) -> None:
     """
     spans = [span for row in rows.values() for span in row]
     begin = min(start for _, start, _ in spans)
-    length = max(stop for _, _, stop in spans) - begin
-    unit, per_second = ("ms", 1e3) if length >= 1e-3 else ("µs", 1e6)
+    end = max(stop for _, _, stop in spans)
+    seconds = end - begin
+    unit = MILLISECONDS if seconds >= 1e-3 else MICROSECONDS
+    length = unit.per_second * seconds
     colours = _colours(spans)
     figure, axes = canvas(7.5, 1.1 + 0.45 * len(rows))
     for y, row in enumerate(rows.values()):
         for kind, start, stop in row:
-            left = per_second * (start - begin)
-            width = per_second * (stop - start)
-            axes.broken_barh(
-                [(left, width)],
-                (y - 0.36, 0.72),
-                facecolor=colours[kind],
-                edgecolor=CARD,
-                linewidth=0.6,
-            )
+            colour = colours[kind]
+            left = unit.per_second * (start - begin)
+            width = unit.per_second * (stop - start)
+            _draw_span(axes, y, left, width, colour)
     for kind, colour in colours.items():
         axes.scatter([], [], marker="s", color=colour, label=kind)
     figure.legend(loc="outside lower center", ncols=7, fontsize=9, frameon=False)
-    axes.set_yticks(range(len(rows)), list(rows))
-    axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0, per_second * length))
-    axes.set_xlabel(f"{unit}, {word}")
+    names = list(rows)
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, length)
+    axes.set_xlabel(f"{unit.name}, {word}")
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
-    said = [f"{name}: {_busy(row, unit, per_second)}" for name, row in rows.items()]
-    whole = f"Timeline of {per_second * length:.3g} {unit}, {word}."
+    said = []
+    for name, row in rows.items():
+        busy = _busy(row, unit)
+        said.append(f"{name}: {busy}")
+    whole = f"Timeline of {length:.3g} {unit.name}, {word}."
     show(figure, f"{whole} {'; '.join(said)}.")
+
+
+def _draw_span(axes: Axes, y: int, left: float, width: float, colour: str) -> None:
+    """One span of row y, in the axis' unit of time."""
+    across = [(left, width)]
+    down = (y - 0.36, 0.72)
+    axes.broken_barh(across, down, facecolor=colour, edgecolor=CARD, linewidth=0.6)
 
 
 def pipeline(
@@ -62,7 +86,8 @@ def pipeline(
         for kind, worker, seconds in stages:
             start = max(ready, free[worker])
             stop = start + seconds
-            rows[worker].append((kind, start, stop))
+            span = (kind, start, stop)
+            rows[worker].append(span)
             free[worker] = stop
             ready = stop
         round_end = ready
@@ -71,17 +96,26 @@ def pipeline(
 
 def _colours(spans: Sequence[Span]) -> dict[str, str]:
     """A colour for each kind of work, in the order of appearance; "other" comes last."""
-    kinds = list(dict.fromkeys(kind for kind, _, _ in spans))
+    in_order = dict.fromkeys(kind for kind, _, _ in spans)
+    kinds = list(in_order)
     if "other" in kinds:
         kinds.remove("other")
         kinds.append("other")
     last = len(_COLOURS) - 1
-    return {kind: _COLOURS[min(place, last)] for place, kind in enumerate(kinds)}
+    colours = {}
+    for place, kind in enumerate(kinds):
+        colours[kind] = _COLOURS[min(place, last)]
+    return colours
 
 
-def _busy(row: Sequence[Span], unit: str, per_second: float) -> str:
+def _busy(row: Sequence[Span], unit: _Unit) -> str:
     """How long a row works at what, in words."""
     seconds: dict[str, float] = {}
     for kind, start, stop in row:
-        seconds[kind] = seconds.get(kind, 0) + stop - start
-    return ", ".join(f"{kind} {per_second * s:.3g} {unit}" for kind, s in seconds.items())
+        before = seconds.get(kind, 0)
+        seconds[kind] = before + stop - start
+    said = []
+    for kind, total in seconds.items():
+        time = unit.per_second * total
+        said.append(f"{kind} {time:.3g} {unit.name}")
+    return ", ".join(said)

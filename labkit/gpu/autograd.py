@@ -8,23 +8,32 @@ kernel, "conv1 dx", "conv1 dw" and "conv1 db" for the backward ones. (Lesson 01_
 """
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any
 
 import numpy as np
 import torch
 from torch.autograd.function import Function, once_differentiable
-from torch.autograd.graph import increment_version
 
 from labkit.convnet import torch_model
 from labkit.gpu.kernels import Plan, implicit_gemm, pooling
 from labkit.gpu.kernels.direct_convolution import output_shape
 from labkit.gpu.kernels.linear import plan_linear, plan_linear_dw, plan_linear_dx
-from labkit.gpu.kernels.pointwise import plan_relu, plan_relu_backward, plan_sgd_momentum
+from labkit.gpu.kernels.pointwise import plan_relu, plan_relu_backward
 from labkit.gpu.kernels.reductions import plan_column_sum, plan_row_sum
 from labkit.gpu.kernels.softmax import plan_cross_entropy, plan_cross_entropy_backward
+from labkit.gpu.sgd import SGD
 from labkit.gpu.tensors import fit, flat, launch, ready
 from labkit.shapes import fit_labels
+
+__all__ = [
+    "SGD",
+    "ConvNet",
+    "bias_relu_pool",
+    "conv2d",
+    "cross_entropy",
+    "linear",
+    "max_pool2d",
+    "relu",
+]
 
 Tensor = torch.Tensor
 Bias = Tensor | None
@@ -48,7 +57,9 @@ class _Layer(Function):
     @once_differentiable
     def backward(ctx, dy):
         asked = ctx.needs_input_grad[2:]
-        return None, None, *ctx.gradients(asked, ready(dy), *ctx.saved_tensors)
+        kept = ctx.saved_tensors
+        gradients = ctx.gradients(asked, ready(dy), *kept)
+        return None, None, *gradients  # `forward` and `backward` have none
 
 
 def _each(*gradients: Callable) -> Callable:
@@ -57,7 +68,10 @@ def _each(*gradients: Callable) -> Callable:
     def backward(asked, dy, *kept):
         found = []
         for gradient, wanted in zip(gradients, asked, strict=True):
-            found.append(gradient(dy, *kept) if wanted else None)
+            if wanted:
+                found.append(gradient(dy, *kept))
+            else:
+                found.append(None)
         return found
 
     return backward
@@ -65,13 +79,16 @@ def _each(*gradients: Callable) -> Callable:
 
 def _flat(plan: Plan, *tensors: Tensor, layer: str) -> Tensor:
     """A launch of a kernel that takes its arrays with one axis; gives the last one, its output."""
-    launch(plan, *(flat(tensor) for tensor in tensors), layer=layer)
+    views = [flat(tensor) for tensor in tensors]
+    launch(plan, *views, layer=layer)
     return tensors[-1]
 
 
 def _or_zeros(b: Bias, w: Tensor) -> Tensor:
     """The bias b[K], or zeros in its place for weights w[K, ...]."""
-    return w.new_zeros(len(w)) if b is None else b
+    if b is None:
+        return w.new_zeros(len(w))
+    return b
 
 
 def linear(x: Tensor, w: Tensor, b: Bias = None, layer: str = "") -> Tensor:
@@ -82,8 +99,9 @@ def linear(x: Tensor, w: Tensor, b: Bias = None, layer: str = "") -> Tensor:
 
     def forward(x, w, b):
         plan = plan_linear(N, K, D)
+        bias = _or_zeros(b, w)
         y = x.new_empty(N, K)
-        launch(plan, x, w, _or_zeros(b, w), y, N, K, D, layer=layer)
+        launch(plan, x, w, bias, y, N, K, D, layer=layer)
         return y, x, w
 
     def dx(dy, x, w):
@@ -98,9 +116,11 @@ def linear(x: Tensor, w: Tensor, b: Bias = None, layer: str = "") -> Tensor:
 
     def db(dy, x, w):
         plan = plan_column_sum(N, K)
-        return launch(plan, dy, dy.new_empty(K), layer=f"{layer} db")
+        out = dy.new_empty(K)
+        return launch(plan, dy, out, layer=f"{layer} db")
 
-    return _Layer.apply(forward, _each(dx, dw, db), x, w, b)
+    backward = _each(dx, dw, db)
+    return _Layer.apply(forward, backward, x, w, b)
 
 
 def conv2d(
@@ -108,13 +128,17 @@ def conv2d(
 ) -> Tensor:
     """Cross-correlation as implicit GEMM:  x[N,C,H,W], w[K,C,R,S], b[K] -> y[N,K,P,Q]"""
     fit("conv2d", "x[N,C,H,W] w[K,C,R,S] b[K]?", x, w, b)
-    geometry = tuple(x.shape), tuple(w.shape), stride, padding
+    x_shape = tuple(x.shape)
+    w_shape = tuple(w.shape)
+    geometry = (x_shape, w_shape, stride, padding)
     N, K, P, Q = output_shape(*geometry)
 
     def forward(x, w, b):
         plan = implicit_gemm.plan_conv2d_forward(*geometry)
-        y = x.new_empty(N, K, P, Q)
-        return _flat(plan, x, w, _or_zeros(b, w), y, layer=layer), x, w
+        bias = _or_zeros(b, w)
+        out = x.new_empty(N, K, P, Q)
+        y = _flat(plan, x, w, bias, out, layer=layer)
+        return y, x, w
 
     def dx(dy, x, w):
         plan = implicit_gemm.plan_conv2d_dx(*geometry)
@@ -127,13 +151,19 @@ def conv2d(
         return _flat(plan, dy, x, out, layer=f"{layer} dw")
 
     def db(dy, x, w):
-        rows = dy.view(N * K, P * Q)
-        sums = dy.new_empty(N * K)
-        launch(plan_row_sum(N * K, P * Q), rows, sums, layer=f"{layer} db")
+        maps = N * K  # of P Q numbers each
+        pixels = P * Q
+        rows = dy.view(maps, pixels)
+        sums = dy.new_empty(maps)
+        plan = plan_row_sum(maps, pixels)
+        launch(plan, rows, sums, layer=f"{layer} db")
+        of_image = sums.view(N, K)
+        out = dy.new_empty(K)
         plan = plan_column_sum(N, K)
-        return launch(plan, sums.view(N, K), dy.new_empty(K), layer=f"{layer} db")
+        return launch(plan, of_image, out, layer=f"{layer} db")
 
-    return _Layer.apply(forward, _each(dx, dw, db), x, w, b)
+    backward = _each(dx, dw, db)
+    return _Layer.apply(forward, backward, x, w, b)
 
 
 def relu(x: Tensor, layer: str = "") -> Tensor:
@@ -142,14 +172,17 @@ def relu(x: Tensor, layer: str = "") -> Tensor:
 
     def forward(x):
         plan = plan_relu(x.numel())
-        y = _flat(plan, x, torch.empty_like(x), layer=layer)
+        out = torch.empty_like(x)
+        y = _flat(plan, x, out, layer=layer)
         return y, y
 
     def dx(dy, y):
         plan = plan_relu_backward(y.numel())
-        return _flat(plan, dy, y, torch.empty_like(y), layer=f"{layer} dx")
+        out = torch.empty_like(y)
+        return _flat(plan, dy, y, out, layer=f"{layer} dx")
 
-    return _Layer.apply(forward, _each(dx), x)
+    backward = _each(dx)
+    return _Layer.apply(forward, backward, x)
 
 
 def max_pool2d(x: Tensor, size: int = 2, stride: int | None = None, layer: str = "") -> Tensor:
@@ -157,18 +190,22 @@ def max_pool2d(x: Tensor, size: int = 2, stride: int | None = None, layer: str =
     fit("max_pool2d", "x[N,C,H,W]", x)
     if stride is None:
         stride = size
-    geometry = tuple(x.shape), size, stride
+    geometry = (tuple(x.shape), size, stride)
 
     def forward(x):
         plan = pooling.plan_maxpool2d(*geometry)
-        y = x.new_empty(pooling.outputs(*geometry))
-        return launch(plan, x, y, layer=layer), x
+        shape = pooling.outputs(*geometry)
+        out = x.new_empty(shape)
+        y = launch(plan, x, out, layer=layer)
+        return y, x
 
     def dx(dy, x):
         plan = pooling.plan_maxpool2d_backward(*geometry)
-        return launch(plan, dy, x, torch.empty_like(x), layer=f"{layer} dx")
+        out = torch.empty_like(x)
+        return launch(plan, dy, x, out, layer=f"{layer} dx")
 
-    return _Layer.apply(forward, _each(dx), x)
+    backward = _each(dx)
+    return _Layer.apply(forward, backward, x)
 
 
 def bias_relu_pool(x: Tensor, b: Tensor, layer: str = "") -> Tensor:
@@ -177,8 +214,10 @@ def bias_relu_pool(x: Tensor, b: Tensor, layer: str = "") -> Tensor:
     fused = pooling.plan_bias_relu_pool(tuple(x.shape))
 
     def forward(x, b):
-        y = x.new_empty(pooling.outputs(x.shape, 2, 2))
-        return _flat(fused.forward, x, b, y, layer=layer), x, b
+        shape = pooling.outputs(x.shape, 2, 2)
+        out = x.new_empty(shape)
+        y = _flat(fused.forward, x, b, out, layer=layer)
+        return y, x, b
 
     def backward(asked, dy, x, b):
         dx = torch.empty_like(x)
@@ -197,20 +236,26 @@ def cross_entropy(logits: Tensor, labels: Tensor, layer: str = "loss") -> Tensor
     """
     fit("cross_entropy", "logits[N,K] labels[N]", logits, labels)
     if labels.device.type == "cpu":
-        fit_labels("cross_entropy", logits.detach().numpy(), labels.numpy())
+        scores = logits.detach().numpy()
+        classes = labels.numpy()
+        fit_labels("cross_entropy", scores, classes)
     N, K = logits.shape
 
     def forward(logits, labels):
         losses = logits.new_empty(N)
         loss = logits.new_empty(())
-        launch(plan_cross_entropy(N, K), logits, labels, losses, layer=layer)
-        launch(plan_row_sum(1, N), losses.view(1, N), loss.view(1), layer=layer)
+        plan = plan_cross_entropy(N, K)
+        launch(plan, logits, labels, losses, layer=layer)
+        row = losses.view(1, N)
+        plan = plan_row_sum(1, N)
+        launch(plan, row, loss.view(1), layer=layer)
         return loss, logits, labels
 
     def dlogits(dloss, logits, labels):
         plan = plan_cross_entropy_backward(N, K)
+        factor = dloss.view(1)
         out = torch.empty_like(logits)
-        return launch(plan, dloss.view(1), logits, labels, out, layer=f"{layer} dx")
+        return launch(plan, factor, logits, labels, out, layer=f"{layer} dx")
 
     def backward(asked, *rest):
         return dlogits(*rest), None  # labels have no gradient
@@ -227,7 +272,8 @@ class ConvNet(torch.nn.Module):
 
     def __init__(self, weights: dict[str, np.ndarray] | None = None) -> None:
         super().__init__()
-        for name, holder in torch_model(weights).named_children():
+        model = torch_model(weights)
+        for name, holder in model.named_children():
             self.add_module(name, holder)  # holds weight and bias; its forward is not used
 
     def forward(self, x: Tensor) -> Tensor:
@@ -236,47 +282,7 @@ class ConvNet(torch.nn.Module):
         x = bias_relu_pool(x, self.conv1.bias, layer="pool1")
         x = conv2d(x, self.conv2.weight, padding=1, layer="conv2")
         x = bias_relu_pool(x, self.conv2.bias, layer="pool2")
-        x = linear(x.flatten(1), self.fc1.weight, self.fc1.bias, layer="fc1")
+        x = x.flatten(1)
+        x = linear(x, self.fc1.weight, self.fc1.bias, layer="fc1")
         x = relu(x, layer="relu3")
         return linear(x, self.fc2.weight, self.fc2.bias, layer="fc2")
-
-
-class SGD(torch.optim.Optimizer):
-    """v <- momentum v + g;  p <- p - lr v:  one kernel for each parameter, PyTorch's convention.
-
-    Other options of torch.optim.SGD are refused, in groups and in a state that was loaded too.
-    """
-
-    def __init__(self, parameters: Any, lr: float, momentum: float = 0.9) -> None:
-        super().__init__(parameters, {"lr": lr, "momentum": momentum})
-        self._fit_options()
-
-    def _fit_options(self) -> None:
-        for group in self.param_groups:
-            for name, value in group.items():
-                is_number = isinstance(value, Real) and value >= 0
-                if name in ("lr", "momentum") and not is_number:
-                    raise ValueError(f"SGD: {name} is {value!r}: give a number from 0 on.")
-                if name in ("dampening", "weight_decay", "nesterov", "maximize") and value:
-                    raise ValueError(f"SGD: {name} is {value!r}, which the kernel does not do.")
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """One step, with the gradients that are there; `closure` computes the loss anew."""
-        self._fit_options()
-        with torch.enable_grad():
-            loss = None if closure is None else closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(p, np.float32(group["lr"]), np.float32(group["momentum"]))
-        return loss
-
-    def _update(self, p: Tensor, lr: np.float32, momentum: np.float32) -> None:
-        """One parameter, in place; its velocity starts at 0."""
-        if not self.state[p]:
-            self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-        v = self.state[p]["momentum_buffer"]
-        plan = plan_sgd_momentum(p.numel())
-        launch(plan, flat(p), flat(ready(p.grad)), flat(v), lr, momentum, layer="sgd")
-        increment_version([p, v])  # so that PyTorch knows that they changed

@@ -42,7 +42,8 @@ def compile_report(
     try:
         ptx = _ptx(cuda, function, signature, arch, options)
         linking = core.LinkerOptions(arch=arch, verbose=True, max_register_count=limit)
-        linker = core.Linker(core.ObjectCode.from_ptx(ptx.encode()), options=linking)
+        code = core.ObjectCode.from_ptx(ptx.encode())
+        linker = core.Linker(code, options=linking)
         linker.link("cubin")
     except Exception as error:  # of Numba, NVVM or nvJitLink
         name = getattr(function, "__name__", function)
@@ -63,18 +64,24 @@ def _check_bounds(options: dict[str, Any]) -> None:
 
 def _ptx(cuda: Any, function: Callable, signature: Any, arch: str, options: dict[str, Any]) -> str:
     """The PTX of a function for "sm_90", which is compute capability (9, 0)."""
-    capability = int(arch[3:-1]), int(arch[-1])
+    number = arch.removeprefix("sm_")
+    major = int(number[:-1])
+    minor = int(number[-1])
+    capability = (major, minor)
     device = SimpleNamespace(compute_capability=capability)  # need not exist
     options = options | {"cc": capability, "lineinfo": True}
+    native = _native(function, cuda)
+    types = _types(signature)
     with patch("numba.cuda.dispatcher.get_current_device", lambda: device):
-        ptx, _ = cuda.compile_ptx(_native(function, cuda), _types(signature), **options)
+        ptx, _ = cuda.compile_ptx(native, types, **options)
     return ptx
 
 
 def _without_noise(error: Exception) -> str:
     """What the compiler said, in one line, without the stages and files of Numba."""
     noise = r"(?s)Failed in.*?\n|There are.*?(?=\nDuring|$)|File .*?(?=During: t)|During: P.*"
-    return " ".join(re.sub(noise, "", str(error)).split())
+    said = re.sub(noise, "", str(error))
+    return " ".join(said.split())
 
 
 def _toolkit() -> tuple[Any, Any, list[str]]:
@@ -93,7 +100,8 @@ def _toolkit() -> tuple[Any, Any, list[str]]:
         missing = f"compile_report needs NVIDIA's compiler; part of it is missing here ({error})."
         install = "Install it: pip install 'numba-cuda[cu13]' (Linux or Windows; it needs no GPU)."
         raise ImportError(f"{missing} {install}") from error
-    return cuda, core, [f"sm_{number}" for number in numbers]
+    archs = [f"sm_{number}" for number in numbers]
+    return cuda, core, archs
 
 
 def _types(signature: Any) -> tuple:
@@ -102,8 +110,10 @@ def _types(signature: Any) -> tuple:
     from numba.core.sigutils import normalize_signature
 
     if isinstance(signature, str) or hasattr(signature, "return_type"):
-        return normalize_signature(signature)[0]
-    given = signature if isinstance(signature, tuple | list) else (signature,)
+        arguments, _ = normalize_signature(signature)
+        return arguments
+    is_several = isinstance(signature, tuple | list)
+    given = signature if is_several else (signature,)
     found = []
     for one in given:
         if isinstance(one, types.Type):
@@ -125,14 +135,21 @@ def _native(function: Callable, cuda: Any) -> Callable:
             return attrgetter(thing.path)(cuda)
         if isinstance(thing, dispatcher.DeviceFunction):
             options = {"lineinfo": True} | thing.targetoptions
-            return cuda.jit(device=True, **options)(_native(thing.py_func, cuda))
-        return cuda if thing is api else thing
+            compiled = cuda.jit(device=True, **options)
+            return compiled(_native(thing.py_func, cuda))
+        if thing is api:
+            return cuda
+        return thing
 
     code = function.__code__
     scope = dict(function.__globals__)
     for name in code.co_names:
         if name in scope:
             scope[name] = translate(scope[name])
-    held = [translate(cell.cell_contents) for cell in function.__closure__ or ()]
-    cells = tuple(CellType(thing) for thing in held)
-    return FunctionType(code, scope, function.__name__, function.__defaults__, cells)
+    cells = []
+    for cell in function.__closure__ or ():
+        held = translate(cell.cell_contents)
+        cells.append(CellType(held))
+    name = function.__name__
+    defaults = function.__defaults__
+    return FunctionType(code, scope, name, defaults, tuple(cells))

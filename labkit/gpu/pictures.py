@@ -7,21 +7,27 @@ each other, to be compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 from labkit.gpu import touched
 from labkit.gpu.counters import SECTOR, WARP
+from labkit.gpu.tile_pictures import DEEP_SKY, matmul_tiles
 from labkit.gpu.touched import BANKS, BankUse, Cells, SectorUse, Size
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from labkit.gpu.simt.machine import Access
 
-DEEP_SKY = "#6f9fc8"
+__all__ = ["bank_map", "matmul_tiles", "sector_map", "thread_map"]
+
 BLOCK_COLOURS = (SKY, "#f6d7ae", PALE, ORANGE, DEEP_SKY, "#fbeed9")  # INK reads on each
 BANK_ROWS = 8  # of a bank map, at most
+POINTS = 72  # of an inch
 LEAST_TEXT = 4.5  # points: smaller names are left out
 
 
@@ -42,12 +48,13 @@ def thread_map(
         touches = touched.touches_of_rule(grid, block, cell)
     cells = touched.cells(touches, rows, columns)
     names = _thread_names(cells, threads_across, threads_down)
-    one = np.sum(cells.count == 1)
-    none = np.sum(cells.count == 0)
-    more = np.sum(cells.count > 1)
-    blocks = f"{blocks_across * blocks_down} blocks of {threads_across} by {threads_down} threads"
-    counts = f"{one} cells with one thread, {none} with none, {more} with more"
     figure = _draw_cells(cells.block, names, blocks_across)
+    one = np.count_nonzero(cells.count == 1)
+    none = np.count_nonzero(cells.count == 0)
+    more = np.count_nonzero(cells.count > 1)
+    number = blocks_across * blocks_down
+    blocks = f"{number} blocks of {threads_across} by {threads_down} threads"
+    counts = f"{one} cells with one thread, {none} with none, {more} with more"
     show(figure, f"{rows} by {columns} cells under {blocks}: {counts}.")
 
 
@@ -60,18 +67,21 @@ def _thread_names(cells: Cells, threads_across: int, threads_down: int) -> np.nd
         elif count > 1:
             names.append(f"{count}×")
         elif threads_down > 1:
-            names.append(f"{thread % threads_across},{thread // threads_across}")
+            y, x = divmod(thread, threads_across)
+            names.append(f"{x},{y}")
         else:
             names.append(str(thread))
     return np.reshape(names, cells.thread.shape)
 
 
-def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int):
+def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int) -> Figure:
     """Cells [rows, columns] in the colour of their block, with names if there is room for them."""
     rows, columns = owner.shape
     side = min(7.2 / columns, 4.5 / rows, 0.5)  # of a cell, in inches
     longest = max(len(name) for name in names.flat)
-    size = min(9, 72 * side / (0.7 * longest + 0.3))  # of a name, in points
+    letters_in_cell = 0.7 * longest + 0.3  # the side of a cell, in heights of a letter
+    fitting = POINTS * side / letters_in_cell
+    size = min(9, fitting)  # of a name, in points
     named = size >= LEAST_TEXT
     figure, axes = canvas(7.5, side * rows + 0.9)
     _fill_cells(axes, owner)
@@ -80,44 +90,60 @@ def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int):
         for (row, column), name in np.ndenumerate(names):
             _write(axes, column, row, name, size)
     _name_blocks(axes, owner, blocks_across, named)
-    if axes.get_legend_handles_labels()[0]:
-        below = {"loc": "outside lower center", "ncols": len(BLOCK_COLOURS)}
-        figure.legend(**below, fontsize=9, frameon=False)
+    handles, _ = axes.get_legend_handles_labels()
+    if handles:
+        columns = len(BLOCK_COLOURS)
+        figure.legend(loc="outside lower center", ncols=columns, fontsize=9, frameon=False)
     meaning = "in each cell: threadIdx" if named else "in each area: blockIdx"
     axes.set_xlabel(meaning, fontsize=9)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
-    axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    row_ticks = axes.yaxis.get_major_locator()
+    row_ticks.set_params(integer=True, min_n_ticks=1)
     return figure
 
 
-def _fill_cells(axes, owner: np.ndarray) -> None:
-    colours = [list(bytes.fromhex(colour[1:])) for colour in (*BLOCK_COLOURS, CARD)]
+def _fill_cells(axes: Axes, owner: np.ndarray) -> None:
+    colours = []
+    for colour in (*BLOCK_COLOURS, CARD):
+        digits = colour.removeprefix("#")
+        colours.append(list(bytes.fromhex(digits)))
     palette = np.array(colours)  # [7, 3], red, green and blue; the last one is for no block
-    axes.imshow(palette[np.where(owner < 0, -1, owner % len(BLOCK_COLOURS))])
+    of_block = owner % len(BLOCK_COLOURS)
+    of_cell = np.where(owner < 0, -1, of_block)
+    axes.imshow(palette[of_cell])
 
 
-def _draw_borders(axes, owner: np.ndarray) -> None:
+def _draw_borders(axes: Axes, owner: np.ndarray) -> None:
     """A line wherever the block changes from a cell to the next one."""
     line = {"color": INK, "linewidth": 1.5}
-    row, column = np.nonzero(np.diff(owner, axis=0))  # to the one below
-    axes.hlines(row + 0.5, column - 0.5, column + 0.5, **line)
-    row, column = np.nonzero(np.diff(owner, axis=1))  # to the one on the right
-    axes.vlines(column + 0.5, row - 0.5, row + 0.5, **line)
+    to_below = np.diff(owner, axis=0)
+    row, column = np.nonzero(to_below)
+    left = column - 0.5
+    right = column + 0.5
+    axes.hlines(row + 0.5, left, right, **line)
+    to_right = np.diff(owner, axis=1)
+    row, column = np.nonzero(to_right)
+    top = row - 0.5
+    bottom = row + 0.5
+    axes.vlines(column + 0.5, top, bottom, **line)
 
 
-def _name_blocks(axes, owner: np.ndarray, blocks_across: int, named: bool) -> None:
+def _name_blocks(axes: Axes, owner: np.ndarray, blocks_across: int, named: bool) -> None:
     """blockIdx: in a legend where the cells have names, else in the middle of the block's area."""
-    for block in np.unique(owner[owner >= 0]):
-        label = f"{block % blocks_across},{block // blocks_across}"
+    owned = owner[owner >= 0]
+    for block in np.unique(owned):
+        y, x = divmod(block, blocks_across)
+        label = f"{x},{y}"
         if not named:
-            row, column = np.argwhere(owner == block).mean(axis=0)
+            area = np.argwhere(owner == block)
+            row, column = area.mean(axis=0)
             _write(axes, column, row, label, 8)
         elif owner.max() < len(BLOCK_COLOURS):
             colour = BLOCK_COLOURS[block]
             axes.scatter([], [], s=60, marker="s", color=colour, label=f"block {label}")
 
 
-def _write(axes, x: float, y: float, text: str, points: float) -> None:
+def _write(axes: Axes, x: float, y: float, text: str, points: float) -> None:
     """Text in the middle of a cell, or of an area."""
     axes.text(x, y, text, ha="center", va="center", fontsize=points)
 
@@ -146,59 +172,87 @@ def _draw_panels(accesses: Sequence[Access], titles: Sequence[str], draw: Callab
     names[: len(titles)] = titles
     said = []
     for name, access, axes in zip(names, accesses, np.ravel(panels), strict=True):
-        said.append(f"{name}: {draw(axes, access)}")
-        axes.set_title(said[-1], fontsize=10, loc="left")
+        use = draw(axes, access)
+        title = f"{name}: {use}"
+        axes.set_title(title, fontsize=10, loc="left")
         axes.axis("off")
+        said.append(title)
     show(figure, f"A warp's lanes and the memory they touch. {'. '.join(said)}.")
 
 
-def _draw_sectors(axes, access: Access) -> str:
+def _draw_sectors(axes: Axes, access: Access) -> str:
+    """The picture of one access to global memory; returns what it says."""
     use = touched.sector_use(access)
-    for lane in range(WARP):
-        colour = SKY if lane in use.lanes else CARD
-        _box(axes, lane, 2, colour, lane)
+    _draw_lanes(axes, use)
     _label(axes, 2.5, "lane")
     _label(axes, 0.5, "sector")
     needed = len(use.sectors)
-    width = min(8, WARP / max(1, needed))  # of a sector, in lanes
+    fitting = WARP / max(1, needed)
+    width = min(8, fitting)  # of a sector, in lanes
     _draw_bytes(axes, use, access.itemsize, width)
+    last = needed - 1
     for i, sector in enumerate(use.sectors):
-        _box(axes, i * width, 0, "none", "", width)
-        at_an_end = i in (0, needed - 1)
+        left = i * width
+        middle = (i + 0.5) * width
+        _box(axes, left, 0, "none", "", width)
+        at_an_end = i in (0, last)
         if width >= 1.5 or at_an_end:  # else the numbers would overlap
-            _label(axes, -0.5, sector, (i + 0.5) * width, ha="center")
+            _label(axes, -0.5, sector, middle, ha="center")
     axes.set_xlim(-3.2, WARP + 0.1)
     axes.set_ylim(-0.9, 3.1)
     sectors = "1 sector" if needed == 1 else f"{needed} sectors"
-    return f"{sectors}, {len(use.used)} of {needed * SECTOR} bytes used"
+    used = len(use.used)
+    moved = needed * SECTOR
+    return f"{sectors}, {used} of {moved} bytes used"
 
 
-def _draw_bytes(axes, use: SectorUse, itemsize: int, width: float) -> None:
+def _draw_lanes(axes: Axes, use: SectorUse) -> None:
+    """The lanes of a warp in a row; those that take part are filled."""
+    for lane in range(WARP):
+        takes_part = lane in use.lanes
+        colour = SKY if takes_part else CARD
+        _box(axes, lane, 2, colour, lane)
+
+
+def _draw_bytes(axes: Axes, use: SectorUse, itemsize: int, width: float) -> None:
     """The bytes that are used, and a line from each lane to the middle of its own."""
     a_byte = width / SECTOR
-    number = np.searchsorted(use.sectors, use.used // SECTOR)  # of the sectors that are drawn
-    left = width * (number + use.used % SECTOR / SECTOR)
+    sector, offset = np.divmod(use.used, SECTOR)
+    number = np.searchsorted(use.sectors, sector)  # of the sectors that are drawn
+    left = width * (number + offset / SECTOR)
     first = np.searchsorted(use.used, use.first)
-    middle = left[first] + a_byte * itemsize / 2
+    half = a_byte * itemsize / 2
+    middle = left[first] + half
     starts = use.lanes + 0.5
-    heights = np.outer([2, 1], np.ones(len(use.lanes)))  # of both ends of each line
-    axes.plot([starts, middle], heights, color=QUIET, linewidth=0.7)
-    axes.broken_barh([(x, a_byte) for x in left], (0, 1), facecolor=SKY)
+    top = np.full(len(use.lanes), 2)
+    bottom = np.full(len(use.lanes), 1)
+    axes.plot([starts, middle], [top, bottom], color=QUIET, linewidth=0.7)
+    across = [(x, a_byte) for x in left]
+    axes.broken_barh(across, (0, 1), facecolor=SKY)
 
 
-def _draw_banks(axes, access: Access) -> str:
+def _draw_banks(axes: Axes, access: Access) -> str:
+    """The picture of one access to shared memory; returns what it says."""
     use = touched.bank_use(access)
-    rows = np.unique(use.word // BANKS)
+    row_of_word = use.word // BANKS
+    rows = np.unique(row_of_word)
     shown = rows[:BANK_ROWS]
     for y, row in enumerate(shown):
-        _label(axes, 0.5 - y, f"row {row}")
+        name = f"row {row}"
+        _label(axes, 0.5 - y, name)
         for bank in range(BANKS):
             _draw_word(axes, use, row, bank, -y)
+    heading = 1.4
     for bank in range(BANKS):
-        _label(axes, 1.4, bank, bank + 0.5, ha="center")
-    _label(axes, 1.4, "bank")
-    if hidden := len(rows) - len(shown):
-        _label(axes, 0.5 - BANK_ROWS, f"and {hidden} more rows", BANKS / 2, ha="center")
+        middle = bank + 0.5
+        _label(axes, heading, bank, middle, ha="center")
+    _label(axes, heading, "bank")
+    hidden = len(rows) - len(shown)
+    if hidden:
+        below = 0.5 - BANK_ROWS
+        middle = BANKS / 2
+        note = f"and {hidden} more rows"
+        _label(axes, below, note, middle, ha="center")
     height = np.clip(len(rows), 3, BANK_ROWS + 1)
     axes.set_xlim(-3.2, BANKS + 0.1)
     axes.set_ylim(0.5 - height, 1.9)
@@ -206,75 +260,29 @@ def _draw_banks(axes, access: Access) -> str:
     return f"{passes} over the banks, {use.conflicts} conflicts"
 
 
-def _draw_word(axes, use: BankUse, row: int, bank: int, y: float) -> None:
+def _draw_word(axes: Axes, use: BankUse, row: int, bank: int, y: float) -> None:
     """The word of this row and bank: the lane that touches it, or how many do."""
-    lanes = use.lane[use.word == row * BANKS + bank]
-    if len(lanes) == 0:
+    word = row * BANKS + bank
+    lanes = use.lane[use.word == word]
+    count = len(lanes)
+    if count == 0:
         _box(axes, bank, y, CARD, "")
         return
-    count = len(lanes)
-    text = lanes[0] if count == 1 else f"{count}×"
-    colour = ORANGE if bank in use.crowded else SKY
+    is_alone = count == 1
+    text = lanes[0] if is_alone else f"{count}×"
+    is_crowded = bank in use.crowded
+    colour = ORANGE if is_crowded else SKY
     _box(axes, bank, y, colour, text)
 
 
-def _box(axes, x: float, y: float, colour: str, text: object, width: float = 1) -> None:
-    axes.broken_barh([(x, width)], (y, 1), facecolor=colour, edgecolor=INK, linewidth=0.6)
-    _label(axes, y + 0.5, text, x + width / 2, "center")
+def _box(axes: Axes, x: float, y: float, colour: str, text: object, width: float = 1) -> None:
+    """A box of height 1 with a text in its middle."""
+    across = [(x, width)]
+    down = (y, 1)
+    axes.broken_barh(across, down, facecolor=colour, edgecolor=INK, linewidth=0.6)
+    middle = x + width / 2
+    _label(axes, y + 0.5, text, middle, "center")
 
 
-def _label(axes, y: float, text: object, x: float = -0.4, ha: str = "right") -> None:
+def _label(axes: Axes, y: float, text: object, x: float = -0.4, ha: str = "right") -> None:
     axes.text(x, y, text, ha=ha, va="center", fontsize=7, color=INK)
-
-
-class _Part(NamedTuple):
-    """A rectangle of a matrix, in elements."""
-
-    row: int
-    column: int
-    height: int
-    width: int
-
-
-def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:
-    """What block (x, y) reads of a[M,K] and b[K,N] for its tile of c[M,N]: strips, and the tiles of
-    one step along k. `shape` is (M, K, N), `tile` (rows, columns, along k). (Lesson 01_gpu/3.)
-    """
-    M, K, N = shape
-    rows, columns, along = tile
-    row = block[1] * rows
-    column = block[0] * columns
-    k = step * along
-    figure, (a, b, c) = canvas(7.5, 2.9, 1, 3, width_ratios=[K, N, N])
-    _draw_part(a, _Part(row, 0, rows, K), SKY)
-    _draw_part(a, _Part(row, k, rows, along), ORANGE)
-    _draw_part(b, _Part(0, column, K, columns), SKY)
-    _draw_part(b, _Part(k, column, along, columns), ORANGE)
-    _draw_part(c, _Part(row, column, rows, columns), DEEP_SKY)
-    _draw_matrix(a, "a", M, K)
-    _draw_matrix(b, "b", K, N)
-    _draw_matrix(c, "c", M, N)
-    reads = f"{rows} rows of a and {columns} columns of b"
-    holds = f"columns {k} to {k + along - 1} of those rows, and the same rows of those columns"
-    said = f"Block ({block[0]}, {block[1]}) makes a tile of c from {reads}."
-    show(figure, f"{said} In step {step + 1} it holds {holds}.")
-
-
-def _draw_part(axes, part: _Part, colour: str) -> None:
-    across = [(part.column, part.width)]
-    axes.broken_barh(across, (part.row, part.height), facecolor=colour, edgecolor=INK)
-
-
-def _draw_matrix(axes, name: str, rows: int, columns: int) -> None:
-    """The matrix's border, with row 0 on top, and a tick for each 32 elements."""
-    axes.set_xlim(0, columns)
-    axes.set_ylim(rows, 0)
-    axes.set(aspect="equal", anchor="N")
-    across = [0, columns, columns, 0, 0]
-    down = [0, 0, rows, rows, 0]
-    axes.plot(across, down, color=INK, linewidth=1, clip_on=False)
-    axes.set_xticks(range(0, columns + 1, 32))
-    axes.set_yticks(range(0, rows + 1, 32))
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.set_title(f"{name} [{rows}, {columns}]")

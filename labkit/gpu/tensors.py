@@ -38,20 +38,27 @@ def launch(plan: tuple[Any, Any, Any], *arguments: Any, layer: str = "") -> torc
     Raises TypeError or ValueError, in a sentence, before anything runs.
     """
     kernel, grid, block = plan
-    function = kernel.py_func
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    called = kernel.py_func.__name__
+    code = kernel.py_func.__code__
+    names = code.co_varnames[: code.co_argcount]
     if len(names) != len(arguments):
-        takes = f"{function.__name__} takes {len(names)} arguments ({', '.join(names)})"
+        takes = f"{called} takes {len(names)} arguments ({', '.join(names)})"
         raise TypeError(f"{takes}, not {len(arguments)}.")
-    given = zip(names, arguments, strict=True)
-    ready = [as_argument(value, f"{function.__name__}: {name}") for name, value in given]
+    taken = []
+    for name, value in zip(names, arguments, strict=True):
+        taken.append(as_argument(value, f"{called}: {name}"))
     if cuda is simt:
-        kernel[grid, block](*ready)
+        kernel[grid, block](*taken)
     else:
-        now = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
-        kernel[grid, block, _stream(*now)](*ready)
-    launches[layer, function.__name__] += 1
-    return next((a for a in reversed(arguments) if isinstance(a, torch.Tensor)), None)
+        device = torch.cuda.current_device()
+        handle = torch.cuda.current_stream().cuda_stream
+        stream = _stream(device, handle)
+        kernel[grid, block, stream](*taken)
+    launches[layer, called] += 1
+    for argument in reversed(arguments):
+        if isinstance(argument, torch.Tensor):
+            return argument
+    return None
 
 
 @cache
@@ -74,22 +81,18 @@ def as_argument(value: Any, name: str = "the argument") -> Any:
 
 
 def _check(tensor: torch.Tensor, name: str) -> None:
-    if refusal := _refusal(tensor):
-        kind = described(str(tensor.dtype).removeprefix("torch."), tensor)
+    refusal = _refusal(tensor)
+    if refusal is not None:
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        kind = described(dtype, tensor)
         raise ValueError(f"{name}, {kind} on {tensor.device}, {refusal}")
 
 
 def _refusal(tensor: torch.Tensor) -> str | None:
     """What is wrong with a tensor, and what to do."""
-    if cuda is simt and tensor.device.type != "cpu":
-        return "lies outside of the SIMT machine, which runs the kernels here: use .cpu()."
-    if cuda is not simt and tensor.device.type != "cuda":
-        absent = "install a PyTorch for CUDA, for this one cannot use it, or set LABKIT_CUDA=simt."
-        do = "use .cuda()." if torch.cuda.is_available() else absent
-        return f"is not on the GPU, which runs the kernels here: {do}"
-    if cuda is not simt and tensor.get_device() != torch.cuda.current_device():
-        now = f"cuda:{torch.cuda.current_device()}"
-        return f"is not on PyTorch's current device, {now}: use `with torch.cuda.device(...)`."
+    misplaced = _misplaced(tensor)
+    if misplaced is not None:
+        return misplaced
     if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_neg():
         return "is not contiguous: its elements do not lie in row-major order; use .contiguous()."
     if tensor.dtype.is_floating_point and tensor.dtype != torch.float32:
@@ -98,8 +101,27 @@ def _refusal(tensor: torch.Tensor) -> str | None:
         return "holds neither float32 nor integers."
     if not 0 < tensor.numel() < 2**31:
         return "must have from 1 to 2^31 - 1 elements: the kernels count them in 32 bits."
-    if tensor.dtype in (torch.float32, torch.uint32) and tensor.data_ptr() % ALIGNED:
+    is_read_by_four = tensor.dtype in (torch.float32, torch.uint32)
+    if is_read_by_four and tensor.data_ptr() % ALIGNED:
         return "does not start at a multiple of 16 bytes, which float32x4 needs: use .clone()."
+    return None
+
+
+def _misplaced(tensor: torch.Tensor) -> str | None:
+    """What is wrong with the device of a tensor, and what to do."""
+    if cuda is simt:
+        if tensor.device.type == "cpu":
+            return None
+        return "lies outside of the SIMT machine, which runs the kernels here: use .cpu()."
+    if tensor.device.type != "cuda":
+        do = "use .cuda()."
+        if not torch.cuda.is_available():
+            do = "install a PyTorch for CUDA, for this one cannot use it, or set LABKIT_CUDA=simt."
+        return f"is not on the GPU, which runs the kernels here: {do}"
+    current = torch.cuda.current_device()
+    if tensor.get_device() != current:
+        now = f"cuda:{current}"
+        return f"is not on PyTorch's current device, {now}: use `with torch.cuda.device(...)`."
     return None
 
 
@@ -113,22 +135,28 @@ def fit(layer: str, axes: str, *tensors: torch.Tensor | None) -> None:
     for wanted, tensor in zip(axes.split(), tensors, strict=True):
         if tensor is None and wanted.endswith("?"):
             continue
-        name = wanted.partition("[")[0]
+        name, _, _ = wanted.partition("[")
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{layer}: {name} is a {type(tensor).__name__}, not a tensor.")
-        said, kind = described(name, tensor), tensor.dtype
-        if name == "labels" and (kind.is_floating_point or kind.is_complex or kind == torch.bool):
+            kind = type(tensor).__name__
+            raise TypeError(f"{layer}: {name} is a {kind}, not a tensor.")
+        said = described(name, tensor)
+        kind = tensor.dtype
+        is_integer = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+        if name == "labels" and not is_integer:
             raise ValueError(f"{layer}: {said} holds {kind}: use integers.")
         if name != "labels" and kind != torch.float32:
             raise ValueError(f"{layer}: {said} holds {kind}, not float32: use .float().")
-        if name != wanted:
+        has_axes = name != wanted
+        if has_axes:
             fit_axes(layer, wanted.rstrip("?"), tensor, first)
         _check(tensor, f"{layer}: {name}")
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
     """A view with one axis; what is not contiguous comes back as it is, for `launch` to refuse."""
-    return tensor.detach().view(-1) if tensor.is_contiguous() else tensor
+    if not tensor.is_contiguous():
+        return tensor
+    return tensor.detach().view(-1)
 
 
 def ready(gradient: torch.Tensor) -> torch.Tensor:
@@ -136,4 +164,6 @@ def ready(gradient: torch.Tensor) -> torch.Tensor:
     if gradient.layout != torch.strided:
         raise ValueError("The gradient is sparse, but kernels take dense ones: use .to_dense().")
     gradient = gradient.contiguous()
-    return gradient.clone() if gradient.data_ptr() % ALIGNED else gradient
+    if gradient.data_ptr() % ALIGNED:
+        return gradient.clone()
+    return gradient

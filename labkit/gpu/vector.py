@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+BYTES = 16  # of one access, and what its address is a multiple of
+
 
 def load_float32x4(array: object, index: object) -> tuple[float, float, float, float]:
     """a[i], a[i+1], a[i+2], a[i+3] in one request; in a kernel only."""
@@ -57,8 +59,13 @@ def _teach_load(kind: Any, function: Callable, load: Callable) -> None:
 
     @overload(function)
     def load_x4(array, index):
-        if _fits(array, kind):
-            return lambda array, index: load(array, index)
+        if not _fits(array, kind):
+            return None
+
+        def four(array, index):
+            return load(array, index)
+
+        return four
 
 
 def _teach_store(kind: Any, function: Callable, store: Callable) -> None:
@@ -66,17 +73,23 @@ def _teach_store(kind: Any, function: Callable, store: Callable) -> None:
 
     @overload(function)
     def store_x4(array, index, x, y, z, w):
+        if not _fits(array, kind):
+            return None
+
         def four(array, index, x, y, z, w):
             store(array, index, x, y, z, w)
 
-        return four if _fits(array, kind) else None
+        return four
 
 
 def _fits(array: Any, kind: Any) -> bool:
     """Is this Numba's type of a C-contiguous array of that kind?"""
     from numba.cuda import types
 
-    return isinstance(array, types.Array) and array.layout == "C" and array.dtype == kind
+    if not isinstance(array, types.Array):
+        return False
+    is_contiguous = array.layout == "C"
+    return is_contiguous and array.dtype == kind
 
 
 # What follows is called by Numba: a function of types gives the signature, and a function that
@@ -89,11 +102,16 @@ def _load(typing, array, index):
 
     def generate(context, builder, signature, given):
         where, _ = _address(context, builder, signature, given)
-        four = builder.load(where, align=16)
-        items = [builder.extract_element(four, ir.IntType(32)(i)) for i in range(4)]
+        four = builder.load(where, align=BYTES)
+        items = []
+        for i in range(4):
+            place = ir.IntType(32)(i)
+            items.append(builder.extract_element(four, place))
         return context.make_tuple(builder, signature.return_type, items)
 
-    return types.UniTuple(array.dtype, 4)(array, index), generate
+    four_items = types.UniTuple(array.dtype, 4)
+    signature = four_items(array, index)
+    return signature, generate
 
 
 def _store(typing, array, index, x, y, z, w):
@@ -103,13 +121,16 @@ def _store(typing, array, index, x, y, z, w):
     def generate(context, builder, signature, given):
         where, kind = _address(context, builder, signature, given)
         four = ir.Constant(kind, ir.Undefined)
-        for i, value in enumerate(given[2:]):
-            four = builder.insert_element(four, value, ir.IntType(32)(i))
-        builder.store(four, where, align=16)
+        _, _, *values = given
+        for i, value in enumerate(values):
+            place = ir.IntType(32)(i)
+            four = builder.insert_element(four, value, place)
+        builder.store(four, where, align=BYTES)
         return context.get_dummy_value()
 
     value = array.dtype
-    return types.void(array, index, value, value, value, value), generate
+    signature = types.void(array, index, value, value, value, value)
+    return signature, generate
 
 
 def _address(context, builder, signature, given):
@@ -119,16 +140,22 @@ def _address(context, builder, signature, given):
     from numba.cuda.np.arrayobj import fix_integer_index
 
     array, index, *_ = signature.args
-    memory = context.make_array(array)(context, builder, given[0])
+    array_value, index_value, *_ = given
+    view = context.make_array(array)
+    memory = view(context, builder, array_value)
     if isinstance(index, types.BaseTuple):
         kinds = list(index)
-        places = unpack_tuple(builder, given[1])
+        values = unpack_tuple(builder, index_value)
     else:
         kinds = [index]
-        places = [given[1]]
+        values = [index_value]
     lengths = unpack_tuple(builder, memory.shape)
-    axes = zip(kinds, places, lengths, strict=True)
-    places = [fix_integer_index(context, builder, *axis) for axis in axes]
+    places = []
+    for kind, value, length in zip(kinds, values, lengths, strict=True):
+        place = fix_integer_index(context, builder, kind, value, length)
+        places.append(place)
     first = get_item_pointer(context, builder, array, memory, places)
-    four = ir.VectorType(context.get_value_type(array.dtype), 4)
-    return builder.bitcast(first, four.as_pointer()), four
+    item = context.get_value_type(array.dtype)
+    four = ir.VectorType(item, 4)
+    where = builder.bitcast(first, four.as_pointer())
+    return where, four

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 FILLS = {"computing": BLUE, "loading": "#f6d7ae", "passing": SKY, "idle": "#edf0f2"}
 NUMBERS = {"computing": CARD, "idle": "#5f6872"}  # colours of what stands on a fill; else INK
+LEFT = -0.7  # x of what enters at the left; an element has side 1
+ABOVE = -0.4  # y of what enters at the top
 FROM_LEFT = {"ws": "a", "is": "w", "os": "a"}
 FROM_TOP = {"ws": "w", "is": "a", "os": "w"}
+POINTS = 72  # of an inch
 READABLE = 4  # points: smaller numbers are left out
 
 
@@ -42,14 +45,18 @@ def activity(cycle: Cycle) -> np.ndarray:
     loading    it took in a number that is going to stay
     idle       nothing came from the left
     """
-    does = [cycle.active, cycle.passing, cycle.loading]
-    return np.select(does, ["computing", "passing", "loading"], "idle")
+    does = np.full(cycle.active.shape, "idle", dtype="<U9")
+    does[cycle.loading] = "loading"
+    does[cycle.passing] = "passing"
+    does[cycle.active] = "computing"
+    return does
 
 
 def numbering(run: Run) -> range:
     """The numbers of the cycles in `run.trace`; 0 is the first with a number from the left."""
     loading = next(i for i, cycle in enumerate(run.trace) if cycle.left)
-    return range(-loading, len(run.trace) - loading)
+    end = len(run.trace) - loading
+    return range(-loading, end)
 
 
 def picture(run: Run, *cycles: int) -> None:
@@ -62,16 +69,20 @@ def picture(run: Run, *cycles: int) -> None:
     """
     shown = _chosen(run, cycles)
     count = len(cycles)
-    width = min(7.5, 2.7 * max(2, count))  # of the figure, in inches
+    panels = max(2, count)  # one cycle alone is not drawn larger than one of two
+    width = min(7.5, 2.7 * panels)  # of the figure, in inches
     fitting = 0.93 * width / count / (run.cols + 2.1)
     element = min(0.6, fitting)  # its side in inches
     height = element * (run.rows + 1.6) + 0.8
     figure, axes = canvas(width, height, 1, count)
+    axes = np.ravel(axes)
     spoken = []
-    for ax, t, cycle in zip(np.ravel(axes), cycles, shown, strict=True):
+    for ax, t, cycle in zip(axes, cycles, shown, strict=True):
+        title = f"cycle {t}: {cycle.phase}"
+        side = POINTS * element
         _frame(ax, run)
-        ax.set_title(f"cycle {t}: {cycle.phase}", loc="center", fontsize=9)
-        _draw(ax, run, cycle, 72 * element)
+        ax.set_title(title, loc="center", fontsize=9)
+        _draw(ax, run, cycle, side)
         computing = np.count_nonzero(cycle.active)
         spoken.append(f"in cycle {t} ({cycle.phase}) {computing} compute")
     _legend(figure, ax, run, shown)
@@ -81,13 +92,16 @@ def picture(run: Run, *cycles: int) -> None:
 
 def _chosen(run: Run, cycles: tuple[int, ...]) -> list[Cycle]:
     """The cycles with these numbers; ValueError where there is no trace or no such cycle."""
-    if not isinstance(getattr(run, "trace", None), list):
+    trace = getattr(run, "trace", None)
+    if not isinstance(trace, list):
         raise ValueError("picture: this is no run with a trace: call matmul(..., trace=True).")
     known = numbering(run)
-    if not 1 <= len(cycles) <= 4 or not all(t in known for t in cycles):
+    fits = 1 <= len(cycles) <= 4
+    if not fits or not all(t in known for t in cycles):
         limits = f"from {known[0]} to {known[-1]}"
         raise ValueError(f"picture: the cycles are {cycles}; give one to four {limits}.")
-    return [run.trace[known.index(t)] for t in cycles]
+    places = [known.index(t) for t in cycles]
+    return [trace[place] for place in places]
 
 
 def _frame(ax: Axes, run: Run) -> None:
@@ -100,7 +114,9 @@ def _frame(ax: Axes, run: Run) -> None:
 
 def _legend(figure: Figure, ax: Axes, run: Run, shown: list[Cycle]) -> None:
     """Every fill that is seen, with what stands in such an element, under the figure."""
-    seen = {kind for cycle in shown for kind in activity(cycle).flat}
+    seen = set()
+    for cycle in shown:
+        seen.update(activity(cycle).flat)
     for kind, fill in FILLS.items():
         if kind in seen:
             label = f"{kind}: {_content(run, kind)}"
@@ -110,29 +126,38 @@ def _legend(figure: Figure, ax: Axes, run: Run, shown: list[Cycle]) -> None:
 
 def _content(run: Run, kind: str) -> str:
     """What stands in an element of this kind, in words."""
-    if run.dataflow == "os" or kind in ("computing", "passing"):
+    has_sum = kind in ("computing", "passing")
+    if run.dataflow == "os" or has_sum:
         return "its sum"
-    return f"its {FROM_TOP[run.dataflow]}"
+    matrix = FROM_TOP[run.dataflow]
+    return f"its {matrix}"
 
 
 def _draw(ax: Axes, run: Run, cycle: Cycle, side: float) -> None:
     """The grid after one cycle, each element `side` points wide; numbers where they fit."""
     kinds = activity(cycle)
+    gap = min(2, side / 12)
     for (i, j), kind in np.ndenumerate(kinds):
-        x = [j, j + 1, j + 1, j]
-        y = [i, i, i + 1, i + 1]
-        ax.fill(x, y, facecolor=FILLS[kind], edgecolor=CARD, linewidth=min(2, side / 12))
+        right = j + 1
+        below = i + 1
+        x = [j, right, right, j]
+        y = [i, i, below, below]
+        fill = FILLS[kind]
+        ax.fill(x, y, facecolor=fill, edgecolor=CARD, linewidth=gap)
     inside = _inside(run, cycle)
     edges = _edges(run, cycle)
     longest = max(len(label.text) for label in inside + edges)
-    size = min(9, 1.3 * side / max(4, longest))
+    letters = max(4, longest)
+    size = min(9, 1.3 * side / letters)
     if size <= READABLE:
         return
     for label, kind in zip(inside, kinds.flat, strict=True):
-        _write(ax, label, size, color=NUMBERS.get(kind, INK))
+        colour = NUMBERS.get(kind, INK)
+        _write(ax, label, size, color=colour)
     for label in edges:
         has_left = label.y > run.rows
-        _write(ax, label, size, color=INK, weight="bold" if has_left else "normal")
+        weight = "bold" if has_left else "normal"
+        _write(ax, label, size, color=INK, weight=weight)
     for label in _letters(run, cycle):
         _write(ax, label, size, color=QUIET, style="italic")
 
@@ -149,33 +174,46 @@ def _inside(run: Run, cycle: Cycle) -> list[Label]:
     if run.dataflow == "os":
         has_sum[:] = True
     values = np.where(has_sum, cycle.psum, stays)
-    return [Label(j + 0.5, i + 0.5, _text(value)) for (i, j), value in np.ndenumerate(values)]
+    labels = []
+    for (i, j), value in np.ndenumerate(values):
+        text = _text(value)
+        labels.append(Label(j + 0.5, i + 0.5, text))
+    return labels
 
 
 def _edges(run: Run, cycle: Cycle) -> list[Label]:
     """What has just entered at the left and at the top, and left below."""
     labels = []
     for i, value in cycle.left.items():
-        labels.append(Label(-0.7, i + 0.5, f"{_text(value)} →"))
+        text = f"{_text(value)} →"
+        labels.append(Label(LEFT, i + 0.5, text))
     for j, value in cycle.top.items():
-        labels.append(Label(j + 0.5, -0.4, _text(value)))
+        text = _text(value)
+        labels.append(Label(j + 0.5, ABOVE, text))
+    below = run.rows + 0.4
     for j, (_, _, value) in cycle.leaves.items():
-        labels.append(Label(j + 0.5, run.rows + 0.4, _text(value)))
+        text = _text(value)
+        labels.append(Label(j + 0.5, below, text))
     return labels
 
 
 def _letters(run: Run, cycle: Cycle) -> list[Label]:
     """The matrices' letters, beside the numbers of each edge that has any."""
-    beside = run.cols + 0.4
+    right = run.cols + 0.4
+    below = run.rows + 0.4
     letters = []
     if cycle.left:
-        letters.append(Label(-0.7, -0.4, FROM_LEFT[run.dataflow]))
+        from_left = FROM_LEFT[run.dataflow]
+        letters.append(Label(LEFT, ABOVE, from_left))
     if cycle.top:
-        letters.append(Label(beside, -0.4, FROM_TOP[run.dataflow]))
+        from_top = FROM_TOP[run.dataflow]
+        letters.append(Label(right, ABOVE, from_top))
     if cycle.leaves:
-        letters.append(Label(beside, run.rows + 0.4, "y"))
+        letters.append(Label(right, below, "y"))
     return letters
 
 
 def _text(value: np.number) -> str:
-    return f"{value:.3g}" if value.dtype.kind == "f" else str(value)
+    if value.dtype.kind == "f":
+        return f"{value:.3g}"
+    return str(value)
