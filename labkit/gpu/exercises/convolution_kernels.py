@@ -12,13 +12,12 @@ from labkit.checks.items import cases_of
 from labkit.convolutions import TELLING_SIZES, output_size
 from labkit.gpu.exercise_data import whole_numbers
 from labkit.gpu.exercises.solutions import convolution_kernels as solutions
-from labkit.gpu.exercises.wrong import convolution_kernels as wrong
-from labkit.gpu.exercises.wrong.convolution_kernels import (
-    THREADS,
-    matrix_by,
-    right_dw,
-    right_dx,
-)
+from labkit.gpu.exercises.wrong import convolution_outputs as wrong_y
+from labkit.gpu.exercises.wrong import convolution_ties as rule
+from labkit.gpu.exercises.wrong import gathered_matrix as wrong_cols
+from labkit.gpu.exercises.wrong import kernel_gradients as wrong_dw
+from labkit.gpu.exercises.wrong import pixel_gradients as wrong_dx
+from labkit.gpu.exercises.wrong.kernel_gradients import THREADS
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 from labkit.reference import conv2d
 
@@ -36,17 +35,21 @@ def owner_alone(profile: Any, kernel: Any, *inputs: Any) -> str | None:
 # y[n,k,p,q]: one thread for each output; blocks of 128
 
 
-def forward_inputs(rng, x, w, y, *geometry):
+def forward_inputs(rng, x_shape, w_shape, y_shape, *geometry):
     """x, w, b, stride, padding."""
-    bias = whole_numbers(rng, w[0])
-    return whole_numbers(rng, *x), whole_numbers(rng, *w), bias, *geometry
+    K = w_shape[0]
+    b = whole_numbers(rng, K)
+    x = whole_numbers(rng, *x_shape)
+    w = whole_numbers(rng, *w_shape)
+    return x, w, b, *geometry
 
 
 def forward_launch(x, w, b, *geometry):
     """A thread for each output."""
-    R, S = w.shape[2:]
-    shape = len(x), len(w), *output_size(x.shape, R, S, *geometry)
-    y = np.zeros(shape, np.float32)
+    N = len(x)
+    K, _, R, S = w.shape
+    P, Q = output_size(x.shape, R, S, *geometry)
+    y = np.zeros((N, K, P, Q), np.float32)
     return blocks(y.size, THREADS), THREADS, (y,)
 
 
@@ -57,19 +60,19 @@ conv2d_kernel = kernel_exercise(
     cases=cases_of(TELLING_SIZES, forward_inputs),
     oracle=conv2d,
     wrong={
-        "bias_only": lambda x, w, b, *geometry: conv2d(x, 0 * w, b, *geometry),
-        "no_bias": lambda x, w, b, *geometry: conv2d(x, w, None, *geometry),
-        "bias_of_first": lambda x, w, b, *geometry: conv2d(x, w, 0 * b + b[0], *geometry),
-        "kernel_turned": lambda x, w, b, *geometry: conv2d(x, wrong.turned(w), b, *geometry),
-        "taps_swapped": wrong.forward_taps_swapped,
-        "one_channel": lambda x, w, b, *geometry: conv2d(x[:, :1], w[:, :1], b, *geometry),
-        "last_product": wrong.last_product_of_output,
-        "padding_forgotten": wrong.forward_by(wrong.forgot_padding),
-        "padding_added": wrong.forward_by(wrong.padding_added),
-        "stride_forgotten": wrong.forward_by(wrong.forgot_stride),
-        "stride_on_the_tap": wrong.forward_by(wrong.stride_on_the_tap),
-        "first_pixel_lost": wrong.forward_by(wrong.first_pixel_lost),
-        "wraps_round": wrong.forward_by(wrong.wrapped),
+        "bias_only": wrong_y.bias_only,
+        "no_bias": wrong_y.no_bias,
+        "bias_of_first": wrong_y.bias_of_first,
+        "kernel_turned": wrong_y.kernel_turned,
+        "taps_swapped": wrong_y.taps_swapped,
+        "one_channel": wrong_y.one_channel,
+        "last_product": wrong_y.last_product,
+        "padding_forgotten": wrong_y.with_rule(rule.forgot_padding),
+        "padding_added": wrong_y.with_rule(rule.padding_added),
+        "stride_forgotten": wrong_y.with_rule(rule.forgot_stride),
+        "stride_on_the_tap": wrong_y.with_rule(rule.stride_on_the_tap),
+        "first_pixel_lost": wrong_y.with_rule(rule.first_pixel_lost),
+        "wraps_round": wrong_y.with_rule(rule.wrapped),
     },
     limit=owner_alone,
     costs=("global_load_sectors_per_request",),
@@ -84,14 +87,17 @@ def gradient_launch(threads: int) -> Callable:
     def launch(dy, other, stride, padding, shape):
         gradient = np.zeros(shape, np.float32)
         arguments = dy, other, stride, padding, gradient
-        return blocks(threads * gradient.size, THREADS), THREADS, (gradient,), arguments
+        grid = blocks(threads * gradient.size, THREADS)
+        return grid, THREADS, (gradient,), arguments
 
     return launch
 
 
-def dx_inputs(rng, x, w, y, *geometry):
+def dx_inputs(rng, x_shape, w_shape, y_shape, *geometry):
     """dy, w, stride, padding, the shape of x."""
-    return whole_numbers(rng, *y), whole_numbers(rng, *w), *geometry, x
+    dy = whole_numbers(rng, *y_shape)
+    w = whole_numbers(rng, *w_shape)
+    return dy, w, *geometry, x_shape
 
 
 conv2d_dx_kernel = kernel_exercise(
@@ -99,36 +105,38 @@ conv2d_dx_kernel = kernel_exercise(
     launch=gradient_launch(threads=1),
     kernel=solutions.conv2d_dx_kernel,
     cases=cases_of(TELLING_SIZES, dx_inputs),
-    oracle=right_dx,
+    oracle=wrong_dx.right_dx,
     wrong={
-        "taps_turned": lambda dy, w, *rest: right_dx(dy, wrong.turned(w), *rest),
-        "taps_swapped": wrong.dx_taps_swapped,
-        "rest_ignored": wrong.dx_by(wrong.rest_ignored),
-        "rest_of_columns_ignored": wrong.dx_by(wrong.tied, wrong.rest_ignored),
-        "rest_of_rows_ignored": wrong.dx_by(wrong.rest_ignored, wrong.tied),
-        "not_divided": wrong.dx_by(wrong.not_divided),
-        "checked_but_not_divided": wrong.dx_by(wrong.checked_but_not_divided),
-        "padding_forgotten": wrong.dx_by(wrong.forgot_padding),
-        "forward_rule": wrong.dx_by(wrong.forward_rule),
-        "first_output_lost": wrong.dx_by(wrong.first_output_lost),
-        "wraps_round": wrong.dx_by(wrong.output_wrapped),
-        "one_channel": lambda dy, w, *rest: right_dx(dy[:, :1], w[:1], *rest),
-        "last_product": wrong.last_product_of_pixel,
+        "taps_turned": wrong_dx.taps_turned,
+        "taps_swapped": wrong_dx.taps_swapped,
+        "rest_ignored": wrong_dx.with_rules(rule.rest_ignored),
+        "rest_of_columns_ignored": wrong_dx.with_rules(rows=rule.tied, columns=rule.rest_ignored),
+        "rest_of_rows_ignored": wrong_dx.with_rules(rows=rule.rest_ignored, columns=rule.tied),
+        "not_divided": wrong_dx.with_rules(rule.not_divided),
+        "checked_but_not_divided": wrong_dx.with_rules(rule.checked_but_not_divided),
+        "padding_forgotten": wrong_dx.with_rules(rule.forgot_padding),
+        "forward_rule": wrong_dx.with_rules(rule.forward_rule),
+        "first_output_lost": wrong_dx.with_rules(rule.first_output_lost),
+        "wraps_round": wrong_dx.with_rules(rule.output_wrapped),
+        "one_channel": wrong_dx.one_channel,
+        "last_product": wrong_dx.last_product,
     },
     limit=owner_alone,
     costs=("atomic_lanes", "global_load_sectors_per_request"),
 )
 
 
-LONG_SUMS = {
+LONG_SUMS = {  # shapes of x, w and y, stride, padding
     "long sums": ((3, 2, 13, 11), (2, 2, 3, 3), (3, 2, 13, 11), 1, 1),
     "two rounds of threads": ((1, 1, 16, 16), (1, 1, 2, 2), (1, 1, 15, 15), 1, 0),
 }
 
 
-def dw_inputs(rng, x, w, y, *geometry):
+def dw_inputs(rng, x_shape, w_shape, y_shape, *geometry):
     """dy, x, stride, padding, the shape of w."""
-    return whole_numbers(rng, *y), whole_numbers(rng, *x), *geometry, w
+    dy = whole_numbers(rng, *y_shape)
+    x = whole_numbers(rng, *x_shape)
+    return dy, x, *geometry, w_shape
 
 
 conv2d_dw_kernel = kernel_exercise(
@@ -136,19 +144,19 @@ conv2d_dw_kernel = kernel_exercise(
     launch=gradient_launch(THREADS),
     kernel=solutions.conv2d_dw_kernel,
     cases=cases_of(TELLING_SIZES | LONG_SUMS, dw_inputs),
-    oracle=right_dw,
-    wrong={  # product j of PQ for each image
-        "thread_0_only": wrong.dw_adding(lambda j, PQ: j % THREADS == 0),
-        "first_image_only": wrong.dw_adding(lambda j, PQ: j < PQ),
-        "one_round_only": wrong.dw_adding(lambda j, PQ: j < THREADS),
-        "whole_rounds_only": wrong.dw_adding(lambda j, PQ: j < j.size // THREADS * THREADS),
-        "last_round_only": wrong.dw_adding(lambda j, PQ: j >= j.size - THREADS),
-        "first_warp_only": wrong.dw_adding(lambda j, PQ: j % THREADS < 32),
-        "no_step": wrong.dw_adding(lambda j, PQ: np.minimum(j + 1, THREADS)),
-        "step_of_a_warp": wrong.dw_adding(lambda j, PQ: np.minimum(j // 32 + 1, THREADS // 32)),
-        "step_too_short": wrong.dw_adding(lambda j, PQ: np.minimum(j // 64 + 1, THREADS // 64)),
-        "step_too_long": wrong.dw_adding(lambda j, PQ: j % (2 * THREADS) < THREADS),
-        "all_by_everybody": wrong.dw_adding(lambda j, PQ: THREADS),
+    oracle=wrong_dw.right_dw,
+    wrong={
+        "thread_0_only": wrong_dw.adding(wrong_dw.thread_0_only),
+        "first_image_only": wrong_dw.adding(wrong_dw.first_image_only),
+        "one_round_only": wrong_dw.adding(wrong_dw.one_round_only),
+        "whole_rounds_only": wrong_dw.adding(wrong_dw.whole_rounds_only),
+        "last_round_only": wrong_dw.adding(wrong_dw.last_round_only),
+        "first_warp_only": wrong_dw.adding(wrong_dw.first_warp_only),
+        "no_step": wrong_dw.adding(wrong_dw.no_step),
+        "step_of_a_warp": wrong_dw.adding(wrong_dw.step_of_a_warp),
+        "step_too_short": wrong_dw.adding(wrong_dw.step_too_short),
+        "step_too_long": wrong_dw.adding(wrong_dw.step_too_long),
+        "all_by_everybody": wrong_dw.adding(wrong_dw.all_by_everybody),
     },
     limit=owner_alone,
     costs=("global_load_sectors_per_request", "barriers"),
@@ -157,18 +165,23 @@ conv2d_dw_kernel = kernel_exercise(
 # cols[crs, npq]: one thread for each element; blocks of 32 x 8
 
 
-def gather_inputs(rng, x, w, y, *geometry):
+def gather_inputs(rng, x_shape, w_shape, y_shape, *geometry):
     """x, R, S, stride, padding."""
-    return whole_numbers(rng, *x), *w[2:], *geometry
+    R, S = w_shape[2:]
+    x = whole_numbers(rng, *x_shape)
+    return x, R, S, *geometry
 
 
 def gather_launch(x, R, S, *geometry):
     """A thread for each element of the matrix."""
     N, C = x.shape[:2]
     P, Q = output_size(x.shape, R, S, *geometry)
-    cols = np.zeros((C * R * S, N * P * Q), np.float32)
-    grid = blocks(cols.shape[1], 32), blocks(cols.shape[0], 8)
-    return grid, (32, 8), (cols,)
+    rows = C * R * S
+    columns = N * P * Q
+    cols = np.zeros((rows, columns), np.float32)
+    across = blocks(columns, 32)
+    down = blocks(rows, 8)
+    return (across, down), (32, 8), (cols,)
 
 
 def pixel_of(kernel: Callable) -> Callable:
@@ -181,21 +194,17 @@ implicit_gemm_gather = kernel_exercise(
     launch=gather_launch,
     kernel=solutions.build,
     cases=cases_of(TELLING_SIZES, gather_inputs),
-    oracle=matrix_by(),
+    oracle=wrong_cols.matrix_by(),
     wrong={
-        # a row as c, r, s
-        "rows_rsc": matrix_by(rows=lambda i, C, R, S: (i % C, i // (S * C), i // C % S)),
-        "rows_csr": matrix_by(rows=lambda i, C, R, S: (i // (R * S), i % R, i // R % S)),
-        "rows_cut_wrongly": matrix_by(rows=lambda i, C, R, S: (i // (R * S), i // R % S, i % R)),
-        "taps_not_cut": matrix_by(rows=lambda i, C, R, S: (i // (R * S), i // S, i % S)),
-        # a column as n, p, q
-        "columns_pqn": matrix_by(columns=lambda j, N, P, Q: (j % N, j // (Q * N), j // N % Q)),
-        "columns_nqp": matrix_by(columns=lambda j, N, P, Q: (j // (P * Q), j % P, j // P % Q)),
-        "columns_cut_wrongly": matrix_by(
-            columns=lambda j, N, P, Q: (j // (P * Q), j // P % Q, j % P)
-        ),
-        "outputs_not_cut": matrix_by(columns=lambda j, N, P, Q: (j // (P * Q), j // Q, j % Q)),
-        "first_image": matrix_by(columns=lambda j, N, P, Q: (0 * j, j // Q % P, j % Q)),
+        "rows_rsc": wrong_cols.matrix_by(rows=wrong_cols.rows_rsc),
+        "rows_csr": wrong_cols.matrix_by(rows=wrong_cols.rows_csr),
+        "rows_cut_wrongly": wrong_cols.matrix_by(rows=wrong_cols.rows_cut_wrongly),
+        "taps_not_cut": wrong_cols.matrix_by(rows=wrong_cols.taps_not_cut),
+        "columns_pqn": wrong_cols.matrix_by(columns=wrong_cols.columns_pqn),
+        "columns_nqp": wrong_cols.matrix_by(columns=wrong_cols.columns_nqp),
+        "columns_cut_wrongly": wrong_cols.matrix_by(columns=wrong_cols.columns_cut_wrongly),
+        "outputs_not_cut": wrong_cols.matrix_by(columns=wrong_cols.outputs_not_cut),
+        "first_image": wrong_cols.matrix_by(columns=wrong_cols.first_image),
     },
     costs=("global_load_sectors_per_request", "traffic_bytes"),
 )

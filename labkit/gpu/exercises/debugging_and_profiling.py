@@ -9,14 +9,11 @@ from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct, whole_numbers
 from labkit.gpu.exercises.solutions import debugging_and_profiling as solutions
 from labkit.gpu.exercises.wrong import debugging_and_profiling as wrong
+from labkit.gpu.exercises.wrong import log_sum_exp as wrong_sum
 from labkit.gpu.exercises.wrong.debugging_and_profiling import (
     STRIP,
     WARP,
-    ZERO,
     gelu,
-    log_sum,
-    shifted,
-    wide,
 )
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
@@ -55,9 +52,16 @@ def scores(rng: np.random.Generator, K: int, N: int, spread: float, size: float)
     return (x,)
 
 
+def a_thread_per_image(x):
+    """The launch for x[K,N]."""
+    N = x.shape[1]
+    out = np.zeros(N, np.float32)
+    return blocks(N, THREADS), THREADS, (out,)
+
+
 case_log_sum_exp = kernel_exercise(
     "gpu.case_log_sum_exp",
-    launch=lambda x: (blocks(x.shape[1], THREADS), THREADS, (np.zeros(x.shape[1], np.float32),)),
+    launch=a_thread_per_image,
     kernel=solutions.log_sum_exp,
     cases=cases_of(  # K, N, how far apart the scores are, and how large
         {
@@ -73,22 +77,22 @@ case_log_sum_exp = kernel_exercise(
         },
         scores,
     ),
-    oracle=lambda x: shifted(wide(x), wide(x).max(axis=0)),
+    oracle=wrong_sum.right_log_sum_exp,
     wrong={
-        "shift_not_added": lambda x: log_sum(x, x.max(axis=0)),
-        "shift_subtracted": lambda x: log_sum(x, x.max(axis=0)) - x.max(axis=0),
-        "first_score": lambda x: shifted(x, x[0]),
-        "last_score": lambda x: shifted(x, x[-1]),
-        "smallest_score": lambda x: shifted(x, x.min(axis=0)),
-        "mean_score": lambda x: shifted(x, x.mean(axis=0)),
-        "at_least_zero": lambda x: shifted(x, np.maximum(x.max(axis=0), ZERO)),
-        "largest_size": lambda x: shifted(x, abs(x).max(axis=0)),
-        "clipped": lambda x: log_sum(np.minimum(x, np.float32(80))),
-        "clipped_below": lambda x: log_sum(np.clip(x, np.float32(-80), np.float32(80))),
-        "largest_alone": lambda x: x.max(axis=0),
-        "one_too_many": wrong.one_too_many,
-        "unshifted_in_float64": lambda x: log_sum(wide(x)).astype(np.float32),
-        "unshifted": log_sum,
+        "shift_not_added": wrong_sum.shift_not_added,
+        "shift_subtracted": wrong_sum.shift_subtracted,
+        "first_score": wrong_sum.first_score,
+        "last_score": wrong_sum.last_score,
+        "smallest_score": wrong_sum.smallest_score,
+        "mean_score": wrong_sum.mean_score,
+        "at_least_zero": wrong_sum.at_least_zero,
+        "largest_size": wrong_sum.largest_size,
+        "clipped": wrong_sum.clipped,
+        "clipped_below": wrong_sum.clipped_below,
+        "largest_alone": wrong_sum.largest_alone,
+        "one_too_many": wrong_sum.one_too_many,
+        "unshifted_in_float64": wrong_sum.unshifted_in_float64,
+        "unshifted": wrong_sum.log_sum,
     },
     limit=float64_limit,
 )
@@ -105,9 +109,16 @@ def rows_with_tops(rng: np.random.Generator, R: int, C: int, shift: float) -> tu
     return (x,)
 
 
+def a_warp_per_row(x):
+    """The launch for x[R,C]."""
+    R = len(x)
+    top = np.zeros(R, np.float32)
+    return R, WARP, (top,)
+
+
 case_row_max = kernel_exercise(
     "gpu.case_row_max",
-    launch=lambda x: (len(x), WARP, (np.zeros(len(x), np.float32),)),
+    launch=a_warp_per_row,
     kernel=solutions.row_max,
     cases=cases_of(  # R, C, and what is added to numbers between -2 and 2
         {
@@ -124,17 +135,17 @@ case_row_max = kernel_exercise(
     ),
     oracle=lambda x: x.max(axis=1),
     wrong={
-        "odd_halves": lambda x: wrong.tree_max(x, min(WARP, x.shape[1]) // 2),
+        "odd_halves": wrong.odd_halves,
         "padded_with_zero": wrong.free_lanes_zero,
-        "starts_at_zero": lambda x: np.maximum(x.max(axis=1), ZERO),
-        "first_round_missing": lambda x: wrong.tree_max(x, WARP // 4),
-        "last_round_missing": lambda x: wrong.tree_max(x, WARP // 2, last=2),
-        "lane_0_only": lambda x: x[:, ::WARP].max(axis=1),
-        "first_columns_only": lambda x: x[:, :WARP].max(axis=1),
+        "starts_at_zero": wrong.starts_at_zero,
+        "first_round_missing": wrong.first_round_missing,
+        "last_round_missing": wrong.last_round_missing,
+        "lane_0_only": wrong.lane_0_only,
+        "first_columns_only": wrong.first_columns_only,
         "last_columns_only": wrong.last_of_each_lane,
-        "first_column": lambda x: x[:, 0],
-        "largest_size": lambda x: abs(x).max(axis=1),
-        "smallest": lambda x: x.min(axis=1),
+        "first_column": wrong.first_column,
+        "largest_size": wrong.largest_size_of_row,
+        "smallest": wrong.smallest_of_row,
     },
 )
 
@@ -167,13 +178,18 @@ def lanes_of_atomics(profile: Any, space: str) -> int:
     return sum(int(np.count_nonzero(request.addresses >= 0)) for request in requests)
 
 
+def a_warp_per_strip(dy):
+    """The launch for dy[M,K]."""
+    M, K = dy.shape
+    across = blocks(K, WARP)
+    down = blocks(M, STRIP)
+    db = np.zeros(K, np.float32)
+    return (across, down), WARP, (db,)
+
+
 case_bias_gradient = kernel_exercise(
     "gpu.case_bias_gradient",
-    launch=lambda dy: (
-        (blocks(dy.shape[1], WARP), blocks(dy.shape[0], STRIP)),
-        WARP,
-        (np.zeros(dy.shape[1], np.float32),),
-    ),
+    launch=a_warp_per_strip,
     kernel=solutions.bias_gradient,
     cases=cases_of(
         {
@@ -187,7 +203,7 @@ case_bias_gradient = kernel_exercise(
         },
         lambda rng, *shape: (whole_numbers(rng, *shape),),
     ),
-    oracle=lambda dy: dy.sum(axis=0, dtype=np.float64).astype(np.float32),
+    oracle=wrong.right_bias_gradient,
     wrong={
         "first_strip": wrong.sum_where(wrong.first_strip),
         "half_of_the_rows": wrong.sum_where(wrong.half_of_the_rows),
@@ -199,8 +215,8 @@ case_bias_gradient = kernel_exercise(
         "first_row_missing": wrong.sum_where(wrong.first_row_missing),
         "whole_strips": wrong.sum_where(wrong.whole_strips),
         "last_row_of_strip": wrong.sum_where(wrong.last_row_of_strip),
-        "sizes": lambda dy: abs(dy).sum(axis=0),
-        "mean": lambda dy: dy.mean(axis=0),
+        "sizes": wrong.sum_of_sizes,
+        "mean": wrong.mean_of_rows,
     },
     limit=bias_limit,
     costs=("global_load_sectors_per_request", "atomic_lanes"),
@@ -210,9 +226,15 @@ case_bias_gradient = kernel_exercise(
 # y = x / (1 + exp(-1.702 x)), without an operation in float64
 
 
+def a_thread_per_element(x):
+    """The launch for x[n]."""
+    y = np.zeros_like(x)
+    return blocks(x.size, THREADS), THREADS, (y,)
+
+
 case_float64 = kernel_exercise(
     "gpu.case_float64",
-    launch=lambda x: (blocks(x.size, THREADS), THREADS, (np.zeros_like(x),)),
+    launch=a_thread_per_element,
     kernel=solutions.quick_gelu,
     cases=cases_of(  # n, and how large the numbers may be, halved
         {
@@ -227,15 +249,15 @@ case_float64 = kernel_exercise(
     ),
     oracle=gelu,
     wrong={
-        "sign": lambda x: gelu(x, -1.702),
-        "no_slope": lambda x: gelu(x, 1),
-        "slope_is_integer": lambda x: gelu(x, 2),
-        "slope_cut": lambda x: gelu(x, 1.7),
-        "no_factor": lambda x: gelu(x) / x,
-        "multiplied": lambda x: x * x / gelu(x),
-        "sum_left_out": lambda x: np.float32(x * np.exp(1.702 * wide(x))),  # infinite where large
-        "both_left_out": lambda x: np.float32(x * np.exp(-wide(x))),
-        "factor_outside": lambda x: x / (1 - 1.702 * np.exp(wide(x))),
+        "sign": wrong.with_slope(-1.702),
+        "no_slope": wrong.with_slope(1),
+        "slope_is_integer": wrong.with_slope(2),
+        "slope_cut": wrong.with_slope(1.7),
+        "no_factor": wrong.no_factor,
+        "multiplied": wrong.multiplied,
+        "sum_left_out": wrong.sum_left_out,
+        "both_left_out": wrong.both_left_out,
+        "factor_outside": wrong.factor_outside,
     },
     limit=float64_limit,
     costs=("flops_fp32", "flops_fp64", "traffic_bytes"),

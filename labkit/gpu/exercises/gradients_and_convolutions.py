@@ -1,7 +1,6 @@
 """The exercises of lesson 01_gpu/1, gradients and convolutions: plain functions of arrays."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -9,12 +8,11 @@ from labkit import convolutions, reference
 from labkit.checks.items import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import TELLING_SIZES
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
-from labkit.gpu.exercises.wrong import gradients_and_convolutions as wrong
-from labkit.gpu.exercises.wrong.gradients_and_convolutions import (
-    input_gradient,
-    scatter,
-    weight_gradients,
-)
+from labkit.gpu.exercises.wrong import convolution_loops as wrong_y
+from labkit.gpu.exercises.wrong import im2col_matrix as wrong_cols
+from labkit.gpu.exercises.wrong import input_gradients as wrong_dx
+from labkit.gpu.exercises.wrong import linear_gradients as wrong_linear
+from labkit.gpu.exercises.wrong import weight_gradients as wrong_dw
 from labkit.provenance import counted
 from labkit.reference import conv2d
 
@@ -32,12 +30,16 @@ def costs(*rows: tuple[str, float, str, str]) -> Callable:
     return lambda: [(label, counted(*count)) for label, *count in rows]
 
 
-def normal(rng: np.random.Generator, *shapes: tuple | int) -> tuple[np.ndarray, ...]:
-    """Arrays of normally distributed float64."""
-    return tuple(rng.normal(size=shape) for shape in shapes)
-
-
 # dy[N,K], x[N,D], w[K,D] -> dx, dw, db
+
+
+def linear_inputs(rng, N, D, K):
+    """dy, x, w."""
+    dy = rng.normal(size=(N, K))
+    x = rng.normal(size=(N, D))
+    w = rng.normal(size=(K, D))
+    return dy, x, w
+
 
 linear_backward = exercise(
     "gpu.linear_backward",
@@ -56,18 +58,18 @@ linear_backward = exercise(
             "D = N": (4, 4, 6),
             "larger": (32, 20, 10),
         },
-        lambda rng, N, D, K: normal(rng, (N, K), (N, D), (K, D)),
+        linear_inputs,
     ),
     wrong={
-        "dw_transposed": partial(wrong.with_dw, lambda dy, x: x.T @ dy),
-        "dy_not_turned": partial(wrong.with_dw, lambda dy, x: dy @ x),  # raises unless K = N
-        "w_turned": lambda dy, x, w: (dy @ w.T, dy.T @ x, dy.sum(axis=0)),  # or K = D
-        "db_mean": partial(wrong.with_db, lambda dy: dy.mean(axis=0)),
-        "divided_by_n": lambda dy, x, w: wrong.divided(reference.linear_backward(dy, x, w), len(x)),
-        "product_of_sums": partial(wrong.with_dw, wrong.product_of_sums),
-        "db_of_first_image": partial(wrong.with_db, lambda dy: dy[0]),
-        "db_over_outputs": partial(wrong.with_db, lambda dy: dy.sum(axis=1)),
-        "db_one_number": partial(wrong.with_db, np.sum),
+        "dw_transposed": wrong_linear.with_dw(wrong_linear.dw_transposed),
+        "dy_not_turned": wrong_linear.with_dw(wrong_linear.dy_not_turned),
+        "w_turned": wrong_linear.w_turned,
+        "db_mean": wrong_linear.with_db(wrong_linear.mean_over_images),
+        "divided_by_n": wrong_linear.divided_by_n,
+        "product_of_sums": wrong_linear.with_dw(wrong_linear.product_of_sums),
+        "db_of_first_image": wrong_linear.with_db(wrong_linear.first_image),
+        "db_over_outputs": wrong_linear.with_db(wrong_linear.sum_over_outputs),
+        "db_one_number": wrong_linear.with_db(np.sum),
     },
     outputs=("dx", "dw", "db"),
     forbidden=LIBRARIES,
@@ -81,27 +83,37 @@ linear_backward = exercise(
 
 # x[N,C,H,W], w[K,C,R,S], b[K], stride, padding -> y; the sizes give x, w, y, stride, padding
 
+
+def convolution_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+    """x, w, b, stride, padding."""
+    K = w_shape[0]
+    x = rng.normal(size=x_shape)
+    w = rng.normal(size=w_shape)
+    b = rng.normal(size=K)
+    return x, w, b, stride, padding
+
+
 conv2d_direct = exercise(
     "gpu.conv2d_direct",
     oracle=conv2d,
-    cases=cases_of(TELLING_SIZES, lambda rng, x, w, y, *how: (*normal(rng, x, w, w[0]), *how)),
+    cases=cases_of(TELLING_SIZES, convolution_inputs),
     wrong={
-        "kernel_flipped": lambda x, w, b, *how: conv2d(x, w[:, :, ::-1, ::-1], b, *how),
-        "taps_swapped": wrong.taps_swapped,
-        "stride_on_size_only": wrong.stride_on_size_only,
-        "no_bias": lambda x, w, b, *how: conv2d(x, w, None, *how),
-        "unpadded": lambda x, w, b, *how: wrong.conv2d_loops(x, x.shape, w, b, *how),  # may raise
-        "padding_subtracted": partial(wrong.conv2d_by, corner=wrong.corner_moved_back),
-        "padding_added": partial(wrong.conv2d_by, corner=wrong.corner_moved_on),
-        "positions_swapped": partial(wrong.conv2d_by, corner=wrong.corner_turned),
-        "stride_in_the_window": partial(wrong.conv2d_by, widened=True),
-        "matrix_product": partial(wrong.conv2d_by, product=np.matmul),
-        "mean_of_the_window": lambda x, w, b, *how: conv2d(x, w / w[0].size, b, *how),
-        "first_channel": lambda x, w, b, *how: conv2d(x[:, :1], w[:, :1], b, *how),
-        "first_filter": lambda x, w, b, *how: conv2d(x, 0 * w + w[:1], b, *how),
-        "first_image": lambda x, w, b, *how: conv2d(0 * x + x[:1], w, b, *how),
-        "bias_per_tap": lambda x, w, b, *how: conv2d(x, w, b * w[0].size, *how),
-        "window_summed_first": wrong.window_summed_first,
+        "kernel_flipped": wrong_y.kernel_flipped,
+        "taps_swapped": wrong_y.taps_swapped,
+        "stride_on_size_only": wrong_y.stride_on_size_only,
+        "no_bias": wrong_y.no_bias,
+        "unpadded": wrong_y.unpadded,
+        "padding_subtracted": wrong_y.padding_subtracted,
+        "padding_added": wrong_y.padding_added,
+        "positions_swapped": wrong_y.positions_swapped,
+        "stride_in_the_window": wrong_y.stride_in_the_window,
+        "matrix_product": wrong_y.matrix_product,
+        "mean_of_the_window": wrong_y.mean_of_the_window,
+        "first_channel": wrong_y.first_channel,
+        "first_filter": wrong_y.first_filter,
+        "first_image": wrong_y.first_image,
+        "bias_per_tap": wrong_y.bias_per_tap,
+        "window_summed_first": wrong_y.window_summed_first,
     },
     outputs=("y",),
     forbidden=LIBRARIES,
@@ -115,23 +127,31 @@ conv2d_direct = exercise(
 
 # x[N,C,H,W], R, S, stride, padding -> cols[N P Q, C R S]
 
+
+def im2col_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+    """x, R, S, stride, padding."""
+    R, S = w_shape[2:]
+    x = rng.normal(size=x_shape)
+    return x, R, S, stride, padding
+
+
 im2col = exercise(
     "gpu.im2col",
     oracle=convolutions.im2col,
-    cases=cases_of(TELLING_SIZES, lambda rng, x, w, y, *how: (rng.normal(size=x), *w[2:], *how)),
+    cases=cases_of(TELLING_SIZES, im2col_inputs),
     wrong={
-        "channels_last": partial(wrong.im2col_in_order, (0, 2, 3, 4, 5, 1)),
-        "taps_swapped": partial(wrong.im2col_in_order, (0, 2, 3, 1, 5, 4)),
-        "taps_backwards": wrong.im2col_backwards,
-        "no_transpose": partial(wrong.im2col_in_order, (0, 1, 2, 3, 4, 5)),
-        "columns_first": partial(wrong.im2col_in_order, (0, 3, 2, 1, 4, 5)),
-        "stride_one": wrong.im2col_stride_one,
-        "axes_unmoved": partial(wrong.im2col_by_tap, axes=(0, 1, 2, 3)),
-        "axes_back": partial(wrong.im2col_by_tap, axes=(0, 3, 1, 2)),
-        "axes_turned": partial(wrong.im2col_by_tap, axes=(0, 3, 2, 1)),
-        "slices_swapped": partial(wrong.im2col_by_tap, turned=True),
-        "unpadded": partial(wrong.im2col_by_tap, image_of=lambda x, padding: x),
-        "as_float32": lambda x, *how: convolutions.im2col(x.astype("float32"), *how),
+        "channels_last": wrong_cols.channels_last,
+        "taps_swapped": wrong_cols.taps_swapped,
+        "taps_backwards": wrong_cols.taps_backwards,
+        "no_transpose": wrong_cols.no_transpose,
+        "columns_first": wrong_cols.columns_first,
+        "stride_one": wrong_cols.stride_one,
+        "axes_unmoved": wrong_cols.axes_unmoved,
+        "axes_back": wrong_cols.axes_back,
+        "axes_turned": wrong_cols.axes_turned,
+        "slices_swapped": wrong_cols.slices_swapped,
+        "unpadded": wrong_cols.unpadded,
+        "as_float32": wrong_cols.as_float32,
     },
     outputs=("cols",),
     forbidden=(*LIBRARIES, WINDOWS),
@@ -144,25 +164,34 @@ im2col = exercise(
 
 # dy[N,K,P,Q], x[N,C,H,W], R, S, stride, padding -> dw[K,C,R,S], db[K]
 
+
+def weight_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+    """dy, x, R, S, stride, padding."""
+    R, S = w_shape[2:]
+    dy = rng.normal(size=y_shape)
+    x = rng.normal(size=x_shape)
+    return dy, x, R, S, stride, padding
+
+
 conv2d_backward_weights = exercise(
     "gpu.conv2d_backward_weights",
-    oracle=weight_gradients,
-    cases=cases_of(TELLING_SIZES, lambda rng, x, w, y, *how: (*normal(rng, y, x), *w[2:], *how)),
+    oracle=wrong_dw.weight_gradients,
+    cases=cases_of(TELLING_SIZES, weight_gradient_inputs),
     wrong={
-        "dy_not_transposed": wrong.dy_not_transposed,
-        "product_turned": partial(wrong.changed_dw, lambda dw: dw.reshape(len(dw), -1).T),
-        "dy_not_turned": wrong.dy_not_turned,
-        "dw_flat": wrong.dw_flat,
-        "dw_flipped": partial(wrong.changed_dw, lambda dw: dw[:, :, ::-1, ::-1]),
-        "dw_channels_last": partial(wrong.changed_dw, lambda dw: dw.transpose(0, 2, 3, 1)),
-        "columns_read_rsc": partial(wrong.changed_dw, wrong.channels_read_last),
-        "windows_inside_alone": wrong.windows_inside_alone,
-        "divided_by_n": lambda dy, x, *how: wrong.divided(weight_gradients(dy, x, *how), len(x)),
-        "first_image": lambda dy, x, *how: weight_gradients(dy[:1], x[:1], *how),
-        "db_mean": partial(wrong.changed_db, lambda dy: dy.mean(axis=(0, 2, 3))),
-        "db_of_one_position": partial(wrong.changed_db, lambda dy: wrong.dy_rows(dy)[0]),
-        "db_over_channels": partial(wrong.changed_db, lambda dy: wrong.dy_rows(dy).sum(axis=1)),
-        "db_one_number": partial(wrong.changed_db, np.sum),
+        "dy_not_transposed": wrong_dw.dy_not_transposed,
+        "product_turned": wrong_dw.with_dw(wrong_dw.product_turned),
+        "dy_not_turned": wrong_dw.dy_not_turned,
+        "dw_flat": wrong_dw.dw_flat,
+        "dw_flipped": wrong_dw.with_dw(wrong_dw.flipped),
+        "dw_channels_last": wrong_dw.with_dw(wrong_dw.channels_last),
+        "columns_read_rsc": wrong_dw.with_dw(wrong_dw.channels_read_last),
+        "windows_inside_alone": wrong_dw.windows_inside_alone,
+        "divided_by_n": wrong_dw.divided_by_n,
+        "first_image": wrong_dw.first_image,
+        "db_mean": wrong_dw.with_db(wrong_dw.mean_over_positions),
+        "db_of_one_position": wrong_dw.with_db(wrong_dw.first_position),
+        "db_over_channels": wrong_dw.with_db(wrong_dw.sum_over_channels),
+        "db_one_number": wrong_dw.with_db(np.sum),
     },
     outputs=("dw", "db"),
     forbidden=LIBRARIES,
@@ -172,23 +201,31 @@ conv2d_backward_weights = exercise(
 
 # dy[N,K,P,Q], w[K,C,R,S], x_shape, stride, padding -> dx[N,C,H,W]
 
+
+def input_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+    """dy, w, x_shape, stride, padding."""
+    dy = rng.normal(size=y_shape)
+    w = rng.normal(size=w_shape)
+    return dy, w, x_shape, stride, padding
+
+
 conv2d_backward_input = exercise(
     "gpu.conv2d_backward_input",
-    oracle=input_gradient,
-    cases=cases_of(TELLING_SIZES, lambda rng, x, w, y, *how: (*normal(rng, y, w), x, *how)),
+    oracle=wrong_dx.input_gradient,
+    cases=cases_of(TELLING_SIZES, input_gradient_inputs),
     wrong={
-        "overwrites": partial(scatter, add=False),
-        "mean_of_readers": wrong.mean_of_readers,
-        "covered_pixels_alone": wrong.covered_pixels_alone,
-        "axes_unmoved": partial(scatter, axes=(0, 1, 2, 3)),
-        "axes_as_in_im2col": partial(scatter, axes=(0, 2, 3, 1)),
-        "axes_turned": partial(scatter, axes=(0, 3, 2, 1)),
-        "slices_swapped": partial(scatter, sideways=True),
-        "taps_swapped": partial(scatter, turned=True),
-        "not_cropped": partial(scatter, corner=0),
-        "kernel_flipped": lambda dy, w, *how: input_gradient(dy, w[:, :, ::-1, ::-1], *how),
-        "stride_one": lambda dy, w, x_shape, stride, padding: scatter(dy, w, x_shape, 1, padding),
-        "first_output_channel": lambda dy, w, *how: input_gradient(dy[:, :1], w[:1], *how),
+        "overwrites": wrong_dx.overwrites,
+        "mean_of_readers": wrong_dx.mean_of_readers,
+        "covered_pixels_alone": wrong_dx.covered_pixels_alone,
+        "axes_unmoved": wrong_dx.axes_unmoved,
+        "axes_as_in_im2col": wrong_dx.axes_as_in_im2col,
+        "axes_turned": wrong_dx.axes_turned,
+        "slices_swapped": wrong_dx.slices_swapped,
+        "taps_swapped": wrong_dx.taps_swapped,
+        "not_cropped": wrong_dx.not_cropped,
+        "kernel_flipped": wrong_dx.kernel_flipped,
+        "stride_one": wrong_dx.stride_one,
+        "first_output_channel": wrong_dx.first_output_channel,
     },
     outputs=("dx",),
     forbidden=LIBRARIES,

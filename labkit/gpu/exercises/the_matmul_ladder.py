@@ -14,7 +14,10 @@ from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import the_matmul_ladder as solutions
 from labkit.gpu.exercises.wrong import the_matmul_ladder as wrong
-from labkit.gpu.exercises.wrong.the_matmul_ladder import ISSUED, STEP, lowest, product
+from labkit.gpu.exercises.wrong.peak_shares import ESTIMATES, ISSUED, lowest
+from labkit.gpu.exercises.wrong.register_tiles import REGISTER_SLIPS
+from labkit.gpu.exercises.wrong.shared_tiles import TILE_SLIPS
+from labkit.gpu.exercises.wrong.the_matmul_ladder import STEP, product
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
 SIZES = {  # M, K, N
@@ -35,16 +38,24 @@ LARGE_SIZES = SIZES | {  # with tiles of 64 x 64: two and three of them, and thr
 
 def two_matrices(rng: np.random.Generator, M: int, K: int, N: int) -> tuple:
     """a [M, K] and b [K, N]."""
-    both = distinct(rng, M * K + K * N)
-    return both[: M * K].reshape(M, K), both[M * K :].reshape(K, N)
+    size_of_a = M * K
+    size_of_b = K * N
+    both = distinct(rng, size_of_a + size_of_b)
+    a = both[:size_of_a].reshape(M, K)
+    b = both[size_of_a:].reshape(K, N)
+    return a, b
 
 
 def a_block_for(rows: int, columns: int, threads: tuple[int, int]) -> Callable:
     """A launch that has a block of so many threads for each tile of c, rows x columns."""
 
     def launch(a, b):
-        c = np.zeros((a.shape[0], b.shape[1]), np.float32)
-        return (blocks(c.shape[1], columns), blocks(c.shape[0], rows)), threads, (c,)
+        M = a.shape[0]
+        N = b.shape[1]
+        c = np.zeros((M, N), np.float32)
+        across = blocks(N, columns)
+        down = blocks(M, rows)
+        return (across, down), threads, (c,)
 
     return launch
 
@@ -178,16 +189,16 @@ matmul_coalesced = kernel_exercise(
     cases=cases_of(SIZES, two_matrices),
     oracle=product,
     wrong={
-        "last_product_only": wrong.over(lambda K: slice(K - 1, K)),
-        "last_product_missing": wrong.over(lambda K: slice(K - 1)),
-        "first_product_missing": wrong.over(lambda K: slice(1, K)),
-        "result_transposed": lambda a, b: wrong.in_c(product(a, b).T, a, b),
+        "last_product_only": wrong.over(wrong.last_k),
+        "last_product_missing": wrong.over(wrong.all_but_last_k),
+        "first_product_missing": wrong.over(wrong.all_but_first_k),
+        "result_transposed": wrong.transposed,
         "x_for_the_row": wrong.x_for_the_row,
         "columns_for_k": wrong.over_columns_of_c,
         "first_block_only": wrong.one_block(8, 32),
         "first_columns_only": wrong.one_block(2**31, 32),
         "first_rows_only": wrong.one_block(8, 2**31),
-        "first_product_only": wrong.over(lambda K: slice(1)),
+        "first_product_only": wrong.over(wrong.first_k),
         "sums_for_products": wrong.sums_for_products,
         "last_row_missing": wrong.without_last(1, 0),
         "last_column_missing": wrong.without_last(0, 1),
@@ -205,14 +216,14 @@ matmul_tiled = kernel_exercise(
     cases=cases_of(SIZES, two_matrices),
     oracle=product,
     wrong={
-        "first_step_only": wrong.over(lambda K: slice(STEP)),
-        "last_step_only": wrong.over(lambda K: slice((K - 1) // STEP * STEP, K)),
-        "last_step_missing": wrong.over(lambda K: slice(K // STEP * STEP)),
-        "last_product_missing": wrong.over(lambda K: np.arange(K) % STEP != STEP - 1),
-        "first_product_missing": wrong.over(lambda K: np.arange(K) % STEP != 0),
+        "first_step_only": wrong.over(wrong.first_step),
+        "last_step_only": wrong.over(wrong.last_step),
+        "last_step_missing": wrong.over(wrong.whole_steps),
+        "last_product_missing": wrong.over(wrong.all_but_last_of_step),
+        "first_product_missing": wrong.over(wrong.all_but_first_of_step),
         "first_step_repeated": wrong.first_step_repeated,
         "last_product_only": wrong.last_of_last_step,
-        **wrong.TILE_SLIPS,
+        **TILE_SLIPS,
     },
     limit=tiles_used(32, 32, warps=32, passes=2.25, enough="2.1"),
     costs=("arithmetic_intensity", "shared_load_transactions", "bank_conflicts"),
@@ -225,7 +236,7 @@ matmul_registers = kernel_exercise(
     kernel=solutions.matmul_registers,
     cases=cases_of(LARGE_SIZES, two_matrices),
     oracle=product,
-    wrong=wrong.REGISTER_SLIPS,
+    wrong=REGISTER_SLIPS,
     limit=tiles_used(64, 64, warps=8, passes=0.75, enough="0.66"),
     costs=("arithmetic_intensity", "shared_load_transactions", "bank_conflicts"),
     atol=1e-4,
@@ -268,7 +279,7 @@ lowest_limit = exercise(
         },
         counts,
     ),
-    wrong=wrong.ESTIMATES,
+    wrong=ESTIMATES,
     outputs=("share",),
     forbidden=LIBRARIES,
 )

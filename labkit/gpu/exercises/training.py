@@ -10,13 +10,12 @@ import numpy as np
 from labkit.checks.items import LIBRARIES, cases_of, exercise
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import training as solutions
+from labkit.gpu.exercises.wrong import split_batch as wrong_total
 from labkit.gpu.exercises.wrong import training as wrong
 from labkit.gpu.exercises.wrong.training import (
     THREADS,
-    activated,
     pooled,
     updated,
-    weighted,
     windows,
 )
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
@@ -30,12 +29,15 @@ def sgd_launch(p, g, v, lr, momentum):
     """A thread for each parameter; p and v are copies, in which the kernel works."""
     p = p.copy()
     v = v.copy()
-    return blocks(p.size, THREADS), THREADS, (p, v), (p, g, v, lr, momentum)
+    grid = blocks(p.size, THREADS)
+    arguments = p, g, v, lr, momentum
+    return grid, THREADS, (p, v), arguments
 
 
 def sgd_inputs(rng, n, lr, momentum):
     """p, g, v, lr, momentum."""
-    return *distinct(rng, 3, n), np.float32(lr), np.float32(momentum)
+    p, g, v = distinct(rng, 3, n)
+    return p, g, v, np.float32(lr), np.float32(momentum)
 
 
 sgd_momentum = kernel_exercise(
@@ -55,19 +57,19 @@ sgd_momentum = kernel_exercise(
     ),
     oracle=updated,
     wrong={
-        "velocity_forgotten": lambda p, g, v, *rates: (updated(p, g, v, *rates)[0], v),
-        "old_velocity": lambda p, g, v, lr, momentum: (p - lr * v, momentum * v + g),
+        "velocity_forgotten": wrong.velocity_forgotten,
+        "old_velocity": wrong.old_velocity,
         "nesterov": wrong.nesterov,
         "momentum_on_the_sum": wrong.momentum_on_the_sum,
         "velocity_downhill": wrong.velocity_downhill,
         "velocity_is_the_step": wrong.velocity_is_the_step,
-        "no_momentum": lambda p, g, v, lr, momentum: updated(p, g, v, lr, 0),
-        "no_rate": lambda p, g, v, lr, momentum: updated(p, g, v, 1, momentum),
-        "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
-        "rates_of_the_lesson": lambda p, g, v, lr, momentum: updated(p, g, v, 0.01, 0.9),
-        "rate_in_velocity": lambda p, g, v, lr, momentum: updated(p, lr * g, v, 1, momentum),
-        "uphill": lambda p, g, v, lr, momentum: updated(p, g, v, -lr, momentum),
-        "damped": lambda p, g, v, lr, momentum: updated(p, (1 - momentum) * g, v, lr, momentum),
+        "no_momentum": wrong.no_momentum,
+        "no_rate": wrong.no_rate,
+        "rates_swapped": wrong.rates_swapped,
+        "rates_of_the_lesson": wrong.rates_of_the_lesson,
+        "rate_in_velocity": wrong.rate_in_velocity,
+        "uphill": wrong.uphill,
+        "damped": wrong.damped,
         "first_block_only": wrong.sgd_first_block,
     },
     costs=("global_load_bytes", "global_store_bytes"),
@@ -83,8 +85,12 @@ def pool_launch(x, b):
     N, K, H, W = x.shape
     P = H // 2
     Q = W // 2
-    grid = max(1, blocks(Q, BLOCK[0])), max(1, blocks(P, BLOCK[1])), N * K
-    return grid, BLOCK, (np.zeros((N, K, P, Q), np.float32),)
+    threads_across, threads_down = BLOCK
+    across = max(1, blocks(Q, threads_across))
+    down = max(1, blocks(P, threads_down))
+    grid = across, down, N * K
+    y = np.zeros((N, K, P, Q), np.float32)
+    return grid, BLOCK, (y,)
 
 
 def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str | None:
@@ -110,14 +116,21 @@ def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str |
 def pool_inputs(rng, N, K, H, W):
     """Maxima in all four places of a window; what is in no window is larger than all of them."""
     x = distinct(rng, N, K, H, W)
-    for i, (n, k, p, q) in enumerate(np.ndindex(N, K, H // 2, W // 2)):
-        window = x[n, k, 2 * p : 2 * p + 2, 2 * q : 2 * q + 2].flat
+    P = H // 2
+    Q = W // 2
+    for i, (n, k, p, q) in enumerate(np.ndindex(N, K, P, Q)):
+        rows = slice(2 * p, 2 * p + 2)
+        columns = slice(2 * q, 2 * q + 2)
+        window = x[n, k, rows, columns].flat
         wanted = i % 4
         found = window[:].argmax()
         window[[wanted, found]] = window[[found, wanted]]
-    x[:, :, 2 * (H // 2) :] += 4
-    x[:, :, :, 2 * (W // 2) :] += 8
-    return x, distinct(rng, K + 1)[:K]
+    below_windows = x[:, :, 2 * P :]
+    below_windows += 4
+    right_of_windows = x[:, :, :, 2 * Q :]
+    right_of_windows += 8
+    b = distinct(rng, K + 1)[:K]
+    return x, b
 
 
 bias_relu_pool = kernel_exercise(
@@ -138,21 +151,21 @@ bias_relu_pool = kernel_exercise(
     ),
     oracle=pooled,
     wrong={
-        "no_bias": lambda x, b: pooled(x, 0 * b),
-        "bias_last": lambda x, b: pooled(x, 0 * b) + b[:, None, None],
+        "no_bias": wrong.no_bias,
+        "bias_last": wrong.bias_last,
         "search_from_zero": wrong.search_from_zero,
-        "no_relu": lambda x, b: windows(x).max(axis=0) + b[:, None, None],
-        "first_pixel": lambda x, b: activated(windows(x)[0], b),
-        "last_pixel": lambda x, b: activated(windows(x)[3], b),
-        "row_only": lambda x, b: activated(windows(x)[:2].max(axis=0), b),
-        "column_only": lambda x, b: activated(windows(x)[::2].max(axis=0), b),
-        "diagonal_only": lambda x, b: activated(windows(x)[::3].max(axis=0), b),
-        "three_pixels": lambda x, b: activated(windows(x)[:3].max(axis=0), b),
-        "smallest": lambda x, b: activated(windows(x).min(axis=0), b),
-        "sum": lambda x, b: activated(windows(x).sum(axis=0), b),
-        "mean": lambda x, b: activated(windows(x).mean(axis=0), b),
-        "bias_of_first": lambda x, b: pooled(x, np.full_like(b, b[0])),
-        "step_one": lambda x, b: activated(windows(x, step=1).max(axis=0), b),
+        "no_relu": wrong.no_relu,
+        "first_pixel": wrong.from_windows(wrong.first_pixel),
+        "last_pixel": wrong.from_windows(wrong.last_pixel),
+        "row_only": wrong.from_windows(wrong.largest_of_row),
+        "column_only": wrong.from_windows(wrong.largest_of_column),
+        "diagonal_only": wrong.from_windows(wrong.largest_of_diagonal),
+        "three_pixels": wrong.from_windows(wrong.largest_of_three),
+        "smallest": wrong.from_windows(wrong.smallest),
+        "sum": wrong.from_windows(wrong.total_of_four),
+        "mean": wrong.from_windows(wrong.mean_of_four),
+        "bias_of_first": wrong.bias_of_first,
+        "step_one": wrong.step_one,
     },
     limit=pool_limit,
     costs=("global_load_bytes", "global_store_bytes", "compulsory_bytes"),
@@ -163,12 +176,14 @@ bias_relu_pool = kernel_exercise(
 
 def accumulate_inputs(rng: np.random.Generator, D: int, *sizes: int) -> tuple:
     """gradients [M, D] and a list of M sizes."""
-    return rng.normal(size=(len(sizes), D)), list(sizes)
+    M = len(sizes)
+    gradients = rng.normal(size=(M, D))
+    return gradients, list(sizes)
 
 
 accumulate = exercise(
     "gpu.accumulate",
-    oracle=weighted(lambda n, sizes: n / sum(sizes)),
+    oracle=wrong_total.weighted(wrong_total.share_of_images),
     cases=cases_of(  # D, then the images in each piece
         {
             "a short last piece": (3, 4, 4, 2),
@@ -183,21 +198,21 @@ accumulate = exercise(
         accumulate_inputs,
     ),
     wrong={
-        "only_added": weighted(lambda n, sizes: 1),
-        "mean_of_means": weighted(lambda n, sizes: 1 / len(sizes)),
-        "weight_of_first": weighted(lambda n, sizes: sizes[0] / sum(sizes)),
-        "weight_of_last": weighted(lambda n, sizes: sizes[-1] / sum(sizes)),
-        "share_of_a_full_piece": weighted(lambda n, sizes: n / sizes[0]),
-        "mean_of_shares": weighted(lambda n, sizes: n / sizes[0] / len(sizes)),
-        "divided_by_pieces": weighted(lambda n, sizes: n / len(sizes)),
-        "whole_division": weighted(lambda n, sizes: n // sum(sizes)),
-        "upside_down": weighted(lambda n, sizes: sum(sizes) / n),
-        "running_mean": wrong.running_mean,
-        "sum_so_far": wrong.sum_so_far,
-        "sum_of_losses": weighted(lambda n, sizes: n),
-        "divided_only": weighted(lambda n, sizes: 1 / sum(sizes)),
-        "last_piece": lambda gradients, sizes: gradients[-1] * sizes[-1] / sum(sizes),
-        "first_piece": lambda gradients, sizes: gradients[0] * sizes[0] / sum(sizes),
+        "only_added": wrong_total.weighted(wrong_total.one),
+        "mean_of_means": wrong_total.weighted(wrong_total.share_of_pieces),
+        "weight_of_first": wrong_total.weighted(wrong_total.share_of_first),
+        "weight_of_last": wrong_total.weighted(wrong_total.share_of_last),
+        "share_of_a_full_piece": wrong_total.weighted(wrong_total.share_of_a_full_piece),
+        "mean_of_shares": wrong_total.weighted(wrong_total.mean_of_shares),
+        "divided_by_pieces": wrong_total.weighted(wrong_total.images_per_piece),
+        "whole_division": wrong_total.weighted(wrong_total.whole_division),
+        "upside_down": wrong_total.weighted(wrong_total.upside_down),
+        "running_mean": wrong_total.running_mean,
+        "sum_so_far": wrong_total.sum_so_far,
+        "sum_of_losses": wrong_total.weighted(wrong_total.images),
+        "divided_only": wrong_total.weighted(wrong_total.one_image),
+        "last_piece": wrong_total.last_piece,
+        "first_piece": wrong_total.first_piece,
     },
     outputs=("total",),
     forbidden=(*LIBRARIES, "numpy.average"),

@@ -8,6 +8,7 @@ import numpy as np
 from labkit.checks.exercise import Case
 from labkit.checks.items import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import TELLING_SIZES, im2col
+from labkit.tpu.exercises.wrong import cycle_counts as wrong_count
 from labkit.tpu.exercises.wrong import implicit_rows as wrong_address
 from labkit.tpu.exercises.wrong import the_systolic_array as wrong
 
@@ -46,7 +47,8 @@ def matrix(rng: np.random.Generator, M: int, K: int, whole: bool) -> tuple[np.nd
 def staggered(a):
     """Column k of a, k cycles late; zeros before and after."""
     K = a.shape[1]
-    columns = [np.pad(a[:, k], (k, K - 1 - k)) for k in range(K)]
+    latest = K - 1
+    columns = [np.pad(a[:, k], (k, latest - k)) for k in range(K)]
     return np.stack(columns, axis=1)
 
 
@@ -85,9 +87,12 @@ def registers(rng: np.random.Generator, rows: int, cols: int, whole: bool) -> tu
 
 def one_step(a, psum, w, feed):
     """Activations move right, sums move down, and each cell adds its product."""
-    a_next = np.column_stack([feed, a[:, :-1]])
-    from_above = np.vstack([np.zeros_like(psum[:1]), psum[:-1]])
-    return a_next, from_above + a_next * w
+    from_left = a[:, :-1]
+    a_next = np.column_stack([feed, from_left])
+    zeros = np.zeros_like(psum[:1])
+    from_above = np.vstack([zeros, psum[:-1]])
+    product = a_next * w
+    return a_next, from_above + product
 
 
 systolic_step = exercise(
@@ -96,23 +101,23 @@ systolic_step = exercise(
     cases=cases_of(MATRICES, registers),
     wrong={
         "old_activations": wrong.old_activations,
-        "sums_stay": wrong.with_sums(lambda psum, product: psum + product),
+        "sums_stay": wrong.with_sums(wrong.sums_stay),
         "sums_come_round": wrong.with_sums(wrong.sums_come_round),
         "first_sums_stay": wrong.with_sums(wrong.first_sums_stay),
-        "no_sum": wrong.with_sums(lambda psum, product: product),
-        "no_product": wrong.with_sums(lambda psum, product: wrong.moved_down(psum)),
+        "no_sum": wrong.with_sums(wrong.no_sum),
+        "no_product": wrong.with_sums(wrong.no_product),
         "both_sums": wrong.with_sums(wrong.both_sums),
-        "sums_run_through": wrong.with_sums(lambda psum, product: product.cumsum(axis=0)),
+        "sums_run_through": wrong.with_sums(wrong.sums_run_through),
         "matrix_product": wrong.matrix_product,
         "broadcast": wrong.with_activations(wrong.broadcast),
         "adds_first": wrong.with_sums(wrong.adds_first),
         "sums_up": wrong.with_sums(wrong.sums_up),
         "sums_right": wrong.with_sums(wrong.sums_right),
         "numbers_left": wrong.with_activations(wrong.numbers_left),
-        "numbers_come_round": wrong.with_activations(lambda a, feed: np.roll(a, 1, axis=1)),
+        "numbers_come_round": wrong.with_activations(wrong.numbers_come_round),
         "numbers_down": wrong.with_activations(wrong.numbers_down),
         "activations_stay": wrong.with_activations(wrong.activations_stay),
-        "nothing_enters": wrong.with_activations(lambda a, feed: a),
+        "nothing_enters": wrong.with_activations(wrong.nothing_enters),
     },
     outputs=("a_next", "psum_next"),
     forbidden=FORBIDDEN,
@@ -177,28 +182,28 @@ cycles = exercise(
     oracle=count,
     cases=cycle_cases,
     wrong={
-        "no_load": wrong.with_tile(lambda rows, cols: -rows),
-        "load_by_columns": wrong.with_tile(lambda rows, cols: cols - rows),
-        "no_fill": wrong.with_tile(lambda rows, cols: 2 - rows - cols),
-        "fill_too_long": wrong.with_tile(lambda rows, cols: 2),
-        "fill_one_too_long": wrong.with_tile(lambda rows, cols: 1),
-        "one_tile": wrong.with_pieces(lambda size, side: 1),
-        "whole_tiles": wrong.with_pieces(lambda size, side: size // side),
-        "to_the_nearest": wrong.with_pieces(lambda size, side: np.rint(size / side)),
-        "by_area": wrong.with_tiles(wrong.by_area),
-        "one_tile_more": wrong.with_pieces(lambda size, side: size // side + 1),
-        "part_of_a_tile": wrong.with_pieces(lambda size, side: size / side),
-        "tiles_added": wrong.with_tiles(wrong.tiles_added),
-        "sides_swapped": wrong.with_tiles(wrong.sides_swapped),
-        "tile_as_grid": wrong.tile_as_grid,
-        "n_whole": wrong.with_tiles(wrong.n_whole),
-        "k_whole": wrong.with_tiles(wrong.k_whole),
-        "m_cut": wrong.m_cut,
-        "loads_once": wrong.loads_once,
-        "fill_once": wrong.fill_once,
-        "two_registers": wrong.two_registers,
+        "no_load": wrong_count.with_tile(wrong_count.no_load),
+        "load_by_columns": wrong_count.with_tile(wrong_count.load_by_columns),
+        "no_fill": wrong_count.with_tile(wrong_count.no_fill),
+        "fill_too_long": wrong_count.with_tile(wrong_count.fill_too_long),
+        "fill_one_too_long": wrong_count.with_tile(wrong_count.fill_one_too_long),
+        "one_tile": wrong_count.with_pieces(wrong_count.one_piece),
+        "whole_tiles": wrong_count.with_pieces(wrong_count.full_pieces),
+        "to_the_nearest": wrong_count.with_pieces(wrong_count.nearest_pieces),
+        "by_area": wrong_count.with_tiles(wrong_count.by_area),
+        "one_tile_more": wrong_count.with_pieces(wrong_count.one_piece_more),
+        "part_of_a_tile": wrong_count.with_pieces(wrong_count.part_of_a_piece),
+        "tiles_added": wrong_count.with_tiles(wrong_count.tiles_added),
+        "sides_swapped": wrong_count.with_tiles(wrong_count.sides_swapped),
+        "tile_as_grid": wrong_count.tile_as_grid,
+        "n_whole": wrong_count.with_tiles(wrong_count.n_whole),
+        "k_whole": wrong_count.with_tiles(wrong_count.k_whole),
+        "m_cut": wrong_count.m_cut,
+        "loads_once": wrong_count.loads_once,
+        "fill_once": wrong_count.fill_once,
+        "two_registers": wrong_count.two_registers,
         "in_32_bits": lambda *sizes: count(*sizes).astype(np.int32),
-        "all_cells_busy": wrong.all_cells_busy,
+        "all_cells_busy": wrong_count.all_cells_busy,
     },
     outputs=("cycles",),
     forbidden=FORBIDDEN,
@@ -216,15 +221,20 @@ IMAGES = {  # shapes of x [N,C,H,W], w [K,C,R,S] and y [N,K,P,Q], stride, paddin
 def some_rows(rng: np.random.Generator, x: tuple, w: tuple, y: tuple, *how: int) -> tuple:
     """An image, and the numbers of at most seven rows of the matrix of its windows, in disorder."""
     N, _, P, Q = y
-    m = rng.permutation(N * P * Q)[:7]
-    pixels = math.prod(x)
-    image = 4 * rng.permutation(pixels) / pixels - 2  # no two pixels alike
-    return image.astype(np.float32).reshape(x), m, *w[2:], *how
+    R, S = w[2:]
+    all_rows = rng.permutation(N * P * Q)
+    m = all_rows[:7]
+    size = math.prod(x)
+    from_0_to_4 = 4 * rng.permutation(size) / size  # no two pixels alike
+    pixels = from_0_to_4 - 2
+    image = pixels.astype(np.float32).reshape(x)
+    return image, m, R, S, *how
 
 
 def rows_of_the_matrix(x, m, R, S, stride=1, padding=0):
     """The matrix is written, and its rows are taken from it."""
-    return im2col(x, R, S, stride, padding)[m]
+    matrix = im2col(x, R, S, stride, padding)
+    return matrix[m]
 
 
 def enough_memory(x, m, *how) -> int:
@@ -249,9 +259,9 @@ implicit_rows = exercise(
         "unpadded": wrong_address.unpadded,
         "centred": wrong_address.with_line(wrong_address.centred),
         "kernel_as_stride": wrong_address.with_line(wrong_address.kernel_as_stride),
-        "all_rows": lambda x, m, *how: im2col(x, *how),
-        "first_rows": lambda x, m, *how: im2col(x, *how)[: len(m)],
-        "in_rising_order": lambda x, m, *how: im2col(x, *how)[np.sort(m)],
+        "all_rows": wrong_address.all_rows,
+        "first_rows": wrong_address.first_rows,
+        "in_rising_order": wrong_address.in_rising_order,
         "taps_swapped": wrong_address.with_tap(wrong_address.taps_swapped),
         "positions_swapped": wrong_address.with_window(wrong_address.positions_swapped),
         "stride_one": wrong_address.with_line(wrong_address.stride_one),

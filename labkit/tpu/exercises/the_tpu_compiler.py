@@ -38,7 +38,8 @@ def layout(
 def padded(shape, order, tile, itemsize) -> int:
     """The bytes of a layout whose fastest axes are filled up to whole tiles."""
     sizes = [int(n) for n in shape]
-    for axis, side in zip(order, tile[::-1], strict=False):
+    fastest_side_first = tile[::-1]
+    for axis, side in zip(order, fastest_side_first, strict=False):
         tiles = -(-sizes[axis] // side)
         sizes[axis] = tiles * side
     return prod(sizes) * itemsize
@@ -49,15 +50,15 @@ padded_bytes = exercise(
     oracle=padded,
     cases=cases_of(LAYOUTS, layout),
     wrong={
-        "no_padding": wrong_layout.with_rounding(lambda n, side: n),
+        "no_padding": wrong_layout.with_rounding(wrong_layout.no_padding),
         "as_written": wrong_layout.with_order(wrong_layout.as_written),
         "first_axes": wrong_layout.with_order(wrong_layout.first_axes),
         "slowest_first": wrong_layout.with_order(wrong_layout.slowest_first),
         "inverse_order": wrong_layout.with_order(wrong_layout.inverse),
-        "tile_swapped": wrong_layout.with_tile(lambda tile: tile[::-1]),
-        "fastest_only": wrong_layout.with_tile(lambda tile: tile[-1:]),
-        "fastest_kept": wrong_layout.with_tile(lambda tile: (*tile[:-1], 1)),
-        "always_8_128": wrong_layout.with_tile(lambda tile: (8, 128)),
+        "tile_swapped": wrong_layout.with_tile(wrong_layout.tile_swapped),
+        "fastest_only": wrong_layout.with_tile(wrong_layout.fastest_only),
+        "fastest_kept": wrong_layout.with_tile(wrong_layout.fastest_kept),
+        "always_8_128": wrong_layout.with_tile(wrong_layout.always_8_128),
         "all_axes": wrong_layout.all_axes,
         "tile_axes_alone": wrong_layout.tile_axes_alone,
         "two_axes_always": wrong_layout.with_tile(wrong_layout.two_sizes_always),
@@ -102,16 +103,21 @@ def products(rng: np.random.Generator, n: int, units: int, size: int) -> tuple:
     sizes[:, -1] = whole_tiles
     M, K, N = sizes
     utilization = 1 / rng.uniform(2, 9, n)
-    cycles = np.round(M * K * N / (units * size**2 * utilization))
+    cells = units * size**2
+    cycles = np.round(M * K * N / (cells * utilization))
     return M, K, N, cycles, units, size
 
 
 def used(M, K, N, cycles, units, size):
     """Multiply-adds over those possible, and weights over the cells of their tiles."""
     cells = units * size**2
-    rows = -(-K // size) * size
-    columns = -(-N // size) * size
-    return M * K * N / (cycles * cells), K * N / (rows * columns)
+    tiles_down = -(-K // size)
+    tiles_across = -(-N // size)
+    rows = tiles_down * size
+    columns = tiles_across * size
+    utilization = M * K * N / (cycles * cells)
+    filled = K * N / (rows * columns)
+    return utilization, filled
 
 
 mxu_utilization = exercise(

@@ -1,40 +1,16 @@
-"""Wrong repairs of the lesson's four cases: of a log-sum-exp, a row's maximum, a bias, a GELU."""
+"""Wrong repairs of three of the lesson's cases: of a row's maximum, a bias and a GELU."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+
+from labkit.gpu.exercises.wrong.log_sum_exp import wide
 
 WARP = 32  # lanes
 STRIP = 64  # rows of dy that a block adds up
 ZERO = np.float32(0)
-ONE = np.float32(1)
 INFINITY = np.float32(np.inf)
-
-
-# out[n] = log sum_k exp(x[k, n])
-
-
-def log_sum(x, shift=ZERO):
-    """In the precision of x: log sum_k exp(x[k, n] - shift[n]) [N]; float32 overflows at 89."""
-    with np.errstate(all="ignore"):
-        return np.log(np.exp(x - shift).sum(axis=0))
-
-
-def shifted(x, shift):
-    """log sum_k exp(x[k, n]), computed after `shift` [N] is taken off; float32."""
-    return (shift + log_sum(x, shift)).astype(np.float32)
-
-
-def wide(x):
-    """x in float64."""
-    return x.astype(np.float64)
-
-
-def one_too_many(x):
-    """The sum begins at 1 instead of 0."""
-    largest = x.max(axis=0)
-    total = np.exp(x - largest).sum(axis=0) + ONE
-    return (largest + np.log(total)).astype(np.float32)
 
 
 # top[r] = the largest of row r, by one warp for each row
@@ -42,10 +18,15 @@ def one_too_many(x):
 
 def tree_max(x, step, last=1):
     """The rows' maxima by a tree that begins at the distance `step` and ends at `last`."""
-    best = np.pad(x, ((0, 0), (0, -x.shape[1] % WARP)), constant_values=-INFINITY)
-    best = best.reshape(len(x), -1, WARP).max(axis=1)  # [R, 32]
+    R, C = x.shape
+    missing = -C % WARP
+    padded = np.pad(x, ((0, 0), (0, missing)), constant_values=-INFINITY)
+    per_round = padded.reshape(R, -1, WARP)
+    best = per_round.max(axis=1)  # [R, 32]
     while step >= last:
-        best[:, :step] = np.maximum(best[:, :step], best[:, step : 2 * step])
+        own = best[:, :step]
+        neighbours = best[:, step : 2 * step]
+        best[:, :step] = np.maximum(own, neighbours)
         step //= 2
     return best[:, 0]
 
@@ -64,7 +45,72 @@ def last_of_each_lane(x):
     return x[:, last].max(axis=1)
 
 
+def odd_halves(x):
+    """The tree begins at half of the row, whether that is a power of 2 or not."""
+    lanes = min(WARP, x.shape[1])
+    return tree_max(x, lanes // 2)
+
+
+def first_round_missing(x):
+    """The tree begins at the distance 8."""
+    return tree_max(x, WARP // 4)
+
+
+def last_round_missing(x):
+    """The tree ends at the distance 2."""
+    return tree_max(x, WARP // 2, last=2)
+
+
+def starts_at_zero(x):
+    """The search begins at 0."""
+    largest = x.max(axis=1)
+    return np.maximum(largest, ZERO)
+
+
+def lane_0_only(x):
+    """The other lanes' results are lost."""
+    of_lane_0 = x[:, ::WARP]
+    return of_lane_0.max(axis=1)
+
+
+def first_columns_only(x):
+    """Each lane looks at one element."""
+    first = x[:, :WARP]
+    return first.max(axis=1)
+
+
+def first_column(x):
+    """The first element of each row."""
+    return x[:, 0]
+
+
+def largest_size_of_row(x):
+    """The sign is left out."""
+    return abs(x).max(axis=1)
+
+
+def smallest_of_row(x):
+    """The smallest for the largest."""
+    return x.min(axis=1)
+
+
 # db[k] = the sum of dy[m, k] over m
+
+
+def right_bias_gradient(dy):
+    """The right db."""
+    total = dy.sum(axis=0, dtype=np.float64)
+    return total.astype(np.float32)
+
+
+def sum_of_sizes(dy):
+    """The sign is left out."""
+    return abs(dy).sum(axis=0)
+
+
+def mean_of_rows(dy):
+    """The mean for the sum."""
+    return dy.mean(axis=0)
 
 
 def sum_where(keep: Callable) -> Callable:
@@ -72,7 +118,9 @@ def sum_where(keep: Callable) -> Callable:
 
     def wrong(dy):
         row, col = np.indices(dy.shape)
-        return np.where(keep(row % STRIP, row, col), dy, 0).sum(axis=0, dtype=np.float32)
+        inside = row % STRIP
+        kept = np.where(keep(inside, row, col), dy, 0)
+        return kept.sum(axis=0, dtype=np.float32)
 
     return wrong
 
@@ -119,12 +167,16 @@ def first_row_missing(inside, row, col):
 
 def whole_strips(inside, row, col):
     """A strip with fewer rows is left out."""
-    return row < (row.max() + 1) // STRIP * STRIP
+    rows = row.max() + 1
+    strips = rows // STRIP
+    return row < strips * STRIP
 
 
 def last_row_of_strip(inside, row, col):
     """Each row replaces the one before."""
-    return (inside == STRIP - 1) | (row == row.max())
+    last_of_strip = inside == STRIP - 1
+    last_of_all = row == row.max()
+    return last_of_strip | last_of_all
 
 
 # y = x / (1 + exp(-1.702 x))
@@ -132,4 +184,39 @@ def last_row_of_strip(inside, row, col):
 
 def gelu(x, slope=1.702):
     """The right y, or that of another slope."""
-    return (x / (1 + np.exp(-slope * wide(x)))).astype(np.float32)
+    decay = np.exp(-slope * wide(x))
+    y = x / (1 + decay)
+    return y.astype(np.float32)
+
+
+def with_slope(slope: float) -> Callable:
+    """y with another slope than 1.702."""
+    return partial(gelu, slope=slope)
+
+
+def no_factor(x):
+    """x is left out of the numerator."""
+    return gelu(x) / x
+
+
+def multiplied(x):
+    """The product for the quotient."""
+    return x * x / gelu(x)
+
+
+def sum_left_out(x):
+    """The 1 of the denominator is left out; infinite where x is large."""
+    growth = np.exp(1.702 * wide(x))
+    return np.float32(x * growth)
+
+
+def both_left_out(x):
+    """The 1 and the slope are left out, and the product stands for the quotient."""
+    decay = np.exp(-wide(x))
+    return np.float32(x * decay)
+
+
+def factor_outside(x):
+    """The slope stands before the exponential."""
+    growth = np.exp(wide(x))
+    return x / (1 - 1.702 * growth)

@@ -11,7 +11,9 @@ TILE = 32
 
 def relu_of_first(x, n):
     """ReLU of the first n elements; the others are not written."""
-    return np.where(np.arange(x.size) < n, np.maximum(x, 0), 0)
+    written = np.arange(x.size) < n
+    every_element = np.maximum(x, 0)
+    return np.where(written, every_element, 0)
 
 
 def relu_of_summed_numbers(x):
@@ -39,15 +41,19 @@ def scale_corner(a, scale, shift, rows, cols):
 def scale_swapped(a, scale, shift):
     """Rows run along x, of which the grid has as many threads as it needs columns."""
     R, C = a.shape
-    threads_along_x = BLOCK[0] * blocks(C, BLOCK[0])
-    threads_along_y = BLOCK[1] * blocks(R, BLOCK[1])
+    width, height = BLOCK
+    threads_along_x = width * blocks(C, width)
+    threads_along_y = height * blocks(R, height)
     return scale_corner(a, scale, shift, rows=threads_along_x, cols=threads_along_y)
 
 
 def scaled_by_column(a, scale, shift):
     """Scale and shift are looked up by the column; raises where there are more columns."""
     columns = a.shape[1]
-    return scaled(a.T, scale[:columns], shift[:columns]).T
+    scale_of_columns = scale[:columns]
+    shift_of_columns = shift[:columns]
+    turned = scaled(a.T, scale_of_columns, shift_of_columns)
+    return turned.T
 
 
 # b = a transposed
@@ -56,11 +62,14 @@ def scaled_by_column(a, scale, shift):
 def transpose_half(a, *order):
     """a.T with one of its two halves left out; the axes are tile, row in it, tile, column in it."""
     R, C = a.shape
-    n = blocks(max(R, C), TILE)
-    square = np.zeros((n * TILE, n * TILE), a.dtype)
+    longer = max(R, C)
+    n = blocks(longer, TILE)
+    side = n * TILE
+    square = np.zeros((side, side), a.dtype)
     square[:R, :C] = a
-    tiles = square.reshape(n, TILE, n, TILE).transpose(order)
-    return tiles.reshape(square.shape)[:C, :R]
+    tiles = square.reshape(n, TILE, n, TILE)
+    moved = tiles.transpose(order).reshape(side, side)
+    return moved[:C, :R]
 
 
 def transpose_diagonals(a):
@@ -69,7 +78,8 @@ def transpose_diagonals(a):
     row, col = np.indices((C, R))
     tile_begin = row // TILE * TILE
     on_diagonal = tile_begin + col % TILE
-    return a[col, np.minimum(on_diagonal, C - 1)]
+    inside = np.minimum(on_diagonal, C - 1)
+    return a[col, inside]
 
 
 # total[0] = the sum of all x
@@ -77,12 +87,14 @@ def transpose_diagonals(a):
 
 def sum_of(x):
     """The right total [1]."""
-    return np.array([x.sum(dtype=np.float64)], np.float32)
+    total = x.sum(dtype=np.float64)
+    return np.array([total], np.float32)
 
 
 def in_blocks(x):
     """x as [blocks, threads], with zeros behind its end."""
-    padded = np.pad(x.astype(np.float64), (0, -x.size % THREADS))
+    missing = -x.size % THREADS
+    padded = np.pad(x.astype(np.float64), (0, missing))
     return padded.reshape(-1, THREADS)
 
 

@@ -1,4 +1,4 @@
-"""Wrong ideas of a step with momentum, of bias, ReLU and pooling in one pass, of a split batch."""
+"""Wrong ideas of a step with momentum, and of bias, ReLU and pooling in one pass."""
 
 from collections.abc import Callable
 
@@ -47,6 +47,55 @@ def sgd_first_block(p, g, v, lr, momentum):
     return np.where(first, new_p, p), np.where(first, new_v, v)
 
 
+def velocity_forgotten(p, g, v, lr, momentum):
+    """The new velocity is not written."""
+    new_p, _ = updated(p, g, v, lr, momentum)
+    return new_p, v
+
+
+def old_velocity(p, g, v, lr, momentum):
+    """The step is that of the velocity before."""
+    new_v = momentum * v + g
+    return p - lr * v, new_v
+
+
+def no_momentum(p, g, v, lr, momentum):
+    """The velocity before is forgotten."""
+    return updated(p, g, v, lr, 0)
+
+
+def no_rate(p, g, v, lr, momentum):
+    """The rate is forgotten."""
+    return updated(p, g, v, 1, momentum)
+
+
+def rates_swapped(p, g, v, lr, momentum):
+    """The rate stands for the momentum, and the momentum for the rate."""
+    return updated(p, g, v, momentum, lr)
+
+
+def rates_of_the_lesson(p, g, v, lr, momentum):
+    """The rates that are given are not used."""
+    return updated(p, g, v, 0.01, 0.9)
+
+
+def rate_in_velocity(p, g, v, lr, momentum):
+    """The rate multiplies the gradient, not the velocity."""
+    scaled = lr * g
+    return updated(p, scaled, v, 1, momentum)
+
+
+def uphill(p, g, v, lr, momentum):
+    """The step is added."""
+    return updated(p, g, v, -lr, momentum)
+
+
+def damped(p, g, v, lr, momentum):
+    """The velocity is a mean of the gradients, not their sum."""
+    share = (1 - momentum) * g
+    return updated(p, share, v, lr, momentum)
+
+
 # y[n,k,p,q] = max(0, b[k] + the largest x of a 2 x 2 window)
 
 
@@ -69,35 +118,95 @@ def activated(values, b):
 
 def pooled(x, b):
     """The right y."""
-    return activated(windows(x).max(axis=0), b)
+    largest = windows(x).max(axis=0)
+    return activated(largest, b)
 
 
 def search_from_zero(x, b):
     """The largest of the four pixels and 0; then bias and ReLU."""
-    return activated(np.maximum(windows(x).max(axis=0), 0), b)
+    largest = windows(x).max(axis=0)
+    found = np.maximum(largest, 0)
+    return activated(found, b)
 
 
-# total[D] of gradients[M,D], the means over sizes[M] images
+def no_bias(x, b):
+    """The bias is forgotten."""
+    return pooled(x, 0 * b)
 
 
-def weighted(weight: Callable) -> Callable:
-    """The sum of the gradients, each times weight(n, sizes)."""
-
-    def total(gradients, sizes):
-        return sum(weight(n, sizes) * g for g, n in zip(gradients, sizes, strict=True))
-
-    return total
+def bias_last(x, b):
+    """The bias is added after the ReLU."""
+    return pooled(x, 0 * b) + b[:, None, None]
 
 
-def running_mean(gradients, sizes):
-    """Each piece is averaged with what there was before: the last counts half."""
-    total = gradients[0]
-    for gradient in gradients[1:]:
-        total = (total + gradient) / 2
-    return total
+def bias_of_first(x, b):
+    """Every channel has the first one's bias."""
+    same_for_all = np.full_like(b, b[0])
+    return pooled(x, same_for_all)
 
 
-def sum_so_far(gradients, sizes):
-    """Each piece is weighed with the images met up to then."""
-    met = np.cumsum(sizes)
-    return sum(n / m * g for g, n, m in zip(gradients, sizes, met, strict=True))
+def no_relu(x, b):
+    """The ReLU is forgotten."""
+    largest = windows(x).max(axis=0)
+    return largest + b[:, None, None]
+
+
+def step_one(x, b):
+    """The windows overlap."""
+    largest = windows(x, step=1).max(axis=0)
+    return activated(largest, b)
+
+
+def from_windows(combine: Callable) -> Callable:
+    """Bias and ReLU of combine(pixels); the pixels of a window are [4,N,K,P,Q], row by row."""
+
+    def wrong(x, b):
+        pixels = windows(x)
+        return activated(combine(pixels), b)
+
+    return wrong
+
+
+def first_pixel(pixels):
+    """The upper left one."""
+    return pixels[0]
+
+
+def last_pixel(pixels):
+    """The lower right one."""
+    return pixels[3]
+
+
+def largest_of_row(pixels):
+    """The upper two alone."""
+    return pixels[:2].max(axis=0)
+
+
+def largest_of_column(pixels):
+    """The left two alone."""
+    return pixels[::2].max(axis=0)
+
+
+def largest_of_diagonal(pixels):
+    """Upper left and lower right alone."""
+    return pixels[::3].max(axis=0)
+
+
+def largest_of_three(pixels):
+    """The lower right one is left out."""
+    return pixels[:3].max(axis=0)
+
+
+def smallest(pixels):
+    """The smallest of the four."""
+    return pixels.min(axis=0)
+
+
+def total_of_four(pixels):
+    """The sum of the four."""
+    return pixels.sum(axis=0)
+
+
+def mean_of_four(pixels):
+    """The mean of the four."""
+    return pixels.mean(axis=0)

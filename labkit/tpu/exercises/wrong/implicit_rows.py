@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.convolutions import framed, output_size
+from labkit.convolutions import framed, im2col, output_size
 
 
 def tap_of(C, R, S):
@@ -127,9 +127,14 @@ def pixels_for_windows(x, m, R, S, stride=1, padding=0):
     return addressed(x, m, R, S, stride, padding, window=window)
 
 
+def without_frame(x, padding):
+    """x itself."""
+    return x
+
+
 def unpadded(x, m, R, S, stride=1, padding=0):
     """The pixels are read from x itself."""
-    return addressed(x, m, R, S, stride, padding, frame=lambda x, padding: x)
+    return addressed(x, m, R, S, stride, padding, frame=without_frame)
 
 
 def stride_one(p, r, R, stride, padding):
@@ -149,14 +154,37 @@ def stride_on_both(p, r, R, stride, padding):
 
 def padding_subtracted(p, r, R, stride, padding):
     """The frame counts twice."""
-    return p * stride + r - padding
+    begin = p * stride - padding
+    return begin + r
 
 
 def centred(p, r, R, stride, padding):
     """The window lies around its output position."""
-    return p * stride + r - R // 2
+    begin = p * stride - R // 2
+    return begin + r
 
 
 def kernel_as_stride(p, r, R, stride, padding):
     """The windows lie side by side."""
     return p * R + r
+
+
+# Rows of the whole matrix
+
+
+def all_rows(x, m, *how):
+    """m is not used."""
+    return im2col(x, *how)
+
+
+def first_rows(x, m, *how):
+    """As many rows as are asked for, but the first ones."""
+    matrix = im2col(x, *how)
+    return matrix[: len(m)]
+
+
+def in_rising_order(x, m, *how):
+    """The right rows, from the first to the last."""
+    matrix = im2col(x, *how)
+    rising = np.sort(m)
+    return matrix[rising]

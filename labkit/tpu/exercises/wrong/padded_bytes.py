@@ -4,25 +4,32 @@ They may raise, as a learner's would.
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
+
+
+def tiles_of(n, side):
+    """How many tiles a size takes."""
+    return -(-n // side)
 
 
 def up(n, side):
     """n filled up to whole tiles, an array of sizes as well; as it should be."""
-    return -(-n // side) * side
+    return tiles_of(n, side) * side
 
 
 def filled_up(shape, order, tile, itemsize, rounding: Callable = up) -> int:
     """The bytes of a layout, in which `rounding(n, side)` fills one size up."""
     sizes = [int(n) for n in shape]
-    for axis, side in zip(order, tile[::-1], strict=False):
+    fastest_side_first = tile[::-1]
+    for axis, side in zip(order, fastest_side_first, strict=False):
         sizes[axis] = rounding(sizes[axis], side)
     return prod(sizes) * itemsize
 
 
 def with_rounding(rounding: Callable) -> Callable:
     """A size is filled up to `rounding(n, side)`."""
-    return lambda *layout: filled_up(*layout, rounding)
+    return partial(filled_up, rounding=rounding)
 
 
 def with_order(change: Callable) -> Callable:
@@ -50,7 +57,8 @@ def first_axes(order):
 
 def as_written(order):
     """The last axis as written is the fastest."""
-    return range(len(order))[::-1]
+    as_numbered = range(len(order))
+    return as_numbered[::-1]
 
 
 def slowest_first(order):
@@ -60,7 +68,29 @@ def slowest_first(order):
 
 def inverse(order):
     """At place i not the axis that lies there, but the place of axis i."""
-    return [order.index(axis) for axis in range(len(order))]
+    axes = range(len(order))
+    return [order.index(axis) for axis in axes]
+
+
+def tile_swapped(tile):
+    """The sizes of a tile change places."""
+    return tile[::-1]
+
+
+def fastest_only(tile):
+    """Only the fastest axis is filled up."""
+    return tile[-1:]
+
+
+def fastest_kept(tile):
+    """The fastest axis is not filled up."""
+    slower = tile[:-1]
+    return (*slower, 1)
+
+
+def always_8_128(tile):
+    """The tile that is given is not used."""
+    return 8, 128
 
 
 def two_sizes_always(tile):
@@ -68,56 +98,70 @@ def two_sizes_always(tile):
     return tile if len(tile) > 1 else (*tile, *tile)
 
 
-def tiles_of(n, side):
-    """How many tiles a size takes."""
-    return -(-n // side)
+def no_padding(n, side):
+    """Nothing is filled up."""
+    return n
 
 
 def down(n, side):
     """What fills no tile is dropped."""
-    return n // side * side
+    tiles = n // side
+    return tiles * side
 
 
 def to_the_nearest(n, side):
     """Less than half a tile is dropped."""
-    return round(n / side) * side
+    tiles = round(n / side)
+    return tiles * side
 
 
 def one_tile_more(n, side):
     """One tile more than full ones, always."""
-    return (n // side + 1) * side
+    tiles = n // side + 1
+    return tiles * side
+
+
+def elements_of(shape) -> int:
+    """The elements of an array of this shape, without any padding."""
+    return prod(int(n) for n in shape)
 
 
 def all_axes(shape, order, tile, itemsize):
     """The tile's first size rounds all slower axes as well."""
     slower = len(order) - len(tile)
-    sides = [tile[0]] * slower + [*tile]
+    slowest_side = tile[0]
+    sides = [slowest_side] * slower + [*tile]
     return filled_up(shape, order, sides, itemsize)
 
 
 def tile_axes_alone(shape, order, tile, itemsize):
     """The slower axes are forgotten."""
-    inside = [shape[axis] for axis in order[: len(tile)]]
-    return filled_up(inside, range(len(inside)), tile, itemsize)
+    tiled_axes = order[: len(tile)]
+    inside = [shape[axis] for axis in tiled_axes]
+    fastest_first = range(len(inside))
+    return filled_up(inside, fastest_first, tile, itemsize)
 
 
 def rows_in_pairs(shape, order, tile, itemsize):
     """Narrow elements share a row of the tile, so that more rows fill one."""
     in_a_row = max(1, 4 // itemsize)
-    rows = [n * in_a_row for n in tile[:-1]]
-    return filled_up(shape, order, (*rows, tile[-1]), itemsize)
+    *rows, columns = tile
+    more_rows = [n * in_a_row for n in rows]
+    return filled_up(shape, order, (*more_rows, columns), itemsize)
 
 
 def padding_alone(shape, order, tile, itemsize):
     """The bytes of the elements are taken away."""
-    own = prod(int(n) for n in shape) * itemsize
-    return filled_up(shape, order, tile, itemsize) - own
+    own = elements_of(shape) * itemsize
+    padded = filled_up(shape, order, tile, itemsize)
+    return padded - own
 
 
 def in_one_row(shape, order, tile, itemsize):
     """The elements lie one after the other, and only the last tile is filled up."""
-    elements = prod(int(n) for n in shape)
-    return up(elements, prod(tile)) * itemsize
+    of_a_tile = prod(tile)
+    filled = up(elements_of(shape), of_a_tile)
+    return filled * itemsize
 
 
 def rounded_in_bytes(shape, order, tile, itemsize):

@@ -1,6 +1,6 @@
-"""Wrong ideas of lesson 02_tpu/1: feeds, one cycle, a count. They may raise, as a learner's would.
+"""Wrong ideas of lesson 02_tpu/1: feeds and one cycle. They may raise, as a learner's would.
 
-Those of its fourth exercise are in implicit_rows.py.
+Those of its other exercises are in cycle_counts.py and implicit_rows.py.
 """
 
 from collections.abc import Callable
@@ -62,24 +62,29 @@ def filled(fill: Callable) -> Callable:
 
 def row_for_column(feeds, a, k):
     """Row k of a stands where its column k belongs."""
-    feeds[k : k + len(a), k] = a[k]
+    end = k + len(a)
+    feeds[k:end, k] = a[k]
 
 
 def whole_rows(feeds, a, k):
     """The column of feeds is forgotten, so that all of them are set."""
-    feeds[k : k + len(a)] = a[:, k]
+    end = k + len(a)
+    feeds[k:end] = a[:, k]
 
 
 def cut_off(feeds, a, k):
     """Nothing comes after cycle M - 1."""
-    rest = max(0, len(a) - k)
-    feeds[k : len(a), k] = a[:rest, k]
+    M = len(a)
+    rest = max(0, M - k)
+    feeds[k:M, k] = a[:rest, k]
 
 
 def too_few_columns(feeds, a, k):
     """k counts the rows of a."""
-    if k < len(a):
-        feeds[k : k + len(a), k] = a[:, k]
+    M = len(a)
+    if k < M:
+        end = k + M
+        feeds[k:end, k] = a[:, k]
 
 
 def open_end(feeds, a, k):
@@ -92,12 +97,15 @@ def open_end(feeds, a, k):
 
 def moved_right(a, feed):
     """The activations after a step, as they should be."""
-    return np.column_stack([feed, a[:, :-1]])
+    from_left = a[:, :-1]
+    return np.column_stack([feed, from_left])
 
 
 def moved_down(psum):
     """The sums before the products come to them, as they should be."""
-    return np.vstack([np.zeros_like(psum[:1]), psum[:-1]])
+    zeros = np.zeros_like(psum[:1])
+    from_above = psum[:-1]
+    return np.vstack([zeros, from_above])
 
 
 def with_sums(sums: Callable) -> Callable:
@@ -125,18 +133,21 @@ def with_activations(activations: Callable) -> Callable:
 def old_activations(a, psum, w, feed):
     """The products are those of the activations before the step."""
     product = a * w
-    return moved_right(a, feed), moved_down(psum) + product
+    a_next = moved_right(a, feed)
+    return a_next, moved_down(psum) + product
 
 
 def matrix_product(a, psum, w, feed):
     """`@` stands where `*` belongs."""
     a_next = moved_right(a, feed)
-    return a_next, moved_down(psum) + a_next @ w
+    product = a_next @ w
+    return a_next, moved_down(psum) + product
 
 
 def sums_come_round(psum, product):
     """What leaves below comes in above."""
-    return np.roll(psum, 1, axis=0) + product
+    above = np.roll(psum, 1, axis=0)
+    return above + product
 
 
 def first_sums_stay(psum, product):
@@ -152,19 +163,43 @@ def both_sums(psum, product):
 
 def adds_first(psum, product):
     """The product is added to the cell's own sum, and then the sum moves down."""
-    return moved_down(psum + product)
+    own = psum + product
+    return moved_down(own)
 
 
 def sums_up(psum, product):
     """The sums move up."""
-    below = np.vstack([psum[1:], np.zeros_like(psum[:1])])
+    zeros = np.zeros_like(psum[:1])
+    from_below = psum[1:]
+    below = np.vstack([from_below, zeros])
     return below + product
 
 
 def sums_right(psum, product):
     """The sums move to the right."""
-    left = moved_down(psum.T).T
+    columns = psum.T
+    left = moved_down(columns).T
     return left + product
+
+
+def sums_stay(psum, product):
+    """Each cell keeps its own sum."""
+    return psum + product
+
+
+def no_sum(psum, product):
+    """The sum from above is forgotten."""
+    return product
+
+
+def no_product(psum, product):
+    """The sums only move down."""
+    return moved_down(psum)
+
+
+def sums_run_through(psum, product):
+    """The products of a whole column are added in one cycle."""
+    return product.cumsum(axis=0)
 
 
 def broadcast(a, feed):
@@ -174,121 +209,27 @@ def broadcast(a, feed):
 
 def numbers_left(a, feed):
     """The activations move to the left."""
-    return np.column_stack([a[:, 1:], feed])
+    from_right = a[:, 1:]
+    return np.column_stack([from_right, feed])
 
 
 def numbers_down(a, feed):
     """The activations move down; fits where rows = cols."""
-    return np.vstack([feed, a[:-1]])
+    from_above = a[:-1]
+    return np.vstack([feed, from_above])
 
 
 def activations_stay(a, feed):
     """Only column 0 gets new numbers."""
-    return np.column_stack([feed, a[:, 1:]])
+    others = a[:, 1:]
+    return np.column_stack([feed, others])
 
 
-# tpu.cycles: M, K, N [n], rows, cols -> cycles [n]
+def nothing_enters(a, feed):
+    """The activations stay as they are."""
+    return a
 
 
-def up(size, side):
-    """Pieces of a size on a side of the grid, the last one perhaps not full; as it should be."""
-    return -(-size // side)
-
-
-def one_tile(M, rows, cols):
-    """Cycles of a tile: load, stream and fill; as they should be."""
-    return rows + M + rows + cols - 2
-
-
-def with_tile(more: Callable) -> Callable:
-    """A tile takes `more(rows, cols)` cycles more than it should, or fewer."""
-
-    def wrong(M, K, N, rows, cols):
-        tile = one_tile(M, rows, cols) + more(rows, cols)
-        return tile * up(K, rows) * up(N, cols)
-
-    return wrong
-
-
-def with_pieces(pieces: Callable) -> Callable:
-    """`pieces(size, side)` stands for the number of pieces, of K and of N."""
-
-    def wrong(M, K, N, rows, cols):
-        tiles = pieces(K, rows) * pieces(N, cols)
-        return one_tile(M, rows, cols) * tiles
-
-    return wrong
-
-
-def with_tiles(tiles: Callable) -> Callable:
-    """`tiles(K, N, rows, cols)` stands for their number."""
-
-    def wrong(M, K, N, rows, cols):
-        return one_tile(M, rows, cols) * tiles(K, N, rows, cols)
-
-    return wrong
-
-
-def by_area(K, N, rows, cols):
-    """The elements of a tile's area, wherever they lie."""
-    return up(K * N, rows * cols)
-
-
-def tiles_added(K, N, rows, cols):
-    """The pieces of K and those of N are added up."""
-    return up(K, rows) + up(N, cols)
-
-
-def sides_swapped(K, N, rows, cols):
-    """K lies along the columns of the grid, N along its rows."""
-    return up(K, cols) * up(N, rows)
-
-
-def n_whole(K, N, rows, cols):
-    """N is not cut."""
-    return up(K, rows)
-
-
-def k_whole(K, N, rows, cols):
-    """K is not cut."""
-    return up(N, cols)
-
-
-def m_cut(M, K, N, rows, cols):
-    """The rows of a are cut into pieces as well."""
-    tiles = up(M, rows) * up(K, rows) * up(N, cols)
-    return one_tile(M, rows, cols) * tiles
-
-
-def tile_as_grid(M, K, N, rows, cols):
-    """The fill is that of a grid of K x N cells."""
-    tiles = up(K, rows) * up(N, cols)
-    fill = K + N - 2
-    return (rows + M + fill) * tiles
-
-
-def loads_once(M, K, N, rows, cols):
-    """Only the first tile is loaded."""
-    tiles = up(K, rows) * up(N, cols)
-    fill = rows + cols - 2
-    return rows + (M + fill) * tiles
-
-
-def fill_once(M, K, N, rows, cols):
-    """Only the last tile pays for the fill."""
-    tiles = up(K, rows) * up(N, cols)
-    fill = rows + cols - 2
-    return (rows + M) * tiles + fill
-
-
-def two_registers(M, K, N, rows, cols):
-    """A tile is loaded while the one before it streams."""
-    tiles = up(K, rows) * up(N, cols)
-    each_further = np.maximum(M, rows)
-    return one_tile(M, rows, cols) + (tiles - 1) * each_further
-
-
-def all_cells_busy(M, K, N, rows, cols):
-    """Every cell works in every cycle."""
-    cells = rows * cols
-    return M * K * N / cells
+def numbers_come_round(a, feed):
+    """What leaves on the right comes in on the left."""
+    return np.roll(a, 1, axis=1)
