@@ -83,9 +83,7 @@ def _text_row(row: Row, numbers: Sequence[str], widths: Sequence[int], room: int
     return lines
 
 
-def as_html(
-    name: str, by: str, source: Sequence, total: Counters, sentences: Sequence[str]
-) -> str:
+def as_html(name: str, by: str, source: Sequence, total: Counters, sentences: Sequence[str]) -> str:
     """The same for a notebook; each number of a line has a bar behind it."""
     columns = _columns(source, total)
     headings = ["", "", *(column.heading for column in columns)]
