@@ -36,14 +36,20 @@ MODULES = sorted((ROOT / "labkit").rglob("*.py"))
 LATE = [
     "arithmetic",
     "calls",
-    "expressions",
+    "frontend",
     "functions",
+    "inlining",
     "intrinsics",
     "library",
-    "program",
+    "loops",
+    "names",
+    "python_functions",
     "signatures",
     "statements",
+    "typing_rules",
+    "variables",
     "views",
+    "warps",
 ]
 TPU = ("compile_worker", "jax_training", "models", "train", "training", "programs")
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}

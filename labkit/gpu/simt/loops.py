@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numba import types
 
-from labkit.gpu.simt.calls import Calls
+from labkit.gpu.simt.assignments import Assignments
 from labkit.gpu.simt.control import Construct
 from labkit.gpu.simt.emitter import Label
 from labkit.gpu.simt.typing_rules import number, resolve
@@ -23,12 +23,8 @@ class Count:
     step: Value
 
 
-class Loops(Calls):
+class Loops(Assignments):
     """Compiles loops; one has a mask frame only if lanes leave or skip it singly."""
-
-    def assign_to(self, target: ast.expr, value: object) -> None:
-        """The value into what a statement names; the layer above does it."""
-        raise NotImplementedError
 
     def compile_While(self, node: ast.While) -> bool:
         """while test: ..."""

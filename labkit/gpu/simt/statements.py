@@ -1,11 +1,11 @@
-"""Statements of a kernel: assignments, branches, and the ways to leave a loop or function."""
+"""Statements of a kernel: expressions alone, branches, and what ends a function."""
 
 import ast
 from typing import NoReturn
 
 from labkit.gpu.simt.loops import Loops
 from labkit.gpu.simt.ops import ATOMICS, NONE, OPS
-from labkit.gpu.simt.values import Cuda, Object, View
+from labkit.gpu.simt.values import Cuda, Object
 from labkit.gpu.simt.variables import RESULT
 
 _EXCEPTIONS = "kernels have no exceptions: write a flag into an array for the host"
@@ -50,53 +50,6 @@ class Statements(Loops):
             self.refuse(f"`{name}` does nothing without its brackets: write {name}().")
         if len(self.code) > before and OPS[self.code[-1][0]] in ATOMICS:
             self.code[-1][RESULT] = NONE
-
-    def compile_Assign(self, node: ast.Assign) -> None:
-        """x = y, x[i] = y, a, b = b, a"""
-        value = self.compile(node.value)
-        if len(node.targets) > 1:  # a = b = c: a must not take over the register
-            self.fresh = None
-        for target in node.targets:
-            self.assign_to(target, value)
-
-    def compile_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """x: int = y"""
-        if node.value is not None:
-            self.assign_to(node.target, self.compile(node.value))
-
-    def compile_AugAssign(self, node: ast.AugAssign) -> None:
-        """x += y, x[i] += y"""
-        operator = type(node.op)
-        if isinstance(node.target, ast.Subscript):
-            view = self.target(node.target)  # once, for reading and writing
-            before = self.load(view)
-            self.store(view, self.operate(operator, before, self.compile(node.value)))
-        else:
-            before = self.compile(node.target)
-            value = self.operate(operator, before, self.compile(node.value))
-            self.assign_to(node.target, value)
-
-    def assign_to(self, target: ast.expr, value: object) -> None:
-        """The value into what a statement names: a variable, an element, or several of them."""
-        match target:
-            case ast.Name():
-                if isinstance(value, View) and not self.arrays[value.array].name:
-                    self.arrays[value.array].name = target.id
-                web = self.scope.source.webs.written(target)
-                self.assign((self.scope, web), value)
-            case ast.Subscript():
-                self.store(self.target(target), value)
-            case ast.Tuple() | ast.List():
-                self._assign_several(target.elts, value)
-            case _:
-                self.refuse("only names and elements of arrays can be assigned to.")
-
-    def _assign_several(self, targets: list[ast.expr], value: object) -> None:
-        if not isinstance(value, tuple) or len(value) != len(targets):
-            self.refuse(f"{len(targets)} names cannot be filled from {self.describe(value)}.")
-        held = [self.hold(item) for item in value]  # for a, b = b, a
-        for target, item in zip(targets, held, strict=True):
-            self.assign_to(target, item)
 
     def compile_If(self, node: ast.If) -> bool:
         """if test: ... else: ..."""

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from importlib.util import find_spec
 
 import numpy as np
@@ -286,3 +287,24 @@ def test_numbas_simulator_does_the_same():
     for theirs, mine in zip(numbas, ours, strict=True):
         refused = mine and isinstance(mine[0], str) and "Error" in mine[0]
         assert set(theirs) <= set(mine) if refused else theirs == mine
+
+
+@cuda.jit
+def add_one(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += 1
+
+
+def test_a_host_array_is_copied_once():
+    """The launch's private copy protects it; nothing else of its size is held."""
+    x = np.zeros(2**21, np.float32)
+    add_one[1, 32](x)  # compiles
+    tracemalloc.start()
+    try:
+        add_one[1, 32](x)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert x.nbytes <= peak < 1.5 * x.nbytes
+    assert (x[:32] == 2).all() and not x[32:].any()
