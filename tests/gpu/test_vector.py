@@ -87,7 +87,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         load_float32x4(x, (0, 0))
 
     for x in (np.asfortranarray(np.ones((8, 4), np.float32)), cuda.to_device(square)[:, :4]):
-        with pytest.raises(CompileError, match="needs a C-contiguous array of float32: the 2-d array x is"):
+        refusal = "needs a C-contiguous array of float32: the 2-d array x is"
+        with pytest.raises(CompileError, match=refusal):
             launch(corner, x)
 
 
