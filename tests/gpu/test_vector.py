@@ -14,8 +14,7 @@ from labkit.gpu import (
     vector,
 )
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.errors import CompileError, KernelError
-from labkit.gpu.simt.hazards import HazardError, OutOfBounds
+from labkit.gpu.simt.hazards import CompileError, HazardError, KernelError, OutOfBounds
 
 
 @cuda.jit
@@ -88,7 +87,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         load_float32x4(x, (0, 0))
 
     for x in (np.asfortranarray(np.ones((8, 4), np.float32)), cuda.to_device(square)[:, :4]):
-        with pytest.raises(CompileError, match="of float32: the 2-d array x is not"):
+        refusal = "needs a C-contiguous array of float32: the 2-d array x is"
+        with pytest.raises(CompileError, match=refusal):
             launch(corner, x)
 
 
