@@ -3,5 +3,6 @@
 
 def in_a_line(error: Exception) -> str:
     """What an exception says, to be put between brackets: never empty, never two lines."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(":. ")
+    said = str(error).strip() or type(error).__name__
+    first_line = said.splitlines()[0]
+    return first_line.rstrip(":. ")

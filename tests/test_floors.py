@@ -44,7 +44,7 @@ LATE = [
     "loops",
     "names",
     "python_functions",
-    "signatures",
+    "function_table",
     "statements",
     "typing_rules",
     "variables",

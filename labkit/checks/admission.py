@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Callable
 
-from labkit.checks.exercise import Case, Exercise
 from labkit.checks.handed_on import is_handed_on
+from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import pointer, short
 from labkit.checks.problem import Problem
 

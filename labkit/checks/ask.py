@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from numbers import Real
 
 from labkit.checks import record
-from labkit.checks.exercise import Exercise, Prediction, Quiz
+from labkit.checks.items import Exercise, Prediction, Quiz
 from labkit.checks.phrasing import counted
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message, Table, say

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from labkit.checks.array_changes import axis_text
-from labkit.checks.exercise import Case
+from labkit.checks.items import Case
 from labkit.checks.places import BLOCKS
 
 Features = dict[str, bool]  # "`stride` is 1" -> whether it is so in a case

@@ -14,8 +14,8 @@ import numpy as np
 from labkit.checks.array_changes import ArrayFunction
 from labkit.checks.case_features import Features, number_features, separating, size_features
 from labkit.checks.equality import Pair, equal
-from labkit.checks.exercise import Case, Exercise
 from labkit.checks.expected import Outputs, outputs_for
+from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import argument_name
 from labkit.checks.places import wrong_places
 from labkit.checks.proportions import distance, factor, sizes_of

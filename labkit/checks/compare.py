@@ -6,8 +6,8 @@ from types import GeneratorType
 import numpy as np
 
 from labkit.checks.equality import as_array, first_index
-from labkit.checks.exercise import Exercise, Refused, TooDear, Unsolved
 from labkit.checks.expected import Outputs
+from labkit.checks.items import Exercise, Refused, TooDear, Unsolved
 from labkit.checks.phrasing import (
     argument_name,
     counted,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from labkit.checks.causes import Trial, likely_cause
 from labkit.checks.compare import returned_arrays
 from labkit.checks.equality import equal
-from labkit.checks.exercise import Case, Exercise, Misconception, Refused
 from labkit.checks.expected import Outputs, expected_outputs
+from labkit.checks.items import Case, Exercise, Misconception, Refused
 from labkit.checks.problem import Problem
 from labkit.checks.watch import CaseRun
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import array, errstate, int64, isfinite, isnan, trunc
 
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 
 KINDS = {  # of a dtype -> the word for it
     "b": "bool",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.exercise import Case, Exercise
+from labkit.checks.items import Case, Exercise
 
 Outputs = tuple[np.ndarray, ...]
 

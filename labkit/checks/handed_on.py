@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.checks.equality import KINDS
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 
 _handed_on: dict[int, tuple[Callable, Exercise]] = {}  # by the function's id
 

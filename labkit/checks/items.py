@@ -1,173 +1,148 @@
-"""What an author writes for a lesson: functions in a module, and texts in a file beside it.
+"""What an author writes: an exercise, a prediction or a quiz. A good exercise has
 
-`labkit/gpu/exercises/the_matmul_ladder.py` has the lesson's EXERCISES, and
-`the_matmul_ladder.toml` its predictions, its quizzes, and what its exercises say: hints, and a
-sentence for each wrong idea:
-
-    [exercises."gpu.im2col"]
-    hints = ["Where to look.", "Almost the line."]
-
-    [exercises."gpu.im2col".misconceptions]
-    taps_swapped = "The taps r and s are swapped within a row."
+* at least five cases: all sizes 1, prime, ragged, non-square, several blocks; small, since a check
+  answers within a second;
+* asymmetric data: on ones and on symmetric matrices a wrong index gives the right sum;
+* at least four misconceptions, each right on at least one case or on symmetric data, each with
+  a sentence that names the cause and not the cure; they may raise, as the learner's would;
+* hints from "where to look" to "almost the line"; never the solution itself.
 """
 
-import importlib
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-import labkit
-from labkit.checks.exercise import Case, Exercise, Misconception, Prediction, Quiz
+from labkit.provenance import Quantity
 
-# What an exercise forbids where the point is to write it oneself.
-LIBRARIES = (
-    "torch",
-    "tensorflow",
-    "jax",
-    "scipy",
-    "labkit.reference",
-    "labkit.convnet",
-    "labkit.convolutions",
-)
-WINDOWS = "numpy.lib.stride_tricks.sliding_window_view"
+
+class Refused(Exception):
+    """Raised by an adapter: its text is the sentence that the learner reads."""
+
+
+class Unsolved(Refused):
+    """The same where there is no answer yet: "the kernel changes nothing"."""
+
+
+class TooDear(Refused):
+    """The same where only the cost is wrong: what is wrong in another case comes first."""
 
 
 @dataclass(frozen=True)
-class Texts:
-    """What an exercise says; `misconceptions` has a sentence for the name of each wrong idea."""
+class Case:
+    """One call of the learner's function: `f(*args)`. `name` is shown: "prime sizes"."""
 
-    id: str
-    hints: list[str]
-    misconceptions: dict[str, str]
+    name: str
+    args: tuple
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a text is missing or no text."""
-        fits = isinstance(self.hints, list) and isinstance(self.misconceptions, dict)
-        sentences = [*self.hints, *self.misconceptions.values()] if fits else []
-        if not fits or not all(isinstance(sentence, str) for sentence in sentences):
-            raise ValueError(f"{self.id}: hints = [sentences], and name = sentence for the rest.")
+        if not isinstance(self.args, tuple):
+            raise ValueError(f"Case {self.name!r}: args must be a tuple, as in (x,) or (x, w).")
 
 
-TABLES = {"predictions": Prediction, "quizzes": Quiz, "exercises": Texts}
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong idea: a function like the oracle, and the sentence for whoever computes the same.
 
-
-class LessonFiles(NamedTuple):
-    """One lesson of a room: where its items are written."""
-
-    name: str  # "the_matmul_ladder"
-    module: str  # "labkit.gpu.exercises.the_matmul_ladder"
-    texts: Path  # the file of texts beside it
-
-    def exercises(self) -> list[Exercise]:
-        """The lesson's exercises; raises what its module raises."""
-        return importlib.import_module(self.module).EXERCISES
-
-    def items(self) -> list[Prediction | Quiz | Texts]:
-        """What stands in the file of texts; ValueError says what is wrong with it."""
-        return _items_in(self.texts)
-
-    def questions(self, exercises: Iterable[Exercise] | None) -> list[Prediction | Quiz]:
-        """The predictions and quizzes; ValueError says what is wrong with the file.
-
-        All texts must be of one of the `exercises`; None where these could not be read.
-        """
-        found = self.items()
-        if exercises is not None:
-            ids = {exercise.id for exercise in exercises}
-            for item in found:
-                if isinstance(item, Texts) and item.id not in ids:
-                    raise ValueError(f'[exercises."{item.id}"] is the id of no exercise.')
-        return [item for item in found if not isinstance(item, Texts)]
-
-
-def lessons_of(package: str) -> list[LessonFiles]:
-    """The lessons that a package of exercises lists, in its order."""
-    room = importlib.import_module(package)
-    folder = Path(room.__file__).parent
-    return [
-        LessonFiles(name, f"{package}.{name}", folder / f"{name}.toml") for name in room.LESSONS
-    ]
-
-
-@cache
-def _items_in(file: Path) -> list[Prediction | Quiz | Texts]:
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
-    unknown = content.keys() - TABLES.keys()
-    if unknown:
-        raise ValueError(f"[{min(unknown)}] is none of [{'], ['.join(TABLES)}].")
-    found = []
-    for table, kind in TABLES.items():
-        for id, given in content.get(table, {}).items():
-            found.append(_item(table, kind, id, given))
-    return found
-
-
-def _item(table: str, kind: type, id: str, given: object) -> Prediction | Quiz | Texts:
-    """The item that a table `[predictions."gpu.bytes"]` describes."""
-    names = [field.name for field in fields(kind) if field.name != "id"]
-    if not isinstance(given, dict) or set(given) != set(names):
-        needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
-        raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
-    return kind(id, **given)
-
-
-def texts(id: str) -> Texts:
-    """The texts of an exercise; ValueError if its room has none for it, or has them twice."""
-    room = id.partition(".")[0]
-    package = labkit.ROOMS[room]
-    found = []
-    for lesson in lessons_of(package):
-        try:
-            items = lesson.items()
-        except (OSError, TypeError, ValueError):  # the registry names this file
-            continue
-        found += [item for item in items if isinstance(item, Texts) and item.id == id]
-    if not found:
-        raise ValueError(f'[exercises."{id}"] is missing in the files of {package}.')
-    if len(found) > 1:
-        raise ValueError(
-            f'[exercises."{id}"] stands in two files; keep one in the files of {package}.'
-        )
-    return found[0]
-
-
-def exercise(
-    id: str,
-    oracle: Callable,
-    cases: Callable[[np.random.Generator], Iterable[Case]],
-    wrong: Mapping[str, Callable],
-    **fields: Any,
-) -> Exercise:
-    """An `Exercise` with the texts of its id; `wrong` has a function for each wrong idea."""
-    said = texts(id)
-    sentences = said.misconceptions
-    for name in wrong:
-        if name not in sentences:
-            raise ValueError(f'[exercises."{id}".misconceptions] has no sentence for {name!r}.')
-    for name in sentences:
-        if name not in wrong:
-            raise ValueError(f"{id}: {name!r} has a sentence, but no function in wrong={{...}}.")
-    misconceptions = [Misconception(sentences[name], idea) for name, idea in wrong.items()]
-    return Exercise(id, oracle, cases, tuple(said.hints), tuple(misconceptions), **fields)
-
-
-def cases_of(
-    sizes: Mapping[str, tuple], inputs: Callable[..., tuple]
-) -> Callable[[np.random.Generator], Iterable[Case]]:
-    """One case for each name: inputs(rng, *sizes[name]) gives the arguments of the function.
-
-    At the end the first one comes again, with new data: what is kept between two calls then shows.
+    For one output, the learner's values must equal its values on every case.
     """
 
-    def cases(rng: np.random.Generator) -> Iterable[Case]:
-        for name in sizes:
-            yield Case(name, inputs(rng, *sizes[name]))
-        first = next(iter(sizes))
-        yield Case(f"{first} again", inputs(rng, *sizes[first]))
+    sentence: str
+    function: Callable
 
-    return cases
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function to write, and everything that is needed to judge it.
+
+    id              "gpu.linear_backward": chapter, dot, name; the same in prose, stub and test
+    oracle          the right function; its signature is the learner's signature
+    cases           called with a seeded np.random.Generator; gives the cases, the same every time
+    hints           from the first nudge to almost the line
+    misconceptions  tried in order; the first that matches is the diagnosis
+    forbidden       dotted names the learner may not call: functions ("numpy.einsum"), methods
+                    ("numpy.ndarray.dot"), whole modules ("torch"); "@" forbids the operator.
+                    Any call counts that the learner's code leads to, also from inside a library
+    cost            called after success; rows (label, Quantity) of what the solution costs
+    outputs         the names of what is returned; several names mean a tuple, in this order
+    rtol, atol      an element is right when |got - expected| <= atol + rtol * |expected|
+    dtype           None: the oracle's kind (float, int, bool), of any width; "float32" and the
+                    like: exactly this; "float", "int", "bool": this kind; "any": not looked at
+    adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
+                    oracle's signature that launches f; may raise `Refused`, a sentence
+    memory          memory(*args) -> the bytes that a call may hold at a time, where that is the
+                    point of the exercise; None: they are not looked at
+    plain           with an adapter: plain(f, *args) gives what f computes, and judges nothing
+    fallback        what `check` hands on when the answer is wrong, if that is not the oracle
+                    itself (with an adapter: a working kernel)
+    """
+
+    id: str
+    oracle: Callable
+    cases: Callable[[np.random.Generator], Iterable[Case]]
+    hints: tuple[str, ...]
+    misconceptions: tuple[Misconception, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    cost: Callable[[], Iterable[tuple[str, Quantity]]] | None = None
+    outputs: tuple[str, ...] = ("result",)
+    rtol: float = 1e-4
+    atol: float = 1e-6
+    dtype: str | None = None
+    memory: Callable[..., int] | None = None
+    adapter: Callable[[Callable], Callable] | None = None
+    plain: Callable | None = None
+    fallback: Callable | None = None
+
+    def __post_init__(self) -> None:
+        _require_id(self.id)
+        for name in ("hints", "misconceptions", "forbidden", "outputs"):
+            if not isinstance(getattr(self, name), tuple):
+                raise ValueError(f"{self.id}: {name} must be a tuple, as in (one,) or (one, two).")
+        if not self.outputs or not self.hints:
+            raise ValueError(f"{self.id}: an exercise needs at least one output and one hint.")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A number the learner commits to before any result is shown.
+
+    `low` and `high` bound what is possible at all, in `unit`; outside, the value is doubted.
+    """
+
+    id: str
+    question: str
+    unit: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _require_id(self.id)
+        if not self.low <= self.high:
+            raise ValueError(f"{self.id}: low ({self.low}) must not exceed high ({self.high}).")
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """One question with lettered options: `options={"a": "...", "b": "..."}, answer="b"`.
+
+    `why` has a sentence for every option, which does not give the right one away.
+    """
+
+    id: str
+    question: str
+    options: Mapping[str, str]
+    answer: str
+    why: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        _require_id(self.id)
+        if self.answer not in self.options:
+            raise ValueError(f"{self.id}: the answer {self.answer!r} is not one of the options.")
+        if set(self.why) != set(self.options):
+            raise ValueError(f"{self.id}: `why` needs exactly one sentence for each option.")
+
+
+def _require_id(id: str) -> None:
+    chapter, _, name = id.partition(".")
+    if not (chapter.isidentifier() and name):
+        raise ValueError(f"{id!r} is no id: write chapter, dot, name, as in 'gpu.linear_backward'.")

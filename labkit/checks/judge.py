@@ -11,8 +11,8 @@ from labkit.checks import record, wording
 from labkit.checks.admission import unfit
 from labkit.checks.compare import compare
 from labkit.checks.diagnose import diagnose
-from labkit.checks.exercise import Case, Exercise
 from labkit.checks.handed_on import hand_on, handed_on_codes
+from labkit.checks.items import Case, Exercise
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message, say
 from labkit.checks.watch import WatchedRun, run_watched

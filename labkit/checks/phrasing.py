@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.exercise import Case, Exercise
+from labkit.checks.items import Case, Exercise
 from labkit.checks.render import Code
 from labkit.checks.watch import Line
 

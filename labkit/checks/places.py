@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.checks.array_changes import axis_text
 from labkit.checks.equality import Pair, close
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 
 BLOCKS = (32, 64, 128, 256)  # threads of a block, as kernels are launched
 _SEVERAL = 8  # wrong values that have one sign by chance in one of 128 cases

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from labkit.checks.equality import Pair, equal
-from labkit.checks.exercise import Case, Exercise
+from labkit.checks.items import Case, Exercise
 
 Sizes = dict[str, float]  # the numbers that a case knows, by how a sentence names them
 _NEAR = 1e-3  # relative difference of two factors that count as the same

@@ -2,9 +2,9 @@
 
 The id's prefix names a room, and `labkit.ROOMS` the package of the room's exercises. That package
 lists its lessons; each has a module with a list EXERCISES, and a file of texts beside it
-(`labkit.checks.items`). A room is read when one of its ids is first asked for. What cannot be read
-(a package is missing, a question is incomplete) leaves the others usable, and is named when an id
-is not found.
+(`labkit.checks.lesson_files`). A room is read when one of its ids is first asked for. What cannot
+be read (a package is missing, a question is incomplete) leaves the others usable, and is named when
+an id is not found.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,8 +13,8 @@ from difflib import get_close_matches
 from functools import partial
 
 import labkit
-from labkit.checks import items
-from labkit.checks.exercise import Exercise, Prediction, Quiz
+from labkit.checks import lesson_files
+from labkit.checks.items import Exercise, Prediction, Quiz
 from labkit.checks.phrasing import short
 
 Item = Exercise | Prediction | Quiz
@@ -75,7 +75,7 @@ class Registry:
         package = self._unread.pop(room, None)
         if package is None:
             return
-        for lesson in items.lessons_of(package):
+        for lesson in lesson_files.lessons_of(package):
             exercises = self._add_from(lesson.module, lesson.exercises)
             self._add_from(lesson.texts.name, partial(lesson.questions, exercises))
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import isfinite, isnan  # bound here, so that rebinding `np.isfinite` changes nothing
 
 from labkit.checks.equality import KINDS, as_array, close, first_index
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 from labkit.checks.phrasing import are, counted, index_text, number_pair, shape_text
 from labkit.checks.problem import Problem
 

@@ -1,7 +1,7 @@
 """The messages of `check`: one function for each way a check can end. Nothing is decided here."""
 
 from labkit.checks.diagnose import Diagnosis
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 from labkit.checks.phrasing import case_text, counted, error_text, line_blocks, pointer, short
 from labkit.checks.problem import Problem
 from labkit.checks.render import Code, Message, Table

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import labkit
-from labkit.checks.exercise import Case, Exercise, Refused, TooDear, Unsolved
-from labkit.checks.items import exercise
+from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
+from labkit.checks.lesson_files import exercise
 from labkit.gpu.cost_limits import ProfiledLaunch, too_dear
 from labkit.provenance import Quantity
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.exercise import Refused
+from labkit.checks.items import Refused
 
 _SENTENCE = (
     "In the loop this gets TensorFlow's tensors, which have no values yet: write it with "

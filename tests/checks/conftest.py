@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.checks import record
-from labkit.checks.exercise import Case, Exercise, Misconception, Prediction, Quiz
+from labkit.checks.items import Case, Exercise, Misconception, Prediction, Quiz
 from labkit.checks.judge import check
 from labkit.checks.registry import registered
 from labkit.provenance import counted

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import labkit
-from labkit.checks import items
+from labkit.checks import lesson_files
 from labkit.checks.ask import hint, predict, quiz
-from labkit.checks.exercise import Case, Exercise, Prediction, Quiz
+from labkit.checks.items import Case, Exercise, Prediction, Quiz
 from labkit.checks.record import load
 from labkit.checks.registry import Registry, UnknownId, registered
 from labkit.provenance import Quantity
@@ -196,7 +196,7 @@ def test_a_module_that_cannot_be_imported_leaves_the_others(room):
     room.lesson("bad", code="import a_package_that_is_not_there")
     room.lesson(
         "good",
-        code="from labkit.checks.exercise import Exercise\n"
+        code="from labkit.checks.items import Exercise\n"
         'EXERCISES = [Exercise("toy.good", max, list, ("Hint.",))]\n',
     )
     found = Registry(labkit.ROOMS)
@@ -262,7 +262,7 @@ def sum_of(x):
 
 
 def made(id="toy.sum", **wrong):
-    return items.exercise(id, sum_of, lambda rng: [Case("one", (rng.random(3),))], wrong)
+    return lesson_files.exercise(id, sum_of, lambda rng: [Case("one", (rng.random(3),))], wrong)
 
 
 def test_an_exercise_takes_its_texts_from_the_lessons_file(room):

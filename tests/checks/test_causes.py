@@ -6,9 +6,9 @@ Each learner's function here is written out as a learner would write it, without
 import numpy as np
 import pytest
 
-from labkit.checks.exercise import Case, Exercise
-from labkit.checks.items import cases_of
+from labkit.checks.items import Case, Exercise
 from labkit.checks.judge import check
+from labkit.checks.lesson_files import cases_of
 from labkit.checks.registry import registered
 
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labkit.checks import record
-from labkit.checks.exercise import Case, Exercise, Misconception
 from labkit.checks.handed_on import is_handed_on
+from labkit.checks.items import Case, Exercise, Misconception
 from labkit.checks.judge import check, seeded_cases
 from labkit.checks.registry import registered
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from labkit.checks import registry
-from labkit.checks.exercise import Case, Exercise
+from labkit.checks.items import Case, Exercise
 from labkit.checks.judge import check, seeded_cases
 from labkit.checks.registry import registered
 from labkit.checks.watch import clock, guard

@@ -135,7 +135,7 @@ def test_an_ascii_terminal_gets_question_marks(monkeypatch):
 SCRIPT = """
 import sys
 from labkit import check
-from labkit.checks.exercise import Case, Exercise
+from labkit.checks.items import Case, Exercise
 from labkit.checks.registry import registered
 import numpy as np
 item = Exercise("a.b", lambda x: 2 * x, lambda rng: [Case("c", (rng.normal(size=3),))], ("h",),

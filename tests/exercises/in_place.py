@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.items import cases_of
+from labkit.checks.lesson_files import cases_of
 from labkit.gpu import cuda
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise

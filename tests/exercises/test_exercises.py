@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from labkit import check
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 from labkit.checks.registry import registry
 from labkit.gpu.simt.errors import KernelError
 from tests.exercises.edits import edit, solution, sources

@@ -61,7 +61,7 @@ def test_without_its_execution_counts_it_is_refused(stored):
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_its_exercises_predictions_and_quizzes_are_registered(lesson):
-    from labkit.checks.exercise import Exercise, Prediction, Quiz
+    from labkit.checks.items import Exercise, Prediction, Quiz
     from labkit.checks.registry import registry
 
     for call, kind in (("check", Exercise), ("predict", Prediction), ("quiz", Quiz)):

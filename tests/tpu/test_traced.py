@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from labkit.checks.exercise import Refused
+from labkit.checks.items import Refused
 from labkit.checks.watch.case_run import same
 from labkit.tpu.traced import Traced, traced
 

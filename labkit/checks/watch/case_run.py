@@ -9,7 +9,7 @@ from types import CoroutineType
 
 import numpy as np
 
-from labkit.checks.exercise import Case
+from labkit.checks.items import Case
 from labkit.checks.watch.clock import Clock
 from labkit.checks.watch.source import Line, learner_line
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from traceback import walk_stack
 from types import CodeType, FrameType
 
-from labkit.checks.exercise import Exercise
+from labkit.checks.items import Exercise
 from labkit.checks.watch.escapes import ESCAPES, Escape
 from labkit.checks.watch.forbidden import Forbidden, codes_of
 from labkit.checks.watch.source import Line, learner_line, line_of, origin

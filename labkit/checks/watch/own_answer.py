@@ -3,8 +3,8 @@
 import hashlib
 import time
 
-from labkit.checks.exercise import Case, Exercise
 from labkit.checks.expected import Outputs, expected_outputs
+from labkit.checks.items import Case, Exercise
 
 
 class OwnAnswer:

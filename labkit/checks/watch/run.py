@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
-from labkit.checks.exercise import Case, Exercise
 from labkit.checks.expected import Outputs
+from labkit.checks.items import Case, Exercise
 from labkit.checks.watch.case_run import CaseRun, call, same
 from labkit.checks.watch.clock import Clock, TimeUp
 from labkit.checks.watch.escapes import Escape

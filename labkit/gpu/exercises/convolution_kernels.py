@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import cases_of
+from labkit.checks.lesson_files import cases_of
 from labkit.convolutions import TELLING_SIZES, output_size
 from labkit.gpu.exercise_data import whole_numbers
 from labkit.gpu.exercises.solutions import convolution_kernels as solutions

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import cases_of
+from labkit.checks.lesson_files import cases_of
 from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct, whole_numbers
 from labkit.gpu.exercises.solutions import debugging_and_profiling as solutions

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit import convolutions, reference
-from labkit.checks.items import LIBRARIES, WINDOWS, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import TELLING_SIZES
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
 from labkit.gpu.exercises.wrong import convolution_loops as wrong_y

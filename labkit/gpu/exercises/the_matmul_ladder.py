@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import the_matmul_ladder as solutions

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import cases_of
+from labkit.checks.lesson_files import cases_of
 from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import threads_blocks_and_memory as solutions

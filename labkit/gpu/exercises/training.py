@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import training as solutions
 from labkit.gpu.exercises.wrong import split_batch as wrong_total

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.gpu.simt import arrays
 from labkit.gpu.simt.errors import UsageError
-from labkit.gpu.simt.overloads import Argument
+from labkit.gpu.simt.signatures import Argument
 
 
 def read_argument(name: str, value: object) -> Argument:

@@ -213,6 +213,33 @@ class Arithmetic(Emitter):
             return number(_COMPUTED[name](a.constant, b.constant))
         return self.op(name, types.int64, a, b)
 
+    def choice(self, test: Value, a: object, b: object) -> object:
+        """`a if test else b` of values that are there already."""
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
+        kind = self.common(a, b)
+        if test.constant is not None:
+            return a if test.constant else b
+        return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
+
+    def part(self, value: Value, name: str) -> Value:
+        """value.real or value.imag"""
+        if isinstance(value.type, types.Boolean):
+            self.refuse(f"a bool has no .{name} in Numba: convert it to an integer first.")
+        if isinstance(value.type, types.Complex):
+            return self.op(name.upper(), value.type.underlying_float, value, of=value.type)
+        return value if name == "real" else Value(value.type, constant=0)
+
+    def conjugate(self, x: Value) -> Value:
+        """x.conjugate()"""
+        if isinstance(x.type, types.Boolean):
+            self.refuse("a bool has no .conjugate() in Numba: convert it to an integer first.")
+        if not isinstance(x.type, types.Complex):
+            return x
+        imag = self.operate(ast.USub, self.part(x, "imag"))
+        real = self.part(x, "real")
+        return self.op("COMPLEX", x.type, real, imag)
+
 
 def _converted_constant(value: Value, kind: object) -> Value:
     """A finite constant as another type."""

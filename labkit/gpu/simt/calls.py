@@ -12,7 +12,7 @@ from numba import types
 from labkit.gpu.simt.in_kernel import IN_KERNELS
 from labkit.gpu.simt.inlining import signature_of
 from labkit.gpu.simt.names import Conjugate
-from labkit.gpu.simt.overloads import Misfit, best
+from labkit.gpu.simt.signatures import Misfit, best
 from labkit.gpu.simt.typing_rules import OPERATOR_FUNCTIONS, as_type
 from labkit.gpu.simt.values import Cuda, Object, Value, is_number
 from labkit.gpu.simt.warps import Warps

@@ -7,7 +7,7 @@ from functools import update_wrapper
 from typing import NoReturn
 
 from labkit.gpu.simt.errors import Misfit, Missing, UsageError
-from labkit.gpu.simt.overloads import read_signature
+from labkit.gpu.simt.signatures import read_signature
 
 COMPILED = (  # what Numba's kernels have besides
     *("inspect_asm", "inspect_cfg", "inspect_disasm_cfg", "inspect_llvm", "inspect_lto_ptx"),

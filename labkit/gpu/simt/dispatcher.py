@@ -15,8 +15,8 @@ from labkit.gpu.simt.device_function import DeviceFunction
 from labkit.gpu.simt.errors import Misfit, UsageError, lacking
 from labkit.gpu.simt.grids import SHARED, Size, block_size, check_warps, grid_size
 from labkit.gpu.simt.ops import ATOMICS, OP, column
-from labkit.gpu.simt.overloads import Argument, fit
 from labkit.gpu.simt.program import Line, Program
+from labkit.gpu.simt.signatures import Argument, fit
 
 OPTIONS = (  # they steer the hardware's compiler: no effect here
     *("device", "inline", "forceinline", "fastmath", "debug", "opt", "lineinfo", "cache", "lto"),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from numba import types
 
 from labkit.gpu.simt import library
+from labkit.gpu.simt.function_table import choose, home_of, offers
 from labkit.gpu.simt.inlining import Inlining
 from labkit.gpu.simt.ops import CLASSIFY, FUNCTIONS, OP, TYPES
-from labkit.gpu.simt.signatures import choose, home_of, offers
 from labkit.gpu.simt.values import Value, register_type
 
 _FACTORS = {"degrees": math.degrees(1), "radians": math.radians(1)}
@@ -27,7 +27,7 @@ _IN_MATH = {"absolute": "fabs", "arctan2": "atan2", "power": "pow"}  # NumPy's n
 
 
 def written(called: str) -> str:
-    """How a kernel writes a name of signatures.toml: np.sin, cuda.libdevice.expf."""
+    """How a kernel writes a name of functions.toml: np.sin, cuda.libdevice.expf."""
     home, _, name = called.partition(".")
     return f"{_WRITTEN.get(home, home)}.{name}"
 
@@ -42,7 +42,7 @@ def _cure(called: str) -> str:
 
 
 class Functions(Inlining):
-    """Compiles the functions of signatures.toml, in the case that Numba takes."""
+    """Compiles the functions of functions.toml, in the case that Numba takes."""
 
     def mathematical(self, function: Callable, *arguments: Value) -> object:
         """math.sqrt(x), cmath.sin(z), np.sin(x): those that Numba has for CUDA, and no others."""
@@ -85,13 +85,13 @@ class Functions(Inlining):
     def calculated(
         self, called: str, arguments: Sequence, function: Callable | None = None
     ) -> object:
-        """A function of signatures.toml, in the case that Numba takes for these arguments."""
+        """A function of functions.toml, in the case that Numba takes for these arguments."""
         instruction, kinds, result = self.chosen(called, arguments, function)
         values = [self.convert(v, kind) for v, kind in zip(arguments, kinds, strict=True)]
         return self._compute(instruction, values, result)
 
     def _compute(self, name: str, values: list[Value], result: object) -> object:
-        """What has that name in signatures.toml, of values that have the types of its case."""
+        """What has that name in functions.toml, of values that have the types of its case."""
         function = getattr(library, name, None)
         if inspect.isfunction(function):
             found = self.inlined(function, values)

@@ -96,24 +96,6 @@ class Names(Views):
             return Value(types.int32, constant=32)
         return Cuda(path)
 
-    def part(self, value: Value, name: str) -> Value:
-        """value.real or value.imag"""
-        if isinstance(value.type, types.Boolean):
-            self.refuse(f"a bool has no .{name} in Numba: convert it to an integer first.")
-        if isinstance(value.type, types.Complex):
-            return self.op(name.upper(), value.type.underlying_float, value, of=value.type)
-        return value if name == "real" else Value(value.type, constant=0)
-
-    def conjugate(self, x: Value) -> Value:
-        """x.conjugate()"""
-        if isinstance(x.type, types.Boolean):
-            self.refuse("a bool has no .conjugate() in Numba: convert it to an integer first.")
-        if not isinstance(x.type, types.Complex):
-            return x
-        imag = self.operate(ast.USub, self.part(x, "imag"))
-        real = self.part(x, "real")
-        return self.op("COMPLEX", x.type, real, imag)
-
 
 def _path_in_cuda(thing: object) -> str | None:
     """What a Python object is called in numba.cuda: "" for the module itself; None: not there.

@@ -1,93 +1,87 @@
-"""Which functions of numbers kernels may call, and for which types: signatures.toml, read.
+"""Signatures given to `cuda.jit`: which one fits the arguments, and what they become.
 
-Numba's own rules choose among the cases: `choose` asks its typing context.
+Of several Numba takes the one to which the arguments convert best, and refuses where two are as
+good. It compiles nothing else once there is a signature.
 """
 
-import tomllib
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.core import typing
-from numba.np.numpy_support import ufunc_find_matching_loop
 
-from labkit.gpu.simt.typing_rules import context, resolve
-from labkit.gpu.simt.values import number_types
+from labkit.gpu.simt.errors import Misfit
 
 
-class Signature(NamedTuple):
-    """A row of signatures.toml for one name."""
+class Argument(NamedTuple):
+    """An argument of a launch."""
 
-    instruction: str  # what computes it
-    cases: tuple  # Numba's signatures
-    exact: bool  # the arguments must have the types of a case
-    operands: frozenset  # the types among which NumPy's choice must be
+    type: object  # Numba's type
+    value: object  # a Python number, or the array: in device memory, or of the host
+    host: bool = False  # an array of the host, which is filled after success
+
+
+def read_signature(signature: object, parameters: Sequence[str], device: bool) -> object:
+    """Numba's signature of "void(float32[:], int32)", of types or a tuple of them; or Misfit."""
+    from numba import types
+    from numba.core import typing
+    from numba.core.sigutils import normalize_signature
+
+    try:
+        given, result = normalize_signature(signature)
+    except Exception as error:  # of Numba or of the text, of many kinds
+        raise Misfit(f"{signature!r} is no signature: {error}") from error
+    if len(given) != len(parameters):
+        names = ", ".join(parameters)
+        raise Misfit(
+            f"the signature {signature} has {len(given)} arguments, but it takes ({names})."
+        )
+    if not device and result not in (None, types.none):
+        raise Misfit(
+            f"the signature {signature} returns {result}, but a kernel returns nothing: void."
+        )
+    return typing.signature(result, *given)
 
 
 @cache
-def _table() -> dict[str, list[Signature]]:
-    """Rows by what a kernel calls: "math.sqrt", "libdevice.expf"."""
-    text = Path(__file__).with_name("signatures.toml").read_text("utf-8")
-    found: dict[str, list[Signature]] = {}
-    for home, rows in tomllib.loads(text).items():
-        for row in rows:
-            for name, signature in _signatures(row):
-                found.setdefault(f"{home}.{name}", []).append(signature)
+def best(signatures: tuple, given: tuple, device: bool = False) -> object:
+    """The signature to which arguments of these types convert best; Misfit where Numba refuses.
+
+    Where two are as good, a call of a device function takes the first, and a launch is refused.
+    """
+    from labkit.gpu.simt.typing_rules import context
+
+    kinds = ", ".join(map(str, given))
+    try:
+        found = context().resolve_overload("", signatures, given, {}, allow_ambiguous=device)
+    except TypeError as error:
+        offered = " and ".join(map(_arguments, signatures))
+        raise Misfit(f"({kinds}) fits {offered} equally well: convert the arguments.") from error
+    if found is None:
+        offered = " or ".join(map(_arguments, signatures))
+        raise Misfit(f"({kinds}) does not fit its signature {offered}: convert the arguments.")
     return found
 
 
-def _signatures(row: dict) -> list[tuple[str, Signature]]:
-    """The names of a row of the file, each with its signature."""
-    numbers = number_types()
-    cases = []
-    for result, *arguments in row.get("cases", ()):
-        given = [numbers[short] for short in arguments]
-        cases.append(typing.signature(numbers[result], *given))
-    operands = frozenset(numbers[short] for short in row.get("operands", ()))
-    computed_by = {name: name for name in row.get("names", ())} | row.get("computed_by", {})
-    exact = row.get("exact", False)
-    return [
-        (name, Signature(instruction, tuple(cases), exact, operands))
-        for name, instruction in computed_by.items()
-    ]
+def _arguments(signature: object) -> str:
+    """The arguments of a signature, as Numba writes types."""
+    return f"({', '.join(map(str, signature.args))})"
 
 
-def home_of(function: Callable) -> str:
-    """The table's name of a function of Python or NumPy: "math.sqrt", "numpy.add"."""
-    home = "numpy" if isinstance(function, np.ufunc) else getattr(function, "__module__", "")
-    return f"{home}.{function.__name__}"
+def fit(signatures: tuple, arguments: list[Argument]) -> list[Argument]:
+    """The arguments of a launch as the best signature wants them; Misfit where none fits."""
+    wanted = best(signatures, tuple(argument.type for argument in arguments)).args
+    return [_converted(kind, given) for kind, given in zip(wanted, arguments, strict=True)]
 
 
-def offers(called: str) -> bool:
-    """Whether kernels may call it, for some types at least."""
-    return called in _table()
+def _converted(wanted: object, given: Argument) -> Argument:
+    """The argument as a signature's type wants it: integers must fit, floats are rounded."""
+    from numba import types
 
-
-@cache
-def choose(called: str, arguments: tuple, function: Callable | None = None) -> tuple | None:
-    """What computes it, the arguments' types, the result's type; None where Numba refuses."""
-    for row in _table()[called]:
-        chosen = _loop(row, function, arguments) if row.operands else _case(row, called, arguments)
-        if chosen:
-            return row.instruction, *chosen
-    return None
-
-
-def _case(row: Signature, called: str, arguments: tuple) -> tuple[tuple, object] | None:
-    """The case to which the arguments convert best, by Numba's rules."""
-    cases = [case for case in row.cases if len(case.args) == len(arguments)]
-    best = context().resolve_overload(called, cases, arguments, {}, exact_match_required=row.exact)
-    return (best.args, best.return_type) if best else None
-
-
-def _loop(row: Signature, ufunc: np.ufunc, arguments: tuple) -> tuple[tuple, object] | None:
-    """NumPy's choice among a ufunc's loops, by Numba's rules, which leave out float16."""
-    if types.float16 in arguments or not resolve(ufunc, arguments):
-        return None
-    loop = ufunc_find_matching_loop(ufunc, arguments)
-    if not loop or not row.operands.issuperset(loop.inputs):
-        return None
-    return tuple(loop.inputs), loop.outputs[0]
+    if isinstance(wanted, types.Array):
+        return given._replace(type=wanted)
+    value = np.asarray(given.value).astype(str(wanted)).item()
+    exact = isinstance(wanted, types.Integer | types.Boolean)
+    if exact and value != given.value:
+        raise Misfit(f"{given.value!r} is no {wanted}, which the signature wants: convert it.")
+    return Argument(wanted, value)

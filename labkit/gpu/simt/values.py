@@ -11,7 +11,7 @@ from labkit.gpu.simt.ops import MT, RT
 class _Number(NamedTuple):
     """How the machine keeps a type of numbers."""
 
-    memory: str  # in memory: a name in ops.MT, and in signatures.toml
+    memory: str  # in memory: a name in ops.MT, and in functions.toml
     register: str  # in a register: a name in ops.RT
 
 

@@ -176,15 +176,6 @@ class Views(Control):
         bound = self.choice(negative, self.calculate("ADD", bound, n), bound)
         return self.calculate("MAX", self.calculate("MIN", bound, high), low)
 
-    def choice(self, test: Value, a: object, b: object) -> object:
-        """`a if test else b` of values that are there already."""
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
-        kind = self.common(a, b)
-        if test.constant is not None:
-            return a if test.constant else b
-        return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
-
     def load(self, view: View) -> Value:
         """The element that a view without axes is."""
         local = self.arrays[view.array].space == "local"

@@ -6,7 +6,7 @@ one right rounding.
 
 import numpy as np
 
-from labkit.checks.items import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.tpu.exercises import float32_numbers
 from labkit.tpu.exercises.float32_bits import as_bits, as_it_is, cut, nearest
 from labkit.tpu.exercises.wrong import bfloat16 as wrong

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from labkit.checks.exercise import Case
-from labkit.checks.items import LIBRARIES, WINDOWS, cases_of, exercise
+from labkit.checks.items import Case
+from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import TELLING_SIZES, im2col
 from labkit.tpu.exercises.wrong import cycle_counts as wrong_count
 from labkit.tpu.exercises.wrong import implicit_rows as wrong_address

@@ -5,8 +5,8 @@ from math import prod
 
 import numpy as np
 
-from labkit.checks.exercise import Case
-from labkit.checks.items import LIBRARIES, cases_of, exercise
+from labkit.checks.items import Case
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.tpu.exercises.wrong import padded_bytes as wrong_layout
 from labkit.tpu.exercises.wrong import the_tpu_compiler as wrong
 

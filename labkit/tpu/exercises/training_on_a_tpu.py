@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.items import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.provenance import Quantity, counted
 from labkit.tpu.exercises.wrong import training_on_a_tpu as wrong
 from labkit.tpu.traced import traced

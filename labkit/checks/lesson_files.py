@@ -1,0 +1,173 @@
+"""What an author writes for a lesson: functions in a module, and texts in a file beside it.
+
+`labkit/gpu/exercises/the_matmul_ladder.py` has the lesson's EXERCISES, and
+`the_matmul_ladder.toml` its predictions, its quizzes, and what its exercises say: hints, and a
+sentence for each wrong idea:
+
+    [exercises."gpu.im2col"]
+    hints = ["Where to look.", "Almost the line."]
+
+    [exercises."gpu.im2col".misconceptions]
+    taps_swapped = "The taps r and s are swapped within a row."
+"""
+
+import importlib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import labkit
+from labkit.checks.items import Case, Exercise, Misconception, Prediction, Quiz
+
+# What an exercise forbids where the point is to write it oneself.
+LIBRARIES = (
+    "torch",
+    "tensorflow",
+    "jax",
+    "scipy",
+    "labkit.reference",
+    "labkit.convnet",
+    "labkit.convolutions",
+)
+WINDOWS = "numpy.lib.stride_tricks.sliding_window_view"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What an exercise says; `misconceptions` has a sentence for the name of each wrong idea."""
+
+    id: str
+    hints: list[str]
+    misconceptions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a text is missing or no text."""
+        fits = isinstance(self.hints, list) and isinstance(self.misconceptions, dict)
+        sentences = [*self.hints, *self.misconceptions.values()] if fits else []
+        if not fits or not all(isinstance(sentence, str) for sentence in sentences):
+            raise ValueError(f"{self.id}: hints = [sentences], and name = sentence for the rest.")
+
+
+TABLES = {"predictions": Prediction, "quizzes": Quiz, "exercises": Texts}
+
+
+class LessonFiles(NamedTuple):
+    """One lesson of a room: where its items are written."""
+
+    name: str  # "the_matmul_ladder"
+    module: str  # "labkit.gpu.exercises.the_matmul_ladder"
+    texts: Path  # the file of texts beside it
+
+    def exercises(self) -> list[Exercise]:
+        """The lesson's exercises; raises what its module raises."""
+        return importlib.import_module(self.module).EXERCISES
+
+    def items(self) -> list[Prediction | Quiz | Texts]:
+        """What stands in the file of texts; ValueError says what is wrong with it."""
+        return _items_in(self.texts)
+
+    def questions(self, exercises: Iterable[Exercise] | None) -> list[Prediction | Quiz]:
+        """The predictions and quizzes; ValueError says what is wrong with the file.
+
+        All texts must be of one of the `exercises`; None where these could not be read.
+        """
+        found = self.items()
+        if exercises is not None:
+            ids = {exercise.id for exercise in exercises}
+            for item in found:
+                if isinstance(item, Texts) and item.id not in ids:
+                    raise ValueError(f'[exercises."{item.id}"] is the id of no exercise.')
+        return [item for item in found if not isinstance(item, Texts)]
+
+
+def lessons_of(package: str) -> list[LessonFiles]:
+    """The lessons that a package of exercises lists, in its order."""
+    room = importlib.import_module(package)
+    folder = Path(room.__file__).parent
+    return [
+        LessonFiles(name, f"{package}.{name}", folder / f"{name}.toml") for name in room.LESSONS
+    ]
+
+
+@cache
+def _items_in(file: Path) -> list[Prediction | Quiz | Texts]:
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    unknown = content.keys() - TABLES.keys()
+    if unknown:
+        raise ValueError(f"[{min(unknown)}] is none of [{'], ['.join(TABLES)}].")
+    found = []
+    for table, kind in TABLES.items():
+        for id, given in content.get(table, {}).items():
+            found.append(_item(table, kind, id, given))
+    return found
+
+
+def _item(table: str, kind: type, id: str, given: object) -> Prediction | Quiz | Texts:
+    """The item that a table `[predictions."gpu.bytes"]` describes."""
+    names = [field.name for field in fields(kind) if field.name != "id"]
+    if not isinstance(given, dict) or set(given) != set(names):
+        needs = f"{', '.join(names[:-1])} and {names[-1]}, and nothing else"
+        raise ValueError(f'[{table}."{id}"] needs {needs}; an id stands in quotes.')
+    return kind(id, **given)
+
+
+def texts(id: str) -> Texts:
+    """The texts of an exercise; ValueError if its room has none for it, or has them twice."""
+    room = id.partition(".")[0]
+    package = labkit.ROOMS[room]
+    found = []
+    for lesson in lessons_of(package):
+        try:
+            items = lesson.items()
+        except (OSError, TypeError, ValueError):  # the registry names this file
+            continue
+        found += [item for item in items if isinstance(item, Texts) and item.id == id]
+    if not found:
+        raise ValueError(f'[exercises."{id}"] is missing in the files of {package}.')
+    if len(found) > 1:
+        raise ValueError(
+            f'[exercises."{id}"] stands in two files; keep one in the files of {package}.'
+        )
+    return found[0]
+
+
+def exercise(
+    id: str,
+    oracle: Callable,
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+    wrong: Mapping[str, Callable],
+    **fields: Any,
+) -> Exercise:
+    """An `Exercise` with the texts of its id; `wrong` has a function for each wrong idea."""
+    said = texts(id)
+    sentences = said.misconceptions
+    for name in wrong:
+        if name not in sentences:
+            raise ValueError(f'[exercises."{id}".misconceptions] has no sentence for {name!r}.')
+    for name in sentences:
+        if name not in wrong:
+            raise ValueError(f"{id}: {name!r} has a sentence, but no function in wrong={{...}}.")
+    misconceptions = [Misconception(sentences[name], idea) for name, idea in wrong.items()]
+    return Exercise(id, oracle, cases, tuple(said.hints), tuple(misconceptions), **fields)
+
+
+def cases_of(
+    sizes: Mapping[str, tuple], inputs: Callable[..., tuple]
+) -> Callable[[np.random.Generator], Iterable[Case]]:
+    """One case for each name: inputs(rng, *sizes[name]) gives the arguments of the function.
+
+    At the end the first one comes again, with new data: what is kept between two calls then shows.
+    """
+
+    def cases(rng: np.random.Generator) -> Iterable[Case]:
+        for name in sizes:
+            yield Case(name, inputs(rng, *sizes[name]))
+        first = next(iter(sizes))
+        yield Case(f"{first} again", inputs(rng, *sizes[first]))
+
+    return cases
