@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -183,43 +182,6 @@ def inside(tree: ast.AST, *kinds: type) -> set[int]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             scopes.append(node)
     return {id(node) for scope in scopes for node in ast.walk(scope)}
-
-
-def neighbours(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
-    """The modules of labkit that this one imports, at its top or within a function."""
-    tree = ast.parse(path.read_text("utf-8"))
-    checked = inside(tree)  # by type checkers alone
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in checked:
-            for full in imported(node):
-                module = full if full in modules else full.rpartition(".")[0]
-                found |= {module} & (modules.keys() - {name})
-    return found
-
-
-def circle(graph: dict[str, set[str]]) -> list[str]:
-    """Names that lead round to the first of them, or none."""
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        return error.args[1]
-    return []
-
-
-def test_no_modules_import_each_other_in_a_circle():
-    modules = {}
-    for path in MODULES:
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        modules[".".join(parts).removesuffix(".__init__")] = path
-    graph = {name: neighbours(name, path, modules) for name, path in modules.items()}
-    graph = {name: to for name, to in graph.items() if not name.startswith("labkit.gpu.simt")}
-    assert circle(graph) == []
-
-
-def test_a_circle_is_found():
-    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
-    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"b"}})) == {"b", "c"}
 
 
 @pytest.mark.parametrize("path", IMPORTED, ids=lambda p: str(p.relative_to(ROOT)))
