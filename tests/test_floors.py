@@ -52,7 +52,7 @@ LATE = [
 ]
 TPU = ("compile_worker", "jax_training", "models", "train", "training", "programs")
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
-GPU = ("autograd", "feeding", "sgd", "step_costs", "tensors")
+GPU = ("autograd", "feeding", "sgd", "step_cost", "tensors")
 LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for

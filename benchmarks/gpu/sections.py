@@ -18,7 +18,7 @@ from labkit.gpu.kernels.pointwise import plan_copy, plan_relu
 from labkit.gpu.kernels.pooling import plan_bias_relu_pool
 from labkit.gpu.kernels.reductions import plan_row_sum
 from labkit.gpu.kernels.softmax import plan_softmax
-from labkit.gpu.step_costs import sixteen_bits
+from labkit.gpu.step_cost import sixteen_bits
 from labkit.gpu.tensors import launch
 from labkit.provenance import measured
 

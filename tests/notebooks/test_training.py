@@ -17,7 +17,7 @@ from torch import nn
 
 from labkit import convnet, figures, hardware
 from labkit.gpu import cuda
-from labkit.gpu.step_costs import curves
+from labkit.gpu.step_cost import curves
 from labkit.provenance import measured, predicted
 from tests.notebooks.running import Run
 
@@ -257,7 +257,7 @@ def test_at_twice_the_rate_late_gradients_do_not_learn(lesson):
 
 def test_the_curves_are_those_of_the_runs(monkeypatch):
     shown = []
-    monkeypatch.setattr("labkit.gpu.step_costs.show", lambda *args: shown.append(args))
+    monkeypatch.setattr("labkit.gpu.step_cost.show", lambda *args: shown.append(args))
     runs = {(0.5, "a"): np.linspace(3, 2, 50), (0.5, "b"): np.full(50, 2.5)}
     curves(runs | {(0.1, "a"): np.full(50, 1.5)})
     ((figure, said),) = shown

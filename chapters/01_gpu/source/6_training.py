@@ -58,15 +58,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint_sequential
 
 from labkit import check, convnet, figures, hardware, hint, predict, quiz
-from labkit.gpu.step_costs import (
-    Kept,
-    Offload,
-    bus,
-    curves,
-    gradient_and_kept,
-    roof_time,
-    with_peak,
-)
+from labkit.gpu.step_cost import Kept, Offload, bus, curves, gradient_and_kept, roof_time, with_peak
 from labkit.provenance import counted, measured, predicted
 
 os.environ["KINETO_LOG_LEVEL"] = "99"  # PyTorch's profiler shall not talk

@@ -1,4 +1,4 @@
-"""labkit.gpu.step_costs: what a training step keeps, its time at the roofline, the bus."""
+"""labkit.gpu.step_cost: what a training step keeps, its time at the roofline, the bus."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from labkit import convnet
-from labkit.gpu.step_costs import Kept, Offload, bus, gradient_and_kept, roof_time, sixteen_bits
+from labkit.gpu.step_cost import Kept, Offload, bus, gradient_and_kept, roof_time, sixteen_bits
 from labkit.hardware import machine
 
 X = torch.arange(24.0).reshape(4, 6) / 10 - 1
