@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit import reference as ref
-from labkit.costs import Layer, LayerCost, step_cost
+from labkit.costs import Layer, LayerCost, step_costs
 
 if TYPE_CHECKING:
     import torch
@@ -209,10 +209,10 @@ def layer_costs(batch: int, training: bool = True) -> list[LayerCost]:
     """FLOPs and bytes of one training step on `batch` images: a row for each layer, loss and sgd.
 
     Each row has .name, .flops, .bytes and .intensity, and .operations (forward, dW, dX), of which
-    they are the sums. The rules of counting are in `labkit.costs.step_cost`. In short: float32,
+    they are the sums. The rules of counting are in `labkit.costs.step_costs`. In short: float32,
     a multiply-add is 2 FLOPs, every operation reads its operands and writes its results once.
     """
-    return step_cost(LAYERS, batch, training)
+    return step_costs(LAYERS, batch, training)
 
 
 def torch_model(weights: dict[str, np.ndarray] | None = None) -> "torch.nn.Module":

@@ -1,6 +1,6 @@
 """What a network's layers cost: floating-point operations, and bytes to and from main memory.
 
-The counts are exact for the rules in `step_cost`. The rules describe a machine that runs one
+The counts are exact for the rules in `step_costs`. The rules describe a machine that runs one
 operation after the other and keeps nothing in its caches in between. Real machines may fuse
 operations and move less.
 """
@@ -62,7 +62,7 @@ class LayerCost:
         return counted(float(self.flops) / float(self.bytes), "FLOP/B", RULES)
 
 
-def step_cost(layers: list[Layer], batch: int, training: bool = True) -> list[LayerCost]:
+def step_costs(layers: list[Layer], batch: int, training: bool = True) -> list[LayerCost]:
     """Costs of one training step (or one forward pass) in float32, a row for each layer.
 
     An addition, multiplication, comparison, exp or log is one FLOP, so a multiply-add is two. Each
@@ -92,7 +92,7 @@ def step_cost(layers: list[Layer], batch: int, training: bool = True) -> list[La
 
     Raises ValueError unless `batch` is an integer of 1 or more.
     """
-    fit_integer("step_cost", "batch", batch, at_least=1)
+    fit_integer("step_costs", "batch", batch, at_least=1)
     costs = []
     for layer in layers:
         operations = _operations(layer, batch, training)
@@ -124,7 +124,7 @@ def _update(p: int) -> Operation:
 
 
 def _operations(layer: Layer, batch: int, training: bool) -> tuple[Operation, ...]:
-    """The layer's rows of the table in `step_cost`, forward first."""
+    """The layer's rows of the table in `step_costs`, forward first."""
     i = batch * prod(layer.input_shape)
     o = batch * prod(layer.output_shape)
     if layer.kind == "relu":

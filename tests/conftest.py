@@ -5,11 +5,12 @@ A test is as right on a slow or busy machine as on an idle one: Hypothesis sets 
 `lines_run` counts work where a stopwatch would measure it.
 """
 
+import gc
 import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -17,6 +18,7 @@ from types import FrameType, ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+TESTS = Path(__file__).resolve().parent
 # Set before anything imports labkit; kernels and other processes that tests start inherit it.
 _home = tempfile.TemporaryDirectory(prefix="labkit-tests-")
 os.environ.update(LABKIT_HOME=_home.name, LABKIT_OFFLINE="1", LABKIT_PROGRESS="off")
@@ -30,9 +32,50 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
+# Files that take a quarter of a minute and more, the slowest first. They come last, so that
+# whoever broke something hears of it early, and in this order two processes end at about the same
+# time. `make test ARGS=quick` leaves them out.
+SLOW = (
+    "notebooks/test_training_on_a_tpu.py",
+    "gpu/test_training.py",
+    "notebooks/test_training.py",
+    "tpu/test_training.py",
+    "exercises/test_exercises.py",
+    "tpu/test_compiler.py",
+    "notebooks/test_stepper_browser.py",
+    "notebooks/test_browser.py",
+    "gpu/test_convolution_kernels.py",
+    "course/test_verify.py",
+    "gpu/simt/test_functions_by_dtype.py",
+    "gpu/simt/test_sanitizer.py",
+    "gpu/test_bench_gpu.py",
+    "gpu/test_against_simulator.py",
+    "gpu/test_numba_ledger.py",
+    "notebooks/test_the_matmul_ladder.py",
+    "notebooks/test_the_tpu_compiler.py",
+    "notebooks/test_bfloat16.py",
+    "notebooks/test_convolution_kernels.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is slow comes last: whoever broke something hears of it early."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    """Marks what is slow, and puts it last."""
+    places = {str(TESTS / name): place for place, name in enumerate(SLOW, start=1)}
+    for item in items:
+        if str(item.path) in places:
+            item.add_marker("slow")
+    items.sort(key=lambda item: places.get(str(item.path), 0))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_programs_go() -> Iterator[None]:
+    """What a file of tests had compiled is of no use to the next, and takes gigabytes."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+    if "torch._dynamo" in sys.modules:
+        sys.modules["torch._dynamo"].reset()
+    gc.collect()
 
 
 def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:

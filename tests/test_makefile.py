@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SLOW, TESTS
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = """#!/bin/sh
 echo "$* | $LABKIT_HOME | $LABKIT_PROGRESS | $LABKIT_OFFLINE" >>"$CALLS"
@@ -58,6 +60,11 @@ def test_make_test_quick_leaves_out_what_is_slow(course):
     asked = [call.split(" | ")[0] for call in calls]
     assert code == 0
     assert asked[2].endswith("-m not slow tests") and len(asked) == 3
+
+
+def test_the_slow_files_are_there():
+    assert [name for name in SLOW if not (TESTS / name).is_file()] == []
+    assert len(set(SLOW)) == len(SLOW)
 
 
 @pytest.mark.parametrize("step", ["ruff check", "reorder tests", "--nbval"])

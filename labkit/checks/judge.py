@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit import ROOMS
-from labkit.checks import record, wording
+from labkit.checks import messages, record
 from labkit.checks.admission import unfit
 from labkit.checks.compare import compare
 from labkit.checks.diagnose import diagnose
@@ -37,11 +37,11 @@ def check(id: str, f: Callable | None = None) -> Callable:
         with _one_at_a_time:
             message = _judge(exercise, f)
     except UnknownId as error:
-        message = wording.unknown_exercise(str(error))
+        message = messages.unknown_exercise(str(error))
     except KeyboardInterrupt:
-        message = wording.interrupted("the function" if exercise is None else exercise.id)
+        message = messages.interrupted("the function" if exercise is None else exercise.id)
     except BaseException as error:  # a fault of the check must not stop a lesson
-        message = wording.failed(id, error)
+        message = messages.failed(id, error)
     say(message)
     if exercise is None:
         return id if f is None and callable(id) else f
@@ -59,11 +59,11 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
     cases = seeded_cases(exercise)
     obstacle = unfit(exercise, f, cases)
     if obstacle is not None:
-        return wording.not_run(obstacle)
+        return messages.not_run(obstacle)
     may_call_anything = handed_on_codes() | {id(check.__code__)}
     run = run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
     if run.expected is None:
-        return wording.meddled(exercise)
+        return messages.meddled(exercise)
     message = _verdict(exercise, run)
     if message.word in ("Right", "Look again"):
         record.record_check(exercise.id, solved=message.word == "Right")
@@ -74,9 +74,9 @@ def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
     """The first that holds: interrupted, a forbidden call, a diagnosis, no return, right."""
     hit = run.hit
     if run.interrupted:
-        return wording.interrupted(exercise.id)
+        return messages.interrupted(exercise.id)
     if hit is not None and not hit.late:
-        return wording.refused_call(exercise, hit)
+        return messages.refused_call(exercise, hit)
     finished = run.finished
     expected = run.expected[: len(finished)]
     problems = [
@@ -85,9 +85,9 @@ def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
     ]
     diagnosis = diagnose(exercise, finished, expected, problems)
     if diagnosis is not None:
-        return wording.wrong(exercise, diagnosis)
+        return messages.wrong(exercise, diagnosis)
     if run.expired:
-        return wording.endless(exercise, run.cases[-1], run.idle)
+        return messages.endless(exercise, run.cases[-1], run.idle)
     if hit is not None:
-        return wording.refused_call(exercise, hit)
-    return wording.solved(exercise, run.cases)
+        return messages.refused_call(exercise, hit)
+    return messages.solved(exercise, run.cases)

@@ -25,7 +25,7 @@ HEAD = '''\
 
 {source}
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 '''
 

@@ -14,7 +14,8 @@ from labkit.gpu import (
     vector,
 )
 from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.hazards import CompileError, HazardError, KernelError, OutOfBounds
+from labkit.gpu.simt.errors import CompileError, KernelError
+from labkit.gpu.simt.hazards import HazardError, OutOfBounds
 
 
 @cuda.jit

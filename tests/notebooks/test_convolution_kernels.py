@@ -18,7 +18,7 @@ from labkit.datasets import cifar10
 from labkit.gpu import compile_report, cuda
 from tests.notebooks.running import Run
 
-PLANTED = Path(__file__).parents[1] / "exercises" / "planted" / "gpu_4_convolution_kernels.py"
+PLANTED = Path(__file__).parents[1] / "exercises" / "planted" / "convolution_kernels.py"
 PLACE, SCATTER = "def place", "def scatter"
 AUTOGRAD, NUDGED, TRAINED = "class Conv2d", "reference.gradcheck", "def train"
 TILED, TABLE, GUESSES = "def implicit_gemm", "compulsory_bytes", "figures.guesses"

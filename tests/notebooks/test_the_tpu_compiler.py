@@ -8,7 +8,7 @@ import pytest
 
 from labkit import figures, hardware
 from labkit.convnet import LAYERS
-from labkit.costs import step_cost
+from labkit.costs import step_costs
 from labkit.tpu import compiler, systolic
 from tests.notebooks.running import Run
 
@@ -229,7 +229,7 @@ def test_guesses_meet_results(lesson, monkeypatch):
 
 def test_products_are_nearly_all_flop_but_not_the_cycles(lesson):
     said = printed(lesson, PRODUCTS)
-    costs = {cost.name: float(cost.flops) for cost in step_cost(LAYERS, 256)}
+    costs = {cost.name: float(cost.flops) for cost in step_costs(LAYERS, 256)}
     products = sum(costs[name] for name in ("conv1", "conv2", "fc1", "fc2")) / sum(costs.values())
     (by_flop,) = numbers(said.splitlines()[2])
     by_cycles, sums = numbers(said.splitlines()[3])

@@ -16,7 +16,7 @@ from tests.gpu.kernels.correct import CORRECT
 from tests.gpu.kernels.faulty import FAULTY
 
 HERE = Path(__file__).parent
-TESTS = "test_ops.py", "test_bad_inputs.py", "test_semantics.py", "test_overloads.py"
+TESTS = "test_ops.py", "test_bad_inputs.py", "test_semantics.py", "test_signatures.py"
 
 
 def run(case: object) -> None:

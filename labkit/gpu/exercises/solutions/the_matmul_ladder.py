@@ -2,7 +2,7 @@
 
 chapters/01_gpu/source/3_the_matmul_ladder.py
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
 import numpy as np

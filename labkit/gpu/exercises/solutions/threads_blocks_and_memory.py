@@ -2,7 +2,7 @@
 
 chapters/01_gpu/source/2_threads_blocks_and_memory.py
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 chapters/02_tpu/source/2_bfloat16.py
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 chapters/02_tpu/source/3_the_tpu_compiler.py
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
 from math import prod

@@ -2,7 +2,7 @@
 
 chapters/02_tpu/source/4_training_on_a_tpu.py
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
 
