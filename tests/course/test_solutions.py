@@ -13,7 +13,7 @@ HEAD = '''\
 
 chapters/01_gpu/source/1_tiny.py
 
-Edit that, and build again.
+Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 '''
 
