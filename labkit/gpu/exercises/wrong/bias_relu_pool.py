@@ -39,7 +39,8 @@ def search_from_zero(x, b):
 
 def no_bias(x, b):
     """The bias is forgotten."""
-    return activated(largest_of_windows(x), 0 * b)
+    largest = largest_of_windows(x)
+    return activated(largest, 0 * b)
 
 
 def bias_last(x, b):
@@ -50,7 +51,8 @@ def bias_last(x, b):
 def bias_of_first(x, b):
     """Every channel has the first one's bias."""
     same_for_all = np.full_like(b, b[0])
-    return activated(largest_of_windows(x), same_for_all)
+    largest = largest_of_windows(x)
+    return activated(largest, same_for_all)
 
 
 def no_relu(x, b):

@@ -1,31 +1,19 @@
 """Wrong repairs of gpu.case_float64: x[n] -> y = x / (1 + exp(-1.702 x))."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 
-def gelu(x, slope=1.702):
-    """y with this slope."""
-    decay = np.exp(-slope * x.astype(np.float64))
-    y = x / (1 + decay)
-    return y.astype(np.float32)
-
-
 def with_slope(slope: float) -> Callable:
     """y with another slope than 1.702."""
-    return partial(gelu, slope=slope)
 
+    def wrong(x):
+        decay = np.exp(-slope * x.astype(np.float64))
+        y = x / (1 + decay)
+        return y.astype(np.float32)
 
-def no_factor(x):
-    """x is left out of the numerator."""
-    return gelu(x) / x
-
-
-def multiplied(x):
-    """The product for the quotient."""
-    return x * x / gelu(x)
+    return wrong
 
 
 def sum_left_out(x):

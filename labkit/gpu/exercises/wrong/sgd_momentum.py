@@ -8,13 +8,15 @@ import numpy as np
 def nesterov(p, g, v, lr, momentum):
     """The step looks one momentum ahead."""
     new_v = momentum * v + g
-    return p - lr * (g + momentum * new_v), new_v
+    ahead = g + momentum * new_v
+    return p - lr * ahead, new_v
 
 
 def velocity_downhill(p, g, v, lr, momentum):
     """The velocity has the other sign, and is added to p."""
     v = momentum * v - g
-    return p + lr * v, v
+    step = lr * v
+    return p + step, v
 
 
 def velocity_is_the_step(p, g, v, lr, momentum):
@@ -26,7 +28,8 @@ def velocity_is_the_step(p, g, v, lr, momentum):
 def momentum_on_the_sum(p, g, v, lr, momentum):
     """The momentum multiplies the gradient too."""
     v = momentum * (v + g)
-    return p - lr * v, v
+    step = lr * v
+    return p - step, v
 
 
 def first_only(n: int) -> Callable:
@@ -36,7 +39,9 @@ def first_only(n: int) -> Callable:
         first = np.arange(p.size) < n
         new_v = momentum * v + g
         new_p = p - lr * new_v
-        return np.where(first, new_p, p), np.where(first, new_v, v)
+        p_after = np.where(first, new_p, p)
+        v_after = np.where(first, new_v, v)
+        return p_after, v_after
 
     return wrong
 
@@ -44,10 +49,12 @@ def first_only(n: int) -> Callable:
 def velocity_forgotten(p, g, v, lr, momentum):
     """The new velocity is not written."""
     new_v = momentum * v + g
-    return p - lr * new_v, v
+    step = lr * new_v
+    return p - step, v
 
 
 def old_velocity(p, g, v, lr, momentum):
     """The step is that of the velocity before."""
     new_v = momentum * v + g
-    return p - lr * v, new_v
+    step = lr * v
+    return p - step, new_v

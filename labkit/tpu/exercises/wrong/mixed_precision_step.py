@@ -41,15 +41,18 @@ def with_copy(copy_of: Callable) -> Callable:
 
 def old_copy(master, gradient, lr):
     """The copy is made before the step."""
-    return new_master(master, gradient, lr), nearest(master)
+    new = new_master(master, gradient, lr)
+    return new, nearest(master)
 
 
 def gradient_copied(master, gradient, lr):
     """The copy is that of the gradient."""
-    return new_master(master, gradient, lr), nearest(gradient)
+    new = new_master(master, gradient, lr)
+    return new, nearest(gradient)
 
 
 def copy_steps(master, gradient, lr):
     """Master and copy make a step of their own."""
+    new = new_master(master, gradient, lr)
     copy = new_master(nearest(master), gradient, lr)
-    return new_master(master, gradient, lr), nearest(copy)
+    return new, nearest(copy)

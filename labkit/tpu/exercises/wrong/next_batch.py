@@ -19,7 +19,8 @@ def rows_at(order, epoch, first, batch):
 def first_epoch(order, step, batch):
     """Every epoch has the order of the first."""
     place = step % steps_of(order, batch)
-    return rows_at(order, 0, place * batch, batch)
+    first = place * batch
+    return rows_at(order, 0, first, batch)
 
 
 def epoch_begins_again(order, step, batch):
@@ -46,7 +47,8 @@ def epoch_by_images(order, step, batch):
     N = order.shape[1]
     epoch = step * batch // N
     place = step % steps_of(order, batch)
-    return rows_at(order, epoch, place * batch, batch)
+    first = place * batch
+    return rows_at(order, epoch, first, batch)
 
 
 def epoch_too_late(order, step, batch):
@@ -54,14 +56,16 @@ def epoch_too_late(order, step, batch):
     steps = steps_of(order, batch)
     epoch = max(step - 1, 0) // steps
     place = step - epoch * steps
-    return rows_at(order, epoch, place * batch, batch)
+    first = place * batch
+    return rows_at(order, epoch, first, batch)
 
 
 def rounded_up(order, step, batch):
     """The images that fill no batch make a step."""
     steps = -(-order.shape[1] // batch)
     epoch, place = divmod(step, steps)
-    return rows_at(order, epoch, place * batch, batch)
+    first = place * batch
+    return rows_at(order, epoch, first, batch)
 
 
 def places_of_one(order, step, batch):
@@ -72,7 +76,8 @@ def places_of_one(order, step, batch):
 
 def runs_out(order, step, batch):
     """Epoch 0 never ends."""
-    return rows_at(order, 0, step * batch, batch)
+    first = step * batch
+    return rows_at(order, 0, first, batch)
 
 
 def second_epoch_only(order, step, batch):
@@ -105,4 +110,5 @@ def step_as_epoch(order, step, batch):
 def epoch_and_place_swapped(order, step, batch):
     """divmod, read the wrong way round."""
     place, epoch = divmod(step, steps_of(order, batch))
-    return rows_at(order, epoch, place * batch, batch)
+    first = place * batch
+    return rows_at(order, epoch, first, batch)

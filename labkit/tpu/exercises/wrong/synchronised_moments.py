@@ -13,7 +13,9 @@ def with_between(between: Callable) -> Callable:
 
     def wrong(means, variances):
         inside = variances.mean(axis=0)
-        return means.mean(axis=0), inside + between(means)
+        mean = means.mean(axis=0)
+        variance = inside + between(means)
+        return mean, variance
 
     return wrong
 
@@ -23,7 +25,9 @@ def with_inside(inside: Callable) -> Callable:
 
     def wrong(means, variances):
         between = means.var(axis=0)
-        return means.mean(axis=0), inside(variances) + between
+        mean = means.mean(axis=0)
+        variance = inside(variances) + between
+        return mean, variance
 
     return wrong
 
@@ -36,14 +40,16 @@ def deviations_averaged(variances):
 
 def over_channels(means, variances):
     """Along the other axis."""
-    variance = variances.mean(axis=1) + means.var(axis=1)
-    return means.mean(axis=1), variance
+    inside = variances.mean(axis=1)
+    between = means.var(axis=1)
+    return means.mean(axis=1), inside + between
 
 
 def one_number(means, variances):
     """Along both axes."""
-    variance = variances.mean() + means.var()
-    return means.mean(), variance
+    inside = variances.mean()
+    between = means.var()
+    return means.mean(), inside + between
 
 
 def each_with_the_next(means, variances):
@@ -67,5 +73,6 @@ def not_squared(means, variances):
 
 def swapped(means, variances):
     """The variance comes first."""
-    variance = variances.mean(axis=0) + means.var(axis=0)
-    return variance, means.mean(axis=0)
+    inside = variances.mean(axis=0)
+    between = means.var(axis=0)
+    return inside + between, means.mean(axis=0)

@@ -32,33 +32,41 @@ def whole_steps(cycles, batch, devices, clock):
 def equal_ones_once(cycles, batch, devices, clock):
     """A set of numbers has each of them once."""
     different = np.unique(cycles)
-    return batch * devices * clock / different.sum()
+    images = batch * devices
+    return images * clock / different.sum()
 
 
 def in_32_bits(cycles, batch, devices, clock):
     """The sum overflows."""
     total = cycles.astype(np.int32).sum(dtype=np.int32)
-    return batch * devices * clock / total
+    images = batch * devices
+    return images * clock / total
 
 
 def longest(cycles, batch, devices, clock):
     """As if all operations began together."""
-    return batch * devices * clock / cycles.max()
+    images = batch * devices
+    cycles_of_step = cycles.max()
+    return images * clock / cycles_of_step
 
 
 def mean(cycles, batch, devices, clock):
     """As if a step were an average operation."""
-    return batch * devices * clock / cycles.mean()
+    images = batch * devices
+    cycles_of_step = cycles.mean()
+    return images * clock / cycles_of_step
 
 
 def one_for_each(cycles, batch, devices, clock):
     """As if each operation were a step."""
-    return batch * devices * clock / cycles
+    images = batch * devices
+    return images * clock / cycles
 
 
 def rates_added(cycles, batch, devices, clock):
     """The sum of the rates of the operations."""
-    return one_for_each(cycles, batch, devices, clock).sum()
+    rates = one_for_each(cycles, batch, devices, clock)
+    return rates.sum()
 
 
 def one_device(cycles, batch, devices, clock):
