@@ -10,7 +10,8 @@ ROUNDS = (64, 32, 16, 8, 4, 2, 1)
 def in_blocks(x):
     """x as [blocks, threads], with zeros behind its end."""
     missing = -x.size % THREADS
-    padded = np.pad(x.astype(np.float64), (0, missing))
+    in_float64 = x.astype(np.float64)
+    padded = np.pad(in_float64, (0, missing))
     return padded.reshape(-1, THREADS)
 
 

@@ -21,7 +21,8 @@ def velocity_downhill(p, g, v, lr, momentum):
 
 def velocity_is_the_step(p, g, v, lr, momentum):
     """The velocity has the other sign and the rate, and is added to p."""
-    v = momentum * v - lr * g
+    step = lr * g
+    v = momentum * v - step
     return p + v, v
 
 
