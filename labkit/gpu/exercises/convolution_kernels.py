@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.convolutions import TELLING_SIZES, output_size
+from labkit.convolutions import TELLING_SIZES, im2col, output_size
 from labkit.gpu.exercise_data import whole_numbers
+from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import convolution_kernels as solutions
-from labkit.gpu.exercises.wrong import convolution_outputs as wrong_y
-from labkit.gpu.exercises.wrong import convolution_ties as rule
-from labkit.gpu.exercises.wrong import gathered_matrix as wrong_cols
-from labkit.gpu.exercises.wrong import kernel_gradients as wrong_dw
-from labkit.gpu.exercises.wrong import pixel_gradients as wrong_dx
-from labkit.gpu.exercises.wrong.kernel_gradients import THREADS
+from labkit.gpu.exercises.wrong import conv2d_dw_kernel as wrong_dw
+from labkit.gpu.exercises.wrong import conv2d_dx_kernel as wrong_dx
+from labkit.gpu.exercises.wrong import conv2d_kernel as wrong_y
+from labkit.gpu.exercises.wrong import convolution_kernels as shared
+from labkit.gpu.exercises.wrong import implicit_gemm_gather as wrong_cols
+from labkit.gpu.exercises.wrong.conv2d_dw_kernel import THREADS
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 from labkit.reference import conv2d
 
@@ -67,12 +68,12 @@ conv2d_kernel = kernel_exercise(
         "taps_swapped": wrong_y.taps_swapped,
         "one_channel": wrong_y.one_channel,
         "last_product": wrong_y.last_product,
-        "padding_forgotten": wrong_y.with_rule(rule.forgot_padding),
-        "padding_added": wrong_y.with_rule(rule.padding_added),
-        "stride_forgotten": wrong_y.with_rule(rule.forgot_stride),
-        "stride_on_the_tap": wrong_y.with_rule(rule.stride_on_the_tap),
-        "first_pixel_lost": wrong_y.with_rule(rule.first_pixel_lost),
-        "wraps_round": wrong_y.with_rule(rule.wrapped),
+        "padding_forgotten": wrong_y.with_rule(shared.forgot_padding),
+        "padding_added": wrong_y.with_rule(wrong_y.padding_added),
+        "stride_forgotten": wrong_y.with_rule(wrong_y.forgot_stride),
+        "stride_on_the_tap": wrong_y.with_rule(wrong_y.stride_on_the_tap),
+        "first_pixel_lost": wrong_y.with_rule(wrong_y.first_pixel_lost),
+        "wraps_round": wrong_y.with_rule(wrong_y.wrapped),
     },
     limit=owner_alone,
     costs=("global_load_sectors_per_request",),
@@ -100,24 +101,29 @@ def dx_inputs(rng, x_shape, w_shape, y_shape, *geometry):
     return dy, w, *geometry, x_shape
 
 
+def dx_of(dy, w, stride, padding, shape):
+    """dx[N,C,H,W], of this shape."""
+    return input_gradient(dy, w, shape, stride, padding)
+
+
 conv2d_dx_kernel = kernel_exercise(
     "gpu.conv2d_dx_kernel",
     launch=gradient_launch(threads=1),
     kernel=solutions.conv2d_dx_kernel,
     cases=cases_of(TELLING_SIZES, dx_inputs),
-    oracle=wrong_dx.right_dx,
+    oracle=dx_of,
     wrong={
         "taps_turned": wrong_dx.taps_turned,
         "taps_swapped": wrong_dx.taps_swapped,
-        "rest_ignored": wrong_dx.with_rules(rule.rest_ignored),
-        "rest_of_columns_ignored": wrong_dx.with_rules(rows=rule.tied, columns=rule.rest_ignored),
-        "rest_of_rows_ignored": wrong_dx.with_rules(rows=rule.rest_ignored, columns=rule.tied),
-        "not_divided": wrong_dx.with_rules(rule.not_divided),
-        "checked_but_not_divided": wrong_dx.with_rules(rule.checked_but_not_divided),
-        "padding_forgotten": wrong_dx.with_rules(rule.forgot_padding),
-        "forward_rule": wrong_dx.with_rules(rule.forward_rule),
-        "first_output_lost": wrong_dx.with_rules(rule.first_output_lost),
-        "wraps_round": wrong_dx.with_rules(rule.output_wrapped),
+        "rest_ignored": wrong_dx.with_rule(wrong_dx.rest_ignored),
+        "rest_of_columns_ignored": wrong_dx.with_rules(columns=wrong_dx.rest_ignored),
+        "rest_of_rows_ignored": wrong_dx.with_rules(rows=wrong_dx.rest_ignored),
+        "not_divided": wrong_dx.with_rule(wrong_dx.not_divided),
+        "checked_but_not_divided": wrong_dx.with_rule(wrong_dx.checked_but_not_divided),
+        "padding_forgotten": wrong_dx.with_rule(shared.forgot_padding),
+        "forward_rule": wrong_dx.with_rule(wrong_dx.forward_rule),
+        "first_output_lost": wrong_dx.with_rule(wrong_dx.first_output_lost),
+        "wraps_round": wrong_dx.with_rule(wrong_dx.output_wrapped),
         "one_channel": wrong_dx.one_channel,
         "last_product": wrong_dx.last_product,
     },
@@ -139,12 +145,19 @@ def dw_inputs(rng, x_shape, w_shape, y_shape, *geometry):
     return dy, x, *geometry, w_shape
 
 
+def dw_of(dy, x, stride, padding, shape):
+    """dw[K,C,R,S], of this shape."""
+    R, S = shape[2:]
+    dw, _ = weight_gradients(dy, x, R, S, stride, padding)
+    return dw
+
+
 conv2d_dw_kernel = kernel_exercise(
     "gpu.conv2d_dw_kernel",
     launch=gradient_launch(THREADS),
     kernel=solutions.conv2d_dw_kernel,
     cases=cases_of(TELLING_SIZES | LONG_SUMS, dw_inputs),
-    oracle=wrong_dw.right_dw,
+    oracle=dw_of,
     wrong={
         "thread_0_only": wrong_dw.adding(wrong_dw.thread_0_only),
         "first_image_only": wrong_dw.adding(wrong_dw.first_image_only),
@@ -189,12 +202,18 @@ def pixel_of(kernel: Callable) -> Callable:
     return kernel.py_func.__globals__["pixel"]
 
 
+def gathered(x, R, S, stride, padding):
+    """cols[C R S, N P Q]."""
+    rows = im2col(x, R, S, stride, padding)
+    return rows.T.copy()
+
+
 implicit_gemm_gather = kernel_exercise(
     "gpu.implicit_gemm_gather",
     launch=gather_launch,
     kernel=solutions.build,
     cases=cases_of(TELLING_SIZES, gather_inputs),
-    oracle=wrong_cols.matrix_by(),
+    oracle=gathered,
     wrong={
         "rows_rsc": wrong_cols.matrix_by(rows=wrong_cols.rows_rsc),
         "rows_csr": wrong_cols.matrix_by(rows=wrong_cols.rows_csr),

@@ -5,16 +5,14 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.gpu.cost_limits import worst_line
+from labkit.gpu.cost_limits import WARP, worst_line
 from labkit.gpu.exercise_data import distinct, whole_numbers
 from labkit.gpu.exercises.solutions import debugging_and_profiling as solutions
-from labkit.gpu.exercises.wrong import debugging_and_profiling as wrong
-from labkit.gpu.exercises.wrong import log_sum_exp as wrong_sum
-from labkit.gpu.exercises.wrong.debugging_and_profiling import (
-    STRIP,
-    WARP,
-    gelu,
-)
+from labkit.gpu.exercises.wrong import case_bias_gradient as wrong_db
+from labkit.gpu.exercises.wrong import case_float64 as wrong_gelu
+from labkit.gpu.exercises.wrong import case_log_sum_exp as wrong_sum
+from labkit.gpu.exercises.wrong import case_row_max as wrong_max
+from labkit.gpu.exercises.wrong.case_bias_gradient import STRIP
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
 THREADS = 128  # of a block
@@ -59,6 +57,14 @@ def a_thread_per_image(x):
     return blocks(N, THREADS), THREADS, (out,)
 
 
+def log_sum_exp(x):
+    """out[N], by way of float64."""
+    in_float64 = x.astype(np.float64)
+    largest = in_float64.max(axis=0)
+    total = np.exp(in_float64 - largest).sum(axis=0)
+    return (largest + np.log(total)).astype(np.float32)
+
+
 case_log_sum_exp = kernel_exercise(
     "gpu.case_log_sum_exp",
     launch=a_thread_per_image,
@@ -77,7 +83,7 @@ case_log_sum_exp = kernel_exercise(
         },
         scores,
     ),
-    oracle=wrong_sum.right_log_sum_exp,
+    oracle=log_sum_exp,
     wrong={
         "shift_not_added": wrong_sum.shift_not_added,
         "shift_subtracted": wrong_sum.shift_subtracted,
@@ -135,17 +141,17 @@ case_row_max = kernel_exercise(
     ),
     oracle=lambda x: x.max(axis=1),
     wrong={
-        "odd_halves": wrong.odd_halves,
-        "padded_with_zero": wrong.free_lanes_zero,
-        "starts_at_zero": wrong.starts_at_zero,
-        "first_round_missing": wrong.first_round_missing,
-        "last_round_missing": wrong.last_round_missing,
-        "lane_0_only": wrong.lane_0_only,
-        "first_columns_only": wrong.first_columns_only,
-        "last_columns_only": wrong.last_of_each_lane,
-        "first_column": wrong.first_column,
-        "largest_size": wrong.largest_size_of_row,
-        "smallest": wrong.smallest_of_row,
+        "odd_halves": wrong_max.odd_halves,
+        "padded_with_zero": wrong_max.free_lanes_zero,
+        "starts_at_zero": wrong_max.starts_at_zero,
+        "first_round_missing": wrong_max.first_round_missing,
+        "last_round_missing": wrong_max.last_round_missing,
+        "lane_0_only": wrong_max.lane_0_only,
+        "first_columns_only": wrong_max.first_columns_only,
+        "last_columns_only": wrong_max.last_of_each_lane,
+        "first_column": wrong_max.first_column,
+        "largest_size": wrong_max.largest_size_of_row,
+        "smallest": wrong_max.smallest_of_row,
     },
 )
 
@@ -187,6 +193,12 @@ def a_warp_per_strip(dy):
     return (across, down), WARP, (db,)
 
 
+def bias_gradient(dy):
+    """db[K], by way of float64."""
+    total = dy.sum(axis=0, dtype=np.float64)
+    return total.astype(np.float32)
+
+
 case_bias_gradient = kernel_exercise(
     "gpu.case_bias_gradient",
     launch=a_warp_per_strip,
@@ -203,20 +215,20 @@ case_bias_gradient = kernel_exercise(
         },
         lambda rng, *shape: (whole_numbers(rng, *shape),),
     ),
-    oracle=wrong.right_bias_gradient,
+    oracle=bias_gradient,
     wrong={
-        "first_strip": wrong.sum_where(wrong.first_strip),
-        "half_of_the_rows": wrong.sum_where(wrong.half_of_the_rows),
-        "every_32nd_row": wrong.sum_where(wrong.every_32nd_row),
-        "row_of_the_lane": wrong.sum_where(wrong.row_of_the_lane),
-        "first_row_of_the_lane": wrong.sum_where(wrong.first_row_of_the_lane),
-        "first_columns": wrong.sum_where(wrong.first_columns),
-        "last_row_missing": wrong.sum_where(wrong.last_row_missing),
-        "first_row_missing": wrong.sum_where(wrong.first_row_missing),
-        "whole_strips": wrong.sum_where(wrong.whole_strips),
-        "last_row_of_strip": wrong.sum_where(wrong.last_row_of_strip),
-        "sizes": wrong.sum_of_sizes,
-        "mean": wrong.mean_of_rows,
+        "first_strip": wrong_db.sum_where(wrong_db.first_strip),
+        "half_of_the_rows": wrong_db.sum_where(wrong_db.half_of_the_rows),
+        "every_32nd_row": wrong_db.sum_where(wrong_db.every_32nd_row),
+        "row_of_the_lane": wrong_db.sum_where(wrong_db.row_of_the_lane),
+        "first_row_of_the_lane": wrong_db.sum_where(wrong_db.first_row_of_the_lane),
+        "first_columns": wrong_db.sum_where(wrong_db.first_columns),
+        "last_row_missing": wrong_db.sum_where(wrong_db.last_row_missing),
+        "first_row_missing": wrong_db.sum_where(wrong_db.first_row_missing),
+        "whole_strips": wrong_db.sum_where(wrong_db.whole_strips),
+        "last_row_of_strip": wrong_db.sum_where(wrong_db.last_row_of_strip),
+        "sizes": wrong_db.sum_of_sizes,
+        "mean": wrong_db.mean_of_rows,
     },
     limit=bias_limit,
     costs=("global_load_sectors_per_request", "atomic_lanes"),
@@ -230,6 +242,13 @@ def a_thread_per_element(x):
     """The launch for x[n]."""
     y = np.zeros_like(x)
     return blocks(x.size, THREADS), THREADS, (y,)
+
+
+def gelu(x):
+    """y[n], by way of float64."""
+    decay = np.exp(-1.702 * x.astype(np.float64))
+    y = x / (1 + decay)
+    return y.astype(np.float32)
 
 
 case_float64 = kernel_exercise(
@@ -249,15 +268,15 @@ case_float64 = kernel_exercise(
     ),
     oracle=gelu,
     wrong={
-        "sign": wrong.with_slope(-1.702),
-        "no_slope": wrong.with_slope(1),
-        "slope_is_integer": wrong.with_slope(2),
-        "slope_cut": wrong.with_slope(1.7),
-        "no_factor": wrong.no_factor,
-        "multiplied": wrong.multiplied,
-        "sum_left_out": wrong.sum_left_out,
-        "both_left_out": wrong.both_left_out,
-        "factor_outside": wrong.factor_outside,
+        "sign": wrong_gelu.with_slope(-1.702),
+        "no_slope": wrong_gelu.with_slope(1),
+        "slope_is_integer": wrong_gelu.with_slope(2),
+        "slope_cut": wrong_gelu.with_slope(1.7),
+        "no_factor": lambda x: gelu(x) / x,
+        "multiplied": lambda x: x * x / gelu(x),
+        "sum_left_out": wrong_gelu.sum_left_out,
+        "both_left_out": wrong_gelu.both_left_out,
+        "factor_outside": wrong_gelu.factor_outside,
     },
     limit=float64_limit,
     costs=("flops_fp32", "flops_fp64", "traffic_bytes"),

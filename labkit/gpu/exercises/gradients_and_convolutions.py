@@ -7,12 +7,13 @@ import numpy as np
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import TELLING_SIZES
+from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
-from labkit.gpu.exercises.wrong import convolution_loops as wrong_y
-from labkit.gpu.exercises.wrong import im2col_matrix as wrong_cols
-from labkit.gpu.exercises.wrong import input_gradients as wrong_dx
-from labkit.gpu.exercises.wrong import linear_gradients as wrong_linear
-from labkit.gpu.exercises.wrong import weight_gradients as wrong_dw
+from labkit.gpu.exercises.wrong import conv2d_backward_input as wrong_dx
+from labkit.gpu.exercises.wrong import conv2d_backward_weights as wrong_dw
+from labkit.gpu.exercises.wrong import conv2d_direct as wrong_y
+from labkit.gpu.exercises.wrong import im2col as wrong_cols
+from labkit.gpu.exercises.wrong import linear_backward as wrong_linear
 from labkit.provenance import counted
 from labkit.reference import conv2d
 
@@ -175,7 +176,7 @@ def weight_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 
 conv2d_backward_weights = exercise(
     "gpu.conv2d_backward_weights",
-    oracle=wrong_dw.weight_gradients,
+    oracle=weight_gradients,
     cases=cases_of(TELLING_SIZES, weight_gradient_inputs),
     wrong={
         "dy_not_transposed": wrong_dw.dy_not_transposed,
@@ -211,7 +212,7 @@ def input_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 
 conv2d_backward_input = exercise(
     "gpu.conv2d_backward_input",
-    oracle=wrong_dx.input_gradient,
+    oracle=input_gradient,
     cases=cases_of(TELLING_SIZES, input_gradient_inputs),
     wrong={
         "overwrites": wrong_dx.overwrites,

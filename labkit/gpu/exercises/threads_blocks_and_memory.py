@@ -12,14 +12,12 @@ from labkit.checks.lesson_files import cases_of
 from labkit.gpu.cost_limits import worst_line
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import threads_blocks_and_memory as solutions
-from labkit.gpu.exercises.wrong import threads_blocks_and_memory as wrong
-from labkit.gpu.exercises.wrong.threads_blocks_and_memory import (
-    BLOCK,
-    THREADS,
-    TILE,
-    scaled,
-    sum_of,
-)
+from labkit.gpu.exercises.wrong import block_sum as wrong_sum
+from labkit.gpu.exercises.wrong import relu_kernel as wrong_relu
+from labkit.gpu.exercises.wrong import scale_rows as wrong_scale
+from labkit.gpu.exercises.wrong import transpose_tiled as wrong_transpose
+from labkit.gpu.exercises.wrong.block_sum import ROUNDS
+from labkit.gpu.exercises.wrong.threads_blocks_and_memory import BLOCK, THREADS, TILE
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
 SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
@@ -49,7 +47,7 @@ def relu_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
 def relu_inputs(rng: np.random.Generator, n: int, zero: float | None = None) -> tuple:
     """n numbers; with a `zero`, 0.0 or -0.0, also the largest and smallest there are.
 
-    The ends are positive: whoever leaves one out has a 0 there, which is wrong.
+    The ends are positive: whoever leaves one out has a 0 there, which is wrong_relu.
     """
     x = numbers(rng, n)
     if n > 1:
@@ -82,15 +80,15 @@ relu_kernel = kernel_exercise(
     ),
     oracle=lambda x: np.maximum(x, 0),
     wrong={
-        "first_block_only": lambda x: wrong.relu_of_first(x, THREADS),
-        "first_threads_only": lambda x: wrong.relu_of_first(x, blocks(x.size, THREADS)),
-        "number_not_times_size": wrong.relu_of_summed_numbers,
+        "first_block_only": lambda x: wrong_relu.relu_of_first(x, THREADS),
+        "first_threads_only": lambda x: wrong_relu.relu_of_first(x, blocks(x.size, THREADS)),
+        "number_not_times_size": wrong_relu.relu_of_summed_numbers,
         "negative_part": lambda x: np.minimum(x, 0),
         "absolute_value": np.abs,
         "copied": lambda x: x,
         "one_or_zero": lambda x: np.float32(x > 0),
         "half_of_a_sum": lambda x: (x + abs(x)) / 2,  # 2 * 3e38 is infinite
-        "last_missing": lambda x: wrong.relu_of_first(x, x.size - 1),
+        "last_missing": lambda x: wrong_relu.relu_of_first(x, x.size - 1),
     },
     limit=relu_limit,
 )
@@ -108,6 +106,11 @@ def scale_limit(profile: Any, kernel: Any, a: np.ndarray, *rows: np.ndarray) -> 
         "threads of a warp differ in x: let x choose the column, so that neighbours touch "
         "neighbours."
     )
+
+
+def scaled(a, scale, shift):
+    """b[R,C]."""
+    return a * scale[:, None] + shift[:, None]
 
 
 scale_rows = kernel_exercise(
@@ -135,15 +138,15 @@ scale_rows = kernel_exercise(
     ),
     oracle=scaled,
     wrong={
-        "swapped": wrong.scale_swapped,
-        "per_column": wrong.scaled_by_column,
+        "swapped": wrong_scale.scale_swapped,
+        "per_column": wrong_scale.scaled_by_column,
         "first_row": lambda a, scale, shift: a * scale[0] + shift[0],
         "no_shift": lambda a, scale, shift: a * scale[:, None],
         "no_scale": lambda a, scale, shift: a + shift[:, None],
         "shift_first": lambda a, scale, shift: (a + shift[:, None]) * scale[:, None],
         "divided": lambda a, scale, shift: a / scale[:, None] + shift[:, None],
         "way_back": lambda a, scale, shift: (a - shift[:, None]) / scale[:, None],
-        "first_block": lambda *inputs: wrong.scale_corner(*inputs, *BLOCK[::-1]),
+        "first_block": lambda *inputs: wrong_scale.scale_corner(*inputs, *BLOCK[::-1]),
     },
     limit=scale_limit,
     costs=SECTORS,
@@ -189,10 +192,10 @@ transpose_tiled = kernel_exercise(
     ),
     oracle=lambda a: a.T.copy(),
     wrong={
-        "tiles_in_place": lambda a: wrong.transpose_half(a, 0, 3, 2, 1),
-        "tiles_not_turned": lambda a: wrong.transpose_half(a, 2, 1, 0, 3),
-        "copied": lambda a: wrong.transpose_half(a, 0, 1, 2, 3),
-        "one_index_twice": wrong.transpose_diagonals,
+        "tiles_in_place": lambda a: wrong_transpose.transpose_half(a, 0, 3, 2, 1),
+        "tiles_not_turned": lambda a: wrong_transpose.transpose_half(a, 2, 1, 0, 3),
+        "copied": lambda a: wrong_transpose.transpose_half(a, 0, 1, 2, 3),
+        "one_index_twice": wrong_transpose.transpose_diagonals,
     },
     limit=transpose_limit,
     costs=(*SECTORS, "bank_conflicts"),
@@ -222,6 +225,12 @@ def signed(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.25, -1, 1).astype(np.float32) * (3 + numbers(rng, n))
 
 
+def sum_of(x):
+    """total[1], by way of float64."""
+    total = x.sum(dtype=np.float64)
+    return np.array([total], np.float32)
+
+
 block_sum = kernel_exercise(
     "gpu.block_sum",
     launch=lambda x: (blocks(x.size, THREADS), THREADS, (np.zeros(1, np.float32),)),
@@ -241,15 +250,15 @@ block_sum = kernel_exercise(
     ),
     oracle=sum_of,
     wrong={
-        "last_round_missing": lambda x: wrong.sum_rounds(x, 64, 32, 16, 8, 4, 2),
-        "first_round_missing": lambda x: wrong.sum_rounds(x, 32, 16, 8, 4, 2, 1),
-        "one_round": lambda x: wrong.sum_rounds(x, 64),
-        "every_other_round": lambda x: wrong.sum_rounds(x, 64, 16, 4, 1),
-        "one_neighbour": lambda x: wrong.sum_rounds(x, *wrong.ROUNDS, one_neighbour=True),
-        "neighbour_subtracted": lambda x: wrong.sum_rounds(x, *wrong.ROUNDS, add=np.subtract),
-        "larger_kept": lambda x: wrong.sum_rounds(x, *wrong.ROUNDS, add=np.maximum),
-        "no_tree": wrong.sum_rounds,
-        "neighbour_replaces": lambda x: sum_of(wrong.in_blocks(x)[:, -1]),
+        "last_round_missing": lambda x: wrong_sum.sum_rounds(x, 64, 32, 16, 8, 4, 2),
+        "first_round_missing": lambda x: wrong_sum.sum_rounds(x, 32, 16, 8, 4, 2, 1),
+        "one_round": lambda x: wrong_sum.sum_rounds(x, 64),
+        "every_other_round": lambda x: wrong_sum.sum_rounds(x, 64, 16, 4, 1),
+        "one_neighbour": lambda x: wrong_sum.sum_rounds(x, *ROUNDS, one_neighbour=True),
+        "neighbour_subtracted": lambda x: wrong_sum.sum_rounds(x, *ROUNDS, add=np.subtract),
+        "larger_kept": lambda x: wrong_sum.sum_rounds(x, *ROUNDS, add=np.maximum),
+        "no_tree": wrong_sum.sum_rounds,
+        "neighbour_replaces": lambda x: sum_of(wrong_sum.in_blocks(x)[:, -1]),
         "last_block_wins": lambda x: sum_of(x[(x.size - 1) // THREADS * THREADS :]),
     },
     limit=sum_limit,

@@ -10,16 +10,12 @@ import numpy as np
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.gpu.exercise_data import distinct
 from labkit.gpu.exercises.solutions import training as solutions
-from labkit.gpu.exercises.wrong import split_batch as wrong_total
-from labkit.gpu.exercises.wrong import training as wrong
-from labkit.gpu.exercises.wrong.training import (
-    THREADS,
-    pooled,
-    updated,
-    windows,
-)
+from labkit.gpu.exercises.wrong import accumulate as wrong_total
+from labkit.gpu.exercises.wrong import bias_relu_pool as wrong_pool
+from labkit.gpu.exercises.wrong import sgd_momentum as wrong_step
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
+THREADS = 128  # of a block, for the step
 BLOCK = (16, 8)  # along q, along p
 
 # v <- momentum v + g;  p <- p - lr v, in place
@@ -40,6 +36,12 @@ def sgd_inputs(rng, n, lr, momentum):
     return p, g, v, np.float32(lr), np.float32(momentum)
 
 
+def updated(p, g, v, lr, momentum):
+    """The new p and v."""
+    v = momentum * v + g
+    return p - lr * v, v
+
+
 sgd_momentum = kernel_exercise(
     "gpu.sgd_momentum",
     launch=sgd_launch,
@@ -57,20 +59,20 @@ sgd_momentum = kernel_exercise(
     ),
     oracle=updated,
     wrong={
-        "velocity_forgotten": wrong.velocity_forgotten,
-        "old_velocity": wrong.old_velocity,
-        "nesterov": wrong.nesterov,
-        "momentum_on_the_sum": wrong.momentum_on_the_sum,
-        "velocity_downhill": wrong.velocity_downhill,
-        "velocity_is_the_step": wrong.velocity_is_the_step,
-        "no_momentum": wrong.no_momentum,
-        "no_rate": wrong.no_rate,
-        "rates_swapped": wrong.rates_swapped,
-        "rates_of_the_lesson": wrong.rates_of_the_lesson,
-        "rate_in_velocity": wrong.rate_in_velocity,
-        "uphill": wrong.uphill,
-        "damped": wrong.damped,
-        "first_block_only": wrong.sgd_first_block,
+        "velocity_forgotten": wrong_step.velocity_forgotten,
+        "old_velocity": wrong_step.old_velocity,
+        "nesterov": wrong_step.nesterov,
+        "momentum_on_the_sum": wrong_step.momentum_on_the_sum,
+        "velocity_downhill": wrong_step.velocity_downhill,
+        "velocity_is_the_step": wrong_step.velocity_is_the_step,
+        "no_momentum": lambda p, g, v, lr, momentum: updated(p, g, v, lr, 0),
+        "no_rate": lambda p, g, v, lr, momentum: updated(p, g, v, 1, momentum),
+        "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
+        "rates_of_the_lesson": lambda p, g, v, lr, momentum: updated(p, g, v, 0.01, 0.9),
+        "rate_in_velocity": lambda p, g, v, lr, momentum: updated(p, lr * g, v, 1, momentum),
+        "uphill": lambda p, g, v, lr, momentum: updated(p, g, v, -lr, momentum),
+        "damped": lambda p, g, v, lr, momentum: updated(p, (1 - momentum) * g, v, lr, momentum),
+        "first_block_only": wrong_step.first_only(THREADS),
     },
     costs=("global_load_bytes", "global_store_bytes"),
     fills=False,
@@ -93,11 +95,25 @@ def pool_launch(x, b):
     return grid, BLOCK, (y,)
 
 
+def pooled(x, b):
+    """y[N,K,P,Q]."""
+    N, K, H, W = x.shape
+    P = H // 2
+    Q = W // 2
+    in_windows = x[:, :, : 2 * P, : 2 * Q]
+    pixels = in_windows.reshape(N, K, P, 2, Q, 2)
+    largest = pixels.max(axis=(3, 5))
+    return np.maximum(largest + b[:, None, None], 0)
+
+
 def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str | None:
     """Each pixel is loaded once, and each result stored once."""
     if x.size < 200:
         return None
-    results = windows(x)[0].size
+    N, K, H, W = x.shape
+    P = H // 2
+    Q = W // 2
+    results = N * K * P * Q
     stores = profile.counters["global_store_bytes"]
     requests = [a for a in profile.accesses if (a.kind, a.array) == ("load", "x")]
     loads = sum(np.count_nonzero(request.addresses >= 0) for request in requests)
@@ -151,21 +167,21 @@ bias_relu_pool = kernel_exercise(
     ),
     oracle=pooled,
     wrong={
-        "no_bias": wrong.no_bias,
-        "bias_last": wrong.bias_last,
-        "search_from_zero": wrong.search_from_zero,
-        "no_relu": wrong.no_relu,
-        "first_pixel": wrong.from_windows(wrong.first_pixel),
-        "last_pixel": wrong.from_windows(wrong.last_pixel),
-        "row_only": wrong.from_windows(wrong.largest_of_row),
-        "column_only": wrong.from_windows(wrong.largest_of_column),
-        "diagonal_only": wrong.from_windows(wrong.largest_of_diagonal),
-        "three_pixels": wrong.from_windows(wrong.largest_of_three),
-        "smallest": wrong.from_windows(wrong.smallest),
-        "sum": wrong.from_windows(wrong.total_of_four),
-        "mean": wrong.from_windows(wrong.mean_of_four),
-        "bias_of_first": wrong.bias_of_first,
-        "step_one": wrong.step_one,
+        "no_bias": wrong_pool.no_bias,
+        "bias_last": wrong_pool.bias_last,
+        "search_from_zero": wrong_pool.search_from_zero,
+        "no_relu": wrong_pool.no_relu,
+        "first_pixel": wrong_pool.from_windows(wrong_pool.first_pixel),
+        "last_pixel": wrong_pool.from_windows(wrong_pool.last_pixel),
+        "row_only": wrong_pool.from_windows(wrong_pool.largest_of_row),
+        "column_only": wrong_pool.from_windows(wrong_pool.largest_of_column),
+        "diagonal_only": wrong_pool.from_windows(wrong_pool.largest_of_diagonal),
+        "three_pixels": wrong_pool.from_windows(wrong_pool.largest_of_three),
+        "smallest": wrong_pool.from_windows(wrong_pool.smallest),
+        "sum": wrong_pool.from_windows(wrong_pool.total_of_four),
+        "mean": wrong_pool.from_windows(wrong_pool.mean_of_four),
+        "bias_of_first": wrong_pool.bias_of_first,
+        "step_one": wrong_pool.step_one,
     },
     limit=pool_limit,
     costs=("global_load_bytes", "global_store_bytes", "compulsory_bytes"),
@@ -181,9 +197,16 @@ def accumulate_inputs(rng: np.random.Generator, D: int, *sizes: int) -> tuple:
     return gradients, list(sizes)
 
 
+def mean_of_all(gradients, sizes):
+    """total[D], to which each image contributes the same."""
+    images = sum(sizes)
+    terms = [n / images * g for g, n in zip(gradients, sizes, strict=True)]
+    return sum(terms)
+
+
 accumulate = exercise(
     "gpu.accumulate",
-    oracle=wrong_total.weighted(wrong_total.share_of_images),
+    oracle=mean_of_all,
     cases=cases_of(  # D, then the images in each piece
         {
             "a short last piece": (3, 4, 4, 2),

@@ -1,4 +1,8 @@
-"""The exercises of chapter 02_tpu: functions (.py) and texts (.toml) of each lesson."""
+"""The exercises of chapter 02_tpu: functions (.py) and texts (.toml) of each lesson.
+
+Beside the lessons lie float32_bits.py and float32_numbers.py, which rounding to bfloat16 takes, and
+the package `wrong`.
+"""
 
 # In the order of the chapter; a lesson's name is that of its source, without the number.
 LESSONS = (

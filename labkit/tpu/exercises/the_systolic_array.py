@@ -8,9 +8,10 @@ import numpy as np
 from labkit.checks.items import Case
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import TELLING_SIZES, im2col
-from labkit.tpu.exercises.wrong import cycle_counts as wrong_count
+from labkit.tpu.exercises.wrong import cycles as wrong_count
 from labkit.tpu.exercises.wrong import implicit_rows as wrong_address
-from labkit.tpu.exercises.wrong import the_systolic_array as wrong
+from labkit.tpu.exercises.wrong import skew as wrong_feeds
+from labkit.tpu.exercises.wrong import systolic_step as wrong_step
 
 FORBIDDEN = (*LIBRARIES, WINDOWS, "labkit.tpu")
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # all of these may be computed in float32 as well
@@ -57,18 +58,18 @@ skew = exercise(
     oracle=staggered,
     cases=cases_of(MATRICES, matrix),
     wrong={
-        "together": wrong.together,
-        "last_first": wrong.last_first,
+        "together": wrong_feeds.together,
+        "last_first": wrong_feeds.last_first,
         "turned": lambda a: staggered(a.T),
-        "row_for_column": wrong.filled(wrong.row_for_column),
-        "whole_rows": wrong.filled(wrong.whole_rows),
-        "cut_off": wrong.filled(wrong.cut_off),
-        "too_few_columns": wrong.filled(wrong.too_few_columns),
-        "early": lambda a: wrong.rolled(a, -1),
-        "come_round": lambda a: wrong.rolled(a, 2),
-        "one_cycle_late": wrong.one_cycle_late,
-        "twice_as_late": wrong.twice_as_late,
-        "open_end": wrong.filled(wrong.open_end),
+        "row_for_column": wrong_feeds.filled(wrong_feeds.row_for_column),
+        "whole_rows": wrong_feeds.filled(wrong_feeds.whole_rows),
+        "cut_off": wrong_feeds.filled(wrong_feeds.cut_off),
+        "too_few_columns": wrong_feeds.filled(wrong_feeds.too_few_columns),
+        "early": lambda a: wrong_feeds.rolled(a, -1),
+        "come_round": lambda a: wrong_feeds.rolled(a, 2),
+        "one_cycle_late": wrong_feeds.one_cycle_late,
+        "twice_as_late": wrong_feeds.twice_as_late,
+        "open_end": wrong_feeds.filled(wrong_feeds.open_end),
     },
     outputs=("feeds",),
     forbidden=FORBIDDEN,
@@ -100,24 +101,24 @@ systolic_step = exercise(
     oracle=one_step,
     cases=cases_of(MATRICES, registers),
     wrong={
-        "old_activations": wrong.old_activations,
-        "sums_stay": wrong.with_sums(wrong.sums_stay),
-        "sums_come_round": wrong.with_sums(wrong.sums_come_round),
-        "first_sums_stay": wrong.with_sums(wrong.first_sums_stay),
-        "no_sum": wrong.with_sums(wrong.no_sum),
-        "no_product": wrong.with_sums(wrong.no_product),
-        "both_sums": wrong.with_sums(wrong.both_sums),
-        "sums_run_through": wrong.with_sums(wrong.sums_run_through),
-        "matrix_product": wrong.matrix_product,
-        "broadcast": wrong.with_activations(wrong.broadcast),
-        "adds_first": wrong.with_sums(wrong.adds_first),
-        "sums_up": wrong.with_sums(wrong.sums_up),
-        "sums_right": wrong.with_sums(wrong.sums_right),
-        "numbers_left": wrong.with_activations(wrong.numbers_left),
-        "numbers_come_round": wrong.with_activations(wrong.numbers_come_round),
-        "numbers_down": wrong.with_activations(wrong.numbers_down),
-        "activations_stay": wrong.with_activations(wrong.activations_stay),
-        "nothing_enters": wrong.with_activations(wrong.nothing_enters),
+        "old_activations": wrong_step.old_activations,
+        "sums_stay": wrong_step.with_sums(wrong_step.sums_stay),
+        "sums_come_round": wrong_step.with_sums(wrong_step.sums_come_round),
+        "first_sums_stay": wrong_step.with_sums(wrong_step.first_sums_stay),
+        "no_sum": wrong_step.with_sums(wrong_step.no_sum),
+        "no_product": wrong_step.with_sums(wrong_step.no_product),
+        "both_sums": wrong_step.with_sums(wrong_step.both_sums),
+        "sums_run_through": wrong_step.with_sums(wrong_step.sums_run_through),
+        "matrix_product": wrong_step.matrix_product,
+        "broadcast": wrong_step.with_activations(wrong_step.broadcast),
+        "adds_first": wrong_step.with_sums(wrong_step.adds_first),
+        "sums_up": wrong_step.with_sums(wrong_step.sums_up),
+        "sums_right": wrong_step.with_sums(wrong_step.sums_right),
+        "numbers_left": wrong_step.with_activations(wrong_step.numbers_left),
+        "numbers_come_round": wrong_step.with_activations(wrong_step.numbers_come_round),
+        "numbers_down": wrong_step.with_activations(wrong_step.numbers_down),
+        "activations_stay": wrong_step.with_activations(wrong_step.activations_stay),
+        "nothing_enters": wrong_step.with_activations(wrong_step.nothing_enters),
     },
     outputs=("a_next", "psum_next"),
     forbidden=FORBIDDEN,

@@ -1,4 +1,4 @@
-"""The wrong ideas of chapter 02_tpu, a module for each lesson: what they compute.
+"""Wrong ideas that take more than a lambda: one module for each exercise, named as in its id.
 
-What they are told stands in the lesson's file of texts, under the names of the tables here.
+What several exercises of a lesson share lies in a module of the lesson's name. No oracle is here.
 """

@@ -1,14 +1,14 @@
-"""Wrong ideas of a tile of c in registers: 64 x 64 results, 16 of them made by each thread.
+"""Wrong ideas of gpu.matmul_registers: a tile of c in registers.
 
-Thread (tx, ty) makes the results in rows ty + 8 i and columns tx + 32 j of the tile.
+A tile has 64 x 64 results, of which each thread makes 16. Thread (tx, ty) makes
+those in rows ty + 8 i and columns tx + 32 j of the tile.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.exercises.wrong.shared_tiles import products
-from labkit.gpu.exercises.wrong.the_matmul_ladder import last_of_last_step, product
+from labkit.gpu.exercises.wrong.the_matmul_ladder import last_of_last_step, products, wide
 
 TILE = 64  # rows, and columns, of a tile of c
 THREADS_DOWN = 8
@@ -92,7 +92,7 @@ def tiles_of_c(written: np.ndarray) -> Callable:
     """The product with 0 in every tile's place that is not `written`, [64, 1] or [1, 64]."""
 
     def wrong(a, b):
-        c = product(a, b)
+        c = wide(a) @ b
         M, N = c.shape
         missing_rows = -M % TILE
         missing_columns = -N % TILE

@@ -15,11 +15,6 @@ def weighted(weight: Callable) -> Callable:
     return total
 
 
-def share_of_images(n, sizes):
-    """The right weight."""
-    return n / sum(sizes)
-
-
 def one(n, sizes):
     """The gradients are added, and nothing else."""
     return 1

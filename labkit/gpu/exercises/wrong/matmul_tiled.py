@@ -1,60 +1,64 @@
-"""Wrong ideas of a tile in shared memory: which element of a, and which of b, meet in a product.
+"""Wrong ideas of gpu.matmul_tiled: tiles of a and b in shared memory, a step of K after the other.
 
-A place is a function of (m, n, start, k): of the result c[m, n], of where the step begins in K, and
-of the number k of the product in this step. It gives the row and the column that are read.
+A place, (m, n, start, k) -> row and column that are read, is explained in the_matmul_ladder.py.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.exercises.wrong.the_matmul_ladder import STEP
+from labkit.gpu.exercises.wrong.the_matmul_ladder import (
+    STEP,
+    last_of_last_step,
+    over,
+    products,
+    wide,
+)
 from labkit.gpu.kernel_exercise import blocks
 
 TILE = 32  # rows, and columns, of a tile of c
 
 
-def element(matrix: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """matrix[row, column] as `fetch` gives it: 0 outside of the matrix."""
-    rows, columns = matrix.shape
-    row_exists = row < rows
-    column_exists = column < columns
-    inside = row_exists & column_exists
-    row_inside = np.where(inside, row, 0)
-    column_inside = np.where(inside, column, 0)
-    values = matrix[row_inside, column_inside]
-    found = np.where(inside, values, 0)
-    return found.astype(np.float64)
+# Which k have a product: parts of K
 
 
-def right_a(m, n, start, k):
-    """The right place in a."""
-    return m, start + k
+def first_step(K):
+    """Those of the first step."""
+    return slice(STEP)
 
 
-def right_b(m, n, start, k):
-    """The right place in b."""
-    return start + k, n
+def last_step(K):
+    """Those of the last step, which may have fewer than 32."""
+    last = K - 1
+    begin = last // STEP * STEP
+    return slice(begin, K)
 
 
-def products(of_a: Callable = right_a, of_b: Callable = right_b) -> Callable:
-    """The sum of the products of the elements in these places of a and of b."""
+def whole_steps(K):
+    """A step with fewer than 32 is left out."""
+    steps = K // STEP
+    return slice(steps * STEP)
 
-    def wrong(a, b):
-        M, K = a.shape
-        N = b.shape[1]
-        steps = blocks(K, STEP)
-        m, n, step, k = np.ogrid[:M, :N, :steps, :STEP]
-        start = STEP * step
-        place_in_a = of_a(m, n, start, k)
-        place_in_b = of_b(m, n, start, k)
-        factors_of_a = element(a, *place_in_a)
-        factors_of_b = element(b, *place_in_b)
-        terms = factors_of_a * factors_of_b
-        all_terms = np.broadcast_to(terms, (M, N, steps, STEP))
-        return all_terms.sum(axis=(2, 3))
 
-    return wrong
+def all_but_last_of_step(K):
+    """The loop in each step ends one too early."""
+    k = np.arange(K) % STEP
+    return k != STEP - 1
+
+
+def all_but_first_of_step(K):
+    """The loop in each step begins at 1."""
+    k = np.arange(K) % STEP
+    return k != 0
+
+
+def first_step_repeated(a, b):
+    """Every step adds the products of the first one."""
+    K = len(b)
+    steps = blocks(K, STEP)
+    first = wide(a[:, :STEP]) @ b[:STEP]
+    return steps * first
+
+
+# Where the thread and the tile of a result are
 
 
 def thread_of(place: np.ndarray) -> np.ndarray:
@@ -134,6 +138,13 @@ def b_tile_turned(m, n, start, k):
 
 
 TILE_SLIPS = {
+    "first_step_only": over(first_step),
+    "last_step_only": over(last_step),
+    "last_step_missing": over(whole_steps),
+    "last_product_missing": over(all_but_last_of_step),
+    "first_product_missing": over(all_but_first_of_step),
+    "first_step_repeated": first_step_repeated,
+    "last_product_only": last_of_last_step,
     "a_without_start": products(of_a=a_without_start),
     "b_without_start": products(of_b=b_without_start),
     "a_at_ty": products(of_a=a_at_ty),

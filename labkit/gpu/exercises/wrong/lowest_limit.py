@@ -1,4 +1,4 @@
-"""Wrong ideas of the share of the peak that three counts of a kernel leave.
+"""Wrong ideas of gpu.lowest_limit: the share of the peak that three counts of a kernel leave.
 
 `counts` stands for intensity [n], passes [n], accesses [n] of n kernels, and the machine's ridge.
 """
@@ -11,7 +11,7 @@ ISSUED = 4  # warp instructions that an SM starts per clock, and multiply-adds o
 RIDGE_OF_THE_TEXT = 50
 
 
-# The three estimates, and the right share
+# The three estimates
 
 
 def estimates(intensity, passes, accesses, ridge) -> dict[str, np.ndarray]:
@@ -26,12 +26,6 @@ def estimates(intensity, passes, accesses, ridge) -> dict[str, np.ndarray]:
 def smallest(shares: dict[str, np.ndarray]) -> np.ndarray:
     """The smallest of several estimates, kernel by kernel."""
     return np.minimum.reduce([*shares.values()])
-
-
-def lowest(*counts):
-    """The right share: the smallest of the three estimates."""
-    shares = estimates(*counts)
-    return smallest(shares)
 
 
 # Another choice among the three

@@ -23,13 +23,6 @@ def wide(x):
     return x.astype(np.float64)
 
 
-def right_log_sum_exp(x):
-    """The right out, by way of float64."""
-    in_float64 = wide(x)
-    largest = in_float64.max(axis=0)
-    return shifted(in_float64, largest)
-
-
 def shift_not_added(x):
     """The largest score is taken off, and not added again."""
     largest = x.max(axis=0)

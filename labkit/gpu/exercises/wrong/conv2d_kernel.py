@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.convolutions import output_size
-from labkit.gpu.exercises.wrong.convolution_ties import add_up, tied, ties
+from labkit.gpu.exercises.wrong.convolution_kernels import add_up, tied, ties
 from labkit.reference import conv2d
 
-# Another rule for what is tied
+# Another rule for what is tied: outputs p [P,1,1], taps r [1,R,1] and pixels h [1,1,H]
 
 
 def with_rule(rule: Callable) -> Callable:
@@ -26,6 +26,36 @@ def with_rule(rule: Callable) -> Callable:
         return y + b[:, None, None]
 
     return wrong
+
+
+def padding_added(p, r, h, stride, padding):
+    """The padding has the wrong sign."""
+    return tied(p, r, h, stride, -padding)
+
+
+def forgot_stride(p, r, h, stride, padding):
+    """Every window is one pixel further."""
+    return tied(p, r, h, 1, padding)
+
+
+def stride_on_the_tap(p, r, h, stride, padding):
+    """The stride multiplies the tap, not the output."""
+    seen = p + r * stride - padding
+    return seen == h
+
+
+def first_pixel_lost(p, r, h, stride, padding):
+    """Pixel 0 counts as frame."""
+    not_lost = h > 0
+    return tied(p, r, h, stride, padding) & not_lost
+
+
+def wrapped(p, r, h, stride, padding):
+    """An index below 0 counts from the end, as NumPy reads it."""
+    index = p * stride + r - padding
+    from_the_end = index + h.size
+    seen = np.where(index < 0, from_the_end, index)
+    return seen == h
 
 
 def taps_swapped(x, w, b, *geometry):
