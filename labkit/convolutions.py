@@ -1,6 +1,7 @@
 """Windows of a convolution: how many there are, all of them as rows, and sizes worth testing.
 
-The letters are those of `labkit.reference`; lesson 01_gpu/1 derives the formulas. The table
+The letters are those of `labkit.reference`; lesson gradients_and_convolutions
+derives the formulas. The table
 of sizes at the end is dense: a row is one case, to be compared with the rows around it.
 """
 

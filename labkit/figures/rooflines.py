@@ -2,7 +2,7 @@
 
     attainable [FLOP/s] = min(peak [FLOP/s], intensity [FLOP/B] x bandwidth [B/s])
 
-in fp32; lesson 01_gpu/1 derives it, and `labkit.hardware.roofline` computes it.
+in fp32; lesson gradients_and_convolutions derives it, and `labkit.hardware.roofline` computes it.
 """
 
 from __future__ import annotations

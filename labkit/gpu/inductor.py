@@ -1,4 +1,4 @@
-"""What torch.compile would run on the CPU: its loops, without building them (lesson 01_gpu/6)."""
+"""What torch.compile would run on the CPU: its loops, without building them (lesson training)."""
 
 import re
 from collections.abc import Callable

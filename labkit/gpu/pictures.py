@@ -37,7 +37,8 @@ def thread_map(
     """Which thread of which block touches which cell of an array [rows, columns] or [columns].
 
     Thread (x, y) = cuda.grid(2) touches `cell(x, y)`, a row and a column. With `accesses` the cells
-    are those really touched, of an array that starts its allocation. (Lesson 01_gpu/2.)
+    are those really touched, of an array that starts its allocation.
+    (Lesson threads_blocks_and_memory.)
     """
     blocks_across, blocks_down = touched.across_and_down(grid)
     threads_across, threads_down = touched.across_and_down(block)
@@ -151,7 +152,8 @@ def _write(axes: Axes, x: float, y: float, text: str, points: float) -> None:
 def sector_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
     """The lanes of a warp above the 32-byte sectors of global memory that they touch.
 
-    A panel for each access; `titles` replace the names of the first ones. (Lesson 01_gpu/2.)
+    A panel for each access; `titles` replace the names of the first ones.
+    (Lesson threads_blocks_and_memory.)
     """
     _draw_panels(accesses, titles, _draw_sectors)
 
@@ -160,7 +162,8 @@ def bank_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
     """Shared memory, 32 banks wide, with the lanes in the 4-byte words that they touch.
 
     A bank with several words of one pass is orange: a conflict. A panel for each access; `titles`
-    replace the names of the first ones. (Lesson 01_gpu/2.)
+    replace the names of the first ones.
+    (Lesson threads_blocks_and_memory.)
     """
     _draw_panels(accesses, titles, _draw_banks)
 

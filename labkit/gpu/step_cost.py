@@ -1,6 +1,6 @@
 """What a training step costs: the memory it keeps, its time at the roofline, the bus to the GPU.
 
-Lesson 01_gpu/6 uses all of it, and draws losses. What is kept is counted; times are predicted, none
+Lesson training uses all of it, and draws losses. What is kept is counted; times are predicted, none
 is measured.
 """
 

@@ -26,7 +26,8 @@ class _Part(NamedTuple):
 
 def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:
     """What block (x, y) reads of a[M,K] and b[K,N] for its tile of c[M,N]: strips, and the tiles of
-    one step along k. `shape` is (M, K, N), `tile` (rows, columns, along k). (Lesson 01_gpu/3.)
+    one step along k. `shape` is (M, K, N), `tile` (rows, columns, along k).
+    (Lesson the_matmul_ladder.)
     """
     M, K, N = shape
     rows, columns, along = tile

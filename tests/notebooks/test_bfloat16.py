@@ -1,4 +1,4 @@
-"""Lesson 02_tpu/2: its numbers follow the learner's functions, and agree with torch."""
+"""Lesson bfloat16: its numbers follow the learner's functions, and agree with torch."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Lesson 01_gpu/4: its solution's numbers come from the kernels that the lesson shows.
+"""Lesson convolution_kernels: its solution's numbers come from the kernels that the lesson shows.
 
 A cell runs again with a kernel broken or replaced: what it prints must follow.
 """

@@ -1,4 +1,4 @@
-"""Lesson 01_gpu/5: what its solution prints follows from the kernels that the lesson shows."""
+"""This lesson: what its solution prints follows from the kernels that the lesson shows."""
 
 import math
 import re

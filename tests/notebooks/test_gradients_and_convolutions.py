@@ -1,4 +1,4 @@
-"""Lesson 01_gpu/1: its solution's numbers are computed, and from what the lesson says.
+"""This lesson: its solution's numbers are computed, and from what the lesson says.
 
 A cell runs again with one thing broken, replaced, or put on a clock that the test owns: what it
 prints must follow (tests/notebooks/running.py).

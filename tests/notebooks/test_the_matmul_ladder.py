@@ -1,4 +1,4 @@
-"""Lesson 01_gpu/3: its solution's numbers are counted, from the kernels that the lesson shows."""
+"""This lesson: its solution's numbers are counted, from the kernels that the lesson shows."""
 
 import re
 from pathlib import Path

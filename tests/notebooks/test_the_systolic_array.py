@@ -1,4 +1,4 @@
-"""Lesson 02_tpu/1: what it prints is counted, from the functions and matrices that it shows."""
+"""This lesson: what it prints is counted, from the functions and matrices that it shows."""
 
 import re
 from math import ceil

@@ -1,4 +1,4 @@
-"""Lesson 02_tpu/3: what it prints follows the compiler's answers and the learner's functions."""
+"""This lesson: what it prints follows the compiler's answers and the learner's functions."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""Lesson 01_gpu/6: its solution's numbers are counted, predicted or timed, from what it shows.
+"""Lesson training: its solution's numbers are counted, predicted or timed, from what it shows.
 
 A cell runs again with one thing broken, replaced, or put on a clock that the test owns: what it
 prints must follow (tests/notebooks/running.py).

@@ -1,4 +1,4 @@
-"""Lesson 02_tpu/4: what it says of replicas comes from running them, and errors are real."""
+"""This lesson: what it says of replicas comes from running them, and errors are real."""
 
 import re
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""The kernels of lesson 01_gpu/4: the three sums of a convolution, and a matrix that nobody builds.
+"""The kernels of the lesson: the three sums of a convolution, and a matrix that nobody builds.
 
 The cases are the sizes of x, w and y, then `geometry`: stride and padding.
 """

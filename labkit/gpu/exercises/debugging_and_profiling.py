@@ -1,4 +1,4 @@
-"""The repaired kernels of lesson 01_gpu/5, debugging and profiling cases."""
+"""The repaired kernels of lesson debugging_and_profiling cases."""
 
 from typing import Any
 

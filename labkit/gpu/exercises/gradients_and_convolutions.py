@@ -1,4 +1,4 @@
-"""The exercises of lesson 01_gpu/1, gradients and convolutions: plain functions of arrays."""
+"""The exercises of lesson gradients_and_convolutions: plain functions of arrays."""
 
 from collections.abc import Callable
 

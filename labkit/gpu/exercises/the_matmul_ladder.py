@@ -1,4 +1,4 @@
-"""The exercises of lesson 01_gpu/3: a matrix product from global memory, shared memory, registers.
+"""The exercises of the lesson: a matrix product from global memory, shared memory, registers.
 
 Each kernel gets a[M,K], b[K,N] and fills c[M,N], float32. The last exercise is a plain function of
 what the kernels count.

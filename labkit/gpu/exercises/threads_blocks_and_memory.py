@@ -1,4 +1,4 @@
-"""The kernels of lesson 01_gpu/2, threads, blocks and memory, in the order of the lesson.
+"""The kernels of lesson threads_blocks_and_memory, in the order of the lesson.
 
 Each fills one output, its last parameter. The names of the parameters are those of the lesson.
 The first case of an exercise comes again at the end, and shows what the learner's kernel costs.

@@ -1,4 +1,4 @@
-"""The exercises of lesson 01_gpu/6, training: the update, and a layer's three steps in one pass.
+"""The exercises of lesson training: the update, and a layer's three steps in one pass.
 
 The last one, the gradient of a batch that does not fit, is a plain function.
 """

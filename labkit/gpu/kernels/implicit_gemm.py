@@ -1,4 +1,4 @@
-"""Convolution as a matrix product whose large matrix is never stored (lesson 01_gpu/4).
+"""Convolution as a matrix product whose large matrix is never stored (lesson convolution_kernels).
 
                M   N     sum over   a[m, .]       b[., n]                    c[m, n]
     forward    K   NPQ   crs        w[k, crs]     X[crs, npq]                y[k, npq] - b[k]

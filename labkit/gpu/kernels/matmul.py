@@ -4,7 +4,7 @@
 
 Seven kernels that do the same 2 M N K operations, each with less traffic than the one before:
 LADDER. The first three are here, those with results in registers in register_tiles.py. Derived
-in lesson 01_gpu/3.
+in lesson the_matmul_ladder.
 """
 
 from typing import Any, NamedTuple

@@ -1,6 +1,6 @@
 """Elements of a matrix, one by one or four neighbours at once, with a guard at its edges.
 
-How the kernels use the 16-byte accesses of `labkit.gpu.vector`: lesson 01_gpu/3 derives why. All
+Lesson the_matmul_ladder derives how kernels use the 16-byte accesses of `labkit.gpu.vector`. All
 are device functions; indices are uint32, arrays C-contiguous.
 """
 

@@ -1,4 +1,4 @@
-"""The exercises of lesson 02_tpu/2, bfloat16: rounding, sums, split numbers, a mixed step.
+"""The exercises of lesson bfloat16: rounding, sums, split numbers, a mixed step.
 
 A bfloat16 is a float32 whose lower 16 bits are 0. Bits are compared, where a right answer has only
 one right rounding.

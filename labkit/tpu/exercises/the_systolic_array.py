@@ -1,4 +1,4 @@
-"""The exercises of lesson 02_tpu/1, the systolic array: feeds, one cycle, a count, an address."""
+"""The exercises of lesson the_systolic_array: feeds, one cycle, a count, an address."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The exercises of lesson 02_tpu/3: tiled layouts, and what a compiler's cycles say."""
+"""The exercises of lesson the_tpu_compiler: tiled layouts, and what a compiler's cycles say."""
 
 from collections.abc import Iterable
 from math import prod

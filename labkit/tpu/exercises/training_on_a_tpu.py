@@ -1,4 +1,4 @@
-"""The exercises of lesson 02_tpu/4, training on a TPU: plain functions of arrays."""
+"""The exercises of lesson training_on_a_tpu: plain functions of arrays."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Wrong kernels of lesson 01_gpu/4, written as a learner would, and what each must be told."""
+"""Wrong kernels of the lesson, written as a learner would, and what each must be told."""
 
 from functools import partial
 

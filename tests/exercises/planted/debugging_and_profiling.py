@@ -1,4 +1,4 @@
-"""Wrong kernels of lesson 01_gpu/5, half repaired by a learner, and what each must be told."""
+"""Wrong kernels of the lesson, half repaired by a learner, and what each must be told."""
 
 import math
 from functools import partial

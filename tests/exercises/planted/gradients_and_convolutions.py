@@ -1,4 +1,4 @@
-"""Wrong solutions of lesson 01_gpu/1, written as a learner would, and what each must be told.
+"""Wrong solutions of the lesson, written as a learner would, and what each must be told.
 
 Every one is right somewhere: on one of the exercise's own shapes, on all-ones data, or everywhere
 (those that change their input or call the library). RIGHT_ON gives inputs where the cases do not.

@@ -1,4 +1,4 @@
-"""Wrong answers of lesson 01_gpu/3, written as a learner would, and what each must be told."""
+"""Wrong answers of the lesson, written as a learner would, and what each must be told."""
 
 from functools import partial
 

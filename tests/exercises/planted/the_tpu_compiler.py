@@ -1,4 +1,4 @@
-"""Wrong solutions of lesson 02_tpu/3, written as a learner would, and what each must be told."""
+"""Wrong solutions of the lesson, written as a learner would, and what each must be told."""
 
 import math
 from functools import partial

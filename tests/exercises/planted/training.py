@@ -1,4 +1,4 @@
-"""Wrong solutions of lesson 01_gpu/6, written as a learner would, and what each must be told.
+"""Wrong solutions of lesson training, written as a learner would, and what each must be told.
 
 Every one is right somewhere: on one of the exercise's own shapes, on data in RIGHT_ON, or
 everywhere (those that change their input or are no kernels).

@@ -1,4 +1,4 @@
-"""Wrong solutions of lesson 02_tpu/4, written as a learner would, and what each must be told."""
+"""Wrong solutions of the lesson, written as a learner would, and what each must be told."""
 
 from functools import partial
 
