@@ -5,6 +5,7 @@ A test is as right on a slow or busy machine as on an idle one: Hypothesis sets 
 `lines_run` counts work where a stopwatch would measure it.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -74,6 +75,7 @@ def _compiled_programs_go() -> Iterator[None]:
         sys.modules["jax"].clear_caches()
     if "torch._dynamo" in sys.modules:
         sys.modules["torch._dynamo"].reset()
+    gc.collect()
 
 
 def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:
