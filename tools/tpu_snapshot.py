@@ -29,7 +29,7 @@ from labkit.tpu.hlo import Op
 from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
-LESSON = ROOT / "chapters/02_tpu/source/3_the_tpu_compiler.py"
+LESSON = ROOT / "chapters/02_tpu/source/3_what_the_compiler_makes_of_a_layer.py"
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory
 LIMIT = 1800  # seconds for one compile

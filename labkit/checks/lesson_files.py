@@ -1,7 +1,7 @@
 """What an author writes for a lesson: functions in a module, and texts in a file beside it.
 
-`labkit/gpu/exercises/the_matmul_ladder.py` has the lesson's EXERCISES, and
-`the_matmul_ladder.toml` its predictions, its quizzes, and what its exercises say: hints, and a
+`labkit/gpu/exercises/tiles.py` has the lesson's EXERCISES, and
+`tiles.toml` its predictions, its quizzes, and what its exercises say: hints, and a
 sentence for each wrong idea:
 
     [exercises."gpu.im2col"]
@@ -59,8 +59,8 @@ TABLES = {"predictions": Prediction, "quizzes": Quiz, "exercises": Texts}
 class LessonFiles(NamedTuple):
     """One lesson of a room: where its items are written."""
 
-    name: str  # "the_matmul_ladder"
-    module: str  # "labkit.gpu.exercises.the_matmul_ladder"
+    name: str  # "tiles"
+    module: str  # "labkit.gpu.exercises.tiles"
     texts: Path  # the file of texts beside it
 
     def exercises(self) -> list[Exercise]:

@@ -75,7 +75,7 @@ class Lesson:
 
 
 def plain_name(path: Path) -> str:
-    """`3_the_matmul_ladder.py`, or `.ipynb` -> `the_matmul_ladder`."""
+    """`3_tiles.py`, or `.ipynb` -> `tiles`."""
     return path.stem.partition("_")[2]
 
 

@@ -47,13 +47,11 @@ class Guide:
 LONGER_LESSONS = {
     "gradients_and_convolutions": Guide(cells=35, words=2186),
     "threads_blocks_and_memory": Guide(cells=34, words=1877),
-    "the_matmul_ladder": Guide(cells=34, words=2258),
     "convolution_kernels": Guide(cells=34, words=1988),
     "debugging_and_profiling": Guide(cells=34, words=1970),
     "training": Guide(cells=34, words=2493),
     "the_systolic_array": Guide(cells=34, words=2344),
     "bfloat16": Guide(cells=34, words=2033),
-    "the_tpu_compiler": Guide(cells=34, words=2099),
     "training_on_a_tpu": Guide(cells=34, words=1844),
 }
 

@@ -2,7 +2,7 @@
 
 A solution stands once, in the lesson's source. `labkit build` writes from it
 
-    labkit/gpu/exercises/solutions/the_matmul_ladder.py
+    labkit/gpu/exercises/solutions/tiles.py
 
 with each function that the lesson hands to `check`, and whatever of the lesson that function needs:
 its imports, its constants, its device functions. What `check` hands on when an answer is wrong, and

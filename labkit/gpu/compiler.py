@@ -2,7 +2,7 @@
 
 Numba types it, NVVM makes PTX, nvJitLink machine code. What they say is read in
 `labkit.gpu.compiled_kernel`. Only this module, `labkit.gpu.device` and `labkit.gpu.cuda` import
-numba-cuda. (Lesson the_matmul_ladder is the first to use it.)
+numba-cuda. (Lesson tiles is the first to use it.)
 """
 
 import re

@@ -46,7 +46,7 @@ def occupancy(
 
     `registers` are those of a thread, the others those of a block; a CompileReport has them. What
     does not fit has 0 blocks. ValueError for numbers that no launch has, an `arch` that is unknown
-    or not the report's. Without `arch` numbers are judged for sm_80. (Lesson the_matmul_ladder.)
+    or not the report's. Without `arch` numbers are judged for sm_80. (Lesson tiles.)
     """
     if hasattr(registers, "shared_bytes"):
         report = registers

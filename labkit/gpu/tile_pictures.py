@@ -27,7 +27,7 @@ class _Part(NamedTuple):
 def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:
     """What block (x, y) reads of a[M,K] and b[K,N] for its tile of c[M,N]: strips, and the tiles of
     one step along k. `shape` is (M, K, N), `tile` (rows, columns, along k).
-    (Lesson the_matmul_ladder.)
+    (Lesson tiles.)
     """
     M, K, N = shape
     rows, columns, along = tile

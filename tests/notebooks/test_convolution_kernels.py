@@ -26,7 +26,7 @@ TILED, TABLE, GUESSES = "def implicit_gemm", "compulsory_bytes", "figures.guesse
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "4_convolution_kernels")
+    return Run("01_gpu", "5_convolution_kernels")
 
 
 @pytest.fixture(scope="module")

@@ -623,11 +623,11 @@ for row, (text, value, inputs) in reversed(list(enumerate(tape))):
 
 # %%
 # STUB:
-# quiz("gpu.quiz_1_shape", None)
-# quiz("gpu.quiz_1_plus_equals", None)
-# quiz("gpu.quiz_1_bound", None)
+# quiz("gpu.quiz_shape", None)
+# quiz("gpu.quiz_plus_equals", None)
+# quiz("gpu.quiz_bound", None)
 # BEGIN SOLUTION
-quiz("gpu.quiz_1_shape", "a")
-quiz("gpu.quiz_1_plus_equals", "b")
-quiz("gpu.quiz_1_bound", "b")
+quiz("gpu.quiz_shape", "a")
+quiz("gpu.quiz_plus_equals", "b")
+quiz("gpu.quiz_bound", "b")
 # END SOLUTION

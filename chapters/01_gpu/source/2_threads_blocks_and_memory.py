@@ -512,11 +512,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %%
 # STUB:
-# quiz("gpu.quiz_2_grid", None)
-# quiz("gpu.quiz_2_sectors", None)
-# quiz("gpu.quiz_2_barrier", None)
+# quiz("gpu.quiz_grid", None)
+# quiz("gpu.quiz_sectors", None)
+# quiz("gpu.quiz_barrier", None)
 # BEGIN SOLUTION
-quiz("gpu.quiz_2_grid", "b")
-quiz("gpu.quiz_2_sectors", "c")
-quiz("gpu.quiz_2_barrier", "c")
+quiz("gpu.quiz_grid", "b")
+quiz("gpu.quiz_sectors", "c")
+quiz("gpu.quiz_barrier", "c")
 # END SOLUTION

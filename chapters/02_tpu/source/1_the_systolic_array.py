@@ -522,7 +522,7 @@ for how, made in done.items():
 # For a program it may look direct: the first TPU has one instruction, `MatrixMultiply/Convolve`, for both (its paper, section 2).
 # Its unit is a grid that multiplies matrices all the same.
 #
-# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way ([lesson 3](3_the_tpu_compiler.ipynb)).
+# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way ([lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb)).
 #
 # ## Recap
 #
@@ -543,13 +543,13 @@ for how, made in done.items():
 
 # %%
 # STUB:
-# quiz("tpu.quiz_1_skew", None)
-# quiz("tpu.quiz_1_stream", None)
-# quiz("tpu.quiz_1_batch", None)
-# quiz("tpu.quiz_1_implicit", None)
+# quiz("tpu.quiz_skew", None)
+# quiz("tpu.quiz_stream", None)
+# quiz("tpu.quiz_batch", None)
+# quiz("tpu.quiz_implicit", None)
 # BEGIN SOLUTION
-quiz("tpu.quiz_1_skew", "b")
-quiz("tpu.quiz_1_stream", "a")
-quiz("tpu.quiz_1_batch", "b")
-quiz("tpu.quiz_1_implicit", "c")
+quiz("tpu.quiz_skew", "b")
+quiz("tpu.quiz_stream", "a")
+quiz("tpu.quiz_batch", "b")
+quiz("tpu.quiz_implicit", "c")
 # END SOLUTION

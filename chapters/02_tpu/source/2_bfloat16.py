@@ -503,11 +503,11 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 
 # %%
 # STUB:
-# quiz("tpu.quiz_2_range", None)
-# quiz("tpu.quiz_2_accumulator", None)
-# quiz("tpu.quiz_2_copy", None)
+# quiz("tpu.quiz_range", None)
+# quiz("tpu.quiz_accumulator", None)
+# quiz("tpu.quiz_copy", None)
 # BEGIN SOLUTION
-quiz("tpu.quiz_2_range", "b")
-quiz("tpu.quiz_2_accumulator", "d")
-quiz("tpu.quiz_2_copy", "c")
+quiz("tpu.quiz_range", "b")
+quiz("tpu.quiz_accumulator", "d")
+quiz("tpu.quiz_copy", "c")
 # END SOLUTION

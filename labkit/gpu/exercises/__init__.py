@@ -8,7 +8,8 @@ package `wrong`.
 LESSONS = (
     "gradients_and_convolutions",
     "threads_blocks_and_memory",
-    "the_matmul_ladder",
+    "tiles",
+    "what_limits_a_kernel",
     "convolution_kernels",
     "debugging_and_profiling",
     "training",

@@ -4,7 +4,7 @@
 
 Seven kernels that do the same 2 M N K operations, each with less traffic than the one before:
 LADDER. The first three are here, those with results in registers in register_tiles.py. Derived
-in lesson the_matmul_ladder.
+in lesson tiles.
 """
 
 from typing import Any, NamedTuple

@@ -4,7 +4,7 @@
 
 The kernel takes two halves as one uint32: `half.view(np.uint32)`, [M, K/2] and [N, K/2]; K is even.
 A block makes 128 x 256 results, 32 products at a time, with 8 warps of 64 x 64. The oracle is
-a @ b.T in float64. From sm_80 on; lesson the_matmul_ladder.
+a @ b.T in float64. From sm_80 on; lesson tiles.
 
 The order of k is free, if it is the same in a and b. So in each row of 32 halves, lane t of four
 takes the 16 bytes at 16 t, which are two pairs for each of two steps: one load without bank

@@ -4,7 +4,7 @@ Three things hide each other's latency. While a tile of a and b is multiplied, t
 its way from global memory into registers; it then goes into the other half of shared memory, so
 that one barrier per tile is enough. Each warp is 4 x 8 threads, and each thread holds four
 neighbours in two halves of the tile, so that a float32x4 from shared memory is read without bank
-conflicts. Derived in lesson the_matmul_ladder.
+conflicts. Derived in lesson tiles.
 
 All parts of a kernel are device functions that are made for one tile, so that the sizes in them are
 constants: BM, BN, BK of the tile; TM x TN results of a thread; `block` threads.

@@ -1,6 +1,6 @@
 """Elements of a matrix, one by one or four neighbours at once, with a guard at its edges.
 
-Lesson the_matmul_ladder derives how kernels use the 16-byte accesses of `labkit.gpu.vector`. All
+Lesson tiles derives how kernels use the 16-byte accesses of `labkit.gpu.vector`. All
 are device functions; indices are uint32, arrays C-contiguous.
 """
 

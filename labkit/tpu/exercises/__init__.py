@@ -8,6 +8,7 @@ the package `wrong`.
 LESSONS = (
     "the_systolic_array",
     "bfloat16",
-    "the_tpu_compiler",
+    "what_the_compiler_makes_of_a_layer",
+    "what_a_training_step_costs",
     "training_on_a_tpu",
 )

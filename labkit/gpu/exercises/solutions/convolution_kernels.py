@@ -1,6 +1,6 @@
-"""The solutions of lesson 01_gpu/4_convolution_kernels. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/5_convolution_kernels. Written by `labkit build` from
 
-chapters/01_gpu/source/4_convolution_kernels.py
+chapters/01_gpu/source/5_convolution_kernels.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """

@@ -1,6 +1,6 @@
-"""The solutions of lesson 01_gpu/5_debugging_and_profiling. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/6_debugging_and_profiling. Written by `labkit build` from
 
-chapters/01_gpu/source/5_debugging_and_profiling.py
+chapters/01_gpu/source/6_debugging_and_profiling.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """

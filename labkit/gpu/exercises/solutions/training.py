@@ -1,6 +1,6 @@
-"""The solutions of lesson 01_gpu/6_training. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/7_training. Written by `labkit build` from
 
-chapters/01_gpu/source/6_training.py
+chapters/01_gpu/source/7_training.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """

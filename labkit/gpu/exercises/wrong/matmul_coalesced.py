@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.exercises.wrong.the_matmul_ladder import wide
+from labkit.gpu.exercises.wrong.tiles import wide
 from labkit.gpu.kernel_exercise import blocks
 
 

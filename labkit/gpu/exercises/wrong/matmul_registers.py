@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.exercises.wrong.the_matmul_ladder import last_of_last_step, products, wide
+from labkit.gpu.exercises.wrong.tiles import last_of_last_step, products, wide
 
 TILE = 64  # rows, and columns, of a tile of c
 THREADS_DOWN = 8

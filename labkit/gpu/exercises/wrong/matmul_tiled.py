@@ -1,11 +1,11 @@
 """Wrong ideas of gpu.matmul_tiled: tiles of a and b in shared memory, a step of K after the other.
 
-A place, (m, n, start, k) -> row and column that are read, is explained in the_matmul_ladder.py.
+A place, (m, n, start, k) -> row and column that are read, is explained in tiles.py.
 """
 
 import numpy as np
 
-from labkit.gpu.exercises.wrong.the_matmul_ladder import (
+from labkit.gpu.exercises.wrong.tiles import (
     STEP,
     last_of_last_step,
     over,

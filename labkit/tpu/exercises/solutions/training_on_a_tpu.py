@@ -1,6 +1,6 @@
-"""The solutions of lesson 02_tpu/4_training_on_a_tpu. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/5_training_on_a_tpu. Written by `labkit build` from
 
-chapters/02_tpu/source/4_training_on_a_tpu.py
+chapters/02_tpu/source/5_training_on_a_tpu.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """

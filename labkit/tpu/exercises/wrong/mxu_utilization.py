@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labkit.tpu.exercises.wrong.the_tpu_compiler import down, one_tile_more, up
+from labkit.tpu.exercises.wrong.what_the_compiler_makes_of_a_layer import down, one_tile_more, up
 
 
 class Given(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from math import prod
 
-from labkit.tpu.exercises.wrong.the_tpu_compiler import up
+from labkit.tpu.exercises.wrong.what_the_compiler_makes_of_a_layer import up
 
 
 def filled_up(shape, order, tile, itemsize, rounding: Callable = up) -> int:

@@ -31,7 +31,7 @@
 #
 # The cases do not need each other: stop after any of them.
 # 45 minutes are meant with hints; without, plan two sittings.
-# You need lesson 2's words (warp, lane, sector, barrier, atomic) and lesson 3's (register, occupancy, the compiler's report).
+# You need lesson 2's words (warp, lane, sector, barrier, atomic) and those of lessons 3 and 4 (register, occupancy, the compiler's report).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -571,11 +571,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %%
 # STUB:
-# quiz("gpu.quiz_5_race", None)
-# quiz("gpu.quiz_5_evidence", None)
-# quiz("gpu.quiz_5_limiter", None)
+# quiz("gpu.quiz_race", None)
+# quiz("gpu.quiz_evidence", None)
+# quiz("gpu.quiz_limiter", None)
 # BEGIN SOLUTION
-quiz("gpu.quiz_5_race", "c")
-quiz("gpu.quiz_5_evidence", "b")
-quiz("gpu.quiz_5_limiter", "a")
+quiz("gpu.quiz_race", "c")
+quiz("gpu.quiz_evidence", "b")
+quiz("gpu.quiz_limiter", "a")
 # END SOLUTION

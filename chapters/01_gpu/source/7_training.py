@@ -636,11 +636,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %%
 # STUB:
-# quiz("gpu.quiz_6_accumulate", None)
-# quiz("gpu.quiz_6_float32", None)
-# quiz("gpu.quiz_6_overlap", None)
+# quiz("gpu.quiz_accumulate", None)
+# quiz("gpu.quiz_float32", None)
+# quiz("gpu.quiz_overlap", None)
 # BEGIN SOLUTION
-quiz("gpu.quiz_6_accumulate", "c")
-quiz("gpu.quiz_6_float32", "b")
-quiz("gpu.quiz_6_overlap", "a")
+quiz("gpu.quiz_accumulate", "c")
+quiz("gpu.quiz_float32", "b")
+quiz("gpu.quiz_overlap", "a")
 # END SOLUTION

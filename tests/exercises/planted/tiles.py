@@ -204,87 +204,7 @@ spoils_b = registers(
 )
 
 
-# --- gpu.lowest_limit
-
-share = partial(edit, "gpu.lowest_limit")
-without_instructions = share(
-    "without_instructions", "np.minimum(memory, 1 / (1 + accesses))", "memory"
-)
-TRAFFIC_AND_PASSES = "np.minimum(intensity / ridge, 1 / (4 * passes))"
-without_traffic = share("without_traffic", TRAFFIC_AND_PASSES, "1 / (4 * passes)")
-without_passes = share("without_passes", TRAFFIC_AND_PASSES, "intensity / ridge")
-of_one_pass = share("of_one_pass", "(4 * passes)", "passes")
-of_full_issue = share("of_full_issue", "(1 + accesses)", "accesses")
-halved_by_each = share("halved_by_each", "(1 + accesses)", "(2 * accesses)")
-of_ridge = share("of_ridge", "intensity / ridge", "ridge / intensity")
-of_plain_intensity = share("of_plain_intensity", "intensity / ridge", "intensity")
-growing_with_passes = share("growing_with_passes", "1 / (4 * passes)", "passes / 4")
-of_memory_accesses = share("of_memory_accesses", "1 / (1 + acc", "accesses / (1 + acc")
-
-
-def of_traffic(intensity, passes, accesses, ridge):
-    return intensity / ridge
-
-
-def multiplied(intensity, passes, accesses, ridge):
-    return intensity / ridge / (4 * passes) / (1 + accesses)
-
-
-def of_all_times(intensity, passes, accesses, ridge):
-    return 1 / (ridge / intensity + 4 * passes + 1 + accesses)
-
-
-def at_best(intensity, passes, accesses, ridge):
-    return np.maximum(np.maximum(intensity / ridge, 0.25 / passes), 1 / (1 + accesses))
-
-
-def by_if(intensity, passes, accesses, ridge):
-    """Where two estimates are equal, neither is smaller than the other."""
-    share = np.empty(len(passes))
-    for i in range(len(passes)):
-        traffic, banks = intensity[i] / ridge, 0.25 / passes[i]
-        instructions = 1 / (1 + accesses[i])
-        if traffic < banks and traffic < instructions:
-            share[i] = traffic
-        elif banks < traffic and banks < instructions:
-            share[i] = banks
-        else:
-            share[i] = instructions
-    return share
-
-
-def share_in_place(intensity, passes, accesses, ridge):
-    intensity /= ridge
-    return np.minimum(np.minimum(intensity, 0.25 / passes), 1 / (1 + accesses))
-
-
-def by_torch(intensity, passes, accesses, ridge):
-    import torch
-
-    limits = np.stack([intensity / ridge, 0.25 / passes, 1 / (1 + accesses)])
-    return torch.amin(torch.from_numpy(limits), 0).numpy()
-
-
 PLANTED = {
-    "gpu.lowest_limit": [
-        (of_traffic, "Only the traffic counts here"),
-        (without_instructions, "The instructions have no say"),
-        (without_traffic, "The traffic has no say"),
-        (without_passes, "The passes have no say"),
-        (of_one_pass, "In the clock of one pass"),
-        (multiplied, "The three estimates are multiplied"),
-        (of_full_issue, "The multiply-add itself is an instruction too"),
-        (halved_by_each, "One access leaves a half, but three leave a quarter"),
-        (of_all_times, "The three times are added up"),
-        (of_ridge, "The estimate of the traffic is upside down"),
-        (of_plain_intensity, "The intensity itself is taken for a share"),
-        (growing_with_passes, "The estimate of the passes is upside down"),
-        (at_best, "This is the highest of the three estimates"),
-        (of_memory_accesses, "This is the share of the accesses"),
-        (by_if, "Where two estimates are equal"),
-        (share_in_place, "changes its input"),
-        (by_torch, "torch"),
-    ],
     "gpu.matmul_coalesced": [
         (swapped, "is taken for the row"),
         (lanes_below_each_other, "sectors of global memory. Let x"),
@@ -370,22 +290,8 @@ FIRST_ZERO[:, 0] = LAST_ZERO[:, -1] = 0
 LAST_ONLY = np.zeros((40, 32), np.float32)
 LAST_ONLY[:, -1] = ROWS[:, 5]
 TWICE = np.concatenate([ROWS[:, :32], ROWS[:, :32]], axis=1)  # the same in both halves of a tile
-FULL = np.full(3, 50.4)  # at the ridge
-NEITHER = (FULL, np.full(3, 0.25), np.zeros(3), 50.4)  # each of the three leaves all of the peak
-HALF = (FULL, np.full(3, 0.25), np.ones(3), 50.4)
-QUARTER = (FULL, np.ones(3), np.zeros(3), 50.4)
-SLOW = (FULL * 1e-9, np.full(3, 1e-9), np.zeros(3), 50.4)  # next to nothing but traffic
 ONES = np.ones((32, 32), np.float32)
 RIGHT_ON = {  # where what they leave out is 0, or what they take for another is the same
-    of_traffic: NEITHER,
-    without_passes: NEITHER,
-    of_one_pass: NEITHER,
-    multiplied: NEITHER,
-    of_all_times: SLOW,
-    at_best: NEITHER,
-    of_ridge: NEITHER,
-    growing_with_passes: QUARTER,
-    of_memory_accesses: HALF,
     own_pair: (ONES, ONES),
     halves_swapped: (ROWS.T.copy(), TWICE),
     no_plus: (LAST_ONLY, ROWS[:, :32].T.copy()),

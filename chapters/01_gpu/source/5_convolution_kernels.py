@@ -585,11 +585,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %%
 # STUB:
-# quiz("gpu.quiz_4_gather", None)
-# quiz("gpu.quiz_4_parity", None)
-# quiz("gpu.quiz_4_split", None)
+# quiz("gpu.quiz_gather", None)
+# quiz("gpu.quiz_parity", None)
+# quiz("gpu.quiz_split", None)
 # BEGIN SOLUTION
-quiz("gpu.quiz_4_gather", "b")
-quiz("gpu.quiz_4_parity", "b")
-quiz("gpu.quiz_4_split", "c")
+quiz("gpu.quiz_gather", "b")
+quiz("gpu.quiz_parity", "b")
+quiz("gpu.quiz_split", "c")
 # END SOLUTION

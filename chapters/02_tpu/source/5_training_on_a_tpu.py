@@ -533,11 +533,11 @@ print(f"mean loss of 10 steps: fit {fit(inside):.3f}, our loop {ours.mean():.3f}
 
 # %%
 # STUB:
-# quiz("tpu.quiz_4_loss", None)
-# quiz("tpu.quiz_4_norm", None)
-# quiz("tpu.quiz_4_scope", None)
+# quiz("tpu.quiz_loss", None)
+# quiz("tpu.quiz_norm", None)
+# quiz("tpu.quiz_scope", None)
 # BEGIN SOLUTION
-quiz("tpu.quiz_4_loss", "c")
-quiz("tpu.quiz_4_norm", "b")
-quiz("tpu.quiz_4_scope", "d")
+quiz("tpu.quiz_loss", "c")
+quiz("tpu.quiz_norm", "b")
+quiz("tpu.quiz_scope", "d")
 # END SOLUTION

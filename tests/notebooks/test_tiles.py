@@ -11,7 +11,7 @@ from labkit.gpu import cuda
 from labkit.gpu.kernels import Plan, matmul
 from tests.notebooks.running import Run
 
-SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/3_the_matmul_ladder.py"
+SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/3_tiles.py"
 ASKED, PASSES, NETWORK = "def matmul_naive", "passes over the banks per m", "fc1 of {len(y)} images"
 TABLE, LIMITS, CLOCK = "per multiply-add of a warp", "def estimated_share", "NumPy:"
 PUBLISHED, LEVELS, GUESSES = "figures.climb", "MB asked of", "figures.guesses"
@@ -19,7 +19,7 @@ PUBLISHED, LEVELS, GUESSES = "figures.climb", "MB asked of", "figures.guesses"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "3_the_matmul_ladder")
+    return Run("01_gpu", "3_tiles")
 
 
 def numbers(text):
