@@ -47,11 +47,20 @@ class Quantity:
     @property
     def number(self) -> str:
         """Value and unit alone, with an SI prefix where that is usual: '3.2 GB/s', '12,345'."""
-        if self.unit not in _PREFIXED:
-            plain = f"{self.value:,.0f}" if abs(self.value) >= 999.5 else f"{self.value:.3g}"
-            return f"{plain} {self.unit}".strip()
+        if not self.prefixed:
+            return f"{rounded(self.value)} {self.unit}".strip()
         prefix, factor = self._prefix()
         return f"{self.value / factor:.3g} {prefix}{self.unit}"
+
+    @property
+    def prefixed(self) -> bool:
+        """Whether the unit usually has an SI prefix: bytes have, "times" has not."""
+        return self.unit in _PREFIXED
+
+    @property
+    def origin(self) -> str:
+        """The word with its device or source: 'counted by the SIMT machine'."""
+        return f"{self.word} {_LINK[self.word]} {self.source}"
 
     def _prefix(self) -> tuple[str, float]:
         """The largest SI prefix that leaves a number of at least 1, and its factor."""
@@ -65,7 +74,12 @@ class Quantity:
         return prefix, factor  # below the smallest
 
     def __str__(self) -> str:
-        return f"{self.number} ({self.word} {_LINK[self.word]} {self.source})"
+        return f"{self.number} ({self.origin})"
+
+
+def rounded(value: float) -> str:
+    """A number as the course prints it: three digits; all of the whole part of a larger one."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def measured(value: float, unit: str, device: str | None = None) -> Quantity:

@@ -6,12 +6,14 @@ charts     guesses against results, bars before and after, a grid of images
 layers     how a convolution reads its input, im2col, and what its gradients add up
 grids      grids of numbers side by side, which those are drawn with
 timelines  who works when, recorded or predicted
+tables     rows under heads, with units and provenance
 """
 
 from labkit.figures.charts import guesses, image_grid, pairs
 from labkit.figures.layers import convolution, im2col, overlap, pixels_of_tap, three_sums
 from labkit.figures.rooflines import climb, roofline
 from labkit.figures.style import canvas, show
+from labkit.figures.tables import table
 from labkit.figures.timelines import pipeline, timeline
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "pixels_of_tap",
     "roofline",
     "show",
+    "table",
     "three_sums",
     "timeline",
 ]
