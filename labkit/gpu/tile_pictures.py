@@ -1,18 +1,29 @@
-"""A picture of a tiled matrix product: what one block reads of both matrices, step by step."""
+"""Pictures of a tiled matrix product: what a tile, a block and a thread read of both matrices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from labkit.figures.style import INK, ORANGE, SKY, canvas, show
+import numpy as np
+
+from labkit.figures.grids import Grid, show_grids
+from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from matplotlib.axes import Axes
 
     from labkit.gpu.touched import Size
 
 DEEP_SKY = "#6f9fc8"  # a darker companion of SKY
 TICKS = 32  # elements from one tick to the next
+# A thread's patch: blocks of 32 x 8 threads, tiles of 64 x 64, 32 products in a step.
+TILE = 64
+STEP = 32
+THREADS_ACROSS = 32
+THREADS_DOWN = 8
+BETWEEN = 12  # two matrices of the picture, in elements
 
 
 class _Part(NamedTuple):
@@ -75,3 +86,86 @@ def _draw_matrix(axes: Axes, name: str, rows: int, columns: int) -> None:
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_title(f"{name} [{rows}, {columns}]")
+
+
+def fetch_counts(size: int, tile: int) -> None:
+    """How often the threads of the first tile of c fetch each element, if each fetches for itself.
+
+    a, b and c have `size` x `size` elements, the tile `tile` x `tile`, and the steps along k are as
+    long as the tile. What belongs to the first step is orange.
+    (Lesson tiles.)
+    """
+    in_tile = np.arange(size) < tile
+    count = f"{tile}×"
+    of_a = np.full((size, size), "", dtype=object)
+    of_a[in_tile] = count
+    of_c = np.full((size, size), "", dtype=object)
+    for m, n in np.ndindex(tile, tile):
+        of_c[m, n] = f"{m},{n}"
+    colours = np.where(in_tile, ORANGE, SKY)  # along k
+    colours_of_a = np.tile(colours, (tile, 1))
+    a = Grid("a", of_a, np.s_[:tile], colours_of_a)
+    b = Grid("b", of_a.T, np.s_[:, :tile], colours_of_a.T)
+    c = Grid("c", of_c, np.s_[:tile, :tile], DEEP_SKY)
+    threads = tile * tile
+    elements = 2 * tile * size
+    fetches = tile * elements
+    caption = f"{threads} results: {fetches} fetches of {elements} different numbers"
+    needs = f"{tile} rows of a and {tile} columns of b"
+    said = f"The {threads} results in the first corner of c need {needs}"
+    marks = f"Each of these {elements} elements is marked {count}: so often is it fetched"
+    show_grids(caption, f"{said}. {marks}. Those of the first step are orange.", a, b, c)
+
+
+def thread_patch(thread: Size, k: int) -> None:
+    """What thread (tx, ty) of a block of 32 x 8 reads in round k, and where its 16 results lie.
+
+    a_tile [64, 32] stands at the left, b_tile [32, 64] above the tile of c [64, 64]. What the
+    thread's warp makes is pale blue, what the thread reads and makes is orange.
+    (Lesson tiles.)
+    """
+    tx, ty = thread
+    rows = range(ty, TILE, THREADS_DOWN)
+    columns = range(tx, TILE, THREADS_ACROSS)
+    left = STEP + BETWEEN  # of b_tile and of c
+    top = STEP + BETWEEN  # of a_tile and of c
+    figure, axes = canvas(7.5, 5.4)
+    _draw_tile(axes, "a_tile", 0, top, STEP, TILE)
+    _draw_tile(axes, "b_tile", left, 0, TILE, STEP)
+    _draw_tile(axes, "c, this block's tile", left, top, TILE, TILE)
+    _draw_marks(axes, 0, top, [k], rows)
+    _draw_marks(axes, left, 0, columns, [k])
+    for row in rows:
+        axes.broken_barh([(left, TILE)], (top + row, 1), facecolor=SKY)
+    _draw_marks(axes, left, top, columns, rows)
+    for row in rows:
+        axes.text(left + TILE + 1.5, top + row + 0.5, f"row {row}", va="center", fontsize=8)
+    for column in columns:
+        middle = left + column + 0.5
+        axes.text(middle, top + TILE + 3, f"column {column}", ha="center", fontsize=8)
+    axes.text(k + 0.5, top + TILE + 3, f"k = {k}", ha="center", fontsize=8)
+    axes.text(left + TILE + 1.5, k + 0.5, f"k = {k}", va="center", fontsize=8)
+    axes.set_xlim(-1, left + TILE + 14)
+    axes.set_ylim(top + TILE + 5, -6)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    reads = f"{len(rows)} elements of a_tile's column {k} and {len(columns)} of b_tile's row {k}"
+    makes = f"rows {rows[0]}, {rows[1]}, ..., {rows[-1]} and columns {columns[0]} and {columns[1]}"
+    said = f"Thread ({tx}, {ty}) reads {reads}. Its results lie in {makes} of the tile of c."
+    show(figure, f"{said} The other lanes of its warp make the rest of these rows.")
+
+
+def _draw_tile(axes: Axes, name: str, x: int, y: int, width: int, height: int) -> None:
+    """The border of a tile, with its name and its size above it."""
+    axes.broken_barh([(x, width)], (y, height), facecolor=CARD, edgecolor=PALE)
+    title = f"{name} [{height}, {width}]"
+    axes.text(x, y - 1.5, title, ha="left", fontsize=9, weight="bold")
+
+
+def _draw_marks(axes: Axes, x: int, y: int, columns: Iterable[int], rows: Iterable[int]) -> None:
+    """A mark on each element in these columns and rows of the tile at (x, y)."""
+    for row in rows:
+        for column in columns:
+            across = [(x + column - 0.25, 1.5)]  # larger than an element, to be seen
+            down = (y + row - 0.25, 1.5)
+            axes.broken_barh(across, down, facecolor=ORANGE, edgecolor=INK, linewidth=0.5)

@@ -138,17 +138,17 @@ both_turned = tiled(
 )
 fetched_down = tiled(  # lanes that are neighbours fetch elements that lie below each other
     "fetched_down",
-    "a_tile[ty, tx] = fetch(a, row, start + tx)",
-    "a_tile[tx, ty] = fetch(a, row - ty + tx, start + ty)",
+    "a_tile[ty, tx] = fetch_or_zero(a, row, start + tx)",
+    "a_tile[tx, ty] = fetch_or_zero(a, row - ty + tx, start + ty)",
     (
-        "b_tile[ty, tx] = fetch(b, start + ty, col)",
-        "b_tile[tx, ty] = fetch(b, start + tx, col - tx + ty)",
+        "b_tile[ty, tx] = fetch_or_zero(b, start + ty, col)",
+        "b_tile[tx, ty] = fetch_or_zero(b, start + tx, col - tx + ty)",
     ),
 )
 
 
 @cuda.jit(device=True)
-def fetch(m, row, col):
+def fetch_or_zero(m, row, col):
     return m[row, col] if row < m.shape[0] and col < m.shape[1] else zero
 
 
@@ -161,8 +161,8 @@ def barrier_in_the_guard(a, b, c):
     if row < c.shape[0] and col < c.shape[1]:
         total = zero
         for start in range(0, a.shape[1], 32):
-            a_tile[ty, tx] = fetch(a, row, start + tx)
-            b_tile[ty, tx] = fetch(b, start + ty, col)
+            a_tile[ty, tx] = fetch_or_zero(a, row, start + tx)
+            b_tile[ty, tx] = fetch_or_zero(b, start + ty, col)
             cuda.syncthreads()
             for k in range(32):
                 total += a_tile[ty, k] * b_tile[k, tx]
@@ -175,32 +175,40 @@ def barrier_in_the_guard(a, b, c):
 registers = partial(edit, "gpu.matmul_registers")
 no_registers = registers(
     "no_registers",
-    "a_i * b0",
+    "a_i * b_left",
     "a_tile[ty + 8 * i, k] * b_tile[k, tx]",
-    ("a_i * b1", "a_tile[ty + 8 * i, k] * b_tile[k, tx + 32]"),
+    ("a_i * b_right", "a_tile[ty + 8 * i, k] * b_tile[k, tx + 32]"),
 )
 ROWS_OF_A = "for i in range(8):\n                a_i"
 one_row = registers("one_row", ROWS_OF_A, ROWS_OF_A.replace("8", "1"))
 seven_rows = registers("seven_rows", ROWS_OF_A, ROWS_OF_A.replace("8", "7"))
-one_column = registers("one_column", "total[i, 1] += a_i * b1", "")
-same_column = registers("same_column", "a_i * b1", "a_i * b0")
+one_column = registers("one_column", "total[i, 1] += a_i * b_right", "")
+same_column = registers("same_column", "a_i * b_right", "a_i * b_left")
 same_rows = registers("same_rows", "ty + 8 * i", "ty")
-halves_swapped = registers("halves_swapped", "b0, b1 =", "b1, b0 =")
+halves_swapped = registers(
+    "halves_swapped",
+    "b_left =",
+    "b_right =",
+    ("b_right = b_tile[k, tx + 32]", "b_left = b_tile[k, tx + 32]"),
+)
 columns_side_by_side = registers(
     "columns_side_by_side",
-    "b_tile[k, tx], b_tile[k, tx + 32]",
-    "b_tile[k, 2 * tx], b_tile[k, 2 * tx + 1]",
+    "b_tile[k, tx]",
+    "b_tile[k, 2 * tx]",
+    ("b_tile[k, tx + 32]", "b_tile[k, 2 * tx + 1]"),
 )
 next_column = registers("next_column", "tx + 32", "tx + 1")
 rows_below_each_other = registers("rows_below_each_other", "ty + 8 * i", "8 * ty + i")
 next_rows = registers("next_rows", "ty + 8 * i", "ty + i")
-no_plus = registers("no_plus", "+= a_i * b0", "= a_i * b0", ("+= a_i * b1", "= a_i * b1"))
+no_plus = registers(
+    "no_plus", "+= a_i * b_left", "= a_i * b_left", ("+= a_i * b_right", "= a_i * b_right")
+)
 spoils_b = registers(
     "spoils_b",
-    "    write(",
+    "    write_patch(",
     "    if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0 and a.shape[1] == 1:\n"
     "        b[0, 0] = zero\n"
-    "    write(",
+    "    write_patch(",
 )
 
 

@@ -37,7 +37,7 @@ def last_of_last_step(a, b):
 
 
 def element(matrix: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """matrix[row, column] as `fetch` gives it: 0 outside of the matrix."""
+    """matrix[row, column] as `fetch_or_zero` gives it: 0 outside of the matrix."""
     rows, columns = matrix.shape
     row_exists = row < rows
     column_exists = column < columns
