@@ -13,7 +13,7 @@ from tests.notebooks.running import Run
 
 SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/3_tiles.py"
 COUNTS, PASSES, NETWORK = (
-    "def matmul_naive",
+    "reads_per_element(p, a, b)",
     "passes for each multiply-add",
     "fc1 of {len(y)} images",
 )

@@ -42,12 +42,13 @@
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
 # A product that is added to a sum is a **multiply-add**, which counts as 2 FLOP.
-# First we will let a block copy tiles of 32 x 32 numbers to shared memory.
-# Then each thread will make several results instead of one, and in Boehm's kernel 64.
+# First a block will copy tiles of 32 x 32 numbers to shared memory.
+# Then each thread will make several results instead of one.
+# Boehm published both steps, the second with 64 results for each thread.
 # Guess two numbers:
 #
 # 1. By what factor did tiles speed up the published kernel of 1.99 TFLOP/s?
-# 2. By what factor did 64 results for each thread speed up the kernel with tiles?
+# 2. By what factor did 64 results speed up the kernel with tiles?
 
 # %%
 import numpy as np
@@ -55,6 +56,7 @@ import numpy as np
 from labkit import check, figures, hint, predict, quiz
 from labkit.gpu import clock_pictures, cuda, profile, tile_pictures
 from labkit.gpu.memory_levels import asked, reads_per_element, speeds
+from labkit.gpu.naive_matmul import matmul_naive
 from labkit.gpu.tile_parts import fetch_or_zero, next_tiles, set_to_zero, write_patch
 
 # STUB:
@@ -91,7 +93,8 @@ tile_pictures.fetch_counts(4, tile=2)
 #
 # ### One thread, one result
 #
-# **Exercise `gpu.matmul_coalesced`**: without sharing, add up the products along `k`, then write the sum to `c`.
+# **Exercise `gpu.matmul_coalesced`**: each thread makes one result, and nothing is shared.
+# Add up the products along `k`, then write the sum to `c`.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]
@@ -113,22 +116,11 @@ def matmul_coalesced(a, b, c):
 matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
-# The kernel that everybody writes first differs in one line: x counts the rows.
-# We profile both.
+# In the kernel that everybody writes first, x counts the rows.
+# We profile both kernels.
 # A *request* is one read of a whole warp, and it costs as many sectors as it touches.
 
-
 # %%
-@cuda.jit
-def matmul_naive(a, b, c):
-    row, col = cuda.grid(2)
-    if row < c.shape[0] and col < c.shape[1]:
-        total = zero
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, col]
-        c[row, col] = total
-
-
 random = np.random.default_rng(0)
 a, b = random.standard_normal((2, 128, 128), dtype=np.float32)
 c = np.zeros_like(a)
@@ -151,9 +143,9 @@ figures.table(["kernel", "reads of each element", "a request touches"], rows)
 #
 # ### A tile in shared memory
 #
-# Now a block shares what it needs for 32 x 32 results.
+# Now a block shares what it needs for 32 x 32 results, in steps as on paper.
 # In each step it copies one tile of `a` and one of `b` to shared memory, where 32 threads use every number.
-# The picture shows these tiles in orange, and all that the block reads in pale blue.
+# The picture shows the second step of block (1, 2): these tiles are orange, and all that the block reads is pale blue.
 
 # %% tags=["picture"]
 tile_pictures.matmul_tiles((96, 128, 128), tile=(32, 32, 32), block=(1, 2), step=1)
@@ -199,7 +191,7 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # In the same clock its shared memory serves one *pass*: a number for each lane of one warp.
 # But each multiply-add of our kernel needs two numbers, one from each tile.
 # The picture shows what follows, with the warp's number in each box.
-# Then the SIMT machine counts your kernel's passes.
+# Then the SIMT machine counts the passes.
 
 # %% tags=["picture"]
 clock_pictures.clock_timeline()
@@ -212,7 +204,7 @@ print("right:", np.allclose(c, a @ b, atol=1e-3))
 
 # %% [markdown]
 # In two clocks the SM starts one multiply-add, where it could start eight: seven eighths of the arithmetic stand idle.
-# (This is no bound for a GPU, because a compiler may join several reads.)
+# (That is no bound, because a compiler may join several reads.)
 #
 # ### A patch in registers
 #
@@ -223,14 +215,12 @@ print("right:", np.allclose(c, a @ b, atol=1e-3))
 #
 # Our patch has 8 x 2 results: 10 reads for 16 multiply-adds.
 # A block of 32 x 8 threads makes 64 x 64 results.
-# The picture shows, in orange, what thread (5, 2) reads and makes; its warp is blue.
+# The picture shows, in orange, what thread (`tx`, `ty`) = (5, 2) reads and makes; its warp is blue.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
 
 # %% [markdown]
-# Comments tell what the given lines do.
-#
 # **Exercise `gpu.matmul_registers`**: one round of `k`.
 # Read each number from shared memory once, into a variable, and use it for all results that need it.
 # The first read is given.
@@ -289,8 +279,8 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 # > GPUs have global, shared and register memory of growing speed
 #
 # The first table adds up the bytes that all lanes read; from registers, each multiply-add reads three numbers.
-# The second table compares the speeds.
-# That of global memory is in the data sheet, and the GPU's peak implies the others: in each clock a pass moves 32 numbers, and 128 lanes read three registers each.
+# The second table compares the speeds: global memory's is in the data sheet, and the peak implies the others.
+# In each clock of an SM a pass moves 32 numbers, and 128 lanes read three registers each.
 
 # %%
 from labkit import hardware
@@ -298,7 +288,7 @@ from labkit import hardware
 registers = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
 kernels = {"coalesced": coalesced, "tiled": tiled, "registers": registers}
 rows = [[name, *asked(p)] for name, p in kernels.items()]
-heads = ["bytes asked", "of global", "of shared", "of registers", "FLOP per byte of global"]
+heads = ["kernel", "asked of global", "of shared", "of registers", "FLOP per byte of global"]
 figures.table(heads, rows)
 a6000 = hardware.machine("a6000")
 figures.table(["memory", "speed on an RTX A6000"], list(speeds(a6000).items()))
@@ -323,9 +313,9 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles ask for a 32nd of the bytes, and yet the published kernel became only 1.5 times as fast.
-# The caches had done much of the work already: in the coalesced kernel, Boehm's profiler saw 110 GB/s from global memory, a seventh of what the chips can deliver.
+# The caches had done much already: Boehm's profiler saw the coalesced kernel take 110 GB/s from global memory, a seventh of what the chips can deliver.
 # The tile moved the reads from L1 to shared memory, and in this GPU both are parts of one unit.
-# Each multiply-add still needed two reads, and the profiler found warps waiting for shared memory.
+# By its text each multiply-add still needs two reads, and the profiler found warps waiting for shared memory.
 #
 # The patch saves reads: with 8 x 8 results, 16 of them serve 64 multiply-adds.
 # The published kernel, whose tiles were larger as well, became 5.4 times as fast.
@@ -337,7 +327,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 #
 # ### Outside
 #
-# Today `torch.mm(x, y)` calls cuBLAS, and Triton and CUTLASS build kernels from tiles.
+# `torch.mm(x, y)` calls cuBLAS, and Triton and CUTLASS build kernels from tiles.
 # On a GPU, NVIDIA's profiler Nsight Compute prints the last column of our first table:
 #
 # ```
@@ -349,9 +339,9 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # ## Recap
 #
 # - Tiles of T x T divide the bytes asked of global memory by T.
-# - **Keep this rule:** a patch of r x s results needs r + s reads for r · s multiply-adds: with 8 x 2 results 0.625 passes for each, instead of 2.
+# - **Keep this rule:** a patch of r x s results needs r + s reads for r · s multiply-adds: 8 x 2 results cost 0.625 passes for each, instead of 2.
 #
-# You can now lower what a matrix product asks of three memories, and count it.
+# You can now count what a product asks of three memories, and lower it.
 #
 # ## Quiz
 #

@@ -1,0 +1,87 @@
+"""labkit.gpu.tile_pictures: they mark what is read, and no text overlaps or is cut."""
+
+import pytest
+from matplotlib.colors import to_hex
+
+from labkit.figures import grids, style
+from labkit.gpu import tile_pictures
+from tests.gpu.test_pictures import assert_readable
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What was shown: (figure, alt text), of all pictures so far."""
+    found = []
+    for module in (tile_pictures, grids):
+        monkeypatch.setattr(module, "show", lambda figure, alt: found.append((figure, alt)))
+    return found
+
+
+PICTURES = {
+    "counts": lambda: tile_pictures.fetch_counts(4, tile=2),
+    "counts of more": lambda: tile_pictures.fetch_counts(6, tile=3),
+    "patch": lambda: tile_pictures.thread_patch((5, 2), k=3),
+    "first patch": lambda: tile_pictures.thread_patch((0, 0), k=0),
+    "last patch": lambda: tile_pictures.thread_patch((31, 7), k=31),
+    "tiles": lambda: tile_pictures.matmul_tiles((96, 128, 128), (32, 32, 32), (1, 2), 1),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_no_text_is_cut_or_overlaps(shown, name):
+    PICTURES[name]()
+    assert_readable(shown[0][0])
+    assert style.png(shown[0][0])
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_has_an_alt_text(capsys, name):
+    PICTURES[name]()
+    assert len(capsys.readouterr().out.split()) >= 5
+
+
+def colours(figure, colour):
+    """(x, y) of the cells that have this colour."""
+    patches = figure.axes[0].patches
+    return {p.get_xy() for p in patches if to_hex(p.get_facecolor()) == to_hex(colour)}
+
+
+def test_fetch_counts_marks_what_the_first_tile_needs(shown):
+    tile_pictures.fetch_counts(4, tile=2)
+    figure, alt = shown[0]
+    texts = [t.get_text() for t in figure.axes[0].texts]
+    assert texts.count("2×") == 16
+    assert "4 results: 32 fetches of 16 different numbers" in texts
+    assert "2 rows of a and 2 columns of b" in alt
+    assert len(colours(figure, style.ORANGE)) == 8
+    assert len(colours(figure, style.SKY)) == 8
+    assert {xy for xy in colours(figure, style.ORANGE) if xy[0] < 4} == {
+        (0, 0),
+        (1, 0),
+        (0, 1),
+        (1, 1),
+    }
+
+
+def test_fetch_counts_grow_with_the_tile(shown):
+    tile_pictures.fetch_counts(6, tile=3)
+    texts = [t.get_text() for t in shown[0][0].axes[0].texts]
+    assert texts.count("3×") == 36
+    assert "9 results: 108 fetches of 36 different numbers" in texts
+
+
+@pytest.mark.parametrize("thread", [(5, 2), (0, 0), (31, 7)])
+def test_thread_patch_marks_the_threads_own_results(shown, thread):
+    tx, ty = thread
+    tile_pictures.thread_patch(thread, k=3)
+    figure, alt = shown[0]
+    marks = [
+        collection.get_paths()[0].get_extents()
+        for collection in figure.axes[0].collections
+        if to_hex(collection.get_facecolor()[0]) == to_hex(style.ORANGE)
+    ]
+    assert len(marks) == 8 + 2 + 16
+    texts = [t.get_text() for t in figure.axes[0].texts]
+    assert [t for t in texts if t.startswith("row")] == [f"row {ty + 8 * i}" for i in range(8)]
+    assert {f"column {tx}", f"column {tx + 32}"} <= set(texts)
+    assert f"rows {ty}, {ty + 8}, ..., {ty + 56} and columns {tx} and {tx + 32}" in alt
