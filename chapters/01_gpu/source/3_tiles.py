@@ -22,7 +22,7 @@
 # The kernel that everybody writes first reaches 0.309 (both published by Simon Boehm, SGEMM_CUDA, 2023).
 # With lesson 2's coalescing it reaches 1.99, and the library is still 12 times as fast.
 # All three do the same multiplications, so what does a simple kernel spend its time on?
-# You will count it, and then change the kernel twice, by a few lines each.
+# You will find out by counting, and then change the kernel twice, by a few lines each.
 #
 # ## What you will be able to do
 #
@@ -73,7 +73,7 @@ zero = np.float32(0)
 #
 # ### A product by hand
 #
-# Let us count on paper first, with matrices of 4 x 4.
+# First we count on paper, with matrices of 4 x 4.
 # If row 0 of `a` is 1, 2, 3, 4 and column 0 of `b` is 5, 6, 7, 8, then
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
@@ -135,7 +135,7 @@ figures.table(["kernel", "reads of each element", "a request touches"], rows)
 # %% [markdown]
 # Coalescing makes a request cheaper, but each element is still asked for 128 times, once for each result that needs it.
 #
-# Do all these reads reach the memory chips, the **DRAM**?
+# Do all reads reach the memory chips, the **DRAM**?
 # No, because two **caches** keep what was read a moment ago.
 # Each of the GPU's many multiprocessors (**SM**) has one of its own, the **L1**.
 # What L1 does not hold comes from the **L2**, which all SMs share, and only the rest from DRAM.
