@@ -62,9 +62,9 @@ def in_tiles(shape: tuple[int, int], tile: tuple[int, int]) -> None:
     above.set_title(f"[{rows}, {columns}] in tiles of {tile[0]} x {tile[1]}", loc="center")
     show(
         figure,
-        f"An array of {rows} rows and {columns} columns in tiles of {tile[0]} x {tile[1]}: it takes "
-        f"{down} rows and {across} columns, {places} places for {rows * columns} elements; below, "
-        "the tiles one after the other in memory, each with its padding.",
+        f"An array of {rows} rows and {columns} columns in tiles of {tile[0]} x {tile[1]}: it "
+        f"takes {down} rows and {across} columns, {places} places for {rows * columns} elements. "
+        "Below lie the tiles one after the other in memory, each with its padding.",
     )
 
 
@@ -95,8 +95,13 @@ def one_tile(
         _bare(ax, -0.5, columns + 0.5, rows + 0.5, -0.5)
         used = f"{across * down:,} of {rows * columns:,} places used"
         ax.set_title(f"{title}: {used}", loc="left", fontsize=10)
-        ax.text(columns / 2, rows + 0.8, f"axis {letters[fastest]} along the {columns}", **_SMALL)
-        beside = f"axis {letters[next_one]}\nalong the {rows}"
+        ax.text(
+            columns / 2,
+            rows + 0.8,
+            f"axis {letters[fastest]} ({shape[fastest]}) along the {columns}",
+            **_SMALL,
+        )
+        beside = f"axis {letters[next_one]} ({shape[next_one]})\nalong the {rows}"
         ax.text(-1.2, rows / 2, beside, ha="right", va="center", fontsize=9)
         spoken.append(f"{title}, axis {letters[fastest]} lies along the {columns}, {used}")
     show(figure, f"A tile of {rows} x {columns} in {len(orders)} orders: {'; '.join(spoken)}.")
@@ -105,41 +110,40 @@ def one_tile(
 _SMALL = {"ha": "center", "va": "top", "fontsize": 9}
 
 
-def stairs(cycles: Mapping[str, Mapping[int, int]], counted: str, marked: int) -> None:
-    """Cycles against K, a panel for each line but `counted`, which is dotted in the first one.
+def stairs(
+    counted: Mapping[int, int], compiled: Mapping[str, Mapping[int, int]], marked: int
+) -> None:
+    """Cycles against the size K of a product: a panel for each of three chips.
 
-    `cycles`   name: {K: cycles}; four lines
-    `marked`   a K that has its name beside it, in the second panel
+    `counted`    {K: cycles} of one simulated unit, dotted in the first panel
+    `compiled`   {chip: {K: cycles}}
+    `marked`     a K whose point has its name beside it, in the second panel
     """
-    lines = {name: line for name, line in cycles.items() if name != counted}
     figure, panels = canvas(9, 3.1, 1, PANELS)
-    dotted = cycles[counted]
-    thousands = np.array([*dotted.values()]) / 1000
-    panels[0].plot([*dotted], thousands, ":", color=ORANGE, label=counted)
-    for panel, (name, line) in zip(panels, lines.items(), strict=True):
-        thousands = np.array([*line.values()]) / 1000
-        panel.plot([*line], thousands, "o-", color=BLUE, markersize=3.5, linewidth=1.2, label=name)
+    panels[0].plot(*_thousands(counted), ":", color=ORANGE, label="one unit, counted")
+    spoken = [f"one unit from {min(counted.values()):,} to {max(counted.values()):,} (counted)"]
+    for panel, (chip, line) in zip(panels, compiled.items(), strict=True):
+        name = f"{chip}, compiled"
+        sizes, cycles = _thousands(line)
+        panel.plot(sizes, cycles, "o-", color=BLUE, markersize=3.5, linewidth=1.2, label=name)
         panel.set_title(name)
         panel.set_xlabel("K")
-        panel.set_xticks(range(256, max(line) + 1, 256))
-        panel.set_ylim(0, 1.15 * max(thousands))
+        panel.set_xticks(range(256, max(sizes) + 1, 256))
+        panel.set_ylim(0, 1.15 * max(cycles))
         panel.grid(axis="x", color=PALE, linewidth=0.8)
+        spoken.append(f"{chip} from {min(line.values()):,} to {max(line.values()):,} (compiled)")
     panels[0].set_ylabel("thousand cycles")
     panels[0].legend(fontsize=8, loc="upper left")
-    _, second, _ = lines
-    peak = lines[second][marked] / 1000
-    panels[1].annotate(
-        f"K = {marked}",
-        (marked, peak),
-        (-8, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-    )
-    spoken = []
-    for name, line in cycles.items():
-        spoken.append(f"{name} from {min(line.values()):,} to {max(line.values()):,}")
-    show(figure, f"Cycles against K from {min(dotted)} to {max(dotted)}: {'; '.join(spoken)}.")
+    second = [*compiled.values()][1]
+    place = marked, second[marked] / 1000
+    beside = {"textcoords": "offset points", "ha": "right", "va": "center"}
+    panels[1].annotate(f"K = {marked}", place, (-8, 0), **beside)
+    show(figure, f"Cycles against K from {min(counted)} to {max(counted)}: {'; '.join(spoken)}.")
+
+
+def _thousands(line: Mapping[int, int]) -> tuple[list[int], list[float]]:
+    """The sizes, and their cycles in thousands."""
+    return list(line), [cycles / 1000 for cycles in line.values()]
 
 
 def _place(ax: Axes, x: float, y: float, text: str, own: bool, letters: float = 9) -> None:
