@@ -73,7 +73,8 @@ class Array(NamedTuple):
     @property
     def notation(self) -> str:
         """Order and tiles as the compiler writes them: "{1,0:T(8,128)(2,1)}"."""
-        return f"{{{self.order}:{self.layout}}}"
+        written = f"{self.order}:{self.layout}" if self.layout else self.order
+        return f"{{{written}}}"
 
 
 # What costs nothing when it runs.

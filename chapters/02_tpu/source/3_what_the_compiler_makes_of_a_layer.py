@@ -23,7 +23,7 @@
 # To read them, a v5e would need 82 µs of the 137 µs that the whole network should take (predicted).
 #
 # So the compiler has to find a better order.
-# Even on a Linux PC without a TPU, Google's compiler tells where each array will lie, and how many cycles it expects of most operations.
+# Even on a Linux PC without a TPU, Google's compiler tells where each array will lie, and how many cycles most operations should take.
 #
 # ## What you will be able to do
 #
@@ -38,13 +38,13 @@
 # %% [markdown]
 # ## Predict
 #
-# Along its **fastest axis**, the neighbours in an array are neighbours in memory; in NumPy it is the last.
+# The **fastest axis** of an array is the one whose neighbours are neighbours in memory: in NumPy, the last.
 # A TPU stores whole **tiles** of 8 rows and 128 columns.
 # The fastest axis runs along the columns, the next one along the rows, and places that stay free are **padding**.
 #
 # A **matrix unit** (MXU) is lesson 1's array: it holds 128 x 128 of the K x N weights while M rows stream through.
 # A tile that is not full takes as long as a full one, and a TPU v2 core has one unit.
-# In a convolution, N is the number of output channels.
+# In a convolution, N counts the output channels.
 #
 # Guess four numbers; only the third cannot be worked out from this text.
 #
@@ -86,13 +86,14 @@ guesses = {
 # ### By hand
 #
 # Let us begin with tiles that fit on paper: an array [3, 5] in tiles of 2 x 4.
-# Its five columns need two tiles side by side, so they are stored as eight.
-# Its three rows are stored as four, and the 15 numbers take 32 places.
+# Five columns need two tiles side by side, so they are stored as eight.
+# Three rows are stored as four, and the 15 numbers take 32 places.
 #
 # With the three rows along the tile's four columns, 3 becomes 4 and 5 becomes 6.
 # Now 24 places are enough: **the order of the axes decides how much is padding.**
 #
 # The next cell defines this rounding, and draws the first layout.
+
 
 # %% tags=["picture"]
 def round_up(n, multiple):
@@ -108,7 +109,7 @@ layout_pictures.in_tiles((3, 5), (2, 4))
 # ### The notation
 #
 # The compiler would write this layout as `{1,0:T(2,4)}`.
-# Its real ones look like `{0,1:T(8,128)(2,1)}`:
+# Real ones look like `{0,1:T(8,128)(2,1)}`:
 #
 # | piece | meaning |
 # |---|---|
@@ -120,6 +121,7 @@ layout_pictures.in_tiles((3, 5), (2, 4))
 #
 # **Exercise `tpu.padded_bytes`**: how many bytes does an array take?
 # Use `round_up`, and `prod`, which multiplies.
+
 
 # %% tags=["exercise:tpu.padded_bytes"]
 def padded_bytes(shape, order, tile, itemsize):
@@ -141,8 +143,8 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 # ### Ask the compiler
 #
 # `compile_for_tpu` takes a JAX function, the shapes of its arguments, and a chip: `v5e:1x1` is a single v5e.
-# This lesson reads a *snapshot* of its answers, which is the same for everybody.
-# The numbers are **compiled**: the compiler expects them, and nothing has run.
+# This lesson reads a *snapshot* of its answers, the same for everybody.
+# Its numbers are **compiled**: the compiler expects them, and nothing has run.
 #
 # How many times its own bytes does each array of the network take?
 # (Images are [N, H, W, C].)
@@ -171,7 +173,7 @@ layout_pictures.one_tile(arrays["x"].shape, orders, "NHWC")
 # As written, three colours lie along 128 columns, and 125 columns are padding.
 # The compiler has turned the images: **the batch lies along the 128**, and 256 images fill two tiles.
 # Everything up to the ten scores lies this way, without padding.
-# But a batch of 100 would take 28 % more, because 128 / 100 is 1.28.
+# A batch of 100 would take 28 % more, because 128 / 100 is 1.28.
 #
 # ### Busy units
 #
@@ -184,6 +186,7 @@ layout_pictures.one_tile(arrays["x"].shape, orders, "NHWC")
 #
 # **Exercise `tpu.mxu_utilization`**: compute both shares, for arrays with one entry per product.
 # A unit has `size` x `size` cells, and larger weights take several tiles.
+
 
 # %% tags=["exercise:tpu.mxu_utilization"]
 def mxu_utilization(M, K, N, cycles, units, size):
@@ -202,7 +205,7 @@ def mxu_utilization(M, K, N, cycles, units, size):
 mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 
 # %% [markdown]
-# How much of their units does a product use that fills every tile, on six generations?
+# How much of their units do six generations use for a product that fills every tile?
 
 # %%
 from labkit.tpu.compiler import UNITS
@@ -222,7 +225,9 @@ for chip, (units, size) in UNITS.items():
 heads = ["device", "units", "cells of each", "cycles, compiled", "utilization, %"]
 note = "A device is a chip, or one of the two cores of a v2, v3 or v4. "
 note += "Google names two units for a v6e (published), but these cycles hold 228,000 multiply-adds "
-note += "each: so there are more cells, or each does two. We count four units; the peak is the same."
+note += (
+    "each: so there are more cells, or each does two. We count four units; the peak is the same."
+)
 figures.table(heads, rows, note)
 
 # %% [markdown]
@@ -232,7 +237,6 @@ figures.table(heads, rows, note)
 #
 # Lesson 1's simulator *counts* cycles on one unit, and a v2 core has one.
 # Do the *compiled* cycles come close?
-# (The third way, *measured*, comes under Check.)
 
 # %%
 unit = SystolicArray(128, 128)
@@ -256,18 +260,18 @@ figures.table(heads, list(rows), "v2, v5e: cycles, compiled; square: a product o
 #
 # | layer | cycles | why |
 # |---|---|---|
-# | conv1 | half | It uses more than is filled, as conv2 does. With our mapping that is impossible, so the compiler has another: perhaps pixels stay and weights stream. |
+# | conv1 | half | It uses more cells than are filled, as conv2 does. With our mapping that is impossible, so the compiler has another: perhaps pixels stay and weights stream. |
 # | fc1 | 40 % more | Its 3.2 MB take 6,400 cycles at a core's half of 700 GB/s (predicted). Perhaps the arithmetic waits for the first of them. |
 # | fc2 | twice | Each operation has a price of its own. |
 #
 # A v5e has four units, but takes more than a quarter of the cycles.
-# One reason is memory: for `square`, 16,400 for arithmetic plus 11,500 for bytes (predicted) come within a tenth.
+# One reason is memory: for `square`, 16,400 for arithmetic plus 11,500 for bytes (predicted) come within a tenth of what is compiled.
 # Neither explains why conv1 takes longer than on a v2.
 #
 # ## Check
 #
 # Does the compiler itself, where it is installed, agree with the snapshot?
-# On a TPU, the next cell also measures `square`; we had none to try this.
+# On a TPU, the next cell also *measures* `square`, the third way; we had none to try this.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from time import perf_counter
@@ -316,6 +320,7 @@ figures.table(["K", "counted", *stairs], rows, "percent more cycles than without
 #
 # No formula of ours explains why v2 and v5e never take less than 60,000 cycles, or why K = 769 costs more than 896 on a v5e.
 # What if the program itself adds zeros up to 896?
+
 
 # %%
 def filled_up(a, b):
@@ -379,7 +384,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## On trial
 #
-# Single layers decide no claim about TPUs; the [next lesson](4_what_a_training_step_costs.ipynb) has two.
+# Single layers decide no claim about TPUs; two await the [next lesson](4_what_a_training_step_costs.ipynb).
 #
 # ## Recap
 #
