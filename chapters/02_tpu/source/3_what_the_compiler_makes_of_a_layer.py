@@ -151,6 +151,7 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 
 # %% tags=["picture"]
 from labkit.provenance import compiled, measured, predicted
+from labkit.tpu.compiler import UNITS
 from labkit.tpu.programs import CONVNET, LAYERS, conv, convnet, matmul, product_sizes
 
 ask = partial(compile_for_tpu, source="snapshot")
@@ -207,10 +208,8 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 # %% [markdown]
 # How much of their units do six generations use for a product that fills every tile?
 
+
 # %%
-from labkit.tpu.compiler import UNITS
-
-
 def cycles_of(program, shapes, chip):
     """The cycles that the compiler expects on one device, a core or a chip"""
     return ask(program, shapes, f"{chip}:1x1").estimated_cycles
