@@ -211,6 +211,23 @@ def test_the_large_programs_are_those_of_the_tool_and_tell_their_sums(monkeypatc
         compiler.recall("ResNet-50 step of 512 images", "v5e:1x1")
 
 
+HEAD = """\
+# ---
+# jupyter:
+#   kernelspec:
+#     name: python3
+#   labkit:
+#     title: An example
+#     minutes: 5
+#     needs: []
+# ---
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+"""
+
+
 def test_the_tool_asks_what_both_lessons_ask(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
     import tpu_snapshot
@@ -220,7 +237,7 @@ def test_the_tool_asks_what_both_lessons_ask(monkeypatch, tmp_path):
     for side in (3, 5):
         lesson = tmp_path / f"{side}_example.py"
         ask = f"compile_for_tpu(lambda a: a + 1, [({side},)], 'v2:1x1', source='snapshot')"
-        lesson.write_text(f"# %%\nfrom labkit.tpu import compile_for_tpu\n\n{ask}\n")
+        lesson.write_text(f"{HEAD}# %%\nfrom labkit.tpu import compile_for_tpu\n\n{ask}\n")
         lessons.append(lesson)
     monkeypatch.setattr(tpu_snapshot, "LESSONS", lessons)
     monkeypatch.setattr(tpu_snapshot.compiler, "compile_for_tpu", None)  # put back afterwards

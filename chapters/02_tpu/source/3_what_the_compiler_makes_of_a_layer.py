@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What the compiler makes of a layer
-#     minutes: 55
+#     minutes: 50
 #     needs: [jax]
 # ---
 
@@ -20,10 +20,10 @@
 # **67 MB of memory for 1.6 MB of images.**
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
 # Stored in that order on a TPU, it would take 43 times its own bytes.
-# To read them, a v5e would need 82 µs of the 137 µs that the whole network should take (predicted).
+# A v5e would need 82 µs to read that much, while the whole network should take 137 µs (predicted).
 #
 # So the compiler has to find a better order.
-# Even on a Linux PC without a TPU, Google's compiler tells where each array will lie, and how many cycles most operations should take.
+# On a Linux PC without a TPU, Google's compiler tells where each array will lie, and how many cycles most operations should take.
 #
 # ## What you will be able to do
 #
@@ -86,11 +86,11 @@ guesses = {
 # ### By hand
 #
 # Let us begin with tiles that fit on paper: an array [3, 5] in tiles of 2 x 4.
-# Five columns need two tiles side by side, so they are stored as eight.
+# Five columns need two tiles side by side, and are stored as eight.
 # Three rows are stored as four, and the 15 numbers take 32 places.
 #
 # With the three rows along the tile's four columns, 3 becomes 4 and 5 becomes 6.
-# Now 24 places are enough: **the order of the axes decides how much is padding.**
+# Then 24 places are enough: **the order of the axes decides how much is padding.**
 #
 # The next cell defines this rounding, and draws the first layout.
 
@@ -109,7 +109,7 @@ layout_pictures.in_tiles((3, 5), (2, 4))
 # ### The notation
 #
 # The compiler would write this layout as `{1,0:T(2,4)}`.
-# Real ones look like `{0,1:T(8,128)(2,1)}`:
+# Real layouts look like `{0,1:T(8,128)(2,1)}`:
 #
 # | piece | meaning |
 # |---|---|
@@ -120,7 +120,7 @@ layout_pictures.in_tiles((3, 5), (2, 4))
 # Small arrays get smaller tiles, such as `T(4,128)`.
 #
 # **Exercise `tpu.padded_bytes`**: how many bytes does an array take?
-# Use `round_up`, and `prod`, which multiplies.
+# Use `round_up` and `prod`.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]
@@ -171,10 +171,10 @@ orders = {"as written": (3, 2, 1, 0), "as the compiler lays it out": arrays["x"]
 layout_pictures.one_tile(arrays["x"].shape, orders, "NHWC")
 
 # %% [markdown]
-# As written, three colours lie along 128 columns, and 125 columns are padding.
+# As written, three colours lie along 128 columns, and 125 are padding.
 # The compiler has turned the images: **the batch lies along the 128**, and 256 images fill two tiles.
 # Everything up to the ten scores lies this way, without padding.
-# A batch of 100 would take 28 % more, because 128 / 100 is 1.28.
+# A batch of 100 would take 28 % more: 128 / 100.
 #
 # ### Busy units
 #
@@ -183,7 +183,7 @@ layout_pictures.one_tile(arrays["x"].shape, orders, "NHWC")
 # The **utilization** is the useful share, 36 / 320 or 11 %.
 #
 # The 3 x 2 weights fill 6 of their tile's 16 cells, or 38 %; we call this share `filled`.
-# While weights stay in place, the utilization cannot be above `filled`.
+# While weights stay in place, the utilization cannot be above `filled`, because empty cells do nothing useful.
 #
 # **Exercise `tpu.mxu_utilization`**: compute both shares, for arrays with one entry per product.
 # A unit has `size` x `size` cells, and larger weights take several tiles.
@@ -260,16 +260,16 @@ figures.table(heads, list(rows), "v2, v5e: cycles, compiled; square: a product o
 # | layer | cycles | why |
 # |---|---|---|
 # | conv1 | half | It uses more cells than are filled, as conv2 does. With our mapping that is impossible, so the compiler has another: perhaps pixels stay and weights stream. |
-# | fc1 | 40 % more | Its 3.2 MB take 6,400 cycles at a core's half of 700 GB/s (predicted). Perhaps the arithmetic waits for the first of them. |
+# | fc1 | 40 % more | Its 3.2 MB take 6,400 cycles at a core's half of 700 GB/s (predicted), fewer than counted. Perhaps the arithmetic waits for the first of them. |
 # | fc2 | twice | Each operation has a price of its own. |
 #
 # A v5e has four units, but takes more than a quarter of the cycles.
-# One reason is memory: for `square`, 16,400 for arithmetic plus 11,500 for bytes (predicted) come within a tenth of what is compiled.
+# One reason is memory: for `square`, 16,400 cycles for arithmetic plus 11,500 for its bytes (predicted) come within a tenth of what is compiled.
 # Neither explains why conv1 takes longer than on a v2.
 #
 # ## Check
 #
-# Does the compiler itself, where it is installed, agree with the snapshot?
+# Does the compiler, where it is installed, agree with the snapshot?
 # On a TPU, the next cell also *measures* `square`, the third way; we had none to try this.
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -334,7 +334,7 @@ rows = [["769", stairs["v5e"][769]], ["769 + zeros", inside], ["896", stairs["v5
 figures.table(["K", "cycles on a v5e"], rows, "compiled")
 
 # %% [markdown]
-# They change nothing: only arrays that are *stored* with K = 896 get its price.
+# Such zeros change nothing: only arrays that are *stored* with K = 896 get its price.
 # **Ask the compiler; do not guess.**
 #
 # ### Channels for nothing
@@ -351,7 +351,7 @@ for few, many in [(64, 64), (64, 128), (128, 128), (128, 256)]:
     by_channels[few, many] = made.estimated_cycles
     v6e = cycles_of(conv, layer, "v6e")
     rows.append([f"{few} to {many}", made.estimated_cycles, v6e, result.padded_bytes])
-figures.table(["channels", "v5e", "v6e", "bytes"], rows, "cycles; bytes of the result: compiled")
+figures.table(["channels", "v5e", "v6e", "bytes"], rows, "cycles, and the result's bytes: compiled")
 
 # %% [markdown]
 # From 64 to 128 output channels, cycles and memory stay the same.
@@ -360,7 +360,7 @@ figures.table(["channels", "v5e", "v6e", "bytes"], rows, "cycles; bytes of the r
 #
 # ## Explain
 #
-# Here are your guesses beside the results.
+# Your guesses stand beside the results.
 
 # %% tags=["picture"]
 array = arrays["w['fc2.weight']"]
