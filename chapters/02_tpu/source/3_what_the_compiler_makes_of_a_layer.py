@@ -309,7 +309,7 @@ def one_more(line, K):
 
 rows = []
 for K in (256, 512, 768, 1024):
-    percent = [one_more(line, K) for line in (counts, stairs["v2"], stairs["v5e"], stairs["v6e"])]
+    percent = [one_more(line, K) for line in (counts, *stairs.values())]
     rows.append([f"{K:,} + 1", *percent])
 figures.table(
     ["K", "counted", "v2", "v5e", "v6e"], rows, "percent more cycles than without the + 1"
