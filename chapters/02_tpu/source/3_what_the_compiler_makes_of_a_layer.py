@@ -311,9 +311,7 @@ rows = []
 for K in (256, 512, 768, 1024):
     percent = [one_more(line, K) for line in (counts, *stairs.values())]
     rows.append([f"{K:,} + 1", *percent])
-figures.table(
-    ["K", "counted", "v2", "v5e", "v6e"], rows, "percent more cycles than without the + 1"
-)
+figures.table(["K", "counted", "v2", "v5e", "v6e"], rows, "percent more cycles for the + 1")
 
 # %% [markdown]
 # From K = 256 on, a v2 climbs the simulator's stairs.
