@@ -3,9 +3,9 @@
     python tools/tpu_snapshot.py [--heavy]    compile all and write the file
     python tools/tpu_snapshot.py --check      compile the light ones and compare with the file
 
-The programs are whatever lesson 3 of chapter 2 asks `compile_for_tpu`, found by running the cells
-of its solution, and HEAVY below. These take minutes: the lesson recalls them by their name, and of
-their thousand operations only the sums are kept. Without --heavy a stored answer of the same
+The programs are whatever the LESSONS ask `compile_for_tpu`, found by running the cells of their
+solutions, and HEAVY below. These take minutes: a lesson recalls them by their name, and of their
+thousand operations only the sums are kept. Without --heavy a stored answer of the same
 program by the same versions is kept. Needs Linux x86-64 and libtpu.
 """
 
@@ -29,7 +29,11 @@ from labkit.tpu.hlo import Op
 from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
-LESSON = ROOT / "chapters/02_tpu/source/3_what_the_compiler_makes_of_a_layer.py"
+SOURCES = ROOT / "chapters/02_tpu/source"
+LESSONS = (
+    SOURCES / "3_what_the_compiler_makes_of_a_layer.py",
+    SOURCES / "4_what_a_training_step_costs.py",
+)
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory
 LIMIT = 1800  # seconds for one compile
@@ -77,9 +81,8 @@ def heavy(stored: dict) -> dict:
 
 
 def light() -> dict:
-    """The answers to what the lesson's solution asks, under the programs' fingerprints."""
+    """The answers to what the lessons' solutions ask, under the programs' fingerprints."""
     made = {}
-    scope = {"__name__": "lesson"}
 
     def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None):
         program = trace(f, shapes, shardings)
@@ -88,12 +91,19 @@ def light() -> dict:
             made[key] = asked(program, topology)
         return compiler.report(made[key] | {"source": "this run"})
 
-    compiler.compile_for_tpu = record  # before the lesson imports it
-    for cell in load(LESSON, LESSON.name).cells:
-        if cell.type == "code" and "setup" not in cell.tags:
-            code = split_solution(cell.text, LESSON.name, cell.line)[1]
-            exec(compile(code, str(LESSON), "exec"), scope)
+    compiler.compile_for_tpu = record  # before the lessons import it
+    for lesson in LESSONS:
+        run(lesson)
     return made
+
+
+def run(lesson: Path) -> None:
+    """Run the cells of a lesson's solution, one after the other."""
+    scope = {"__name__": "lesson"}
+    for cell in load(lesson, lesson.name).cells:
+        if cell.type == "code" and "setup" not in cell.tags:
+            code = split_solution(cell.text, lesson.name, cell.line)[1]
+            exec(compile(code, str(lesson), "exec"), scope)
 
 
 def write(entries: dict) -> None:

@@ -22,13 +22,17 @@ from labkit.tpu.compile_worker import versions
 
 # A program runs on one TensorCore of a chip, or on a v5p or later on the whole chip.
 # clock = published peak / (2 * cores * multiply-adds a cycle)
+UNITS = {  # generation: matrix units of what a program runs on, rows and columns of each
+    "v2": (1, 128),
+    "v3": (2, 128),
+    "v4": (4, 128),
+    "v5e": (4, 128),
+    "v5p": (8, 128),
+    "v6e": (4, 256),  # Google names two; see the lesson
+}
 CORES = {  # generation: cores of a chip, multiply-adds a cycle of a core
-    "v2": (2, 128**2),
-    "v3": (2, 2 * 128**2),
-    "v4": (2, 4 * 128**2),
-    "v5e": (1, 4 * 128**2),
-    "v5p": (1, 8 * 128**2),
-    "v6e": (1, 4 * 256**2),
+    generation: (2 if generation in ("v2", "v3", "v4") else 1, units * size**2)
+    for generation, (units, size) in UNITS.items()
 }
 PATIENCE = 600.0  # seconds for one program: this only ends a hang
 CHILD = tracing.NO_TPU | {"JAX_PLATFORMS": "cpu"}  # it must not touch a TPU, even where one is

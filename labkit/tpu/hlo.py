@@ -56,6 +56,26 @@ class Array(NamedTuple):
         """The share of its bytes that only fills up tiles."""
         return 1 - self.logical_bytes / self.padded_bytes
 
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """`order` as numbers: (1, 0) where axis 1 is the fastest of two."""
+        return tuple(int(axis) for axis in self.order.split(",") if axis)
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The sizes of the tiles that the array is cut into: (8, 128), the fastest axis last.
+
+        What cuts these tiles once more, such as (2,1), is left out; () where there are no tiles.
+        """
+        first = re.search(r"\(([\d,]+)\)", self.layout)
+        return tuple(int(n) for n in first[1].split(",")) if first else ()
+
+    @property
+    def notation(self) -> str:
+        """Order and tiles as the compiler writes them: "{1,0:T(8,128)(2,1)}"."""
+        written = f"{self.order}:{self.layout}" if self.layout else self.order
+        return f"{{{written}}}"
+
 
 # What costs nothing when it runs.
 _FREE = {

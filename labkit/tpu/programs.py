@@ -1,8 +1,10 @@
 """Programs for the TPU compiler, in plain JAX: layers and the course's network.
 
-Lesson 3 of chapter 2 asks `compile_for_tpu` about them. Images are NHWC and bfloat16, as a TPU
+The lessons of chapter 2 ask `compile_for_tpu` about them. Images are NHWC and bfloat16, as a TPU
 likes them; weights are HWIO. Nothing here is ever run.
 """
+
+from math import prod
 
 import jax
 from jax import lax
@@ -18,6 +20,25 @@ CONVNET = {  # the shapes of the network's weights
     "fc2.weight": (128, 10),
     "fc2.bias": (10,),
 }
+
+LAYERS = {  # the shapes of input and weights, 256 images at a time, and of a product beside them
+    "conv1": [(256, 32, 32, 3), (3, 3, 3, 32)],
+    "conv2": [(256, 16, 16, 32), (3, 3, 32, 64)],
+    "fc1": [(256, 4096), (4096, 128)],
+    "fc2": [(256, 128), (128, 10)],
+    "square": [(1024, 1024), (1024, 1024)],
+}
+
+
+def product_sizes(x: tuple[int, ...], w: tuple[int, ...]) -> tuple[int, int, int]:
+    """M, K, N of the matrix product that a layer is, from the shapes of its input and weights.
+
+    A fully connected layer is x[M,K] w[K,N]. A convolution of x[N,H,W,C] with w[R,S,C,K], padded so
+    that H and W stay, has a row for each pixel, R S C weights to each of its K results.
+    """
+    *places, _ = x
+    *window, outputs = w
+    return prod(places), prod(window), outputs
 
 
 def matmul(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -211,13 +211,50 @@ def test_the_large_programs_are_those_of_the_tool_and_tell_their_sums(monkeypatc
         compiler.recall("ResNet-50 step of 512 images", "v5e:1x1")
 
 
+HEAD = """\
+# ---
+# jupyter:
+#   kernelspec:
+#     name: python3
+#   labkit:
+#     title: An example
+#     minutes: 5
+#     needs: []
+# ---
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+"""
+
+
+def test_the_tool_asks_what_both_lessons_ask(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    import tpu_snapshot
+
+    assert all(lesson.is_file() for lesson in tpu_snapshot.LESSONS)
+    lessons = []
+    for side in (3, 5):
+        lesson = tmp_path / f"{side}_example.py"
+        ask = f"compile_for_tpu(lambda a: a + 1, [({side},)], 'v2:1x1', source='snapshot')"
+        lesson.write_text(f"{HEAD}# %%\nfrom labkit.tpu import compile_for_tpu\n\n{ask}\n")
+        lessons.append(lesson)
+    monkeypatch.setattr(tpu_snapshot, "LESSONS", lessons)
+    monkeypatch.setattr(tpu_snapshot.compiler, "compile_for_tpu", None)  # put back afterwards
+    monkeypatch.setattr(tpu_snapshot.compiler, "report", lambda answer: answer)
+    monkeypatch.setattr(tpu_snapshot, "asked", lambda program, topology: {"title": program.title})
+    made = tpu_snapshot.light()
+    assert [key.rpartition(" ")[2] for key in made] == ["v2:1x1", "v2:1x1"]
+    assert ["[3]" in one["title"] for one in made.values()] == [True, False]
+
+
 @pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")
 def test_a_stored_program_compiles_to_the_stored_numbers():
     shapes = [(4096, 1025), (1025, 1024)]
     try:
         old = compile_for_tpu(programs.matmul, shapes, source="snapshot")
     except LookupError:
-        pytest.skip("lesson 3 does not ask for it")
+        pytest.skip("no lesson asks for it")
     new = compile_for_tpu(programs.matmul, shapes, source="compiler")
     if new.source.partition(" on ")[0] not in old.source:
         pytest.skip(f"another compiler: {new.source}")

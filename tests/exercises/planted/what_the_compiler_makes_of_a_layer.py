@@ -11,7 +11,7 @@ from tests.exercises.edits import edit, solution
 
 layout = solution("tpu.padded_bytes")
 edited = partial(edit, "tpu.padded_bytes")
-ROUNDED = "-(-size[axis] // n) * n"
+ROUNDED = "round_up(size[axis], side)"
 layout_not_padded = edited("layout_not_padded", "prod(size)", "prod(shape)")
 layout_last_axes = edited("layout_last_axes", "order[i]", "-1 - i")
 layout_from_axis_0 = edited("layout_from_axis_0", "order[i]", "i")
@@ -19,10 +19,10 @@ layout_order_reversed = edited("layout_order_reversed", "order[i]", "order[-1 - 
 layout_inverse = edited("layout_inverse", "order[i]", "order.index(i)")
 layout_tile_from_the_front = edited("layout_tile_from_the_front", "tile[::-1]", "tile")
 layout_lanes_only = edited("layout_lanes_only", "tile[::-1]", "tile[-1:]")
-layout_floor = edited("layout_floor", ROUNDED, "size[axis] // n * n")
-layout_nearest = edited("layout_nearest", ROUNDED, "round(size[axis] / n) * n")
-layout_at_least_a_tile = edited("layout_at_least_a_tile", ROUNDED, "max(size[axis], n)")
-layout_next_tile = edited("layout_next_tile", ROUNDED, "(size[axis] // n + 1) * n")
+layout_floor = edited("layout_floor", ROUNDED, "size[axis] // side * side")
+layout_nearest = edited("layout_nearest", ROUNDED, "round(size[axis] / side) * side")
+layout_at_least_a_tile = edited("layout_at_least_a_tile", ROUNDED, "max(size[axis], side)")
+layout_next_tile = edited("layout_next_tile", ROUNDED, "(size[axis] // side + 1) * side")
 layout_in_elements = edited("layout_in_elements", " * itemsize", "")
 layout_in_place = edited("layout_in_place", "list(shape)", "shape")
 
@@ -80,11 +80,16 @@ mxu_without_padding_twice = edited(
 mxu_at_most_filled = edited("mxu_at_most_filled", BOTH, "utilization.clip(max=filled), filled")
 mxu_the_other_way = edited("mxu_the_other_way", BOTH, "filled, utilization")
 mxu_filled_by_all = edited("mxu_filled_by_all", BOTH, "utilization, filled / units")
-mxu_next_tile = edited("mxu_next_tile", "-(-side // size)", "(side // size + 1)")
+mxu_next_tile = edited(
+    "mxu_next_tile",
+    "round_up(K, size)",
+    "(K // size + 1) * size",
+    ("round_up(N, size)", "(N // size + 1) * size"),
+)
 mxu_over_one_array = edited("mxu_over_one_array", FILLED, "K * N / size**2")
 mxu_rows = edited("mxu_rows", FILLED, "K / rows")
 mxu_columns = edited("mxu_columns", FILLED, "N / columns")
-mxu_stream = edited("mxu_stream", FILLED, "M * K * N / (-(-M // size) * size * rows * columns)")
+mxu_stream = edited("mxu_stream", FILLED, "M * K * N / (round_up(M, size) * rows * columns)")
 
 
 def mxu_by_ceil(M, K, N, cycles, units, size):

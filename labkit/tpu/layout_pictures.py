@@ -1,0 +1,173 @@
+"""Pictures of what the TPU compiler makes of a layer: arrays cut into tiles, cycles in stairs.
+
+    in_tiles((3, 5), (2, 4))        a small array in its tiles, and how they lie in memory
+    one_tile(shape, {...}, "NHWC")  how much of a tile an array fills in one order or another
+    stairs({...})                   cycles against the size K of a product
+
+Blue is the array's own, pale is padding. Lesson what_the_compiler_makes_of_a_layer shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, SKY, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PLACES = 64  # of the largest array that `in_tiles` draws
+PANELS = 3  # of the stairs, side by side
+
+
+def in_tiles(shape: tuple[int, int], tile: tuple[int, int]) -> None:
+    """An array [rows, columns] in tiles, with its last axis fastest, and its places in memory.
+
+    Each place says which element it holds, row and column; a place of padding says nothing.
+    Raises ValueError for more than 64 places.
+    """
+    rows, columns = shape
+    tiles_down = ceil(rows / tile[0])
+    tiles_across = ceil(columns / tile[1])
+    down = tiles_down * tile[0]
+    across = tiles_across * tile[1]
+    places = down * across
+    if places > PLACES:
+        raise ValueError(f"{shape} takes {places} places; at most {PLACES} can be drawn.")
+    figure, (above, below) = canvas(7.5, 1.4 + 0.42 * down, 2, 1, height_ratios=[down, 1.6])
+    for row, column in np.ndindex(down, across):
+        own = row < rows and column < columns
+        _place(above, column, row, f"{row},{column}" if own else "", own)
+    for number in range(tiles_down * tiles_across):
+        left = number % tiles_across * tile[1]
+        top = number // tiles_across * tile[0]
+        _outline(above, left, top, tile[1], tile[0])
+    _bare(above, -0.1, across + 0.1, down + 0.1, -0.1)
+    above.set_aspect("equal")
+    size = prod(tile)
+    for number in range(tiles_down * tiles_across):
+        for inside in range(size):
+            row = number // tiles_across * tile[0] + inside // tile[1]
+            column = number % tiles_across * tile[1] + inside % tile[1]
+            own = row < rows and column < columns
+            x = number * size + inside
+            _place(below, x, 0, f"{row},{column}" if own else "", own, letters=6)
+        _outline(below, number * size, 0, size, 1)
+    _bare(below, -0.1, places + 0.1, 1.1, -0.1)
+    below.set_title("in memory, one tile after the other", fontsize=9, loc="center")
+    above.set_title(f"[{rows}, {columns}] in tiles of {tile[0]} x {tile[1]}", loc="center")
+    show(
+        figure,
+        f"An array of {rows} rows and {columns} columns in tiles of {tile[0]} x {tile[1]}: it "
+        f"takes {down} rows and {across} columns, {places} places for {rows * columns} elements. "
+        "Below lie the tiles one after the other in memory, each with its padding.",
+    )
+
+
+def one_tile(
+    shape: Sequence[int],
+    orders: Mapping[str, Sequence[int]],
+    letters: str,
+    tile: tuple[int, int] = (8, 128),
+) -> None:
+    """One tile of an array for each of the orders, with what the array fills of it.
+
+    `orders`   title: the axes from the fastest to the slowest
+    `letters`  the names of the axes, one letter each: "NHWC"
+    """
+    figure, axes = canvas(7.5, 1.25 * len(orders), len(orders), 1)
+    rows, columns = tile
+    spoken = []
+    for ax, (title, order) in zip(np.ravel(axes), orders.items(), strict=True):
+        fastest, next_one = order[:2]
+        across = min(shape[fastest], columns)
+        down = min(shape[next_one], rows)
+        _block(ax, 0, 0, columns, rows, PALE)
+        _block(ax, 0, 0, across, down, BLUE)
+        for x in range(1, columns):
+            ax.plot([x, x], [0, rows], color=CARD, linewidth=0.3)
+        for y in range(1, rows):
+            ax.plot([0, columns], [y, y], color=CARD, linewidth=0.3)
+        _bare(ax, -0.5, columns + 0.5, rows + 0.5, -0.5)
+        used = f"{across * down:,} of {rows * columns:,} places used"
+        ax.set_title(f"{title}: {used}", loc="left", fontsize=10)
+        ax.text(
+            columns / 2,
+            rows + 0.8,
+            f"axis {letters[fastest]} ({shape[fastest]}) along the {columns}",
+            **_SMALL,
+        )
+        beside = f"axis {letters[next_one]} ({shape[next_one]})\nalong the {rows}"
+        ax.text(-1.2, rows / 2, beside, ha="right", va="center", fontsize=9)
+        spoken.append(f"{title}, axis {letters[fastest]} lies along the {columns}, {used}")
+    show(figure, f"A tile of {rows} x {columns} in {len(orders)} orders: {'; '.join(spoken)}.")
+
+
+_SMALL = {"ha": "center", "va": "top", "fontsize": 9}
+
+
+def stairs(
+    counted: Mapping[int, int], compiled: Mapping[str, Mapping[int, int]], marked: int
+) -> None:
+    """Cycles against the size K of a product: a panel for each of three chips.
+
+    `counted`    {K: cycles} of one simulated unit, dotted in the first panel
+    `compiled`   {chip: {K: cycles}}
+    `marked`     a K whose point has its name beside it, in the second panel
+    """
+    figure, panels = canvas(9, 3.1, 1, PANELS)
+    panels[0].plot(*_thousands(counted), ":", color=ORANGE, label="one unit, counted")
+    spoken = [f"one unit from {min(counted.values()):,} to {max(counted.values()):,} (counted)"]
+    for panel, (chip, line) in zip(panels, compiled.items(), strict=True):
+        name = f"{chip}, compiled"
+        sizes, cycles = _thousands(line)
+        panel.plot(sizes, cycles, "o-", color=BLUE, markersize=3.5, linewidth=1.2, label=name)
+        panel.set_title(name)
+        panel.set_xlabel("K")
+        panel.set_xticks(range(256, max(sizes) + 1, 256))
+        panel.set_ylim(0, 1.15 * max(cycles))
+        panel.grid(axis="x", color=PALE, linewidth=0.8)
+        spoken.append(f"{chip} from {min(line.values()):,} to {max(line.values()):,} (compiled)")
+    panels[0].set_ylabel("thousand cycles")
+    panels[0].legend(fontsize=8, loc="upper left")
+    second = [*compiled.values()][1]
+    place = marked, second[marked] / 1000
+    beside = {"textcoords": "offset points", "ha": "right", "va": "center"}
+    panels[1].annotate(f"K = {marked}", place, (-8, 0), **beside)
+    show(figure, f"Cycles against K from {min(counted)} to {max(counted)}: {'; '.join(spoken)}.")
+
+
+def _thousands(line: Mapping[int, int]) -> tuple[list[int], list[float]]:
+    """The sizes, and their cycles in thousands."""
+    return list(line), [cycles / 1000 for cycles in line.values()]
+
+
+def _place(ax: Axes, x: float, y: float, text: str, own: bool, letters: float = 9) -> None:
+    """One place of a tile, with the element in it."""
+    _block(ax, x, y, 1, 1, SKY if own else PALE)
+    ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], color=CARD, linewidth=1)
+    ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=letters, color=INK)
+
+
+def _block(ax: Axes, x: float, y: float, width: float, height: float, colour: str) -> None:
+    right = x + width
+    below = y + height
+    ax.fill([x, right, right, x], [y, y, below, below], color=colour, linewidth=0)
+
+
+def _outline(ax: Axes, x: float, y: float, width: float, height: float) -> None:
+    """The border of one tile."""
+    right = x + width
+    below = y + height
+    ax.plot([x, right, right, x, x], [y, y, below, below, y], color=INK, linewidth=1.6)
+
+
+def _bare(ax: Axes, left: float, right: float, below: float, above: float) -> None:
+    """Only what is drawn, rows counted downwards."""
+    ax.set_xlim(left, right)
+    ax.set_ylim(below, above)
+    ax.axis("off")

@@ -1,0 +1,71 @@
+"""labkit.tpu.layout_pictures: what is drawn is what the tiles hold, and is said in words."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from labkit.figures import style
+from labkit.tpu import layout_pictures
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    figures = []
+    monkeypatch.setattr(layout_pictures, "show", lambda figure, alt: figures.append((figure, alt)))
+    return figures
+
+
+def filled(axes, colour):
+    return sum(to_hex(patch.get_facecolor()) == colour for patch in axes.patches)
+
+
+def test_a_small_array_in_its_tiles_and_in_memory(drawn):
+    layout_pictures.in_tiles((3, 5), (2, 4))
+    ((figure, alt),) = drawn
+    above, below = figure.axes
+    for axes in (above, below):
+        assert filled(axes, style.SKY) == 15 and filled(axes, style.PALE) == 17
+    in_memory = {int(text.get_position()[0]): text.get_text() for text in below.texts}
+    own = {place: text for place, text in in_memory.items() if text}
+    rows, columns = np.indices((3, 5))
+    tile = 2 * (rows // 2) + columns // 4
+    places = 8 * tile + 4 * (rows % 2) + columns % 4
+    assert own == {places[i, j]: f"{i},{j}" for i, j in np.ndindex(3, 5)}
+    assert "32 places for 15 elements" in alt
+
+
+def test_an_array_that_is_too_large_is_refused():
+    with pytest.raises(ValueError, match="at most 64"):
+        layout_pictures.in_tiles((9, 9), (8, 128))
+
+
+def test_one_tile_in_each_order(drawn):
+    orders = {"as written": (3, 2, 1, 0), "turned": (0, 2, 3, 1)}
+    layout_pictures.one_tile((256, 32, 32, 3), orders, "NHWC")
+    ((figure, alt),) = drawn
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["as written: 24 of 1,024 places used", "turned: 1,024 of 1,024 places used"]
+    assert "axis C (3) along the 128" in [text.get_text() for text in figure.axes[0].texts]
+    assert "axis N (256) along the 128" in [text.get_text() for text in figure.axes[1].texts]
+    assert "turned, axis N lies along the 128, 1,024 of 1,024 places used" in alt
+
+
+def test_the_stairs_are_the_cycles(drawn):
+    counted = {128: 1000, 129: 2000, 256: 2100}
+    compiled = {chip: {K: n * times for K, n in counted.items()} for chip, times in CHIPS.items()}
+    layout_pictures.stairs(counted, compiled, marked=129)
+    ((figure, alt),) = drawn
+    dotted, first = figure.axes[0].lines
+    assert [*dotted.get_ydata()] == [1, 2, 2.1] and [*first.get_ydata()] == [2, 4, 4.2]
+    assert [axes.get_title() for axes in figure.axes] == [f"{c}, compiled" for c in CHIPS]
+    (mark,) = figure.axes[1].texts
+    assert mark.get_text() == "K = 129" and mark.xy == (129, 6)
+    assert "v6e from 4,000 to 8,400 (compiled)" in alt
+
+
+CHIPS = {"v2": 2, "v5e": 3, "v6e": 4}
+
+
+def test_outside_of_a_notebook_the_words_are_printed(capsys):
+    layout_pictures.in_tiles((1, 1), (2, 2))
+    assert "takes 2 rows and 2 columns" in capsys.readouterr().out
