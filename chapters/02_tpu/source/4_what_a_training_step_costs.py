@@ -17,15 +17,39 @@
 # %% [markdown]
 # # What a training step costs
 #
-# To be written.
+# **A chip that waits 99 % of its time.**
+# A TPU v5e computes 197 TFLOP and fetches 819 GB in a second (published).
+# Now give it a single image, 4,096 numbers, and let it multiply them by weights [4096, 4096] in bfloat16.
+# The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
+# So what keeps such a chip busy, and what does a whole training step cost on it?
+# The compiler of lesson 3 tells you before you rent one.
+#
+# ## What you will be able to do
+#
+# - work out from which batch on a layer is limited by arithmetic and no longer by memory;
+# - see in a compiled program which operations were joined, and what that saves;
+# - predict images per second, and say how far to trust the prediction;
+# - find out before anything runs whether a step fits, and what chips will send each other.
+#
+# You need lesson 3: `compile_for_tpu`, the matrix units (MXU), and the word *compiled*.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
 
-# %%
-from functools import partial
-from math import prod
+# %% [markdown]
+# ## Predict
+#
+# Guess three numbers before you read on:
+#
+# 1. The chip above multiplies more and more images by the same weights.
+#    From how many images on does the arithmetic take as long as the traffic between memory and chip?
+# 2. One training step of the course's network, with 256 images on a v5e: what percentage of the estimated cycles are convolutions and matrix products?
+#    The rest is ReLU, pools, sums and the loss.
+# 3. In 2018 Google trained ResNet-50 on four v2 chips, and published the log.
+#    Together they have 184 TFLOP/s (published), and a training step costs 24 GFLOP for each image (compiled).
+#    How many images per second were trained?
 
+# %%
 import jax
 import numpy as np
 from jax import numpy as jnp
@@ -34,30 +58,140 @@ from labkit import check, figures, hint, predict, quiz
 from labkit.tpu import compile_for_tpu
 
 # STUB:
-# guesses = {
-#     "padding": predict("tpu.padding_factor", None, "times"),
-#     "K = 1,025": predict("tpu.step_past_1024", None, "%"),
-#     "channels": predict("tpu.twice_the_channels", None, "times"),
-# }
+# batch_guess = predict("tpu.critical_batch_v5e", None, "images")
+# share_guess = predict("tpu.step_products", None, "%")
+# speed_guess = predict("tpu.resnet50_on_v2", None, "images/s")
 # BEGIN SOLUTION
-guesses = {
-    "padding": predict("tpu.padding_factor", 2, "times"),
-    "K = 1,025": predict("tpu.step_past_1024", 12.5, "%"),
-    "channels": predict("tpu.twice_the_channels", 2, "times"),
-}
+batch_guess = predict("tpu.critical_batch_v5e", 240, "images")
+share_guess = predict("tpu.step_products", 95, "%")
+speed_guess = predict("tpu.resnet50_on_v2", 6000, "images/s")
 # END SOLUTION
-ask = partial(compile_for_tpu, source="snapshot")
 
 # %% [markdown]
-# From 64 to 128 output channels: the same cycles, and the same memory.
-# On a v5e even 128 to 128 changes little.
-# On a v6e 256 output channels cost 1.8 times as much as 128, though its arrays are 256 wide: here its N steps at 128.
-# **Sizes that fill 128 are a bargain; sizes just above are a waste.**
+# ## Build
+#
+# ### The road of a number
+#
+# A TPU has two memories.
+# **HBM**, high-bandwidth memory, is large and lies beside the chip.
+# **VMEM**, vector memory, is small and lies on the chip.
+# The matrix units read VMEM only, and so does the **vector unit**, which does everything that is no matrix product.
+# The next cell draws the road from one to the other (published, VMEM in *How to Scale Your Model*).
+# Below it stand the large arrays of the course's network, forward, with 256 images: where has the compiler put each?
+# (`source="snapshot"` takes the stored answers of one compiler, so that your numbers are ours.)
+
+# %% tags=["picture"]
+from labkit.tpu import reports, step_pictures
+from labkit.tpu.programs import CONVNET, convnet
+
+step_pictures.road()
+network = compile_for_tpu(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1", source="snapshot")
+reports.places(network)
+
+# %% [markdown]
+# Of these, only the images and the weights lie in HBM.
+# What one layer hands to the next never leaves the chip.
+#
+# ### The critical batch, by hand
+#
+# Take a toy chip that computes 12 FLOP and fetches 2 bytes in a cycle.
+# Its **ridge** is 12 / 2 = 6 FLOP per byte: a program with fewer waits for memory.
+#
+# Let the weights be [20, 30] in bfloat16.
+# These are 600 numbers, so fetching them takes 1,200 / 2 = 600 cycles.
+# Each image costs 600 multiply-adds, 1,200 FLOP, which take 100 cycles.
+# If only the weights travelled, 6 images would be enough to keep the chip busy.
+# But each image also brings 20 numbers and takes 30 results away, 100 bytes, 50 cycles.
+# For B images the arithmetic takes 100 B cycles, and the traffic takes 600 + 50 B.
+# Both are equal at B = 12.
+# This is the **critical batch**: with fewer images the memory is the limit.
+#
+# With weights [10, 10] an image would need 17 cycles of arithmetic and 20 of traffic.
+# Then no batch is large enough.
+#
+# **Exercise `tpu.critical_batch`**: the critical batch of n layers [K, N], or `np.inf` where there is none.
+# Images [B, K], weights and results [B, N] cross between HBM and chip once each, while the chip computes.
+
+
+# %% tags=["exercise:tpu.critical_batch"]
+def critical_batch(K, N, peak, bandwidth, itemsize):
+    """K [n], N [n], FLOP/s, B/s, bytes of a number -> images [n], not rounded"""
+    # STUB:
+    # return None
+    # BEGIN SOLUTION
+    ridge = peak / bandwidth  # FLOP for each byte, = 2 / itemsize / (1/B + 1/K + 1/N)
+    left = 2 / (itemsize * ridge) - 1 / K - 1 / N
+    return np.where(left > 0, 1 / left, np.inf)
+    # END SOLUTION
+
+
+critical_batch = check("tpu.critical_batch", critical_batch)
+
+# %% [markdown]
+# Now the real chip: your function works out two layers, weights [4096, 4096] and our fc1 [4096, 128].
+# For the first, the compiler also estimates some batches.
+# The picture shows them under the **roofline**, the most FLOP per second that peak and HBM allow.
+
+# %% tags=["picture"]
+from labkit.hardware import machine
+from labkit.tpu.programs import matmul
+
+v5e = machine("tpu_v5e")
+K, N = np.array([4096, 4096]), np.array([4096, 128])
+large, fc1 = critical_batch(K, N, float(v5e.rate("bf16")), float(v5e.bandwidth), 2)
+print(f"critical batch: [4096, 4096] {large:.0f}, fc1 {fc1:.0f} (predicted)")
+answers = {}
+for B in (16, 32, 64, 128, 256, 512, 1024, 4096):
+    shapes = [(B, 4096), (4096, 4096)]
+    answers[B] = compile_for_tpu(matmul, shapes, "v5e:1x1", source="snapshot")
+step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
+
+# %% [markdown]
+# On the right the estimates reach 97 % of the peak.
+# On the left they lie far above the roof, where no chip can be, so they must leave something out.
+# The compiled program shows what: it copies the weights to VMEM beforehand with an operation `copy-start`, and copies have no estimate.
+# **Estimated cycles are work on the chip; the road from HBM comes on top, or is hidden behind other work.**
+# For fc1 no batch is large enough, because each image brings 4,096 numbers for only 128 results.
+# In our network they lie in VMEM already.
+#
+# ### Fewer trips by fusion
+#
+# The result of conv2, [256, 16, 16, 64], has 8.4 MB.
+# An operation that adds the bias reads these 8.4 MB and writes them again, and a ReLU does so once more.
+# These are four trips of 8.4 MB for very little arithmetic.
+# So the compiler **fuses**: it makes one operation of several, and each number gets its bias and its ReLU before it is written.
+# An `optimization_barrier` forbids that, and lets us compare.
+
+# %%
+from jax.lax import optimization_barrier
+
+from labkit.tpu.programs import conv
+
+
+def together(x, w, b):
+    return jax.nn.relu(conv(x, w) + b)
+
+
+def apart(x, w, b):
+    y = optimization_barrier(conv(x, w))
+    y = optimization_barrier(y + b)
+    return jax.nn.relu(y)
+
+
+conv2 = [(256, 16, 16, 32), (3, 3, 32, 64), (64,)]
+for layer, shapes in ((conv, conv2[:2]), (together, conv2), (apart, conv2)):
+    print(layer.__name__)
+    reports.operations(compile_for_tpu(layer, shapes, "v5e:1x1", source="snapshot"))
+
+# %% [markdown]
+# The fused layer takes exactly the cycles of the convolution alone, so bias and ReLU cost nothing more.
+# Apart, the layer takes 2.8 times as many, although the compiler keeps what lies between its operations in VMEM.
 #
 # ### Images per second
 #
-# A training step runs its operations one after the other.
-# The compiler gives a cycle count for most of them.
+# A step runs its operations one after the other.
+# Suppose they take 600 and 900 cycles at 1.5 GHz: together that is 1 µs.
+# If 8 devices do this, each with 4 images of its own, 32 images are done in 1 µs, 32 million in a second.
 #
 # **Exercise `tpu.throughput`**: images per second, where each device has a `batch` of its own.
 # The exchange between the devices is left out.
@@ -77,84 +211,107 @@ def throughput(cycles, batch, devices, clock):
 throughput = check("tpu.throughput", throughput)
 
 # %% [markdown]
+# ## Check
+#
 # Is such a prediction any good?
-# Google published logs of a Cloud TPU v2-8 (eight cores, 1,024 images in a step) that trained ResNet-50 on ImageNet's 1,281,167 images, in 2018 with TensorFlow 1.8 and 1.11.
-# Our step (`tools/tpu_resnet.py`) has 128 images per core; compiling it takes minutes, so its answers are stored by name.
-# The clock is the published peak over what all units do in a cycle.
+# Google published two logs of ResNet-50 on ImageNet, on the same kind of machine: four v2 chips, that is eight cores with 128 images each.
+# Our own step (`tools/tpu_resnet.py`) takes minutes to compile, so `recall` finds the compiler's answer by its name.
 
 # %%
-from labkit.provenance import predicted, published
+from labkit.provenance import predicted
 from labkit.tpu.compiler import recall
+from labkit.tpu.published import DAWNBENCH
 
-log = "DAWNBench, google_resnet50_tpu_tensorflow"
-logs = {"18": (89, 9.7469), "111": (90, 7.9952)}  # hours from the first epoch logged to the last
-for chip, batch, n, what in [("v2", 128, 8, "cores"), ("v5e", 256, 1, ""), ("v6e", 256, 1, "")]:
+rows = [[f"8 cores of v2, {log.software}", log.speed] for log in DAWNBENCH]
+for devices, batch, chip in [(8, 128, "v2"), (1, 256, "v5e"), (1, 256, "v6e")]:
     made = recall(f"ResNet-50 step of {batch} images", f"{chip}:1x1")
-    cycles_of = np.array([op.cycles for op in made.ops if op.cycles])  # summed for each kind
-    rate = throughput(cycles_of, batch, n, made.clock)
-    ours = predicted(rate, "images/s", f"its cycles at {made.clock / 1e9:.2f} GHz")
-    print(f"{n} x {chip} {what or 'chip'}:", ours)
-    for version, (epochs, hours) in logs.items() if chip == "v2" else ():
-        speed = epochs * 1_281_167 / (3600 * hours)
-        print(f"  {epochs} epochs in {published(hours, 'h', log + version)}:")
-        print(f"    {speed:,.0f} images/s, ours is {100 * (rate / speed - 1):+.0f} %")
+    rate = throughput(reports.cycles_of(made), batch, devices, made.clock)
+    rows.append([f"{devices} x {chip}, ours", predicted(rate, "images/s", "cycles and clock")])
+figures.table(["ResNet-50, training", "speed"], rows)
 
 # %% [markdown]
-# Between the two, a tenth from each: the same chips, with the software of April and of September.
-# This is luck in part: our program is not theirs, and leaves out the exchange between cores, the input, and operations without an estimate.
+# For the v2 ours lies between the two logs, 9 % above the first and 12 % below the second.
+# This is luck in part.
+# Our program is not theirs, and it leaves out the exchange between cores, the input, and operations without an estimate.
 # A rule of thumb, tested on this pair only: trust it to a quarter.
 #
-# ### What does not fit, and what is sent
+# ## Measure
 #
-# All sizes are known, so the compiler knows if it fits: ResNet-50, with 1,024 images on one v5e?
-# And if four chips, [2x2], share fc1's batch: what must they tell each other for the gradient of its weights?
+# ### Which operations take the time
+#
+# Now a step of the course's network: loss and gradients, 256 images.
+# JAX notes where an operation comes from: `jvp(conv1)` is the forward pass of conv1, and `transpose(jvp(conv1))` its backward pass.
+
+# %%
+from labkit.provenance import compiled, counted
+from labkit.tpu.programs import convnet_loss
+
+inputs = [CONVNET, (256, 32, 32, 3), ((256,), "int32")]
+step = compile_for_tpu(jax.grad(convnet_loss), inputs, "v5e:1x1", source="snapshot")
+reports.operations(step)
+by_flop = counted(100 * reports.share_of_flops(256), "%", "labkit.costs")
+by_cycles = reports.share_of_cycles(step, "convolution", "matmul")
+by_cycles = compiled(100 * by_cycles, "%", "libtpu")
+figures.table(["share of products", "in the step"], [["FLOP", by_flop], ["cycles", by_cycles]])
+
+# %% [markdown]
+# Products have nearly all of the FLOP, but less than half of the cycles.
+# Half of the cycles belong to four operations of the kind `reduce`, which make one number of many.
+# Two of them are gradients of a bias: it was added to every pixel of every image, so its gradient is a **sum over all of them**.
+# The other two have no origin in the table.
+# They pack, for the backward pass, one bit for each number: was it above 0, so that the ReLU let it through?
+# (A convolution's cycles include the ReLU behind it, and the pools' backward pass, `select-and-scatter`, has no estimate.)
+#
+# ### What fits, and what is sent
+#
+# The compiler knows all sizes, so it knows whether a step fits.
+# We ask for ResNet-50 with 1,024 images on one v5e.
+# Then four chips, 2x2, share a batch of 1,024 images.
+# What must they tell each other for the gradient of fc1's weights?
 
 
 # %%
-from textwrap import fill
-
-from labkit.tpu import compiler
+from labkit.tpu.compiler import TPUOutOfMemory
 
 
 def gradient(x, dy):
-    """x [N, 4096], dy [N, 128] -> gradient of fc1's weights [4096, 128], a sum over N"""
+    """x [B, 4096], dy [B, 128] -> gradient of fc1's weights [4096, 128], a sum over B"""
     return x.T @ dy
 
 
 try:
-    compiler.recall("ResNet-50 step of 1024 images", "v5e:1x1")
-except compiler.TPUOutOfMemory as error:
-    print(fill(str(error), 95))
-cut = (("devices",), ("devices",))  # axis 0 of both arguments, the batch
-four = ask(gradient, [(1024, 4096), (1024, 128)], "v5e:2x2", shardings=cut)
+    recall("ResNet-50 step of 1024 images", "v5e:1x1")
+except TPUOutOfMemory as error:
+    print(error)
+cut = [("devices",), ("devices",)]  # axis 0 of both arguments, the batch
+shapes = [(1024, 4096), (1024, 128)]
+four = compile_for_tpu(gradient, shapes, "v5e:2x2", shardings=cut, source="snapshot")
 for sent in four.collectives:
-    print(f"{sent.kind} of {sent.shape}, {sent.bytes:,} B, among {sent.group} chips (compiled)")
+    print(f"{sent.kind} of {sent.shape}: {sent.bytes:,} B, {sent.group} chips (compiled)")
 
 # %% [markdown]
-# Nobody wrote an **all-reduce**, a sum over all chips that each of them gets: the compiler put it in, since each chip has seen only its own images.
-# (It adds in bfloat16, which our function returns; by lesson 2's rule it should be float32, at twice the bytes.)
+# Nobody wrote an **all-reduce**, a sum over all chips that each of them gets.
+# The compiler put it in, because each chip has seen only its own images.
+# It adds in bfloat16, as our function returns that; by lesson 2's rule it should be float32, which is twice the bytes.
 #
 # ## Explain
 #
-# Your guesses against the results.
+# Here are your guesses beside the results.
 
 # %% tags=["picture"]
-from labkit.provenance import compiled
-
-by = fc1.source
-weights = next(row for row in network.padding if row.shape == (128, 10))
-written = padded_bytes((128, 10), (1, 0), (8, 128), 2) / weights.logical_bytes
-v2 = dict(zip(K, cycles["v2, compiled"], strict=True))
-step = 100 * (v2[1025] / v2[1024] - 1)
-results = [predicted(written, "times", "tiles of 8 x 128"), compiled(step, "%", by)]
-results.append(compiled(ratios[64, 128] / ratios[64, 64], "times", by))
-figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
+batch = predicted(large, "images", "the critical batch")
+figures.guesses(
+    [
+        ("critical batch", batch_guess, batch),
+        ("share of products", share_guess, by_cycles),
+        ("ResNet-50 on v2", speed_guess, DAWNBENCH[0].speed),
+    ]
+)
 
 # %% [markdown]
-# 128 / 10 is 12.8: each row fills a tile's width.
-# A row of tiles more is 1/8 of 1,024, 12.5 %; a little less, since not all of the price grows.
-# (A v5e: 10.5 % here, 39 % after 768, 3 % after 512.)
-# And 64 channels already paid for 128.
+# The ridge, 197,000 / 819 = 241, is the batch for the weights alone; images and results raise it to 273.
+# The share of products is low because the rest runs on the vector unit, which has far less arithmetic, and because packing bits counts as no FLOP at all.
+# By the log, the v2 chips trained at 43 % of their peak.
 #
 # ## On trial
 #
@@ -162,41 +319,24 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# Ask for things without any linear algebra: sorting, and the Collatz sequence, a loop that ends when all numbers have come down to 1.
-# And the course's network: what share of a training step (loss and gradients) is convolutions and matrix products?
-# By FLOP, and by the compiler's cycles.
-
+# Ask for two programs without any linear algebra.
+# One sorts; the other is the Collatz sequence, a loop that ends when all numbers have come down to 1.
 
 # %%
-from labkit.convnet import layer_costs
+from labkit.tpu.programs import collatz
 
-
-def collatz(n):
-    step = lambda n: jnp.where(n > 1, jnp.where(n % 2 == 1, 3 * n + 1, n // 2), n)
-    return jax.lax.while_loop(lambda n: (n > 1).any(), step, n)
-
-
+integers = [((1024, 1024), "int32")]
+rows = []
 for f in (jnp.sort, collatz):
-    kinds = {op.kind for op in ask(f, [((1024, 1024), "int32")], "v5e:1x1").ops}
-    print(f"{f.__name__} compiles for a v5e: {', '.join(sorted(kinds))}")
-loss = lambda w, x, y: -jax.nn.log_softmax(convnet(w, x))[jnp.arange(256), y].mean()
-ops = ask(jax.grad(loss), [CONVNET, (256, 32, 32, 3), ((256,), "int32")], "v5e:1x1").ops
-total = sum(op.cycles or 0 for op in ops)
-part = lambda *kinds: sum(op.cycles or 0 for op in ops if op.kind in kinds) / total
-flops = {cost.name: float(cost.flops) for cost in layer_costs(256)}
-matrix = sum(flops[name] for name in ("conv1", "conv2", "fc1", "fc2")) / sum(flops.values())
-print(f"FLOP: {matrix:.1%} products (counted)")
-print(f"cycles: {part('convolution', 'matmul'):.0%} products, {part('reduce'):.0%} sums (compiled)")
-print("no estimate for:", *sorted({op.kind for op in ops if op.cycles is None}))
+    made = compile_for_tpu(f, integers, "v5e:1x1", source="snapshot")
+    kinds = sorted({op.kind for op in made.ops})
+    rows.append([f.__name__, ", ".join(kinds)])
+figures.table(["program", "operations on a v5e (compiled)"], rows)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
 # A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# So it can sort, loop and take maxima.
-# In our network's step, what is no product has 0.4 % of the FLOP, and yet more of the estimated cycles than the products have.
-# Most of these are sums over all pixels of a batch, such as the gradient of a bias.
-# (The pools' backward pass has no estimate.
-# A convolution's cycles include the ReLU behind it.)
+# So it can sort, loop and take maxima, and in our step such work has more cycles than the products.
 # What is true: nearly all of a TPU's *peak* is for matrix products.
 # So is most of a GPU's, since it has tensor cores.
 #
@@ -204,62 +344,40 @@ print("no estimate for:", *sorted({op.kind for op in ops if op.cycles is None}))
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Which numbers can decide this?
 # Density is peak for each square millimetre of the chip, its **die**.
-# Efficiency is peak for each watt.
-# Better than both is work for each joule, measured.
-# Three pairs of the same years can be compared.
-#
-# Google has measured one of them with two of MLPerf's benchmarks, on 64 chips of each kind (*published* in Jouppi et al., TPU v4, 2023, section 6 and table 6).
+# Efficiency is peak for each watt; work for each joule, measured, is better.
+# Google measured one pair with MLPerf (*published*).
 #
 # Two cautions.
-# Google says only what a TPU's die is smaller than, so its density is at least what the cell prints.
-# And the power of v3 and v4 is the largest seen in use, that of the others the limit of their design.
-# (We read the tables of the papers by Jouppi et al. in summaries, not in the papers themselves.)
+# Google says only what a TPU's die is smaller than, so its density is at least what the table says.
+# The power of v3 and v4 is the largest seen in use; the others' is the limit of their design.
+# (We read the tables of Jouppi et al. in summaries, not in the papers.)
 
 # %%
-from labkit.hardware import machine
-
-lessons = "Jouppi et al., Ten Lessons From Three Generations, 2021, table 1, as an upper limit"
-paper = "Jouppi et al., TPU v4, 2023, arXiv:2304.01433, table"
-dies = {
-    "tpu_v2": published(625, "mm²", lessons),
-    "tpu_v3": published(700, "mm²", lessons),
-    "v100": published(815, "mm²", "NVIDIA, Tesla V100 GPU architecture, 2017"),
-    "tpu_v4": published(600, "mm²", f"{paper} 4, as an upper limit"),
-    "a100": published(826, "mm²", f"{paper} 5"),
-}
-for key, die in dies.items():
-    chip = machine(key)
-    tera = float(chip.peak.get("bf16") or chip.peak["fp16"]) / 1e12
-    density, per_watt = tera / float(die), tera / float(chip.power)
-    print(f"{key:7}{density:.2f} TFLOP/s for each mm², {per_watt:.2f} for each W")
-    print(f"    {die}\n    {chip.power}")
-for name, faster, ours, theirs in [("BERT", 1.15, 197, 380), ("ResNet-50", 1.67, 206, 273)]:
-    print(f"{name}, v4: {faster} times an A100's speed, {ours} W against {theirs} W (published)")
-    print("    work for each joule:", predicted(faster * theirs / ours, "times", "speed and power"))
+reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
+reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each square millimetre, at least 0.46 TFLOP/s against 0.38, and more for each watt.
-# In both benchmarks it did 2.2 times the work for each joule; but it was the TPU's maker who measured.
-# Of the first pair the V100 has more than twice the peak for each watt, and a v2's die would have to be below 300 mm² to be as dense. v3 is denser than the V100.
-# For each watt it has a tenth more by the largest power seen in use, and a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1).
+# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, and more for each watt.
+# In both benchmarks it did 2.2 times the work for each joule; but the TPU's maker measured.
+# A V100 has more than twice a v2's peak for each watt, and a v2's die would have to be below 300 mm² to be as dense.
+# A v3 is denser than a V100.
+# For each watt it has a tenth more by the power seen in use, but a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1).
 # For v5e, v5p and v6e Google publishes neither area nor power.
-#
-# [C13](#C13) was wrong; [C09](#C09) holds for one pair.
 #
 # ## Recap
 #
-# - **A compiler is an instrument**: layouts, padding, memory, cycles and messages, before there is a chip.
-# - The fastest axis is padded to 128, the next to 8: put an axis there that fills them.
-#   The batch often does.
-# - K and N cost whole tiles of 128; on a v6e, K steps at 256.
-#   There are exceptions: ask.
-# - Cycles over clock predict a speed, perhaps within a quarter.
-#   It is *predicted* from *compiled*; only a clock *measures*.
+# - **The critical batch is about the ridge, 241 on a v5e, and larger for small layers.**
+# - Fusion saves trips: bias and ReLU ride along with the convolution.
+# - Few FLOP may be many cycles: look at all operations.
+# - Cycles over clock *predict* a speed, perhaps within a quarter; only a clock *measures*.
 #
-# You can now ask what a network costs on a TPU, and tell which answers to trust.
+# ### Outside
+#
+# `jax.jit(f).lower(x).compile()` has our numbers: `memory_analysis()` gives argument, output and temporary bytes, `cost_analysis()` FLOP and bytes accessed.
+# On a TPU, run the step in `with jax.profiler.trace("log"):`, then `xprof --logdir=log` shows how long each operation really took.
+# This lesson left out the input, the optimizer's update, and the time of the all-reduce.
 #
 # ## Quiz
 #
@@ -269,7 +387,9 @@ for name, faster, ours, theirs in [("BERT", 1.15, 197, 380), ("ResNet-50", 1.67,
 # STUB:
 # quiz("tpu.quiz_compiled", None)
 # quiz("tpu.quiz_memory", None)
+# quiz("tpu.quiz_memory_bound", None)
 # BEGIN SOLUTION
 quiz("tpu.quiz_compiled", "d")
 quiz("tpu.quiz_memory", "a")
+quiz("tpu.quiz_memory_bound", "c")
 # END SOLUTION
