@@ -1,7 +1,7 @@
 """Programs for the TPU compiler, in plain JAX: layers and the course's network.
 
-Lessons 3 and 4 of chapter 2 ask `compile_for_tpu` about them. Images are NHWC and bfloat16, as a TPU
-likes them; weights are HWIO. Nothing here is ever run.
+Lessons 3 and 4 of chapter 2 ask `compile_for_tpu` about them. Images are NHWC and bfloat16, as a
+TPU likes them; weights are HWIO. Nothing here is ever run.
 """
 
 import jax

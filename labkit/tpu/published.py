@@ -1,4 +1,4 @@
-"""What others published about training on TPUs, with the sources. Lesson what a training step costs.
+"""What others published about training on TPUs. Lesson what a training step costs.
 
 DAWNBENCH   two logs of ResNet-50 on a Cloud TPU v2-8, eight cores, 1,024 images in a step
 MLPERF      a TPU v4 against an A100, as Google measured them

@@ -11,6 +11,15 @@ from labkit.provenance import compiled, predicted
 from labkit.tpu.compiler import Compiled
 from labkit.tpu.published import MLPERF, MLPERF_SOURCE
 
+CAUTIONS = (
+    "Google says only what a TPU's die is smaller than, so its density is at least this; a v2's "
+    "would have to be below 300 mm² to be as dense as a V100. The power of v3 and v4 is the "
+    "largest seen in use, that of the others the limit of their design. That limit of a v3 is 450 W "
+    "(published in Ten Lessons, table 1), which gives 0.27 TFLOP/s/W. Of v5e, v5p and v6e Google "
+    "publishes neither area nor power. The tables of the papers by Jouppi et al. were read in "
+    "summaries, not in the papers themselves."
+)
+
 
 def cycles_of(made: Compiled) -> np.ndarray:
     """Cycles [n] of the operations that have an estimate, in the order in which they run."""
@@ -67,7 +76,7 @@ def chips(keys: Sequence[str]) -> None:
         for_watt = predicted(tera / float(chip.power), "TFLOP/s/W", "peak over power")
         rows.append([chip.name, peak, chip.die, chip.power, for_area, for_watt])
     heads = ["chip", "peak", "die", "power", "for each mm²", "for each W"]
-    figures.table(heads, rows)
+    figures.table(heads, rows, CAUTIONS)
 
 
 def work_for_each_joule() -> None:

@@ -41,8 +41,10 @@ def road() -> None:
     _both_ways(axes, (5.55, 1.5), (7.45, 0.95))
     axes.text(2.65, 1.85, rate, ha="center", va="bottom", fontsize=9)
     axes.text(6.3, 1.7, f"{VMEM_OVER_HBM} x faster", ha="center", va="center", fontsize=9)
+    source = "published; VMEM in How to Scale Your Model, chapter 2"
+    axes.text(0.1, -0.25, source, color=QUIET, fontsize=8, va="center")
     axes.set_xlim(0, 10)
-    axes.set_ylim(0, 3.4)
+    axes.set_ylim(-0.4, 3.4)
     axes.axis("off")
     show(
         figure,

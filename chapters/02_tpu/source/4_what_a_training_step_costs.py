@@ -19,19 +19,18 @@
 #
 # **A chip that waits 99 % of its time.**
 # A TPU v5e computes 197 TFLOP and fetches 819 GB in a second (published).
-# Now give it a single image, 4,096 numbers, and let it multiply them by weights [4096, 4096] in bfloat16.
+# Let it multiply one image of 4,096 numbers by weights [4096, 4096] in bfloat16.
 # The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
-# So what keeps such a chip busy, and what does a whole training step cost on it?
-# The compiler of lesson 3 tells you before you rent one.
+# What keeps such a chip busy, and what does a whole training step cost?
 #
 # ## What you will be able to do
 #
-# - work out from which batch on a layer is limited by arithmetic and no longer by memory;
-# - see in a compiled program which operations were joined, and what that saves;
-# - predict images per second, and say how far to trust the prediction;
-# - find out before anything runs whether a step fits, and what chips will send each other.
+# - work out from which batch on memory no longer limits a layer;
+# - see which operations the compiler joined, and what that saves;
+# - predict images per second, and say how far to trust that;
+# - find out what fits, and what chips will send each other.
 #
-# You need lesson 3: `compile_for_tpu`, the matrix units (MXU), and the word *compiled*.
+# You need lesson 3.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -39,15 +38,12 @@
 # %% [markdown]
 # ## Predict
 #
-# Guess three numbers before you read on:
-#
-# 1. The chip above multiplies more and more images by the same weights.
-#    From how many images on does the arithmetic take as long as the traffic between memory and chip?
-# 2. One training step of the course's network, with 256 images on a v5e: what percentage of the estimated cycles are convolutions and matrix products?
-#    The rest is ReLU, pools, sums and the loss.
-# 3. In 2018 Google trained ResNet-50 on four v2 chips, and published the log.
-#    Together they have 184 TFLOP/s (published), and a training step costs 24 GFLOP for each image (compiled).
-#    How many images per second were trained?
+# 1. The chip above gets more images for the same weights.
+#    From how many on does the arithmetic take as long as the traffic between memory and chip?
+# 2. A training step of the course's network on a v5e: what percentage of the estimated cycles are convolutions and matrix products?
+# 3. In 2018 Google trained ResNet-50 on four v2 chips, with 184 TFLOP/s (published).
+#    Each image costs 24 GFLOP (compiled).
+#    How many images per second does the published log show?
 
 # %%
 import jax
@@ -72,13 +68,11 @@ speed_guess = predict("tpu.resnet50_on_v2", 6000, "images/s")
 #
 # ### The road of a number
 #
-# A TPU has two memories.
 # **HBM**, high-bandwidth memory, is large and lies beside the chip.
 # **VMEM**, vector memory, is small and lies on the chip.
-# The matrix units read VMEM only, and so does the **vector unit**, which does everything that is no matrix product.
-# The next cell draws the road from one to the other (published, VMEM in *How to Scale Your Model*).
-# Below it stand the large arrays of the course's network, forward, with 256 images: where has the compiler put each?
-# (`source="snapshot"` takes the stored answers of one compiler, so that your numbers are ours.)
+# The matrix units read VMEM only, and so does the **vector unit**, which does everything else.
+#
+# The next cell draws this road, and asks where the large arrays of our network lie, forward, with 256 images.
 
 # %% tags=["picture"]
 from labkit.tpu import reports, step_pictures
@@ -89,25 +83,25 @@ network = compile_for_tpu(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1", sourc
 reports.places(network)
 
 # %% [markdown]
-# Of these, only the images and the weights lie in HBM.
-# What one layer hands to the next never leaves the chip.
+# Only images and weights lie in HBM; what one layer hands to the next stays on the chip.
 #
 # ### The critical batch, by hand
 #
 # Take a toy chip that computes 12 FLOP and fetches 2 bytes in a cycle.
-# Its **ridge** is 12 / 2 = 6 FLOP per byte: a program with fewer waits for memory.
+# Its **ridge** is 12 / 2 = 6 FLOP per byte; a program with fewer waits for memory.
 #
 # Let the weights be [20, 30] in bfloat16.
-# These are 600 numbers, so fetching them takes 1,200 / 2 = 600 cycles.
-# Each image costs 600 multiply-adds, 1,200 FLOP, which take 100 cycles.
-# If only the weights travelled, 6 images would be enough to keep the chip busy.
-# But each image also brings 20 numbers and takes 30 results away, 100 bytes, 50 cycles.
-# For B images the arithmetic takes 100 B cycles, and the traffic takes 600 + 50 B.
-# Both are equal at B = 12.
-# This is the **critical batch**: with fewer images the memory is the limit.
+# Each image brings 20 numbers and takes 30 results away:
 #
-# With weights [10, 10] an image would need 17 cycles of arithmetic and 20 of traffic.
-# Then no batch is large enough.
+# ```
+# weights    600 numbers, 1,200 B                600 cycles of traffic
+# an image   600 multiply-adds, 1,200 FLOP       100 cycles of arithmetic
+#            20 + 30 numbers, 100 B               50 cycles of traffic
+# B images   100 B cycles = 600 + 50 B cycles     B = 12
+# ```
+#
+# So 12 images are the **critical batch**: with fewer, memory is the limit.
+# With weights [10, 10] an image would need 17 cycles of arithmetic and 20 of traffic, so no batch would be enough.
 #
 # **Exercise `tpu.critical_batch`**: the critical batch of n layers [K, N], or `np.inf` where there is none.
 # Images [B, K], weights and results [B, N] cross between HBM and chip once each, while the chip computes.
@@ -128,9 +122,8 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# Now the real chip: your function works out two layers, weights [4096, 4096] and our fc1 [4096, 128].
-# For the first, the compiler also estimates some batches.
-# The picture shows them under the **roofline**, the most FLOP per second that peak and HBM allow.
+# Now the real chip, with weights [4096, 4096] and with our fc1, [4096, 128].
+# The picture shows the compiler's estimates for the first under the **roofline**, the most that peak and HBM allow.
 
 # %% tags=["picture"]
 from labkit.hardware import machine
@@ -148,19 +141,17 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
 # On the right the estimates reach 97 % of the peak.
-# On the left they lie far above the roof, where no chip can be, so they must leave something out.
-# The compiled program shows what: it copies the weights to VMEM beforehand with an operation `copy-start`, and copies have no estimate.
-# **Estimated cycles are work on the chip; the road from HBM comes on top, or is hidden behind other work.**
-# For fc1 no batch is large enough, because each image brings 4,096 numbers for only 128 results.
-# In our network they lie in VMEM already.
+# On the left they lie above the roof, where no chip can be, so they leave something out.
+# The operation `copy-start` copies the weights to VMEM beforehand, and copies have no estimate.
+# **Estimated cycles are work on the chip; the road from HBM comes on top, or hides behind other work.**
+# For fc1 no batch is enough: each image brings 4,096 numbers for 128 results.
 #
 # ### Fewer trips by fusion
 #
-# The result of conv2, [256, 16, 16, 64], has 8.4 MB.
-# An operation that adds the bias reads these 8.4 MB and writes them again, and a ReLU does so once more.
-# These are four trips of 8.4 MB for very little arithmetic.
-# So the compiler **fuses**: it makes one operation of several, and each number gets its bias and its ReLU before it is written.
-# An `optimization_barrier` forbids that, and lets us compare.
+# The result of conv2 has 8.4 MB.
+# Adding the bias reads and writes them again, and so does ReLU: four trips for little arithmetic.
+# So the compiler **fuses**: it makes one operation of several, and each number gets bias and ReLU before it is written.
+# An `optimization_barrier` forbids that.
 
 # %%
 from jax.lax import optimization_barrier
@@ -184,17 +175,16 @@ for layer, shapes in ((conv, conv2[:2]), (together, conv2), (apart, conv2)):
     reports.operations(compile_for_tpu(layer, shapes, "v5e:1x1", source="snapshot"))
 
 # %% [markdown]
-# The fused layer takes exactly the cycles of the convolution alone, so bias and ReLU cost nothing more.
-# Apart, the layer takes 2.8 times as many, although the compiler keeps what lies between its operations in VMEM.
+# The fused layer takes the cycles of the convolution alone: bias and ReLU are free.
+# Apart, it takes 2.8 times as many, although the arrays in between stay in VMEM.
 #
 # ### Images per second
 #
 # A step runs its operations one after the other.
-# Suppose they take 600 and 900 cycles at 1.5 GHz: together that is 1 µs.
-# If 8 devices do this, each with 4 images of its own, 32 images are done in 1 µs, 32 million in a second.
+# If two of them take 600 and 900 cycles at 1.5 GHz, that is 1 µs; 8 devices with 4 images each do 32 images in this time.
 #
-# **Exercise `tpu.throughput`**: images per second, where each device has a `batch` of its own.
-# The exchange between the devices is left out.
+# **Exercise `tpu.throughput`**: images per second, without the exchange between the devices.
+# Each has a `batch` of its own.
 
 
 # %% tags=["exercise:tpu.throughput"]
@@ -213,9 +203,8 @@ throughput = check("tpu.throughput", throughput)
 # %% [markdown]
 # ## Check
 #
-# Is such a prediction any good?
-# Google published two logs of ResNet-50 on ImageNet, on the same kind of machine: four v2 chips, that is eight cores with 128 images each.
-# Our own step (`tools/tpu_resnet.py`) takes minutes to compile, so `recall` finds the compiler's answer by its name.
+# Google published two logs of ResNet-50 on four v2 chips: eight cores, 128 images each.
+# Our step (`tools/tpu_resnet.py`) takes minutes to compile, so `recall` finds its stored answer.
 
 # %%
 from labkit.provenance import predicted
@@ -230,17 +219,16 @@ for devices, batch, chip in [(8, 128, "v2"), (1, 256, "v5e"), (1, 256, "v6e")]:
 figures.table(["ResNet-50, training", "speed"], rows)
 
 # %% [markdown]
-# For the v2 ours lies between the two logs, 9 % above the first and 12 % below the second.
-# This is luck in part.
-# Our program is not theirs, and it leaves out the exchange between cores, the input, and operations without an estimate.
+# For the v2 ours lies between the logs, 9 % above the first and 12 % below the second.
+# This is luck in part: our program is not theirs, and leaves out exchange, input, and operations without an estimate.
 # A rule of thumb, tested on this pair only: trust it to a quarter.
 #
 # ## Measure
 #
 # ### Which operations take the time
 #
-# Now a step of the course's network: loss and gradients, 256 images.
-# JAX notes where an operation comes from: `jvp(conv1)` is the forward pass of conv1, and `transpose(jvp(conv1))` its backward pass.
+# Next comes a step of our network, loss and gradients.
+# Here `jvp(conv1)` means conv1's forward pass, and `transpose(jvp(conv1))` its backward pass.
 
 # %%
 from labkit.provenance import compiled, counted
@@ -255,19 +243,16 @@ by_cycles = compiled(100 * by_cycles, "%", "libtpu")
 figures.table(["share of products", "in the step"], [["FLOP", by_flop], ["cycles", by_cycles]])
 
 # %% [markdown]
-# Products have nearly all of the FLOP, but less than half of the cycles.
-# Half of the cycles belong to four operations of the kind `reduce`, which make one number of many.
-# Two of them are gradients of a bias: it was added to every pixel of every image, so its gradient is a **sum over all of them**.
-# The other two have no origin in the table.
-# They pack, for the backward pass, one bit for each number: was it above 0, so that the ReLU let it through?
-# (A convolution's cycles include the ReLU behind it, and the pools' backward pass, `select-and-scatter`, has no estimate.)
+# Products have nearly all FLOP, but less than half of the cycles.
+# Half belong to four operations `reduce`, which make one number of many.
+# Two are gradients of a bias: it was added to all pixels of all images, so its gradient is a **sum over all of them**.
+# The two without an origin pack a bit for each number: did the ReLU let it through?
+# (A convolution's cycles include its ReLU; the pools' backward pass, `select-and-scatter`, has no estimate.)
 #
 # ### What fits, and what is sent
 #
-# The compiler knows all sizes, so it knows whether a step fits.
-# We ask for ResNet-50 with 1,024 images on one v5e.
-# Then four chips, 2x2, share a batch of 1,024 images.
-# What must they tell each other for the gradient of fc1's weights?
+# The compiler knows all sizes: does ResNet-50 with 1,024 images fit on one v5e?
+# If four chips share a batch, what must they send each other for the gradient of fc1's weights?
 
 
 # %%
@@ -290,13 +275,13 @@ for sent in four.collectives:
     print(f"{sent.kind} of {sent.shape}: {sent.bytes:,} B, {sent.group} chips (compiled)")
 
 # %% [markdown]
-# Nobody wrote an **all-reduce**, a sum over all chips that each of them gets.
-# The compiler put it in, because each chip has seen only its own images.
-# It adds in bfloat16, as our function returns that; by lesson 2's rule it should be float32, which is twice the bytes.
+# An **all-reduce** is a sum over all chips that each of them gets.
+# Nobody wrote it: the compiler put it in, since each chip saw only its own images.
+# It adds in bfloat16, as our function returns that; by lesson 2's rule it should add in float32, twice the bytes.
 #
 # ## Explain
 #
-# Here are your guesses beside the results.
+# Your guesses stand beside the results.
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
@@ -309,9 +294,8 @@ figures.guesses(
 )
 
 # %% [markdown]
-# The ridge, 197,000 / 819 = 241, is the batch for the weights alone; images and results raise it to 273.
-# The share of products is low because the rest runs on the vector unit, which has far less arithmetic, and because packing bits counts as no FLOP at all.
-# By the log, the v2 chips trained at 43 % of their peak.
+# For the weights alone the batch would be the ridge, 241; images and results raise it to 273.
+# The share of products is low because the vector unit has far less arithmetic, and packing bits is no FLOP at all.
 #
 # ## On trial
 #
@@ -319,8 +303,7 @@ figures.guesses(
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# Ask for two programs without any linear algebra.
-# One sorts; the other is the Collatz sequence, a loop that ends when all numbers have come down to 1.
+# We ask for two programs without any: sorting, and the Collatz sequence, a loop until all numbers have come down to 1.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -336,22 +319,15 @@ figures.table(["program", "operations on a v5e (compiled)"], rows)
 # %% [markdown]
 # **Verdict on C13: wrong.**
 # A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# So it can sort, loop and take maxima, and in our step such work has more cycles than the products.
-# What is true: nearly all of a TPU's *peak* is for matrix products.
-# So is most of a GPU's, since it has tensor cores.
+# So it can sort and loop, and in our step such work has more cycles than the products.
+# What is true: nearly all of a TPU's *peak* is for matrix products, and most of a GPU's, since it has tensor cores.
 #
 # ### <a id="C09"></a>C09 on trial
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Density is peak for each square millimetre of the chip, its **die**.
-# Efficiency is peak for each watt; work for each joule, measured, is better.
-# Google measured one pair with MLPerf (*published*).
-#
-# Two cautions.
-# Google says only what a TPU's die is smaller than, so its density is at least what the table says.
-# The power of v3 and v4 is the largest seen in use; the others' is the limit of their design.
-# (We read the tables of Jouppi et al. in summaries, not in the papers.)
+# Density is peak for each mm² of the chip, its **die**, and efficiency is peak for each watt.
+# Google also measured one pair's work for each joule (*published*).
 
 # %%
 reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
@@ -361,23 +337,20 @@ reports.work_for_each_joule()
 # **Verdict on C09: holds if the pair is v4 and A100.**
 # A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, and more for each watt.
 # In both benchmarks it did 2.2 times the work for each joule; but the TPU's maker measured.
-# A V100 has more than twice a v2's peak for each watt, and a v2's die would have to be below 300 mm² to be as dense.
-# A v3 is denser than a V100.
-# For each watt it has a tenth more by the power seen in use, but a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1).
-# For v5e, v5p and v6e Google publishes neither area nor power.
+# A V100 has more than twice a v2's peak for each watt.
+# A v3 is denser than a V100; for each watt it has a tenth more by the power seen in use, but a third less by the limit of its design.
 #
 # ## Recap
 #
-# - **The critical batch is about the ridge, 241 on a v5e, and larger for small layers.**
-# - Fusion saves trips: bias and ReLU ride along with the convolution.
-# - Few FLOP may be many cycles: look at all operations.
+# - **The critical batch of large weights is about the ridge: 241 on a v5e.**
+# - Few FLOP may be many cycles.
 # - Cycles over clock *predict* a speed, perhaps within a quarter; only a clock *measures*.
 #
 # ### Outside
 #
-# `jax.jit(f).lower(x).compile()` has our numbers: `memory_analysis()` gives argument, output and temporary bytes, `cost_analysis()` FLOP and bytes accessed.
-# On a TPU, run the step in `with jax.profiler.trace("log"):`, then `xprof --logdir=log` shows how long each operation really took.
-# This lesson left out the input, the optimizer's update, and the time of the all-reduce.
+# `jax.jit(f).lower(x).compile()` has our bytes, `memory_analysis()`, and our FLOP, `cost_analysis()`.
+# On a TPU, put `with jax.profiler.trace("log"):` around a step; then `xprof --logdir=log` shows how long each operation really took.
+# We left out input, optimizer and the time of the all-reduce.
 #
 # ## Quiz
 #
