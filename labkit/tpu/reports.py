@@ -14,10 +14,11 @@ from labkit.tpu.published import MLPERF, MLPERF_SOURCE
 CAUTIONS = (
     "Google says only what a TPU's die is smaller than, so its density is at least this; a v2's "
     "would have to be below 300 mm² to be as dense as a V100. The power of v3 and v4 is the "
-    "largest seen in use, that of the others the limit of their design. That limit of a v3 is 450 W "
-    "(published in Ten Lessons, table 1), which gives 0.27 TFLOP/s/W. Of v5e, v5p and v6e Google "
-    "publishes neither area nor power. The tables of the papers by Jouppi et al. were read in "
-    "summaries, not in the papers themselves."
+    "largest seen in use, that of the others the limit of their design. This limit of a v3 is "
+    "450 W (published in Ten Lessons, table 1), which gives 0.27 TFLOP/s/W: a third less than a "
+    "V100, where the power seen in use gives a tenth more. Of v5e, v5p and v6e Google publishes "
+    "neither area nor power. The tables of the papers by Jouppi et al. were read in summaries, not "
+    "in the papers themselves."
 )
 
 

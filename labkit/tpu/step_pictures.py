@@ -102,8 +102,8 @@ def batch_roofline(
     axes.plot(batches, estimates, "o", color=ORANGE, label="by the compiler's cycles, predicted")
     if np.isfinite(critical):
         axes.axvline(critical, color=QUIET, linewidth=1, linestyle=":")
-        said = f" critical batch {critical:.0f}"
-        axes.text(critical, roof[0], said, ha="left", va="bottom", fontsize=9)
+        said = f"critical batch {critical:.0f} "
+        axes.text(critical, roof[0], said, ha="right", va="bottom", fontsize=9)
     axes.set_xticks(batches, [f"{B:,}" for B in batches])
     ticks = [10, 20, 50, 100, 200]
     axes.set_yticks(ticks, [f"{tick}" for tick in ticks])

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What a training step costs
-#     minutes: 45
+#     minutes: 43
 #     needs: [jax]
 # ---
 
@@ -21,7 +21,7 @@
 # A TPU v5e computes 197 TFLOP and fetches 819 GB in a second (published).
 # Let it multiply one image of 4,096 numbers by weights [4096, 4096] in bfloat16.
 # The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
-# What keeps such a chip busy, and what does a whole training step cost?
+# What keeps it busy, and what does a whole training step cost?
 #
 # ## What you will be able to do
 #
@@ -37,6 +37,8 @@
 
 # %% [markdown]
 # ## Predict
+#
+# Guess three numbers:
 #
 # 1. The chip above gets more images for the same weights.
 #    From how many on does the arithmetic take as long as the traffic between memory and chip?
@@ -72,7 +74,7 @@ speed_guess = predict("tpu.resnet50_on_v2", 6000, "images/s")
 # **VMEM**, vector memory, is small and lies on the chip.
 # The matrix units read VMEM only, and so does the **vector unit**, which does everything else.
 #
-# The next cell draws this road, and asks where the large arrays of our network lie, forward, with 256 images.
+# The next cell draws this road, and asks where the large arrays of our network lie in its forward pass, with 256 images.
 
 # %% tags=["picture"]
 from labkit.tpu import reports, step_pictures
@@ -83,12 +85,12 @@ network = compile_for_tpu(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1", sourc
 reports.places(network)
 
 # %% [markdown]
-# Only images and weights lie in HBM; what one layer hands to the next stays on the chip.
+# Of these, only images and weights lie in HBM; what one layer hands to the next stays on the chip.
 #
 # ### The critical batch, by hand
 #
 # Take a toy chip that computes 12 FLOP and fetches 2 bytes in a cycle.
-# Its **ridge** is 12 / 2 = 6 FLOP per byte; a program with fewer waits for memory.
+# Its **ridge** is 12 / 2 = 6 FLOP per byte; a program with fewer FLOP per byte waits for memory.
 #
 # Let the weights be [20, 30] in bfloat16.
 # Each image brings 20 numbers and takes 30 results away:
@@ -122,8 +124,8 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# Now the real chip, with weights [4096, 4096] and with our fc1, [4096, 128].
-# The picture shows the compiler's estimates for the first under the **roofline**, the most that peak and HBM allow.
+# Next we take the real chip, with weights [4096, 4096] and our fc1, [4096, 128].
+# The picture shows the compiler's estimates for the first weights under the **roofline**, the most that peak and HBM allow.
 
 # %% tags=["picture"]
 from labkit.hardware import machine
@@ -149,9 +151,9 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # ### Fewer trips by fusion
 #
 # The result of conv2 has 8.4 MB.
-# Adding the bias reads and writes them again, and so does ReLU: four trips for little arithmetic.
+# Adding the bias reads and writes all of it again, and so does ReLU: four trips for little arithmetic.
 # So the compiler **fuses**: it makes one operation of several, and each number gets bias and ReLU before it is written.
-# An `optimization_barrier` forbids that.
+# An `optimization_barrier` forbids fusion, so we can compare.
 
 # %%
 from jax.lax import optimization_barrier
@@ -183,13 +185,12 @@ for layer, shapes in ((conv, conv2[:2]), (together, conv2), (apart, conv2)):
 # A step runs its operations one after the other.
 # If two of them take 600 and 900 cycles at 1.5 GHz, that is 1 µs; 8 devices with 4 images each do 32 images in this time.
 #
-# **Exercise `tpu.throughput`**: images per second, without the exchange between the devices.
-# Each has a `batch` of its own.
+# **Exercise `tpu.throughput`**: images per second of all devices, without the exchange between them.
 
 
 # %% tags=["exercise:tpu.throughput"]
 def throughput(cycles, batch, devices, clock):
-    """cycles [n] of a step's operations, images of one device, devices, Hz -> images per second"""
+    """cycles [n] of a step's operations, images on each device, devices, Hz -> images per second"""
     # STUB:
     # return None
     # BEGIN SOLUTION
@@ -219,15 +220,13 @@ for devices, batch, chip in [(8, 128, "v2"), (1, 256, "v5e"), (1, 256, "v6e")]:
 figures.table(["ResNet-50, training", "speed"], rows)
 
 # %% [markdown]
-# For the v2 ours lies between the logs, 9 % above the first and 12 % below the second.
-# This is luck in part: our program is not theirs, and leaves out exchange, input, and operations without an estimate.
+# Our prediction for the v2 lies between the logs, 9 % above the first and 12 % below the second.
+# This is luck in part: our program is not theirs, and it leaves out exchange, input, and operations without an estimate.
 # A rule of thumb, tested on this pair only: trust it to a quarter.
 #
 # ## Measure
 #
-# ### Which operations take the time
-#
-# Next comes a step of our network, loss and gradients.
+# Next comes our network's step, loss and gradients.
 # Here `jvp(conv1)` means conv1's forward pass, and `transpose(jvp(conv1))` its backward pass.
 
 # %%
@@ -244,7 +243,7 @@ figures.table(["share of products", "in the step"], [["FLOP", by_flop], ["cycles
 
 # %% [markdown]
 # Products have nearly all FLOP, but less than half of the cycles.
-# Half belong to four operations `reduce`, which make one number of many.
+# Half of them belong to four operations `reduce`, which make one number of many.
 # Two are gradients of a bias: it was added to all pixels of all images, so its gradient is a **sum over all of them**.
 # The two without an origin pack a bit for each number: did the ReLU let it through?
 # (A convolution's cycles include its ReLU; the pools' backward pass, `select-and-scatter`, has no estimate.)
@@ -277,7 +276,7 @@ for sent in four.collectives:
 # %% [markdown]
 # An **all-reduce** is a sum over all chips that each of them gets.
 # Nobody wrote it: the compiler put it in, since each chip saw only its own images.
-# It adds in bfloat16, as our function returns that; by lesson 2's rule it should add in float32, twice the bytes.
+# It adds in bfloat16, as our function returns that; by lesson 2's rule it should add in float32, at twice the bytes.
 #
 # ## Explain
 #
@@ -337,13 +336,12 @@ reports.work_for_each_joule()
 # **Verdict on C09: holds if the pair is v4 and A100.**
 # A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, and more for each watt.
 # In both benchmarks it did 2.2 times the work for each joule; but the TPU's maker measured.
-# A V100 has more than twice a v2's peak for each watt.
-# A v3 is denser than a V100; for each watt it has a tenth more by the power seen in use, but a third less by the limit of its design.
+# The other pairs go both ways: a V100 has more than twice a v2's peak for each watt, but a v3 is denser than a V100.
 #
 # ## Recap
 #
 # - **The critical batch of large weights is about the ridge: 241 on a v5e.**
-# - Few FLOP may be many cycles.
+# - Fusion makes bias and ReLU free, but few FLOP may still be many cycles.
 # - Cycles over clock *predict* a speed, perhaps within a quarter; only a clock *measures*.
 #
 # ### Outside

@@ -113,7 +113,7 @@ RIGHT_ON = {  # where what they confuse is one and the same
     batch_of_multiply_adds: NO_BATCH,
     batch_ridge_inverse: NO_BATCH,
     batch_one_over: NO_BATCH,
-    batch_rounded: (np.array([20.0]), np.array([30.0]), 12.0, 2.0, 2),
+    batch_rounded: NO_BATCH,
     images_step_time: (np.array([1e9]), 1, 1, 1e9),
     images_of_whole_steps: (np.array([1e9]), 3, 2, 4e9),
     images_each_takes: (np.array([1e9]), 1, 1, 1e9),

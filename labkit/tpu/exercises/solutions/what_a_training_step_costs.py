@@ -16,7 +16,7 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 
 
 def throughput(cycles, batch, devices, clock):
-    """cycles [n] of a step's operations, images of one device, devices, Hz -> images per second"""
+    """cycles [n] of a step's operations, images on each device, devices, Hz -> images per second"""
     seconds = cycles.sum() / clock
     return devices * batch / seconds
 
