@@ -142,8 +142,8 @@ for B in (16, 32, 64, 128, 256, 512, 1024, 4096):
 step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
-# On the right the estimates reach 97 % of the peak.
-# On the left they lie above the roof, where no chip can be, so they leave something out.
+# On the right, estimates reach 97 % of the peak.
+# Up to 128 images they lie above the roof, where no chip can be, so they leave something out.
 # The operation `copy-start` copies the weights to VMEM beforehand, and copies have no estimate.
 # **Estimated cycles are work on the chip; the road from HBM comes on top, or hides behind other work.**
 # For fc1 no batch is enough: each image brings 4,096 numbers for 128 results.
