@@ -34,7 +34,14 @@ FORMATS = {
     "int8": "OP/s",
     "int4": "OP/s",
 }
-UNITS = {"bandwidth": "B/s", "memory": "B", "on_chip": "B", "power": "W", "price": "USD"}
+UNITS = {
+    "bandwidth": "B/s",
+    "memory": "B",
+    "on_chip": "B",
+    "power": "W",
+    "die": "mm²",
+    "price": "USD",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ class Machine:
     bandwidth: Quantity  # B/s, main memory
     memory: Quantity  # B
     power: Quantity | None = None  # W
+    die: Quantity | None = None  # mm², area of the chip; of a TPU an upper limit
     price: Quantity | None = None  # USD, or USD/h in a cloud
     on_chip: Quantity | None = None  # B, block RAM of an FPGA
     notes: str = ""

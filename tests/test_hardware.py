@@ -22,7 +22,7 @@ KEYS = [
 
 def figures(m):
     """Every figure of a machine, by the name of its field."""
-    fields = ("bandwidth", "memory", "on_chip", "power", "price")
+    fields = ("bandwidth", "memory", "on_chip", "power", "die", "price")
     found = {name: getattr(m, name) for name in fields if getattr(m, name) is not None}
     return found | {f"peak.{f}": q for f, q in m.peak.items()}
 
@@ -39,7 +39,7 @@ def test_every_machine_of_the_course_is_in_the_table():
 def test_every_figure_is_positive_and_says_where_it_comes_from(key):
     m = machine(key)
     units = {"bandwidth": ["B/s"], "memory": ["B"], "on_chip": ["B"], "power": ["W"]}
-    units |= {"price": ["USD", "USD/h"]}
+    units |= {"die": ["mm²"], "price": ["USD", "USD/h"]}
     assert m.peak and m.name and m.kind in ("cpu", "gpu", "tpu", "fpga") and 2010 < m.year < 2030
     for name, figure in figures(m).items():
         assert type(figure.value) is float and 0 < figure.value < math.inf, name
@@ -93,6 +93,8 @@ ORACLES = [
     *[("tpu_v2", "bandwidth", 700e9), ("tpu_v3", "memory", 2**35), ("tpu_v4", "memory", 2**35)],
     *[("tpu_v3", "bandwidth", 900e9), ("tpu_v4", "bandwidth", 1.2e12), ("tpu_v6e", "memory", 32e9)],
     *[("tpu_v5p", "bandwidth", 2.765e12), ("tpu_v6e", "bandwidth", 1.64e12)],
+    *[("tpu_v2", "die", 625), ("tpu_v3", "die", 700), ("tpu_v4", "die", 600)],
+    *[("v100", "die", 815), ("a100", "die", 826)],
     *[("pynq_z1", "int8", 44e9), ("pynq_z1", "bandwidth", 2.1e9), ("pynq_z1", "memory", 2**29)],
     *[("pynq_z2", "int8", 44e9), ("pynq_z2", "bandwidth", 2.1e9), ("pynq_z2", "memory", 2**29)],
 ]

@@ -10,22 +10,44 @@
 #     name: python3
 #   labkit:
 #     title: What a training step costs
-#     minutes: 45
+#     minutes: 43
 #     needs: [jax]
 # ---
 
 # %% [markdown]
 # # What a training step costs
 #
-# To be written.
+# **A chip that waits 99 % of its time.**
+# A TPU v5e computes 197 TFLOP and fetches 819 GB in a second (published).
+# Let it multiply one image of 4,096 numbers by weights [4096, 4096] in bfloat16.
+# The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
+# What keeps it busy, and what does a whole training step cost?
+#
+# ## What you will be able to do
+#
+# - work out from which batch on memory no longer limits a layer;
+# - see which operations the compiler joined, and what that saves;
+# - predict images per second, and say how far to trust that;
+# - find out what fits, and what chips will send each other.
+#
+# You need lesson 3.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
 
-# %%
-from functools import partial
-from math import prod
+# %% [markdown]
+# ## Predict
+#
+# Guess three numbers:
+#
+# 1. The chip above gets more images for the same weights.
+#    From how many on does the arithmetic take as long as the traffic between memory and chip?
+# 2. A training step of the course's network on a v5e: what percentage of the estimated cycles are convolutions and matrix products?
+# 3. In 2018 Google trained ResNet-50 on four v2 chips, with 184 TFLOP/s (published).
+#    Each image costs 24 GFLOP (compiled).
+#    How many images per second does the published log show?
 
+# %%
 import jax
 import numpy as np
 from jax import numpy as jnp
@@ -34,38 +56,141 @@ from labkit import check, figures, hint, predict, quiz
 from labkit.tpu import compile_for_tpu
 
 # STUB:
-# guesses = {
-#     "padding": predict("tpu.padding_factor", None, "times"),
-#     "K = 1,025": predict("tpu.step_past_1024", None, "%"),
-#     "channels": predict("tpu.twice_the_channels", None, "times"),
-# }
+# batch_guess = predict("tpu.critical_batch_v5e", None, "images")
+# share_guess = predict("tpu.step_products", None, "%")
+# speed_guess = predict("tpu.resnet50_on_v2", None, "images/s")
 # BEGIN SOLUTION
-guesses = {
-    "padding": predict("tpu.padding_factor", 2, "times"),
-    "K = 1,025": predict("tpu.step_past_1024", 12.5, "%"),
-    "channels": predict("tpu.twice_the_channels", 2, "times"),
-}
+batch_guess = predict("tpu.critical_batch_v5e", 240, "images")
+share_guess = predict("tpu.step_products", 95, "%")
+speed_guess = predict("tpu.resnet50_on_v2", 6000, "images/s")
 # END SOLUTION
-ask = partial(compile_for_tpu, source="snapshot")
 
 # %% [markdown]
-# From 64 to 128 output channels: the same cycles, and the same memory.
-# On a v5e even 128 to 128 changes little.
-# On a v6e 256 output channels cost 1.8 times as much as 128, though its arrays are 256 wide: here its N steps at 128.
-# **Sizes that fill 128 are a bargain; sizes just above are a waste.**
+# ## Build
+#
+# ### The road of a number
+#
+# **HBM**, high-bandwidth memory, is large and lies beside the chip.
+# **VMEM**, vector memory, is small and lies on the chip.
+# The matrix units read VMEM only, and so does the **vector unit**, which does everything else.
+#
+# The next cell draws this road, and asks where the large arrays of our network lie in its forward pass, with 256 images.
+
+# %% tags=["picture"]
+from labkit.tpu import reports, step_pictures
+from labkit.tpu.programs import CONVNET, convnet
+
+step_pictures.road()
+network = compile_for_tpu(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1", source="snapshot")
+reports.places(network)
+
+# %% [markdown]
+# Of these, only images and weights lie in HBM; what one layer hands to the next stays on the chip.
+#
+# ### The critical batch, by hand
+#
+# Take a toy chip that computes 12 FLOP and fetches 2 bytes in a cycle.
+# Its **ridge** is 12 / 2 = 6 FLOP per byte; a program with fewer FLOP per byte waits for memory.
+#
+# Let the weights be [20, 30] in bfloat16.
+# Each image brings 20 numbers and takes 30 results away:
+#
+# ```
+# weights    600 numbers, 1,200 B                600 cycles of traffic
+# an image   600 multiply-adds, 1,200 FLOP       100 cycles of arithmetic
+#            20 + 30 numbers, 100 B               50 cycles of traffic
+# B images   100 B cycles = 600 + 50 B cycles     B = 12
+# ```
+#
+# So 12 images are the **critical batch**: with fewer, memory is the limit.
+# With weights [10, 10] an image would need 17 cycles of arithmetic and 20 of traffic, so no batch would be enough.
+#
+# **Exercise `tpu.critical_batch`**: the critical batch of n layers [K, N], or `np.inf` where there is none.
+# Images [B, K], weights and results [B, N] cross between HBM and chip once each, while the chip computes.
+
+
+# %% tags=["exercise:tpu.critical_batch"]
+def critical_batch(K, N, peak, bandwidth, itemsize):
+    """K [n], N [n], FLOP/s, B/s, bytes of a number -> images [n], not rounded"""
+    # STUB:
+    # return None
+    # BEGIN SOLUTION
+    ridge = peak / bandwidth  # FLOP for each byte, = 2 / itemsize / (1/B + 1/K + 1/N)
+    left = 2 / (itemsize * ridge) - 1 / K - 1 / N
+    return np.where(left > 0, 1 / left, np.inf)
+    # END SOLUTION
+
+
+critical_batch = check("tpu.critical_batch", critical_batch)
+
+# %% [markdown]
+# Next we take the real chip, with weights [4096, 4096] and our fc1, [4096, 128].
+# The picture shows the compiler's estimates for the first weights under the **roofline**, the most that peak and HBM allow.
+
+# %% tags=["picture"]
+from labkit.hardware import machine
+from labkit.tpu.programs import matmul
+
+v5e = machine("tpu_v5e")
+K, N = np.array([4096, 4096]), np.array([4096, 128])
+large, fc1 = critical_batch(K, N, float(v5e.rate("bf16")), float(v5e.bandwidth), 2)
+print(f"critical batch: [4096, 4096] {large:.0f}, fc1 {fc1:.0f} (predicted)")
+answers = {}
+for B in (16, 32, 64, 128, 256, 512, 1024, 4096):
+    shapes = [(B, 4096), (4096, 4096)]
+    answers[B] = compile_for_tpu(matmul, shapes, "v5e:1x1", source="snapshot")
+step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
+
+# %% [markdown]
+# On the right, estimates reach 97 % of the peak.
+# Up to 128 images they lie above the roof, where no chip can be, so they leave something out.
+# The operation `copy-start` copies the weights to VMEM beforehand, and copies have no estimate.
+# **Estimated cycles are work on the chip; the road from HBM comes on top, or hides behind other work.**
+# For fc1 no batch is enough: each image brings 4,096 numbers for 128 results.
+#
+# ### Fewer trips by fusion
+#
+# The result of conv2 has 8.4 MB.
+# Adding the bias reads and writes all of it again, and so does ReLU: four trips for little arithmetic.
+# So the compiler **fuses**: it makes one operation of several, and each number gets bias and ReLU before it is written.
+# An `optimization_barrier` forbids fusion, so we can compare.
+
+# %%
+from jax.lax import optimization_barrier
+
+from labkit.tpu.programs import conv
+
+
+def together(x, w, b):
+    return jax.nn.relu(conv(x, w) + b)
+
+
+def apart(x, w, b):
+    y = optimization_barrier(conv(x, w))
+    y = optimization_barrier(y + b)
+    return jax.nn.relu(y)
+
+
+conv2 = [(256, 16, 16, 32), (3, 3, 32, 64), (64,)]
+for layer, shapes in ((conv, conv2[:2]), (together, conv2), (apart, conv2)):
+    print(layer.__name__)
+    reports.operations(compile_for_tpu(layer, shapes, "v5e:1x1", source="snapshot"))
+
+# %% [markdown]
+# The fused layer takes the cycles of the convolution alone: bias and ReLU are free.
+# Apart, it takes 2.8 times as many, although the arrays in between stay in VMEM.
 #
 # ### Images per second
 #
-# A training step runs its operations one after the other.
-# The compiler gives a cycle count for most of them.
+# A step runs its operations one after the other.
+# If two of them take 600 and 900 cycles at 1.5 GHz, that is 1 µs; 8 devices with 4 images each do 32 images in this time.
 #
-# **Exercise `tpu.throughput`**: images per second, where each device has a `batch` of its own.
-# The exchange between the devices is left out.
+# **Exercise `tpu.throughput`**: images per second of all devices, without the exchange between them.
 
 
 # %% tags=["exercise:tpu.throughput"]
 def throughput(cycles, batch, devices, clock):
-    """cycles [n] of a step's operations, images of one device, devices, Hz -> images per second"""
+    """cycles [n] of a step's operations, images on each device, devices, Hz -> images per second"""
     # STUB:
     # return None
     # BEGIN SOLUTION
@@ -77,84 +202,99 @@ def throughput(cycles, batch, devices, clock):
 throughput = check("tpu.throughput", throughput)
 
 # %% [markdown]
-# Is such a prediction any good?
-# Google published logs of a Cloud TPU v2-8 (eight cores, 1,024 images in a step) that trained ResNet-50 on ImageNet's 1,281,167 images, in 2018 with TensorFlow 1.8 and 1.11.
-# Our step (`tools/tpu_resnet.py`) has 128 images per core; compiling it takes minutes, so its answers are stored by name.
-# The clock is the published peak over what all units do in a cycle.
+# ## Check
+#
+# Google published two logs of ResNet-50 on four v2 chips: eight cores, 128 images each.
+# Our step (`tools/tpu_resnet.py`) takes minutes to compile, so `recall` finds its stored answer.
 
 # %%
-from labkit.provenance import predicted, published
+from labkit.provenance import predicted
 from labkit.tpu.compiler import recall
+from labkit.tpu.published import DAWNBENCH
 
-log = "DAWNBench, google_resnet50_tpu_tensorflow"
-logs = {"18": (89, 9.7469), "111": (90, 7.9952)}  # hours from the first epoch logged to the last
-for chip, batch, n, what in [("v2", 128, 8, "cores"), ("v5e", 256, 1, ""), ("v6e", 256, 1, "")]:
+rows = [[f"8 cores of v2, {log.software}", log.speed] for log in DAWNBENCH]
+for devices, batch, chip in [(8, 128, "v2"), (1, 256, "v5e"), (1, 256, "v6e")]:
     made = recall(f"ResNet-50 step of {batch} images", f"{chip}:1x1")
-    cycles_of = np.array([op.cycles for op in made.ops if op.cycles])  # summed for each kind
-    rate = throughput(cycles_of, batch, n, made.clock)
-    ours = predicted(rate, "images/s", f"its cycles at {made.clock / 1e9:.2f} GHz")
-    print(f"{n} x {chip} {what or 'chip'}:", ours)
-    for version, (epochs, hours) in logs.items() if chip == "v2" else ():
-        speed = epochs * 1_281_167 / (3600 * hours)
-        print(f"  {epochs} epochs in {published(hours, 'h', log + version)}:")
-        print(f"    {speed:,.0f} images/s, ours is {100 * (rate / speed - 1):+.0f} %")
+    rate = throughput(reports.cycles_of(made), batch, devices, made.clock)
+    rows.append([f"{devices} x {chip}, ours", predicted(rate, "images/s", "cycles and clock")])
+figures.table(["ResNet-50, training", "speed"], rows)
 
 # %% [markdown]
-# Between the two, a tenth from each: the same chips, with the software of April and of September.
-# This is luck in part: our program is not theirs, and leaves out the exchange between cores, the input, and operations without an estimate.
+# Our prediction for the v2 lies between the logs, 9 % above the first and 12 % below the second.
+# This is luck in part: our program is not theirs, and it leaves out exchange, input, and operations without an estimate.
 # A rule of thumb, tested on this pair only: trust it to a quarter.
 #
-# ### What does not fit, and what is sent
+# ## Measure
 #
-# All sizes are known, so the compiler knows if it fits: ResNet-50, with 1,024 images on one v5e?
-# And if four chips, [2x2], share fc1's batch: what must they tell each other for the gradient of its weights?
+# Next comes our network's step, loss and gradients.
+# Here `jvp(conv1)` means conv1's forward pass, and `transpose(jvp(conv1))` its backward pass.
+
+# %%
+from labkit.provenance import compiled, counted
+from labkit.tpu.programs import convnet_loss
+
+inputs = [CONVNET, (256, 32, 32, 3), ((256,), "int32")]
+step = compile_for_tpu(jax.grad(convnet_loss), inputs, "v5e:1x1", source="snapshot")
+reports.operations(step)
+by_flop = counted(100 * reports.share_of_flops(256), "%", "labkit.costs")
+by_cycles = reports.share_of_cycles(step, "convolution", "matmul")
+by_cycles = compiled(100 * by_cycles, "%", "libtpu")
+figures.table(["share of products", "in the step"], [["FLOP", by_flop], ["cycles", by_cycles]])
+
+# %% [markdown]
+# Products have nearly all FLOP, but less than half of the cycles.
+# Half of them belong to four operations `reduce`, which make one number of many.
+# Two are gradients of a bias: it was added to all pixels of all images, so its gradient is a **sum over all of them**.
+# The two without an origin pack a bit for each number: did the ReLU let it through?
+# (A convolution's cycles include its ReLU; the pools' backward pass, `select-and-scatter`, has no estimate.)
+#
+# ### What fits, and what is sent
+#
+# The compiler knows all sizes: does ResNet-50 with 1,024 images fit on one v5e?
+# If four chips share a batch, what must they send each other for the gradient of fc1's weights?
 
 
 # %%
-from textwrap import fill
-
-from labkit.tpu import compiler
+from labkit.tpu.compiler import TPUOutOfMemory
 
 
 def gradient(x, dy):
-    """x [N, 4096], dy [N, 128] -> gradient of fc1's weights [4096, 128], a sum over N"""
+    """x [B, 4096], dy [B, 128] -> gradient of fc1's weights [4096, 128], a sum over B"""
     return x.T @ dy
 
 
 try:
-    compiler.recall("ResNet-50 step of 1024 images", "v5e:1x1")
-except compiler.TPUOutOfMemory as error:
-    print(fill(str(error), 95))
-cut = (("devices",), ("devices",))  # axis 0 of both arguments, the batch
-four = ask(gradient, [(1024, 4096), (1024, 128)], "v5e:2x2", shardings=cut)
+    recall("ResNet-50 step of 1024 images", "v5e:1x1")
+except TPUOutOfMemory as error:
+    print(error)
+cut = [("devices",), ("devices",)]  # axis 0 of both arguments, the batch
+shapes = [(1024, 4096), (1024, 128)]
+four = compile_for_tpu(gradient, shapes, "v5e:2x2", shardings=cut, source="snapshot")
 for sent in four.collectives:
-    print(f"{sent.kind} of {sent.shape}, {sent.bytes:,} B, among {sent.group} chips (compiled)")
+    print(f"{sent.kind} of {sent.shape}: {sent.bytes:,} B, {sent.group} chips (compiled)")
 
 # %% [markdown]
-# Nobody wrote an **all-reduce**, a sum over all chips that each of them gets: the compiler put it in, since each chip has seen only its own images.
-# (It adds in bfloat16, which our function returns; by lesson 2's rule it should be float32, at twice the bytes.)
+# An **all-reduce** is a sum over all chips that each of them gets.
+# Nobody wrote it: the compiler put it in, since each chip saw only its own images.
+# It adds in bfloat16, as our function returns that; by lesson 2's rule it should add in float32, at twice the bytes.
 #
 # ## Explain
 #
-# Your guesses against the results.
+# Your guesses stand beside the results.
 
 # %% tags=["picture"]
-from labkit.provenance import compiled
-
-by = fc1.source
-weights = next(row for row in network.padding if row.shape == (128, 10))
-written = padded_bytes((128, 10), (1, 0), (8, 128), 2) / weights.logical_bytes
-v2 = dict(zip(K, cycles["v2, compiled"], strict=True))
-step = 100 * (v2[1025] / v2[1024] - 1)
-results = [predicted(written, "times", "tiles of 8 x 128"), compiled(step, "%", by)]
-results.append(compiled(ratios[64, 128] / ratios[64, 64], "times", by))
-figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
+batch = predicted(large, "images", "the critical batch")
+figures.guesses(
+    [
+        ("critical batch", batch_guess, batch),
+        ("share of products", share_guess, by_cycles),
+        ("ResNet-50 on v2", speed_guess, DAWNBENCH[0].speed),
+    ]
+)
 
 # %% [markdown]
-# 128 / 10 is 12.8: each row fills a tile's width.
-# A row of tiles more is 1/8 of 1,024, 12.5 %; a little less, since not all of the price grows.
-# (A v5e: 10.5 % here, 39 % after 768, 3 % after 512.)
-# And 64 channels already paid for 128.
+# For the weights alone the batch would be the ridge, 241; images and results raise it to 273.
+# The share of products is low because the vector unit has far less arithmetic, and packing bits is no FLOP at all.
 #
 # ## On trial
 #
@@ -162,104 +302,53 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# Ask for things without any linear algebra: sorting, and the Collatz sequence, a loop that ends when all numbers have come down to 1.
-# And the course's network: what share of a training step (loss and gradients) is convolutions and matrix products?
-# By FLOP, and by the compiler's cycles.
-
+# We ask for two programs without any: sorting, and the Collatz sequence, a loop until all numbers have come down to 1.
 
 # %%
-from labkit.convnet import layer_costs
+from labkit.tpu.programs import collatz
 
-
-def collatz(n):
-    step = lambda n: jnp.where(n > 1, jnp.where(n % 2 == 1, 3 * n + 1, n // 2), n)
-    return jax.lax.while_loop(lambda n: (n > 1).any(), step, n)
-
-
+integers = [((1024, 1024), "int32")]
+rows = []
 for f in (jnp.sort, collatz):
-    kinds = {op.kind for op in ask(f, [((1024, 1024), "int32")], "v5e:1x1").ops}
-    print(f"{f.__name__} compiles for a v5e: {', '.join(sorted(kinds))}")
-loss = lambda w, x, y: -jax.nn.log_softmax(convnet(w, x))[jnp.arange(256), y].mean()
-ops = ask(jax.grad(loss), [CONVNET, (256, 32, 32, 3), ((256,), "int32")], "v5e:1x1").ops
-total = sum(op.cycles or 0 for op in ops)
-part = lambda *kinds: sum(op.cycles or 0 for op in ops if op.kind in kinds) / total
-flops = {cost.name: float(cost.flops) for cost in layer_costs(256)}
-matrix = sum(flops[name] for name in ("conv1", "conv2", "fc1", "fc2")) / sum(flops.values())
-print(f"FLOP: {matrix:.1%} products (counted)")
-print(f"cycles: {part('convolution', 'matmul'):.0%} products, {part('reduce'):.0%} sums (compiled)")
-print("no estimate for:", *sorted({op.kind for op in ops if op.cycles is None}))
+    made = compile_for_tpu(f, integers, "v5e:1x1", source="snapshot")
+    kinds = sorted({op.kind for op in made.ops})
+    rows.append([f.__name__, ", ".join(kinds)])
+figures.table(["program", "operations on a v5e (compiled)"], rows)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
 # A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# So it can sort, loop and take maxima.
-# In our network's step, what is no product has 0.4 % of the FLOP, and yet more of the estimated cycles than the products have.
-# Most of these are sums over all pixels of a batch, such as the gradient of a bias.
-# (The pools' backward pass has no estimate.
-# A convolution's cycles include the ReLU behind it.)
-# What is true: nearly all of a TPU's *peak* is for matrix products.
-# So is most of a GPU's, since it has tensor cores.
+# So it can sort and loop, and in our step such work has more cycles than the products.
+# What is true: nearly all of a TPU's *peak* is for matrix products, and most of a GPU's, since it has tensor cores.
 #
 # ### <a id="C09"></a>C09 on trial
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Which numbers can decide this?
-# Density is peak for each square millimetre of the chip, its **die**.
-# Efficiency is peak for each watt.
-# Better than both is work for each joule, measured.
-# Three pairs of the same years can be compared.
-#
-# Google has measured one of them with two of MLPerf's benchmarks, on 64 chips of each kind (*published* in Jouppi et al., TPU v4, 2023, section 6 and table 6).
-#
-# Two cautions.
-# Google says only what a TPU's die is smaller than, so its density is at least what the cell prints.
-# And the power of v3 and v4 is the largest seen in use, that of the others the limit of their design.
-# (We read the tables of the papers by Jouppi et al. in summaries, not in the papers themselves.)
+# Density is peak for each mm² of the chip, its **die**, and efficiency is peak for each watt.
+# Google also measured one pair's work for each joule (*published*).
 
 # %%
-from labkit.hardware import machine
-
-lessons = "Jouppi et al., Ten Lessons From Three Generations, 2021, table 1, as an upper limit"
-paper = "Jouppi et al., TPU v4, 2023, arXiv:2304.01433, table"
-dies = {
-    "tpu_v2": published(625, "mm²", lessons),
-    "tpu_v3": published(700, "mm²", lessons),
-    "v100": published(815, "mm²", "NVIDIA, Tesla V100 GPU architecture, 2017"),
-    "tpu_v4": published(600, "mm²", f"{paper} 4, as an upper limit"),
-    "a100": published(826, "mm²", f"{paper} 5"),
-}
-for key, die in dies.items():
-    chip = machine(key)
-    tera = float(chip.peak.get("bf16") or chip.peak["fp16"]) / 1e12
-    density, per_watt = tera / float(die), tera / float(chip.power)
-    print(f"{key:7}{density:.2f} TFLOP/s for each mm², {per_watt:.2f} for each W")
-    print(f"    {die}\n    {chip.power}")
-for name, faster, ours, theirs in [("BERT", 1.15, 197, 380), ("ResNet-50", 1.67, 206, 273)]:
-    print(f"{name}, v4: {faster} times an A100's speed, {ours} W against {theirs} W (published)")
-    print("    work for each joule:", predicted(faster * theirs / ours, "times", "speed and power"))
+reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
+reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each square millimetre, at least 0.46 TFLOP/s against 0.38, and more for each watt.
-# In both benchmarks it did 2.2 times the work for each joule; but it was the TPU's maker who measured.
-# Of the first pair the V100 has more than twice the peak for each watt, and a v2's die would have to be below 300 mm² to be as dense. v3 is denser than the V100.
-# For each watt it has a tenth more by the largest power seen in use, and a third less, 0.27 to 0.42, by the limit of its design, 450 W (published in *Ten Lessons*, table 1).
-# For v5e, v5p and v6e Google publishes neither area nor power.
-#
-# [C13](#C13) was wrong; [C09](#C09) holds for one pair.
+# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, and more for each watt.
+# In both benchmarks it did 2.2 times the work for each joule; but the TPU's maker measured.
+# The other pairs go both ways: a V100 has more than twice a v2's peak for each watt, but a v3 is denser than a V100.
 #
 # ## Recap
 #
-# - **A compiler is an instrument**: layouts, padding, memory, cycles and messages, before there is a chip.
-# - The fastest axis is padded to 128, the next to 8: put an axis there that fills them.
-#   The batch often does.
-# - K and N cost whole tiles of 128; on a v6e, K steps at 256.
-#   There are exceptions: ask.
-# - Cycles over clock predict a speed, perhaps within a quarter.
-#   It is *predicted* from *compiled*; only a clock *measures*.
+# - **The critical batch of large weights is about the ridge: 241 on a v5e.**
+# - Fusion makes bias and ReLU free, but few FLOP may still be many cycles.
+# - Cycles over clock *predict* a speed, perhaps within a quarter; only a clock *measures*.
 #
-# You can now ask what a network costs on a TPU, and tell which answers to trust.
+# ### Outside
+#
+# `jax.jit(f).lower(x).compile()` has our bytes, `memory_analysis()`, and our FLOP, `cost_analysis()`.
+# On a TPU, put `with jax.profiler.trace("log"):` around a step; then `xprof --logdir=log` shows how long each operation really took.
+# We left out input, optimizer and the time of the all-reduce.
 #
 # ## Quiz
 #
@@ -269,7 +358,9 @@ for name, faster, ours, theirs in [("BERT", 1.15, 197, 380), ("ResNet-50", 1.67,
 # STUB:
 # quiz("tpu.quiz_compiled", None)
 # quiz("tpu.quiz_memory", None)
+# quiz("tpu.quiz_memory_bound", None)
 # BEGIN SOLUTION
 quiz("tpu.quiz_compiled", "d")
 quiz("tpu.quiz_memory", "a")
+quiz("tpu.quiz_memory_bound", "c")
 # END SOLUTION

@@ -1,4 +1,4 @@
-"""The exercises of the lesson: from a compiler's cycles to images per second."""
+"""The exercises of the lesson: when memory is the limit, and from cycles to images per second."""
 
 from collections.abc import Iterable
 
@@ -6,9 +6,81 @@ import numpy as np
 
 from labkit.checks.items import Case
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.tpu.exercises.wrong import critical_batch as wrong_batch
 from labkit.tpu.exercises.wrong import throughput as wrong_rate
 
 FORBIDDEN = (*LIBRARIES, "labkit.tpu")
+
+# tpu.critical_batch: K, N [n], FLOP/s, B/s, B of a number -> images [n]
+
+LAYERS = {  # how many layers, B of a number
+    "one layer": (1, 2),
+    "three layers": (3, 2),
+    "numbers of one byte": (5, 1),
+    "numbers of four bytes": (4, 4),
+    "prime": (7, 2),
+    "many": (33, 1),
+}
+NEVER = [(0.8, 7), (9, 0.7), (1.5, 1.7)]  # sides, in units of the batch that weights alone need
+
+
+def layers_of(rng: np.random.Generator, n: int, itemsize: int) -> tuple:
+    """n layers' weights [K, N], the first large enough, and of the next three none.
+
+    The last of the three has two sides that would each be enough beside an endless one.
+    """
+    bandwidth = rng.uniform(0.4e12, 3e12)
+    ridge = rng.uniform(90, 700)
+    for_weights = itemsize * ridge / 2
+    sides = rng.uniform(2.5, 40, (2, n)) * for_weights
+    few = min(n - 1, len(NEVER))
+    if few > 0:
+        sides[:, 1 : 1 + few] = for_weights * np.transpose(NEVER[:few])
+    K, N = np.round(sides)
+    return K, N, ridge * bandwidth, bandwidth, itemsize
+
+
+def layers(rng: np.random.Generator) -> Iterable[Case]:
+    """The last weights are so large that only they count."""
+    yield from cases_of(LAYERS, layers_of)(rng)
+    K, N, peak, bandwidth, itemsize = layers_of(rng, 2, 2)
+    yield Case("huge layers", (1e9 * K[:1], 1e9 * N[:1], peak, bandwidth, itemsize))
+
+
+def critical(K, N, peak, bandwidth, itemsize):
+    """FLOP / bytes = 2 / itemsize / (1/B + 1/K + 1/N), which must be peak / bandwidth."""
+    images = []
+    for k, n in zip(K, N, strict=True):
+        weights = 2 * k * n / peak  # seconds of arithmetic that an image adds
+        around = itemsize * (k + n) / bandwidth  # seconds of traffic that an image adds
+        once = itemsize * k * n / bandwidth  # seconds for the weights
+        images.append(once / (weights - around) if weights > around else np.inf)
+    return np.array(images)
+
+
+critical_batch = exercise(
+    "tpu.critical_batch",
+    oracle=critical,
+    cases=layers,
+    wrong={
+        "weights_only": wrong_batch.weights_only,
+        "images_free": wrong_batch.with_inverse(lambda left, K, N, *rest: left + 1 / N),
+        "results_free": wrong_batch.with_inverse(lambda left, K, N, *rest: left + 1 / K),
+        "sides_added": wrong_batch.with_inverse(lambda left, K, N, *rest: left + 2 / K + 2 / N),
+        "multiply_adds": wrong_batch.with_inverse(
+            lambda left, K, N, ridge, itemsize: left - 1 / (itemsize * ridge)
+        ),
+        "two_bytes": wrong_batch.two_bytes,
+        "one_byte": wrong_batch.one_byte,
+        "upside_down": wrong_batch.upside_down,
+        "negative": wrong_batch.negative,
+        "never_is_zero": wrong_batch.never_is_zero,
+        "not_inverted": wrong_batch.not_inverted,
+        "whole": wrong_batch.whole,
+    },
+    outputs=("batch",),
+    forbidden=FORBIDDEN,
+)
 
 # tpu.throughput: cycles [n] of a step's operations, images of a device, devices, Hz -> images/s
 
@@ -69,4 +141,4 @@ throughput = exercise(
     forbidden=FORBIDDEN,
 )
 
-EXERCISES = [throughput]
+EXERCISES = [critical_batch, throughput]

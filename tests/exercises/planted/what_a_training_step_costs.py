@@ -6,6 +6,37 @@ import numpy as np
 
 from tests.exercises.edits import edit
 
+# --- tpu.critical_batch
+
+batch = partial(edit, "tpu.critical_batch")
+LEFT = "2 / (itemsize * ridge) - 1 / K - 1 / N"
+batch_of_weights = batch("batch_of_weights", LEFT, "2 / (itemsize * ridge) + 0 * K")
+batch_without_images = batch("batch_without_images", " - 1 / N", "")
+batch_without_results = batch("batch_without_results", " - 1 / K", "")
+batch_with_plus = batch("batch_with_plus", " - 1 / K - 1 / N", " + 1 / K + 1 / N")
+batch_of_multiply_adds = batch("batch_of_multiply_adds", "2 / (itemsize", "1 / (itemsize")
+batch_in_bfloat16 = batch("batch_in_bfloat16", "2 / (itemsize * ridge)", "1 / ridge")
+batch_in_numbers = batch("batch_in_numbers", "(itemsize * ridge)", "ridge")
+batch_ridge_inverse = batch("batch_ridge_inverse", "peak / bandwidth", "bandwidth / peak")
+batch_below_zero = batch("batch_below_zero", "np.where(left > 0, 1 / left, np.inf)", "1 / left")
+batch_none = batch("batch_none", "np.inf", "0")
+batch_one_over = batch("batch_one_over", "1 / left, np", "left, np")
+batch_rounded = batch("batch_rounded", "1 / left, np", "np.ceil(1 / left), np")
+
+
+def batch_in_place(K, N, peak, bandwidth, itemsize):
+    left = 2 * bandwidth / (itemsize * peak) - 1 / K - 1 / N
+    K[:] = np.where(left > 0, 1 / left, np.inf)
+    return K
+
+
+def batch_by_torch(K, N, peak, bandwidth, itemsize):
+    import torch
+
+    left = 2 * bandwidth / (itemsize * peak) - 1 / torch.tensor(K) - 1 / torch.tensor(N)
+    return np.where(left > 0, 1 / left, np.inf)
+
+
 # --- tpu.throughput
 
 throughput = partial(edit, "tpu.throughput")
@@ -41,6 +72,22 @@ def images_by_torch(cycles, batch, devices, clock):
 
 
 PLANTED = {
+    "tpu.critical_batch": [
+        (batch_of_weights, "Only the weights' bytes are counted"),
+        (batch_without_images, "The images [B, K] are missing"),
+        (batch_without_results, "The results [B, N] are missing"),
+        (batch_with_plus, "A sign is wrong"),
+        (batch_of_multiply_adds, "A multiply-add is counted as one FLOP"),
+        (batch_in_bfloat16, "Every number has two bytes here"),
+        (batch_in_numbers, "Numbers are counted, not bytes"),
+        (batch_ridge_inverse, "The ridge is upside down"),
+        (batch_below_zero, "A negative batch means"),
+        (batch_none, "0 would say that every batch is"),
+        (batch_one_over, "This is one over the batch"),
+        (batch_rounded, "rounded up to whole images"),
+        (batch_in_place, "changes its input"),
+        (batch_by_torch, "torch"),
+    ],
     "tpu.throughput": [
         (images_step_time, "the seconds of one step"),
         (images_each_takes, "the time of one image"),
@@ -60,7 +107,13 @@ PLANTED = {
     ],
 }
 
+NO_BATCH = np.array([0.1]), np.array([0.1]), 1.0, 1.0, 2  # so small that none is enough
 RIGHT_ON = {  # where what they confuse is one and the same
+    batch_with_plus: (np.array([1e9]), np.array([1e9]), 12.0, 2.0, 2),
+    batch_of_multiply_adds: NO_BATCH,
+    batch_ridge_inverse: NO_BATCH,
+    batch_one_over: NO_BATCH,
+    batch_rounded: NO_BATCH,
     images_step_time: (np.array([1e9]), 1, 1, 1e9),
     images_of_whole_steps: (np.array([1e9]), 3, 2, 4e9),
     images_each_takes: (np.array([1e9]), 1, 1, 1e9),

@@ -1,38 +1,27 @@
-"""The solutions of lesson 02_tpu/3_the_tpu_compiler. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/4_what_a_training_step_costs. Written by `labkit build` from
 
-chapters/02_tpu/source/3_the_tpu_compiler.py
+chapters/02_tpu/source/4_what_a_training_step_costs.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
-from math import prod
+import numpy as np
 
 
-def padded_bytes(shape, order, tile, itemsize):
-    """sizes of the axes, axes from fastest to slowest, tile such as (8, 128), B -> bytes"""
-    size = list(shape)
-    for i, n in enumerate(tile[::-1]):
-        axis = order[i]
-        size[axis] = -(-size[axis] // n) * n
-    return int(prod(size)) * itemsize
-
-
-def mxu_utilization(M, K, N, cycles, units, size):
-    """M, K, N, cycles [n] of products -> utilization [n], filled [n], both from 0 to 1"""
-    utilization = M * K * N / (cycles * units * size**2)
-    rows, columns = (-(-side // size) * size for side in (K, N))
-    filled = K * N / (rows * columns)
-    return utilization, filled
+def critical_batch(K, N, peak, bandwidth, itemsize):
+    """K [n], N [n], FLOP/s, B/s, bytes of a number -> images [n], not rounded"""
+    ridge = peak / bandwidth  # FLOP for each byte, = 2 / itemsize / (1/B + 1/K + 1/N)
+    left = 2 / (itemsize * ridge) - 1 / K - 1 / N
+    return np.where(left > 0, 1 / left, np.inf)
 
 
 def throughput(cycles, batch, devices, clock):
-    """cycles [n] of a step's operations, images of one device, devices, Hz -> images per second"""
+    """cycles [n] of a step's operations, images on each device, devices, Hz -> images per second"""
     seconds = cycles.sum() / clock
     return devices * batch / seconds
 
 
 SOLUTIONS = {
-    "tpu.padded_bytes": padded_bytes,
-    "tpu.mxu_utilization": mxu_utilization,
+    "tpu.critical_batch": critical_batch,
     "tpu.throughput": throughput,
 }

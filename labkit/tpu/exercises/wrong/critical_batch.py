@@ -1,0 +1,72 @@
+"""Wrong ideas of tpu.critical_batch: K, N [n], FLOP/s, B/s, B of a number -> images [n], or never.
+
+They may raise, as a learner's would.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def from_inverse(inverse: np.ndarray, never: float = np.inf) -> np.ndarray:
+    """One over what is left for the batch, and `never` where nothing is left."""
+    with np.errstate(divide="ignore"):
+        return np.where(inverse > 0, 1 / inverse, never)
+
+
+def for_the_batch(K, N, peak, bandwidth, itemsize):
+    """1 / batch, as it should be: what the ridge leaves beside the two sides of the weights."""
+    ridge = peak / bandwidth
+    return 2 / (itemsize * ridge) - 1 / K - 1 / N
+
+
+def with_inverse(change: Callable) -> Callable:
+    """Something is wrong with 1 / batch: `change(right one, K, N, ridge, itemsize)`."""
+
+    def wrong(K, N, peak, bandwidth, itemsize):
+        right = for_the_batch(K, N, peak, bandwidth, itemsize)
+        return from_inverse(change(right, K, N, peak / bandwidth, itemsize))
+
+    return wrong
+
+
+def weights_only(K, N, peak, bandwidth, itemsize):
+    """Images and results cost no bytes: the same batch for all layers."""
+    ridge = peak / bandwidth
+    return np.full(len(K), itemsize * ridge / 2)
+
+
+def two_bytes(K, N, peak, bandwidth, itemsize):
+    """Every number is bfloat16."""
+    return from_inverse(for_the_batch(K, N, peak, bandwidth, 2))
+
+
+def one_byte(K, N, peak, bandwidth, itemsize):
+    """Numbers are counted, not their bytes."""
+    return from_inverse(for_the_batch(K, N, peak, bandwidth, 1))
+
+
+def upside_down(K, N, peak, bandwidth, itemsize):
+    """Bytes for each FLOP."""
+    return from_inverse(for_the_batch(K, N, bandwidth, peak, itemsize))
+
+
+def negative(K, N, peak, bandwidth, itemsize):
+    """A negative batch where none is enough."""
+    return 1 / for_the_batch(K, N, peak, bandwidth, itemsize)
+
+
+def never_is_zero(K, N, peak, bandwidth, itemsize):
+    """0 where no batch is enough."""
+    return from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize), never=0)
+
+
+def not_inverted(K, N, peak, bandwidth, itemsize):
+    """1 / batch, not the batch."""
+    left = for_the_batch(K, N, peak, bandwidth, itemsize)
+    return np.where(left > 0, left, np.inf)
+
+
+def whole(K, N, peak, bandwidth, itemsize):
+    """Up to whole images."""
+    return np.ceil(from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize)))

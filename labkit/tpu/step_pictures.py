@@ -1,0 +1,121 @@
+"""Pictures of what a training step costs: the road of a number, and a batch under the roofline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.hardware import machine
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from labkit.hardware import Machine
+    from labkit.tpu.compiler import Compiled
+
+# How to Scale Your Model, chapter 2, How to Think About TPUs: of a v5e.
+VMEM = "128 MiB"
+VMEM_OVER_HBM = 22  # times the bandwidth
+BYTES = 2  # of a number in bfloat16
+
+
+def road() -> None:
+    """From HBM to VMEM to the matrix units and the vector unit of a v5e, with sizes and rates."""
+    chip = machine("tpu_v5e")
+    figure, axes = canvas(7.5, 2.6)
+    memory = chip.memory.number
+    rate = chip.bandwidth.number
+    peak = chip.rate("bf16").number
+    chip_edge = {"facecolor": CARD, "edgecolor": QUIET, "linestyle": "--"}
+    _box(axes, 3.4, 0.1, 6.5, 3.2, "", **chip_edge)
+    axes.text(3.55, 3.12, "the chip", color=QUIET, fontsize=9, va="top")
+    _box(axes, 0.1, 1.0, 1.8, 1.4, f"HBM\n{memory}", facecolor=PALE)
+    _box(axes, 3.7, 1.0, 1.8, 1.4, f"VMEM\n{VMEM}", facecolor=SKY)
+    _box(axes, 7.5, 1.85, 2.2, 1.2, f"matrix units\n{peak}", facecolor=BLUE, color=CARD)
+    _box(axes, 7.5, 0.35, 2.2, 1.2, "vector unit\nReLU, pools, sums", facecolor="#f6d7ae")
+    _both_ways(axes, (1.95, 1.7), (3.65, 1.7))
+    _both_ways(axes, (5.55, 1.9), (7.45, 2.45))
+    _both_ways(axes, (5.55, 1.5), (7.45, 0.95))
+    axes.text(2.65, 1.85, rate, ha="center", va="bottom", fontsize=9)
+    axes.text(6.3, 1.7, f"{VMEM_OVER_HBM} x faster", ha="center", va="center", fontsize=9)
+    source = "published; VMEM in How to Scale Your Model, chapter 2"
+    axes.text(0.1, -0.25, source, color=QUIET, fontsize=8, va="center")
+    axes.set_xlim(0, 10)
+    axes.set_ylim(-0.4, 3.4)
+    axes.axis("off")
+    show(
+        figure,
+        f"The road of a number on a TPU v5e: from HBM ({memory}) at {rate} to VMEM ({VMEM}) on the "
+        f"chip, and from there, {VMEM_OVER_HBM} times faster, to the matrix units ({peak}) or to "
+        "the vector unit; results go back the same way. All figures are published.",
+    )
+
+
+def _box(
+    axes: Axes,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    text: str,
+    color: str = INK,
+    **look: str,
+) -> None:
+    """A box with its lower left corner at (x, y), and a text in its middle."""
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((x, y), width, height, **look))
+    axes.text(x + width / 2, y + height / 2, text, color=color, ha="center", va="center")
+
+
+def _both_ways(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """An arrow with two heads."""
+    look = {"arrowstyle": "<->", "color": INK, "linewidth": 1.5}
+    axes.annotate("", end, start, arrowprops=look)
+
+
+def attainable(chip: Machine, B: np.ndarray, K: int, N: int) -> np.ndarray:
+    """The roof in FLOP/s of [B,K] x [K,N] in bfloat16, where each array crosses HBM once."""
+    flop = 2 * B * K * N
+    numbers = B * K + K * N + B * N
+    fed_by_memory = flop / (BYTES * numbers) * float(chip.bandwidth)
+    return np.minimum(float(chip.rate("bf16")), fed_by_memory)
+
+
+def batch_roofline(
+    chip: Machine, weights: tuple[int, int], answers: Mapping[int, Compiled], critical: float
+) -> None:
+    """The roof over the batch, the critical batch, and the compiler's estimates of some batches.
+
+    `answers` has for each batch B what the compiler says of [B,K] x [K,N]; `weights` is (K, N).
+    """
+    K, N = weights
+    batches = np.array(sorted(answers))
+    roof = attainable(chip, batches, K, N) / 1e12
+    estimates = np.array([2 * B * K * N / float(answers[B].seconds) for B in batches]) / 1e12
+    figure, axes = canvas(7.5, 3.4)
+    x = np.geomspace(batches[0] / 1.3, 1.3 * batches[-1], 300)
+    axes.loglog(x, attainable(chip, x, K, N) / 1e12, color=BLUE, label="roof, predicted")
+    axes.plot(batches, estimates, "o", color=ORANGE, label="by the compiler's cycles, predicted")
+    if np.isfinite(critical):
+        axes.axvline(critical, color=QUIET, linewidth=1, linestyle=":")
+        said = f"critical batch {critical:.0f} "
+        axes.text(critical, roof[0], said, ha="right", va="bottom", fontsize=9)
+    axes.set_xticks(batches, [f"{B:,}" for B in batches])
+    ticks = [10, 20, 50, 100, 200]
+    axes.set_yticks(ticks, [f"{tick}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel(f"batch B of [B, {K}] x [{K}, {N}]")
+    axes.set_ylabel("TFLOP/s")
+    axes.set_title(f"{chip.name}, bfloat16", fontsize=10)
+    axes.legend(loc="lower right", fontsize=9)
+    both = zip(batches, roof, estimates, strict=True)
+    said = "; ".join(f"batch {B:,}: roof {r:.0f}, estimate {e:.0f}" for B, r, e in both)
+    show(
+        figure,
+        f"The roofline of {chip.name} over the batch, in TFLOP/s. {said}. "
+        f"The critical batch is {critical:.0f}.",
+    )

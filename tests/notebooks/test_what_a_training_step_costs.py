@@ -1,0 +1,267 @@
+"""This lesson: what it prints follows the compiler's answers and the learner's functions."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from labkit import figures, hardware
+from labkit.tpu import compiler, published, reports, step_pictures
+from tests.notebooks.running import Run
+
+pytest.importorskip("jax")
+
+ROAD, ROOF, FUSION, SPEED = "step_pictures.road", "batch_roofline", "def apart", "DAWNBENCH]"
+STEP, SENT, GUESSES = "share_of_flops", "def gradient", "figures.guesses"
+GENERAL, SHEETS = "import collatz", "reports.chips"
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("02_tpu", "4_what_a_training_step_costs")
+
+
+def numbers(text):
+    return [float(n.replace(",", "")) for n in re.findall(r"[+-]?\d[\d,]*(?:\.\d+)?", text)]
+
+
+def printed(lesson, words):
+    return lesson.printed[lesson.cell(words)]
+
+
+def line(said, begin):
+    (found,) = (one for one in said.splitlines() if one.startswith(begin))
+    return found[len(begin) :]
+
+
+def changed(ask, **fields):
+    """`ask`, but with fields of its answer replaced."""
+
+    def other(*given, **options):
+        answer = ask(*given, **options)
+        return dataclasses.replace(
+            answer, **{name: change(getattr(answer, name)) for name, change in fields.items()}
+        )
+
+    return other
+
+
+def slower(times):
+    return lambda ops: [op._replace(cycles=op.cycles and times * op.cycles) for op in ops]
+
+
+# The critical batch
+
+
+def test_the_number_that_hurts():
+    v5e = hardware.machine("tpu_v5e")
+    arithmetic = 2 * 4096**2 / float(v5e.peak["bf16"])
+    fetching = 2 * 4096**2 / float(v5e.bandwidth)
+    assert arithmetic == pytest.approx(0.17e-6, rel=0.01)
+    assert fetching == pytest.approx(41e-6, rel=0.01) and fetching / (fetching + arithmetic) > 0.99
+
+
+def test_what_layers_hand_on_stays_on_the_chip(lesson):
+    said = printed(lesson, ROAD)
+    assert [n for n in said.splitlines() if n.endswith(" HBM")] == [
+        n for n in said.splitlines() if n.startswith(("x ", "w['fc1"))
+    ]
+    assert said.count(" VMEM") >= 4
+
+
+@pytest.mark.parametrize(("K", "N", "batch"), [(20, 30, 12), (10, 10, np.inf)])
+def test_the_example_by_hand(lesson, K, N, batch):
+    K, N = np.array([K]), np.array([N])
+    assert lesson.namespace["critical_batch"](K, N, 12, 2, 2) == pytest.approx(batch)
+    if batch == 12:
+        assert 2 * K * N * batch / 12 == pytest.approx(2 * (batch * K + K * N + batch * N) / 2)
+    else:
+        assert pytest.approx([17, 20], abs=0.5) == [2 * 100 / 12, 2 * 20 / 2]
+
+
+def test_the_critical_batch_is_where_the_roof_ends(lesson, monkeypatch):
+    said = printed(lesson, ROOF)
+    assert "[4096, 4096] 273, fc1 inf (predicted)" in said
+    v5e = hardware.machine("tpu_v5e")
+    peak = float(v5e.peak["bf16"])
+    large = lesson.namespace["large"]
+    roof = step_pictures.attainable(v5e, np.array([0.99 * large, large, 1e9]), 4096, 4096)
+    assert roof[0] < peak and roof[1] == pytest.approx(peak) and roof[2] == peak
+    assert max(step_pictures.attainable(v5e, np.array([1e9]), 4096, 128)) < peak, "fc1 never"
+    assert peak / float(v5e.bandwidth) == pytest.approx(241, abs=0.5), "as the text says"
+    drawn = []
+    monkeypatch.setattr(step_pictures, "batch_roofline", lambda *given: drawn.append(given))
+    other, _ = lesson.again(ROOF, critical_batch=lambda *given: (7, 8))
+    assert "[4096, 4096] 7, fc1 8" in other and drawn[0][-1] == 7
+
+
+def test_the_estimates_leave_the_road_from_hbm_out(lesson):
+    """Left of the critical batch they lie above the roof; the weights are copied beforehand."""
+    answers = lesson.namespace["answers"]
+    v5e = hardware.machine("tpu_v5e")
+    for B, made in answers.items():
+        roof = step_pictures.attainable(v5e, np.array([B]), 4096, 4096)[0]
+        rate = 2 * B * 4096**2 / float(made.seconds)
+        assert (rate > roof) == (B < 256)
+        assert [op.kind for op in made.ops if op.cycles is None] == ["copy-start"]
+        weights, image = 2 * 4096**2, 2 * 4096
+        assert made.bytes_accessed == pytest.approx(3 * weights + 2 * B * image, rel=0.01) or (
+            B == 4096
+        )
+    assert rate / float(v5e.peak["bf16"]) == pytest.approx(0.97, abs=0.005)
+
+
+# Fusion
+
+
+def test_bias_and_relu_are_free_when_fused(lesson):
+    said = printed(lesson, FUSION)
+    alone, fused, apart = (
+        int(n.replace(",", "")) for n in re.findall("together ([0-9,]+) cycles", said)
+    )
+    assert alone == fused and apart / fused == pytest.approx(2.8, abs=0.05)
+    assert said.count("add_maximum_fusion") == 1 and " maximum " in said and " add " in said
+    names = lesson.namespace
+    made = compiler.compile_for_tpu(
+        names["apart"], names["conv2"], "v5e:1x1", source="snapshot"
+    )  # x, w and b, then what the operations write
+    assert [row.memory for row in made.padding[3:]] == ["VMEM", "VMEM", "HBM"]
+    assert made.padding[3].padded_bytes == pytest.approx(8.4e6, rel=0.01)
+    twice = changed(names["compile_for_tpu"], ops=slower(2))
+    assert f"together {2 * fused:,} cycles" in lesson.again(FUSION, compile_for_tpu=twice)[0]
+
+
+# Images per second
+
+
+def test_the_prediction_stands_beside_the_published_speeds(lesson, monkeypatch):
+    said = printed(lesson, SPEED)
+    assert "3,250, published [1]" in said and "4,006, published [2]" in said
+    assert "89 epochs in 9.75 h" in said and "90 epochs in 8.00 h" in said
+    ours = numbers(line(said, "8 x v2, ours"))[0]
+    assert round(100 * (ours / 3250 - 1)) == 9 and round(100 * (ours / 4006 - 1)) == -12
+    names = lesson.namespace
+    twice, _ = lesson.again(SPEED, throughput=lambda *given: 2 * names["throughput"](*given))
+    assert numbers(line(twice, "8 x v2, ours"))[0] == pytest.approx(2 * ours, abs=2)
+    monkeypatch.setattr(compiler, "recall", changed(compiler.recall, ops=slower(2)))
+    slow, _ = lesson.again(SPEED)
+    assert numbers(line(slow, "8 x v2, ours"))[0] == pytest.approx(ours / 2, abs=1)
+
+
+def test_what_the_question_of_resnet_gives():
+    made = compiler.recall("ResNet-50 step of 128 images", "v2:1x1")
+    assert made.flops / 128 == pytest.approx(24e9, rel=0.01)
+    assert 4 * float(hardware.machine("tpu_v2").peak["bf16"]) == 184e12
+
+
+def test_the_example_of_two_operations(lesson):
+    rate = lesson.namespace["throughput"](np.array([600, 900]), 4, 8, 1.5e9)
+    assert rate == pytest.approx(32e6)
+
+
+# The course's network
+
+
+def test_products_are_nearly_all_flop_but_not_the_cycles(lesson):
+    said = printed(lesson, STEP)
+    by_flop = numbers(line(said, "FLOP "))[0]
+    by_cycles = numbers(line(said, "cycles "))[0]
+    assert by_flop > 99.5 and by_cycles < 50, "the verdict says so"
+    dense = changed(
+        lesson.namespace["compile_for_tpu"],
+        ops=lambda ops: [op for op in ops if op.kind in ("convolution", "matmul")],
+    )
+    again = lesson.again(STEP, compile_for_tpu=dense)[0]
+    assert numbers(line(again, "cycles "))[0] == 100
+
+
+def test_half_of_the_cycles_are_four_reductions_of_two_sorts(lesson):
+    """Two add up a bias's gradient; two pack what the ReLU let through into whole numbers."""
+    step = lesson.namespace["step"]
+    reductions = sorted((op for op in step.ops if op.kind == "reduce"), key=lambda op: -op.cycles)
+    four = reductions[:4]
+    assert sum(op.cycles for op in four) / step.estimated_cycles == pytest.approx(0.5, abs=0.01)
+    origins = {op.layer for op in four}
+    assert origins == {"", *(f"transpose(jvp({c}))/reduce_sum" for c in ("conv1", "conv2"))}
+    packed = {row.name: row for row in step.padding if row.dtype in ("u32", "u16")}
+    assert {op.name for op in four if not op.layer} == set(packed)
+    for row in packed.values():  # a bit for each of 256 x 32 x 32 x 32 and 256 x 16 x 16 x 64
+        assert 8 * row.logical_bytes in (256 * 32 * 32 * 32, 256 * 16 * 16 * 64)
+    assert "select-and-scatter" in printed(lesson, STEP)
+
+
+def test_memory_and_messages_are_the_compilers(lesson):
+    said = printed(lesson, SENT)
+    assert "GiB of memory; v5e:1x1 has 15.75 GiB" in said
+    assert f"all-reduce of bf16[4096, 128]: {2 * 4096 * 128:,} B, 4 chips" in said
+    alone = changed(lesson.namespace["compile_for_tpu"], collectives=lambda sent: [])
+    assert "all-reduce" not in lesson.again(SENT, compile_for_tpu=alone)[0]
+
+
+def test_guesses_meet_results(lesson, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "guesses", drawn.append)
+    lesson.again(GUESSES)
+    lesson.again(GUESSES, large=1)
+    assert [float(result) for *_, result in drawn[0]] == [
+        pytest.approx(272.5, abs=0.1),
+        pytest.approx(42, abs=0.1),
+        pytest.approx(3250, abs=1),
+    ]
+    assert float(drawn[1][0][2]) == 1
+    assert [result.word for *_, result in drawn[0]] == ["predicted", "compiled", "published"]
+
+
+# The claims
+
+
+def test_a_tpu_sorts_and_loops(lesson):
+    said = printed(lesson, GENERAL)
+    assert " sort" in line(said, "sort ") and "while" in line(said, "collatz")
+    only = changed(lesson.namespace["compile_for_tpu"], ops=lambda ops: ops[:1])
+    assert "while" not in lesson.again(GENERAL, compile_for_tpu=only)[0]
+
+
+def test_density_and_efficiency_of_published_chips(lesson, monkeypatch):
+    said = printed(lesson, SHEETS)
+    found = {}
+    for name in ("Google TPU v2", "Google TPU v3", "Google TPU v4", "NVIDIA V100", "NVIDIA A100"):
+        found[name[-2:]] = line(said, name).split()[-2:]
+    assert found["v4"] == ["0.458", "1.43"] and found["00"] == ["0.378", "0.78"]
+    assert found["v2"] == ["0.0736", "0.164"] and found["v3"] == ["0.176", "0.469"]
+    v2, v3 = (float(hardware.machine(key).peak["bf16"]) / 1e12 for key in ("tpu_v2", "tpu_v3"))
+    assert round(v3 / 450, 2) == 0.27, "the note says so"
+    assert v2 / 300 == pytest.approx(125 / 815, rel=0.01), "a v2's die, to be as dense"
+    assert 2 * v2 / 280 < 125 / 300 and 1.1 < v3 / 262 / (125 / 300) < 1.15
+    assert 0.6 < v3 / 450 / (125 / 300) < 0.7, "a third less"
+    for caution in ("as an upper limit", "largest seen in use", "in summaries", "450 W"):
+        assert caution in " ".join(said.split())
+    real = hardware.machine
+
+    def thirsty(key):
+        chip = real(key)
+        return dataclasses.replace(
+            chip, power=dataclasses.replace(chip.power, value=2 * float(chip.power))
+        )
+
+    monkeypatch.setattr(reports, "machine", thirsty)
+    assert line(lesson.again(SHEETS)[0], "NVIDIA A100").split()[-2:] == ["0.378", "0.39"]
+
+
+def test_work_for_each_joule(lesson):
+    """Work in a time over energy in that time: the ratio of speeds by the ratio of powers."""
+    said = printed(lesson, SHEETS)
+    for pair in published.MLPERF:
+        work = numbers(line(said, f"{pair.benchmark} "))[-1]
+        expected = pair.speed_ratio / (pair.watts_v4 / pair.watts_a100)
+        assert work == pytest.approx(expected, abs=0.005)
+        assert round(expected, 1) == 2.2, "the verdict says so"
+    assert [pair.watts_v4 for pair in published.MLPERF] == [197, 206]
+
+
+def test_cells_can_run_again_in_any_order(lesson):
+    """After Run All a learner goes back, repairs a function and runs its cells again."""
+    left_behind = dict(lesson.namespace)
+    for code in lesson.cells:
+        assert lesson.execute(code, left_behind) == lesson.printed[code]
