@@ -16,14 +16,15 @@ lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" se
 	@$(RUN) labkit lab $(ARGS)
 
 # The tests see neither the learner's progress nor the network. No test reads the clock, so two
-# processes share them, file by file.
-TESTS := pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+# processes share them, file by file: first the quick ones, and then, in two fresh processes, the
+# slow ones (tests/conftest.py lists them).
+TESTS := pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests
 test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell; ARGS=quick leaves out what is slow
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
 	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && \
 	$(RUN) ruff check . && $(RUN) ruff format --check . && \
-	if [ "$(ARGS)" = quick ]; then $(RUN) $(TESTS) -m "not slow" tests; else \
-	$(RUN) $(TESTS) tests && $(RUN) pytest --quiet --nbval chapters; fi
+	$(RUN) $(TESTS) -m "not slow" && \
+	if [ "$(ARGS)" != quick ]; then $(RUN) $(TESTS) -m slow && $(RUN) pytest --quiet --nbval chapters; fi
 
 lint: setup  ## ruff alone
 	@$(RUN) ruff check . && $(RUN) ruff format --check .

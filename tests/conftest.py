@@ -32,9 +32,9 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
-# Files that take a quarter of a minute and more, the slowest first. They come last, so that
-# whoever broke something hears of it early, and in this order two processes end at about the same
-# time. `make test ARGS=quick` leaves them out.
+# Files that take a quarter of a minute and more, the slowest first: in this order two processes
+# end at about the same time. `make test` runs them after all others, so that whoever broke
+# something hears of it early; `make test ARGS=quick` leaves them out.
 SLOW = (
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
@@ -74,9 +74,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _compiled_programs_go() -> Iterator[None]:
-    """What a file of tests had compiled is of no use to the next, and takes gigabytes."""
+def _compiled_programs_go(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a slow file of tests had compiled is of no use to the next, and takes gigabytes."""
     yield
+    if request.path.relative_to(TESTS).as_posix() not in SLOW:
+        return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     if "torch._dynamo" in sys.modules:

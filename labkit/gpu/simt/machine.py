@@ -175,7 +175,7 @@ def run(
 
 
 def _execute(m: Machine) -> int:
-    """Runs to the end; DONE, or FATAL where the machine stopped the kernel."""
+    """Runs to the end; DONE, or what the C core says of a kernel that it stopped."""
     lib = _library()
     if lib.simt_start(ctypes.byref(m)):
         raise MemoryError("The SIMT machine could not get memory for its blocks.")

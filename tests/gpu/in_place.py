@@ -1,4 +1,4 @@
-"""Exercises for test_launching.py: a kernel that works in place, with numbers; a narrow one."""
+"""Exercises for test_kernel_exercise.py: a kernel in place, with numbers; a narrow one."""
 
 import numpy as np
 
