@@ -57,11 +57,14 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], note: str = ""
                 f"Row {number} of the table has {len(row)} cells, and there are {len(heads)} "
                 f"heads: {', '.join(heads)}. Give each row one cell for each head."
             )
-    sources = _sources(rows)
+    by_column = [_origins([row[place] for row in rows]) for place in range(len(heads))]
+    marks = _marks(by_column)
     columns = []
     for place, head in enumerate(heads):
-        columns.append(_column(head, [row[place] for row in rows], sources))
-    below = _said_below(sources, note)
+        columns.append(_column(head, [row[place] for row in rows], marks))
+    below = _said_below(heads, by_column, marks)
+    if note:
+        below.append(note)
     text = _as_text(columns, below)
     if not _in_notebook():
         print(text)
@@ -71,33 +74,40 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], note: str = ""
     display({"text/html": _as_html(columns, below), "text/plain": text}, raw=True)
 
 
-def _sources(rows: Sequence[Sequence[object]]) -> list[str]:
+def _origins(cells: list[object]) -> list[str]:
     """ "counted by the SIMT machine", each once, in the order of the cells."""
     found = {}
-    for row in rows:
-        for cell in row:
-            if isinstance(cell, Quantity):
-                found[cell.origin] = None
+    for cell in cells:
+        if isinstance(cell, Quantity):
+            found[cell.origin] = None
     return list(found)
 
 
-def _column(head: str, cells: list[object], sources: list[str]) -> Column:
+def _marks(by_column: list[list[str]]) -> dict[str, int]:
+    """The number of each origin that stands in a column beside another one."""
+    marks: dict[str, int] = {}
+    for origins in by_column:
+        if len(origins) > 1:
+            for origin in origins:
+                marks.setdefault(origin, len(marks) + 1)
+    return marks
+
+
+def _column(head: str, cells: list[object], marks: dict[str, int]) -> Column:
     """The column's cells as text, and what they have in common."""
     quantities = [cell for cell in cells if isinstance(cell, Quantity)]
-    units = {quantity.unit for quantity in quantities}
-    words = {quantity.word for quantity in quantities}
-    origins = {quantity.origin for quantity in quantities}
-    unit = _only(units)
+    unit = _only({quantity.unit for quantity in quantities})
+    word = _only({quantity.word for quantity in quantities})
+    several = len(_origins(cells)) > 1
     if any(quantity.prefixed for quantity in quantities):
         unit = ""  # each cell has its own SI prefix
-    word = _only(words)
     shown = []
     for cell in cells:
         text = _cell(cell, bare=bool(unit))
         if isinstance(cell, Quantity) and not word:
             text += f", {cell.word}"
-        if isinstance(cell, Quantity) and len(origins) > 1:
-            text += f" [{sources.index(cell.origin) + 1}]"
+        if isinstance(cell, Quantity) and several:
+            text += f" [{marks[cell.origin]}]"
         shown.append(text)
     below = ", ".join(part for part in (unit, word) if part)
     words_only = all(cell is None or isinstance(cell, str) for cell in cells)
@@ -124,12 +134,18 @@ def _cell(cell: object, bare: bool) -> str:
     return rounded(float(cell))
 
 
-def _said_below(sources: list[str], note: str) -> list[str]:
-    """The lines below the table: sources, numbered where there are several, and the note."""
-    lines = [f"[{number}] {source}" for number, source in enumerate(sources, start=1)]
-    if len(sources) == 1:
-        lines = sources
-    return [*lines, note] if note else lines
+def _said_below(
+    heads: Sequence[str], by_column: list[list[str]], marks: dict[str, int]
+) -> list[str]:
+    """The sources: numbered where a column has several, with the column's head where it has one."""
+    lines = [f"[{number}] {origin}" for origin, number in marks.items()]
+    alone: dict[str, list[str]] = {}
+    for head, origins in zip(heads, by_column, strict=True):
+        if len(origins) == 1:
+            alone.setdefault(origins[0], []).append(head)
+    if not lines and len(alone) == 1:
+        return list(alone)
+    return lines + [f"{', '.join(of)}: {origin}" for origin, of in alone.items()]
 
 
 def _as_text(columns: list[Column], below: list[str]) -> str:

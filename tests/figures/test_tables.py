@@ -53,10 +53,29 @@ def test_where_words_or_sources_differ_each_cell_says_its_own(capsys):
         ["v3", published(700, "mm²", "another"), measured(1.2e14, "FLOP/s", "a v3")],
     ]
     said = "\n".join(printed(capsys, ["chip", "die", "speed"], rows))
-    assert "mm², published" in said and "625 [1]" in said and "700 [3]" in said
-    assert "4.5 TFLOP/s, predicted [2]" in said and "120 TFLOP/s, measured [4]" in said
-    for line in ("[1] published in one paper", "[3] published in another"):
+    assert "mm², published" in said and "625 [1]" in said and "700 [2]" in said
+    assert "4.5 TFLOP/s, predicted [3]" in said and "120 TFLOP/s, measured [4]" in said
+    for line in ("[1] published in one paper", "[2] published in another"):
         assert line in said
+
+
+def test_each_number_stands_in_the_table_and_below(capsys):
+    rows = [
+        ["v2", published(625, "mm²", "one paper"), predicted(0.1, "TFLOP/s/mm²", "peak over area")],
+        ["v3", published(700, "mm²", "another"), predicted(0.2, "TFLOP/s/mm²", "peak over area")],
+    ]
+    lines = printed(capsys, ["chip", "die", "density"], rows)
+    assert lines[-3:] == [
+        "[1] published in one paper",
+        "[2] published in another",
+        "density: predicted by peak over area",
+    ]
+
+
+def test_columns_with_a_source_each_are_told_apart(capsys):
+    rows = [["a", counted(1, "B", "us"), counted(2, "B", "us"), compiled(3, "cycles", "libtpu")]]
+    lines = printed(capsys, ["layer", "read", "written", "cost"], rows)
+    assert lines[-2:] == ["read, written: counted by us", "cost: compiled by libtpu"]
 
 
 def test_a_shared_source_stands_below_without_a_number(capsys):
