@@ -1,0 +1,101 @@
+"""How fast the matmul ladder is: as predicted, as published, and as measured on this machine.
+
+Published are the same steps in C++ on an RTX A6000. (Lesson what_limits_a_kernel.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from timeit import timeit
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.gpu import cuda
+from labkit.provenance import Quantity, measured, predicted, published
+
+if TYPE_CHECKING:
+    from labkit.hardware import Machine
+
+SOURCE = "S. Boehm, SGEMM_CUDA, README, 2023: C++, RTX A6000, 4096 x 4096"
+PUBLISHED = {  # GFLOP/s
+    "naive": 309,
+    "coalesced": 1986.5,
+    "shared tile": 2980.3,
+    "1-D register tile": 8474.7,
+    "2-D register tile": 15971.7,
+    "vector loads": 18237.3,
+    "cuBLAS": 23249.6,
+}
+
+
+def published_rates() -> dict[str, Quantity]:
+    """step -> FLOP/s of the same steps in C++ on an RTX A6000, and of cuBLAS."""
+    return {name: published(1e9 * rate, "FLOP/s", SOURCE) for name, rate in PUBLISHED.items()}
+
+
+def predicted_rates(
+    names: Sequence[str], shares: Sequence[float], gpu: Machine
+) -> dict[str, Quantity]:
+    """step -> FLOP/s, from shares [n] of a GPU's peak in fp32."""
+    peak = float(gpu.peak["fp32"])
+    return {
+        name: predicted(float(share) * peak, "FLOP/s", "the lowest share")
+        for name, share in zip(names, shares, strict=True)
+    }
+
+
+def rows_of_shares(
+    ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity], gpu: Machine
+) -> list[list]:
+    """A row of a table for each step: predicted and published share of the peak, and their ratio.
+
+    None where one of the two is missing.
+    """
+    peak = float(gpu.peak["fp32"])
+    rows = []
+    for name in {**ours, **theirs}:
+        row = [name, None, None, None]
+        if name in ours:
+            row[1] = predicted(100 * float(ours[name]) / peak, "%", ours[name].source)
+        if name in theirs:
+            row[2] = published(100 * float(theirs[name]) / peak, "%", theirs[name].source)
+        if name in ours and name in theirs:
+            row[3] = float(ours[name]) / float(theirs[name])
+        rows.append(row)
+    return rows
+
+
+def measure_speeds() -> dict[str, Quantity]:
+    """NumPy's product here; on a CUDA GPU also cuBLAS, and the ladder in % of it."""
+    x, y = np.random.default_rng(0).standard_normal((2, 1024, 1024), dtype=np.float32)
+    speeds = {"NumPy": measured(_rate(lambda: x @ y, 1024), "FLOP/s")}
+    if cuda.__name__ == "numba.cuda":
+        speeds |= _speeds_on_a_gpu(4096)
+    return speeds
+
+
+def _speeds_on_a_gpu(n: int) -> dict[str, Quantity]:
+    """The same on a GPU for n x n matrices. A launch returns at once: the clock must wait."""
+    import torch
+
+    from labkit.gpu.kernels.matmul import LADDER, plan_matmul
+
+    x, y, z = torch.randn(3, n, n, device="cuda")
+    device = torch.cuda.get_device_name()
+    wait = torch.cuda.synchronize
+    library = _rate(lambda: (torch.mm(x, y, out=z), wait()), n)
+    speeds = {"cuBLAS": measured(library, "FLOP/s", device)}
+    arrays = [cuda.as_cuda_array(tensor) for tensor in (x, y, z)]
+    for name in LADDER:
+        plan = plan_matmul(n, n, name)
+        launch = plan.kernel[plan.grid, plan.block]
+        rate = _rate(lambda launch=launch: (launch(*arrays, n, n, n), wait()), n)
+        speeds[name] = measured(100 * rate / library, "% of cuBLAS", device)
+    return speeds
+
+
+def _rate(work: Callable[[], object], n: int) -> float:
+    """FLOP/s of a product of n x n matrices, the best of six runs."""
+    seconds = min(timeit(work, number=1) for _ in range(6))
+    return 2 * n**3 / seconds
