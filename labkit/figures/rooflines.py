@@ -99,16 +99,16 @@ def climb(
     lowest = min(steps.values())
     highest = max(steps.values())
     slowest = min(float(rate) for rate in [*predicted.values(), *published.values()])
-    figure, axes = canvas(7.5, 5.2)
-    _roof_with_marks(machine, axes, lowest / 2.5, highest * 10, slowest / 2)
+    figure, axes = canvas(7.5, 5.4)
+    _roof_with_marks(machine, axes, lowest / 2, highest * 10, slowest / 1.6)
     for (intensity, rate), names in _points(steps, predicted).items():
         others = [float(published[name]) for name in names if name in published]
         _step(machine, axes, intensity, rate, others, ", ".join(names))
-    edge = highest * 5
+    edge = highest * 6
     for name, rate in published.items():
         if name not in steps:
             _mark(axes, edge, float(rate), **_PUBLISHED)
-            _name_beside(axes, edge, float(rate), name)
+            _write_beside(axes, edge, float(rate), name, (5, 8), ha="center", va="bottom")
     axes.set_xlabel("FLOP per byte of traffic")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
@@ -163,20 +163,22 @@ def _step(
     others: Sequence[float],
     name: str,
 ) -> None:
-    """A step's line, its circle, its diamonds, and its name: above them, or right of them.
+    """A step's line, its circle, its diamonds, and its name.
 
-    Above, where there is no room on the right because the roof passes there.
+    The name stands above what is faster than the roof, else at the right, below the roof.
     """
     rates = [rate, *others]
-    _join(axes, intensity, min(rates) / 1.15, max(rates) * 1.15)
+    lowest = min(rates)
+    highest = max(rates)
+    _join(axes, intensity, lowest / 1.08, highest * 1.08)
     _mark(axes, intensity, rate, **_PREDICTED)
     for other in others:
         _mark(axes, intensity, other, **_PUBLISHED)
-    is_on_the_roof = rate > 0.99 * _roof(machine, intensity)
-    if is_on_the_roof:
-        _write_beside(axes, intensity, max(rates), name, (0, 9), ha="center", va="bottom")
+    if highest > 1.01 * _roof(machine, intensity):
+        _write_beside(axes, intensity, highest, name, (0, 9), ha="center", va="bottom")
     else:
-        _name_beside(axes, intensity, min(rates), name)
+        middle = np.sqrt(lowest * highest)
+        _write_beside(axes, intensity, middle, name, (13, -4), ha="left", va="center")
 
 
 def _circle() -> dict:
@@ -197,11 +199,6 @@ def _mark(axes: Axes, intensity: float, rate: float, points: float, style: Mappi
 
     aside = ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
     axes.plot(intensity, rate, transform=axes.transData + aside, **style)
-
-
-def _name_beside(axes: Axes, intensity: float, rate: float, name: str) -> None:
-    """A name right of a step's marks."""
-    _write_beside(axes, intensity, rate, name, (13, 0), ha="left", va="center")
 
 
 def _write_beside(
@@ -271,7 +268,7 @@ def _roof_with_marks(machine: Machine, axes: Axes, low: float, high: float, slow
     axes.set_xticks(powers, in_flop)
     axes.set_yticks(powers, in_tflop)
     axes.set_xlim(low, high)
-    axes.set_ylim(slowest, 2 * peak)
+    axes.set_ylim(slowest, 1.6 * peak)
     right = high / 1.05
     above = 1.1 * peak
     axes.text(right, above, "peak", ha="right", va="bottom", fontsize=9)

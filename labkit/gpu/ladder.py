@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from labkit.figures.tables import table
 from labkit.gpu.occupancy_limits import WARP, Occupancy, occupancy
 from labkit.gpu.profiler import profile
 from labkit.provenance import Quantity, compiled, counted, predicted
@@ -20,6 +21,42 @@ TENSOR_CORE = "tensor core"
 PASS = 128  # bytes: one float32 for each lane of a warp
 KEPT = 1024  # bytes of shared memory that CUDA keeps of each block, from sm_80 on
 SIMT = "the SIMT machine"
+
+# What each rung changes, and what it saves.
+RUNGS = {
+    "naive": ("the lanes of a warp lie along a column", "nothing yet"),
+    "coalesced": ("the lanes lie along a row", "sectors"),
+    "shared tile": ("a block shares tiles of 32 x 32", "traffic"),
+    "1-D register tile": ("a thread makes 8 results, in a tile of 64 x 64", "traffic, passes"),
+    "2-D register tile": ("a thread makes 8 x 8, in a tile of 128 x 128", "passes, accesses"),
+    "vector loads": ("one access moves four floats", "accesses, bank conflicts"),
+    "tuned": ("the next tile comes during this one", "waiting"),
+    TENSOR_CORE: ("one instruction multiplies two matrices", "instructions, passes"),
+}
+GENERATIONS_HEADS = ["instruction", "since", "issued by", "a and b are in", "the sums are in"]
+GENERATIONS = [
+    ["mma, this size", "Ampere, sm_80", "one warp", "registers", "registers"],
+    ["wgmma", "Hopper, sm_90a", "four warps", "shared memory (a: or registers)", "registers"],
+    [
+        "tcgen05.mma",
+        "Blackwell, sm_100a",
+        "one thread",
+        "shared memory (a: or tensor memory)",
+        "tensor memory",
+    ],
+]
+GENERATIONS_SOURCE = "NVIDIA, CUTLASS documentation, MMA programming guides"
+
+
+def show_rungs() -> None:
+    """The table of the ladder: name, what changes, what it saves."""
+    rows = [[name, *row] for name, row in RUNGS.items()]
+    table(["kernel", "what changes", "what it saves"], rows)
+
+
+def show_generations() -> None:
+    """The table of the tensor core's instructions: who issues them, and where numbers lie."""
+    table(GENERATIONS_HEADS, GENERATIONS, note=GENERATIONS_SOURCE)
 
 
 # Counted
@@ -53,15 +90,15 @@ def count(names: Iterable[str] | None = None, K: int = 1024) -> Counts:
     from labkit.gpu.kernels.matmul import LADDER
 
     names = list(LADDER if names is None else names)
-    table = []
+    found = []
     for name in names:
         counters, multiply_adds = _profiled(name, K)
         passes = counters["shared_load_transactions"] + counters["shared_store_transactions"]
         passes += counters["global_bytes"] / PASS
         accesses = sum(counters[key] for key in counters if key.endswith("_requests"))
         per_warp = WARP / multiply_adds
-        table.append([counters["arithmetic_intensity"], passes * per_warp, accesses * per_warp])
-    intensity, passes, accesses = np.transpose(table)
+        found.append([counters["arithmetic_intensity"], passes * per_warp, accesses * per_warp])
+    intensity, passes, accesses = np.transpose(found)
     return Counts(names, intensity, passes, accesses)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labkit.figures.tables import table
 from labkit.gpu import cuda
 from labkit.provenance import Quantity, measured, predicted, published
 
@@ -26,6 +27,20 @@ PUBLISHED = {  # GFLOP/s
     "2-D register tile": 15971.7,
     "vector loads": 18237.3,
     "cuBLAS": 23249.6,
+}
+
+CLOSE = 1.2  # an estimate is close if it is within 20 %
+WORKLOG = (
+    "Profiles: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance: "
+    "a Worklog, 2022."
+)
+NO_CACHE = "no cache is counted: the profiler saw {} GB/s from global memory, {:.0f} FLOP/B"
+PROFILED = {"naive": 15, "coalesced": 110}  # GB/s
+CAUSES = {
+    "shared tile": "the profiler saw warps wait for shared memory, and waiting is not counted",
+    "1-D register tile": "partly by chance: the compiler saves reads, and the warps wait",
+    "2-D register tile": "partly by chance, as above",
+    "vector loads": "the profiler saw bank conflicts, which our kernel has not",
 }
 
 
@@ -45,6 +60,12 @@ def predicted_rates(
     }
 
 
+def share_of_peak(rate: Quantity, gpu: Machine) -> Quantity:
+    """A rate in FLOP/s as a percentage of a GPU's peak in fp32, with the rate's word and source."""
+    percent = 100 * float(rate) / float(gpu.peak["fp32"])
+    return Quantity(percent, "%", rate.word, rate.source)
+
+
 def rows_of_shares(
     ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity], gpu: Machine
 ) -> list[list]:
@@ -52,18 +73,39 @@ def rows_of_shares(
 
     None where one of the two is missing.
     """
-    peak = float(gpu.peak["fp32"])
     rows = []
     for name in {**ours, **theirs}:
         row = [name, None, None, None]
         if name in ours:
-            row[1] = predicted(100 * float(ours[name]) / peak, "%", ours[name].source)
+            row[1] = share_of_peak(ours[name], gpu)
         if name in theirs:
-            row[2] = published(100 * float(theirs[name]) / peak, "%", theirs[name].source)
+            row[2] = share_of_peak(theirs[name], gpu)
         if name in ours and name in theirs:
             row[3] = float(ours[name]) / float(theirs[name])
         rows.append(row)
     return rows
+
+
+def miss(ours: Quantity, theirs: Quantity) -> str:
+    """ "close", or "3.4 times too low": an estimate beside what was published."""
+    ratio = float(ours) / float(theirs)
+    if 1 / CLOSE <= ratio <= CLOSE:
+        return "close"
+    return f"{1 / ratio:.1f} times too low" if ratio < 1 else f"{ratio:.1f} times too high"
+
+
+def show_misses(ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity]) -> None:
+    """The table of the steps that were predicted and published: how good, and why not better."""
+    rows = []
+    for name in ours:
+        if name not in theirs:
+            continue
+        cause = CAUSES.get(name)
+        if name in PROFILED:
+            intensity = float(theirs[name]) / (1e9 * PROFILED[name])
+            cause = NO_CACHE.format(PROFILED[name], intensity)
+        rows.append([name, miss(ours[name], theirs[name]), cause])
+    table(["step", "the estimate is", "cause"], rows, note=WORKLOG)
 
 
 def measure_speeds() -> dict[str, Quantity]:
