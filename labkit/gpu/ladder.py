@@ -28,7 +28,10 @@ RUNGS = {
     "coalesced": ("the lanes lie along a row", "sectors"),
     "shared tile": ("a block shares tiles of 32 x 32", "traffic"),
     "1-D register tile": ("a thread makes 8 results, in a tile of 64 x 64", "traffic, passes"),
-    "2-D register tile": ("a thread makes 8 x 8, in a tile of 128 x 128", "passes, accesses"),
+    "2-D register tile": (
+        "a thread makes 8 x 8, in a tile of 128 x 128",
+        "traffic, passes, accesses",
+    ),
     "vector loads": ("one access moves four floats", "accesses, bank conflicts"),
     "tuned": ("the next tile comes during this one", "waiting"),
     TENSOR_CORE: ("one instruction multiplies two matrices", "instructions, passes"),

@@ -34,13 +34,13 @@ WORKLOG = (
     "Profiles: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance: "
     "a Worklog, 2022."
 )
-NO_CACHE = "no cache is counted: the profiler saw {} GB/s from global memory, {:.0f} FLOP/B"
+NO_CACHE = "caches: the profiler saw {} GB/s from global memory, {:.0f} FLOP/B, and we count {:.2f}"
 PROFILED = {"naive": 15, "coalesced": 110}  # GB/s
 CAUSES = {
     "shared tile": "the profiler saw warps wait for shared memory, and waiting is not counted",
     "1-D register tile": "partly by chance: the compiler saves reads, and the warps wait",
     "2-D register tile": "partly by chance, as above",
-    "vector loads": "the profiler saw bank conflicts, which our kernel has not",
+    "vector loads": "the profiler saw bank conflicts, which our kernel has not; fetching takes time",
 }
 
 
@@ -94,8 +94,13 @@ def miss(ours: Quantity, theirs: Quantity) -> str:
     return f"{1 / ratio:.1f} times too low" if ratio < 1 else f"{ratio:.1f} times too high"
 
 
-def show_misses(ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity]) -> None:
-    """The table of the steps that were predicted and published: how good, and why not better."""
+def show_misses(
+    ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity], intensities: Mapping[str, float]
+) -> None:
+    """The table of the steps that were predicted and published: how good, and why not better.
+
+    `intensities`: step -> FLOP/B, as counted without a cache.
+    """
     rows = []
     for name in ours:
         if name not in theirs:
@@ -103,7 +108,7 @@ def show_misses(ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity]) ->
         cause = CAUSES.get(name)
         if name in PROFILED:
             intensity = float(theirs[name]) / (1e9 * PROFILED[name])
-            cause = NO_CACHE.format(PROFILED[name], intensity)
+            cause = NO_CACHE.format(PROFILED[name], intensity, intensities[name])
         rows.append([name, miss(ours[name], theirs[name]), cause])
     table(["step", "the estimate is", "cause"], rows, note=WORKLOG)
 

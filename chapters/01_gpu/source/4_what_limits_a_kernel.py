@@ -173,7 +173,7 @@ made.occupancy("2-D register tile").draw()
 
 # %% [markdown]
 # The naive kernel fills every place, and the 2-D register tile a third.
-# Yet the latter was published as 50 times faster: occupancy is a remedy against waiting, and no aim in itself.
+# Yet the latter was published as about 50 times faster: occupancy is a remedy against waiting, and no aim in itself.
 #
 # ## Measure
 #
@@ -271,7 +271,7 @@ heads = ["step", "estimate", "published speed", "estimate / published"]
 shares_of_peak = ladder_speeds.rows_of_shares(estimates, published, gpu)
 figures.table(heads, shares_of_peak, note="Both in percent of the A6000's peak in float32.")
 of_vector_loads = ladder_speeds.share_of_peak(published["vector loads"], gpu)
-ladder_speeds.show_misses(estimates, published)
+ladder_speeds.show_misses(estimates, published, intensities)
 registers = made.quantity("2-D register tile", "registers")
 reads = made.quantity("shared tile", "reads")
 results = [registers, reads, of_vector_loads]
@@ -286,7 +286,7 @@ figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, stri
 #
 # And the estimates?
 # We call one close if it is within 20 %, and two of six are; the last table names a cause for each miss.
-# A tile of 1,024 threads suffers most from waiting, because no second block fits on its SM.
+# The shared tile's 1,024 threads leave no room for a second block, which could work while they wait.
 # A count says what to mend first, and a GPU how fast the kernel then is.
 #
 # ### Outside

@@ -12,6 +12,7 @@ from labkit.gpu.occupancy_limits import Multiprocessor
 LIMITS = ("warps", "registers", "shared_bytes", "blocks")
 A6000 = Multiprocessor(warps=48, blocks=16, registers=65536, shared_bytes=102400)
 H100 = Multiprocessor(warps=64, blocks=32, registers=65536, shared_bytes=233472)
+FEW_REGISTERS = Multiprocessor(warps=64, blocks=64, registers=8192, shared_bytes=131072)
 SMALL = Multiprocessor(warps=20, blocks=6, registers=32768, shared_bytes=49152)
 
 
@@ -28,6 +29,13 @@ def needs(rng: np.random.Generator, n: int, sm: Multiprocessor, first: int) -> t
     on there are a block that does not fit at all, and one that fits without a rest. Up to 10
     kernels all numbers of an array differ.
     """
+    if sm is FEW_REGISTERS:  # they are least even if 32 threads are taken for one
+        return (
+            np.array([1, 2, 3]),
+            np.array([200, 210, 90]),
+            rng.permutation([1100, 1200, 1300]),
+            sm,
+        )
     found = []
     if n >= 6:
         found = [(5, 24, sm.shared_bytes + 1), (7, 40, sm.shared_bytes // 2)]
@@ -80,6 +88,7 @@ blocks_that_fit = exercise(
             "all sizes 1": (1, A6000, 1),
             "two kernels": (2, H100, 2),
             "prime": (7, SMALL, 3),
+            "few registers": (3, FEW_REGISTERS, 1),
             "another GPU": (6, H100, 1),
             "equal warps in some of many": (40, A6000, 2),
         },

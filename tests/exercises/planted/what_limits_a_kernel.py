@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from labkit.gpu.occupancy_limits import Multiprocessor
 from tests.exercises.edits import edit
 
 # --- gpu.blocks_that_fit
@@ -161,7 +162,23 @@ NEITHER = (FULL, np.full(3, 0.25), np.zeros(3), 50.4)  # each of the three leave
 HALF = (FULL, np.full(3, 0.25), np.ones(3), 50.4)
 QUARTER = (FULL, np.ones(3), np.zeros(3), 50.4)
 SLOW = (FULL * 1e-9, np.full(3, 1e-9), np.zeros(3), 50.4)  # next to nothing but traffic
+
+
+A6000 = Multiprocessor(48, 16, 65536, 102400)
+
+
+def one_kernel(warps, registers, shared, sm=A6000):
+    return np.array([warps]), np.array([registers]), np.array([shared]), sm
+
+
+ALL_FOUR = Multiprocessor(4, 4, 4 * 32 * 32, 4 * 1000)
 RIGHT_ON = {  # where what they leave out is 0, or what they take for another is the same
+    in_parts: one_kernel(16, 32, 51200),
+    up_to_the_next: one_kernel(16, 32, 51200),
+    as_warps: one_kernel(1, 64, 51200),
+    as_share: one_kernel(48, 32, 2000),
+    by_threads: one_kernel(1, 64, 100_000),
+    most_that_fit: one_kernel(1, 32, 1000, ALL_FOUR),
     of_traffic: NEITHER,
     without_passes: NEITHER,
     of_one_pass: NEITHER,
