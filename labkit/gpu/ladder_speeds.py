@@ -40,7 +40,10 @@ CAUSES = {
     "shared tile": "the profiler saw warps wait for shared memory, and waiting is not counted",
     "1-D register tile": "partly by chance: the compiler saves reads, and the warps wait",
     "2-D register tile": "partly by chance, as above",
-    "vector loads": "the profiler saw bank conflicts, which our kernel has not; fetching takes time",
+    "vector loads": (
+        "the profiler saw bank conflicts, which our kernel has not; "
+        "the time to fetch a tile is not counted"
+    ),
 }
 
 

@@ -26,7 +26,7 @@ def test_roofline_marks_every_layer(monkeypatch):
     assert len(drawn[0].axes[0].get_legend().get_texts()) == 11
 
 
-LADDER = {  # FLOP/B and TFLOP/s of a climb with a crowded end; "mine" has no published speed; the last two are one point
+LADDER = {  # FLOP/B and TFLOP/s of a climb with a crowded end; the last two are one point
     "one": (0.12, 0.09, 0.31),
     "two": (0.4, 0.31, 2.0),
     "three": (7.9, 4.4, 3.0),

@@ -17,7 +17,7 @@ def test_32_lanes_hold_every_number_once():
 
 @pytest.mark.parametrize("lane", [0, 5, 31])
 def test_a_lane_writes_the_results_that_it_holds(lane):
-    """Its row of a, and its column of b, alone: the product is there, and its owner is this lane."""
+    """The kernel's stores, by their addresses, against the cells of the picture."""
     a = np.ones((16, 16), np.float16)
     b = np.ones((8, 16), np.float16)
     c = np.zeros((16, 8), np.float32)

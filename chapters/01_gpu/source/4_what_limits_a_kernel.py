@@ -24,7 +24,7 @@
 #
 # ## What you will be able to do
 #
-# - work out how many blocks of a kernel fit on an SM, and what keeps out the next one;
+# - work out how many blocks of a kernel fit on an SM, and why no more;
 # - estimate from three counts how much of a GPU's peak a kernel can use;
 # - say what a tensor core changes in these counts;
 # - tell an estimate from a bound, and name the cause of a miss.
@@ -137,9 +137,9 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # | passes | they take 2 clocks, in which an SM could do 8 multiply-adds | an eighth |
 # | instructions | an SM starts 4 in a clock; here one of 4 is a multiply-add | a quarter |
 #
-# In the same way one pass leaves a quarter, and one access leaves a half.
+# Likewise, one pass leaves a quarter, and one access leaves a half.
 # All three go on at the same time, so the slowest sets the pace.
-# Our **estimate** is therefore the lowest share, here a tenth.
+# So our **estimate** is the lowest share, here a tenth.
 #
 # **Exercise `gpu.lowest_limit`**: this estimate, again for arrays.
 
@@ -264,7 +264,7 @@ for number in ["multiply_adds", "reads"]:
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
 # The rungs naive and coalesced are such kernels.
-# The tables set all steps beside cuBLAS, and the picture shows your guesses.
+# The tables set all steps beside cuBLAS; the picture shows your guesses.
 
 # %% tags=["picture"]
 heads = ["step", "estimate", "published speed", "estimate / published"]
