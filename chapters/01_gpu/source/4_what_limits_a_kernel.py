@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What limits a kernel
-#     minutes: 48
+#     minutes: 47
 #     needs: [numba]
 # ---
 
@@ -103,7 +103,7 @@ for number in ["registers", "spills"]:
 #
 # **Exercise `gpu.blocks_that_fit`**: the least number, for arrays with one element per kernel.
 # `sm` has `.warps`, `.registers`, `.shared_bytes` and `.blocks`.
-# `//` divides without the rest, and `np.minimum` takes two arrays.
+# `//` divides and drops the rest, and `np.minimum` takes two arrays.
 
 
 # %% tags=["exercise:gpu.blocks_that_fit"]
