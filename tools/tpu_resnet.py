@@ -1,7 +1,8 @@
 """A training step of ResNet-50 in plain JAX: tools/tpu_snapshot.py asks the TPU compiler about it.
 
 He et al. 2015, "Deep Residual Learning for Image Recognition", arXiv:1512.03385, table 1; the
-stride stands in the 3x3 convolution of a block. Lesson 3 of chapter 2 reads the compiler's answers.
+stride stands in the 3x3 convolution of a block. Lesson
+what_a_training_step_costs reads the compiler's answers.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,8 @@
 
 The parent, a notebook's kernel say, only writes the program down; a child process compiles it, so
 that a crash of the compiler takes nothing with it. Without a compiler, as on macOS, the committed
-snapshot answers. Every number is compiled, none is measured. Lesson 3 of chapter 2 reads them.
+snapshot answers. Every number is compiled, none is measured. Lessons
+what_the_compiler_makes_of_a_layer and what_a_training_step_costs read them.
 """
 
 import json

@@ -2,8 +2,8 @@
 
 `preflight()` says in sentences what is wrong with a machine and what to click or to run, and
 `strategy()` is TensorFlow's tf.distribute object, with a line that says which of the two it is.
-A TPU is found by its PCI id: TensorFlow's own resolver succeeds without one. Lesson 4 of the TPU
-chapter uses both.
+A TPU is found by its PCI id: TensorFlow's own resolver succeeds without one.
+Lesson training_on_a_tpu uses both.
 """
 
 from __future__ import annotations

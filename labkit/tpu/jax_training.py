@@ -7,7 +7,7 @@ Colab's TPU machines come with JAX and Keras, and without TensorFlow. In a termi
 Here each batch is cut along its first axis, and Keras puts all weights on every device; JAX makes
 one program of it, with the sums over the devices. BatchNorm's moments are therefore of the whole
 batch. Keras chooses its backend once in a process, so a notebook that has TensorFlow runs
-this as a script. Lesson 4 of the TPU chapter says when to take this path.
+this as a script. Lesson training_on_a_tpu says when to take this path.
 """
 
 from __future__ import annotations

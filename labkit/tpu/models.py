@@ -5,7 +5,7 @@ They build on TensorFlow and, with KERAS_BACKEND=jax, on JAX. `dtype="mixed_bflo
 bfloat16 and keeps weights, BatchNorm's moments and logits in float32.
 
 He et al. 2015, "Deep Residual Learning for Image Recognition", arXiv:1512.03385, describes the two
-ResNets. Lesson 4 of the TPU chapter trains them.
+ResNets. Lesson training_on_a_tpu trains them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The same command again goes on where the last checkpoint was made. On a TPU the arithmetic is
 bfloat16, and float32 on a CPU. With KERAS_BACKEND=jax in the environment it needs no TensorFlow,
-and makes no checkpoints. Lesson 4 of the TPU chapter explains the loop.
+and makes no checkpoints. Lesson training_on_a_tpu explains the loop.
 """
 
 from __future__ import annotations

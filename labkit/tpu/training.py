@@ -4,7 +4,7 @@ Every replica gets its share of the global batch, and adds up its losses over th
 size; the sum over the replicas is then the mean loss of the whole batch, and the gradients, which
 Keras's optimizer adds up over the replicas, are its gradients. Several steps run in one call of a
 `tf.function`, so that a TPU does not wait for Python between them. Images travel as they are, a
-byte for each number, and are normalised on the device. Lesson 4 of the TPU chapter derives it.
+byte for each number, and are normalised on the device. Lesson training_on_a_tpu derives it.
 
     python -m labkit.tpu.train --model resnet20 --steps 100 --batch 128 --checkpoint runs/resnet20
 """

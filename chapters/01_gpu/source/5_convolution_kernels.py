@@ -405,7 +405,7 @@ print("equal within 1e-4:", np.allclose(*losses, rtol=1e-4, atol=0))
 # ## Measure
 #
 # Right is not fast.
-# The direct kernel is lesson 3's first rung: a thread reads two numbers for every multiply-add.
+# The direct kernel is lesson 3's first kernel: a thread reads two numbers for every multiply-add.
 # There, tiles helped.
 # Can a convolution have them?
 # Lesson 1 made it a product, with the bias kept separate:
@@ -521,7 +521,7 @@ for name, launch in runs.items():
 #   But in the direct kernel the 32 lanes of a warp read the *same* weight, one sector for all: there its traffic was low before.
 # - **With a perfect cache they tie.**
 #   And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 3's limits.
-#   What the product gains is the rest of the ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for 8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
+#   What the product gains is lesson 4's ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for 8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
 #
 # One cost is not counted: `pixel` divides integers, and NVIDIA's GPUs have no instruction for that.
 # The next table says what their compiler makes of one division for a T4.

@@ -31,7 +31,7 @@
 #
 # The cases do not need each other: stop after any of them.
 # 45 minutes are meant with hints; without, plan two sittings.
-# You need lesson 2's words (warp, lane, sector, barrier, atomic) and those of lessons 3 and 4 (register, occupancy, the compiler's report).
+# You need lesson 2's words (warp, lane, sector, barrier, atomic) and lesson 4's (register, occupancy, the compiler's report).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -547,7 +547,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
 # **The method: ask which resource runs out first; only needing less of it helps.**
-# (Lesson 3 showed the other side: a kernel with much work in each thread needs few warps.)
+# (Lesson 4 showed the other side: a kernel with much work in each thread needs few warps.)
 #
 # ## On trial
 #

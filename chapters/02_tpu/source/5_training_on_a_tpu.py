@@ -161,7 +161,7 @@ global_loss = check("tpu.global_loss", global_loss)
 #
 # `build` makes the model, `step` is what one replica does, and `devices.run` starts it on all.
 # `tape.gradient` of several terms is the gradient of their sum.
-# `optimizer.apply` adds up the gradients of all replicas (lesson 3's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum.
+# `optimizer.apply` adds up the gradients of all replicas (lesson 4's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum.
 # `reduce` adds up the losses, only for us to read.
 #
 # What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica.
