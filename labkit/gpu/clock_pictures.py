@@ -9,7 +9,8 @@ from labkit.figures.style import BLUE, CARD, INK, PALE, SKY, canvas, show
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SLOTS = 4  # warps whose multiply-adds a multiprocessor can start in one clock
+SLOTS = 4  # parts of a multiprocessor: each starts one warp's multiply-adds in a clock, and a warp
+# stays in its part (CUDA C++ Programming Guide, compute capability 8.x)
 OF_A = SKY
 OF_B = "#f6d7ae"
 
@@ -69,17 +70,23 @@ def clock_timeline(rows: int = 1, columns: int = 1, clocks: int = 16) -> None:
             name = warp if is_busy else ""
             colour = BLUE if is_busy else CARD
             _box(axes, clock, 1.5 + slot, name, colour, CARD)
-    axes.set_yticks(
-        [0.5, 3.5], ["shared memory,\none pass a clock", "multiply-adds of\n4 warps a clock"]
-    )
+    names = {0.5: "shared memory"}
+    for slot in range(SLOTS):
+        names[2.0 + slot] = f"part {slot}: warps {slot}, {slot + SLOTS}, ..."
+    axes.set_yticks(list(names), list(names.values()))
     axes.set_xticks([clock + 0.5 for clock in range(clocks)], range(clocks))
-    axes.set_xlabel("clock (warp 0 has read its numbers before clock 0)")
+    axes.set_xlabel("clock (a box names its warp; warp 0 has read its numbers before clock 0)")
     axes.set_xlim(-0.1, clocks + 0.1)
     axes.set_ylim(5.6, -0.1)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    meanings = {"pass for a": OF_A, "pass for b": OF_B, "multiply-add": BLUE, "idle": CARD}
+    meanings = {
+        "pass for a (one number for all lanes)": OF_A,
+        "pass for b": OF_B,
+        "multiply-adds": BLUE,
+        "idle": CARD,
+    }
     for meaning, colour in meanings.items():
         axes.scatter(
             [], [], s=60, marker="s", color=colour, edgecolor=INK, linewidth=0.6, label=meaning

@@ -45,16 +45,24 @@ def asked(profile: Profile) -> list[Quantity]:
     ]
 
 
-def speeds(machine: Machine) -> dict[str, Quantity]:
-    """B/s of global memory, shared memory and registers of a GPU whose multiprocessors have 128
-    lanes for float32: the data sheet's, and what its peak implies for the other two.
+def speeds(machine: Machine) -> tuple[list[list], str]:
+    """A table of global memory, shared memory and registers, and a note below it: each with who
+    shares it, and its B/s, in a GPU whose multiprocessors have 128 lanes for float32. Global
+    memory's is published; the peak tells the clocks in a second, and so the other two.
     (Lesson tiles.)
     """
     multiply_adds = float(machine.peak["fp32"]) / 2  # of lanes, in a second
     clocks = multiply_adds / LANES  # of all multiprocessors
-    peak = "the peak in FLOP/s"
-    return {
-        "global": machine.bandwidth,
-        "shared": predicted(clocks * PASS_BYTES, "B/s", peak),
-        "registers": predicted(multiply_adds * OPERAND_BYTES, "B/s", peak),
-    }
+    peak = f"the peak of {machine.peak['fp32'].number}"
+    rows = [
+        ["global", "all threads", machine.bandwidth],
+        ["shared", "a block", predicted(clocks * PASS_BYTES, "B/s", peak)],
+        ["registers", "a thread", predicted(multiply_adds * OPERAND_BYTES, "B/s", peak)],
+    ]
+    note = (
+        f"The peak tells the clocks in a second, since each of an SM's {LANES} lanes can start one "
+        "multiply-add (2 FLOP) in a clock. In that clock the lanes read "
+        f"{LANES * OPERAND_BYTES // 4} numbers from registers, and a pass moves "
+        f"{PASS_BYTES // 4} from shared memory."
+    )
+    return rows, note

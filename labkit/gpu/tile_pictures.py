@@ -35,23 +35,20 @@ class _Part(NamedTuple):
     width: int
 
 
-def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:
-    """What block (x, y) reads of a[M,K] and b[K,N] for its tile of c[M,N]: strips, and the tiles of
-    one step along k. `shape` is (M, K, N), `tile` (rows, columns, along k).
+def matmul_tiles(*, M: int, K: int, N: int, tile: int, block: Size, start: int) -> None:
+    """What block (x, y) reads of a[M,K] and b[K,N] for its tile of c[M,N], tile x tile elements:
+    all its tiles, and among them those of the step that begins at `start` along k.
     (Lesson tiles.)
     """
-    M, K, N = shape
-    rows, columns, along = tile
     x, y = block
-    row = y * rows
-    column = x * columns
-    k = step * along
-    strip_of_a = _Part(row, 0, rows, K)
-    strip_of_b = _Part(0, column, K, columns)
-    tile_of_a = _Part(row, k, rows, along)
-    tile_of_b = _Part(k, column, along, columns)
-    tile_of_c = _Part(row, column, rows, columns)
-    figure, (a, b, c) = canvas(7.5, 2.9, 1, 3, width_ratios=[K, N, N])
+    row = y * tile
+    column = x * tile
+    strip_of_a = _Part(row, 0, tile, K)
+    strip_of_b = _Part(0, column, K, tile)
+    tile_of_a = _Part(row, start, tile, tile)
+    tile_of_b = _Part(start, column, tile, tile)
+    tile_of_c = _Part(row, column, tile, tile)
+    figure, (a, b, c) = canvas(7.5, 3.1, 1, 3, width_ratios=[K, N, N])
     _draw_part(a, strip_of_a, SKY)
     _draw_part(a, tile_of_a, ORANGE)
     _draw_part(b, strip_of_b, SKY)
@@ -60,11 +57,16 @@ def matmul_tiles(shape: Size, tile: Size, block: Size, step: int) -> None:
     _draw_matrix(a, "a", M, K)
     _draw_matrix(b, "b", K, N)
     _draw_matrix(c, "c", M, N)
-    reads = f"{rows} rows of a and {columns} columns of b"
-    last = k + along - 1
-    holds = f"columns {k} to {last} of those rows, and the same rows of those columns"
-    said = f"Block ({x}, {y}) makes a tile of c from {reads}."
-    show(figure, f"{said} In step {step + 1} it holds {holds}.")
+    meanings = {"tile of this step": ORANGE, "tiles of the other steps": SKY}
+    meanings["results of the block"] = DEEP_SKY
+    for meaning, colour in meanings.items():
+        c.scatter([], [], s=70, marker="s", color=colour, edgecolor=INK, label=meaning)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
+    reads = f"{tile} rows of a and {tile} columns of b"
+    span = f"{start} to {start + tile - 1}"
+    said = f"Block ({x}, {y}) makes a tile of c from {reads}"
+    holds = f"columns {span} of those rows of a, and rows {span} of those columns of b"
+    show(figure, f"{said}. In the step that begins at {start}, it holds {holds}.")
 
 
 def _draw_part(axes: Axes, part: _Part, colour: str) -> None:
@@ -129,7 +131,7 @@ def thread_patch(thread: Size, k: int) -> None:
     columns = range(tx, TILE, THREADS_ACROSS)
     left = STEP + BETWEEN  # of b_tile and of c
     top = STEP + BETWEEN  # of a_tile and of c
-    figure, axes = canvas(7.5, 5.4)
+    figure, axes = canvas(7.5, 5.6)
     _draw_tile(axes, "a_tile", 0, top, STEP, TILE)
     _draw_tile(axes, "b_tile", left, 0, TILE, STEP)
     _draw_tile(axes, "c, this block's tile", left, top, TILE, TILE)
@@ -149,6 +151,9 @@ def thread_patch(thread: Size, k: int) -> None:
     axes.set_ylim(top + TILE + 5, -6)
     axes.set_aspect("equal")
     axes.axis("off")
+    for meaning, colour in {"this thread": ORANGE, "its warp's results": SKY}.items():
+        axes.scatter([], [], s=60, marker="s", color=colour, edgecolor=INK, label=meaning)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     reads = f"{len(rows)} elements of a_tile's column {k} and {len(columns)} of b_tile's row {k}"
     makes = f"rows {rows[0]}, {rows[1]}, ..., {rows[-1]} and columns {columns[0]} and {columns[1]}"
     said = f"Thread ({tx}, {ty}) reads {reads}. Its results lie in {makes} of the tile of c."

@@ -44,6 +44,18 @@ def test_no_text_is_cut_or_overlaps(monkeypatch, results):
     assert style.png(shown[0][0])
 
 
+def test_each_row_names_its_part_and_its_warps(monkeypatch):
+    shown = []
+    monkeypatch.setattr(clock_pictures, "show", lambda figure, alt: shown.append(figure))
+    clock_pictures.clock_timeline()
+    names = [label.get_text() for label in shown[0].axes[0].get_yticklabels()]
+    assert names[0] == "shared memory"
+    assert names[1] == "part 0: warps 0, 4, ..."
+    assert names[-1] == "part 3: warps 3, 7, ..."
+    for (slot, _), warp in clock_pictures.schedule(1, 1, 16).multiply_adds.items():
+        assert warp % clock_pictures.SLOTS == slot
+
+
 def test_the_alt_text_counts(capsys):
     clock_pictures.clock_timeline()
     said = capsys.readouterr().out

@@ -36,8 +36,12 @@ def test_reads_are_those_of_each_element():
 
 def test_speeds_follow_the_machine():
     machine = hardware.machine("a6000")
-    speeds = memory_levels.speeds(machine)
+    rows, note = memory_levels.speeds(machine)
+    speeds = {memory: speed for memory, _, speed in rows}
     assert list(speeds) == ["global", "shared", "registers"]
+    assert [owner for _, owner, _ in rows] == ["all threads", "a block", "a thread"]
+    assert "384 numbers from registers, and a pass moves 32 from shared memory" in note
+    assert "38.7 TFLOP/s" in speeds["shared"].source
     assert float(speeds["global"]) == 768e9
     assert float(speeds["shared"]) == pytest.approx(84 * 1.8e9 * 128, rel=0.001)
     assert float(speeds["registers"]) == pytest.approx(12 * float(speeds["shared"]))

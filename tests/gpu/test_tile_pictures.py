@@ -1,6 +1,7 @@
 """labkit.gpu.tile_pictures: they mark what is read, and no text overlaps or is cut."""
 
 import pytest
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 
 from labkit.figures import grids, style
@@ -23,7 +24,9 @@ PICTURES = {
     "patch": lambda: tile_pictures.thread_patch((5, 2), k=3),
     "first patch": lambda: tile_pictures.thread_patch((0, 0), k=0),
     "last patch": lambda: tile_pictures.thread_patch((31, 7), k=31),
-    "tiles": lambda: tile_pictures.matmul_tiles((96, 128, 128), (32, 32, 32), (1, 2), 1),
+    "tiles": lambda: tile_pictures.matmul_tiles(
+        M=96, K=128, N=128, tile=32, block=(1, 2), start=32
+    ),
 }
 
 
@@ -44,6 +47,14 @@ def colours(figure, colour):
     """(x, y) of the cells that have this colour."""
     patches = figure.axes[0].patches
     return {p.get_xy() for p in patches if to_hex(p.get_facecolor()) == to_hex(colour)}
+
+
+def test_matmul_tiles_says_what_its_colours_mean(shown):
+    PICTURES["tiles"]()
+    figure, alt = shown[0]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["tile of this step", "tiles of the other steps", "results of the block"]
+    assert "columns 32 to 63 of those rows of a, and rows 32 to 63 of those columns of b" in alt
 
 
 def test_fetch_counts_marks_what_the_first_tile_needs(shown):
@@ -78,7 +89,8 @@ def test_thread_patch_marks_the_threads_own_results(shown, thread):
     marks = [
         collection.get_paths()[0].get_extents()
         for collection in figure.axes[0].collections
-        if to_hex(collection.get_facecolor()[0]) == to_hex(style.ORANGE)
+        if isinstance(collection, PolyCollection)  # not the legend's own mark
+        and to_hex(collection.get_facecolor()[0]) == to_hex(style.ORANGE)
     ]
     assert len(marks) == 8 + 2 + 16
     texts = [t.get_text() for t in figure.axes[0].texts]

@@ -9,6 +9,7 @@ import pytest
 from labkit import figures
 from labkit.gpu import compile_report, cuda
 from labkit.gpu.kernels.matmul import LADDER
+from labkit.gpu.touched import sector_use
 from tests.notebooks.running import Run
 
 SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/3_tiles.py"
@@ -141,6 +142,23 @@ def test_the_text_says_what_was_published():
     assert round(GFLOPS["8 x 8"] / GFLOPS["tile"], 1) == 5.4
     assert "110 GB/s from global memory, a seventh" in text
     assert round(768 / 110) == 7
+
+
+def test_the_end_comes_back_to_the_beginning():
+    end = SOURCE.read_text().split("## Recap")[1]
+    assert "The library was 75 times as fast as the first kernel." in end
+    left = [round(GFLOPS["cuBLAS"] / GFLOPS[name], 1) for name in ("coalesced", "tile", "8 x 8")]
+    assert left == [11.7, 7.8, 1.5]
+    assert "a factor of 12, tiles left 7.8, and 64 results for each thread left 1.5" in end
+    assert "16.0 of the library's 23.2 TFLOP/s" in end
+
+
+def test_the_sectors_of_a_request_are_those_of_its_matrices(lesson):
+    sectors = {}
+    for name in ("naive", "coalesced"):
+        accesses = lesson.namespace[name].accesses
+        sectors[name] = {r.array: len(sector_use(r).sectors) for r in accesses if r.kind == "load"}
+    assert sectors == {"naive": {"a": 32, "b": 1}, "coalesced": {"a": 1, "b": 4}}
 
 
 def test_nothing_above_the_guesses_gives_them_away():

@@ -19,16 +19,15 @@
 #
 # **The same product, 75 times slower.**
 # On an RTX A6000, NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
-# The kernel that everybody writes first reaches 0.309 (both published by Simon Boehm, SGEMM_CUDA, 2023).
-# With lesson 2's coalescing it reaches 1.99, and the library is still 12 times as fast.
+# The kernel that everybody writes first reaches 0.309 TFLOP/s (both published by Simon Boehm, SGEMM_CUDA, 2023).
+# With lesson 2's coalescing it reaches 1.99 TFLOP/s, and the library is still 12 times as fast.
 # All three do the same multiplications, so what does a simple kernel spend its time on?
-# You will find out by counting, and then change the kernel twice, by a few lines each.
 #
 # ## What you will be able to do
 #
-# - count what a kernel asks of each memory;
+# - count what a kernel asks of each memory, and compare with published speeds;
 # - let a block share what it fetches, in a tile of shared memory;
-# - let a thread use each number several times, with a patch in registers.
+# - let a thread make several results, and use each number it reads several times.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -36,15 +35,17 @@
 # %% [markdown]
 # ## Predict
 #
-# The matrix product is most of deep learning.
-# With `a[M,K]` and `b[K,N]`:
+# Most of the arithmetic in deep learning is matrix products.
+# With `a[M,K]` and `b[K,N]`, each result is a sum along $k$:
 #
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
 # A product that is added to a sum is a **multiply-add**, which counts as 2 FLOP.
-# First a block will copy tiles of 32 x 32 numbers to shared memory.
-# Then each thread will make several results instead of one.
-# Boehm published both steps, the second with 64 results for each thread.
+#
+# We will improve the kernel in two steps.
+# First, a block will copy tiles, squares of 32 x 32 numbers, to shared memory.
+# Second, each thread will make several results.
+# Boehm published speeds for both steps; in his second step a thread makes 64 results.
 # Guess two numbers:
 #
 # 1. By what factor did tiles speed up the published kernel of 1.99 TFLOP/s?
@@ -79,21 +80,23 @@ zero = np.float32(0)
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
 # The neighbour $c_{01}$ needs row 0 again.
-# If the threads of four results fetch what they need, they fetch 32 numbers, of which only 16 are different.
-# The picture marks how often each is fetched.
+# Take the four results in the corner, with one thread for each.
+# Together the threads fetch 32 numbers, but only 16 are different.
+# The picture marks how often each number is fetched.
 
 # %% tags=["picture"]
 tile_pictures.fetch_counts(4, tile=2)
 
 # %% [markdown]
 # What if the four threads share what they fetch?
-# First they fetch the orange tile of each matrix, and the sum is $1 \cdot 5 + 2 \cdot 6 = 17$.
+# First they fetch the orange tile of each matrix, and $c_{00}$ stands at $1 \cdot 5 + 2 \cdot 6 = 17$.
 # Then they fetch the blue tiles and add $3 \cdot 7 + 4 \cdot 8 = 53$, which makes 70.
 # Now each number is fetched once and used twice.
 #
 # ### One thread, one result
 #
-# **Exercise `gpu.matmul_coalesced`**: each thread makes one result, and nothing is shared.
+# **Exercise `gpu.matmul_coalesced`.**
+# Each thread makes one result, and nothing is shared.
 # Add up the products along `k`, then write the sum to `c`.
 
 
@@ -116,9 +119,9 @@ def matmul_coalesced(a, b, c):
 matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
-# In the kernel that everybody writes first, x counts the rows.
-# We profile both kernels.
-# A *request* is one read of a whole warp, and it costs as many sectors as it touches.
+# How much does this kernel read?
+# We profile it beside the one that everybody writes first, where x counts the rows.
+# As in lesson 2, we count the sectors that a warp's request touches.
 
 # %%
 random = np.random.default_rng(0)
@@ -133,29 +136,30 @@ for name, p in {"naive": naive, "coalesced": coalesced}.items():
 figures.table(["kernel", "reads of each element", "a request touches"], rows)
 
 # %% [markdown]
-# Coalescing makes a request cheaper, but each element is still asked for 128 times, once for each result that needs it.
+# Coalescing makes a request cheaper.
+# Each request now touches 1 sector of `a` or 4 of `b`, 2.5 on average, instead of 32 or 1.
+# But each element is still asked for 128 times, once for each result that needs it.
 #
-# Do all reads reach the memory chips, the **DRAM**?
-# No, because two **caches** keep what was read a moment ago.
-# Each of the GPU's many multiprocessors (**SM**) has one of its own, the **L1**.
-# What L1 does not hold comes from the **L2**, which all SMs share, and only the rest from DRAM.
-# The SIMT machine has no cache, so it counts what threads ask for; a GPU's DRAM often moves far less.
+# Do all these reads reach the memory chips, the **DRAM**?
+# No, because the caches L1 and L2 of lesson 2 keep what was read a moment ago.
+# The SIMT machine has no cache, so it counts every byte that threads ask for; a GPU's DRAM often delivers far fewer.
 #
 # ### A tile in shared memory
 #
 # Now a block shares what it needs for 32 x 32 results, in steps as on paper.
 # In each step it copies one tile of `a` and one of `b` to shared memory, where 32 threads use every number.
-# The picture shows the second step of block (1, 2): these tiles are orange, and all that the block reads is pale blue.
+# The picture shows block (x, y) = (1, 2) in the step that begins at 32 along `k`.
 
 # %% tags=["picture"]
-tile_pictures.matmul_tiles((96, 128, 128), tile=(32, 32, 32), block=(1, 2), step=1)
+tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 
 # %% [markdown]
-# At the edges a tile hangs out of its matrix, and there `fetch_or_zero(a, row, col)` gives 0 instead of `a[row, col]`.
+# A tile may stick out beyond its matrix, and there `fetch_or_zero(a, row, col)` gives 0 instead of `a[row, col]`.
 #
-# **Exercise `gpu.matmul_tiled`**: the body of the loop over the steps, which begin at `start` along `k`.
-# Thread (`tx`, `ty`) fetches one element of each tile, even if its own result lies outside of `c`, because its neighbours need the element.
-# Then it waits for the block, and adds up 32 products.
+# **Exercise `gpu.matmul_tiled`.**
+# Write the body of the loop: one step, for the 32 values of `k` from `start` on.
+# Thread (`tx`, `ty`) fetches one element of each tile.
+# Then it waits until the whole block has fetched, and adds 32 products to its sum.
 
 
 # %% tags=["exercise:gpu.matmul_tiled"]
@@ -169,7 +173,7 @@ def matmul_tiled(a, b, c):
     total = zero
     for start in range(0, a.shape[1], 32):
         # STUB:
-        # pass  # fill both tiles, wait, add up
+        # pass  # fill both tiles (with all threads, even those outside of c), wait, add up
         # BEGIN SOLUTION
         a_tile[ty, tx] = fetch_or_zero(a, row, start + tx)
         b_tile[ty, tx] = fetch_or_zero(b, start + ty, col)
@@ -187,11 +191,11 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# In each beat of its **clock**, an SM of this GPU can start the multiply-adds of 4 warps.
-# In the same clock its shared memory serves one *pass*: a number for each lane of one warp.
-# But each multiply-add of our kernel needs two numbers, one from each tile.
-# The picture shows what follows, with the warp's number in each box.
-# Then the SIMT machine counts the passes.
+# A multiprocessor (**SM**) of the RTX A6000 has four parts, and each warp stays in one of them.
+# In each beat of the SM's **clock**, every part can start the multiply-adds of one warp.
+# In the same clock, the whole SM gets one *pass* of shared memory, which gives each lane of one warp a number.
+# But our kernel needs two passes for each multiply-add: one for each tile.
+# The picture shows the consequence; then the SIMT machine counts the passes.
 
 # %% tags=["picture"]
 clock_pictures.clock_timeline()
@@ -203,27 +207,28 @@ print(f"passes for each multiply-add of a warp: {passes:.3g} (counted by the SIM
 print("right:", np.allclose(c, a @ b, atol=1e-3))
 
 # %% [markdown]
-# In two clocks the SM starts one multiply-add, where it could start eight: seven eighths of the arithmetic stand idle.
-# (That is no bound, because a compiler may join several reads.)
+# In two clocks the SM starts the multiply-adds of one warp instead of eight, so seven eighths of its arithmetic stand idle.
+# (A compiler may do better by joining several reads.)
 #
 # ### A patch in registers
 #
 # A **register** holds one number of one thread, and reading it costs no pass.
-# So let each thread keep a **patch** of several sums there.
-# With a patch of 2 x 2, a thread reads, say, 1 and 2 from `a_tile`, and 5 and 6 from `b_tile`.
-# It adds $1 \cdot 5$, $1 \cdot 6$, $2 \cdot 5$ and $2 \cdot 6$ to its four sums, so each multiply-add costs one pass instead of two.
+# So let each thread keep several sums in registers: a **patch** of results.
 #
-# Our patch has 8 x 2 results: 10 reads for 16 multiply-adds.
-# A block of 32 x 8 threads makes 64 x 64 results.
-# The picture shows, in orange, what thread (`tx`, `ty`) = (5, 2) reads and makes; its warp is blue.
+# Take a patch of 2 x 2, whose thread reads 1 and 2 from `a_tile`, and 5 and 6 from `b_tile`.
+# It adds $1 \cdot 5$, $1 \cdot 6$, $2 \cdot 5$ and $2 \cdot 6$ to its four sums.
+# Four reads now serve four multiply-adds, so each costs one pass instead of two.
+#
+# Our patch has 8 x 2 results, so 10 reads serve 16 multiply-adds, and a block of 32 x 8 threads makes 64 x 64 results.
+# The picture shows what thread (`tx`, `ty`) = (5, 2) reads and makes.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
 
 # %% [markdown]
-# **Exercise `gpu.matmul_registers`**: one round of `k`.
+# **Exercise `gpu.matmul_registers`.**
+# Write what happens for one value of `k`.
 # Read each number from shared memory once, into a variable, and use it for all results that need it.
-# The first read is given.
 # `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile.
 
 
@@ -232,9 +237,9 @@ tile_pictures.thread_patch((5, 2), k=3)
 def matmul_registers(a, b, c):  # [M, K] @ [K, N] -> [M, N]; blocks of 32 x 8 threads
     a_tile = cuda.shared.array((64, 32), "float32")
     b_tile = cuda.shared.array((32, 64), "float32")
-    total = cuda.local.array((8, 2), "float32")  # in registers, as each index is known
+    total = cuda.local.array((8, 2), "float32")  # the compiler will find 16 registers for it
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    set_to_zero(total)
+    set_to_zero(total)  # a function that a kernel calls knows its thread, so it needs no tx, ty
     for start in range(0, a.shape[1], 32):
         next_tiles(a, b, start, a_tile, b_tile)  # wait, fill both tiles, wait again
         for k in range(32):
@@ -265,7 +270,7 @@ from labkit import convnet, datasets
 weights = convnet.load_weights()
 images = convnet.normalise(datasets.cifar10("sample").test.images[:64])
 features = convnet.activations(weights, images)["flat"].astype(np.float32)  # [64, 4096]
-w = np.ascontiguousarray(weights["fc1.weight"].T)  # [4096, 128]
+w = np.ascontiguousarray(weights["fc1.weight"].T)  # [4096, 128], its rows made contiguous
 y = np.zeros((64, 128), np.float32)
 matmul_registers[(2, 1), (32, 8)](features, w, y)
 exact = features.astype(float) @ w.astype(float)
@@ -278,9 +283,10 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 #
 # > GPUs have global, shared and register memory of growing speed
 #
-# The first table adds up the bytes that all lanes read; from registers, each multiply-add reads three numbers.
-# The second table compares the speeds: global memory's is in the data sheet, and the peak implies the others.
-# In each clock of an SM a pass moves 32 numbers, and 128 lanes read three registers each.
+# How much does each kernel ask of these memories?
+# The first table adds up the bytes that all lanes read.
+#
+# The second table compares the memories' speeds, and its note explains how two of them follow from the GPU's peak.
 
 # %%
 from labkit import hardware
@@ -289,19 +295,19 @@ registers = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
 kernels = {"coalesced": coalesced, "tiled": tiled, "registers": registers}
 rows = [[name, *asked(p)] for name, p in kernels.items()]
 heads = ["kernel", "asked of global", "of shared", "of registers", "FLOP per byte of global"]
-figures.table(heads, rows)
-a6000 = hardware.machine("a6000")
-figures.table(["memory", "speed on an RTX A6000"], list(speeds(a6000).items()))
+note = "From registers, each multiply-add reads two factors and the sum."
+figures.table(heads, rows, note)
+rows, note = speeds(hardware.machine("a6000"))
+figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 
 # %% [markdown]
 # **Verdict on C32: holds.**
-# By these peaks, shared memory is 25 times as fast as global memory, and registers are 12 times as fast as shared memory.
-# Each level also belongs to fewer threads: to all, to a block, to one.
-# But speed helps only if numbers are used again: 32 times in the tile, and 2 or 8 times in the patch.
+# By the peaks of an RTX A6000, shared memory is 25 times as fast as global memory, and registers are 12 times as fast as shared memory.
+# But a faster memory helps only if its numbers are used again.
 #
 # ## Explain
 #
-# Now meet your guesses; the results are ratios of published speeds.
+# Now compare your guesses with the published speed-ups.
 
 # %% tags=["picture"]
 from labkit.provenance import published
@@ -313,22 +319,23 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles ask for a 32nd of the bytes, and yet the published kernel became only 1.5 times as fast.
-# The caches had done much already: Boehm's profiler saw the coalesced kernel take 110 GB/s from global memory, a seventh of what the chips can deliver.
-# The tile moved the reads from L1 to shared memory, and in this GPU both are parts of one unit.
-# By its text each multiply-add still needs two reads, and the profiler found warps waiting for shared memory.
+# The caches had already done much: Boehm's profiler saw the coalesced kernel take 110 GB/s from global memory, a seventh of what the chips can deliver.
+# The tile moved the reads from L1 to shared memory, but in this GPU both are parts of one unit, so little was gained.
+# As written, the tiled kernel still needs two reads for each multiply-add, and the profiler found warps waiting for shared memory.
 #
-# The patch saves reads: with 8 x 8 results, 16 of them serve 64 multiply-adds.
-# The published kernel, whose tiles were larger as well, became 5.4 times as fast.
-# No count contains caches, compilers and waiting: counts say what to change first, and only a GPU tells the gain.
+# The patch saves these reads: with 8 x 8 results, 16 of them serve 64 multiply-adds.
+# The published kernel, whose tiles were also larger, became 5.4 times as fast.
+#
+# Counts say what to change first, but they contain no caches, compilers or waiting: only a GPU tells the gain.
 #
 # ## On trial
 #
-# [C32](#C32) held.
+# [C32](#C32) held, and both steps relied on it.
 #
 # ### Outside
 #
 # `torch.mm(x, y)` calls cuBLAS, and Triton and CUTLASS build kernels from tiles.
-# On a GPU, NVIDIA's profiler Nsight Compute prints the last column of our first table:
+# NVIDIA's profiler Nsight Compute prints the sectors per request that we counted:
 #
 # ```
 # ncu --metrics l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio python my_script.py
@@ -339,9 +346,10 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # ## Recap
 #
 # - Tiles of T x T divide the bytes asked of global memory by T.
-# - **Keep this rule:** a patch of r x s results needs r + s reads for r · s multiply-adds: 8 x 2 results cost 0.625 passes for each, instead of 2.
+# - **Keep this rule:** a patch of r x s results needs r + s reads for r · s multiply-adds: with 8 x 2 results, each costs 0.625 passes instead of 2.
 #
-# You can now count what a product asks of three memories, and lower it.
+# The library was 75 times as fast as the first kernel.
+# Coalescing left a factor of 12, tiles left 7.8, and 64 results for each thread left 1.5: 16.0 of the library's 23.2 TFLOP/s.
 #
 # ## Quiz
 #

@@ -208,7 +208,7 @@ matmul_coalesced = kernel_exercise(
         "last_row_and_column_missing": wrong.without_last(1, 1),
     },
     limit=coalesced,
-    costs=("global_load_sectors_per_request", "arithmetic_intensity"),
+    costs=("global_load_sectors_per_request", "global_load_bytes"),
     atol=1e-4,
 )
 
@@ -220,7 +220,7 @@ matmul_tiled = kernel_exercise(
     oracle=product,
     wrong=TILE_SLIPS,
     limit=tiles_used(32, 32, warps=32, passes=2.25, enough="2.1"),
-    costs=("arithmetic_intensity", "shared_load_transactions", "bank_conflicts"),
+    costs=("global_load_bytes", "shared_load_transactions", "bank_conflicts"),
     atol=1e-4,
 )
 
@@ -232,7 +232,7 @@ matmul_registers = kernel_exercise(
     oracle=product,
     wrong=REGISTER_SLIPS,
     limit=tiles_used(64, 64, warps=8, passes=0.75, enough="0.66"),
-    costs=("arithmetic_intensity", "shared_load_transactions", "bank_conflicts"),
+    costs=("global_load_bytes", "shared_load_transactions", "bank_conflicts"),
     atol=1e-4,
 )
 

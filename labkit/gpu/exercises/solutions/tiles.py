@@ -48,9 +48,9 @@ def matmul_tiled(a, b, c):
 def matmul_registers(a, b, c):  # [M, K] @ [K, N] -> [M, N]; blocks of 32 x 8 threads
     a_tile = cuda.shared.array((64, 32), "float32")
     b_tile = cuda.shared.array((32, 64), "float32")
-    total = cuda.local.array((8, 2), "float32")  # in registers, as each index is known
+    total = cuda.local.array((8, 2), "float32")  # the compiler will find 16 registers for it
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    set_to_zero(total)
+    set_to_zero(total)  # a function that a kernel calls knows its thread, so it needs no tx, ty
     for start in range(0, a.shape[1], 32):
         next_tiles(a, b, start, a_tile, b_tile)  # wait, fill both tiles, wait again
         for k in range(32):
