@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, QUIET, canvas, show
+from labkit.figures.style import BLUE, INK, ORANGE, QUIET, canvas, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from labkit.hardware import Machine
     from labkit.provenance import Quantity
 
-ZOOM = 6  # steps within this factor of the highest intensity are drawn larger
 _MARKERS = "osD^vPX*<>"  # of the layers, again from the first when they run out
 
 
@@ -92,36 +90,31 @@ def climb(
     """The steps of a ladder on the roofline of `machine`, as predicted and as published.
 
     `intensities`: step -> FLOP/B, in the order of the climb; `predicted` and `published`:
-    step -> FLOP/s. A step is a numbered circle where it was predicted, and a bar across its
-    intensity where it was published, so that both can be read where they agree. Steps that fall
-    on one point share a circle. The crowded end has a picture of its own, beside the whole.
+    step -> FLOP/s. A thin line stands at each step's intensity, with a circle on its left for the
+    prediction and a diamond on its right for what was published, so that both can be read where
+    they agree. Steps that fall on one point share a circle and a name. What was published without
+    an intensity stands at the right edge. (Lesson what_limits_a_kernel.)
     """
     steps = {step: float(intensity) for step, intensity in intensities.items()}
-    numbers = {step: number for number, step in enumerate(steps, start=1)}
     lowest = min(steps.values())
     highest = max(steps.values())
-    crowded = highest / ZOOM
-    below = {}
-    above = {}
-    for step, intensity in steps.items():
-        if intensity < crowded:
-            below[step] = intensity
-        else:
-            above[step] = intensity
-    figure, (whole, zoomed) = canvas(7.5, 4.9, 1, 2)
-    _roof_with_marks(machine, whole, lowest / 2, 8 * highest, digits=(1,))
-    _roof_with_marks(machine, zoomed, crowded / 1.6, 1.9 * highest, digits=(1, 2, 5))
-    _steps(whole, below, numbers, predicted, published)
-    _steps(zoomed, above, numbers, predicted, published)
-    traffic = "FLOP per byte of traffic"
-    whole.set_xlabel(traffic)
-    zoomed.set_xlabel(traffic)
-    whole.set_ylabel("TFLOP/s")
-    whole.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
-    zoomed_part = _bounds(zoomed)
-    whole.indicate_inset(zoomed_part, edgecolor=QUIET, linestyle="--", alpha=1)
-    zoomed.set_title("the dashed part, larger", fontsize=10, weight="normal")
-    _legend_of_climb(figure, whole, numbers)
+    slowest = min(float(rate) for rate in [*predicted.values(), *published.values()])
+    figure, axes = canvas(7.5, 5.4)
+    _roof_with_marks(machine, axes, lowest / 2, highest * 10, slowest / 1.6)
+    for (intensity, rate), names in _points(steps, predicted).items():
+        others = [float(published[name]) for name in names if name in published]
+        _step(machine, axes, intensity, rate, others, ", ".join(names))
+    edge = highest * 6
+    for name, rate in published.items():
+        if name not in steps:
+            _mark(axes, edge, float(rate), **_PUBLISHED)
+            _write_beside(axes, edge, float(rate), name, (5, 8), ha="center", va="bottom")
+    axes.set_xlabel("FLOP per byte of traffic")
+    axes.set_ylabel("TFLOP/s")
+    axes.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
+    axes.plot([], [], linestyle="none", label="predicted", **_circle())
+    axes.plot([], [], linestyle="none", label="published", **_diamond())
+    axes.legend(loc="lower right", fontsize=9, frameon=False)
     said = _steps_in_words(steps, predicted, published)
     show(figure, f"The climb on the roofline of {machine.name}. {said}.")
 
@@ -140,18 +133,87 @@ def _steps_in_words(
             rate = published[step].number
             sentence += f", {rate} published"
         said.append(sentence)
+    for name, rate in published.items():
+        if name not in steps:
+            said.append(f"{name}: {rate.number} published")
     return "; ".join(said)
 
 
-def _legend_of_climb(figure: Figure, axes: Axes, numbers: Mapping[str, int]) -> None:
-    """Below the figure: what a circle and a bar mean, and which step has which number."""
-    circle = {"color": ORANGE, "markersize": 11}
-    bar = {"color": BLUE, "markersize": 18, "markeredgewidth": 3}
-    axes.plot([], [], "o", label="predicted", **circle)
-    axes.plot([], [], "_", label="published", **bar)
-    for step, number in numbers.items():
-        axes.plot([], [], " ", label=f"{number} {step}")
-    figure.legend(loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+def _points(
+    steps: Mapping[str, float], predicted: Mapping[str, Quantity]
+) -> dict[tuple[float, float], list[str]]:
+    """The names of the steps at each point: an intensity, and the rate that is predicted there.
+
+    Steps within 1 % of each other are one point.
+    """
+    points: dict[tuple[float, float], list[str]] = {}
+    for step, intensity in steps.items():
+        point = (intensity, float(predicted[step]))
+        near = [other for other in points if np.allclose(point, other, rtol=0.01)]
+        names = points.setdefault(near[0] if near else point, [])
+        names.append(step)
+    return points
+
+
+def _step(
+    machine: Machine,
+    axes: Axes,
+    intensity: float,
+    rate: float,
+    others: Sequence[float],
+    name: str,
+) -> None:
+    """A step's line, its circle, its diamonds, and its name.
+
+    The name stands above what is faster than the roof, else at the right, below the roof.
+    """
+    rates = [rate, *others]
+    lowest = min(rates)
+    highest = max(rates)
+    _join(axes, intensity, lowest / 1.08, highest * 1.08)
+    _mark(axes, intensity, rate, **_PREDICTED)
+    for other in others:
+        _mark(axes, intensity, other, **_PUBLISHED)
+    if highest > 1.01 * _roof(machine, intensity):
+        _write_beside(axes, intensity, highest, name, (0, 9), ha="center", va="bottom")
+    else:
+        middle = np.sqrt(lowest * highest)
+        _write_beside(axes, intensity, middle, name, (13, -4), ha="left", va="center")
+
+
+def _circle() -> dict:
+    return {"marker": "o", "markersize": 8, "color": ORANGE, "markeredgecolor": INK}
+
+
+def _diamond() -> dict:
+    return {"marker": "D", "markersize": 7, "color": BLUE, "markeredgecolor": INK}
+
+
+_PREDICTED = {"points": -5.5, "style": _circle()}  # left of the line
+_PUBLISHED = {"points": 5.5, "style": _diamond()}
+
+
+def _mark(axes: Axes, intensity: float, rate: float, points: float, style: Mapping) -> None:
+    """A mark that lies so many points to the right of its place."""
+    from matplotlib.transforms import ScaledTranslation
+
+    aside = ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
+    axes.plot(intensity, rate, transform=axes.transData + aside, **style)
+
+
+def _write_beside(
+    axes: Axes, intensity: float, rate: float, name: str, points: tuple[float, float], **align: str
+) -> None:
+    """A name so many points right of and above its place."""
+    axes.annotate(
+        name,
+        (intensity, rate),
+        xytext=points,
+        textcoords="offset points",
+        fontsize=9,
+        annotation_clip=False,
+        **align,
+    )
 
 
 def _roof(machine: Machine, intensity: np.ndarray | float) -> np.ndarray | float:
@@ -194,59 +256,22 @@ def _layers(
         axes.plot([], [], marker, color=INK, linestyle="none", label=layer)
 
 
-def _roof_with_marks(
-    machine: Machine, axes: Axes, low: float, high: float, digits: Sequence[int]
-) -> None:
-    """The roof between two intensities, FLOP/B; the axes are marked at digits x a power of 10."""
+def _roof_with_marks(machine: Machine, axes: Axes, low: float, high: float, slowest: float) -> None:
+    """The roof between two intensities, FLOP/B; the axes are marked at powers of 10."""
     peak = float(machine.rate("fp32"))
     x = np.geomspace(low, high, 200)
     axes.loglog(x, _roof(machine, x), color=INK, linewidth=1.5)
     axes.minorticks_off()
     powers = 10.0 ** np.arange(-3, 16)
-    marks = np.ravel(np.outer(powers, digits))
-    in_flop = [f"{mark:g}" for mark in marks]
-    in_tflop = [f"{mark / 1e12:g}" for mark in marks]
-    axes.set_xticks(marks, in_flop)
-    axes.set_yticks(marks, in_tflop)
-    slowest = low * float(machine.bandwidth)
+    in_flop = [f"{mark:g}" for mark in powers]
+    in_tflop = [f"{mark / 1e12:g}" for mark in powers]
+    axes.set_xticks(powers, in_flop)
+    axes.set_yticks(powers, in_tflop)
     axes.set_xlim(low, high)
-    axes.set_ylim(slowest / 1.6, 2 * peak)
+    axes.set_ylim(slowest, 1.6 * peak)
     right = high / 1.05
     above = 1.1 * peak
     axes.text(right, above, "peak", ha="right", va="bottom", fontsize=9)
-
-
-def _bounds(axes: Axes) -> list[float]:
-    """Left, lower end, width and height of what these axes show."""
-    left, right = axes.get_xlim()
-    low, high = axes.get_ylim()
-    width = right - left
-    height = high - low
-    return [left, low, width, height]
-
-
-def _steps(
-    axes: Axes,
-    steps: Mapping[str, float],
-    numbers: Mapping[str, int],
-    predicted: Mapping[str, Quantity],
-    published: Mapping[str, Quantity],
-) -> None:
-    """Numbered circles and bars of `steps` (step -> FLOP/B)."""
-    circles: dict[tuple[float, float], list[str]] = {}  # the numbers of the steps at one point
-    for step, intensity in steps.items():
-        rate = float(predicted[step])
-        point = (intensity, rate)
-        there = circles.setdefault(point, [])
-        there.append(str(numbers[step]))
-        if step in published:
-            other = float(published[step])
-            _join(axes, intensity, rate, other)
-            axes.plot(intensity, other, "_", color=BLUE, markersize=30, markeredgewidth=3)
-    for (intensity, rate), there in circles.items():
-        axes.plot(intensity, rate, "o", color=ORANGE, markersize=15, markeredgecolor=CARD)
-        name = ",".join(there)
-        axes.text(intensity, rate, name, ha="center", va="center_baseline", fontsize=8.5)
 
 
 def _join(axes: Axes, intensity: float, rate: float, other: float) -> None:

@@ -39,6 +39,27 @@ LIMITS = {
 }
 
 
+class Multiprocessor(NamedTuple):
+    """What one SM has for its blocks. (Lesson what_limits_a_kernel.)"""
+
+    warps: int  # at a time
+    blocks: int  # at a time
+    registers: int  # of 4 bytes, for all threads together
+    shared_bytes: int  # for all blocks together
+
+
+def multiprocessor(arch: str) -> Multiprocessor:
+    """What one SM of an architecture has, as "sm_86"; ValueError for one that is not known here."""
+    limit = _limit(arch)
+    return Multiprocessor(limit.warps, limit.blocks, PARTS * REGISTERS, limit.shared_kib * 1024)
+
+
+def _limit(arch: str) -> Limit:
+    if arch not in LIMITS:
+        raise ValueError(f"The limits of {arch!r} are not known here, but {', '.join(LIMITS)}.")
+    return LIMITS[arch]
+
+
 def occupancy(
     registers: object, shared_bytes: int = 0, threads: int | None = None, arch: str | None = None
 ) -> "Occupancy":
@@ -46,7 +67,8 @@ def occupancy(
 
     `registers` are those of a thread, the others those of a block; a CompileReport has them. What
     does not fit has 0 blocks. ValueError for numbers that no launch has, an `arch` that is unknown
-    or not the report's. Without `arch` numbers are judged for sm_80. (Lesson tiles.)
+    or not the report's. Without `arch` numbers are judged for sm_80.
+    (Lesson what_limits_a_kernel.)
     """
     if hasattr(registers, "shared_bytes"):
         report = registers
@@ -57,8 +79,7 @@ def occupancy(
         shared_bytes = report.shared_bytes
         arch = report.arch
     arch = arch or "sm_80"
-    if arch not in LIMITS:
-        raise ValueError(f"The limits of {arch!r} are not known here, but {', '.join(LIMITS)}.")
+    limit = _limit(arch)
     if isinstance(threads, tuple | list):
         threads = prod(threads)
     _check("threads", threads, 1, 1024)
@@ -66,12 +87,12 @@ def occupancy(
     _check("bytes of shared memory", shared_bytes, 0, 2**20)
     warps = _up(threads, WARP) // WARP
     limits = {
-        "warps": LIMITS[arch].warps // warps,
-        "blocks": LIMITS[arch].blocks,
+        "warps": limit.warps // warps,
+        "blocks": limit.blocks,
         "registers": _warps_with(registers) // warps,
     }
     if shared := _shared_memory_of_block(shared_bytes, arch):
-        limits["shared memory"] = LIMITS[arch].shared_kib * 1024 // shared
+        limits["shared memory"] = limit.shared_kib * 1024 // shared
     blocks = min(limits.values())
     limiter = " and ".join(name for name, n in limits.items() if n == blocks)
     return Occupancy(arch, threads, blocks, blocks * warps, limits, limiter)

@@ -10,116 +10,138 @@
 #     name: python3
 #   labkit:
 #     title: What limits a kernel
-#     minutes: 45
+#     minutes: 47
 #     needs: [numba]
 # ---
 
 # %% [markdown]
 # # What limits a kernel
 #
-# To be written.
+# **A tile in shared memory cuts the bytes that a matmul asks of global memory to a 32nd.
+# On an RTX A6000 that made the kernel only 1.5 times faster (published), and 92 % of the GPU's arithmetic still stood idle.**
+# Whoever removes one limit meets the next one.
+# In this lesson you find out which one is next.
+#
+# ## What you will be able to do
+#
+# - work out how many blocks of a kernel fit on an SM, and why no more;
+# - estimate from three counts how much of a GPU's peak a kernel can use;
+# - say what a tensor core changes in these counts;
+# - tell an estimate from a bound, and name the cause of a miss.
+#
+# You need lesson 1's roofline, and lesson 3's SM, clock, pass, tile, caches and DRAM.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
 
+# %% [markdown]
+# ## Predict
+#
+# Lesson 3 stopped at 8 x 2 results per thread, but the ladder of kernels goes on.
+# In its *2-D register tile* each thread makes 8 x 8 results; in *vector loads* one instruction also fetches four floats.
+# Guess three numbers:
+#
+# 1. A thread of the 2-D register tile keeps 64 sums in registers.
+#    How many registers does NVIDIA's compiler give to it in all?
+# 2. As written, the shared tile reads shared memory 64 times for 32 multiply-adds.
+#    How many reading instructions does the compiler leave?
+# 3. Somebody timed a C++ kernel with vector loads on an RTX A6000.
+#    What percentage of the peak was published?
+
 # %%
 import numpy as np
 
-from labkit import check, figures, hint, predict, quiz
-from labkit.gpu import compile_report, cuda, occupancy, pictures, profile
+from labkit import check, figures, hardware, hint, predict, quiz
+from labkit.gpu import ladder, ladder_speeds, pictures
+from labkit.gpu.occupancy_limits import multiprocessor
 
 # STUB:
-# guesses = {
-#     "reads": predict("gpu.reads_per_element", None, "times"),
-#     "tile": predict("gpu.tile_saves", None, "times"),
-#     "share": predict("gpu.tiled_share", None, "%"),
-# }
+# registers_guess = predict("gpu.compiled_registers", None, "registers")
+# reads_guess = predict("gpu.compiled_reads", None, "reads")
+# share_guess = predict("gpu.published_share", None, "%")
 # BEGIN SOLUTION
-guesses = {
-    "reads": predict("gpu.reads_per_element", 32, "times"),
-    "tile": predict("gpu.tile_saves", 1024, "times"),
-    "share": predict("gpu.tiled_share", 50, "%"),
-}
+registers_guess = predict("gpu.compiled_registers", 72, "registers")
+reads_guess = predict("gpu.compiled_reads", 64, "reads")
+share_guess = predict("gpu.published_share", 80, "%")
 # END SOLUTION
-zero = np.float32(0)
 
 # %% [markdown]
-# ## Measure
+# ## Build
 #
-# ### What the compiler makes of it
+# ### What the compiler reports
 #
-# NVIDIA's compiler runs without a GPU.
-# `compile_report(kernel, arguments, "sm_86")` shows what it makes of a kernel for an RTX A6000: registers of a thread, shared memory of a block, the instructions in the program, and costs that Python hides.
-# A thread that needs more registers than there are **spills** the rest to memory, slowly.
-#
-# The picture shows the **occupancy**: how many warps an SM holds at a time.
-# While one waits for memory, others compute.
-# A block takes registers and shared memory with it, and when one of them is used up, no more blocks come.
-# Which is it here?
-
-
-# %% tags=["picture"]
-def report(kernel, *arguments):
-    try:
-        return compile_report(kernel, arguments, "sm_86")
-    except (ImportError, ValueError) as error:  # not on macOS, for instance
-        print(error)
-
-
-made = report(matmul_registers, a, b, c)
-(occupancy(made, (32, 8)) if made else occupancy(96, 16384, 256, "sm_86")).draw()
-made
-
-# %% [markdown]
-# No spills: all 16 sums found a register.
-# The sentence below the table names a hidden cost: an index that might be negative must be wrapped round, as in Python; a uint32 cannot be.
-#
-# Full occupancy is no aim in itself.
-# A thread with 16 sums has 16 multiply-adds that do not wait for each other, so fewer warps are enough.
-#
-# ### The rest of the ladder
-#
-# `labkit/gpu/kernels` goes on from here: with tiles of 128 x 128 and 8 x 8 results per thread; with four floats in one instruction, and each thread's columns parted in two halves, so that no two lanes of a pass meet in a bank; and with the next tile fetched while this one is used.
-# We count them all, and your last kernel, on a 128 x 1,024 times a 1,024 x 128 matrix.
-# Global memory is reached through the same unit as shared memory, so we count a pass for each 128 bytes that a warp asks of it.
-# (One step further, `tensor_core.py` lets one instruction of a warp multiply 16 x 16 by 16 x 8 float16 numbers.)
+# NVIDIA's compiler needs no GPU.
+# It reports how many registers each thread needs, and how much shared memory each block.
+# When the registers do not suffice, it moves numbers to slow memory and back; these bytes are called **spills**.
+# We compile the whole ladder for `sm_86`, the A6000's kind of SM, and look at one kernel.
 
 # %%
-from labkit import hardware
-from labkit.gpu.kernels.matmul import LADDER, plan_matmul
-
-gpu, (M, N, K) = hardware.machine("a6000"), (128, 128, 1024)
-left, right = (random.standard_normal(shape, dtype=np.float32) for shape in ((M, K), (K, N)))
-rungs = {name: (*plan_matmul(M, N, name), (M, N, K)) for name in LADDER}
-rungs["yours"] = matmul_registers, (2, 2), (32, 8), ()
-counts = {}
-print(f"per multiply-add of a warp:{'FLOP/B':>10}{'passes':>9}{'accesses':>10}   (counted)")
-for name, (kernel, grid, block, sizes) in rungs.items():
-    product = np.zeros((M, N), np.float32)
-    p = profile(kernel, grid, block, left, right, product, *sizes).counters
-    assert np.allclose(product, left @ right, atol=1e-3)
-    passes = p["shared_load_transactions"] + p["shared_store_transactions"]
-    passes = 32 * (passes + p["global_bytes"] / 128) / (M * N * K)
-    accesses = 32 * sum(p[key] for key in p if key.endswith("_requests")) / (M * N * K)
-    counts[name] = p["arithmetic_intensity"], passes, accesses
-    print(f"{name:26}{counts[name][0]:10.2f}{passes:9.2f}{accesses:10.2f}")
+made = ladder.compile_all()
+for number in ["registers", "spills"]:
+    print(made.quantity("2-D register tile", number))
 
 # %% [markdown]
-# How fast does that let a kernel be?
-# Each of the three numbers leaves a share of the peak, if the GPU does what the SIMT machine counts:
+# Nothing is spilled, and the sums take just over half of the registers.
 #
-# - **traffic**: if every sector came from DRAM, the ridge of 50 FLOP/B would leave all of the peak, and half of the ridge half of it;
-# - **passes**: in the clock of one pass, 4 multiply-adds could be done.
-#   One pass per multiply-add leaves a quarter, two leave an eighth;
-# - **instructions**: an SM starts 4 per clock, and each access to memory takes the place of a multiply-add.
-#   One access per multiply-add leaves a half, three leave a quarter.
+# ### How many blocks fit
 #
-# All three go on at the same time, so the slowest sets the pace: our **estimate** is the lowest of the three shares.
-# It is a model and no bound.
-# Caches and compilers can make a kernel faster than it says, and whatever it does not count can make it slower.
+# An SM holds several blocks at a time, so that other warps can compute while one waits for memory.
+# But a block comes whole, with all its warps, registers and shared memory, and keeps them until it ends.
 #
-# **Exercise `gpu.lowest_limit`**: the lowest of the three shares, for arrays with one element per kernel.
-# (`np.minimum` takes two arrays.)
+# Let us count by hand, for a block of 8 warps with 100 registers per thread and 10,000 B of shared memory:
+#
+# | limit | one block takes | an SM of the A6000 has | blocks that fit |
+# |---|---|---|---|
+# | warps | 8 | 48 | 6 |
+# | registers | 8 x 32 x 100 = 25,600 | 65,536 | 2 |
+# | shared memory | 10,000 B | 102,400 B | 10 |
+# | blocks | 1 | 16 | 16 |
+#
+# The least number counts, so 2 blocks fit.
+# The registers keep out the third one.
+# The SM then holds 16 warps of 48, and this share, here 33 %, is called **occupancy**.
+#
+# **Exercise `gpu.blocks_that_fit`**: the least number, for arrays with one element per kernel.
+# `sm` has `.warps`, `.registers`, `.shared_bytes` and `.blocks`.
+# `//` divides and drops the rest, and `np.minimum` takes two arrays.
+
+
+# %% tags=["exercise:gpu.blocks_that_fit"]
+def blocks_that_fit(warps, registers, shared, sm):
+    """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]"""
+    # STUB:
+    # return np.zeros(len(warps))
+    # BEGIN SOLUTION
+    by_warps = sm.warps // warps
+    by_registers = sm.registers // (32 * warps * registers)
+    by_shared = sm.shared_bytes // shared
+    memory = np.minimum(by_registers, by_shared)
+    needs = np.minimum(by_warps, memory)
+    return np.minimum(needs, sm.blocks)
+    # END SOLUTION
+
+
+blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
+
+# %% [markdown]
+# ### Three counts, three shares
+#
+# How fast can these blocks work?
+# Each of three counts leaves a share of the peak.
+# An **access** is an instruction of a warp that reads or writes memory.
+# Suppose that a kernel does 5 FLOP for each byte of traffic, and that each multiply-add of a warp needs 2 passes and 3 accesses.
+#
+# | count | why | share it leaves |
+# |---|---|---|
+# | traffic | it does 5 FLOP for a byte, and at the ridge a GPU needs 50 | a tenth |
+# | passes | they take 2 clocks, in which an SM could do 8 multiply-adds | an eighth |
+# | instructions | an SM starts 4 in a clock; here one of 4 is a multiply-add | a quarter |
+#
+# Likewise, one pass leaves a quarter, and one access leaves a half.
+# All three go on at the same time, so the slowest sets the pace.
+# So our **estimate** is the lowest share, here a tenth.
+#
+# **Exercise `gpu.lowest_limit`**: this estimate, again for arrays.
 
 
 # %% tags=["exercise:gpu.lowest_limit"]
@@ -134,154 +156,151 @@ def estimated_share(intensity, passes, accesses, ridge):
 
 
 estimated_share = check("gpu.lowest_limit", estimated_share)
-found = estimated_share(*np.array([*counts.values()]).T, gpu.ridge("fp32"))
-shares = dict(zip(counts, found, strict=True))
-print(*(f"{name:18}{100 * share:6.1f} % (predicted)" for name, share in shares.items()), sep="\n")
-if tile := report(LADDER["shared tile"].kernel, left, right, product, M, N, K):
-    fours, ones = tile.accesses["ld.shared.v4"], tile.accesses["ld.shared"]
-    print(f"shared tile, {tile.fma} multiply-adds: shared memory is read", end=" ")
-    print(f"{fours} times for four floats, {ones} times for one (compiled)")
 
 # %% [markdown]
-# Vector loads and the tuned kernel count alike.
-# They differ in how long they wait for memory, and no counter here shows waiting.
-# Nor is any cache in the estimate.
+# ## Check
 #
-# What a compiler saves is not in it either.
-# For 32 multiply-adds the text of the shared tile has 64 reads of shared memory, but the compiled program has 40: a thread walks along a row of `a_tile`, and the compiler fetches four neighbours in one read.
-# All lanes of a warp want the same four numbers, so the passes can become fewer as well.
+# Does your count hold for the whole ladder?
+# The hardware also rounds each need up to its own units, and `made.blocks()` does the same.
+# CUDA keeps 1,024 B of shared memory in each block, which the table includes.
+
+# %% tags=["picture"]
+blocks = blocks_that_fit(made.warps, made.registers, made.shared, multiprocessor("sm_86"))
+heads = ["kernel", "warps", "registers", "shared memory", "blocks that fit", "their warps"]
+figures.table(heads, made.rows(blocks))
+print("as the hardware rounds:", np.array_equal(blocks, made.blocks()))
+made.occupancy("2-D register tile").draw()
+
+# %% [markdown]
+# The naive kernel fills every place, and the 2-D register tile a third.
+# Yet the latter was published as about 50 times faster: occupancy is a remedy against waiting, and no aim in itself.
 #
-# And a library?
-# The next cell times NumPy's product on your CPU; where there is a CUDA GPU, the whole ladder beside cuBLAS, the vendor's own.
-# (A launch returns at once: the clock must `wait` for the GPU.)
+# ## Measure
+#
+# ### The ladder
+#
+# Your 8 x 2 patch stands between the two register tiles.
+# We count for matrices of 128 x 1,024 and 1,024 x 128.
+# Global memory is reached through the same unit as shared memory, so every 128 B that warps ask of it count as a pass.
+
+# %%
+ladder.show_rungs()
+counts = ladder.count()
+figures.table(["kernel", "traffic", "passes", "accesses"], counts.rows())
+
+# %% [markdown]
+# Vector loads and tuned count alike, because no count shows waiting.
+#
+# ### The last rung: tensor cores
+#
+# A **tensor core** multiplies two small matrices.
+# One instruction of a warp, `mma`, computes `c += a b` for `a[16,16]` and `b[16,8]` of float16, with sums in float32.
+# By hand, that is 16 x 8 results with 16 multiply-adds each, or 2,048.
+# An ordinary instruction does one in each of 32 lanes, so one `mma` replaces 64 of them.
+# Each lane holds a part of the three matrices in its registers.
+
+# %% tags=["picture"]
+print("one mma replaces", ladder.replaced_by_one_mma())
+pictures.mma_parts(lane=5)
+tensor = ladder.count(["tensor core"])
+figures.table(["kernel", "traffic", "passes", "accesses"], tensor.rows())
+ladder.show_generations()
+
+# %% [markdown]
+# Against the tuned kernel, passes and accesses fall to a tenth.
+# Later GPUs free threads and registers of this work.
+#
+# ### The estimates
+#
+# Tensor cores have a peak of their own, so we estimate the other kernels.
+# How fast should they be on the A6000?
+
+# %%
+gpu = hardware.machine("a6000")
+ridge = gpu.ridge("fp32")
+shares = estimated_share(counts.intensity, counts.passes, counts.accesses, ridge)
+estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
+figures.table(["kernel", "estimate"], list(estimates.items()))
+
+# %% [markdown]
+# For scale, we time NumPy's product on your processor.
+# On a CUDA GPU the same call times the ladder beside NVIDIA's library, cuBLAS.
 
 # %% tags=["timing", "nbval-ignore-output"]
-from timeit import timeit
-
-from labkit.provenance import measured
-
-rate = lambda work, n: 2 * n**3 / min(timeit(work, number=1) for _ in range(6))
-x, y = random.standard_normal((2, 1024, 1024), dtype=np.float32)
-print("NumPy:", measured(rate(lambda: x @ y, 1024), "FLOP/s"))
-if cuda.__name__ == "numba.cuda":
-    import torch
-
-    x, y, z = torch.randn(3, 4096, 4096, device="cuda")
-    device, wait = torch.cuda.get_device_name(), torch.cuda.synchronize
-    library = rate(lambda: (torch.mm(x, y, out=z), wait()), 4096)
-    print("cuBLAS:", measured(library, "FLOP/s", device))
-    arrays = [cuda.as_cuda_array(tensor) for tensor in (x, y, z)]
-    for name in LADDER:
-        kernel, grid, block = plan_matmul(4096, 4096, name)
-        speed = rate(lambda: (kernel[grid, block](*arrays, 4096, 4096, 4096), wait()), 4096)
-        print(f"{name:18}", measured(100 * speed / library, "% of cuBLAS", device))
+for name, speed in ladder_speeds.measure_speeds().items():
+    print(f"{name}: {speed}")
 
 # %% [markdown]
 # ## Explain
+#
+# The roofline has each step at the traffic that we counted, and published speeds of the same steps in C++.
+# The roof holds if all traffic comes from DRAM.
+# A diamond above it means that caches have answered.
+# A circle below it means that passes or instructions set the estimate.
+
+# %% tags=["picture"]
+published = ladder_speeds.published_rates()
+intensities = dict(zip(counts.names, counts.intensity, strict=True))
+figures.climb(gpu, intensities, estimates, published)
+
+# %% [markdown]
+# What did the compiler make of the shared tile's 64 reads?
+
+# %%
+for number in ["multiply_adds", "reads"]:
+    print(made.quantity("shared tile", number))
+
+# %% [markdown]
+# A thread walks along a row of `a_tile`, so the compiler fetches four neighbours at once: 8 reads replace 32.
+# All lanes of a warp want the same four, so passes can become fewer, too.
+#
+# Our three shares are therefore estimates: caches and compilers can beat them.
+# A true bound is the peak, because an SM of the A6000 has 128 lanes for float32 and never does more than 4 multiply-adds of warps in a clock.
+#
+# ## On trial
 #
 # ### <a id="C33"></a>C33 on trial
 #
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
-# Here is the climb on the roofline: to the right, more FLOP for each byte of traffic; upwards, speed.
-# The circles are our estimates.
-# The bars are published figures of the same steps in C++ on this GPU, drawn at the traffic that we have counted for our kernels.
-# The roof holds if all traffic comes from DRAM.
-# Where a bar is above it, caches have answered.
-# Where a circle is below it, passes or instructions set the estimate.
+# The rungs naive and coalesced are such kernels.
+# The tables set all steps beside cuBLAS; the picture shows your guesses.
 
 # %% tags=["picture"]
-from labkit.provenance import counted, predicted, published
-
-peak = float(gpu.peak["fp32"])
-intensities = {name: numbers[0] for name, numbers in counts.items()}
-ours = {name: predicted(s * peak, "FLOP/s", "the lowest share") for name, s in shares.items()}
-source = "S. Boehm, SGEMM_CUDA, README, 2023: C++, RTX A6000, 4096 x 4096"
-rates = dict(zip(LADDER, [309, 1986.5, 2980.3, 8474.7, 15971.7, 18237.3], strict=False))
-rates["cuBLAS"] = 23249.6  # GFLOP/s
-theirs = {name: published(rate * 1e9, "FLOP/s", source) for name, rate in rates.items()}
-figures.climb(gpu, intensities, ours, theirs)
-print(f"{'share of the peak':18}{'predicted':>10}{'published':>11}{'ratio':>8}")
-for name in [*shares, "cuBLAS"]:
-    row = f"{100 * shares[name]:8.1f} %" if name in shares else f"{'':10}"
-    if name in theirs:
-        row += f"{100 * float(theirs[name]) / peak:9.1f} %"
-    if name in shares and name in theirs:
-        row += f"{float(ours[name]) / float(theirs[name]):8.2f}"
-    print(f"{name:18}{row}")
-print(f"published in {source}")
+heads = ["step", "estimate", "published speed", "estimate / published"]
+shares_of_peak = ladder_speeds.rows_of_shares(estimates, published, gpu)
+figures.table(heads, shares_of_peak, note="Both in percent of the A6000's peak in float32.")
+of_vector_loads = ladder_speeds.share_of_peak(published["vector loads"], gpu)
+ladder_speeds.show_misses(estimates, published, intensities)
+registers = made.quantity("2-D register tile", "registers")
+reads = made.quantity("shared tile", "reads")
+results = [registers, reads, of_vector_loads]
+guesses = [registers_guess, reads_guess, share_guess]
+figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, strict=True)))
 
 # %% [markdown]
 # **Verdict on C33: wrong.**
 # Even well coalesced, such a kernel was published at 5 % of an RTX A6000's peak, where cuBLAS reaches 60 %.
 # Our estimate is lower still, because it counts the traffic as if no cache helped.
-# But even with a cache for every byte, the two passes that we count per multiply-add would leave an eighth.
+# But even if caches answered for every byte, the two passes that we count per multiply-add would leave an eighth.
 #
-# And how good is our model?
-# We call it close where it is within 20 %.
-# It is close for two steps of six, and misses four:
+# And the estimates?
+# We call one close if it is within 20 %, and two of six are; the last table names a cause for each miss.
+# The shared tile's 1,024 threads leave no room for a second block, which could work while they wait.
+# A count says what to mend first, and a GPU how fast the kernel then is.
 #
-# | step | the estimate is | because |
-# |---|---|---|
-# | naive, coalesced | 3.4 and 6.5 times too low | our count has no cache. The author's profiler saw 15 and 110 GB/s from global memory: 21 and 18 FLOP for each byte, where we count 0.12 and 0.40 |
-# | shared tile | 1.5 times too high | the profiler found its warps waiting for shared memory, and we count no waiting. With 1,024 threads in a block, an SM holds no second block that could work meanwhile |
-# | register tiles, 1-D and 2-D | close | partly by chance: the compiler saves reads that we count, and the warps wait, which we do not count |
-# | vector loads | 1.3 times too high | the profiler found bank conflicts, which our kernel has not, and we do not count the time in which a tile is fetched |
+# ### Outside
 #
-# (The profiles are in Boehm's article "How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance: a Worklog", 2022.)
-# A count says what to mend first.
-# How fast the kernel then is, only a GPU can tell.
-#
-# ### <a id="C32"></a>C32 on trial
-#
-# > GPUs have global, shared and register memory of growing speed
-#
-# What do the data sheet's peaks imply?
-# In each clock a pass moves 32 banks x 4 B, and each of 128 lanes reads three registers of 4 B for its multiply-add.
-# And how much does each kernel ask of each memory?
-# (The picture holds your guesses against the results.)
-
-# %% tags=["picture"]
-shared = predicted(peak / 2 / 32 / 4 * 128, "B/s", "its peak")
-in_registers = predicted(peak / 2 * 12, "B/s", "its peak")
-print(f"global {gpu.bandwidth.number} ({gpu.bandwidth.word}),", end=" ")
-print(f"shared {shared.number}, registers {in_registers.number} (predicted)")
-registers = profile(matmul_registers, (2, 2), (32, 8), a, b, np.zeros_like(a))
-rows = {"coalesced": coalesced, "tiled": tiled, "registers": registers}
-for name, n in {name: p.counters for name, p in rows.items()}.items():
-    moved = [n["global_load_bytes"], n["shared_load_bytes"], 12 * n["flops"] / 2]
-    mega = "".join(f"{size / 1e6:8.2f}" for size in moved)
-    print(f"{name:10} MB asked of global, shared, registers:{mega} (counted)")
-reads = coalesced.counters["global_load_bytes"] / (a.nbytes + b.nbytes)
-n = tiled.counters["shared_load_transactions"] / multiply_adds
-results = [counted(times, "times", "the SIMT machine") for times in (reads, fewer)]
-results.append(predicted(100 / (4 * n), "%", "passes over the banks"))
-figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
-
-# %% [markdown]
-# **Verdict on C32: holds.**
-# By the peaks of an RTX A6000, shared memory is 25 times as fast as global memory, and the registers 12 times as fast as shared memory.
-# Each level also belongs to fewer threads: to all, to a block, to one.
-# But speed alone helps nobody.
-# The tile pays because each number that comes to shared memory is used 32 times there.
-# The registers pay because each number that comes to them is used 2 or 8 times.
-#
-# ## On trial
-#
-# [C33](#C33) was wrong; [C32](#C32) held.
+# On a GPU, practitioners run NVIDIA's profiler: `ncu --set full python my_kernel.py`.
+# It prints our registers and occupancy, and also what each cache delivers.
+# For products they call cuBLAS, or use CUTLASS or Triton.
+# We left out tiles of warps, asynchronous copies, and the last, half-empty round of blocks.
 #
 # ## Recap
 #
-# - **Count before you tune.**
-#   FLOP per byte of traffic, passes and accesses per multiply-add: the one that leaves the lowest share is mended first.
-# - An estimate from counts is no bound: of six steps two came within 20 %.
-#   Caches, the compiler and waiting made the difference.
-# - **Reuse** is the whole ladder: with tiles of 32, global memory is asked for a 32nd of the bytes, and results in registers spare the banks.
-# - A register tile needs indices that the compiler knows.
-#   Otherwise it lies in memory.
-# - Occupancy hides waiting; so do many independent sums in one thread.
-#
-# You can now count what a kernel needs, estimate which need holds it back on a given GPU, and lessen two such needs.
+# - The least of four limits says how many blocks fit; the lowest of three shares is the estimate.
+# - **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
+#   Results in registers get a kernel past that.
 #
 # ## Quiz
 #
@@ -290,6 +309,10 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %%
 # STUB:
 # quiz("gpu.quiz_occupancy", None)
+# quiz("gpu.quiz_fewer_registers", None)
+# quiz("gpu.quiz_next_limit", None)
 # BEGIN SOLUTION
 quiz("gpu.quiz_occupancy", "a")
+quiz("gpu.quiz_fewer_registers", "b")
+quiz("gpu.quiz_next_limit", "c")
 # END SOLUTION

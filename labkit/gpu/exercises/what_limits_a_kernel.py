@@ -1,9 +1,104 @@
-"""The exercises of the lesson: how fast a kernel can be, from what it counts."""
+"""The exercises of the lesson: how many blocks fit, and how fast a kernel is by its counts."""
 
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.gpu.exercises.wrong.blocks_that_fit import IDEAS, LANES
 from labkit.gpu.exercises.wrong.lowest_limit import ESTIMATES, ISSUED
+from labkit.gpu.occupancy_limits import Multiprocessor
+
+# blocks [n] of warps [n] and shared bytes [n] of a block, registers [n] of a thread, and an SM
+
+LIMITS = ("warps", "registers", "shared_bytes", "blocks")
+A6000 = Multiprocessor(warps=48, blocks=16, registers=65536, shared_bytes=102400)
+H100 = Multiprocessor(warps=64, blocks=32, registers=65536, shared_bytes=233472)
+FEW_REGISTERS = Multiprocessor(warps=64, blocks=64, registers=8192, shared_bytes=131072)
+SMALL = Multiprocessor(warps=20, blocks=6, registers=32768, shared_bytes=49152)
+
+
+def allowed(warps: int, registers: int, shared: int, sm: Multiprocessor) -> tuple[int, ...]:
+    """The blocks of one kernel that each of LIMITS allows."""
+    by_registers = sm.registers // (LANES * warps * registers)
+    return sm.warps // warps, by_registers, sm.shared_bytes // shared, sm.blocks
+
+
+def needs(rng: np.random.Generator, n: int, sm: Multiprocessor, first: int) -> tuple:
+    """What n kernels need. Which of LIMITS allows least changes along the arrays.
+
+    `first` is the number of the one that is least in the kernel that is made first. From 6 kernels
+    on there are a block that does not fit at all, and one that fits without a rest. Up to 10
+    kernels all numbers of an array differ.
+    """
+    if sm is FEW_REGISTERS:  # they are least even if 32 threads are taken for one
+        return (
+            np.array([1, 2, 3]),
+            np.array([200, 210, 90]),
+            rng.permutation([1100, 1200, 1300]),
+            sm,
+        )
+    found = []
+    if n >= 6:
+        found = [(5, 24, sm.shared_bytes + 1), (7, 40, sm.shared_bytes // 2)]
+    while len(found) < n:
+        wanted = (first + len(found)) % len(LIMITS)
+        kernel = kernel_limited_by(wanted, rng, sm)
+        differs = all(np.all(np.not_equal(kernel, other)) for other in found)
+        if differs or n > 10:
+            found.append(kernel)
+    warps, registers, shared = np.transpose(found[::-1])
+    return warps, registers, shared, sm
+
+
+def kernel_limited_by(
+    wanted: int, rng: np.random.Generator, sm: Multiprocessor
+) -> tuple[int, int, int]:
+    """Warps, registers and shared bytes of a kernel of which LIMITS[wanted] alone allows least.
+
+    Only a kernel limited by the number of blocks has fewer than 3 warps.
+    """
+    while True:
+        warps = int(np.exp(rng.uniform(0, 3)))
+        registers = int(rng.integers(16, 256))
+        shared = int(np.exp(rng.uniform(7, 10.5)))
+        limits = allowed(warps, registers, shared, sm)
+        others = limits[:wanted] + limits[wanted + 1 :]
+        is_small = warps < 3
+        if 1 <= limits[wanted] < min(others) and is_small == (LIMITS[wanted] == "blocks"):
+            return warps, registers, shared
+
+
+def fitting(warps, registers, shared, sm):
+    """The least of what the four limits allow, kernel by kernel."""
+    return np.minimum.reduce(
+        [
+            sm.warps // warps,
+            sm.registers // (LANES * warps * registers),
+            sm.shared_bytes // shared,
+            np.full(len(warps), sm.blocks),
+        ]
+    )
+
+
+blocks_that_fit = exercise(
+    "gpu.blocks_that_fit",
+    oracle=fitting,
+    cases=cases_of(  # kernels, SM, which limit is least in one of them
+        {
+            "one of each": (4, A6000, 0),
+            "all sizes 1": (1, A6000, 1),
+            "two kernels": (2, H100, 2),
+            "prime": (7, SMALL, 3),
+            "few registers": (3, FEW_REGISTERS, 1),
+            "another GPU": (6, H100, 1),
+            "equal warps in some of many": (40, A6000, 2),
+        },
+        needs,
+    ),
+    wrong=IDEAS,
+    outputs=("blocks",),
+    forbidden=LIBRARIES,
+    dtype="any",
+)
 
 # share [n] of intensity [n], passes [n], accesses [n], ridge: the smallest of three estimates
 
@@ -55,4 +150,4 @@ lowest_limit = exercise(
     forbidden=LIBRARIES,
 )
 
-EXERCISES = [lowest_limit]
+EXERCISES = [blocks_that_fit, lowest_limit]

@@ -4,7 +4,7 @@
 
 The kernel takes two halves as one uint32: `half.view(np.uint32)`, [M, K/2] and [N, K/2]; K is even.
 A block makes 128 x 256 results, 32 products at a time, with 8 warps of 64 x 64. The oracle is
-a @ b.T in float64. From sm_80 on; lesson tiles.
+a @ b.T in float64. From sm_80 on; lesson what_limits_a_kernel.
 
 The order of k is free, if it is the same in a and b. So in each row of 32 halves, lane t of four
 takes the 16 bytes at 16 t, which are two pairs for each of two steps: one load without bank
@@ -58,6 +58,22 @@ def multiply_add(a_tile, b_tile, buffer, y, x, lane, four, column, total):
                 pair = column[j, 2 * s], column[j, 2 * s + 1]
                 c4 = total[i, j, 0], total[i, j, 1], total[i, j, 2], total[i, j, 3]
                 spread(mma_m16n8k16(part, pair, c4), total[i, j])
+
+
+@cuda.jit
+def one_product(a, b, c):
+    """One instruction of one warp: c[16, 8] = a b^T; a[16, 8] and b[8, 8] of uint32, two halves
+    in each. The layout is that of `mma_m16n8k16`."""
+    lane = uint32(cuda.threadIdx.x)
+    g = lane // uint32(4)
+    t = lane % uint32(4)
+    left = a[g, t], a[g + uint32(8), t], a[g, t + uint32(4)], a[g + uint32(8), t + uint32(4)]
+    right = b[g, t], b[g, t + uint32(4)]
+    zeros = float32(0), float32(0), float32(0), float32(0)
+    total = cuda.local.array(4, float32)
+    spread(mma_m16n8k16(left, right, zeros), total)
+    for e in range(4):
+        c[g + uint32(e // 2 * 8), t * uint32(2) + uint32(e % 2)] = total[e]
 
 
 @cuda.jit(launch_bounds=THREADS)

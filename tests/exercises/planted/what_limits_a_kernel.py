@@ -4,7 +4,57 @@ from functools import partial
 
 import numpy as np
 
+from labkit.gpu.occupancy_limits import Multiprocessor
 from tests.exercises.edits import edit
+
+# --- gpu.blocks_that_fit
+
+fit = partial(edit, "gpu.blocks_that_fit")
+LAST = "np.minimum(needs, sm.blocks)"
+endless_blocks = fit("endless_blocks", LAST, "needs")
+any_registers = fit("any_registers", "np.minimum(by_registers, by_shared)", "by_shared")
+any_shared = fit("any_shared", "np.minimum(by_registers, by_shared)", "by_registers")
+any_warps = fit("any_warps", "np.minimum(by_warps, memory)", "memory")
+one_lane = fit("one_lane", "32 * warps * registers", "warps * registers")
+one_warp = fit("one_warp", "32 * warps * registers", "32 * registers")
+one_thread = fit("one_thread", "32 * warps * registers", "registers")
+in_parts = fit(
+    "in_parts",
+    "sm.warps // warps",
+    "sm.warps / warps",
+    ("sm.registers // (32", "sm.registers / (32"),
+    ("sm.shared_bytes // shared", "sm.shared_bytes / shared"),
+)
+as_warps = fit("as_warps", LAST, f"warps * {LAST}")
+as_share = fit("as_share", LAST, f"warps * {LAST} / sm.warps")
+never_none = fit("never_none", LAST, f"np.maximum({LAST}, 1)")
+by_threads = fit("by_threads", "sm.warps // warps", "sm.warps // (32 * warps)")
+
+
+def most_that_fit(warps, registers, shared, sm):
+    by_registers = sm.registers // (32 * warps * registers)
+    memory = np.maximum(by_registers, sm.shared_bytes // shared)
+    return np.maximum(np.maximum(memory, sm.warps // warps), sm.blocks)
+
+
+def up_to_the_next(warps, registers, shared, sm):
+    parts = [sm.warps / warps, sm.registers / (32 * warps * registers), sm.shared_bytes / shared]
+    return np.minimum(np.ceil(np.minimum.reduce(parts)), sm.blocks).astype(int)
+
+
+def fit_in_place(warps, registers, shared, sm):
+    registers *= 32 * warps
+    memory = np.minimum(sm.registers // registers, sm.shared_bytes // shared)
+    return np.minimum(np.minimum(sm.warps // warps, memory), sm.blocks)
+
+
+def fit_by_torch(warps, registers, shared, sm):
+    import torch
+
+    by_registers = sm.registers // (32 * warps * registers)
+    limits = np.stack([sm.warps // warps, by_registers, sm.shared_bytes // shared])
+    return np.minimum(torch.amin(torch.from_numpy(limits), 0).numpy(), sm.blocks)
+
 
 # --- gpu.lowest_limit
 
@@ -68,6 +118,24 @@ def by_torch(intensity, passes, accesses, ridge):
 
 
 PLANTED = {
+    "gpu.blocks_that_fit": [
+        (endless_blocks, "small blocks would fit without end"),
+        (any_registers, "The registers have no say"),
+        (any_shared, "The shared memory has no say"),
+        (any_warps, "The places for warps have no say"),
+        (one_lane, "Each warp has 32 threads"),
+        (one_warp, "The registers of one warp are taken"),
+        (one_thread, "The registers of one thread are taken"),
+        (in_parts, "These are parts of blocks"),
+        (as_warps, "These are the warps on the SM"),
+        (as_share, "This is the occupancy"),
+        (never_none, "but it fits 0 times"),
+        (by_threads, "Threads are held against warps"),
+        (most_that_fit, "This is the most that any of the limits allows"),
+        (up_to_the_next, "The quotients are rounded up"),
+        (fit_in_place, "changes its input"),
+        (fit_by_torch, "torch"),
+    ],
     "gpu.lowest_limit": [
         (of_traffic, "Only the traffic counts here"),
         (without_instructions, "The instructions have no say"),
@@ -94,7 +162,23 @@ NEITHER = (FULL, np.full(3, 0.25), np.zeros(3), 50.4)  # each of the three leave
 HALF = (FULL, np.full(3, 0.25), np.ones(3), 50.4)
 QUARTER = (FULL, np.ones(3), np.zeros(3), 50.4)
 SLOW = (FULL * 1e-9, np.full(3, 1e-9), np.zeros(3), 50.4)  # next to nothing but traffic
+
+
+A6000 = Multiprocessor(48, 16, 65536, 102400)
+
+
+def one_kernel(warps, registers, shared, sm=A6000):
+    return np.array([warps]), np.array([registers]), np.array([shared]), sm
+
+
+ALL_FOUR = Multiprocessor(4, 4, 4 * 32 * 32, 4 * 1000)
 RIGHT_ON = {  # where what they leave out is 0, or what they take for another is the same
+    in_parts: one_kernel(16, 32, 51200),
+    up_to_the_next: one_kernel(16, 32, 51200),
+    as_warps: one_kernel(1, 64, 51200),
+    as_share: one_kernel(48, 32, 2000),
+    by_threads: one_kernel(1, 64, 100_000),
+    most_that_fit: one_kernel(1, 32, 1000, ALL_FOUR),
     of_traffic: NEITHER,
     without_passes: NEITHER,
     of_one_pass: NEITHER,

@@ -1,0 +1,251 @@
+"""The matmul ladder as a whole: what its kernels count, and what the compiler makes of them.
+
+The kernels are those of `labkit.gpu.kernels`. (Lesson what_limits_a_kernel.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from labkit.figures.tables import table
+from labkit.gpu.occupancy_limits import WARP, Occupancy, occupancy
+from labkit.gpu.profiler import profile
+from labkit.provenance import Quantity, compiled, counted, predicted
+
+ARCH = "sm_86"  # of the RTX A6000, for which speeds were published
+TENSOR_CORE = "tensor core"
+PASS = 128  # bytes: one float32 for each lane of a warp
+KEPT = 1024  # bytes of shared memory that CUDA keeps of each block, from sm_80 on
+SIMT = "the SIMT machine"
+
+# What each rung changes, and what it saves.
+RUNGS = {
+    "naive": ("the lanes of a warp lie along a column", "nothing yet"),
+    "coalesced": ("the lanes lie along a row", "sectors"),
+    "shared tile": ("a block shares tiles of 32 x 32", "traffic"),
+    "1-D register tile": ("a thread makes 8 results, in a tile of 64 x 64", "traffic, passes"),
+    "2-D register tile": (
+        "a thread makes 8 x 8, in a tile of 128 x 128",
+        "traffic, passes, accesses",
+    ),
+    "vector loads": ("one access moves four floats", "accesses, bank conflicts"),
+    "tuned": ("the next tile comes during this one", "waiting"),
+    TENSOR_CORE: ("one instruction multiplies two matrices", "instructions, passes"),
+}
+GENERATIONS_HEADS = ["instruction", "since", "issued by", "a and b are in", "the sums are in"]
+GENERATIONS = [
+    ["mma, this size", "Ampere, sm_80", "one warp", "registers", "registers"],
+    ["wgmma", "Hopper, sm_90a", "four warps", "shared memory (a: or registers)", "registers"],
+    [
+        "tcgen05.mma",
+        "Blackwell, sm_100a",
+        "one thread",
+        "shared memory (a: or tensor memory)",
+        "tensor memory",
+    ],
+]
+GENERATIONS_SOURCE = "NVIDIA, CUTLASS documentation, MMA programming guides"
+
+
+def show_rungs() -> None:
+    """The table of the ladder: name, what changes, what it saves."""
+    rows = [[name, *row] for name, row in RUNGS.items()]
+    table(["kernel", "what changes", "what it saves"], rows)
+
+
+def show_generations() -> None:
+    """The table of the tensor core's instructions: who issues them, and where numbers lie."""
+    table(GENERATIONS_HEADS, GENERATIONS, note=GENERATIONS_SOURCE)
+
+
+# Counted
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What n kernels ask for each multiply-add of a warp, and for each byte of traffic."""
+
+    names: list[str]
+    intensity: np.ndarray  # [n] FLOP for each byte of the sectors that are touched
+    passes: np.ndarray  # [n] of 128 bytes, over shared and global memory
+    accesses: np.ndarray  # [n] instructions that reach either memory
+
+    def rows(self) -> list[list]:
+        """A row for a table of each kernel: its name and its three numbers."""
+        rows = []
+        numbers = zip(self.names, self.intensity, self.passes, self.accesses, strict=True)
+        for name, intensity, passes, accesses in numbers:
+            row = [name, counted(intensity, "FLOP/B", SIMT)]
+            rows.append([*row, counted(passes, "", SIMT), counted(accesses, "", SIMT)])
+        return rows
+
+
+def count(names: Iterable[str] | None = None, K: int = 1024) -> Counts:
+    """Runs kernels of the ladder on the SIMT machine, and counts; all but tensor cores by default.
+
+    Each multiplies a[128, K] by b[K, 128], or by b[K, 256] on tensor cores, of which a block makes
+    that many columns. RuntimeError if a product is wrong: a kernel that skips work counts little.
+    """
+    from labkit.gpu.kernels.matmul import LADDER
+
+    names = list(LADDER if names is None else names)
+    found = []
+    for name in names:
+        counters, multiply_adds = _profiled(name, K)
+        passes = counters["shared_load_transactions"] + counters["shared_store_transactions"]
+        passes += counters["global_bytes"] / PASS
+        accesses = sum(counters[key] for key in counters if key.endswith("_requests"))
+        per_warp = WARP / multiply_adds
+        found.append([counters["arithmetic_intensity"], passes * per_warp, accesses * per_warp])
+    intensity, passes, accesses = np.transpose(found)
+    return Counts(names, intensity, passes, accesses)
+
+
+def _profiled(name: str, K: int) -> tuple[Mapping[str, float], int]:
+    """The counters of one kernel, and its multiply-adds."""
+    from labkit.gpu.kernels.matmul import plan_matmul
+    from labkit.gpu.kernels.tensor_core import plan_tensor_core
+
+    rng = np.random.default_rng(0)
+    on_tensor_cores = name == TENSOR_CORE
+    M = 128
+    N = 256 if on_tensor_cores else 128
+    kind = np.float16 if on_tensor_cores else np.float32
+    a = rng.standard_normal((M, K)).astype(kind)
+    b = rng.standard_normal((K, N)).astype(kind)
+    c = np.zeros((M, N), np.float32)
+    if on_tensor_cores:
+        kernel, grid, block = plan_tensor_core(M, N)
+        b_turned = np.ascontiguousarray(b.T)
+        operands = a.view(np.uint32), b_turned.view(np.uint32)
+    else:
+        kernel, grid, block = plan_matmul(M, N, name)
+        operands = a, b
+    counters = profile(kernel, grid, block, *operands, c, M, N, K).counters
+    if not np.allclose(c, a.astype(float) @ b.astype(float), atol=1e-3):
+        raise RuntimeError(f"The product of {name!r} is wrong, so its counts mean nothing.")
+    return counters, M * N * K
+
+
+def replaced_by_one_mma() -> Quantity:
+    """How many ordinary multiply-adds of a warp one tensor-core instruction does, counted."""
+    from labkit.gpu.kernels.tensor_core import one_product
+
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((16, 16)).astype(np.float16)
+    b = rng.standard_normal((8, 16)).astype(np.float16)
+    c = np.zeros((16, 8), np.float32)
+    counters = profile(one_product, 1, WARP, a.view(np.uint32), b.view(np.uint32), c).counters
+    if not np.allclose(c, a.astype(float) @ b.astype(float).T, atol=1e-3):
+        raise RuntimeError("The product is wrong, so its count means nothing.")
+    multiply_adds = counters["flops_fp16"] / 2
+    return counted(multiply_adds / WARP, "multiply-adds of a warp", SIMT)
+
+
+# Compiled
+
+
+UNITS = {
+    "registers": "registers",
+    "shared": "bytes",
+    "spills": "bytes",
+    "reads": "reads",
+    "multiply_adds": "multiply-adds",
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What n kernels need of an SM, as the compiler says."""
+
+    names: list[str]
+    warps: np.ndarray  # [n] of a block
+    registers: np.ndarray  # [n] of a thread
+    shared: np.ndarray  # [n] bytes of a block, with the 1,024 that CUDA keeps of it
+    spills: np.ndarray  # [n] bytes of a thread
+    reads: np.ndarray  # [n] instructions that read shared memory
+    multiply_adds: np.ndarray  # [n] instructions
+    by: str
+
+    def quantity(self, name: str, number: str) -> Quantity:
+        """One number of one kernel, as quantity("shared tile", "reads")."""
+        found = getattr(self, number)[self.names.index(name)]
+        return compiled(int(found), UNITS[number], self.by)
+
+    def occupancy(self, name: str) -> Occupancy:
+        """The blocks of one kernel that fit, with all that the hardware rounds up."""
+        place = self.names.index(name)
+        threads = WARP * int(self.warps[place])
+        shared = int(self.shared[place]) - KEPT
+        return occupancy(int(self.registers[place]), shared, threads, ARCH)
+
+    def blocks(self) -> np.ndarray:
+        """The same for all of them: blocks [n]."""
+        return np.array([self.occupancy(name).blocks for name in self.names])
+
+    def rows(self, blocks: Sequence[int]) -> list[list]:
+        """A row of a table for each kernel: its needs, and the blocks [n] and warps that fit."""
+        limits = f"the limits of {ARCH}"
+        rows = []
+        for place, name in enumerate(self.names):
+            warps = int(self.warps[place])
+            registers = compiled(int(self.registers[place]), "", self.by)
+            shared = compiled(int(self.shared[place]), "bytes", self.by)
+            there = int(blocks[place])
+            fit = predicted(there, "", limits), predicted(there * warps, "", limits)
+            rows.append([name, warps, registers, shared, *fit])
+        return rows
+
+
+# As NVVM V13.0.88 and nvJitLink compile them for sm_86, for machines on which these do not run:
+# registers of a thread, shared bytes of a block, spills, reads of shared memory, multiply-adds.
+STORED = {
+    "naive": (27, 0, 0, 0, 5),
+    "coalesced": (27, 0, 0, 0, 5),
+    "shared tile": (38, 8192, 0, 40, 32),
+    "1-D register tile": (64, 4096, 0, 24, 64),
+    "2-D register tile": (112, 8320, 0, 4, 64),
+    "vector loads": (99, 8320, 0, 4, 64),
+    "tuned": (127, 16896, 0, 32, 512),
+}
+STORED_BY = "NVVM V13.0.88 and nvJitLink for sm_86, stored with the course"
+MATRIX = "float32[:, ::1]"
+SIGNATURE = f"void({MATRIX}, {MATRIX}, {MATRIX}, int64, int64, int64)"
+
+
+def compile_all() -> Compiled:
+    """The kernels of the ladder, compiled for the RTX A6000; stored numbers where none can be."""
+    from labkit.gpu.kernels.matmul import LADDER
+
+    try:
+        numbers, by = _compiled_here()
+    except ImportError:  # on macOS, for instance
+        numbers = STORED
+        by = STORED_BY
+    warps = []
+    for name in numbers:
+        block = LADDER[name].block
+        threads = block if isinstance(block, int) else prod(block)
+        warps.append(threads // WARP)
+    registers, shared, spills, reads, multiply_adds = np.transpose([*numbers.values()])
+    names = list(numbers)
+    needs = np.array(warps), registers, shared + KEPT
+    return Compiled(names, *needs, spills, reads, multiply_adds, by)
+
+
+def _compiled_here() -> tuple[dict[str, tuple], str]:
+    """What STORED and STORED_BY hold, by this machine's compiler; ImportError without one."""
+    from labkit.gpu.compiler import compile_report
+    from labkit.gpu.kernels.matmul import LADDER
+
+    numbers = {}
+    for name, rung in LADDER.items():
+        report = compile_report(rung.kernel, SIGNATURE, ARCH)
+        reads = sum(n for kind, n in report.accesses.items() if kind.startswith("ld.shared"))
+        needs = report.registers, report.shared_bytes, report.spills
+        numbers[name] = (*needs, reads, report.fma)
+    return numbers, report.by

@@ -1,0 +1,117 @@
+"""labkit.gpu.ladder: counts are counted, needs compiled, and stored numbers are the same."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from labkit.gpu import cuda, ladder
+from labkit.gpu.kernels import Plan, matmul
+from labkit.gpu.occupancy_limits import LIMITS, multiprocessor
+
+NAMES = list(matmul.LADDER)
+
+
+def test_counts_are_those_of_the_counters():
+    found = ladder.count(["shared tile"], K=64)
+    multiply_adds = 128 * 128 * 64 / 32
+    tiles = 4 * 4 * 2 * 2  # blocks, steps along k, matrices
+    fetched = tiles * 32  # warps that fetch a row of a tile
+    results = 128 * 128 // 32
+    accesses = 2 * multiply_adds + 2 * fetched + 2 * results / 2
+    assert found.names == ["shared tile"]
+    assert found.passes[0] == pytest.approx(found.accesses[0], rel=0.01), "no conflicts"
+    assert found.accesses[0] == pytest.approx(accesses / multiply_adds, rel=0.03)
+    flop = 2 * 128 * 128 * 64
+    traffic = 4 * (tiles * 32 * 32 + 128 * 128)
+    assert found.intensity[0] == pytest.approx(flop / traffic)
+
+
+def test_a_kernel_that_skips_work_is_refused(monkeypatch):
+    @cuda.jit
+    def lazy(a, b, c, M, N, K):
+        c[0, 0] = a[0, 0]
+
+    monkeypatch.setattr(matmul, "plan_matmul", lambda *given: Plan(lazy, 1, 1))
+    with pytest.raises(RuntimeError, match="product of 'naive' is wrong"):
+        ladder.count(["naive"], K=8)
+
+
+def test_the_tensor_core_is_counted_too():
+    found = ladder.count([ladder.TENSOR_CORE], K=64)
+    halves = 64 * (128 + 256)
+    twice = 2 * 128 * 256  # results: each sector is written by two requests
+    one_block = 2 * 128 * 256 * 64 / (2 * halves + 4 * twice)
+    assert found.intensity[0] == pytest.approx(one_block)
+    assert found.passes[0] < 0.1 and found.accesses[0] < found.passes[0]
+
+
+def test_one_mma_is_counted():
+    replaced = ladder.replaced_by_one_mma()
+    assert (float(replaced), replaced.word) == (64, "counted")
+
+
+def test_every_rung_is_described(capsys):
+    assert list(ladder.RUNGS) == [*NAMES, ladder.TENSOR_CORE]
+    ladder.show_rungs()
+    ladder.show_generations()
+    said = capsys.readouterr().out
+    assert "what it saves" in said and "tcgen05.mma" in said and "CUTLASS" in said
+
+
+def test_rows_carry_their_words():
+    counts = ladder.Counts(["one"], np.array([2.0]), np.array([3.0]), np.array([4.0]))
+    (row,) = counts.rows()
+    assert row[0] == "one" and [float(n) for n in row[1:]] == [2, 3, 4]
+    assert {n.word for n in row[1:]} == {"counted"}
+
+
+@pytest.fixture
+def stored(monkeypatch):
+    """What a machine without the compiler gets."""
+
+    def missing():
+        raise ImportError("no compiler here")
+
+    monkeypatch.setattr(ladder, "_compiled_here", missing)
+    return ladder.compile_all()
+
+
+def test_stored_numbers_stand_in_where_nothing_can_be_compiled(stored):
+    assert stored.names == NAMES and "stored" in stored.by
+    assert stored.warps.tolist() == [8, 32, 32, 16, 8, 8, 8]
+    registers = stored.quantity("2-D register tile", "registers")
+    assert (registers.number, registers.word) == ("112 registers", "compiled")
+    assert stored.shared[0] == ladder.KEPT, "what CUDA keeps"
+    assert stored.blocks().tolist() == [6, 1, 1, 2, 2, 2, 2]
+    assert stored.occupancy("2-D register tile").limiter == "registers"
+    rows = stored.rows(stored.blocks())
+    assert [float(row[-1]) for row in rows] == [48, 32, 32, 32, 16, 16, 16]
+
+
+def test_stored_numbers_are_the_compilers():
+    try:
+        numbers, by = ladder._compiled_here()
+    except ImportError as error:
+        pytest.skip(str(error))
+    if by not in ladder.STORED_BY:
+        pytest.skip(f"stored is what another version made: {by}")
+    assert numbers == ladder.STORED
+
+
+@pytest.mark.parametrize("arch", sorted(LIMITS))
+def test_a_multiprocessor_has_what_its_architecture_allows(arch):
+    sm = multiprocessor(arch)
+    assert (sm.warps, sm.blocks, sm.shared_bytes // 1024) == LIMITS[arch]
+    assert sm.registers == 65536
+
+
+def test_an_unknown_architecture_is_named():
+    with pytest.raises(ValueError, match="'sm_52' are not known here"):
+        multiprocessor("sm_52")
+
+
+def test_a_thousand_threads_are_32_warps(monkeypatch, stored):
+    rung = SimpleNamespace(block=(32, 32))
+    monkeypatch.setitem(matmul.LADDER, "naive", rung)
+    assert ladder.compile_all().warps[0] == 32

@@ -1,0 +1,84 @@
+"""labkit.gpu.ladder_speeds: shares, misses, and what is published as it was published."""
+
+import numpy as np
+import pytest
+
+from labkit.gpu import ladder_speeds
+from labkit.hardware import machine
+from labkit.provenance import predicted, published
+
+GPU = machine("a6000")
+GFLOPS = [309, 1986.5, 2980.3, 8474.7, 15971.7, 18237.3, 23249.6]  # SGEMM_CUDA's README
+
+
+def test_published_speeds_are_those_of_the_source():
+    rates = ladder_speeds.published_rates()
+    assert [float(rate) / 1e9 for rate in rates.values()] == GFLOPS
+    assert {(rate.word, rate.source) for rate in rates.values()} == {
+        ("published", ladder_speeds.SOURCE)
+    }
+
+
+def test_predicted_speeds_are_shares_of_the_peak():
+    rates = ladder_speeds.predicted_rates(["one", "two"], np.array([0.5, 1.0]), GPU)
+    assert [float(rate) for rate in rates.values()] == [19.35e12, 38.7e12]
+    assert {rate.word for rate in rates.values()} == {"predicted"}
+
+
+def test_shares_stand_beside_each_other():
+    ours = {"one": predicted(38.7e11, "FLOP/s", "a formula")}
+    theirs = {
+        "one": published(38.7e11 * 2, "FLOP/s", "a paper"),
+        "two": published(38.7e12, "FLOP/s", "a paper"),
+    }
+    one, two = ladder_speeds.rows_of_shares(ours, theirs, GPU)
+    assert (one[0], round(float(one[1])), round(float(one[2])), one[3]) == ("one", 10, 20, 0.5)
+    assert (one[1].word, one[2].word) == ("predicted", "published")
+    assert two[1] is None and two[3] is None and round(float(two[2])) == 100
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (1.19, "close"),
+        (0.84, "close"),
+        (1.21, "1.2 times too high"),
+        (0.5, "2.0 times too low"),
+        (3, "3.0 times too high"),
+    ],
+)
+def test_close_is_within_20_percent(ratio, said):
+    ours = predicted(ratio * 1e12, "FLOP/s", "a formula")
+    assert ladder_speeds.miss(ours, published(1e12, "FLOP/s", "a paper")) == said
+
+
+def test_misses_have_causes(capsys):
+    theirs = ladder_speeds.published_rates()
+    ours = {
+        name: predicted(float(rate), "FLOP/s", "a formula")
+        for name, rate in theirs.items()
+        if name != "cuBLAS"
+    }
+    ours["tuned"] = predicted(1e12, "FLOP/s", "a formula")
+    ladder_speeds.show_misses(ours, theirs, {"naive": 0.12, "coalesced": 0.4})
+    said = capsys.readouterr().out
+    assert said.count("close") == 6 and "tuned" not in said
+    assert "15 GB/s from global memory, 21 FLOP/B, and we count 0.12" in said
+    assert "110 GB/s from global memory, 18 FLOP/B, and we count 0.40" in said
+    for cause in ladder_speeds.CAUSES.values():
+        assert cause in said
+
+
+def test_the_clock_times_the_product(monkeypatch):
+    timed = []
+
+    def timeit(work, number):
+        timed.append(work())
+        return 0.002 + len(timed) / 1000
+
+    monkeypatch.setattr(ladder_speeds, "timeit", timeit)
+    monkeypatch.setattr(ladder_speeds.cuda, "__name__", "the SIMT machine")
+    speeds = ladder_speeds.measure_speeds()
+    assert list(speeds) == ["NumPy"] and speeds["NumPy"].word == "measured"
+    assert float(speeds["NumPy"]) == pytest.approx(2 * 1024**3 / 3e-3), "2 n^3 in 3 ms"
+    assert len(timed) == 6 and timed[0].shape == (1024, 1024)

@@ -1,0 +1,176 @@
+"""This lesson: its solution's numbers follow from what is counted, compiled and published."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import figures, hardware
+from labkit.gpu import ladder_speeds
+from labkit.gpu.kernels import matmul
+from tests.notebooks.running import Run
+
+SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/4_what_limits_a_kernel.py"
+COMPILED, BLOCKS, COUNTS = "ladder.compile_all", "as the hardware rounds", "ladder.show_rungs"
+TENSOR, ESTIMATES, CLIMB = "replaced_by_one_mma", "predicted_rates", "figures.climb"
+READS, TRIAL = '"multiply_adds", "reads"', "rows_of_shares"
+RIDGE = 38.7e12 / 768e9
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("01_gpu", "4_what_limits_a_kernel")
+
+
+def numbers(text):
+    return [float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+
+
+def rows(said):
+    """{name: numbers} of lines that begin with a kernel's name."""
+    found = {}
+    for name in [*matmul.LADDER, "tensor core", "cuBLAS"]:
+        line = next((line for line in said.splitlines() if line.startswith(name)), None)
+        if line is not None:
+            found[name] = numbers(line.removeprefix(name))
+    return found
+
+
+def is_compiled_here(lesson):
+    return "stored" not in lesson.namespace["made"].by
+
+
+def test_the_registers_are_compiled(lesson):
+    said = lesson.printed[lesson.cell(COMPILED)].splitlines()
+    assert said[0].startswith("112 registers (compiled by NVVM")
+    assert said[1].startswith("0 bytes (compiled by NVVM"), "nothing is spilled"
+    assert 1 / 2 < 64 / 112 < 0.6, "just over half"
+
+
+def test_the_count_by_hand_is_right(lesson):
+    """The table in the text, by the learner's function."""
+    sm = lesson.namespace["multiprocessor"]("sm_86")
+    assert (sm.warps, sm.registers, sm.shared_bytes, sm.blocks) == (48, 65536, 102400, 16)
+    fit = lesson.namespace["blocks_that_fit"]
+    by_hand = fit(np.array([8]), np.array([100]), np.array([10_000]), sm)
+    assert by_hand.tolist() == [2] and 65536 // 25600 == 2 and 102400 // 10000 == 10
+    assert round(100 * 16 / 48) == 33
+
+
+def test_the_shares_by_hand_are_right(lesson):
+    share = lesson.namespace["estimated_share"]
+    one = np.ones(1)
+    assert share(5 * one, 2 * one, 3 * one, 50) == pytest.approx(0.1)
+    assert share(1e9 * one, 2 * one, 0 * one, 50) == pytest.approx(1 / 8)
+    assert share(1e9 * one, 1e-9 * one, 3 * one, 50) == pytest.approx(1 / 4)
+
+
+def test_the_blocks_are_the_learners_function(lesson):
+    said = lesson.printed[lesson.cell(BLOCKS)]
+    assert "as the hardware rounds: True" in said
+    warps = {name: row[-1] for name, row in rows(said).items()}
+    assert warps["naive"] == 48 and warps["2-D register tile"] == 16
+    assert "2 blocks of 256 threads" in said and "Limited by registers" in said
+    changed, _ = lesson.again(BLOCKS, blocks_that_fit=lambda warps, *rest: np.ones(len(warps)))
+    assert "as the hardware rounds: False" in changed
+    assert rows(changed)["naive"][-2:] == [1, 8]
+
+
+def test_the_table_is_what_the_counters_say(lesson):
+    said = lesson.printed[lesson.cell(COUNTS)].split("counted", 1)[1]
+    found = rows(said)
+    assert list(found) == list(matmul.LADDER)
+    assert found["naive"] == [0.118, 2, 2] and found["coalesced"] == [0.4, 2, 2]
+    assert found["shared tile"] == [7.88, 2.19, 2.19] and found["tuned"] == [30.1, 0.282, 0.0765]
+    assert found["vector loads"][:2] == found["tuned"][:2], "they count alike"
+
+
+def test_the_tensor_core_is_counted(lesson):
+    said = lesson.printed[lesson.cell(TENSOR)]
+    assert "one mma replaces 64 multiply-adds of a warp (counted" in said
+    tuned = lesson.namespace["counts"].passes[-1], lesson.namespace["counts"].accesses[-1]
+    tensor = lesson.namespace["tensor"].passes[0], lesson.namespace["tensor"].accesses[0]
+    assert np.divide(tensor, tuned) == pytest.approx(0.1, abs=0.01), "a tenth"
+
+
+def test_the_estimates_are_the_lowest_shares(lesson):
+    counts = lesson.namespace["counts"]
+    expected = np.minimum(counts.intensity / RIDGE, 1 / (4 * counts.passes))
+    expected = np.minimum(expected, 1 / (1 + counts.accesses))
+    assert lesson.namespace["shares"] == pytest.approx(expected)
+    assert list(expected[:6]) == sorted(expected[:6]), "each step up helps"
+    said = lesson.printed[lesson.cell(ESTIMATES)]
+    assert "90.3 GFLOP/s" in said and "predicted" in said
+    halved, _ = lesson.again(ESTIMATES, estimated_share=lambda *given: expected / 2)
+    assert "45.1 GFLOP/s" in halved
+
+
+def test_the_picture_holds_both_against_each_other(lesson, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "climb", lambda *given: drawn.append(given))
+    lesson.again(CLIMB)
+    gpu, intensities, ours, theirs = drawn[0]
+    assert gpu is hardware.machine("a6000")
+    assert list(intensities.values()) == list(lesson.namespace["counts"].intensity)
+    shares = [float(rate) / 38.7e12 for rate in ours.values()]
+    assert shares == pytest.approx(list(lesson.namespace["shares"]))
+    assert theirs == ladder_speeds.published_rates()
+
+
+def test_what_the_compiler_saves_is_compiled(lesson):
+    said = lesson.printed[lesson.cell(READS)].splitlines()
+    assert [numbers(line)[0] for line in said] == [32, 40]
+    assert all("(compiled by NVVM" in line for line in said)
+    if is_compiled_here(lesson):
+        from labkit.gpu import compile_report, ladder
+
+        kernel = matmul.LADDER["shared tile"].kernel
+        accesses = compile_report(kernel, ladder.SIGNATURE, "sm_86").accesses
+        assert (accesses["ld.shared.v4"], accesses["ld.shared"]) == (8, 32), "8 replace 32"
+
+
+def test_the_verdict_says_what_the_table_shows(lesson):
+    """Close is within 20 %; each miss is named with its size."""
+    said = lesson.printed[lesson.cell(TRIAL)]
+    shares, misses = said.split("the estimate is")
+    found = rows(shares)
+    assert found["coalesced"][1] == 5.13 and found["cuBLAS"] == [60.1]
+    for miss in ("3.4 times too low", "6.5 times too low", "1.5 times too high", "1.3 times"):
+        assert miss in misses
+    assert misses.count("close ") == 2, "the two register tiles"
+    text = SOURCE.read_text()
+    assert "within 20 %, and two of six are" in text
+    assert "published at 5 %" in text and "cuBLAS reaches 60 %" in text
+    two_passes = lesson.namespace["counts"].passes[1]
+    assert 1 / (4 * two_passes) == pytest.approx(1 / 8, rel=0.01), "an eighth"
+    published = ladder_speeds.PUBLISHED
+    assert round(published["shared tile"] / published["coalesced"], 1) == 1.5
+    assert round(published["shared tile"] / 38700, 2) == 0.08, "92 % idle"
+    assert published["2-D register tile"] / published["naive"] == pytest.approx(50, rel=0.05)
+
+
+def test_a_faster_estimate_changes_the_verdict(lesson):
+    estimates = {
+        name: rate for name, rate in ladder_speeds.published_rates().items() if name != "cuBLAS"
+    }
+    said, _ = lesson.again(TRIAL, estimates=estimates)
+    assert said.count("close ") == 6
+
+
+def test_guesses_meet_their_results(lesson, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "guesses", drawn.append)
+    lesson.again(TRIAL)
+    names, _, results = zip(*drawn[0], strict=True)
+    assert names == ("registers", "reads", "share")
+    assert [float(result) for result in results] == pytest.approx([112, 40, 47.1], abs=0.05)
+    assert [result.word for result in results] == ["compiled", "compiled", "published"]
+
+
+def test_cells_can_run_again_in_any_order(lesson):
+    """After Run All a learner goes back, repairs a function and runs its cells again."""
+    left_behind = dict(lesson.namespace)
+    for code in lesson.cells:
+        if "measure_speeds" not in code:
+            lesson.execute(code, left_behind)
