@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 
 PLACES = 64  # of the largest array that `in_tiles` draws
 PANELS = 3  # of the stairs, side by side
+NOTES = {  # what stands below the lesson's tables
+    "units": "A device is a chip, or one of the two cores of a v2, v3 or v4. Google names two "
+    "units for a v6e (published), or 131,072 cells. The compiler expects 228,000 multiply-adds per "
+    "cycle, so either there are more cells, or each does two multiply-adds per cycle. Counting four "
+    "units gives the same peak either way.",
+    "layers": "v2, v5e: cycles, compiled. square is a product of 1,024³. fc2 is so small that "
+    "starting it may cost the most. A v5e has four units, but takes more than a quarter of a v2's "
+    "cycles; for conv1 it takes even more than a v2, and neither arithmetic nor memory explains "
+    "that.",
+    "stairs": "Percent more cycles for the + 1. No formula of ours explains why v2 and v5e never "
+    "take less than 60,000 cycles.",
+    "channels": "Cycles, and the result's bytes: compiled. We cannot say why a v5e takes less for "
+    "128 to 128 than for 64 to 128. A v6e takes 1.8 times as much for 256 output channels as for "
+    "128, although its units are 256 wide; writing twice the bytes explains only a part.",
+}
 
 
 def in_tiles(

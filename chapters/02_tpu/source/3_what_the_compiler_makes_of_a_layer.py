@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What the compiler makes of a layer
-#     minutes: 50
+#     minutes: 51
 #     needs: [jax]
 # ---
 
@@ -127,7 +127,7 @@ layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 
 # %% tags=["exercise:tpu.padded_bytes"]
 def padded_bytes(shape, order, tile, itemsize):
-    """sizes of the axes, axes from fastest to slowest, tile, bytes of a number -> bytes"""
+    """sizes, axes from fastest to slowest, (8, 128) or (256,), bytes of a number -> bytes"""
     # STUB:
     # return None
     # BEGIN SOLUTION
@@ -223,11 +223,7 @@ for chip, (units, size) in UNITS.items():
     used, _ = mxu_utilization(n, n, n, cycles, units, size)
     rows.append([chip, units, f"{size} x {size}", cycles, 100 * used[0]])
 heads = ["device", "units", "cells of each", "cycles, compiled", "utilization, %"]
-note = "A device is a chip, or one of the two cores of a v2, v3 or v4. "
-note += "Google names two units for a v6e (published), or 131,072 cells. The compiler expects "
-note += "228,000 multiply-adds per cycle, so either there are more cells, or each does two "
-note += "multiply-adds per cycle. Counting four units gives the same peak either way."
-figures.table(heads, rows, note)
+figures.table(heads, rows, layout_pictures.NOTES["units"])
 
 # %% [markdown]
 # A large product keeps the units busy on all six (for the v6e, see the note above).
@@ -251,11 +247,7 @@ used_v2, filled = mxu_utilization(M, K, N, np.array(v2), 1, 128)
 used_v5e, _ = mxu_utilization(M, K, N, np.array(v5e), 4, 128)
 rows = zip(LAYERS, counted, v2, v5e, 100 * filled, 100 * used_v2, 100 * used_v5e, strict=True)
 heads = ["layer", "counted", "v2", "v5e", "filled, %", "v2 uses, %", "v5e uses, %"]
-note = "v2, v5e: cycles, compiled; square: a product of 1,024³. "
-note += "fc2 is so small that starting it may cost the most. A v5e has four units, but takes more "
-note += "than a quarter of a v2's cycles; for conv1 it takes even more than a v2, and neither "
-note += "arithmetic nor memory explains that."
-figures.table(heads, list(rows), note)
+figures.table(heads, list(rows), layout_pictures.NOTES["layers"])
 
 # %% [markdown]
 # On a v2, `square` and conv2 come close: they are 12 % above the count and 8 % below it.
@@ -306,16 +298,16 @@ for multiple in range(128, 1153, 128):
 layout_pictures.stairs(counts, stairs, marked=769)
 
 
-def one_more(line, K):  # how many percent more cycles K + 1 takes than K
+def one_more(line, K):
+    """How many percent more cycles K + 1 takes than K"""
     return 100 * (line[K + 1] / line[K] - 1)
 
 
 rows = []
 for K in (256, 512, 768, 1024):
-    rows.append([f"{K:,} + 1", *(one_more(line, K) for line in (counts, *stairs.values()))])
-note = "Percent more cycles for the + 1. "
-note += "We cannot say why v2 and v5e never take less than 60,000 cycles."
-figures.table(["K", "counted", "v2", "v5e", "v6e"], rows, note)
+    percent = [one_more(line, K) for line in (counts, *stairs.values())]
+    rows.append([f"{K:,} + 1", *percent])
+figures.table(["K", "counted", "v2", "v5e", "v6e"], rows, layout_pictures.NOTES["stairs"])
 
 # %% [markdown]
 # From K = 256 on, a v2 climbs the simulator's stairs.
@@ -355,12 +347,7 @@ for few, many in [(64, 64), (64, 128), (128, 128), (128, 256)]:
     by_channels[few, many] = made.estimated_cycles
     v6e = cycles_of(conv, layer, "v6e")
     rows.append([f"{few} to {many}", made.estimated_cycles, v6e, result.padded_bytes])
-note = (
-    "Cycles, and the result's bytes: compiled. We cannot say why a v5e takes less for 128 to 128 "
-)
-note += "than for 64 to 128. A v6e takes 1.8 times as much for 256 output channels as for 128, "
-note += "although its units are 256 wide; writing twice the bytes explains only a part."
-figures.table(["channels", "v5e", "v6e", "bytes"], rows, note)
+figures.table(["channels", "v5e", "v6e", "bytes"], rows, layout_pictures.NOTES["channels"])
 
 # %% [markdown]
 # From 64 to 128 output channels, cycles and memory stay the same: **the second 64 channels are free.**

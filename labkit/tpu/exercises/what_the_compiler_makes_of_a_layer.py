@@ -25,7 +25,7 @@ LAYOUTS = {  # sizes, axes from the fastest to the slowest, tile, bytes of an el
     "a larger tile": ([37, 11, 200], (2, 0, 1), (16, 64), 1),
     "a tile of one size": ([1000, 3], (0, 1), (256,), 4),
 }
-LAYOUTS = {f"{name}, tile {given[2]}": given for name, given in LAYOUTS.items()}
+LAYOUTS = {f"{name} in tiles {given[2]}": given for name, given in LAYOUTS.items()}
 
 
 def layout(
