@@ -25,8 +25,8 @@ PANELS = 3  # of the stairs, side by side
 NOTES = {  # what stands below the lesson's tables
     "units": "A device is a chip, or one of the two cores of a v2, v3 or v4. Google names two "
     "units for a v6e (published), or 131,072 cells. The compiler expects 228,000 multiply-adds per "
-    "cycle, so either there are more cells, or each does two multiply-adds per cycle. Counting four "
-    "units gives the same peak either way.",
+    "cycle, so either there are more cells, or each does two multiply-adds per cycle. Counting "
+    "four units gives the same peak either way.",
     "layers": "v2, v5e: cycles, compiled. square is a product of 1,024³. fc2 is so small that "
     "starting it may cost the most. A v5e has four units, but takes more than a quarter of a v2's "
     "cycles; for conv1 it takes even more than a v2, and neither arithmetic nor memory explains "
