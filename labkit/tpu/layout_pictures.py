@@ -1,7 +1,7 @@
 """Pictures of what the TPU compiler makes of a layer: arrays cut into tiles, cycles in stairs.
 
     in_tiles((3, 5), (2, 4))        a small array in its tiles, and how they lie in memory
-    one_tile(shape, {...}, "NHWC")  how much of a tile an array fills in one order or another
+    one_tile(shape, {...}, "BHWC")  how much of a tile an array fills in one order or another
     stairs({...})                   cycles against the size K of a product
 
 Blue is the array's own, pale is padding. Lesson what_the_compiler_makes_of_a_layer shows them.
@@ -22,26 +22,50 @@ if TYPE_CHECKING:
 
 PLACES = 64  # of the largest array that `in_tiles` draws
 PANELS = 3  # of the stairs, side by side
+NOTES = {  # what stands below the lesson's tables
+    "units": "A device is a chip, or one of the two cores of a v2, v3 or v4. Google names two "
+    "units for a v6e (published), or 131,072 cells. The compiler expects 228,000 multiply-adds per "
+    "cycle, so either there are more cells, or each does two multiply-adds per cycle. Counting "
+    "four units gives the same peak either way.",
+    "layers": "v2, v5e: cycles, compiled. square is a product of 1,024³. fc2 is so small that "
+    "starting it may cost the most. A v5e has four units, but takes more than a quarter of a v2's "
+    "cycles; for conv1 it takes even more than a v2, and neither arithmetic nor memory explains "
+    "that.",
+    "stairs": "Percent more cycles for the + 1. No formula of ours explains why v2 and v5e never "
+    "take less than 60,000 cycles.",
+    "channels": "Cycles, and the result's bytes: compiled. We cannot say why a v5e takes less for "
+    "128 to 128 than for 64 to 128. A v6e takes 1.8 times as much for 256 output channels as for "
+    "128, although its units are 256 wide; writing twice the bytes explains only a part.",
+}
 
 
-def in_tiles(shape: tuple[int, int], tile: tuple[int, int]) -> None:
-    """An array [rows, columns] in tiles, with its last axis fastest, and its places in memory.
+def in_tiles(
+    shape: tuple[int, int], tile: tuple[int, int], order: tuple[int, int] = (1, 0)
+) -> None:
+    """An array [rows, columns] in tiles, and its places in memory.
 
+    `order` names the axes from the fastest to the slowest; the fastest lies from left to right.
     Each place says which element it holds, row and column; a place of padding says nothing.
     Raises ValueError for more than 64 places.
     """
-    rows, columns = shape
-    tiles_down = ceil(rows / tile[0])
-    tiles_across = ceil(columns / tile[1])
+    fastest, slowest = order
+    tiles_down = ceil(shape[slowest] / tile[0])
+    tiles_across = ceil(shape[fastest] / tile[1])
     down = tiles_down * tile[0]
     across = tiles_across * tile[1]
     places = down * across
     if places > PLACES:
         raise ValueError(f"{shape} takes {places} places; at most {PLACES} can be drawn.")
+
+    def element(y: int, x: int) -> str:
+        """The element in line y, place x of the stored array: nothing where it is padding."""
+        if y >= shape[slowest] or x >= shape[fastest]:
+            return ""
+        return f"{y},{x}" if order == (1, 0) else f"{x},{y}"
+
     figure, (above, below) = canvas(7.5, 1.4 + 0.42 * down, 2, 1, height_ratios=[down, 1.6])
-    for row, column in np.ndindex(down, across):
-        own = row < rows and column < columns
-        _place(above, column, row, f"{row},{column}" if own else "", own)
+    for y, x in np.ndindex(down, across):
+        _place(above, x, y, element(y, x))
     for number in range(tiles_down * tiles_across):
         left = number % tiles_across * tile[1]
         top = number // tiles_across * tile[0]
@@ -51,19 +75,19 @@ def in_tiles(shape: tuple[int, int], tile: tuple[int, int]) -> None:
     size = prod(tile)
     for number in range(tiles_down * tiles_across):
         for inside in range(size):
-            row = number // tiles_across * tile[0] + inside // tile[1]
-            column = number % tiles_across * tile[1] + inside % tile[1]
-            own = row < rows and column < columns
-            x = number * size + inside
-            _place(below, x, 0, f"{row},{column}" if own else "", own, letters=6)
+            y = number // tiles_across * tile[0] + inside // tile[1]
+            x = number % tiles_across * tile[1] + inside % tile[1]
+            _place(below, number * size + inside, 0, element(y, x), letters=6)
         _outline(below, number * size, 0, size, 1)
     _bare(below, -0.1, places + 0.1, 1.1, -0.1)
     below.set_title("in memory, one tile after the other", fontsize=9, loc="center")
-    above.set_title(f"[{rows}, {columns}] in tiles of {tile[0]} x {tile[1]}", loc="center")
+    rows, columns = shape
+    where = f"tiles of {tile[0]} x {tile[1]}, axis {fastest} fastest"
+    above.set_title(f"[{rows}, {columns}] in {where}: {places} places", loc="center")
     show(
         figure,
-        f"An array of {rows} rows and {columns} columns in tiles of {tile[0]} x {tile[1]}: it "
-        f"takes {down} rows and {across} columns, {places} places for {rows * columns} elements. "
+        f"An array of {rows} rows and {columns} columns in {where}: it is stored as {down} lines "
+        f"of {across}, {places} places for {rows * columns} elements. "
         "Below lie the tiles one after the other in memory, each with its padding.",
     )
 
@@ -77,7 +101,7 @@ def one_tile(
     """One tile of an array for each of the orders, with what the array fills of it.
 
     `orders`   title: the axes from the fastest to the slowest
-    `letters`  the names of the axes, one letter each: "NHWC"
+    `letters`  the names of the axes, one letter each: "BHWC"
     """
     figure, axes = canvas(7.5, 1.25 * len(orders), len(orders), 1)
     rows, columns = tile
@@ -113,7 +137,7 @@ _SMALL = {"ha": "center", "va": "top", "fontsize": 9}
 def stairs(
     counted: Mapping[int, int], compiled: Mapping[str, Mapping[int, int]], marked: int
 ) -> None:
-    """Cycles against the size K of a product: a panel for each of three chips.
+    """Cycles against the size K of a product: a panel, with its own scale, for each of three chips.
 
     `counted`    {K: cycles} of one simulated unit, dotted in the first panel
     `compiled`   {chip: {K: cycles}}
@@ -128,11 +152,12 @@ def stairs(
         panel.plot(sizes, cycles, "o-", color=BLUE, markersize=3.5, linewidth=1.2, label=name)
         panel.set_title(name)
         panel.set_xlabel("K")
-        panel.set_xticks(range(256, max(sizes) + 1, 256))
+        panel.set_xlim(0, 1.05 * max(sizes))
+        panel.set_xticks(range(0, max(sizes) + 1, 256))
         panel.set_ylim(0, 1.15 * max(cycles))
         panel.grid(axis="x", color=PALE, linewidth=0.8)
         spoken.append(f"{chip} from {min(line.values()):,} to {max(line.values()):,} (compiled)")
-    panels[0].set_ylabel("thousand cycles")
+    panels[0].set_ylabel("thousand cycles\n(each panel has its own scale)")
     panels[0].legend(fontsize=8, loc="upper left")
     second = [*compiled.values()][1]
     place = marked, second[marked] / 1000
@@ -146,11 +171,11 @@ def _thousands(line: Mapping[int, int]) -> tuple[list[int], list[float]]:
     return list(line), [cycles / 1000 for cycles in line.values()]
 
 
-def _place(ax: Axes, x: float, y: float, text: str, own: bool, letters: float = 9) -> None:
-    """One place of a tile, with the element in it."""
-    _block(ax, x, y, 1, 1, SKY if own else PALE)
+def _place(ax: Axes, x: float, y: float, element: str, letters: float = 9) -> None:
+    """One place of a tile with the element in it, or with none: padding."""
+    _block(ax, x, y, 1, 1, SKY if element else PALE)
     ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], color=CARD, linewidth=1)
-    ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=letters, color=INK)
+    ax.text(x + 0.5, y + 0.5, element, ha="center", va="center", fontsize=letters, color=INK)
 
 
 def _block(ax: Axes, x: float, y: float, width: float, height: float, colour: str) -> None:

@@ -34,6 +34,17 @@ def test_a_small_array_in_its_tiles_and_in_memory(drawn):
     assert "32 places for 15 elements" in alt
 
 
+def test_with_axis_0_fastest_it_takes_fewer_places(drawn):
+    layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
+    ((figure, alt),) = drawn
+    above, below = figure.axes
+    for axes in (above, below):
+        assert filled(axes, style.SKY) == 15 and filled(axes, style.PALE) == 9
+    in_memory = [text.get_text() for text in below.texts]
+    assert in_memory[:8] == ["0,0", "1,0", "2,0", "", "0,1", "1,1", "2,1", ""]
+    assert "24 places for 15 elements" in alt and "axis 0 fastest: 24" in above.get_title()
+
+
 def test_an_array_that_is_too_large_is_refused():
     with pytest.raises(ValueError, match="at most 64"):
         layout_pictures.in_tiles((9, 9), (8, 128))
@@ -41,13 +52,13 @@ def test_an_array_that_is_too_large_is_refused():
 
 def test_one_tile_in_each_order(drawn):
     orders = {"as written": (3, 2, 1, 0), "turned": (0, 2, 3, 1)}
-    layout_pictures.one_tile((256, 32, 32, 3), orders, "NHWC")
+    layout_pictures.one_tile((256, 32, 32, 3), orders, "BHWC")
     ((figure, alt),) = drawn
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["as written: 24 of 1,024 places used", "turned: 1,024 of 1,024 places used"]
     assert "axis C (3) along the 128" in [text.get_text() for text in figure.axes[0].texts]
-    assert "axis N (256) along the 128" in [text.get_text() for text in figure.axes[1].texts]
-    assert "turned, axis N lies along the 128, 1,024 of 1,024 places used" in alt
+    assert "axis B (256) along the 128" in [text.get_text() for text in figure.axes[1].texts]
+    assert "turned, axis B lies along the 128, 1,024 of 1,024 places used" in alt
 
 
 def test_the_stairs_are_the_cycles(drawn):
@@ -68,4 +79,4 @@ CHIPS = {"v2": 2, "v5e": 3, "v6e": 4}
 
 def test_outside_of_a_notebook_the_words_are_printed(capsys):
     layout_pictures.in_tiles((1, 1), (2, 2))
-    assert "takes 2 rows and 2 columns" in capsys.readouterr().out
+    assert "stored as 2 lines of 2" in capsys.readouterr().out

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What the compiler makes of a layer
-#     minutes: 50
+#     minutes: 51
 #     needs: [jax]
 # ---
 
@@ -19,11 +19,11 @@
 #
 # **67 MB of memory for 1.6 MB of images.**
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
-# Stored in that order on a TPU, it would take 43 times its own bytes.
-# A v5e would need 82 µs to read that much, while the whole network should take 137 µs (predicted).
+# Stored with the colours last, as written, it would take 67 MB on a TPU: 43 times its own bytes.
+# A v5e would spend 82 µs on reading that much (predicted).
+# In the compiler's order, the whole network should take 137 µs: 205,000 cycles at 1.5 GHz (predicted).
 #
-# So the compiler has to find a better order.
-# On a Linux PC without a TPU, Google's compiler tells where each array will lie, and how many cycles most operations should take.
+# Even on a Linux PC without a TPU, Google's compiler can tell us where each array will lie, and how many cycles most operations should take.
 #
 # ## What you will be able to do
 #
@@ -38,21 +38,22 @@
 # %% [markdown]
 # ## Predict
 #
-# The **fastest axis** of an array is the one whose neighbours are neighbours in memory: in NumPy, the last.
+# Step along the **fastest axis** of an array, and you reach the next number in memory; in NumPy it is the last axis.
 # A TPU stores whole **tiles** of 8 rows and 128 columns.
-# The fastest axis runs along the columns, the next one along the rows, and places that stay free are **padding**.
+# The fastest axis fills a tile's 128 columns, and the next axis its 8 rows; places left empty are **padding**.
 #
-# A **matrix unit** (MXU) is lesson 1's array: it holds 128 x 128 of the K x N weights while M rows stream through.
-# A tile that is not full takes as long as a full one, and a TPU v2 core has one unit.
+# A **matrix unit** (MXU) is lesson 1's systolic array, and a TPU v2 core has one.
+# It holds a **weight tile**, up to 128 x 128 of the K x N weights, while M rows stream through.
+# A part-filled weight tile takes as long as a full one.
 # In a convolution, N counts the output channels.
 #
-# Guess four numbers; only the third cannot be worked out from this text.
+# Guess four numbers; only the third cannot be worked out.
 #
-# 1. How many times its own bytes does an array [128, 10] take, with the 10 as its fastest axis?
+# 1. How many times its own bytes does an array [128, 10] take, with the 10 fastest?
 # 2. How many percent more cycles does a v2 core need if K grows from 1,024 to 1,025?
-# 3. Lesson 1's simulator counts 262,526 cycles for the network's first convolution on one unit.
+# 3. For conv1 with 256 images, lesson 1's simulator counts 262,526 cycles on one unit with two weight registers.
 #    How many times as many does the compiler expect on a v2 core?
-# 4. How many times the cycles does a convolution take with 128 output channels instead of 64?
+# 4. By what factor do a convolution's cycles grow on a v5e, from 64 to 128 output channels?
 
 # %%
 from functools import partial
@@ -86,13 +87,13 @@ guesses = {
 # ### By hand
 #
 # Let us begin with tiles that fit on paper: an array [3, 5] in tiles of 2 x 4.
-# Five columns need two tiles side by side, and are stored as eight.
-# Three rows are stored as four, and the 15 numbers take 32 places.
+# Its five columns need two tiles side by side, and are stored as eight.
+# Its three rows are stored as four, so the 15 numbers take 32 places.
 #
-# With the three rows along the tile's four columns, 3 becomes 4 and 5 becomes 6.
-# Then 24 places are enough: **the order of the axes decides how much is padding.**
+# Now let axis 0 be the fastest, so that the three rows lie along a tile's four columns.
+# Then 3 becomes 4, 5 becomes 6, and 24 places are enough: **the order of the axes decides how much is padding.**
 #
-# The next cell defines this rounding, and draws the first layout.
+# The next cell defines this rounding, and draws both layouts.
 
 
 # %% tags=["picture"]
@@ -103,29 +104,30 @@ def round_up(n, multiple):
 
 
 print("5 columns are stored as", round_up(5, 4), "and 3 rows as", round_up(3, 2))
-layout_pictures.in_tiles((3, 5), (2, 4))
+layout_pictures.in_tiles((3, 5), (2, 4), order=(1, 0))
+layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 
 # %% [markdown]
 # ### The notation
 #
-# The compiler would write this layout as `{1,0:T(2,4)}`.
+# The compiler would write the first layout as `{1,0:T(2,4)}`.
 # Real layouts look like `{0,1:T(8,128)(2,1)}`:
 #
 # | piece | meaning |
 # |---|---|
-# | `0,1` | The axes from the fastest to the slowest: here axis 0 is the fastest. |
-# | `T(8,128)` | The tile: its last size belongs to the fastest axis, the one before to the next axis. Further axes stay as they are. |
-# | `(2,1)` | Two rows of 16-bit numbers share a row of 32-bit words. This adds no bytes. |
+# | `0,1` | The axes, the fastest first: here axis 0. |
+# | `T(8,128)` | The tile: 128 belongs to the fastest axis, 8 to the next. The other axes get no padding. |
+# | `(2,1)` | Two rows of 16-bit numbers share one row of 32-bit words, which adds no bytes. |
 #
-# Small arrays get smaller tiles, such as `T(4,128)`.
+# A tile with one size, such as `T(256)`, rounds up the fastest axis alone.
 #
-# **Exercise `tpu.padded_bytes`**: how many bytes does an array take?
+# **Exercise `tpu.padded_bytes`**: how many bytes does an array take with its padding?
 # Use `round_up` and `prod`.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]
 def padded_bytes(shape, order, tile, itemsize):
-    """sizes of the axes, axes from fastest to slowest, tile such as (8, 128), B -> bytes"""
+    """sizes, axes from fastest to slowest, (8, 128) or (256,), bytes of a number -> bytes"""
     # STUB:
     # return None
     # BEGIN SOLUTION
@@ -143,11 +145,11 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 # ### Ask the compiler
 #
 # `compile_for_tpu` takes a JAX function, the shapes of its arguments, and a chip: `v5e:1x1` is a single v5e.
-# This lesson reads a *snapshot* of its answers, the same for everybody.
-# Its numbers are **compiled**: the compiler expects them, and nothing has run.
+# This lesson reads a *snapshot* of its answers.
+# They are **compiled**: the compiler expects these numbers, and nothing has run.
 #
 # How many times its own bytes does each array of the network take?
-# (Images are [N, H, W, C].)
+# Images are [B, H, W, C], where B is the batch.
 
 # %% tags=["picture"]
 from labkit.provenance import compiled, measured, predicted
@@ -155,8 +157,9 @@ from labkit.tpu.compiler import UNITS
 from labkit.tpu.programs import CONVNET, LAYERS, conv, convnet, matmul, product_sizes
 
 ask = partial(compile_for_tpu, source="snapshot")
-network = ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1")
-arrays = {array.name: array for array in network.padding if len(array.shape) > 1}  # no biases
+network = ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1")  # CONVNET: shapes of the weights
+listed = network.padding  # every array, with its layout and bytes
+arrays = {array.name: array for array in listed if len(array.shape) > 1}  # no biases
 rows = []
 for name, array in arrays.items():
     last_axis_fastest = range(len(array.shape))[::-1]
@@ -168,13 +171,11 @@ for name, array in arrays.items():
 heads = ["array", "shape", "as written", "chosen", "compiler agrees", "layout chosen"]
 figures.table(heads, rows, "as written, chosen: bytes with padding over bytes without (predicted)")
 orders = {"as written": (3, 2, 1, 0), "as the compiler lays it out": arrays["x"].axes}
-layout_pictures.one_tile(arrays["x"].shape, orders, "NHWC")
+layout_pictures.one_tile(arrays["x"].shape, orders, "BHWC")
 
 # %% [markdown]
 # As written, three colours lie along 128 columns, and 125 are padding.
-# The compiler has turned the images: **the batch lies along the 128**, and 256 images fill two tiles.
-# Everything up to the ten scores lies this way, without padding.
-# A batch of 100 would take 28 % more: 128 / 100.
+# The compiler has turned the images: **the batch lies along the 128**, and 256 images span exactly two tiles.
 #
 # ### Busy units
 #
@@ -182,11 +183,11 @@ layout_pictures.one_tile(arrays["x"].shape, orders, "NHWC")
 # If two units of 4 x 4 cells take 10 cycles for it, their 32 cells could have done 320.
 # The **utilization** is the useful share, 36 / 320 or 11 %.
 #
-# The 3 x 2 weights fill 6 of their tile's 16 cells, or 38 %; we call this share `filled`.
+# The 3 x 2 weights fill 6 of a weight tile's 16 cells, or 38 %; we call this share `filled`.
 # While weights stay in place, the utilization cannot be above `filled`, because empty cells do nothing useful.
 #
-# **Exercise `tpu.mxu_utilization`**: compute both shares, for arrays with one entry per product.
-# A unit has `size` x `size` cells, and larger weights take several tiles.
+# **Exercise `tpu.mxu_utilization`**: compute both shares.
+# A unit has `size` x `size` cells, and larger weights take several weight tiles.
 
 
 # %% tags=["exercise:tpu.mxu_utilization"]
@@ -206,7 +207,7 @@ def mxu_utilization(M, K, N, cycles, units, size):
 mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 
 # %% [markdown]
-# How much of their units do six generations use for a product that fills every tile?
+# How much of their units do six generations use for a product that fills every weight tile?
 
 
 # %%
@@ -222,14 +223,10 @@ for chip, (units, size) in UNITS.items():
     used, _ = mxu_utilization(n, n, n, cycles, units, size)
     rows.append([chip, units, f"{size} x {size}", cycles, 100 * used[0]])
 heads = ["device", "units", "cells of each", "cycles, compiled", "utilization, %"]
-note = "A device is a chip, or one of the two cores of a v2, v3 or v4. "
-note += "Google names two units for a v6e (published), 131,072 cells, but 228,000 "
-note += "multiply-adds are done in a cycle here: so there are more cells, or each does two. "
-note += "We count four units; the peak is the same."
-figures.table(heads, rows, note)
+figures.table(heads, rows, layout_pictures.NOTES["units"])
 
 # %% [markdown]
-# A large product keeps the units busy on all six; the v6e has a caution below the table.
+# A large product keeps the units busy on all six (for the v6e, see the note above).
 #
 # ### One layer, three ways
 #
@@ -250,26 +247,25 @@ used_v2, filled = mxu_utilization(M, K, N, np.array(v2), 1, 128)
 used_v5e, _ = mxu_utilization(M, K, N, np.array(v5e), 4, 128)
 rows = zip(LAYERS, counted, v2, v5e, 100 * filled, 100 * used_v2, 100 * used_v5e, strict=True)
 heads = ["layer", "counted", "v2", "v5e", "filled, %", "v2 uses, %", "v5e uses, %"]
-figures.table(heads, list(rows), "v2, v5e: cycles, compiled; square: a product of 1,024³")
+figures.table(heads, list(rows), layout_pictures.NOTES["layers"])
 
 # %% [markdown]
-# On a v2, `square` and conv2 come close: 12 % above the count and 8 % below.
-# The others do not:
+# On a v2, `square` and conv2 come close: they are 12 % above the count and 8 % below it.
 #
-# | layer | cycles | why |
-# |---|---|---|
-# | conv1 | half | It uses more cells than are filled, as conv2 does. With our mapping that is impossible, so the compiler has another: perhaps pixels stay and weights stream. |
-# | fc1 | 40 % more | Its 3.2 MB take 6,400 cycles at a core's half of 700 GB/s (predicted), fewer than counted. Perhaps the arithmetic waits for the first of them. |
-# | fc2 | twice | Each operation has a price of its own. |
+# **conv1 takes half of the count.**
+# Its utilization is above `filled`.
+# Lesson 1's mapping, with weights in place, cannot do that, so the compiler must use another one: perhaps the pixels stay, and the weights stream.
 #
-# A v5e has four units, but takes more than a quarter of the cycles.
-# One reason is memory: for `square`, 16,400 cycles for arithmetic plus 11,500 for its bytes (predicted) come within a tenth of what is compiled.
-# Neither explains why conv1 takes longer than on a v2.
+# **fc1 takes 40 % more.**
+# At 0.7 GHz and 350 GB/s, one core's half of the bandwidth, its 3.2 MB need 6,400 cycles (predicted).
+# That is less than the count, so memory alone does not explain it.
+# Perhaps the arithmetic waits for the first bytes.
 #
 # ## Check
 #
 # Does the compiler, where it is installed, agree with the snapshot?
-# On a TPU, the next cell also *measures* `square`, the third way; we had none to try this.
+# On a TPU, the next cell also *measures* `square`, the third way.
+# We had no TPU to try it on.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from time import perf_counter
@@ -289,7 +285,7 @@ if this_machine().has_tpu:
 # ### Stairs
 #
 # Let K grow in `a[4096, K]` times `b[K, 1024]`, to each multiple of 128 and then by one more.
-# What does that one cost?
+# What does that one more cost?
 
 # %% tags=["picture"]
 counts = {}
@@ -311,14 +307,14 @@ rows = []
 for K in (256, 512, 768, 1024):
     percent = [one_more(line, K) for line in (counts, *stairs.values())]
     rows.append([f"{K:,} + 1", *percent])
-figures.table(["K", "counted", "v2", "v5e", "v6e"], rows, "percent more cycles for the + 1")
+figures.table(["K", "counted", "v2", "v5e", "v6e"], rows, layout_pictures.NOTES["stairs"])
 
 # %% [markdown]
 # From K = 256 on, a v2 climbs the simulator's stairs.
-# A v5e steps at the same places and a v6e at multiples of 256, but not to the same heights.
+# A v5e steps at the same places, a v6e at multiples of 256; their steps have other heights.
 #
-# No formula of ours explains why v2 and v5e never take less than 60,000 cycles, or why K = 769 costs more than 896 on a v5e.
-# What if the program itself adds zeros up to 896?
+# On a v5e, K = 769 costs more than K = 896, and no formula of ours explains it.
+# Would it help if the program itself added zeros, up to K = 896?
 
 
 # %%
@@ -334,7 +330,7 @@ rows = [["769", stairs["v5e"][769]], ["769 + zeros", inside], ["896", stairs["v5
 figures.table(["K", "cycles on a v5e"], rows, "compiled")
 
 # %% [markdown]
-# Such zeros change nothing: only arrays that are *stored* with K = 896 get its price.
+# Zeros added inside the program change nothing: only arrays *stored* with K = 896 get the lower price.
 # **Ask the compiler; do not guess.**
 #
 # ### Channels for nothing
@@ -351,12 +347,15 @@ for few, many in [(64, 64), (64, 128), (128, 128), (128, 256)]:
     by_channels[few, many] = made.estimated_cycles
     v6e = cycles_of(conv, layer, "v6e")
     rows.append([f"{few} to {many}", made.estimated_cycles, v6e, result.padded_bytes])
-figures.table(["channels", "v5e", "v6e", "bytes"], rows, "cycles, and the result's bytes: compiled")
+figures.table(["channels", "v5e", "v6e", "bytes"], rows, layout_pictures.NOTES["channels"])
 
 # %% [markdown]
-# From 64 to 128 output channels, cycles and memory stay the same.
-# On a v6e, 256 output channels cost 1.8 times as much as 128, although its units are 256 wide.
-# **Sizes that fill 128 are a bargain; sizes just above are a waste.**
+# From 64 to 128 output channels, cycles and memory stay the same: **the second 64 channels are free.**
+# The batch is only 32 here, and the compiler lays the channels along the 128.
+# So 64 channels already take the room of 128, in memory and in the units.
+#
+# **Sizes that fill 128 are a bargain.**
+# One more may be a waste, as the stairs have shown.
 #
 # ## Explain
 #
@@ -368,34 +367,37 @@ written = padded_bytes(array.shape, (1, 0), (8, 128), 2) / array.logical_bytes
 more = one_more(stairs["v2"], 1024)
 conv1 = v2[0] / counted[0]
 channels = by_channels[64, 128] / by_channels[64, 64]
-results = [predicted(written, "times", "tiles of 8 x 128"), compiled(more, "%", network.source)]
-results += [compiled(times, "times", network.source) for times in (conv1, channels)]
+source = network.source  # which compiler gave the answers
+results = [predicted(written, "times", "tiles of 8 x 128"), compiled(more, "%", source)]
+results += [compiled(times, "times", source) for times in (conv1, channels)]
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# **Padding**: 128 / 10 is 12.8; ten numbers take a whole row of a tile.
+# **Padding**: ten numbers take a row of 128 places, and 128 / 10 is 12.8.
 #
-# **K = 1,025**: nine rows of tiles instead of eight are 12.5 % more, but not all of the price grows.
+# **K = 1,025**: nine rows of weight tiles instead of eight are 12.5 % more, but part of the cost stays the same.
 #
-# **conv1**: a count holds for its own mapping, and the compiler has a better one.
+# **conv1**: our count assumes that weights stay in place, and the compiler found something faster.
 #
-# **Channels**: 64 channels had already paid for a tile of 128.
+# **Channels**: 64 channels had already paid for a whole weight tile.
+#
+# **The 67 MB** are never stored: with the batch along the 128, the images take 1.6 MB.
 #
 # ## On trial
 #
-# Single layers decide no claim about TPUs; two await the [next lesson](4_what_a_training_step_costs.ipynb).
+# Single layers cannot settle any claim about TPUs; the [next lesson](4_what_a_training_step_costs.ipynb) tests two.
 #
 # ## Recap
 #
 # - A long axis, such as the batch, belongs along the 128.
-# - K and N cost whole tiles of 128; on a v6e, K steps at 256.
+# - K and N cost whole weight tiles of 128; on a v6e, K steps at 256.
 # - **The rule to keep**: choose multiples of 128, and ask before you trust a formula.
 #
 # ### Outside
 #
 # On a TPU, `jax.jit(f).lower(*arguments).compile().as_text()` prints layouts and estimated cycles.
-# The memory viewer of Google's profiler [shows padding](https://cloud.google.com/tpu/docs/performance-guide).
-# We left out fusion, and finer rules of [tiled layouts](https://openxla.org/xla/tiled_layout).
+# Google's profiler [shows padding](https://cloud.google.com/tpu/docs/performance-guide).
+# We left out fusion (merging operations into one), and the finer rules of [tiled layouts](https://openxla.org/xla/tiled_layout).
 #
 # ## Quiz
 #

@@ -23,8 +23,9 @@ LAYOUTS = {  # sizes, axes from the fastest to the slowest, tile, bytes of an el
     "the batch fastest": ([256, 30, 33, 3, 2], (0, 2, 3, 1, 4), (8, 128), 4),
     "several tiles": ([20, 300, 9], (1, 2, 0), (8, 128), 4),
     "a larger tile": ([37, 11, 200], (2, 0, 1), (16, 64), 1),
-    "a long vector": ([1000, 3], (0, 1), (256,), 4),
+    "a tile of one size": ([1000, 3], (0, 1), (256,), 4),
 }
+LAYOUTS = {f"{name} in tiles {given[2]}": given for name, given in LAYOUTS.items()}
 
 
 def layout(

@@ -17,7 +17,7 @@ def round_up(n, multiple):
 
 
 def padded_bytes(shape, order, tile, itemsize):
-    """sizes of the axes, axes from fastest to slowest, tile such as (8, 128), B -> bytes"""
+    """sizes, axes from fastest to slowest, (8, 128) or (256,), bytes of a number -> bytes"""
     size = list(shape)
     for i, side in enumerate(tile[::-1]):  # its last size is that of the fastest axis
         axis = order[i]
