@@ -94,7 +94,7 @@ reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 # ### The critical batch, by hand
 #
 # Take a toy chip that computes 12 FLOP and moves 2 bytes in each cycle.
-# It does both at the same time, so the slower of the two decides.
+# It does both at once, so the slower one decides.
 # Its **ridge** is 12 / 2 = 6 FLOP per byte; a layer with fewer waits for memory.
 #
 # Let the weights be [20, 30] in bfloat16.
@@ -112,7 +112,7 @@ reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 # With weights [10, 10], each image adds 17 cycles of arithmetic but 20 of traffic, so no batch helps.
 #
 # **Exercise `tpu.critical_batch`**: compute the critical batch of n layers, or `np.inf` where no batch helps.
-# Images [B, K], weights [K, N] and results [B, N] each cross once.
+# Images [B, K], weights [K, N] and results [B, N] each cross to or from HBM once.
 
 
 # %% tags=["exercise:tpu.critical_batch"]
@@ -286,7 +286,7 @@ for sent in four.collectives:
     print(f"{sent.kind} of {sent.shape}: {sent.bytes:,} B, {sent.group} chips (compiled)")
 
 # %% [markdown]
-# An **all-reduce** is a sum over all chips that each of them gets.
+# In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # Nobody wrote it: the compiler put it in, since each chip saw only its own images.
 #
 # ## Explain
@@ -309,7 +309,7 @@ figures.guesses(
 #
 # **Products**: the vector unit is far slower at arithmetic, and packing bits is no FLOP at all.
 #
-# **ResNet-50**: 3,250 images of 24 GFLOP are 42 % of a second's peak (predicted).
+# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the peak (predicted).
 #
 # ## On trial
 #
@@ -317,7 +317,7 @@ figures.guesses(
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# We compile two programs without linear algebra: sorting, and the Collatz sequence, a loop until all numbers have come down to 1.
+# We compile two programs without linear algebra: sorting, and the Collatz sequence, a loop until all numbers have reached 1.
 
 # %%
 from labkit.tpu.programs import collatz
