@@ -75,3 +75,23 @@ def convnet(w: dict[str, jax.Array], x: jax.Array) -> jax.Array:
         x = jax.nn.relu(x @ w["fc1.weight"] + w["fc1.bias"])
     with jax.named_scope("fc2"):
         return x @ w["fc2.weight"] + w["fc2.bias"]
+
+
+def convnet_loss(w: dict[str, jax.Array], x: jax.Array, label: jax.Array) -> jax.Array:
+    """The network's mean cross-entropy for images x[N,32,32,3] of classes label[N]."""
+    scores = jax.nn.log_softmax(convnet(w, x))  # [N, 10]
+    return -scores[jnp.arange(len(x)), label].mean()
+
+
+def collatz(n: jax.Array) -> jax.Array:
+    """Halve even numbers, make 3 n + 1 of odd ones, until all have come down to 1."""
+
+    def not_yet(n: jax.Array) -> jax.Array:
+        return (n > 1).any()
+
+    def step(n: jax.Array) -> jax.Array:
+        unfinished = n > 1
+        following = jnp.where(n % 2 == 1, 3 * n + 1, n // 2)
+        return jnp.where(unfinished, following, n)
+
+    return lax.while_loop(not_yet, step, n)

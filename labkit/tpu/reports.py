@@ -1,25 +1,27 @@
 """What the compiler says of a program, shown as tables. Lesson what a training step costs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from labkit import figures
 from labkit.convnet import layer_costs
 from labkit.hardware import machine
-from labkit.provenance import compiled, predicted
+from labkit.provenance import Quantity, compiled, counted, predicted
 from labkit.tpu.compiler import Compiled
 from labkit.tpu.published import MLPERF, MLPERF_SOURCE
 
 CAUTIONS = (
-    "Google says only what a TPU's die is smaller than, so its density is at least this; a v2's "
-    "would have to be below 300 mm² to be as dense as a V100. The power of v3 and v4 is the "
-    "largest seen in use, that of the others the limit of their design. This limit of a v3 is "
-    "450 W (published in Ten Lessons, table 1), which gives 0.27 TFLOP/s/W: a third less than a "
-    "V100, where the power seen in use gives a tenth more. Of v5e, v5p and v6e Google publishes "
-    "neither area nor power. The tables of the papers by Jouppi et al. were read in summaries, not "
-    "in the papers themselves."
+    "Google gives only upper limits for the area of a TPU's die, so the true density may be "
+    "higher; a v2's die would have to be below 300 mm² to be as dense as a V100. Power is the "
+    "largest seen in use for v3 and v4, and the limit of the design for the others. By its design "
+    "limit of 450 W (published in Ten Lessons, table 1), a v3 has 0.27 TFLOP/s/W, a third less "
+    "than a V100; by the power seen in use it has a tenth more. Of v5e, v5p and v6e Google "
+    "publishes neither area nor power. We read the tables of the papers by Jouppi et al. in "
+    "summaries, not in the papers themselves."
 )
+
+ALSO = {"select-and-scatter": "select-and-scatter (the backward pass of a pool)"}
 
 
 def cycles_of(made: Compiled) -> np.ndarray:
@@ -40,6 +42,24 @@ def share_of_flops(images: int) -> float:
     return products / sum(flops.values())
 
 
+def shares_of_products(step: Compiled, images: int) -> tuple[Quantity, Quantity]:
+    """Convolutions and matrix products in the course's network's step: % of FLOP, % of cycles."""
+    by_cycles = share_of_cycles(step, "convolution", "matmul")
+    of_flop = counted(100 * share_of_flops(images), "%", "labkit.costs")
+    return of_flop, compiled(100 * by_cycles, "%", "libtpu")
+
+
+def side_by_side(programs: Mapping[str, Compiled]) -> None:
+    """A table of programs: their operations, in the order in which they run, and their cycles."""
+    rows = []
+    for name, made in programs.items():
+        known = ", ".join(op.kind for op in made.ops if op.cycles is not None)
+        without = ", ".join(sorted({op.kind for op in made.ops if op.cycles is None}))
+        cycles = compiled(made.estimated_cycles, "cycles", "libtpu")
+        rows.append([name, known, cycles, without or None])
+    figures.table(["program", "operations", "estimate", "without an estimate"], rows)
+
+
 def operations(made: Compiled, most: int = 10) -> None:
     """A table of the operations with an estimate, at most so many, the longest first."""
     known = [op for op in made.ops if op.cycles is not None]
@@ -48,11 +68,14 @@ def operations(made: Compiled, most: int = 10) -> None:
     for op in known[:most]:
         rows.append([op.name, op.kind, compiled(op.cycles, "cycles", "libtpu"), op.layer or None])
     without = sorted({op.kind for op in made.ops if op.cycles is None})
+    without = [ALSO.get(kind, kind) for kind in without]
     all_of_them = len(known) + made.unestimated
     note = f"{len(known)} of {all_of_them} operations have an estimate, together "
-    note += f"{made.estimated_cycles:,} cycles."
+    note += f"{made.estimated_cycles:,} cycles; each includes what was fused into it."
     if without:
         note += f" Without one: {', '.join(without)}."
+    if any(op.layer.startswith("transpose(jvp(") for op in known):
+        note += " Here jvp(conv1) is conv1's forward pass, transpose(jvp(conv1)) its backward pass."
     figures.table(["operation", "kind", "estimate", "from"], rows, note)
 
 

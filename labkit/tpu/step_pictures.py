@@ -98,7 +98,7 @@ def batch_roofline(
     estimates = np.array([2 * B * K * N / float(answers[B].seconds) for B in batches]) / 1e12
     figure, axes = canvas(7.5, 3.4)
     x = np.geomspace(batches[0] / 1.3, 1.3 * batches[-1], 300)
-    axes.loglog(x, attainable(chip, x, K, N) / 1e12, color=BLUE, label="roof, predicted")
+    axes.loglog(x, attainable(chip, x, K, N) / 1e12, color=BLUE, label="roofline, predicted")
     axes.plot(batches, estimates, "o", color=ORANGE, label="by the compiler's cycles, predicted")
     if np.isfinite(critical):
         axes.axvline(critical, color=QUIET, linewidth=1, linestyle=":")
