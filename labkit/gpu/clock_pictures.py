@@ -75,7 +75,10 @@ def clock_timeline(rows: int = 1, columns: int = 1, clocks: int = 16) -> None:
         names[2.0 + slot] = f"part {slot}: warps {slot}, {slot + SLOTS}, ..."
     axes.set_yticks(list(names), list(names.values()))
     axes.set_xticks([clock + 0.5 for clock in range(clocks)], range(clocks))
-    axes.set_xlabel("clock (a box names its warp; warp 0 has read its numbers before clock 0)")
+    axes.set_xlabel(
+        "clock (each number is a warp: the one that reads, the one that multiplies and adds;\n"
+        "warp 0 has read before clock 0)"
+    )
     axes.set_xlim(-0.1, clocks + 0.1)
     axes.set_ylim(5.6, -0.1)
     axes.tick_params(length=0)

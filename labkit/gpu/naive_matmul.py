@@ -1,4 +1,4 @@
-"""The matrix product that everybody writes first, with x for the row."""
+"""An obvious first matrix product, with x for the row."""
 
 import numpy as np
 

@@ -90,32 +90,37 @@ def _draw_matrix(axes: Axes, name: str, rows: int, columns: int) -> None:
     axes.set_title(f"{name} [{rows}, {columns}]")
 
 
-def fetch_counts(size: int, tile: int) -> None:
-    """How often the threads of the first tile of c fetch each element, if each fetches for itself.
+def who_fetches(size: int, tile: int) -> None:
+    """Which threads of the first tile of c fetch each element, if each fetches for itself.
 
     a, b and c have `size` x `size` elements, the tile `tile` x `tile`, and the steps along k are as
-    long as the tile. What belongs to the first step is orange.
+    long as the tile. A thread has the row and column of its result as its name. What belongs to
+    the first step is orange.
     (Lesson tiles.)
     """
-    in_tile = np.arange(size) < tile
-    count = f"{tile}×"
+    places = range(tile)
     of_a = np.full((size, size), "", dtype=object)
-    of_a[in_tile] = count
     of_c = np.full((size, size), "", dtype=object)
+    of_b = np.full((size, size), "", dtype=object)
+    for m in places:
+        of_a[m] = "\n".join(f"{m},{n}" for n in places)
+    for n in places:
+        of_b[:, n] = "\n".join(f"{m},{n}" for m in places)
     for m, n in np.ndindex(tile, tile):
         of_c[m, n] = f"{m},{n}"
-    colours = np.where(in_tile, ORANGE, SKY)  # along k
+    in_first_step = np.arange(size) < tile
+    colours = np.where(in_first_step, ORANGE, SKY)  # along k
     colours_of_a = np.tile(colours, (tile, 1))
     a = Grid("a", of_a, np.s_[:tile], colours_of_a)
-    b = Grid("b", of_a.T, np.s_[:, :tile], colours_of_a.T)
+    b = Grid("b", of_b, np.s_[:, :tile], colours_of_a.T)
     c = Grid("c", of_c, np.s_[:tile, :tile], DEEP_SKY)
     threads = tile * tile
     elements = 2 * tile * size
     fetches = tile * elements
-    caption = f"{threads} results: {fetches} fetches of {elements} different numbers"
+    caption = f"{threads} threads: {fetches} fetches of {elements} different numbers"
     needs = f"{tile} rows of a and {tile} columns of b"
-    said = f"The {threads} results in the first corner of c need {needs}"
-    marks = f"Each of these {elements} elements is marked {count}: so often is it fetched"
+    said = f"The {threads} results in the upper left corner of c need {needs}"
+    marks = f"Each of these {elements} elements names the {tile} threads that fetch it"
     show_grids(caption, f"{said}. {marks}. Those of the first step are orange.", a, b, c)
 
 

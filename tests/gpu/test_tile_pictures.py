@@ -19,8 +19,8 @@ def shown(monkeypatch):
 
 
 PICTURES = {
-    "counts": lambda: tile_pictures.fetch_counts(4, tile=2),
-    "counts of more": lambda: tile_pictures.fetch_counts(6, tile=3),
+    "fetches": lambda: tile_pictures.who_fetches(4, tile=2),
+    "fetches of more": lambda: tile_pictures.who_fetches(6, tile=2),
     "patch": lambda: tile_pictures.thread_patch((5, 2), k=3),
     "first patch": lambda: tile_pictures.thread_patch((0, 0), k=0),
     "last patch": lambda: tile_pictures.thread_patch((31, 7), k=31),
@@ -57,12 +57,14 @@ def test_matmul_tiles_says_what_its_colours_mean(shown):
     assert "columns 32 to 63 of those rows of a, and rows 32 to 63 of those columns of b" in alt
 
 
-def test_fetch_counts_marks_what_the_first_tile_needs(shown):
-    tile_pictures.fetch_counts(4, tile=2)
+def test_who_fetches_names_the_threads_that_need_an_element(shown):
+    tile_pictures.who_fetches(4, tile=2)
     figure, alt = shown[0]
     texts = [t.get_text() for t in figure.axes[0].texts]
-    assert texts.count("2×") == 16
-    assert "4 results: 32 fetches of 16 different numbers" in texts
+    named = [text for text in texts if "\n" in text]
+    assert sorted(set(named)) == ["0,0\n0,1", "0,0\n1,0", "0,1\n1,1", "1,0\n1,1"]
+    assert [named.count(threads) for threads in sorted(set(named))] == [4, 4, 4, 4]
+    assert "4 threads: 32 fetches of 16 different numbers" in texts
     assert "2 rows of a and 2 columns of b" in alt
     assert len(colours(figure, style.ORANGE)) == 8
     assert len(colours(figure, style.SKY)) == 8
@@ -74,11 +76,11 @@ def test_fetch_counts_marks_what_the_first_tile_needs(shown):
     }
 
 
-def test_fetch_counts_grow_with_the_tile(shown):
-    tile_pictures.fetch_counts(6, tile=3)
+def test_the_fetches_grow_with_the_tile(shown):
+    tile_pictures.who_fetches(6, tile=3)
     texts = [t.get_text() for t in shown[0][0].axes[0].texts]
-    assert texts.count("3×") == 36
-    assert "9 results: 108 fetches of 36 different numbers" in texts
+    assert texts.count("0,0\n0,1\n0,2") == 6
+    assert "9 threads: 108 fetches of 36 different numbers" in texts
 
 
 @pytest.mark.parametrize("thread", [(5, 2), (0, 0), (31, 7)])

@@ -18,16 +18,17 @@
 # # Tiles
 #
 # **The same product, 75 times slower.**
-# On an RTX A6000, NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
-# The kernel that everybody writes first reaches 0.309 TFLOP/s (both published by Simon Boehm, SGEMM_CUDA, 2023).
-# With lesson 2's coalescing it reaches 1.99 TFLOP/s, and the library is still 12 times as fast.
+# Simon Boehm published three speeds of an RTX A6000 (SGEMM_CUDA, 2023).
+# NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
+# His first kernel reaches 0.309 TFLOP/s.
+# Coalesced as in lesson 2, it reaches 1.99 TFLOP/s, and the library is still 12 times as fast.
 # All three do the same multiplications, so what does a simple kernel spend its time on?
 #
 # ## What you will be able to do
 #
-# - count what a kernel asks of each memory, and compare with published speeds;
+# - count what a kernel asks of each memory, and see how far this explains published speeds;
 # - let a block share what it fetches, in a tile of shared memory;
-# - let a thread make several results, and use each number it reads several times.
+# - let a thread make several results from each number that it reads.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -35,28 +36,26 @@
 # %% [markdown]
 # ## Predict
 #
-# Most of the arithmetic in deep learning is matrix products.
 # With `a[M,K]` and `b[K,N]`, each result is a sum along $k$:
 #
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
-# A product that is added to a sum is a **multiply-add**, which counts as 2 FLOP.
+# A product that is added to a sum is a **multiply-add** (FMA), which counts as 2 FLOP.
 #
 # We will improve the kernel in two steps.
-# First, a block will copy tiles, squares of 32 x 32 numbers, to shared memory.
-# Second, each thread will make several results.
-# Boehm published speeds for both steps; in his second step a thread makes 64 results.
+# First, a block will copy tiles, squares of $32 \times 32$ numbers, to shared memory.
+# Second, each thread will make several results; in Boehm's kernel it makes 64.
 # Guess two numbers:
 #
 # 1. By what factor did tiles speed up the published kernel of 1.99 TFLOP/s?
-# 2. By what factor did 64 results speed up the kernel with tiles?
+# 2. By what factor did 64 results per thread speed up the kernel with tiles?
 
 # %%
 import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.gpu import clock_pictures, cuda, profile, tile_pictures
-from labkit.gpu.memory_levels import asked, reads_per_element, speeds
+from labkit.gpu.memory_levels import LEVELS, LEVELS_NOTE, asked, reads_per_element, speeds
 from labkit.gpu.naive_matmul import matmul_naive
 from labkit.gpu.tile_parts import fetch_or_zero, next_tiles, set_to_zero, write_patch
 
@@ -74,21 +73,21 @@ zero = np.float32(0)
 #
 # ### A product by hand
 #
-# First we count on paper, with matrices of 4 x 4.
+# First we count on paper, with matrices of $4 \times 4$.
 # If row 0 of `a` is 1, 2, 3, 4 and column 0 of `b` is 5, 6, 7, 8, then
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
 # The neighbour $c_{01}$ needs row 0 again.
-# Take the four results in the corner, with one thread for each.
+# Take the four results in the upper left corner, with one thread for each.
 # Together the threads fetch 32 numbers, but only 16 are different.
-# The picture marks how often each number is fetched.
+# The picture names the threads that fetch each number.
 
 # %% tags=["picture"]
-tile_pictures.fetch_counts(4, tile=2)
+tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# What if the four threads share what they fetch?
+# Now let the four threads share what they fetch.
 # First they fetch the orange tile of each matrix, and $c_{00}$ stands at $1 \cdot 5 + 2 \cdot 6 = 17$.
 # Then they fetch the blue tiles and add $3 \cdot 7 + 4 \cdot 8 = 53$, which makes 70.
 # Now each number is fetched once and used twice.
@@ -96,8 +95,7 @@ tile_pictures.fetch_counts(4, tile=2)
 # ### One thread, one result
 #
 # **Exercise `gpu.matmul_coalesced`.**
-# Each thread makes one result, and nothing is shared.
-# Add up the products along `k`, then write the sum to `c`.
+# Each thread makes one result: add up the products along `k`, then write the sum to `c`.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]
@@ -120,7 +118,7 @@ matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
 # How much does this kernel read?
-# We profile it beside the one that everybody writes first, where x counts the rows.
+# We profile it beside one like Boehm's first kernel, in which x counts rows, not columns.
 # As in lesson 2, we count the sectors that a warp's request touches.
 
 # %%
@@ -136,29 +134,28 @@ for name, p in {"naive": naive, "coalesced": coalesced}.items():
 figures.table(["kernel", "reads of each element", "a request touches"], rows)
 
 # %% [markdown]
-# Coalescing makes a request cheaper.
-# Each request now touches 1 sector of `a` or 4 of `b`, 2.5 on average, instead of 32 or 1.
+# In our kernel, all lanes of a warp read the same float of `a`, and 32 neighbours of `b`.
+# So a request touches 1 sector of `a` or 4 of `b`, 2.5 on average instead of 16.5.
 # But each element is still asked for 128 times, once for each result that needs it.
 #
-# Do all these reads reach the memory chips, the **DRAM**?
-# No, because the caches L1 and L2 of lesson 2 keep what was read a moment ago.
-# The SIMT machine has no cache, so it counts every byte that threads ask for; a GPU's DRAM often delivers far fewer.
+# A GPU's memory chips are called **DRAM**.
+# Many of these reads never reach them, because the caches L1 and L2 keep what was read a moment ago.
+# The SIMT machine has no cache, so it counts every byte that lanes ask for.
 #
 # ### A tile in shared memory
 #
-# Now a block shares what it needs for 32 x 32 results, in steps as on paper.
-# In each step it copies one tile of `a` and one of `b` to shared memory, where 32 threads use every number.
-# The picture shows block (x, y) = (1, 2) in the step that begins at 32 along `k`.
+# Now a block shares what it needs for $32 \times 32$ results, step by step as on paper.
+# In each step it copies one tile of `a` and one of `b` to shared memory.
+# There, each number is used by 32 threads.
+# The picture shows one block's step that begins at 32 along `k`.
 
 # %% tags=["picture"]
 tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 
 # %% [markdown]
-# A tile may stick out beyond its matrix, and there `fetch_or_zero(a, row, col)` gives 0 instead of `a[row, col]`.
-#
 # **Exercise `gpu.matmul_tiled`.**
 # Write the body of the loop: one step, for the 32 values of `k` from `start` on.
-# Thread (`tx`, `ty`) fetches one element of each tile.
+# Thread (`tx`, `ty`) fetches one element of each tile, into `[ty, tx]`; outside of a matrix, `fetch_or_zero(a, row, col)` gives 0.
 # Then it waits until the whole block has fetched, and adds 32 products to its sum.
 
 
@@ -192,9 +189,11 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # ### The clock of a multiprocessor
 #
 # A multiprocessor (**SM**) of the RTX A6000 has four parts, and each warp stays in one of them.
-# In each beat of the SM's **clock**, every part can start the multiply-adds of one warp.
-# In the same clock, the whole SM gets one *pass* of shared memory, which gives each lane of one warp a number.
-# But our kernel needs two passes for each multiply-add: one for each tile.
+# An SM works to the beat of a clock, and one beat is also called a **clock**.
+# In each clock, every part can start the multiply-adds of one warp.
+#
+# But in each clock the whole SM gets only one **pass** of shared memory, which gives each lane of one warp a number.
+# Our kernel needs two passes for the multiply-adds of one warp: one for each tile.
 # The picture shows the consequence; then the SIMT machine counts the passes.
 
 # %% tags=["picture"]
@@ -207,20 +206,24 @@ print(f"passes for each multiply-add of a warp: {passes:.3g} (counted by the SIM
 print("right:", np.allclose(c, a @ b, atol=1e-3))
 
 # %% [markdown]
-# In two clocks the SM starts the multiply-adds of one warp instead of eight, so seven eighths of its arithmetic stand idle.
+# In two clocks, the four parts could start the multiply-adds of $2 \times 4 = 8$ warps.
+# The two passes let them start those of one, so seven eighths of the arithmetic stand idle.
 # (A compiler may do better by joining several reads.)
 #
 # ### A patch in registers
 #
-# A **register** holds one number of one thread, and reading it costs no pass.
-# So let each thread keep several sums in registers: a **patch** of results.
+# A **register** holds one number of one thread.
+# Once a number is in a register, the thread can use it again without a pass.
+# So let each thread make several results, a **patch** (*register tile*), and use each number for several of them.
 #
-# Take a patch of 2 x 2, whose thread reads 1 and 2 from `a_tile`, and 5 and 6 from `b_tile`.
-# It adds $1 \cdot 5$, $1 \cdot 6$, $2 \cdot 5$ and $2 \cdot 6$ to its four sums.
+# Take a patch of $2 \times 2$.
+# For one `k`, its thread reads, say, 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`.
+# It adds $2 \cdot 10$, $2 \cdot 20$, $3 \cdot 10$ and $3 \cdot 20$ to its four sums.
 # Four reads now serve four multiply-adds, so each costs one pass instead of two.
 #
-# Our patch has 8 x 2 results, so 10 reads serve 16 multiply-adds, and a block of 32 x 8 threads makes 64 x 64 results.
-# The picture shows what thread (`tx`, `ty`) = (5, 2) reads and makes.
+# Our patch has $8 \times 2$ results, so 10 reads serve 16 multiply-adds.
+# The results lie 8 rows and 32 columns apart, so that a warp's lanes still read neighbours of `b_tile`.
+# The picture shows what one thread reads and makes.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
@@ -239,9 +242,9 @@ def matmul_registers(a, b, c):  # [M, K] @ [K, N] -> [M, N]; blocks of 32 x 8 th
     b_tile = cuda.shared.array((32, 64), "float32")
     total = cuda.local.array((8, 2), "float32")  # the compiler will find 16 registers for it
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    set_to_zero(total)  # a function that a kernel calls knows its thread, so it needs no tx, ty
+    set_to_zero(total)  # kernels may call device functions, which ask cuda for their own thread
     for start in range(0, a.shape[1], 32):
-        next_tiles(a, b, start, a_tile, b_tile)  # wait, fill both tiles, wait again
+        next_tiles(a, b, start, a_tile, b_tile)  # wait, fetch 8 + 8 numbers per thread, wait
         for k in range(32):
             b_left = b_tile[k, tx]
             # STUB:
@@ -261,8 +264,7 @@ matmul_registers = check("gpu.matmul_registers", matmul_registers)
 # %% [markdown]
 # ## Check
 #
-# Is the kernel good enough for the real network?
-# Its layer fc1 multiplies 64 images of 4,096 features by trained weights.
+# Is the kernel accurate enough for layer fc1 of our trained network?
 
 # %%
 from labkit import convnet, datasets
@@ -283,10 +285,8 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 #
 # > GPUs have global, shared and register memory of growing speed
 #
-# How much does each kernel ask of these memories?
-# The first table adds up the bytes that all lanes read.
-#
-# The second table compares the memories' speeds, and its note explains how two of them follow from the GPU's peak.
+# The first table adds up the bytes that each kernel's lanes read.
+# The second compares the memories' speeds.
 
 # %%
 from labkit import hardware
@@ -294,16 +294,14 @@ from labkit import hardware
 registers = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
 kernels = {"coalesced": coalesced, "tiled": tiled, "registers": registers}
 rows = [[name, *asked(p)] for name, p in kernels.items()]
-heads = ["kernel", "asked of global", "of shared", "of registers", "FLOP per byte of global"]
-note = "From registers, each multiply-add reads two factors and the sum."
-figures.table(heads, rows, note)
+figures.table(LEVELS, rows, LEVELS_NOTE)
 rows, note = speeds(hardware.machine("a6000"))
 figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 
 # %% [markdown]
 # **Verdict on C32: holds.**
-# By the peaks of an RTX A6000, shared memory is 25 times as fast as global memory, and registers are 12 times as fast as shared memory.
-# But a faster memory helps only if its numbers are used again.
+# By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
+# But a faster memory helps only if each number brought there is used again.
 #
 # ## Explain
 #
@@ -318,19 +316,22 @@ patch = published(15971.7 / 2980.3, "times", source)
 figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)])
 
 # %% [markdown]
-# Tiles ask for a 32nd of the bytes, and yet the published kernel became only 1.5 times as fast.
-# The caches had already done much: Boehm's profiler saw the coalesced kernel take 110 GB/s from global memory, a seventh of what the chips can deliver.
-# The tile moved the reads from L1 to shared memory, but in this GPU both are parts of one unit, so little was gained.
-# As written, the tiled kernel still needs two reads for each multiply-add, and the profiler found warps waiting for shared memory.
+# Tiles cut the bytes that lanes ask of global memory to a 32nd, yet the published kernel became only 1.5 times as fast.
+# The caches had done much of this work: Boehm's profiler saw the coalesced kernel take 110 GB/s from global memory, a seventh of what DRAM can deliver (*Worklog*, 2022).
 #
-# The patch saves these reads: with 8 x 8 results, 16 of them serve 64 multiply-adds.
-# The published kernel, whose tiles were also larger, became 5.4 times as fast.
+# The tile moved the reads from L1 to shared memory, but in this GPU both are parts of one unit, so probably little was gained.
+# By our clock, two passes leave an eighth of the peak of 38.7 TFLOP/s, which is 4.8.
+# The published kernel reached 2.98, and the profiler found its warps waiting for shared memory.
 #
-# Counts say what to change first, but they contain no caches, compilers or waiting: only a GPU tells the gain.
+# Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds: a quarter of a pass for each.
+# One pass in a clock keeps all four parts busy.
+# His kernel, whose blocks also made more results ($128 \times 128$), became 5.4 times as fast.
+#
+# Counts say what to change first, but they leave out caches, compilers and waiting: only a GPU shows the gain.
 #
 # ## On trial
 #
-# [C32](#C32) held, and both steps relied on it.
+# [C32](#C32) held, for bandwidth.
 #
 # ### Outside
 #
@@ -345,11 +346,12 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 #
 # ## Recap
 #
-# - Tiles of T x T divide the bytes asked of global memory by T.
-# - **Keep this rule:** a patch of r x s results needs r + s reads for r · s multiply-adds: with 8 x 2 results, each costs 0.625 passes instead of 2.
+# - **Keep this rule:** a patch of $r \times s$ results needs $r + s$ reads for $r \cdot s$ multiply-adds.
+#   With $8 \times 2$ results, each multiply-add costs $10 / 16 = 0.625$ passes instead of 2.
 #
-# The library was 75 times as fast as the first kernel.
-# Coalescing left a factor of 12, tiles left 7.8, and 64 results for each thread left 1.5: 16.0 of the library's 23.2 TFLOP/s.
+# A simple kernel spends its time on fetching the same numbers again and again, while most of its arithmetic waits.
+# Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
+# That last kernel reaches 16.0 TFLOP/s, and the library 23.2.
 #
 # ## Quiz
 #

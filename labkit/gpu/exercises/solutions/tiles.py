@@ -50,9 +50,9 @@ def matmul_registers(a, b, c):  # [M, K] @ [K, N] -> [M, N]; blocks of 32 x 8 th
     b_tile = cuda.shared.array((32, 64), "float32")
     total = cuda.local.array((8, 2), "float32")  # the compiler will find 16 registers for it
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    set_to_zero(total)  # a function that a kernel calls knows its thread, so it needs no tx, ty
+    set_to_zero(total)  # kernels may call device functions, which ask cuda for their own thread
     for start in range(0, a.shape[1], 32):
-        next_tiles(a, b, start, a_tile, b_tile)  # wait, fill both tiles, wait again
+        next_tiles(a, b, start, a_tile, b_tile)  # wait, fetch 8 + 8 numbers per thread, wait
         for k in range(32):
             b_left = b_tile[k, tx]
             b_right = b_tile[k, tx + 32]
