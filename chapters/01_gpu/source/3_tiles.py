@@ -155,7 +155,8 @@ tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 # %% [markdown]
 # **Exercise `gpu.matmul_tiled`.**
 # Write the body of the loop: one step, for the 32 values of `k` from `start` on.
-# Thread (`tx`, `ty`) fetches one element of each tile, into `[ty, tx]`; outside of a matrix, `fetch_or_zero(a, row, col)` gives 0.
+# Thread (`tx`, `ty`) fetches one element of each tile, into `[ty, tx]`.
+# `fetch_or_zero(a, row, col)` gives `a[row, col]`, or 0 outside.
 # Then it waits until the whole block has fetched, and adds 32 products to its sum.
 
 
@@ -324,7 +325,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # The published kernel reached 2.98, and the profiler found its warps waiting for shared memory.
 #
 # Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds: a quarter of a pass for each.
-# One pass in a clock keeps all four parts busy.
+# One pass in a clock now suffices for all four parts.
 # His kernel, whose blocks also made more results ($128 \times 128$), became 5.4 times as fast.
 #
 # Counts say what to change first, but they leave out caches, compilers and waiting: only a GPU shows the gain.
