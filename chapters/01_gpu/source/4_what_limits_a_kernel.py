@@ -101,7 +101,7 @@ print("shared tile:", made.quantity("shared tile", "reads"))
 # | shared memory | 10,000 B | 102,400 B | 10 |
 # | blocks | 1 | 16 | 16 |
 #
-# The least number counts, so 2 blocks fit, and the registers keep out the third one.
+# The least number counts, so 2 blocks fit: registers keep out the third.
 # The SM then holds 16 of 48 warps.
 # This share, here 33 %, is called **occupancy**.
 #
@@ -223,7 +223,7 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # A **tensor core** multiplies two small matrices.
 # With one instruction, `mma`, a warp computes `c += a b` for `a[16,16]` and `b[16,8]` of float16, with sums in float32.
 # By hand, that is 16 x 8 results with 16 multiply-adds each, or 2,048.
-# An ordinary instruction does 32, one per lane, so one `mma` replaces 64 of them.
+# An ordinary instruction does 32, so one `mma` replaces 64 of them.
 #
 # The picture shows what lane 5 holds, and the last table compares three generations of GPUs.
 
