@@ -90,10 +90,11 @@ def climb(
     """The steps of a ladder on the roofline of `machine`, as predicted and as published.
 
     `intensities`: step -> FLOP/B, in the order of the climb; `predicted` and `published`:
-    step -> FLOP/s. A thin line stands at each step's intensity, with a circle on its left for the
-    prediction and a diamond on its right for what was published, so that both can be read where
-    they agree. Steps that fall on one point share a circle and a name. What was published without
-    an intensity stands at the right edge. (Lesson what_limits_a_kernel.)
+    step -> FLOP/s. The circle of a prediction lies at its place, so that it can be seen on or below
+    the roof. The diamond of what was published lies to its right, joined by a thin line, so that
+    both can be read where they agree. Steps that fall on one point share a circle; their diamonds
+    have names of their own. What was published without an intensity stands at the right edge.
+    (Lesson what_limits_a_kernel.)
     """
     steps = {step: float(intensity) for step, intensity in intensities.items()}
     lowest = min(steps.values())
@@ -102,18 +103,19 @@ def climb(
     figure, axes = canvas(7.5, 5.4)
     _roof_with_marks(machine, axes, lowest / 2, highest * 10, slowest / 1.6)
     for (intensity, rate), names in _points(steps, predicted).items():
-        others = [float(published[name]) for name in names if name in published]
-        _step(machine, axes, intensity, rate, others, ", ".join(names))
+        theirs = {name: float(published[name]) for name in names if name in published}
+        _step(machine, axes, intensity, rate, names, theirs)
     edge = highest * 6
     for name, rate in published.items():
         if name not in steps:
             _mark(axes, edge, float(rate), **_PUBLISHED)
-            _write_beside(axes, edge, float(rate), name, (5, 8), ha="center", va="bottom")
+            said = f"{name}, traffic unknown"
+            _write_beside(axes, edge, float(rate), said, (ASIDE + 24, 8), ha="right", va="bottom")
     axes.set_xlabel("FLOP per byte of traffic")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
-    axes.plot([], [], linestyle="none", label="predicted", **_circle())
-    axes.plot([], [], linestyle="none", label="published", **_diamond())
+    axes.plot([], [], linestyle="none", label="predicted, at its place", **_circle())
+    axes.plot([], [], linestyle="none", label="published, to the right of it", **_diamond())
     axes.legend(loc="lower right", fontsize=9, frameon=False)
     said = _steps_in_words(steps, predicted, published)
     show(figure, f"The climb on the roofline of {machine.name}. {said}.")
@@ -160,25 +162,26 @@ def _step(
     axes: Axes,
     intensity: float,
     rate: float,
-    others: Sequence[float],
-    name: str,
+    names: Sequence[str],
+    theirs: Mapping[str, float],
 ) -> None:
-    """A step's line, its circle, its diamonds, and its name.
+    """The circle of one or more steps, the diamonds of those that were published, and their names.
 
-    The name stands above what is faster than the roof, else at the right, below the roof.
+    A name stands above a diamond that is faster than the roof, else at the right of it; names that
+    share a circle stand at its left, too, because not all of them have a diamond.
     """
-    rates = [rate, *others]
-    lowest = min(rates)
-    highest = max(rates)
-    _join(axes, intensity, lowest / 1.08, highest * 1.08)
-    _mark(axes, intensity, rate, **_PREDICTED)
-    for other in others:
+    shared = len(names) > 1
+    for name, other in theirs.items():
+        _join_aside(axes, intensity, rate, other)
         _mark(axes, intensity, other, **_PUBLISHED)
-    if highest > 1.01 * _roof(machine, intensity):
-        _write_beside(axes, intensity, highest, name, (0, 9), ha="center", va="bottom")
-    else:
-        middle = np.sqrt(lowest * highest)
-        _write_beside(axes, intensity, middle, name, (13, -4), ha="left", va="center")
+        if other > 1.01 * _roof(machine, intensity):
+            _write_beside(axes, intensity, other, name, (ASIDE, 8), ha="center", va="bottom")
+        else:
+            up = 5 if shared else -6
+            _write_beside(axes, intensity, other, name, (ASIDE + 9, up), ha="left", va="center")
+    _mark(axes, intensity, rate, **_PREDICTED)
+    if shared or not theirs:
+        _write_beside(axes, intensity, rate, ", ".join(names), (-9, 5), ha="right", va="center")
 
 
 def _circle() -> dict:
@@ -189,8 +192,9 @@ def _diamond() -> dict:
     return {"marker": "D", "markersize": 7, "color": BLUE, "markeredgecolor": INK}
 
 
-_PREDICTED = {"points": -5.5, "style": _circle()}  # left of the line
-_PUBLISHED = {"points": 5.5, "style": _diamond()}
+ASIDE = 11  # points from a circle to its diamond
+_PREDICTED = {"points": 0, "style": _circle()}
+_PUBLISHED = {"points": ASIDE, "style": _diamond()}
 
 
 def _mark(axes: Axes, intensity: float, rate: float, points: float, style: Mapping) -> None:
@@ -199,6 +203,17 @@ def _mark(axes: Axes, intensity: float, rate: float, points: float, style: Mappi
 
     aside = ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
     axes.plot(intensity, rate, transform=axes.transData + aside, **style)
+
+
+def _join_aside(axes: Axes, intensity: float, rate: float, other: float) -> None:
+    """A thin line from a circle to its diamond, which lies aside."""
+    from matplotlib.patches import ConnectionPatch
+    from matplotlib.transforms import ScaledTranslation
+
+    aside = ScaledTranslation(ASIDE / 72, 0, axes.figure.dpi_scale_trans)
+    ends = {"coordsA": axes.transData, "coordsB": axes.transData + aside}
+    line = ConnectionPatch((intensity, rate), (intensity, other), **ends, color=QUIET, zorder=1)
+    axes.add_artist(line)
 
 
 def _write_beside(

@@ -18,25 +18,33 @@ from labkit.provenance import Quantity, compiled, counted, predicted
 
 ARCH = "sm_86"  # of the RTX A6000, for which speeds were published
 TENSOR_CORE = "tensor core"
+ISSUED = 4  # instructions of warps that an SM starts per clock
 PASS = 128  # bytes: one float32 for each lane of a warp
 KEPT = 1024  # bytes of shared memory that CUDA keeps of each block, from sm_80 on
 SIMT = "the SIMT machine"
 
-# What each rung changes, and what it saves.
+# What each rung changes.
 RUNGS = {
-    "naive": ("the lanes of a warp lie along a column", "nothing yet"),
-    "coalesced": ("the lanes lie along a row", "sectors"),
-    "shared tile": ("a block shares tiles of 32 x 32", "traffic"),
-    "1-D register tile": ("a thread makes 8 results, in a tile of 64 x 64", "traffic, passes"),
-    "2-D register tile": (
-        "a thread makes 8 x 8, in a tile of 128 x 128",
-        "traffic, passes, accesses",
-    ),
-    "vector loads": ("one access moves four floats", "accesses, bank conflicts"),
-    "tuned": ("the next tile comes during this one", "waiting"),
-    TENSOR_CORE: ("one instruction multiplies two matrices", "instructions, passes"),
+    "naive": "lanes along a column; blocks of 16 x 16 threads",
+    "coalesced": "lanes along a row; blocks of 32 x 32 threads",
+    "shared tile": "a block shares tiles of 32 x 32, and clears them first",
+    "1-D register tile": "8 results per thread, a tile of 64 x 64",
+    "2-D register tile": "8 x 8 results per thread, a tile of 128 x 128",
+    "vector loads": "one access moves four floats",
+    "tuned": "the next tile comes during this one",
+    TENSOR_CORE: "one instruction multiplies two matrices",
 }
-GENERATIONS_HEADS = ["instruction", "since", "issued by", "a and b are in", "the sums are in"]
+COUNTS_NOTE = (
+    "Passes and accesses are for each multiply-add of a warp. Each 128 B that a warp requests from "
+    "global memory are a pass, too, because the same unit delivers them."
+)
+GENERATIONS_HEADS = [
+    "instruction",
+    "since GPUs of",
+    "started by",
+    "a and b are in",
+    "the sums are in",
+]
 GENERATIONS = [
     ["mma, this size", "Ampere, sm_80", "one warp", "registers", "registers"],
     ["wgmma", "Hopper, sm_90a", "four warps", "shared memory (a: or registers)", "registers"],
@@ -48,18 +56,38 @@ GENERATIONS = [
         "tensor memory",
     ],
 ]
-GENERATIONS_SOURCE = "NVIDIA, CUTLASS documentation, MMA programming guides"
+GENERATIONS_NOTE = (
+    "Tensor memory: a memory in each SM for the tensor cores alone. "
+    "Source: NVIDIA, CUTLASS documentation, MMA programming guides."
+)
 
 
-def show_rungs() -> None:
-    """The table of the ladder: name, what changes, what it saves."""
-    rows = [[name, *row] for name, row in RUNGS.items()]
-    table(["kernel", "what changes", "what it saves"], rows)
+def show_counts(counts: Counts) -> None:
+    """The table of some rungs: what each changes, and its three counts."""
+    rows = [[name, RUNGS[name], *numbers] for name, *numbers in counts.rows()]
+    table(["kernel", "what changes", "traffic", "passes", "accesses"], rows, note=COUNTS_NOTE)
+
+
+def show_limits(counts: Counts, estimates: np.ndarray, ridge: float) -> None:
+    """The table of some rungs: what each count leaves, the estimates [n], and the lowest count.
+
+    `estimates` are shares of the peak, 0 to 1; `ridge` is the GPU's, in FLOP/B.
+    (Lesson what_limits_a_kernel.)
+    """
+    shares = counts.shares(ridge)
+    columns = np.transpose([*shares.values(), estimates])
+    lowest = np.argmin([*shares.values()], axis=0)
+    rows = []
+    for name, numbers, number in zip(counts.names, columns, lowest, strict=True):
+        percent = [predicted(100 * share, "%", "our three counts") for share in numbers]
+        rows.append([name, *percent, list(shares)[number]])
+    heads = ["traffic leaves", "passes leave", "instructions leave", "your estimate", "limited by"]
+    table(["kernel", *heads], rows)
 
 
 def show_generations() -> None:
-    """The table of the tensor core's instructions: who issues them, and where numbers lie."""
-    table(GENERATIONS_HEADS, GENERATIONS, note=GENERATIONS_SOURCE)
+    """The table of the tensor core's instructions: who starts them, and where numbers lie."""
+    table(GENERATIONS_HEADS, GENERATIONS, note=GENERATIONS_NOTE)
 
 
 # Counted
@@ -73,6 +101,14 @@ class Counts:
     intensity: np.ndarray  # [n] FLOP for each byte of the sectors that are touched
     passes: np.ndarray  # [n] of 128 bytes, over shared and global memory
     accesses: np.ndarray  # [n] instructions that reach either memory
+
+    def shares(self, ridge: float) -> dict[str, np.ndarray]:
+        """What each count leaves of the peak of a GPU with this ridge, FLOP/B: count -> [n]."""
+        return {
+            "traffic": self.intensity / ridge,
+            "passes": 1 / (ISSUED * self.passes),
+            "instructions": 1 / (1 + self.accesses),
+        }
 
     def rows(self) -> list[list]:
         """A row for a table of each kernel: its name and its three numbers."""

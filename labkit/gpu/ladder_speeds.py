@@ -34,14 +34,20 @@ WORKLOG = (
     "Profiles: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance: "
     "a Worklog, 2022."
 )
-NO_CACHE = "caches: the profiler saw {} GB/s from global memory, {:.0f} FLOP/B, and we count {:.2f}"
+NO_CACHE = (
+    "caches: Boehm's profiler saw {} GB/s from global memory, "
+    "which makes {:.0f} FLOP/B; we count {:.2f}"
+)
 PROFILED = {"naive": 15, "coalesced": 110}  # GB/s
 CAUSES = {
-    "shared tile": "the profiler saw warps wait for shared memory, and waiting is not counted",
+    "shared tile": (
+        "waiting is not counted: Boehm's profiler saw warps wait for shared memory, "
+        "and no second block fits"
+    ),
     "1-D register tile": "partly by chance: the compiler saves reads, and the warps wait",
     "2-D register tile": "partly by chance, as above",
     "vector loads": (
-        "the profiler saw bank conflicts, which our kernel has not; "
+        "Boehm's profiler saw bank conflicts in his kernel, and ours has none; "
         "the time to fetch a tile is not counted"
     ),
 }
@@ -72,19 +78,17 @@ def share_of_peak(rate: Quantity, gpu: Machine) -> Quantity:
 def rows_of_shares(
     ours: Mapping[str, Quantity], theirs: Mapping[str, Quantity], gpu: Machine
 ) -> list[list]:
-    """A row of a table for each step: predicted and published share of the peak, and their ratio.
+    """A row of a table for each step: predicted and published share of the peak.
 
     None where one of the two is missing.
     """
     rows = []
     for name in {**ours, **theirs}:
-        row = [name, None, None, None]
+        row = [name, None, None]
         if name in ours:
             row[1] = share_of_peak(ours[name], gpu)
         if name in theirs:
             row[2] = share_of_peak(theirs[name], gpu)
-        if name in ours and name in theirs:
-            row[3] = float(ours[name]) / float(theirs[name])
         rows.append(row)
     return rows
 

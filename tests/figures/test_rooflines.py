@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import figures
-from labkit.figures import style
+from labkit.figures import rooflines, style
 from labkit.hardware import machine
 from labkit.provenance import measured, predicted, published
 
@@ -70,22 +70,22 @@ def test_a_climb_names_every_step_and_both_its_speeds(monkeypatch):
     assert "library: 23.2 TFLOP/s published." in alt
     (axes,) = figure.axes
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == ["predicted", "published"]
+    assert legend == ["predicted, at its place", "published, to the right of it"]
     names = {text.get_text() for text in axes.texts}
-    steps = {"one", "two", "three", "four", "mine", "five"}
-    assert names == {*steps, "six, seven", "library", "peak"}
+    steps = {"one", "two", "three", "four", "mine", "five", "six"}
+    assert names == {*steps, "six, seven", "library, traffic unknown", "peak"}
     assert (len(marks(axes, "o")), len(marks(axes, "D"))) == (7, 7)
 
 
-def test_the_marks_of_a_climb_stand_beside_their_intensity(monkeypatch):
+def test_the_circles_of_a_climb_stand_at_their_intensity_and_the_diamonds_beside_it(monkeypatch):
     figure, _ = drawn_climb(monkeypatch)
     (axes,) = figure.axes
     at = axes.transData.transform([(row[0], 1e12) for row in LADDER.values()])[:, 0]
     at *= 72 / figure.dpi
     for x, _ in marks(axes, "o"):
-        assert np.abs(x + 5.5 - at).min() < 0.1, "left of a step's line"
+        assert np.abs(x - at).min() < 0.1, "at a step's intensity"
     for x, _ in marks(axes, "D")[:-1]:
-        assert np.abs(x - 5.5 - at).min() < 0.1, "right of a step's line"
+        assert np.abs(x - rooflines.ASIDE - at).min() < 0.1, "right of a step's circle"
 
 
 def test_the_marks_of_a_climb_can_be_told_apart(monkeypatch):

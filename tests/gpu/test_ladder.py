@@ -53,10 +53,45 @@ def test_one_mma_is_counted():
 
 def test_every_rung_is_described(capsys):
     assert list(ladder.RUNGS) == [*NAMES, ladder.TENSOR_CORE]
-    ladder.show_rungs()
     ladder.show_generations()
     said = capsys.readouterr().out
-    assert "what it saves" in said and "tcgen05.mma" in said and "CUTLASS" in said
+    assert (
+        "tcgen05.mma" in said and "CUTLASS" in said and "Tensor memory: a memory in each SM" in said
+    )
+
+
+COUNTS = ladder.Counts(
+    ["naive", "shared tile", "tuned"],
+    np.array([0.5, 25, 40]),
+    np.array([2, 2, 0.25]),
+    np.array([2, 1, 3]),
+)
+
+
+def test_each_count_leaves_a_share():
+    shares = COUNTS.shares(ridge=50)
+    assert list(shares) == ["traffic", "passes", "instructions"]
+    assert shares["traffic"] == pytest.approx([0.01, 0.5, 0.8])
+    assert shares["passes"] == pytest.approx([1 / 8, 1 / 8, 1])
+    assert shares["instructions"] == pytest.approx([1 / 3, 1 / 2, 1 / 4])
+
+
+def test_the_counts_stand_beside_what_changes(capsys):
+    ladder.show_counts(COUNTS)
+    said = capsys.readouterr().out
+    assert all(ladder.RUNGS[name] in said for name in COUNTS.names)
+    assert "FLOP/B, counted" in said and "128 B" in said
+
+
+def test_the_lowest_share_is_named(capsys):
+    ladder.show_limits(COUNTS, np.array([0.01, 0.125, 0.25]), ridge=50)
+    lines = capsys.readouterr().out.splitlines()
+    last = {line.split("  ")[0]: line.split()[-2:] for line in lines[2:5]}
+    assert last == {
+        "naive": ["1", "traffic"],
+        "shared tile": ["12.5", "passes"],
+        "tuned": ["25", "instructions"],
+    }
 
 
 def test_rows_carry_their_words():

@@ -32,9 +32,9 @@ def test_shares_stand_beside_each_other():
         "two": published(38.7e12, "FLOP/s", "a paper"),
     }
     one, two = ladder_speeds.rows_of_shares(ours, theirs, GPU)
-    assert (one[0], round(float(one[1])), round(float(one[2])), one[3]) == ("one", 10, 20, 0.5)
+    assert (one[0], round(float(one[1])), round(float(one[2]))) == ("one", 10, 20)
     assert (one[1].word, one[2].word) == ("predicted", "published")
-    assert two[1] is None and two[3] is None and round(float(two[2])) == 100
+    assert two[1] is None and round(float(two[2])) == 100
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_misses_have_causes(capsys):
     ladder_speeds.show_misses(ours, theirs, {"naive": 0.12, "coalesced": 0.4})
     said = capsys.readouterr().out
     assert said.count("close") == 6 and "tuned" not in said
-    assert "15 GB/s from global memory, 21 FLOP/B, and we count 0.12" in said
-    assert "110 GB/s from global memory, 18 FLOP/B, and we count 0.40" in said
+    assert "15 GB/s from global memory, which makes 21 FLOP/B; we count 0.12" in said
+    assert "110 GB/s from global memory, which makes 18 FLOP/B; we count 0.40" in said
     for cause in ladder_speeds.CAUSES.values():
         assert cause in said
 

@@ -17,19 +17,18 @@
 # %% [markdown]
 # # What limits a kernel
 #
-# **A tile in shared memory cuts the bytes that a matmul asks of global memory to a 32nd.
+# **With a tile in shared memory, a matmul asks global memory for 1/32 of the bytes.
 # On an RTX A6000 that made the kernel only 1.5 times faster (published), and 92 % of the GPU's arithmetic still stood idle.**
 # Whoever removes one limit meets the next one.
-# In this lesson you find out which one is next.
+# Here you learn to predict the next limit.
 #
 # ## What you will be able to do
 #
-# - work out how many blocks of a kernel fit on an SM, and why no more;
+# - work out how many blocks of a kernel fit on an SM, and what keeps out the next one;
 # - estimate from three counts how much of a GPU's peak a kernel can use;
-# - say what a tensor core changes in these counts;
-# - tell an estimate from a bound, and name the cause of a miss.
+# - tell an estimate from a bound, and explain why an estimate was wrong.
 #
-# You need lesson 1's roofline, and lesson 3's SM, clock, pass, tile, caches and DRAM.
+# You need lesson 1's roofline, lesson 2's sectors, and lesson 3.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -38,15 +37,16 @@
 # ## Predict
 #
 # Lesson 3 stopped at 8 x 2 results per thread, but the ladder of kernels goes on.
-# In its *2-D register tile* each thread makes 8 x 8 results; in *vector loads* one instruction also fetches four floats.
+# In its *2-D register tile* each thread makes 8 x 8 results.
+# The next kernel, *vector loads*, also fetches four floats with one instruction.
 # Guess three numbers:
 #
 # 1. A thread of the 2-D register tile keeps 64 sums in registers.
-#    How many registers does NVIDIA's compiler give to it in all?
-# 2. As written, the shared tile reads shared memory 64 times for 32 multiply-adds.
-#    How many reading instructions does the compiler leave?
+#    How many registers does NVIDIA's compiler give it in all?
+# 2. As written, the *shared tile*, like lesson 3's, reads shared memory 64 times for 32 multiply-adds.
+#    How many read instructions remain after compiling?
 # 3. Somebody timed a C++ kernel with vector loads on an RTX A6000.
-#    What percentage of the peak was published?
+#    What percentage of the GPU's peak did it reach?
 
 # %%
 import numpy as np
@@ -71,24 +71,28 @@ share_guess = predict("gpu.published_share", 80, "%")
 # ### What the compiler reports
 #
 # NVIDIA's compiler needs no GPU.
-# It reports how many registers each thread needs, and how much shared memory each block.
-# When the registers do not suffice, it moves numbers to slow memory and back; these bytes are called **spills**.
-# We compile the whole ladder for `sm_86`, the A6000's kind of SM, and look at one kernel.
+# It reports how many registers a thread needs, and its program shows the instructions that remain.
+# We compile the whole ladder for `sm_86`, the A6000's kind of SM, and print the answers to two guesses.
 
 # %%
 made = ladder.compile_all()
-for number in ["registers", "spills"]:
-    print(made.quantity("2-D register tile", number))
+print("2-D register tile:", made.quantity("2-D register tile", "registers"))
+print("2-D register tile, spilled:", made.quantity("2-D register tile", "spills"))
+print("shared tile:", made.quantity("shared tile", "reads"))
 
 # %% [markdown]
-# Nothing is spilled, and the sums take just over half of the registers.
+# The 64 sums take just over half of the registers, and none is **spilled**, which means moved to slow memory.
+#
+# In the shared tile, a thread walks along a row of `a_tile`, so the compiler fetches four neighbours at once.
+# There 8 reads replace 32; with the 32 of `b_tile`, that makes 40.
 #
 # ### How many blocks fit
 #
-# An SM holds several blocks at a time, so that other warps can compute while one waits for memory.
-# But a block comes whole, with all its warps, registers and shared memory, and keeps them until it ends.
+# An SM holds several blocks at a time, so that other warps can compute while one waits.
+# But a block comes whole, with all its warps, registers and shared memory.
 #
-# Let us count by hand, for a block of 8 warps with 100 registers per thread and 10,000 B of shared memory:
+# Let us count by hand for a block of 8 warps with 100 registers per thread.
+# It takes 10,000 B of shared memory, of which CUDA keeps 1,024 B for itself.
 #
 # | limit | one block takes | an SM of the A6000 has | blocks that fit |
 # |---|---|---|---|
@@ -97,18 +101,21 @@ for number in ["registers", "spills"]:
 # | shared memory | 10,000 B | 102,400 B | 10 |
 # | blocks | 1 | 16 | 16 |
 #
-# The least number counts, so 2 blocks fit.
-# The registers keep out the third one.
-# The SM then holds 16 warps of 48, and this share, here 33 %, is called **occupancy**.
+# The least number counts, so 2 blocks fit: registers keep out the third.
+# The SM then holds 16 of 48 warps.
+# This share, here 33 %, is called **occupancy**.
 #
-# **Exercise `gpu.blocks_that_fit`**: the least number, for arrays with one element per kernel.
-# `sm` has `.warps`, `.registers`, `.shared_bytes` and `.blocks`.
-# `//` divides and drops the rest, and `np.minimum` takes two arrays.
+# **Exercise `gpu.blocks_that_fit`.**
+# Return the smallest of the four numbers for each kernel of the arrays.
 
 
 # %% tags=["exercise:gpu.blocks_that_fit"]
 def blocks_that_fit(warps, registers, shared, sm):
-    """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]"""
+    """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]
+
+    sm.warps, sm.registers, sm.shared_bytes and sm.blocks are what the SM has. `//` divides and
+    drops the rest; np.minimum(x, y) takes the smaller of two, element by element.
+    """
     # STUB:
     # return np.zeros(len(warps))
     # BEGIN SOLUTION
@@ -126,27 +133,32 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # %% [markdown]
 # ### Three counts, three shares
 #
-# How fast can these blocks work?
-# Each of three counts leaves a share of the peak.
-# An **access** is an instruction of a warp that reads or writes memory.
-# Suppose that a kernel does 5 FLOP for each byte of traffic, and that each multiply-add of a warp needs 2 passes and 3 accesses.
+# The blocks bring the warps, but what limits how fast these warps work?
+# Traffic, passes and instructions each leave only a share of the peak.
+# **Traffic** is 32 B for every sector that a request touches, as if there were no caches.
+# An **access** is an instruction with which a warp reads or writes memory.
+#
+# Suppose that a kernel does 5 FLOP per byte of traffic, and that each multiply-add of a warp needs 2 passes and 3 accesses:
 #
 # | count | why | share it leaves |
 # |---|---|---|
-# | traffic | it does 5 FLOP for a byte, and at the ridge a GPU needs 50 | a tenth |
-# | passes | they take 2 clocks, in which an SM could do 8 multiply-adds | an eighth |
-# | instructions | an SM starts 4 in a clock; here one of 4 is a multiply-add | a quarter |
+# | traffic | it does 5 FLOP per byte, and the A6000's ridge is at 50 | a tenth |
+# | passes | they take 2 clocks, in which an SM could start 8 multiply-adds | an eighth |
+# | instructions | an SM starts 4 per clock; 1 multiply-add and 3 accesses fill them | a quarter |
 #
-# Likewise, one pass leaves a quarter, and one access leaves a half.
 # All three go on at the same time, so the slowest sets the pace.
-# So our **estimate** is the lowest share, here a tenth.
+# Our **estimate** is therefore the lowest share, here a tenth.
 #
-# **Exercise `gpu.lowest_limit`**: this estimate, again for arrays.
+# **Exercise `gpu.lowest_limit`.**
+# Return this estimate for each kernel of the arrays.
 
 
 # %% tags=["exercise:gpu.lowest_limit"]
 def estimated_share(intensity, passes, accesses, ridge):
-    """intensity [n] in FLOP/B, passes [n] and accesses [n] per multiply-add -> share [n], 0 to 1"""
+    """intensity [n] in FLOP/B, passes [n] and accesses [n] per multiply-add -> share [n], 0 to 1
+
+    With 1 pass, passes would leave a quarter; with 1 access, instructions would leave a half.
+    """
     # STUB:
     # return np.zeros(len(passes))
     # BEGIN SOLUTION
@@ -161,82 +173,87 @@ estimated_share = check("gpu.lowest_limit", estimated_share)
 # ## Check
 #
 # Does your count hold for the whole ladder?
-# The hardware also rounds each need up to its own units, and `made.blocks()` does the same.
-# CUDA keeps 1,024 B of shared memory in each block, which the table includes.
+# Hardware hands out registers and memory in fixed portions, so it rounds each need up; `made.blocks()` includes that.
 
 # %% tags=["picture"]
 blocks = blocks_that_fit(made.warps, made.registers, made.shared, multiprocessor("sm_86"))
 heads = ["kernel", "warps", "registers", "shared memory", "blocks that fit", "their warps"]
-figures.table(heads, made.rows(blocks))
+figures.table(heads, made.rows(blocks), note="Shared memory includes CUDA's 1,024 B.")
 print("as the hardware rounds:", np.array_equal(blocks, made.blocks()))
 made.occupancy("2-D register tile").draw()
 
 # %% [markdown]
-# The naive kernel fills every place, and the 2-D register tile a third.
-# Yet the latter was published as about 50 times faster: occupancy is a remedy against waiting, and no aim in itself.
+# The naive kernel fills all 48 places for warps, the 2-D register tile only 16.
+# Yet the published speed of the 2-D tile is about 50 times as high.
+# Warps are needed to fill waiting time: a naive thread has one sum, so each multiply-add waits for the one before it.
+# Occupancy is a remedy against waiting, and no aim in itself.
 #
 # ## Measure
 #
 # ### The ladder
 #
-# Your 8 x 2 patch stands between the two register tiles.
 # We count for matrices of 128 x 1,024 and 1,024 x 128.
-# Global memory is reached through the same unit as shared memory, so every 128 B that warps ask of it count as a pass.
 
 # %%
-ladder.show_rungs()
 counts = ladder.count()
-figures.table(["kernel", "traffic", "passes", "accesses"], counts.rows())
+ladder.show_counts(counts)
 
 # %% [markdown]
-# Vector loads and tuned count alike, because no count shows waiting.
+# The first three kernels are not quite lesson 3's, so some counts differ.
+# Tuned saves only waiting, which no count shows.
 #
-# ### The last rung: tensor cores
+# ### Which limit is next?
 #
-# A **tensor core** multiplies two small matrices.
-# One instruction of a warp, `mma`, computes `c += a b` for `a[16,16]` and `b[16,8]` of float16, with sums in float32.
-# By hand, that is 16 x 8 results with 16 multiply-adds each, or 2,048.
-# An ordinary instruction does one in each of 32 lanes, so one `mma` replaces 64 of them.
-# Each lane holds a part of the three matrices in its registers.
-
-# %% tags=["picture"]
-print("one mma replaces", ladder.replaced_by_one_mma())
-pictures.mma_parts(lane=5)
-tensor = ladder.count(["tensor core"])
-figures.table(["kernel", "traffic", "passes", "accesses"], tensor.rows())
-ladder.show_generations()
-
-# %% [markdown]
-# Against the tuned kernel, passes and accesses fall to a tenth.
-# Later GPUs free threads and registers of this work.
-#
-# ### The estimates
-#
-# Tensor cores have a peak of their own, so we estimate the other kernels.
-# How fast should they be on the A6000?
+# Now your function estimates each rung, and the table names the count that leaves least.
 
 # %%
 gpu = hardware.machine("a6000")
 ridge = gpu.ridge("fp32")
 shares = estimated_share(counts.intensity, counts.passes, counts.accesses, ridge)
+ladder.show_limits(counts, shares, ridge)
 estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
-figures.table(["kernel", "estimate"], list(estimates.items()))
 
 # %% [markdown]
+# In the two simple kernels, traffic leaves least.
+# With the tile, traffic leaves 15.6 %, but the passes leave only 11.4 %: by our estimate 89 % stands idle, and by the published speed 92 % did.
+# Passes remain the limit of both register tiles, and with vector loads traffic is lowest again.
+#
+# ### The last rung: tensor cores
+#
+# A **tensor core** multiplies two small matrices.
+# With one instruction, `mma`, a warp computes `c += a b` for `a[16,16]` and `b[16,8]` of float16, with sums in float32.
+# By hand, that is 16 x 8 results with 16 multiply-adds each, or 2,048.
+# An ordinary instruction does 32, so one `mma` replaces 64 of them.
+#
+# The picture shows what lane 5 holds, and the last table compares three generations of GPUs.
+
+# %% tags=["picture"]
+print("one mma replaces", ladder.replaced_by_one_mma())
+pictures.mma_parts(lane=5)
+tensor = ladder.count(["tuned", "tensor core"])
+ladder.show_counts(tensor)
+ladder.show_generations()
+
+# %% [markdown]
+# Lane 5's results need columns 2 and 3 of `b`, but the lane holds column 1: only the whole warp can compute them.
+# On later GPUs, first `b` and then the sums leave the registers, which become free for other work.
+#
+# Per multiply-add, this kernel needs a tenth of the passes and accesses of tuned.
+# So traffic is the next limit: 64 FLOP per byte, at 768 GB/s, make 49 TFLOP/s, and the passes leave seven times as much.
+#
 # For scale, we time NumPy's product on your processor.
-# On a CUDA GPU the same call times the ladder beside NVIDIA's library, cuBLAS.
 
 # %% tags=["timing", "nbval-ignore-output"]
+# On a CUDA GPU the call also times the ladder, beside cuBLAS.
 for name, speed in ladder_speeds.measure_speeds().items():
     print(f"{name}: {speed}")
 
 # %% [markdown]
 # ## Explain
 #
-# The roofline has each step at the traffic that we counted, and published speeds of the same steps in C++.
-# The roof holds if all traffic comes from DRAM.
-# A diamond above it means that caches have answered.
-# A circle below it means that passes or instructions set the estimate.
+# The picture puts each step on the roofline, at the traffic that we counted.
+# A circle below the roof means that passes set our estimate.
+# The roof holds if all traffic comes from DRAM, so a diamond above it means that caches have answered.
 
 # %% tags=["picture"]
 published = ladder_speeds.published_rates()
@@ -244,18 +261,8 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# What did the compiler make of the shared tile's 64 reads?
-
-# %%
-for number in ["multiply_adds", "reads"]:
-    print(made.quantity("shared tile", number))
-
-# %% [markdown]
-# A thread walks along a row of `a_tile`, so the compiler fetches four neighbours at once: 8 reads replace 32.
-# All lanes of a warp want the same four, so passes can become fewer, too.
-#
-# Our three shares are therefore estimates: caches and compilers can beat them.
-# A true bound is the peak, because an SM of the A6000 has 128 lanes for float32 and never does more than 4 multiply-adds of warps in a clock.
+# Caches and compilers can beat our three shares, so these are estimates.
+# A true bound is the peak, because the 128 float32 lanes of an SM never do more than 4 multiply-adds of warps in a clock.
 #
 # ## On trial
 #
@@ -264,12 +271,12 @@ for number in ["multiply_adds", "reads"]:
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
 # The rungs naive and coalesced are such kernels.
-# The tables set all steps beside cuBLAS; the picture shows your guesses.
+# The first table compares them with cuBLAS, the second explains the misses, and the picture shows your guesses.
 
 # %% tags=["picture"]
-heads = ["step", "estimate", "published speed", "estimate / published"]
+heads = ["step", "estimate", "published speed"]
 shares_of_peak = ladder_speeds.rows_of_shares(estimates, published, gpu)
-figures.table(heads, shares_of_peak, note="Both in percent of the A6000's peak in float32.")
+figures.table(heads, shares_of_peak, note="In percent of the A6000's peak in float32.")
 of_vector_loads = ladder_speeds.share_of_peak(published["vector loads"], gpu)
 ladder_speeds.show_misses(estimates, published, intensities)
 registers = made.quantity("2-D register tile", "registers")
@@ -281,26 +288,25 @@ figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, stri
 # %% [markdown]
 # **Verdict on C33: wrong.**
 # Even well coalesced, such a kernel was published at 5 % of an RTX A6000's peak, where cuBLAS reaches 60 %.
-# Our estimate is lower still, because it counts the traffic as if no cache helped.
+# Our estimate is lower still, because it counts no caches.
 # But even if caches answered for every byte, the two passes that we count per multiply-add would leave an eighth.
 #
-# And the estimates?
-# We call one close if it is within 20 %, and two of six are; the last table names a cause for each miss.
-# The shared tile's 1,024 threads leave no room for a second block, which could work while they wait.
-# A count says what to mend first, and a GPU how fast the kernel then is.
+# Two of our six estimates are close, which means within 20 %.
 #
 # ### Outside
 #
 # On a GPU, practitioners run NVIDIA's profiler: `ncu --set full python my_kernel.py`.
-# It prints our registers and occupancy, and also what each cache delivers.
-# For products they call cuBLAS, or use CUTLASS or Triton.
-# We left out tiles of warps, asynchronous copies, and the last, half-empty round of blocks.
+# It prints our registers and occupancy, and what each cache delivers.
+# For matrix products they call cuBLAS, or use CUTLASS or Triton.
+# We left out asynchronous copies and the last, half-empty round of blocks.
 #
 # ## Recap
 #
-# - The least of four limits says how many blocks fit; the lowest of three shares is the estimate.
-# - **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
-#   Results in registers get a kernel past that.
+# **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
+# To beat that, let each thread keep several results in registers.
+#
+# After the tile 92 % of the arithmetic stood idle: by our estimate, the passes were the next limit.
+# With sums in registers and vector loads, 53 % did.
 #
 # ## Quiz
 #

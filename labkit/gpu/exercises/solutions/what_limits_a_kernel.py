@@ -9,7 +9,11 @@ import numpy as np
 
 
 def blocks_that_fit(warps, registers, shared, sm):
-    """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]"""
+    """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]
+
+    sm.warps, sm.registers, sm.shared_bytes and sm.blocks are what the SM has. `//` divides and
+    drops the rest; np.minimum(x, y) takes the smaller of two, element by element.
+    """
     by_warps = sm.warps // warps
     by_registers = sm.registers // (32 * warps * registers)
     by_shared = sm.shared_bytes // shared
@@ -19,7 +23,10 @@ def blocks_that_fit(warps, registers, shared, sm):
 
 
 def estimated_share(intensity, passes, accesses, ridge):
-    """intensity [n] in FLOP/B, passes [n] and accesses [n] per multiply-add -> share [n], 0 to 1"""
+    """intensity [n] in FLOP/B, passes [n] and accesses [n] per multiply-add -> share [n], 0 to 1
+
+    With 1 pass, passes would leave a quarter; with 1 access, instructions would leave a half.
+    """
     memory = np.minimum(intensity / ridge, 1 / (4 * passes))
     return np.minimum(memory, 1 / (1 + accesses))
 
