@@ -26,7 +26,7 @@
 #
 # ## What you will be able to do
 #
-# - count what a kernel asks of each memory, and see how far this explains published speeds;
+# - count what a kernel asks of each memory;
 # - let a block share what it fetches, in a tile of shared memory;
 # - let a thread make several results from each number that it reads.
 
@@ -36,7 +36,7 @@
 # %% [markdown]
 # ## Predict
 #
-# With `a[M,K]` and `b[K,N]`, each result is a sum along $k$:
+# Our kernels multiply `a[M,K]` by `b[K,N]`, so each result in `c[M,N]` is a sum along $k$:
 #
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
@@ -78,7 +78,6 @@ zero = np.float32(0)
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
-# The neighbour $c_{01}$ needs row 0 again.
 # Take the four results in the upper left corner, with one thread for each.
 # Together the threads fetch 32 numbers, but only 16 are different.
 # The picture names the threads that fetch each number.
@@ -134,12 +133,11 @@ for name, p in {"naive": naive, "coalesced": coalesced}.items():
 figures.table(["kernel", "reads of each element", "a request touches"], rows)
 
 # %% [markdown]
-# In our kernel, all lanes of a warp read the same float of `a`, and 32 neighbours of `b`.
+# For each `k`, all lanes of a warp read the same float of `a`, but 32 neighbouring floats of `b`.
 # So a request touches 1 sector of `a` or 4 of `b`, 2.5 on average instead of 16.5.
 # But each element is still asked for 128 times, once for each result that needs it.
 #
-# A GPU's memory chips are called **DRAM**.
-# Many of these reads never reach them, because the caches L1 and L2 keep what was read a moment ago.
+# Many of these reads never reach the GPU's memory chips, the **DRAM**, because the caches L1 and L2 keep what was read a moment ago.
 # The SIMT machine has no cache, so it counts every byte that lanes ask for.
 #
 # ### A tile in shared memory
@@ -147,7 +145,7 @@ figures.table(["kernel", "reads of each element", "a request touches"], rows)
 # Now a block shares what it needs for $32 \times 32$ results, step by step as on paper.
 # In each step it copies one tile of `a` and one of `b` to shared memory.
 # There, each number is used by 32 threads.
-# The picture shows one block's step that begins at 32 along `k`.
+# The picture shows one step of one block: the step that begins at `k` = 32.
 
 # %% tags=["picture"]
 tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
@@ -156,8 +154,8 @@ tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 # **Exercise `gpu.matmul_tiled`.**
 # Write the body of the loop: one step, for the 32 values of `k` from `start` on.
 # Thread (`tx`, `ty`) fetches one element of each tile, into `[ty, tx]`.
-# `fetch_or_zero(a, row, col)` gives `a[row, col]`, or 0 outside.
-# Then it waits until the whole block has fetched, and adds 32 products to its sum.
+# Then the thread waits until the whole block has fetched, and adds 32 products to its sum.
+# `fetch_or_zero(a, row, col)` gives `a[row, col]`, or 0 outside the matrix.
 
 
 # %% tags=["exercise:gpu.matmul_tiled"]
@@ -191,10 +189,11 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 #
 # A multiprocessor (**SM**) of the RTX A6000 has four parts, and each warp stays in one of them.
 # An SM works to the beat of a clock, and one beat is also called a **clock**.
-# In each clock, every part can start the multiply-adds of one warp.
+# In each clock, every part can start one multiply-add in all lanes of one warp.
 #
-# But in each clock the whole SM gets only one **pass** of shared memory, which gives each lane of one warp a number.
-# Our kernel needs two passes for the multiply-adds of one warp: one for each tile.
+# Shared memory is slower: in each clock the whole SM gets only one **pass**.
+# A pass gives one number to each lane of one warp.
+# But a multiply-add needs two numbers, one from each tile, so it costs its warp two passes.
 # The picture shows the consequence; then the SIMT machine counts the passes.
 
 # %% tags=["picture"]
@@ -208,22 +207,22 @@ print("right:", np.allclose(c, a @ b, atol=1e-3))
 
 # %% [markdown]
 # In two clocks, the four parts could start the multiply-adds of $2 \times 4 = 8$ warps.
-# The two passes let them start those of one, so seven eighths of the arithmetic stand idle.
-# (A compiler may do better by joining several reads.)
+# But two passes bring the numbers for only one warp, so seven eighths of the arithmetic stand idle.
+# (A compiler may merge several reads, and do better.)
 #
 # ### A patch in registers
 #
 # A **register** holds one number of one thread.
 # Once a number is in a register, the thread can use it again without a pass.
-# So let each thread make several results, a **patch** (*register tile*), and use each number for several of them.
+# So let each thread make several results, a **patch** (*register tile*).
 #
 # Take a patch of $2 \times 2$.
 # For one `k`, its thread reads, say, 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`.
 # It adds $2 \cdot 10$, $2 \cdot 20$, $3 \cdot 10$ and $3 \cdot 20$ to its four sums.
-# Four reads now serve four multiply-adds, so each costs one pass instead of two.
+# Each read costs one pass, and four reads now serve four multiply-adds: one pass for each instead of two.
 #
 # Our patch has $8 \times 2$ results, so 10 reads serve 16 multiply-adds.
-# The results lie 8 rows and 32 columns apart, so that a warp's lanes still read neighbours of `b_tile`.
+# Its columns lie 32 apart, so that a warp's lanes still read neighbouring numbers of `b_tile`.
 # The picture shows what one thread reads and makes.
 
 # %% tags=["picture"]
@@ -306,7 +305,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # ## Explain
 #
-# Now compare your guesses with the published speed-ups.
+# Compare your guesses with the published speed-ups.
 
 # %% tags=["picture"]
 from labkit.provenance import published
@@ -318,21 +317,21 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles cut the bytes that lanes ask of global memory to a 32nd, yet the published kernel became only 1.5 times as fast.
-# The caches had done much of this work: Boehm's profiler saw the coalesced kernel take 110 GB/s from global memory, a seventh of what DRAM can deliver (*Worklog*, 2022).
+# The caches had already answered most requests: Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, a seventh of what DRAM can deliver (*Worklog*, 2022).
 #
 # The tile moved the reads from L1 to shared memory, but in this GPU both are parts of one unit, so probably little was gained.
-# By our clock, two passes leave an eighth of the peak of 38.7 TFLOP/s, which is 4.8.
+# By our count, two passes for each multiply-add leave an eighth of the peak of 38.7 TFLOP/s, which is 4.8.
 # The published kernel reached 2.98, and the profiler found its warps waiting for shared memory.
 #
 # Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds: a quarter of a pass for each.
 # One pass in a clock now suffices for all four parts.
-# His kernel, whose blocks also made more results ($128 \times 128$), became 5.4 times as fast.
+# His kernel became 5.4 times as fast, though its blocks also grew, to $128 \times 128$ results.
 #
 # Counts say what to change first, but they leave out caches, compilers and waiting: only a GPU shows the gain.
 #
 # ## On trial
 #
-# [C32](#C32) held, for bandwidth.
+# [C32](#C32) held for bandwidth.
 #
 # ### Outside
 #
