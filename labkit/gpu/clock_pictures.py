@@ -76,7 +76,7 @@ def clock_timeline(rows: int = 1, columns: int = 1, clocks: int = 16) -> None:
     axes.set_yticks(list(names), list(names.values()))
     axes.set_xticks([clock + 0.5 for clock in range(clocks)], range(clocks))
     axes.set_xlabel(
-        "clock (each number is a warp: the one that reads, the one that multiplies and adds;\n"
+        "clock (each number is a warp: while one multiplies and adds, the next one reads;\n"
         "warp 0 has read before clock 0)"
     )
     axes.set_xlim(-0.1, clocks + 0.1)

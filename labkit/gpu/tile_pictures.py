@@ -94,8 +94,8 @@ def who_fetches(size: int, tile: int) -> None:
     """Which threads of the first tile of c fetch each element, if each fetches for itself.
 
     a, b and c have `size` x `size` elements, the tile `tile` x `tile`, and the steps along k are as
-    long as the tile. A thread has the row and column of its result as its name. What belongs to
-    the first step is orange.
+    long as the tile. A thread (x, y) makes the result in column x and row y. What belongs to the
+    first step is orange.
     (Lesson tiles.)
     """
     places = range(tile)
@@ -103,11 +103,11 @@ def who_fetches(size: int, tile: int) -> None:
     of_c = np.full((size, size), "", dtype=object)
     of_b = np.full((size, size), "", dtype=object)
     for m in places:
-        of_a[m] = "\n".join(f"{m},{n}" for n in places)
+        of_a[m] = "\n".join(f"{n},{m}" for n in places)
     for n in places:
-        of_b[:, n] = "\n".join(f"{m},{n}" for m in places)
+        of_b[:, n] = "\n".join(f"{n},{m}" for m in places)
     for m, n in np.ndindex(tile, tile):
-        of_c[m, n] = f"{m},{n}"
+        of_c[m, n] = f"{n},{m}"
     in_first_step = np.arange(size) < tile
     colours = np.where(in_first_step, ORANGE, SKY)  # along k
     colours_of_a = np.tile(colours, (tile, 1))
@@ -117,7 +117,7 @@ def who_fetches(size: int, tile: int) -> None:
     threads = tile * tile
     elements = 2 * tile * size
     fetches = tile * elements
-    caption = f"{threads} threads: {fetches} fetches of {elements} different numbers"
+    caption = f"{threads} threads x,y: {fetches} fetches of {elements} different numbers"
     needs = f"{tile} rows of a and {tile} columns of b"
     said = f"The {threads} results in the upper left corner of c need {needs}"
     marks = f"Each of these {elements} elements names the {tile} threads that fetch it"

@@ -64,7 +64,7 @@ def test_who_fetches_names_the_threads_that_need_an_element(shown):
     named = [text for text in texts if "\n" in text]
     assert sorted(set(named)) == ["0,0\n0,1", "0,0\n1,0", "0,1\n1,1", "1,0\n1,1"]
     assert [named.count(threads) for threads in sorted(set(named))] == [4, 4, 4, 4]
-    assert "4 threads: 32 fetches of 16 different numbers" in texts
+    assert "4 threads x,y: 32 fetches of 16 different numbers" in texts
     assert "2 rows of a and 2 columns of b" in alt
     assert len(colours(figure, style.ORANGE)) == 8
     assert len(colours(figure, style.SKY)) == 8
@@ -80,7 +80,7 @@ def test_the_fetches_grow_with_the_tile(shown):
     tile_pictures.who_fetches(6, tile=3)
     texts = [t.get_text() for t in shown[0][0].axes[0].texts]
     assert texts.count("0,0\n0,1\n0,2") == 6
-    assert "9 threads: 108 fetches of 36 different numbers" in texts
+    assert "9 threads x,y: 108 fetches of 36 different numbers" in texts
 
 
 @pytest.mark.parametrize("thread", [(5, 2), (0, 0), (31, 7)])

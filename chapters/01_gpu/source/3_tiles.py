@@ -240,9 +240,9 @@ tile_pictures.thread_patch((5, 2), k=3)
 def matmul_registers(a, b, c):  # [M, K] @ [K, N] -> [M, N]; blocks of 32 x 8 threads
     a_tile = cuda.shared.array((64, 32), "float32")
     b_tile = cuda.shared.array((32, 64), "float32")
-    total = cuda.local.array((8, 2), "float32")  # the compiler will find 16 registers for it
+    total = cuda.local.array((8, 2), "float32")  # this thread's own: it gets 16 registers
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    set_to_zero(total)  # kernels may call device functions, which ask cuda for their own thread
+    set_to_zero(total)  # a device function: kernels may call it, and it runs in the same thread
     for start in range(0, a.shape[1], 32):
         next_tiles(a, b, start, a_tile, b_tile)  # wait, fetch 8 + 8 numbers per thread, wait
         for k in range(32):
