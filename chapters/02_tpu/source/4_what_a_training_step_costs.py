@@ -108,7 +108,8 @@ reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 #
 # So 12 images are the **critical batch**: with fewer, memory is the limit.
 #
-# With weights [10, 10], arithmetic never catches up with traffic.
+# With weights [10, 10], arithmetic never catches up.
+#
 # **Exercise `tpu.critical_batch`**: compute the critical batch of n layers, or `np.inf` where there is none.
 
 
@@ -146,7 +147,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # %% [markdown]
 # For fc1 alone, fed from HBM, no batch is large enough; in our network, its images lie in VMEM.
 #
-# Up to 128 images, the dots lie above the roofline, by up to 4.7 times.
+# Up to 128 images, the dots lie above the roofline, up to 4.7 times.
 # **The estimates leave copies out.**
 # Here `copy-start` brings the weights to VMEM beforehand; on the chip, its time comes on top unless it overlaps other work.
 #
@@ -199,7 +200,7 @@ reports.side_by_side(made)
 # a step      operations of 600 and 900 cycles, at 1.5 GHz        1 µs
 # 8 devices   4 images on each in this time                  32 images
 # ```
-# **Exercise `tpu.throughput`**: compute the images per second of all devices, ignoring the time they need to exchange data.
+# **Exercise `tpu.throughput`**: compute the images per second of all devices, ignoring the exchange of data.
 
 
 # %% tags=["exercise:tpu.throughput"]
@@ -286,7 +287,7 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # The compiler put it in, since each chip saw only its own images.
-# It takes at least 8 µs (predicted), little beside the step's 475 µs.
+# It takes at least 8 µs, little beside the step's 475 µs.
 #
 # ## Explain
 #
@@ -305,11 +306,11 @@ figures.guesses(
 # %% [markdown]
 # **Critical batch**: if only weights moved, it would equal the ridge, 197 TFLOP/s / 819 GB/s = 241, since 2 bytes bring 2 FLOP per image.
 # Images and results raise it to 273.
-# Then arithmetic and traffic take 46 µs each (predicted): the chip no longer waits if they overlap, but half of the time if the weights are copied first.
+# Then arithmetic and traffic take 46 µs each (predicted): the chip no longer waits if they overlap, but waits half of the time if the weights are copied first.
 #
-# **Products**: adding up and packing bits take many cycles, but few FLOP.
+# **Products**: adding up and packing bits take many cycles for few FLOP.
 #
-# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the peak (predicted), which is called **model FLOP utilization**.
+# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the peak (predicted); this share is called **model FLOP utilization**.
 #
 # ## On trial
 #
@@ -359,7 +360,7 @@ reports.work_for_each_joule()
 #
 # - **The critical batch of large weights in bfloat16 is a little above the ridge, 241 on a v5e.**
 # - Our step costs a v5e 475 µs for 256 images (predicted), plus 14 operations without an estimate.
-# - Cycles divided by clock rate *predict*; only timing a real run *measures*.
+# - Cycles divided by clock rate *predict*, perhaps several times too fast; only timing a real run *measures*.
 #
 # ### Outside
 #
