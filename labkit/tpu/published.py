@@ -2,6 +2,7 @@
 
 DAWNBENCH   two logs of ResNet-50 on a Cloud TPU v2-8, eight cores, 1,024 images in a step
 MLPERF      a TPU v4 against an A100, as Google measured them
+V5E_LINKS   the bandwidth between a v5e and its neighbours
 """
 
 from typing import NamedTuple
@@ -50,3 +51,7 @@ class Pair(NamedTuple):
 
 MLPERF_SOURCE = "Jouppi et al., TPU v4, 2023, section 6 and table 6"
 MLPERF = [Pair("BERT", 1.15, 197, 380), Pair("ResNet-50", 1.67, 206, 273)]
+
+V5E_LINKS = published(  # "Bidirectional inter-chip interconnect (ICI) bandwidth (per chip)"
+    400e9, "B/s", "Google Cloud TPU v5e documentation, https://docs.cloud.google.com/tpu/docs/v5e"
+)

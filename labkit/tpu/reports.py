@@ -1,6 +1,10 @@
 """What the compiler says of a program, shown as tables. Lesson what a training step costs."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -8,20 +12,26 @@ from labkit import figures
 from labkit.convnet import layer_costs
 from labkit.hardware import machine
 from labkit.provenance import Quantity, compiled, counted, predicted
-from labkit.tpu.compiler import Compiled
-from labkit.tpu.published import MLPERF, MLPERF_SOURCE
+from labkit.tpu.compiler import Compiled, TPUOutOfMemory, recall
+from labkit.tpu.published import MLPERF, MLPERF_SOURCE, V5E_LINKS
 
 CAUTIONS = (
-    "Google gives only upper limits for the area of a TPU's die, so the true density may be "
-    "higher; a v2's die would have to be below 300 mm² to be as dense as a V100. Power is the "
-    "largest seen in use for v3 and v4, and the limit of the design for the others. By its design "
-    "limit of 450 W (published in Ten Lessons, table 1), a v3 has 0.27 TFLOP/s/W, a third less "
-    "than a V100; by the power seen in use it has a tenth more. Of v5e, v5p and v6e Google "
-    "publishes neither area nor power. We read the tables of the papers by Jouppi et al. in "
-    "summaries, not in the papers themselves."
+    "Google gives the area of a TPU's die as an upper limit, so the true density may be higher. "
+    "For v3 and v4, power is the highest that Google saw in use; for the others, it is the design "
+    "limit. By its own design limit of 450 W (published in Ten Lessons, table 1), a v3 has a third "
+    "less peak for each watt than a V100, not a tenth more. A V100's peak is in fp16, the others' "
+    "in bfloat16. Of v5e, v5p and v6e Google publishes neither area nor power. We read the tables "
+    "of the papers by Jouppi et al. in summaries. The addresses of all sources stand in "
+    "labkit/hardware.toml."
 )
 
-ALSO = {"select-and-scatter": "select-and-scatter (the backward pass of a pool)"}
+CYCLES = 14.5  # what libtpu charges a v5e for 1,024 numbers that are read and added up, about
+
+MEANING = {  # of names that only the compiler uses
+    "copy-start": "copies",
+    "slice-start": "copies of a part",
+    "select-and-scatter": "the backward pass of a pool",
+}
 
 
 def cycles_of(made: Compiled) -> np.ndarray:
@@ -29,35 +39,34 @@ def cycles_of(made: Compiled) -> np.ndarray:
     return np.array([op.cycles for op in made.ops if op.cycles is not None])
 
 
-def share_of_cycles(made: Compiled, *kinds: str) -> float:
-    """What share of a program's estimated cycles operations of these kinds have, from 0 to 1."""
+def share_of_cycles(made: Compiled, *kinds: str) -> Quantity:
+    """What share of a program's estimated cycles operations of these kinds have, in %."""
     cycles = [op.cycles for op in made.ops if op.cycles is not None and op.kind in kinds]
-    return sum(cycles) / made.estimated_cycles
+    return compiled(100 * sum(cycles) / made.estimated_cycles, "%", "libtpu")
 
 
-def share_of_flops(images: int) -> float:
-    """What share of the FLOP of a step of the course's network are products, from 0 to 1."""
+def products_of_flop(images: int) -> Quantity:
+    """What share of the FLOP of a step of the course's network are products, in %."""
     flops = {cost.name: float(cost.flops) for cost in layer_costs(images)}
     products = flops["conv1"] + flops["conv2"] + flops["fc1"] + flops["fc2"]
-    return products / sum(flops.values())
-
-
-def shares_of_products(step: Compiled, images: int) -> tuple[Quantity, Quantity]:
-    """Convolutions and matrix products in the course's network's step: % of FLOP, % of cycles."""
-    by_cycles = share_of_cycles(step, "convolution", "matmul")
-    of_flop = counted(100 * share_of_flops(images), "%", "labkit.costs")
-    return of_flop, compiled(100 * by_cycles, "%", "libtpu")
+    return counted(100 * products / sum(flops.values()), "%", "labkit.costs")
 
 
 def side_by_side(programs: Mapping[str, Compiled]) -> None:
     """A table of programs: their operations, in the order in which they run, and their cycles."""
     rows = []
     for name, made in programs.items():
-        known = ", ".join(op.kind for op in made.ops if op.cycles is not None)
+        known = ", ".join(f"{op.kind} {op.cycles:,}" for op in made.ops if op.cycles is not None)
         without = ", ".join(sorted({op.kind for op in made.ops if op.cycles is None}))
         cycles = compiled(made.estimated_cycles, "cycles", "libtpu")
         rows.append([name, known, cycles, without or None])
-    figures.table(["program", "operations", "estimate", "without an estimate"], rows)
+    heads = ["program", "operations with their cycles", "together", "without an estimate"]
+    figures.table(heads, rows)
+
+
+def missing(made: Compiled) -> str:
+    """How many of the program's operations have no estimate: "4 of 672"."""
+    return f"{made.unestimated:,} of {sum(op.count for op in made.ops):,}"
 
 
 def operations(made: Compiled, most: int = 10) -> None:
@@ -67,16 +76,84 @@ def operations(made: Compiled, most: int = 10) -> None:
     rows = []
     for op in known[:most]:
         rows.append([op.name, op.kind, compiled(op.cycles, "cycles", "libtpu"), op.layer or None])
-    without = sorted({op.kind for op in made.ops if op.cycles is None})
-    without = [ALSO.get(kind, kind) for kind in without]
-    all_of_them = len(known) + made.unestimated
-    note = f"{len(known)} of {all_of_them} operations have an estimate, together "
-    note += f"{made.estimated_cycles:,} cycles; each includes what was fused into it."
-    if without:
-        note += f" Without one: {', '.join(without)}."
+    note = f"All {len(known)} operations with an estimate have {made.estimated_cycles:,} cycles; "
+    note += "each includes what was fused into it."
+    if made.unestimated:
+        note += f" {missing(made)} have none: {_without(made)}."
     if any(op.layer.startswith("transpose(jvp(") for op in known):
         note += " Here jvp(conv1) is conv1's forward pass, transpose(jvp(conv1)) its backward pass."
+        note += (
+            f" At {CYCLES} cycles for 1,024 numbers, what the pools' backward passes write would "
+        )
+        note += f"add {100 * _of_pools(made):.0f} % (predicted)."
+        note += " Compiled alone, conv1 and conv2 have more cycles: their results then go to HBM."
     figures.table(["operation", "kind", "estimate", "from"], rows, note)
+
+
+def _of_pools(made: Compiled) -> float:
+    """The cycles of the pools' backward passes at CYCLES for 1,024 numbers, over all estimated."""
+    pools = [op.layer for op in made.ops if op.kind == "select-and-scatter"]
+    numbers = sum(prod(row.shape) for row in made.padding if row.name in pools)
+    return CYCLES * numbers / 1024 / made.estimated_cycles
+
+
+def _without(made: Compiled) -> str:
+    """The operations without an estimate, by kind: "2 copy-start (copies), 1 scatter"."""
+    numbers = Counter()
+    for op in made.ops:
+        if op.cycles is None:
+            numbers[op.kind] += op.count
+    named = []
+    for kind, number in sorted(numbers.items()):
+        meaning = f" ({MEANING[kind]})" if kind in MEANING else ""
+        named.append(f"{number} {kind}{meaning}")
+    return ", ".join(named)
+
+
+def memory(name: str, batches: Sequence[int], topology: str) -> None:
+    """A table of a stored program's memory for each batch, and whether it fits.
+
+    `name` has a place for the batch: "ResNet-50 step of {} images".
+    """
+    rows = []
+    for batch in batches:
+        try:
+            made = recall(name.format(batch), topology)
+        except TPUOutOfMemory as error:
+            need, have = re.search(r"needs (\S+ \wiB) .* has (\S+ \wiB)", str(error)).groups()
+            row = [None, None, f"no: it needs {need}, and there are {have}"]
+        else:
+            given, temporary = (made.memory[part] / 2**30 for part in ("argument", "temp"))
+            row = [compiled(size, "GiB", "libtpu") for size in (given, temporary)]
+            row.append("yes")
+        rows.append([f"{batch:,} images", *row])
+    note = (
+        "Among the temporary arrays are the results that layers keep for the backward pass; they "
+    )
+    note += "grow with the batch."
+    heads = [f"on {topology}", "arguments", "temporary arrays", "does it fit?"]
+    figures.table(heads, rows, note)
+
+
+def exchange(made: Compiled) -> None:
+    """A table of what the chips of a v5e send each other: arrays, bytes and the least time.
+
+    In a ring of n chips, each sends 2 (n - 1) / n of the array that all of them add up.
+    """
+    rows = []
+    for sent in made.collectives:
+        of_array = 2 * (sent.group - 1) / sent.group
+        each = predicted(of_array * sent.bytes, "B", "a ring of the chips")
+        least = predicted(float(each) / (float(V5E_LINKS) / 2), "s", "bytes over published links")
+        array = compiled(sent.bytes, "B", "libtpu")
+        rows.append([sent.kind, sent.shape, array, sent.group, each, least])
+    heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
+    note = (
+        "In a ring of n chips, each sends (n - 1)/n of the array to build the sums, and as much to "
+    )
+    note += f"pass them on. The links of a v5e have {V5E_LINKS.number}, both directions together "
+    note += f"({V5E_LINKS.origin})."
+    figures.table(heads, rows, note)
 
 
 def places(made: Compiled) -> None:
@@ -96,11 +173,17 @@ def chips(keys: Sequence[str]) -> None:
         chip = machine(key)
         peak = chip.peak.get("bf16") or chip.peak["fp16"]
         tera = float(peak) / 1e12
+        peak, die, power = map(_without_address, (peak, chip.die, chip.power))
         for_area = predicted(tera / float(chip.die), "TFLOP/s/mm²", "peak over area")
         for_watt = predicted(tera / float(chip.power), "TFLOP/s/W", "peak over power")
-        rows.append([chip.name, peak, chip.die, chip.power, for_area, for_watt])
+        rows.append([chip.name, peak, die, power, for_area, for_watt])
     heads = ["chip", "peak", "die", "power", "for each mm²", "for each W"]
     figures.table(heads, rows, CAUTIONS)
+
+
+def _without_address(given: Quantity) -> Quantity:
+    """The same quantity, with its source's title alone."""
+    return replace(given, source=given.source.partition(", http")[0])
 
 
 def work_for_each_joule() -> None:
@@ -109,9 +192,7 @@ def work_for_each_joule() -> None:
     for pair in MLPERF:
         row = [pair.benchmark, pair.speed_ratio, pair.watts_v4, pair.watts_a100, pair.work_ratio]
         rows.append(row)
-    heads = ["v4 against A100", "speed, times", "W of a v4", "W of an A100", "work for each J"]
-    figures.table(
-        heads,
-        rows,
-        f"Speed and power published in {MLPERF_SOURCE}: 64 chips of each kind, measured by Google.",
-    )
+    heads = ["v4 speed / A100 speed", "ratio", "W of a v4", "W of an A100", "work for each J"]
+    note = f"Speed and power published in {MLPERF_SOURCE}: 64 chips of each kind, measured by "
+    note += "Google. A v4 drew more here than the 192 W of the table above; we do not know why."
+    figures.table(heads, rows, note)

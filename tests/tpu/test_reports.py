@@ -6,7 +6,7 @@ import pytest
 
 from labkit.tpu import reports
 from labkit.tpu.compiler import Compiled
-from labkit.tpu.hlo import Array, Op
+from labkit.tpu.hlo import Array, Collective, Op
 
 OPS = [
     Op("copy-start", "copy-start", None, "", 2),
@@ -35,37 +35,37 @@ def made():
 
 def test_cycles_of_the_operations_that_have_an_estimate(made):
     assert reports.cycles_of(made).tolist() == [300, 500, 200]
-    assert reports.share_of_cycles(made, "convolution", "matmul") == 0.5
-    assert reports.share_of_cycles(made, "copy-start") == 0
+    half = reports.share_of_cycles(made, "convolution", "matmul")
+    assert float(half) == 50 and half.word == "compiled" and half.unit == "%"
+    assert float(reports.share_of_cycles(made, "copy-start")) == 0
 
 
 def test_the_longest_operations_come_first_and_the_rest_is_named(made, capsys):
     reports.operations(made, most=2)
     said = capsys.readouterr().out
     assert said.index("fusion.1") < said.index("conv1/conv") and "fc1/dot" not in said
-    assert "3 of 5 operations have an estimate, together 1,000 cycles;" in said
-    assert "Without one: copy-start." in said
+    assert "All 3 operations with an estimate have 1,000 cycles;" in said
+    assert "2 of 5 have none: 2 copy-start (copies)." in " ".join(said.split())
+    assert reports.missing(made) == "2 of 5"
 
 
 def test_a_step_says_which_pass_is_which(made, capsys):
     ops = [*OPS, Op("fusion.3", "reduce", 9, "transpose(jvp(conv1))/sum")]
-    reports.operations(replace(made, ops=[*ops, Op("s", "select-and-scatter", None, "")]))
+    pool = Op("s", "select-and-scatter", None, "transpose(jvp(pool1))")
+    written = made.padding[1]._replace(name=pool.layer, shape=(16, 1024))
+    reports.operations(replace(made, ops=[*ops, pool], padding=[written]))
     said = " ".join(capsys.readouterr().out.split())
     assert "transpose(jvp(conv1)) its backward pass" in said
-    assert "select-and-scatter (the backward pass of a pool)" in said
+    assert "1 select-and-scatter (the backward pass of a pool)" in said
+    assert f"would add {100 * 16 * 14.5 / 1009:.0f} % (predicted)" in said
 
 
 def test_programs_side_by_side_name_their_operations_in_order(made, capsys):
     reports.side_by_side({"f": made, "g": replace(made, ops=OPS[1:2])})
     f, g = capsys.readouterr().out.splitlines()[2:4]
-    assert f.split() == ["f", "convolution,", "reduce,", "matmul", "1,000", "copy-start"]
-    assert g.split() == ["g", "convolution", "300", "-"]
-
-
-def test_the_shares_of_products_carry_their_words(made):
-    of_flop, of_cycles = reports.shares_of_products(made, 256)
-    assert of_flop.word == "counted" and 99 < float(of_flop) < 100
-    assert of_cycles.word == "compiled" and float(of_cycles) == 50
+    assert f.split()[1:7] == ["convolution", "300,", "reduce", "500,", "matmul", "200"]
+    assert f.split()[7:] == ["1,000", "copy-start"]
+    assert g.split() == ["g", "convolution", "300", "300", "-"]
 
 
 def test_large_arrays_and_where_they_lie(made, capsys):
@@ -75,4 +75,21 @@ def test_large_arrays_and_where_they_lie(made, capsys):
 
 
 def test_nearly_all_flop_of_the_network_are_products():
-    assert 0.99 < reports.share_of_flops(256) < 1
+    of_flop = reports.products_of_flop(256)
+    assert of_flop.word == "counted" and 99 < float(of_flop) < 100
+
+
+def test_what_fits_and_what_does_not(capsys):
+    reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
+    said = capsys.readouterr().out
+    fits, too_large = said.splitlines()[2:4]
+    assert fits.startswith("256 images") and fits.split()[2:] == ["0.263", "8.34", "yes"]
+    assert "1,024 images" in too_large and "no: it needs 15.96 GiB, and there are" in too_large
+
+
+def test_what_a_ring_of_chips_sends(made, capsys):
+    """Three quarters to build the sums, three quarters to pass them on, half of the links' rate."""
+    sent = Collective("all-reduce", "bf16[1000000]", 2_000_000, 4)
+    reports.exchange(replace(made, collectives=[sent]))
+    said = capsys.readouterr().out
+    assert "all-reduce" in said and "3 MB" in said and "15 µs" in said and "400 GB/s" in said

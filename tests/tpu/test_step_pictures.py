@@ -22,7 +22,16 @@ def test_the_road_names_every_station_and_its_figures(drawn):
     step_pictures.road()
     ((figure, alt),) = drawn
     texts = " ".join(text.get_text() for text in figure.axes[0].texts)
-    for said in ("HBM", "VMEM", "matrix units", "vector unit", "819 GB/s", "128 MiB", "197 TFLOP"):
+    for said in (
+        "HBM",
+        "16 GiB",
+        "VMEM",
+        "matrix units",
+        "vector unit",
+        "819 GB/s",
+        "128 MiB",
+        "197 TFLOP",
+    ):
         assert said in texts and said in alt
     assert "published" in texts
 

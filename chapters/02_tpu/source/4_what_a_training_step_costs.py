@@ -18,17 +18,17 @@
 # # What a training step costs
 #
 # **A chip that waits 99 % of its time.**
-# A TPU v5e can compute 197 TFLOP and fetch 819 GB each second, as Google publishes.
+# A TPU v5e can compute 197 TFLOP and fetch 819 GB each second (published).
 # Let it multiply one image of 4,096 numbers by weights [4096, 4096] in bfloat16.
-# The arithmetic takes 0.17 µs, but fetching the weights from memory takes 41 µs (predicted).
+# The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
 # What would keep it busy, and what does a training step cost?
 #
 # ## What you will be able to do
 #
-# - work out how large a batch must be before memory stops limiting a layer;
-# - see which operations the compiler joined, and what that saves;
-# - predict images per second, and say how far off that may be;
-# - find out what fits, and what chips will send each other.
+# - work out when memory stops limiting a layer;
+# - see what the compiler joined into one operation;
+# - predict images per second, and say what is left out;
+# - find out what fits, and how much chips send each other.
 #
 # You need [lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb).
 
@@ -38,14 +38,11 @@
 # %% [markdown]
 # ## Predict
 #
-# Guess three numbers:
-#
 # 1. Give this chip more images at once.
-#    At what batch does the arithmetic take as long as moving data between memory and chip?
-# 2. In one training step of our network, what percentage of the compiler's estimated cycles go to convolutions and matrix products?
-# 3. In 2018 Google trained ResNet-50 on four v2 chips (two cores each), together 184 TFLOP/s (published).
-#    Each image costs 24 GFLOP (compiled).
-#    How many images per second does Google's log show?
+#    At what batch does the arithmetic take as long as moving the data?
+# 2. In a training step of our network, what percentage of the compiler's estimated cycles go to convolutions and matrix products?
+# 3. In 2018 Google trained ResNet-50 with TensorFlow 1.8 on four v2 chips, each with two cores and 46 TFLOP/s (published).
+#    If an image costs 24 GFLOP (compiled), how many per second does Google's log show?
 
 # %%
 from functools import partial
@@ -70,14 +67,13 @@ speed_guess = predict("tpu.resnet50_on_v2", 6000, "images/s")
 # %% [markdown]
 # ## Build
 #
-# ### The road of a number
+# ### The road from memory to the units
 #
 # **HBM**, high-bandwidth memory, is large and lies beside the chip.
 # **VMEM**, vector memory, is small and lies on the chip.
-# The matrix units read only from VMEM.
-# So does the **vector unit**, which does the rest: ReLU, pools and sums.
+# The matrix units read only from VMEM, and so does the **vector unit**, which does ReLU, pools and sums.
 #
-# The next cell draws this road, and asks where our network keeps its large arrays for 256 images.
+# The next cell draws this road, and asks where our network keeps its large arrays.
 
 # %% tags=["picture"]
 from labkit.tpu import reports, step_pictures
@@ -88,31 +84,33 @@ step_pictures.road()
 reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 
 # %% [markdown]
-# In the table, only the images and the weights lie in HBM.
-# What one layer hands to the next stays on the chip.
+# Only images and weights lie in HBM: what one layer hands to the next stays in VMEM.
 #
 # ### The critical batch, by hand
 #
 # Take a toy chip that computes 12 FLOP and moves 2 bytes in each cycle.
-# It does both at once, so the slower one decides.
-# Its **ridge** is 12 / 2 = 6 FLOP per byte; a layer with fewer waits for memory.
+# It does both at once, so the slower of the two decides.
+# Its **ridge** is 12 / 2 = 6 FLOP per byte: a layer that does fewer FLOP per byte waits for memory.
+#
+# Here the layer stands alone: images [B, K] and weights [K, N] come from HBM once, and results [B, N] return once.
 #
 # Let the weights be [20, 30] in bfloat16.
-# They are fetched once, but each image adds work of its own:
+# They are fetched once, but each image adds work:
 #
 # ```
 # weights     20 x 30 numbers = 1,200 bytes         600 cycles of traffic
 # each image  20 x 30 multiply-adds = 1,200 FLOP    100 cycles of arithmetic
 #             20 + 30 numbers = 100 bytes            50 cycles of traffic
 # B images    100·B = 600 + 50·B, so B = 12
+#
+# weights [10, 10]: each image adds 17 cycles of arithmetic, but 20 of traffic
 # ```
 #
 # So 12 images are the **critical batch**: with fewer, memory is the limit.
 #
-# With weights [10, 10], each image adds 17 cycles of arithmetic but 20 of traffic, so no batch helps.
+# With weights [10, 10], arithmetic never catches up.
 #
-# **Exercise `tpu.critical_batch`**: compute the critical batch of n layers, or `np.inf` where no batch helps.
-# Images [B, K], weights [K, N] and results [B, N] each cross to or from HBM once.
+# **Exercise `tpu.critical_batch`**: compute the critical batch of n layers, or `np.inf` where there is none.
 
 
 # %% tags=["exercise:tpu.critical_batch"]
@@ -130,8 +128,8 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# Now we take the real chip, with weights [4096, 4096] and with our fc1, [4096, 128].
-# The dots are the compiler's estimates for [4096, 4096]; the line is the **roofline**, the highest speed that peak and HBM allow.
+# Now we take the real chip, with weights [4096, 4096] and our fc1, [4096, 128].
+# The line is the **roofline**, the highest speed that peak and HBM allow; the dots follow from the compiler's estimates.
 
 # %% tags=["picture"]
 from labkit.hardware import machine
@@ -147,18 +145,17 @@ for B in (16, 32, 64, 128, 256, 512, 1024, 4096):
 step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
-# For fc1 no batch helps, because each image brings 4,096 numbers for only 128 results.
+# For fc1 alone, fed from HBM, no batch is large enough; in our network, its images lie in VMEM.
 #
-# Up to 128 images, the estimates lie above the roofline, where no chip can be.
-# So they must leave something out: the operation `copy-start`, which copies the weights to VMEM beforehand.
-#
-# **Copies have no estimate: their time is added, unless it overlaps other work.**
+# Up to 128 images, the dots lie above the roofline, up to 4.7 times.
+# **The estimates leave copies out.**
+# Here `copy-start` brings the weights to VMEM beforehand; on the chip, its time comes on top unless it overlaps other work.
 #
 # ### Fewer trips by fusion
 #
 # The result of conv2 has 8.4 MB.
 # Adding the bias reads all of it from VMEM and writes it back, and so does ReLU.
-# To save these trips, the compiler **fuses**: it makes one operation of several.
+# To save these trips, the compiler **fuses**: it joins several operations into one.
 # An `optimization_barrier` forbids this, so we can compare.
 
 # %%
@@ -184,16 +181,26 @@ for layer in (together, apart):
 reports.side_by_side(made)
 
 # %% [markdown]
-# The fused layer takes the cycles of the convolution alone: bias and ReLU are free.
-# Kept apart, the operations take 2.8 times as many cycles, even with the arrays between them in VMEM.
+# In the estimate, fused bias and ReLU are free; kept apart, the three operations take 2.8 times the cycles.
+#
+# The saved trips do not explain this:
+#
+# ```
+# the addition moves   16.8 MB through VMEM, at 22 x 819 GB/s    1 µs
+# it is charged        59,476 cycles, at 1.5 GHz                40 µs
+# ```
+#
+# The compiler charges about 14.5 cycles for every 1,024 numbers, and we cannot say whether a chip takes them.
 #
 # ### Images per second
 #
-# A training step runs its operations one after the other.
-# At 1.5 GHz, two operations of 600 and 900 cycles take 1 µs together.
-# Meanwhile, 8 devices with 4 images each finish 32 images.
+# A training step runs its operations one after the other:
 #
-# **Exercise `tpu.throughput`**: compute the images per second of all devices, without the exchange between them.
+# ```
+# a step      operations of 600 and 900 cycles, at 1.5 GHz        1 µs
+# 8 devices   4 images on each in this time                  32 images
+# ```
+# **Exercise `tpu.throughput`**: compute the images per second of all devices, ignoring the exchange of data.
 
 
 # %% tags=["exercise:tpu.throughput"]
@@ -212,40 +219,42 @@ throughput = check("tpu.throughput", throughput)
 # %% [markdown]
 # ## Check
 #
-# Google published two logs of ResNet-50 on eight v2 cores, with 128 images each.
-# Our own step takes minutes to compile, so `recall` loads the stored result.
+# Google published two logs of ResNet-50 on eight v2 cores, with 128 images on each core.
+# Our own step takes minutes to compile, so we load the stored result, and ask what fits in a v5e's memory.
 
 # %%
 from labkit.provenance import predicted
 from labkit.tpu.compiler import recall
 from labkit.tpu.published import DAWNBENCH
 
-rows = [[f"8 v2 cores, {log.software}", log.speed] for log in DAWNBENCH]
+rows = [[f"8 v2 cores, {log.software}", log.speed, None] for log in DAWNBENCH]
 ours = [("8 v2 cores", 8, 128, "v2"), ("1 v5e", 1, 256, "v5e"), ("1 v6e", 1, 256, "v6e")]
 for name, devices, batch, chip in ours:
     resnet = recall(f"ResNet-50 step of {batch} images", f"{chip}:1x1")
     rate = throughput(reports.cycles_of(resnet), batch, devices, resnet.clock)
-    rows.append([f"{name}, ours", predicted(rate, "images/s", "cycles and clock")])
-note = "Our program is not Google's, and our predictions leave out the exchange between devices, "
-note += "the input, and all operations without an estimate."
-figures.table(["ResNet-50, training", "speed"], rows, note)
+    speed = predicted(rate, "images/s", "cycles and clock")
+    rows.append([f"{name}, ours", speed, reports.missing(resnet)])
+figures.table(["ResNet-50, training", "speed", "operations without an estimate"], rows)
+reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 
 # %% [markdown]
-# Our prediction for the v2 lies between the logs, 9 % above the first and 12 % below the second.
-# This is partly luck, as the note explains.
-# As a rule of thumb, tested on this pair only, expect an error of up to 25 %.
+# Our prediction for the v2 is 9 % above the first log and 12 % below the second.
+# This is partly luck, because our program is not Google's.
+# On the newer chips, over a thousand operations have no estimate, most of them copies.
+# There, a prediction may be several times too fast.
 #
 # ## Measure
 #
-# Now our own network: one step, computing loss and gradients.
+# Now we take a step of our own network, whose gradients `jax.grad` computes.
 # How many of its cycles go to products, and how long does it take?
 
 # %%
 from labkit.tpu.programs import convnet_loss
 
-inputs = [CONVNET, (256, 32, 32, 3), ((256,), "int32")]
-step = ask(jax.grad(convnet_loss), inputs, "v5e:1x1")
-flop, cycles = reports.shares_of_products(step, 256)
+labels = ((256,), "int32")
+step = ask(jax.grad(convnet_loss), [CONVNET, (256, 32, 32, 3), labels], "v5e:1x1")
+flop = reports.products_of_flop(256)
+cycles = reports.share_of_cycles(step, "convolution", "matmul")
 rate = throughput(reports.cycles_of(step), 256, 1, step.clock)
 print("A step:", step.seconds, "\nSpeed:", predicted(rate, "images/s", "cycles and clock"))
 figures.table(["products", "share"], [["of the FLOP", flop], ["of the cycles", cycles]])
@@ -253,41 +262,32 @@ reports.operations(step)
 
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
-# Where do the other cycles go?
 #
-# Half of all cycles go to four `reduce` operations, which combine many numbers into few.
-# Two of them compute gradients of a bias.
-# A bias was added to all pixels of all images, so its gradient is a **sum over all of them**.
-# The other two (a dash under "from") store one bit for each number: did ReLU let it through?
+# Half of all cycles go to four `reduce` operations.
+# Two compute the gradient of a bias: it was added to all pixels of all images, so its gradient is a **sum over all of them**.
+# The other two (a dash under "from") pack into memory, one bit for each number, whether ReLU let it through.
 #
-# ### What fits, and what is sent
+# ### What chips send each other
 #
-# The compiler knows all sizes: does ResNet-50 with 1,024 images fit on one v5e?
-# If four chips share a batch, what must they send each other for the gradient of fc1's weights?
+# Let four chips share 1,024 images.
+# What must they send each other for the gradient of fc1's weights?
 
 
 # %%
-from labkit.tpu.compiler import TPUOutOfMemory
-
-
 def gradient(x, dy):
     """x [B, 4096], dy [B, 128] -> gradient of fc1's weights [4096, 128], a sum over B"""
     return x.T @ dy  # in bfloat16; lesson 2's rule asks for float32, at twice the bytes
 
 
-try:
-    recall("ResNet-50 step of 1024 images", "v5e:1x1")
-except TPUOutOfMemory as error:
-    print(error)
-cut = [("devices",), ("devices",)]  # axis 0 of both arguments, the batch
+batch_cut = ("devices",)  # axis 0 of an array is cut into one part for each device
 shapes = [(1024, 4096), (1024, 128)]
-four = ask(gradient, shapes, "v5e:2x2", shardings=cut)
-for sent in four.collectives:
-    print(f"{sent.kind} of {sent.shape}: {sent.bytes:,} B, {sent.group} chips (compiled)")
+four = ask(gradient, shapes, "v5e:2x2", shardings=[batch_cut, batch_cut])
+reports.exchange(four)
 
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
-# Nobody wrote it: the compiler put it in, since each chip saw only its own images.
+# The compiler put it in, since each chip saw only its own images.
+# It takes at least 8 µs, little beside the step's 475 µs.
 #
 # ## Explain
 #
@@ -304,12 +304,13 @@ figures.guesses(
 )
 
 # %% [markdown]
-# **Critical batch**: for the weights alone it would be the ridge, 241; images and results raise it to 273.
-# At this batch, arithmetic and traffic take 46 µs each (predicted), so the chip no longer waits 99 % of its time.
+# **Critical batch**: if only weights moved, it would equal the ridge, 197 TFLOP/s / 819 GB/s = 241, since 2 bytes bring 2 FLOP per image.
+# Images and results raise it to 273.
+# Then arithmetic and traffic take 46 µs each (predicted): the chip no longer waits if they overlap, but waits half of the time if the weights are copied first.
 #
-# **Products**: the vector unit is far slower at arithmetic, and packing bits is no FLOP at all.
+# **Products**: adding up and packing bits take many cycles for few FLOP.
 #
-# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the peak (predicted).
+# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the peak (predicted); this share is called **model FLOP utilization**.
 #
 # ## On trial
 #
@@ -317,7 +318,7 @@ figures.guesses(
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# We compile two programs without linear algebra: sorting, and the Collatz sequence, a loop until all numbers have reached 1.
+# We compile two programs without linear algebra: sorting, and the Collatz rule, which halves even n and turns odd n into 3n + 1, until all are 1.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -328,20 +329,21 @@ for f in (jnp.sort, collatz):
     program = ask(f, integers, "v5e:1x1")
     kinds = sorted({op.kind for op in program.ops})
     rows.append([f.__name__, ", ".join(kinds)])
-figures.table(["program", "operations on a v5e (compiled)"], rows)
+note = "iota writes the numbers 0, 1, 2 and so on."
+figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
-# A TensorCore also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# So it can sort and loop, and in our step the products take fewer cycles than the rest.
+# A TPU's core (Google's "TensorCore", unlike NVIDIA's tensor cores) also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
+# So it can sort and loop.
 # What is true: nearly all of a TPU's *peak* is for matrix products, and so is most of a modern GPU's, thanks to tensor cores.
 #
 # ### <a id="C09"></a>C09 on trial
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Density is peak for each mm² of the **die**, the chip itself, and efficiency is peak for each watt.
-# Google also measured one pair's work for each joule (*published*).
+# Density is peak for each mm² of the **die**, the chip itself; efficiency is peak for each watt.
+# Google also measured speed and power of one pair (*published*).
 
 # %%
 reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
@@ -349,22 +351,22 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, and more for each watt.
-# In both benchmarks it did 2.2 times the work for each joule, but the TPU's maker measured.
+# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38.
+# In both benchmarks it did 2.2 times the work for each joule, but the measurements are the TPU maker's own.
+# Peak for each watt does not decide: it compares a v4's power in use with an A100's design limit.
 # Other pairs go both ways: a V100 has more than twice a v2's peak for each watt, but a v3 is denser than a V100.
 #
 # ## Recap
 #
-# - **The critical batch of large weights is about the ridge: 241 on a v5e.**
-# - Fusion makes bias and ReLU free, but few FLOP may be many cycles.
+# - **The critical batch of large weights in bfloat16 is a little above the ridge, 241 on a v5e.**
 # - Our step costs a v5e 475 µs for 256 images (predicted), plus 14 operations without an estimate.
-# - Cycles over clock *predict*, perhaps within 25 %; only a clock *measures*.
+# - Cycles divided by clock rate *predict*, perhaps several times too fast; only timing a real run *measures*.
 #
 # ### Outside
 #
-# `jax.jit(f).lower(x).compile()` has our bytes, `memory_analysis()`, and our FLOP, `cost_analysis()`.
-# On a TPU, put `with jax.profiler.trace("log"):` around a step; then `xprof --logdir=log` shows each operation's time.
-# We left out input, optimizer and exchange.
+# On the result of `jax.jit(f).lower(x).compile()`, `memory_analysis()` gives the bytes and `cost_analysis()` the FLOP.
+# On a TPU, run a step `with jax.profiler.trace("log"):`, and `xprof --logdir=log` shows each operation's time.
+# Our step leaves out input, optimizer and exchange.
 #
 # ## Quiz
 #
