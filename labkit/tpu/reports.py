@@ -25,6 +25,8 @@ CAUTIONS = (
     "labkit/hardware.toml."
 )
 
+LINKS = 4  # of a v5e chip, in two dimensions
+LINKS_OF_A_RING = 2
 CYCLES = 14.5  # what libtpu charges a v5e for 1,024 numbers that are read and added up, about
 
 MEANING = {  # of names that only the compiler uses
@@ -60,8 +62,11 @@ def side_by_side(programs: Mapping[str, Compiled]) -> None:
         without = ", ".join(sorted({op.kind for op in made.ops if op.cycles is None}))
         cycles = compiled(made.estimated_cycles, "cycles", "libtpu")
         rows.append([name, known, cycles, without or None])
-    heads = ["program", "operations with their cycles", "together", "without an estimate"]
-    figures.table(heads, rows)
+    heads = ["program", "operations with their cycles", "sum", "without an estimate"]
+    note = (
+        "The last operation of a program also writes its result to HBM, which seems to be charged."
+    )
+    figures.table(heads, rows, note)
 
 
 def missing(made: Compiled) -> str:
@@ -82,11 +87,9 @@ def operations(made: Compiled, most: int = 10) -> None:
         note += f" {missing(made)} have none: {_without(made)}."
     if any(op.layer.startswith("transpose(jvp(") for op in known):
         note += " Here jvp(conv1) is conv1's forward pass, transpose(jvp(conv1)) its backward pass."
-        note += (
-            f" At {CYCLES} cycles for 1,024 numbers, what the pools' backward passes write would "
-        )
-        note += f"add {100 * _of_pools(made):.0f} % (predicted)."
-        note += " Compiled alone, conv1 and conv2 have more cycles: their results then go to HBM."
+        note += f" If the pools' backward passes were charged like sums, {CYCLES} cycles for each "
+        note += f"1,024 numbers that they write, they would add {100 * _of_pools(made):.0f} % "
+        note += "(predicted)."
     figures.table(["operation", "kind", "estimate", "from"], rows, note)
 
 
@@ -127,10 +130,9 @@ def memory(name: str, batches: Sequence[int], topology: str) -> None:
             row = [compiled(size, "GiB", "libtpu") for size in (given, temporary)]
             row.append("yes")
         rows.append([f"{batch:,} images", *row])
-    note = (
-        "Among the temporary arrays are the results that layers keep for the backward pass; they "
-    )
-    note += "grow with the batch."
+    note = "Among the temporary arrays are the results that layers keep for the backward pass. A "
+    note += "compiler that is short of memory can compute some of them again: whether it has done "
+    note += "so, we do not know."
     heads = [f"on {topology}", "arguments", "temporary arrays", "does it fit?"]
     figures.table(heads, rows, note)
 
@@ -138,21 +140,24 @@ def memory(name: str, batches: Sequence[int], topology: str) -> None:
 def exchange(made: Compiled) -> None:
     """A table of what the chips of a v5e send each other: arrays, bytes and the least time.
 
-    In a ring of n chips, each sends 2 (n - 1) / n of the array that all of them add up.
+    In a ring of n chips, each sends 2 (n - 1) / n of the array that all of them add up. The ring
+    uses two of a chip's four links, each in both directions.
     """
+    one_direction = float(V5E_LINKS) / 2
+    sending = one_direction * LINKS_OF_A_RING / LINKS
     rows = []
     for sent in made.collectives:
         of_array = 2 * (sent.group - 1) / sent.group
         each = predicted(of_array * sent.bytes, "B", "a ring of the chips")
-        least = predicted(float(each) / (float(V5E_LINKS) / 2), "s", "bytes over published links")
+        least = predicted(float(each) / sending, "s", "bytes over published links")
         array = compiled(sent.bytes, "B", "libtpu")
         rows.append([sent.kind, sent.shape, array, sent.group, each, least])
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
         "In a ring of n chips, each sends (n - 1)/n of the array to build the sums, and as much to "
     )
-    note += f"pass them on. The links of a v5e have {V5E_LINKS.number}, both directions together "
-    note += f"({V5E_LINKS.origin})."
+    note += f"pass them on. A v5e has four links, together {V5E_LINKS.number} in both directions "
+    note += f"({V5E_LINKS.origin}); the ring uses two of them."
     figures.table(heads, rows, note)
 
 

@@ -225,7 +225,7 @@ def test_half_of_the_cycles_are_four_reductions_of_two_sorts(lesson):
 def test_memory_and_messages_are_the_compilers(lesson):
     assert "no: it needs 15.96 GiB, and there are 15.75 GiB" in printed(lesson, SPEED)
     said = line(printed(lesson, SENT), "all-reduce ")
-    assert said.split()[2:] == ["1.05", "MB", "4", "1.57", "MB", "7.86", "µs"]
+    assert said.split()[2:] == ["1.05", "MB", "4", "1.57", "MB", "15.7", "µs"]
     assert lesson.namespace["four"].collectives[0].bytes == 2 * 4096 * 128
     alone = changed(lesson.namespace["ask"], collectives=lambda sent: [])
     assert "all-reduce" not in lesson.again(SENT, ask=alone)[0]

@@ -88,8 +88,8 @@ def test_what_fits_and_what_does_not(capsys):
 
 
 def test_what_a_ring_of_chips_sends(made, capsys):
-    """Three quarters to build the sums, three quarters to pass them on, half of the links' rate."""
+    """Three quarters to build the sums, as much to pass them on, over half of the links."""
     sent = Collective("all-reduce", "bf16[1000000]", 2_000_000, 4)
     reports.exchange(replace(made, collectives=[sent]))
     said = capsys.readouterr().out
-    assert "all-reduce" in said and "3 MB" in said and "15 µs" in said and "400 GB/s" in said
+    assert "all-reduce" in said and "3 MB" in said and "30 µs" in said and "400 GB/s" in said

@@ -28,7 +28,7 @@
 # - work out when memory stops limiting a layer;
 # - see what the compiler joined into one operation;
 # - predict images per second, and say what is left out;
-# - find out what fits, and how much chips send each other.
+# - find out what fits in memory, and how much chips send each other.
 #
 # You need [lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb).
 
@@ -41,8 +41,9 @@
 # 1. Give this chip more images at once.
 #    At what batch does the arithmetic take as long as moving the data?
 # 2. In a training step of our network, what percentage of the compiler's estimated cycles go to convolutions and matrix products?
-# 3. In 2018 Google trained ResNet-50 with TensorFlow 1.8 on four v2 chips, each with two cores and 46 TFLOP/s (published).
-#    If an image costs 24 GFLOP (compiled), how many per second does Google's log show?
+# 3. In 2018 Google trained ResNet-50 with TensorFlow 1.8 on four v2 chips of 46 TFLOP/s, each with two cores (published).
+#    An image costs 24 GFLOP (compiled).
+#    How many images per second does Google's log show?
 
 # %%
 from functools import partial
@@ -102,15 +103,19 @@ reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 # each image  20 x 30 multiply-adds = 1,200 FLOP    100 cycles of arithmetic
 #             20 + 30 numbers = 100 bytes            50 cycles of traffic
 # B images    100·B = 600 + 50·B, so B = 12
-#
-# weights [10, 10]: each image adds 17 cycles of arithmetic, but 20 of traffic
 # ```
 #
 # So 12 images are the **critical batch**: with fewer, memory is the limit.
 #
-# With weights [10, 10], arithmetic never catches up.
+# With weights [10, 10], arithmetic never catches up:
 #
-# **Exercise `tpu.critical_batch`**: compute the critical batch of n layers, or `np.inf` where there is none.
+# ```
+# each image  100 multiply-adds = 200 FLOP           17 cycles of arithmetic
+#             10 + 10 numbers = 40 bytes             20 cycles of traffic
+# ```
+#
+#
+# **Exercise `tpu.critical_batch`**: compute the critical batch of each of n layers, or `np.inf` where there is none.
 
 
 # %% tags=["exercise:tpu.critical_batch"]
@@ -129,7 +134,7 @@ critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
 # Now we take the real chip, with weights [4096, 4096] and our fc1, [4096, 128].
-# The line is the **roofline**, the highest speed that peak and HBM allow; the dots follow from the compiler's estimates.
+# The picture shows the first: its line is the **roofline**, the highest speed that peak and HBM allow, and its dots follow from the compiler's estimates.
 
 # %% tags=["picture"]
 from labkit.hardware import machine
@@ -145,11 +150,11 @@ for B in (16, 32, 64, 128, 256, 512, 1024, 4096):
 step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
-# For fc1 alone, fed from HBM, no batch is large enough; in our network, its images lie in VMEM.
+# For fc1 alone, fed from HBM, arithmetic never catches up; in our network it can, because the images already lie in VMEM.
 #
-# Up to 128 images, the dots lie above the roofline, up to 4.7 times.
-# **The estimates leave copies out.**
-# Here `copy-start` brings the weights to VMEM beforehand; on the chip, its time comes on top unless it overlaps other work.
+# For 128 images or fewer, the dots lie as much as 4.7 times above the roofline, where no chip can be.
+# **The estimates leave separate copies out.**
+# Here `copy-start` brings the weights to VMEM beforehand; its time comes on top unless it overlaps other work.
 #
 # ### Fewer trips by fusion
 #
@@ -190,7 +195,7 @@ reports.side_by_side(made)
 # it is charged        59,476 cycles, at 1.5 GHz                40 µs
 # ```
 #
-# The compiler charges about 14.5 cycles for every 1,024 numbers, and we cannot say whether a chip takes them.
+# The compiler charges this addition about 14.5 cycles for every 1,024 numbers, and we cannot say whether a chip needs so many.
 #
 # ### Images per second
 #
@@ -220,7 +225,8 @@ throughput = check("tpu.throughput", throughput)
 # ## Check
 #
 # Google published two logs of ResNet-50 on eight v2 cores, with 128 images on each core.
-# Our own step takes minutes to compile, so we load the stored result, and ask what fits in a v5e's memory.
+# Our ResNet-50 step takes minutes to compile, so we load a stored result.
+# We also ask which batch fits in a v5e's memory.
 
 # %%
 from labkit.provenance import predicted
@@ -234,14 +240,15 @@ for name, devices, batch, chip in ours:
     rate = throughput(reports.cycles_of(resnet), batch, devices, resnet.clock)
     speed = predicted(rate, "images/s", "cycles and clock")
     rows.append([f"{name}, ours", speed, reports.missing(resnet)])
-figures.table(["ResNet-50, training", "speed", "operations without an estimate"], rows)
+unexplained = "Why a v5e, with the peak of eight v2 cores, comes out slower, we cannot explain."
+figures.table(["ResNet-50, training", "speed", "operations without an estimate"], rows, unexplained)
 reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 
 # %% [markdown]
 # Our prediction for the v2 is 9 % above the first log and 12 % below the second.
-# This is partly luck, because our program is not Google's.
+# This is partly luck: our program is not Google's.
 # On the newer chips, over a thousand operations have no estimate, most of them copies.
-# There, a prediction may be several times too fast.
+# There, the predicted speed may be several times too high.
 #
 # ## Measure
 #
@@ -265,7 +272,7 @@ reports.operations(step)
 #
 # Half of all cycles go to four `reduce` operations.
 # Two compute the gradient of a bias: it was added to all pixels of all images, so its gradient is a **sum over all of them**.
-# The other two (a dash under "from") pack into memory, one bit for each number, whether ReLU let it through.
+# The other two (a dash under "from") record whether ReLU let each number through, in one bit each.
 #
 # ### What chips send each other
 #
@@ -287,11 +294,11 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # The compiler put it in, since each chip saw only its own images.
-# It takes at least 8 µs, little beside the step's 475 µs.
+# It takes at least 16 µs, little beside the step's 475 µs.
 #
 # ## Explain
 #
-# Your guesses stand beside the results.
+# Compare your guesses.
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
@@ -304,13 +311,13 @@ figures.guesses(
 )
 
 # %% [markdown]
-# **Critical batch**: if only weights moved, it would equal the ridge, 197 TFLOP/s / 819 GB/s = 241, since 2 bytes bring 2 FLOP per image.
+# **Critical batch**: if only weights moved, it would equal the ridge, 197 TFLOP/s / 819 GB/s = 241, since each weight has 2 bytes and gives 2 FLOP per image.
 # Images and results raise it to 273.
-# Then arithmetic and traffic take 46 µs each (predicted): the chip no longer waits if they overlap, but waits half of the time if the weights are copied first.
+# Then arithmetic and traffic take 46 µs each (predicted): the chip no longer waits if they overlap, but waits nearly half of the time if the weights are copied first.
 #
-# **Products**: adding up and packing bits take many cycles for few FLOP.
+# **Products**: summing gradients and packing bits take many cycles for few FLOP.
 #
-# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the peak (predicted); this share is called **model FLOP utilization**.
+# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the four chips' peak (predicted); this share is called **model FLOP utilization**.
 #
 # ## On trial
 #
@@ -318,7 +325,7 @@ figures.guesses(
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# We compile two programs without linear algebra: sorting, and the Collatz rule, which halves even n and turns odd n into 3n + 1, until all are 1.
+# We compile two programs without linear algebra: sorting, and the Collatz rule, which halves even n and turns odd n into 3n + 1 until every number is 1.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -334,8 +341,7 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
-# A TPU's core (Google's "TensorCore", unlike NVIDIA's tensor cores) also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# So it can sort and loop.
+# A TPU's core (Google calls it "TensorCore") also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
 # What is true: nearly all of a TPU's *peak* is for matrix products, and so is most of a modern GPU's, thanks to tensor cores.
 #
 # ### <a id="C09"></a>C09 on trial
@@ -343,7 +349,7 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
 # Density is peak for each mm² of the **die**, the chip itself; efficiency is peak for each watt.
-# Google also measured speed and power of one pair (*published*).
+# Google also compared the speed and power of one pair, v4 and A100 (*published*).
 
 # %%
 reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
@@ -352,21 +358,20 @@ reports.work_for_each_joule()
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
 # A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38.
-# In both benchmarks it did 2.2 times the work for each joule, but the measurements are the TPU maker's own.
+# In both benchmarks it did 2.2 times the work for each joule, but the TPU's maker did the measuring.
 # Peak for each watt does not decide: it compares a v4's power in use with an A100's design limit.
-# Other pairs go both ways: a V100 has more than twice a v2's peak for each watt, but a v3 is denser than a V100.
+# Older pairs go both ways.
 #
 # ## Recap
 #
-# - **The critical batch of large weights in bfloat16 is a little above the ridge, 241 on a v5e.**
-# - Our step costs a v5e 475 µs for 256 images (predicted), plus 14 operations without an estimate.
-# - Cycles divided by clock rate *predict*, perhaps several times too fast; only timing a real run *measures*.
+# - **The critical batch of large weights in bfloat16 is a little above the ridge, 241 FLOP per byte on a v5e.**
+# - Our step costs a v5e 475 µs for 256 images (predicted), without 14 operations, the optimizer and the exchange.
+# - Cycles divided by clock rate *predict* a time, perhaps several times too short; only a real run *measures* it.
 #
 # ### Outside
 #
 # On the result of `jax.jit(f).lower(x).compile()`, `memory_analysis()` gives the bytes and `cost_analysis()` the FLOP.
 # On a TPU, run a step `with jax.profiler.trace("log"):`, and `xprof --logdir=log` shows each operation's time.
-# Our step leaves out input, optimizer and exchange.
 #
 # ## Quiz
 #
