@@ -41,7 +41,7 @@
 #
 # If you step along the **fastest axis** of an array, you reach the next number in memory.
 # In NumPy, the last axis is the fastest.
-# A TPU computes in registers of 8 rows and 128 columns, and it stores arrays in **tiles** of that size.
+# A TPU's registers have 8 rows and 128 columns, and it stores arrays in **tiles** of that size.
 # The fastest axis fills a tile's 128 columns, and the next axis fills its 8 rows.
 # Places left empty are **padding**.
 #
@@ -397,7 +397,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ### What we cannot explain
 #
-# - In the stairs, a v2 and a v5e never take less than 60,000 cycles.
+# - In the stairs, a v2 and a v5e never take fewer than 60,000 cycles.
 # - A v5e takes more cycles for conv1 than a v2, although it has four units.
 #
 # ## On trial
