@@ -209,8 +209,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 
 
 # %%
-def cycles_of(program, shapes, chip):
-    """The cycles that the compiler expects on one device, a core or a chip"""
+def cycles_of(program, shapes, chip):  # as compiled for one device, a core or a chip
     return ask(program, shapes, f"{chip}:1x1").estimated_cycles
 
 
