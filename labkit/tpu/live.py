@@ -4,10 +4,13 @@ Lesson what_the_compiler_makes_of_a_layer sets both beside the snapshot's answer
 """
 
 from collections.abc import Callable, Sequence
+from textwrap import fill
 from timeit import repeat
 
 from labkit.provenance import Quantity, measured
 from labkit.tpu import compiler, programs, snapshot
+
+WIDTH = 96  # letters in a line of what is printed
 
 
 def agreement(f: Callable, shapes: Sequence, topology: str) -> str:
@@ -22,7 +25,7 @@ def agreement(f: Callable, shapes: Sequence, topology: str) -> str:
         live = compiler.compile_for_tpu(f, shapes, topology, source="compiler")
     except compiler.CompilerError as error:  # a crash ends the compiler's process, not this one
         return str(error)
-    return snapshot.agreement(live, stored)
+    return fill(snapshot.agreement(live, stored), WIDTH)
 
 
 def measure_product(side: int = 1024, times: int = 1000) -> Quantity:

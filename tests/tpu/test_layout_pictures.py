@@ -68,6 +68,7 @@ def test_the_stairs_are_the_cycles(drawn):
     ((figure, alt),) = drawn
     dotted, first = figure.axes[0].lines
     assert [*dotted.get_ydata()] == [1, 2, 2.1] and [*first.get_ydata()] == [2, 4, 4.2]
+    assert first.get_linestyle() == "None", "nothing between the sizes was compiled"
     assert [axes.get_title() for axes in figure.axes] == [f"{c}, compiled" for c in CHIPS]
     (mark,) = figure.axes[1].texts
     assert mark.get_text() == "K = 129" and mark.xy == (129, 6)

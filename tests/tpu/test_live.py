@@ -24,7 +24,9 @@ def answers(monkeypatch, change):
 
 def test_what_agrees_and_what_differs(monkeypatch):
     answers(monkeypatch, lambda stored: stored)
-    assert "agree in estimated_cycles" in live.agreement(programs.matmul, FC1, "v5e:1x1")
+    said = live.agreement(programs.matmul, FC1, "v5e:1x1")
+    assert "agree in\nestimated_cycles" in said, "no line breaks inside a word"
+    assert max(map(len, said.splitlines())) <= live.WIDTH
     answers(monkeypatch, lambda stored: dataclasses.replace(stored, ops=[]))
     assert "differs from the snapshot in" in live.agreement(programs.matmul, FC1, "v5e:1x1")
 
