@@ -34,7 +34,7 @@ NOTES = {  # what stands below the lesson's tables
     "2.1 MB of inputs, 1.0 MB of weights and 0.1 MB of results; on a v2, one core gets half of the "
     "bandwidth, 350 GB/s. A v2 runs at 0.7 GHz and a v5e at 1.5 GHz (from the published peaks), so "
     "conv1 takes 184 µs on a v2 and 90 µs on a v5e (predicted). fc2 is so small that starting it "
-    "may cost the most.",
+    "may be most of its cost.",
     "stairs": "Percent more cycles for K + 1 than for K: counted, and compiled for three chips.",
     "channels": "v5e, v6e: cycles, compiled. fastest, bytes: the fastest axis of the result on a "
     "v5e, and its bytes (compiled). In the last row, a copy that reorders the result takes 57 % of "

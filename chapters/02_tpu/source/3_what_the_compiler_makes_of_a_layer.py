@@ -19,12 +19,11 @@
 #
 # **67 MB of memory for 1.6 MB of images.**
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
-# Stored with the colours last, as written, it would take 67 MB on a TPU: 43 times its own bytes.
-# A v5e would spend 82 µs on reading that much (predicted).
-# In the compiler's order, the whole network should take only 137 µs (predicted).
+# Stored as our program writes it, with the colours last, it would take 67 MB on a TPU: 43 times its own bytes.
+# A v5e would spend 82 µs on reading that much (predicted), so the compiler chooses another order.
 #
 # Google's compiler is called **XLA**.
-# Even on a Linux PC without a TPU, it tells us where each array will lie, and how many cycles most operations should take.
+# Even without a TPU, it tells where each array will lie, and how many cycles most operations should take.
 #
 # ## What you will be able to do
 #
@@ -41,7 +40,7 @@
 #
 # If you step along the **fastest axis** of an array, you reach the next number in memory.
 # In NumPy, the last axis is the fastest.
-# A TPU's registers have 8 rows and 128 columns, and it stores arrays in **tiles** of that size.
+# A TPU's registers have 8 rows and 128 columns, and the TPU stores arrays in **tiles** of that size.
 # The fastest axis fills a tile's 128 columns, and the next axis fills its 8 rows.
 # Places left empty are **padding**.
 #
@@ -89,7 +88,7 @@ guesses = {
 # Its three rows are stored as four, so the 15 numbers take 32 places.
 #
 # Now let axis 0 be the fastest, so that the three rows lie along a tile's four columns.
-# Then 24 places are enough: **the order of the axes decides how much is padding.**
+# The three become four and the five become six, so 24 places are enough: **the order of the axes decides how much is padding.**
 #
 # The next cell defines this rounding, and draws both layouts.
 
@@ -115,7 +114,7 @@ layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 # |---|---|
 # | `0,1` | The axes, the fastest first: here axis 0. |
 # | `T(8,128)` | The tile: 128 belongs to the fastest axis, 8 to the next. The other axes get no padding. |
-# | `(2,1)` | Two rows of 16-bit numbers are packed into one; this adds no bytes. |
+# | `(2,1)` | Two rows of 16-bit numbers are packed into one row of 32-bit words; this adds no bytes. |
 #
 # A tile with one size, such as `T(256)`, rounds up the fastest axis alone.
 #
@@ -205,7 +204,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 
 # %% [markdown]
 # A product of two 4,096 x 4,096 matrices fills every weight tile.
-# How much of their units do six generations use for it?
+# How busy does it keep the units of six generations?
 
 
 # %%
@@ -223,12 +222,12 @@ heads = ["device", "units", "cells of each", "cycles, compiled", "utilization, %
 figures.table(heads, rows, layout_pictures.NOTES["units"])
 
 # %% [markdown]
-# A large product keeps the units busy: all six generations use more than 85 %.
+# All six generations use more than 85 %.
 #
 # ### Counted and compiled
 #
 # Lesson 1's simulator *counts* cycles on one unit, and a v2 core has one.
-# Do the *compiled* cycles come close?
+# Do the *compiled* cycles of our layers come close to the count?
 
 # %%
 unit = SystolicArray(128, 128)
@@ -249,12 +248,9 @@ figures.table(heads, list(rows), layout_pictures.NOTES["layers"])
 # %% [markdown]
 # On a v2, `square` comes close: the compiler expects 12 % more than the count.
 #
-# **conv1 takes half of the count.**
-# Its utilization is above `filled`, and weights that stay in place cannot do that.
-# So the compiler must use another mapping than lesson 1.
-#
-# **conv2 comes close partly by chance.**
-# It takes 8 % less than the count, but here, too, the utilization is above `filled`.
+# **conv1 takes half of the count, and conv2 8 % less.**
+# On a v2 their utilization is above `filled`, and weights that stay in place cannot do that.
+# So the compiler must use another mapping.
 #
 # **fc1 takes 40 % more.**
 # Moving its 3.2 MB takes 6,400 cycles (predicted), fewer than the count, so memory alone does not explain this.
@@ -282,7 +278,7 @@ if this_machine().has_tpu:
 # ### Stairs
 #
 # What does it cost if K is one more than a multiple of 128?
-# We multiply `a[4096, K]` by `b[K, 1024]` for both.
+# We multiply `a[4096, K]` by `b[K, 1024]`, for each multiple and for one more.
 
 # %% tags=["picture"]
 counts = {}
@@ -333,13 +329,11 @@ figures.table(["K", "cycles on a v5e", "layout of a"], rows, "compiled")
 
 # %% [markdown]
 # The zeros change nothing, so most likely the compiler has removed them.
-# The layout of `a` alone does not explain the price: K = 897 has the same layout, yet it is cheap.
-#
-# **Ask the compiler; do not guess.**
+# The layout of `a` does not explain the price, because K = 897 has it too, and is cheap.
 #
 # ### When channels are free
 #
-# Now N grows: we compile 3 x 3 convolutions with more output channels, for 32 images [56, 56] and for 128.
+# Now N grows: we compile 3 x 3 convolutions with more output channels, for batches of 32 and 128 images [56, 56].
 
 # %%
 by_channels = {}
@@ -358,18 +352,17 @@ heads = ["images", "channels, in to out", "v5e", "v6e", "fastest", "bytes"]
 figures.table(heads, rows, layout_pictures.NOTES["channels"])
 
 # %% [markdown]
-# Compare the first two rows: **with 32 images, the second 64 channels are free**.
+# **With 32 images, the second 64 channels are free.**
 # The compiler lays the channels along the 128, so 64 channels already take the room of 128.
 #
 # **With 128 images, they are not free.**
-# For 64 output channels, the compiler now lays the batch along the 128, and nothing is padding.
-# So twice the channels need twice the bytes, and 2.75 times the cycles on a v5e.
-#
-# **Channels are free where they fill padding.**
+# For 64 output channels, the compiler now lays the batch along the 128, so nothing in memory is padding.
+# Half of each weight tile is still empty, but twice the channels need twice the bytes.
+# On a v5e the cycles grow even more, 2.75 times, because a copy has to reorder the result.
 #
 # ## Explain
 #
-# Your guesses stand beside the results.
+# Compare your guesses.
 
 # %% tags=["picture"]
 array = arrays["w['fc2.weight']"]
@@ -398,15 +391,17 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # - In the stairs, a v2 and a v5e never take fewer than 60,000 cycles.
 # - A v5e takes more cycles for conv1 than a v2, although it has four units.
+# - On a v6e, 128 images with 64 channels take fewer cycles than 32.
 #
 # ## On trial
 #
-# One layer cannot settle a claim about TPUs.
-# The [next lesson](4_what_a_training_step_costs.ipynb) tests two on whole training steps.
+# Single layers cannot settle a claim about TPUs.
+# The [next lesson](4_what_a_training_step_costs.ipynb) tries two claims on whole training steps.
 #
 # ## Recap
 #
-# - A large product's cycles step up after each 128 of K, on a v6e after each 256; for N, ask the compiler.
+# - As K grows, a large product's cycles step up after each multiple of 128, on a v6e of 256.
+#   For N, ask the compiler.
 # - Channels are free where they fill padding, and the layout shows where.
 # - **The rule to keep**: try multiples of 128 first, and ask before you trust a formula.
 #
