@@ -36,11 +36,11 @@ NOTES = {  # what stands below the lesson's tables
     "conv1 takes 184 µs on a v2 and 90 µs on a v5e (predicted). fc2 is so small that starting it "
     "may be most of its cost.",
     "stairs": "Percent more cycles for K + 1 than for K: counted, and compiled for three chips.",
-    "channels": "v5e, v6e: cycles, compiled. fastest, bytes: the fastest axis of the result on a "
-    "v5e, and its bytes (compiled). In the last row, a copy that reorders the result takes 57 % of "
-    "a v5e's cycles. We cannot say why a v5e takes less for 128 to 128 than for 64 to 128. A v6e "
-    "takes 1.8 times as much for 256 output channels as for 128, although its units are 256 wide; "
-    "writing twice the bytes explains only a part.",
+    "channels": "v5e, v6e: cycles, compiled; copying reorders the result for its layout, which a "
+    "network may not need. fastest, bytes: the fastest axis of the result on a v5e, and its bytes "
+    "(compiled). A v6e takes 1.8 times as much for 256 output channels as for 128, although its "
+    "units are 256 wide: its copy doubles, and why the convolution takes 1.7 times as much, we "
+    "cannot say.",
 }
 
 

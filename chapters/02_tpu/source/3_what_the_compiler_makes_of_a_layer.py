@@ -39,7 +39,7 @@
 # ## Predict
 #
 # If you step along the **fastest axis** of an array, you reach the next number in memory.
-# In NumPy, the last axis is the fastest.
+# In NumPy it is the last axis.
 # A TPU's registers have 8 rows and 128 columns, and the TPU stores arrays in **tiles** of that size.
 # The fastest axis fills a tile's 128 columns, and the next axis fills its 8 rows.
 # Places left empty are **padding**.
@@ -180,7 +180,7 @@ layout_pictures.one_tile(arrays["x"].shape, orders, "BHWC")
 # The **utilization** is the useful share, 36 / 320 or 11 %.
 #
 # The 3 x 2 weights fill 6 of a weight tile's 16 cells, or 38 %; we call this share `filled`.
-# While weights stay in place, the utilization cannot be above `filled`, because empty cells do nothing useful.
+# While each weight lies in place once, the utilization cannot be above `filled`, because empty cells do nothing useful.
 #
 # **Exercise `tpu.mxu_utilization`**: compute both shares.
 # A unit has `size` x `size` cells, and larger weights take several weight tiles.
@@ -249,8 +249,8 @@ figures.table(heads, list(rows), layout_pictures.NOTES["layers"])
 # On a v2, `square` comes close: the compiler expects 12 % more than the count.
 #
 # **conv1 takes half of the count, and conv2 8 % less.**
-# On a v2 their utilization is above `filled`, and weights that stay in place cannot do that.
-# So the compiler must use another mapping.
+# On a v2 their utilization is above `filled`, so the compiler must use another mapping than lesson 1.
+# It may store each weight several times.
 #
 # **fc1 takes 40 % more.**
 # Moving its 3.2 MB takes 6,400 cycles (predicted), fewer than the count, so memory alone does not explain this.
@@ -346,9 +346,11 @@ for B, C, N in few_images + many_images:
     result = made.padding[-1]  # the arguments come first, the result last
     fastest = "BHWC"[result.axes[0]]
     by_channels[B, C, N] = made.estimated_cycles
+    copying = sum(op.cycles for op in made.ops if op.kind == "copy")
     v6e = cycles_of(conv, layer, "v6e")
-    rows.append([B, f"{C} to {N}", made.estimated_cycles, v6e, fastest, result.padded_bytes])
-heads = ["images", "channels, in to out", "v5e", "v6e", "fastest", "bytes"]
+    cycles = [made.estimated_cycles, copying, v6e]
+    rows.append([B, f"{C} to {N}", *cycles, fastest, result.padded_bytes])
+heads = ["images", "channels, in to out", "v5e", "of these, copying", "v6e", "fastest", "bytes"]
 figures.table(heads, rows, layout_pictures.NOTES["channels"])
 
 # %% [markdown]
@@ -357,8 +359,7 @@ figures.table(heads, rows, layout_pictures.NOTES["channels"])
 #
 # **With 128 images, they are not free.**
 # For 64 output channels, the compiler now lays the batch along the 128, so nothing in memory is padding.
-# Half of each weight tile is still empty, but twice the channels need twice the bytes.
-# On a v5e the cycles grow even more, 2.75 times, because a copy has to reorder the result.
+# Twice the channels take 2.75 times the cycles: the convolution itself takes 19 % more, and the rest is a copy that reorders the result.
 #
 # ## Explain
 #
@@ -378,9 +379,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # **Padding**: ten numbers take a row of 128 places, and 128 / 10 is 12.8.
 #
-# **K = 1,025**: a ninth row of weight tiles is 12.5 % more work, and part of the cost stays the same.
+# **K = 1,025**: a ninth row of weight tiles is 12.5 % more work, and part of the cost probably stays the same.
 #
-# **conv1**: the compiler found something faster than weights that stay in place.
+# **conv1**: the compiler found a faster mapping than lesson 1's.
 #
 # **Channels**: 64 channels had already paid for 128.
 #
@@ -391,6 +392,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # - In the stairs, a v2 and a v5e never take fewer than 60,000 cycles.
 # - A v5e takes more cycles for conv1 than a v2, although it has four units.
+# - On a v5e, K = 769 costs more than K = 896.
 # - On a v6e, 128 images with 64 channels take fewer cycles than 32.
 #
 # ## On trial
