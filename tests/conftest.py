@@ -41,30 +41,40 @@ settings.load_profile("any machine")
 SLOW = (
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
-    "notebooks/test_training.py",
-    "tpu/test_training.py",
     "exercises/test_exercises.py",
+    "tpu/test_training.py",
     "tpu/test_compiler.py",
-    "notebooks/test_stepper_browser.py",
-    "notebooks/test_browser.py",
     "gpu/test_convolution_kernels.py",
     "course/test_verify.py",
     "gpu/simt/test_functions_by_dtype.py",
+    "notebooks/test_training.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
+    "notebooks/test_stepper_browser.py",
+    "notebooks/test_browser.py",
     "gpu/test_against_simulator.py",
-    "gpu/test_numba_ledger.py",
-    "notebooks/test_tiles.py",
-    "gpu/test_pictures.py",
-    "gpu/test_hazards.py",
-    "course/test_new.py",
     "gpu/test_layer_kernels.py",
+    "course/test_new.py",
+    "gpu/test_pictures.py",
     "gpu/test_matmul_kernels.py",
-    "course/test_build.py",
+    "notebooks/test_what_limits_a_kernel.py",
+    "notebooks/test_convolution_kernels.py",
+    "gpu/test_numba_ledger.py",
+    "gpu/test_hazards.py",
     "notebooks/test_what_the_compiler_makes_of_a_layer.py",
     "notebooks/test_bfloat16.py",
-    "notebooks/test_convolution_kernels.py",
+    "notebooks/test_tiles.py",
+    "course/test_build.py",
 )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only slow tests are asked for, or none of them, the other files are not even read."""
+    if collection_path.suffix != ".py":
+        return None
+    is_slow = collection_path.relative_to(TESTS).as_posix() in SLOW
+    unwanted = {"slow": not is_slow, "not slow": is_slow}
+    return unwanted.get(config.option.markexpr) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW, TESTS
+from tests.conftest import SLOW, TESTS, pytest_ignore_collect
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = """#!/bin/sh
@@ -67,6 +67,18 @@ def test_make_test_quick_leaves_out_what_is_slow(course):
 def test_the_slow_files_are_there():
     assert [name for name in SLOW if not (TESTS / name).is_file()] == []
     assert len(set(SLOW)) == len(SLOW)
+
+
+def test_each_file_of_tests_is_read_by_one_of_the_two_runs():
+    class Asked:
+        def __init__(self, markexpr):
+            self.option = self
+            self.markexpr = markexpr
+
+    for path in TESTS.rglob("test_*.py"):
+        left_out = [pytest_ignore_collect(path, Asked(of)) for of in ("slow", "not slow")]
+        assert left_out.count(True) == 1
+        assert pytest_ignore_collect(path, Asked("")) is None
 
 
 @pytest.mark.parametrize("step", ["ruff check", "-m not slow", "-m slow", "--nbval"])
