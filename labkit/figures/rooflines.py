@@ -93,7 +93,7 @@ def climb(
     step -> FLOP/s. The circle of a prediction lies at its place, so that it can be seen on or below
     the roof. The diamond of what was published lies to its right, joined by a thin line, so that
     both can be read where they agree. Steps that fall on one point share a circle; their diamonds
-    have names of their own. What was published without an intensity stands at the right edge.
+    have names of their own. What was published without an intensity is a horizontal line.
     (Lesson what_limits_a_kernel.)
     """
     steps = {step: float(intensity) for step, intensity in intensities.items()}
@@ -105,20 +105,27 @@ def climb(
     for (intensity, rate), names in _points(steps, predicted).items():
         theirs = {name: float(published[name]) for name in names if name in published}
         _step(machine, axes, intensity, rate, names, theirs)
-    edge = highest * 6
     for name, rate in published.items():
         if name not in steps:
-            _mark(axes, edge, float(rate), **_PUBLISHED)
-            said = f"{name}, traffic unknown"
-            _write_beside(axes, edge, float(rate), said, (ASIDE + 24, 8), ha="right", va="bottom")
+            _level(axes, lowest / 2, float(rate), f"{name}, published; traffic unknown")
     axes.set_xlabel("FLOP per byte of traffic")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
-    axes.plot([], [], linestyle="none", label="predicted, at its place", **_circle())
-    axes.plot([], [], linestyle="none", label="published, to the right of it", **_diamond())
+    axes.plot(
+        [], [], linestyle="none", label="predicted; passes set those below the roof", **_circle()
+    )
+    axes.plot(
+        [], [], linestyle="none", label="published, drawn slightly to the right", **_diamond()
+    )
     axes.legend(loc="lower right", fontsize=9, frameon=False)
     said = _steps_in_words(steps, predicted, published)
     show(figure, f"The climb on the roofline of {machine.name}. {said}.")
+
+
+def _level(axes: Axes, left: float, rate: float, name: str) -> None:
+    """A dashed line at a rate whose intensity is unknown, with its name at the left end."""
+    axes.axhline(rate, color=BLUE, linewidth=1, linestyle="--", zorder=0)
+    _write_beside(axes, left, rate, name, (6, 3), ha="left", va="bottom")
 
 
 def _steps_in_words(

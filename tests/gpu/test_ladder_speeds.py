@@ -65,8 +65,19 @@ def test_misses_have_causes(capsys):
     assert said.count("close") == 6 and "tuned" not in said
     assert "15 GB/s from global memory, which makes 21 FLOP/B; we count 0.12" in said
     assert "110 GB/s from global memory, which makes 18 FLOP/B; we count 0.40" in said
+    assert "we count 0.12; with his blocks of 32 x 32 we would count 0.06" in said
     for cause in ladder_speeds.CAUSES.values():
         assert cause in said
+
+
+def test_the_naive_estimate_with_the_published_blocks():
+    """A warp of 32 rows touches 32 sectors of a and one of b, for 64 FLOP."""
+    intensity = 64 / (33 * 32)
+    assert round(intensity, 2) == 0.06
+    estimate = predicted(intensity * float(GPU.bandwidth), "FLOP/s", "a formula")
+    theirs = ladder_speeds.published_rates()["naive"]
+    assert ladder_speeds.miss(estimate, theirs).split()[0] in ladder_speeds.BLOCKS
+    assert "38.7 TFLOP/s" in ladder_speeds.SHARES_NOTE and float(GPU.peak["fp32"]) == 38.7e12
 
 
 def test_the_clock_times_the_product(monkeypatch):

@@ -18,15 +18,13 @@
 # # What limits a kernel
 #
 # **With a tile in shared memory, a matmul asks global memory for 1/32 of the bytes.
-# On an RTX A6000 that made the kernel only 1.5 times faster (published), and 92 % of the GPU's arithmetic still stood idle.**
-# Whoever removes one limit meets the next one.
+# According to published timings on an RTX A6000, it became only 1.5 times faster, and 92 % of the arithmetic still stood idle.**
 # Here you learn to predict the next limit.
 #
 # ## What you will be able to do
 #
 # - work out how many blocks of a kernel fit on an SM, and what keeps out the next one;
-# - estimate from three counts how much of a GPU's peak a kernel can use;
-# - tell an estimate from a bound, and explain why an estimate was wrong.
+# - estimate from three counts how much of a GPU's peak a kernel can use.
 #
 # You need lesson 1's roofline, lesson 2's sectors, and lesson 3.
 
@@ -36,14 +34,16 @@
 # %% [markdown]
 # ## Predict
 #
-# Lesson 3 stopped at 8 x 2 results per thread, but the ladder of kernels goes on.
-# In its *2-D register tile* each thread makes 8 x 8 results.
+# We compare a ladder of seven kernels, each meant to be faster than the one before.
+# The *shared tile* resembles lesson 3's.
+# In the *2-D register tile*, each thread makes 8 x 8 results.
 # The next kernel, *vector loads*, also fetches four floats with one instruction.
+#
 # Guess three numbers:
 #
 # 1. A thread of the 2-D register tile keeps 64 sums in registers.
 #    How many registers does NVIDIA's compiler give it in all?
-# 2. As written, the *shared tile*, like lesson 3's, reads shared memory 64 times for 32 multiply-adds.
+# 2. In the source of the shared tile, each thread reads shared memory 64 times for 32 multiply-adds.
 #    How many read instructions remain after compiling?
 # 3. Somebody timed a C++ kernel with vector loads on an RTX A6000.
 #    What percentage of the GPU's peak did it reach?
@@ -71,8 +71,8 @@ share_guess = predict("gpu.published_share", 80, "%")
 # ### What the compiler reports
 #
 # NVIDIA's compiler needs no GPU.
-# It reports how many registers a thread needs, and its program shows the instructions that remain.
-# We compile the whole ladder for `sm_86`, the A6000's kind of SM, and print the answers to two guesses.
+# It reports how many registers a thread needs, and the code that it produces shows which instructions remain.
+# We compile the ladder for `sm_86`, the A6000's kind of SM.
 
 # %%
 made = ladder.compile_all()
@@ -84,15 +84,15 @@ print("shared tile:", made.quantity("shared tile", "reads"))
 # The 64 sums take just over half of the registers, and none is **spilled**, which means moved to slow memory.
 #
 # In the shared tile, a thread walks along a row of `a_tile`, so the compiler fetches four neighbours at once.
-# There 8 reads replace 32; with the 32 of `b_tile`, that makes 40.
+# There 8 reads replace 32, and with the 32 reads of `b_tile` that makes 40.
 #
 # ### How many blocks fit
 #
 # An SM holds several blocks at a time, so that other warps can compute while one waits.
-# But a block comes whole, with all its warps, registers and shared memory.
+# But a block starts only if the SM has room for all of it: warps, registers and shared memory.
 #
 # Let us count by hand for a block of 8 warps with 100 registers per thread.
-# It takes 10,000 B of shared memory, of which CUDA keeps 1,024 B for itself.
+# Its tiles take 8,976 B of shared memory, and CUDA adds 1,024 B for itself.
 #
 # | limit | one block takes | an SM of the A6000 has | blocks that fit |
 # |---|---|---|---|
@@ -101,18 +101,19 @@ print("shared tile:", made.quantity("shared tile", "reads"))
 # | shared memory | 10,000 B | 102,400 B | 10 |
 # | blocks | 1 | 16 | 16 |
 #
-# The least number counts, so 2 blocks fit: registers keep out the third.
+# The least number counts, so 2 blocks fit.
 # The SM then holds 16 of 48 warps.
 # This share, here 33 %, is called **occupancy**.
 #
 # **Exercise `gpu.blocks_that_fit`.**
-# Return the smallest of the four numbers for each kernel of the arrays.
+# Return the smallest of the four numbers for each kernel.
 
 
 # %% tags=["exercise:gpu.blocks_that_fit"]
 def blocks_that_fit(warps, registers, shared, sm):
     """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]
 
+    Entry i of every array belongs to kernel i.
     sm.warps, sm.registers, sm.shared_bytes and sm.blocks are what the SM has. `//` divides and
     drops the rest; np.minimum(x, y) takes the smaller of two, element by element.
     """
@@ -133,24 +134,27 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # %% [markdown]
 # ### Three counts, three shares
 #
-# The blocks bring the warps, but what limits how fast these warps work?
-# Traffic, passes and instructions each leave only a share of the peak.
-# **Traffic** is 32 B for every sector that a request touches, as if there were no caches.
-# An **access** is an instruction with which a warp reads or writes memory.
+# Three counts tell what limits these warps:
 #
-# Suppose that a kernel does 5 FLOP per byte of traffic, and that each multiply-add of a warp needs 2 passes and 3 accesses:
+# - **Traffic** is 32 B for every sector that a request touches, as if there were no caches.
+# - A **pass** gives one number to each lane of a warp.
+#   The same unit delivers from global memory, so 128 B requested there are a pass, too.
+# - An **access** is an instruction with which a warp reads or writes memory.
+#
+# If traffic, passes or instructions alone set the pace, the kernel would reach only a share of the peak: the share that it *leaves*.
+# Suppose that a kernel does 5 FLOP per byte, and that a multiply-add of a warp needs 2 passes and 3 accesses:
 #
 # | count | why | share it leaves |
 # |---|---|---|
 # | traffic | it does 5 FLOP per byte, and the A6000's ridge is at 50 | a tenth |
 # | passes | they take 2 clocks, in which an SM could start 8 multiply-adds | an eighth |
-# | instructions | an SM starts 4 per clock; 1 multiply-add and 3 accesses fill them | a quarter |
+# | instructions | an SM starts 4 per clock; here only 1 of 4 is a multiply-add | a quarter |
 #
-# All three go on at the same time, so the slowest sets the pace.
+# All three go on at once, so the slowest sets the pace.
 # Our **estimate** is therefore the lowest share, here a tenth.
 #
 # **Exercise `gpu.lowest_limit`.**
-# Return this estimate for each kernel of the arrays.
+# Return this estimate for each kernel.
 
 
 # %% tags=["exercise:gpu.lowest_limit"]
@@ -173,7 +177,7 @@ estimated_share = check("gpu.lowest_limit", estimated_share)
 # ## Check
 #
 # Does your count hold for the whole ladder?
-# Hardware hands out registers and memory in fixed portions, so it rounds each need up; `made.blocks()` includes that.
+# Hardware hands out registers and memory in fixed portions, which `made.blocks()` includes.
 
 # %% tags=["picture"]
 blocks = blocks_that_fit(made.warps, made.registers, made.shared, multiprocessor("sm_86"))
@@ -183,28 +187,26 @@ print("as the hardware rounds:", np.array_equal(blocks, made.blocks()))
 made.occupancy("2-D register tile").draw()
 
 # %% [markdown]
-# The naive kernel fills all 48 places for warps, the 2-D register tile only 16.
-# Yet the published speed of the 2-D tile is about 50 times as high.
-# Warps are needed to fill waiting time: a naive thread has one sum, so each multiply-add waits for the one before it.
+# The coalesced kernel keeps 32 warps on an SM, and the 2-D register tile only 16.
+# Yet the published speed of the 2-D tile is about eight times as high.
+#
+# In the 2-D tile, each thread has 64 independent sums, so few warps suffice.
 # Occupancy is a remedy against waiting, and no aim in itself.
 #
 # ## Measure
 #
 # ### The ladder
 #
-# We count for matrices of 128 x 1,024 and 1,024 x 128.
+# The SIMT machine counts for matrices of 128 x 1,024 and 1,024 x 128.
 
 # %%
 counts = ladder.count()
 ladder.show_counts(counts)
 
 # %% [markdown]
-# The first three kernels are not quite lesson 3's, so some counts differ.
-# Tuned saves only waiting, which no count shows.
-#
 # ### Which limit is next?
 #
-# Now your function estimates each rung, and the table names the count that leaves least.
+# Now your function estimates each kernel, and the table names the count that leaves least.
 
 # %%
 gpu = hardware.machine("a6000")
@@ -214,18 +216,28 @@ ladder.show_limits(counts, shares, ridge)
 estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 
 # %% [markdown]
-# In the two simple kernels, traffic leaves least.
-# With the tile, traffic leaves 15.6 %, but the passes leave only 11.4 %: by our estimate 89 % stands idle, and by the published speed 92 % did.
-# Passes remain the limit of both register tiles, and with vector loads traffic is lowest again.
+# In the two simple kernels, traffic leaves the smallest share.
+# In the three tiles it is the passes: by our estimate they leave the shared tile 11.4 %, and the published speed is 8 %.
+# With vector loads, traffic again leaves the smallest share.
 #
-# ### The last rung: tensor cores
+# But we counted the kernels as written, and the compiler removes reads; does that change the next limit?
+
+# %%
+ladder.show_compiled(counts, made, ridge)
+
+# %% [markdown]
+# For the 2-D register tile it does: as compiled, even the worst case leaves more than the traffic, so traffic is its next limit.
+# For the other two, the traffic's share lies between worst and best, so the report cannot decide.
+#
+# ### Tensor cores
 #
 # A **tensor core** multiplies two small matrices.
 # With one instruction, `mma`, a warp computes `c += a b` for `a[16,16]` and `b[16,8]` of float16, with sums in float32.
 # By hand, that is 16 x 8 results with 16 multiply-adds each, or 2,048.
 # An ordinary instruction does 32, so one `mma` replaces 64 of them.
+# That does not make the GPU 64 times as fast: tensor cores have a peak of their own, which we leave out.
 #
-# The picture shows what lane 5 holds, and the last table compares three generations of GPUs.
+# The picture shows what lane 5 holds; below it you see where newer GPUs keep the matrices.
 
 # %% tags=["picture"]
 print("one mma replaces", ladder.replaced_by_one_mma())
@@ -235,11 +247,11 @@ ladder.show_counts(tensor)
 ladder.show_generations()
 
 # %% [markdown]
-# Lane 5's results need columns 2 and 3 of `b`, but the lane holds column 1: only the whole warp can compute them.
-# On later GPUs, first `b` and then the sums leave the registers, which become free for other work.
+# Lane 5's results need columns 2 and 3 of `b`, but the lane holds only part of column 1.
+# So only the whole warp can compute them.
 #
-# Per multiply-add, this kernel needs a tenth of the passes and accesses of tuned.
-# So traffic is the next limit: 64 FLOP per byte, at 768 GB/s, make 49 TFLOP/s, and the passes leave seven times as much.
+# Of our three counts, traffic is this kernel's next limit.
+# It does 64 FLOP per byte, so 768 GB/s allow 49 TFLOP/s, and the passes allow seven times as much.
 #
 # For scale, we time NumPy's product on your processor.
 
@@ -251,9 +263,8 @@ for name, speed in ladder_speeds.measure_speeds().items():
 # %% [markdown]
 # ## Explain
 #
-# The picture puts each step on the roofline, at the traffic that we counted.
-# A circle below the roof means that passes set our estimate.
-# The roof holds if all traffic comes from DRAM, so a diamond above it means that caches have answered.
+# The picture puts each kernel on the roofline, at the traffic that we counted.
+# The roof assumes that all traffic comes from DRAM, so a diamond above it means that caches have answered.
 
 # %% tags=["picture"]
 published = ladder_speeds.published_rates()
@@ -261,8 +272,8 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Caches and compilers can beat our three shares, so these are estimates.
-# A true bound is the peak, because the 128 float32 lanes of an SM never do more than 4 multiply-adds of warps in a clock.
+# Caches and compilers can beat our three shares, so they are only estimates.
+# The peak is a true bound, because an SM has no more than 128 lanes for float32.
 #
 # ## On trial
 #
@@ -270,13 +281,13 @@ figures.climb(gpu, intensities, estimates, published)
 #
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
-# The rungs naive and coalesced are such kernels.
-# The first table compares them with cuBLAS, the second explains the misses, and the picture shows your guesses.
+# The kernels naive and coalesced are of this kind.
+# We compare them with cuBLAS, and explain our misses.
 
 # %% tags=["picture"]
-heads = ["step", "estimate", "published speed"]
+heads = ["kernel", "estimate", "published speed"]
 shares_of_peak = ladder_speeds.rows_of_shares(estimates, published, gpu)
-figures.table(heads, shares_of_peak, note="In percent of the A6000's peak in float32.")
+figures.table(heads, shares_of_peak, note=ladder_speeds.SHARES_NOTE)
 of_vector_loads = ladder_speeds.share_of_peak(published["vector loads"], gpu)
 ladder_speeds.show_misses(estimates, published, intensities)
 registers = made.quantity("2-D register tile", "registers")
@@ -286,27 +297,27 @@ guesses = [registers_guess, reads_guess, share_guess]
 figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, strict=True)))
 
 # %% [markdown]
-# **Verdict on C33: wrong.**
-# Even well coalesced, such a kernel was published at 5 % of an RTX A6000's peak, where cuBLAS reaches 60 %.
-# Our estimate is lower still, because it counts no caches.
-# But even if caches answered for every byte, the two passes that we count per multiply-add would leave an eighth.
+# Of our six estimates, two are close, which means within 20 %.
 #
-# Two of our six estimates are close, which means within 20 %.
+# **Verdict on C33: wrong.**
+# Even well coalesced, the published speed of such a kernel is 5 % of the peak; cuBLAS reaches 60 %.
+# Even if caches answered for every byte, the two passes that we count per multiply-add would leave an eighth.
 #
 # ### Outside
 #
 # On a GPU, practitioners run NVIDIA's profiler: `ncu --set full python my_kernel.py`.
-# It prints our registers and occupancy, and what each cache delivers.
+# It reports a kernel's registers and occupancy, and what each cache delivers.
 # For matrix products they call cuBLAS, or use CUTLASS or Triton.
-# We left out asynchronous copies and the last, half-empty round of blocks.
+# We left out the caches' own speed, asynchronous copies, and Boehm's next step, *warp tiling*.
 #
 # ## Recap
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
 # To beat that, let each thread keep several results in registers.
 #
-# After the tile 92 % of the arithmetic stood idle: by our estimate, the passes were the next limit.
-# With sums in registers and vector loads, 53 % did.
+# With the tile alone, 92 % of the arithmetic stood idle.
+# As written, its next limit was the passes, by our estimate; as compiled, it may be the traffic.
+# With register sums and vector loads, 53 % still stood idle.
 #
 # ## Quiz
 #

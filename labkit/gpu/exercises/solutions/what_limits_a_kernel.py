@@ -11,6 +11,7 @@ import numpy as np
 def blocks_that_fit(warps, registers, shared, sm):
     """warps [n] and shared bytes [n] of a block, registers [n] of a thread -> blocks [n]
 
+    Entry i of every array belongs to kernel i.
     sm.warps, sm.registers, sm.shared_bytes and sm.blocks are what the SM has. `//` divides and
     drops the rest; np.minimum(x, y) takes the smaller of two, element by element.
     """
