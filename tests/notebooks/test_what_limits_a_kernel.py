@@ -165,7 +165,7 @@ def test_the_verdict_says_what_the_table_shows(lesson):
         assert miss in misses
     assert misses.count("close ") == 2, "the two register tiles"
     text = SOURCE.read_text()
-    assert "Two of our six estimates are close" in text and "within 20 %" in text
+    assert "Of our six estimates, two are close" in text and "within 20 %" in text
     assert "such a kernel is 5 %" in text and "cuBLAS reaches 60 %" in text
     two_passes = lesson.namespace["counts"].passes[1]
     assert 1 / (4 * two_passes) == pytest.approx(1 / 8, rel=0.01), "an eighth"

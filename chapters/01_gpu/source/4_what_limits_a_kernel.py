@@ -134,7 +134,7 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # %% [markdown]
 # ### Three counts, three shares
 #
-# Three counts tell what limits these warps:
+# Three counts tell what limits the warps of a kernel:
 #
 # - **Traffic** is 32 B for every sector that a request touches, as if there were no caches.
 # - A **pass** gives one number to each lane of a warp.
@@ -189,15 +189,14 @@ made.occupancy("2-D register tile").draw()
 # %% [markdown]
 # The coalesced kernel keeps 32 warps on an SM, and the 2-D register tile only 16.
 # Yet the published speed of the 2-D tile is about eight times as high.
-#
-# In the 2-D tile, each thread has 64 independent sums, so few warps suffice.
+# The reason is that each of its threads has 64 independent sums, so few warps suffice.
 # Occupancy is a remedy against waiting, and no aim in itself.
 #
 # ## Measure
 #
 # ### The ladder
 #
-# The SIMT machine counts for matrices of 128 x 1,024 and 1,024 x 128.
+# Now the SIMT machine counts, for matrices of 128 x 1,024 and 1,024 x 128.
 
 # %%
 counts = ladder.count()
@@ -220,7 +219,8 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # In the three tiles it is the passes: by our estimate they leave the shared tile 11.4 %, and the published speed is 8 %.
 # With vector loads, traffic again leaves the smallest share.
 #
-# But we counted the kernels as written, and the compiler removes reads; does that change the next limit?
+# But we counted the kernels as written, and the compiler removes reads.
+# Does that change the next limit?
 
 # %%
 ladder.show_compiled(counts, made, ridge)
@@ -250,8 +250,8 @@ ladder.show_generations()
 # Lane 5's results need columns 2 and 3 of `b`, but the lane holds only part of column 1.
 # So only the whole warp can compute them.
 #
-# Of our three counts, traffic is this kernel's next limit.
-# It does 64 FLOP per byte, so 768 GB/s allow 49 TFLOP/s, and the passes allow seven times as much.
+# By our counts, traffic limits this kernel next.
+# The kernel does 64 FLOP per byte, so 768 GB/s allow 49 TFLOP/s; the passes allow seven times as much.
 #
 # For scale, we time NumPy's product on your processor.
 
@@ -305,7 +305,7 @@ figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, stri
 #
 # ### Outside
 #
-# On a GPU, practitioners run NVIDIA's profiler: `ncu --set full python my_kernel.py`.
+# Practitioners run NVIDIA's profiler: `ncu --set full python my_kernel.py`.
 # It reports a kernel's registers and occupancy, and what each cache delivers.
 # For matrix products they call cuBLAS, or use CUTLASS or Triton.
 # We left out the caches' own speed, asynchronous copies, and Boehm's next step, *warp tiling*.
@@ -313,7 +313,7 @@ figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, stri
 # ## Recap
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
-# To beat that, let each thread keep several results in registers.
+# To beat that, let each thread keep several results.
 #
 # With the tile alone, 92 % of the arithmetic stood idle.
 # As written, its next limit was the passes, by our estimate; as compiled, it may be the traffic.
