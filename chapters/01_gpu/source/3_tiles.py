@@ -43,7 +43,7 @@
 # A product that is added to a sum is a **multiply-add** (FMA), which counts as 2 FLOP.
 #
 # We will improve the kernel in two steps.
-# First, a block will copy tiles, squares of $32 \times 32$ numbers, to shared memory.
+# First, a block will copy tiles of $32 \times 32$ numbers to shared memory.
 # Second, each thread will make several results; in Boehm's kernel it makes 64.
 # Guess two numbers:
 #
@@ -208,7 +208,6 @@ print("right:", np.allclose(c, a @ b, atol=1e-3))
 # %% [markdown]
 # In two clocks, the four parts could start the multiply-adds of $2 \times 4 = 8$ warps.
 # But two passes bring the numbers for only one warp, so seven eighths of the arithmetic stand idle.
-# (A compiler may merge several reads, and do better.)
 #
 # ### A patch in registers
 #
@@ -219,7 +218,7 @@ print("right:", np.allclose(c, a @ b, atol=1e-3))
 # Take a patch of $2 \times 2$.
 # For one `k`, its thread reads, say, 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`.
 # It adds $2 \cdot 10$, $2 \cdot 20$, $3 \cdot 10$ and $3 \cdot 20$ to its four sums.
-# Each read costs one pass, and four reads now serve four multiply-adds: one pass for each instead of two.
+# Each read costs one pass, and four reads serve four multiply-adds: one pass for each instead of two.
 #
 # Our patch has $8 \times 2$ results, so 10 reads serve 16 multiply-adds.
 # Its columns lie 32 apart, so that a warp's lanes still read neighbouring numbers of `b_tile`.
@@ -305,7 +304,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # ## Explain
 #
-# Compare your guesses with the published speed-ups.
+# Compare your guesses.
 
 # %% tags=["picture"]
 from labkit.provenance import published
@@ -323,8 +322,9 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # By our count, two passes for each multiply-add leave an eighth of the peak of 38.7 TFLOP/s, which is 4.8.
 # The published kernel reached 2.98, and the profiler found its warps waiting for shared memory.
 #
-# Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds: a quarter of a pass for each.
-# One pass in a clock now suffices for all four parts.
+# Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
+# At one pass for each read, that is a quarter of a pass for each multiply-add, enough for all four parts.
+# (Some lanes meet in the same banks, but the compiler merges reads.)
 # His kernel became 5.4 times as fast, though its blocks also grew, to $128 \times 128$ results.
 #
 # Counts say what to change first, but they leave out caches, compilers and waiting: only a GPU shows the gain.

@@ -18,8 +18,8 @@
 # # What limits a kernel
 #
 # **With a tile in shared memory, a matmul asks global memory for 1/32 of the bytes.
-# According to published timings on an RTX A6000, it became only 1.5 times faster, and 92 % of the arithmetic still stood idle.**
-# Here you learn to predict the next limit.
+# On an RTX A6000 the tile made it only 1.5 times as fast (published), and 92 % of the arithmetic still stood idle: something else limits it.**
+# Here you learn to predict what.
 #
 # ## What you will be able to do
 #
@@ -134,14 +134,14 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # %% [markdown]
 # ### Three counts, three shares
 #
-# Three counts tell what limits the warps of a kernel:
+# Three counts tell what limits a kernel:
 #
 # - **Traffic** is 32 B for every sector that a request touches, as if there were no caches.
 # - A **pass** gives one number to each lane of a warp.
 #   The same unit delivers from global memory, so 128 B requested there are a pass, too.
 # - An **access** is an instruction with which a warp reads or writes memory.
 #
-# If traffic, passes or instructions alone set the pace, the kernel would reach only a share of the peak: the share that it *leaves*.
+# If traffic, passes or instructions alone set the pace, the kernel would reach only a share of the peak; we say that the count *leaves* this share.
 # Suppose that a kernel does 5 FLOP per byte, and that a multiply-add of a warp needs 2 passes and 3 accesses:
 #
 # | count | why | share it leaves |
@@ -177,7 +177,7 @@ estimated_share = check("gpu.lowest_limit", estimated_share)
 # ## Check
 #
 # Does your count hold for the whole ladder?
-# Hardware hands out registers and memory in fixed portions, which `made.blocks()` includes.
+# Hardware hands out registers and memory in fixed portions, and `made.blocks()` rounds up to them.
 
 # %% tags=["picture"]
 blocks = blocks_that_fit(made.warps, made.registers, made.shared, multiprocessor("sm_86"))
@@ -216,7 +216,7 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 
 # %% [markdown]
 # In the two simple kernels, traffic leaves the smallest share.
-# In the three tiles it is the passes: by our estimate they leave the shared tile 11.4 %, and the published speed is 8 %.
+# In the three tiles it is the passes: by our estimate they leave the shared tile 11.4 %, and the published speed is lower still, 8 %.
 # With vector loads, traffic again leaves the smallest share.
 #
 # But we counted the kernels as written, and the compiler removes reads.
@@ -226,18 +226,18 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 ladder.show_compiled(counts, made, ridge)
 
 # %% [markdown]
-# For the 2-D register tile it does: as compiled, even the worst case leaves more than the traffic, so traffic is its next limit.
-# For the other two, the traffic's share lies between worst and best, so the report cannot decide.
+# For the 2-D register tile it does: even at worst, the passes leave more than the traffic, so by our counts, without caches, traffic is its next limit.
+# For the other two, the traffic's share lies between the passes' worst and best; Boehm's profile points to shared memory.
 #
 # ### Tensor cores
 #
 # A **tensor core** multiplies two small matrices.
 # With one instruction, `mma`, a warp computes `c += a b` for `a[16,16]` and `b[16,8]` of float16, with sums in float32.
-# By hand, that is 16 x 8 results with 16 multiply-adds each, or 2,048.
-# An ordinary instruction does 32, so one `mma` replaces 64 of them.
+# That is 16 x 8 results with 16 multiply-adds each, or 2,048.
+# An ordinary multiply-add instruction of a warp does 32, so one `mma` replaces 64 of them.
 # That does not make the GPU 64 times as fast: tensor cores have a peak of their own, which we leave out.
 #
-# The picture shows what lane 5 holds; below it you see where newer GPUs keep the matrices.
+# The picture shows what lane 5 holds; then come the counts of a kernel with `mma`, and where newer GPUs keep the matrices.
 
 # %% tags=["picture"]
 print("one mma replaces", ladder.replaced_by_one_mma())
@@ -247,9 +247,6 @@ ladder.show_counts(tensor)
 ladder.show_generations()
 
 # %% [markdown]
-# Lane 5's results need columns 2 and 3 of `b`, but the lane holds only part of column 1.
-# So only the whole warp can compute them.
-#
 # By our counts, traffic limits this kernel next.
 # The kernel does 64 FLOP per byte, so 768 GB/s allow 49 TFLOP/s; the passes allow seven times as much.
 #
@@ -272,7 +269,7 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Caches and compilers can beat our three shares, so they are only estimates.
+# Our three shares are only estimates, because caches and compilers can beat them.
 # The peak is a true bound, because an SM has no more than 128 lanes for float32.
 #
 # ## On trial
@@ -282,7 +279,7 @@ figures.climb(gpu, intensities, estimates, published)
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
 # The kernels naive and coalesced are of this kind.
-# We compare them with cuBLAS, and explain our misses.
+# We compare them with cuBLAS, and explain where our estimates were off.
 
 # %% tags=["picture"]
 heads = ["kernel", "estimate", "published speed"]
@@ -316,7 +313,7 @@ figures.guesses(list(zip(["registers", "reads", "share"], guesses, results, stri
 # To beat that, let each thread keep several results.
 #
 # With the tile alone, 92 % of the arithmetic stood idle.
-# As written, its next limit was the passes, by our estimate; as compiled, it may be the traffic.
+# As written, the kernel's next limit was the passes, by our estimate; as compiled, it may be the traffic.
 # With register sums and vector loads, 53 % still stood idle.
 #
 # ## Quiz
