@@ -112,11 +112,9 @@ def climb(
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"{machine.name}, fp32", weight="bold", fontsize=10)
     axes.plot(
-        [], [], linestyle="none", label="predicted; passes set those below the roof", **_circle()
+        [], [], linestyle="none", label="predicted; passes set those below the roof", **_CIRCLE
     )
-    axes.plot(
-        [], [], linestyle="none", label="published, drawn slightly to the right", **_diamond()
-    )
+    axes.plot([], [], linestyle="none", label="published, drawn slightly to the right", **_DIAMOND)
     axes.legend(loc="lower right", fontsize=9, frameon=False)
     said = _steps_in_words(steps, predicted, published)
     show(figure, f"The climb on the roofline of {machine.name}. {said}.")
@@ -191,17 +189,11 @@ def _step(
         _write_beside(axes, intensity, rate, ", ".join(names), (-9, 5), ha="right", va="center")
 
 
-def _circle() -> dict:
-    return {"marker": "o", "markersize": 8, "color": ORANGE, "markeredgecolor": INK}
-
-
-def _diamond() -> dict:
-    return {"marker": "D", "markersize": 7, "color": BLUE, "markeredgecolor": INK}
-
-
 ASIDE = 11  # points from a circle to its diamond
-_PREDICTED = {"points": 0, "style": _circle()}
-_PUBLISHED = {"points": ASIDE, "style": _diamond()}
+_CIRCLE = {"marker": "o", "markersize": 8, "color": ORANGE, "markeredgecolor": INK}
+_DIAMOND = {"marker": "D", "markersize": 7, "color": BLUE, "markeredgecolor": INK}
+_PREDICTED = {"points": 0, "style": _CIRCLE}
+_PUBLISHED = {"points": ASIDE, "style": _DIAMOND}
 
 
 def _mark(axes: Axes, intensity: float, rate: float, points: float, style: Mapping) -> None:

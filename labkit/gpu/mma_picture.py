@@ -1,4 +1,7 @@
-"""A picture of one tensor-core instruction: which numbers of the three matrices one lane holds."""
+"""A picture of one tensor-core instruction: which numbers of the three matrices one lane holds.
+
+Dense where the fragments of a lane are computed: rows and columns are PTX's own formulas.
+"""
 
 from __future__ import annotations
 

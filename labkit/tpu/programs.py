@@ -1,7 +1,8 @@
 """Programs for the TPU compiler, in plain JAX: layers and the course's network.
 
 The lessons of chapter 2 ask `compile_for_tpu` about them. Images are NHWC and bfloat16, as a TPU
-likes them; weights are HWIO. Nothing here is ever run.
+likes them; weights are HWIO. Nothing here is ever run. Dense, since each is a
+formula of one line or two.
 """
 
 from math import prod

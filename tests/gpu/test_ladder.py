@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.gpu import cuda, ladder
+from labkit.gpu import compiled_ladder, cuda, ladder
 from labkit.gpu.kernels import Plan, matmul
 from labkit.gpu.occupancy_limits import LIMITS, multiprocessor
 
@@ -96,7 +96,7 @@ def test_the_lowest_share_is_named(capsys):
     }
 
 
-MADE = ladder.Compiled(
+MADE = compiled_ladder.Compiled(
     ["naive", "shared tile", "tuned"],
     *3 * [np.zeros(3)],
     spills=np.zeros(3),
@@ -144,8 +144,8 @@ def stored(monkeypatch):
     def missing():
         raise ImportError("no compiler here")
 
-    monkeypatch.setattr(ladder, "_compiled_here", missing)
-    return ladder.compile_all()
+    monkeypatch.setattr(compiled_ladder, "_compiled_here", missing)
+    return compiled_ladder.compile_all()
 
 
 def test_stored_numbers_stand_in_where_nothing_can_be_compiled(stored):
@@ -153,7 +153,7 @@ def test_stored_numbers_stand_in_where_nothing_can_be_compiled(stored):
     assert stored.warps.tolist() == [8, 32, 32, 16, 8, 8, 8]
     registers = stored.quantity("2-D register tile", "registers")
     assert (registers.number, registers.word) == ("112 registers", "compiled")
-    assert stored.shared[0] == ladder.KEPT, "what CUDA keeps"
+    assert stored.shared[0] == compiled_ladder.KEPT, "what CUDA keeps"
     assert stored.blocks().tolist() == [6, 1, 1, 2, 2, 2, 2]
     assert stored.occupancy("2-D register tile").limiter == "registers"
     rows = stored.rows(stored.blocks())
@@ -162,12 +162,12 @@ def test_stored_numbers_stand_in_where_nothing_can_be_compiled(stored):
 
 def test_stored_numbers_are_the_compilers():
     try:
-        numbers, by = ladder._compiled_here()
+        numbers, by = compiled_ladder._compiled_here()
     except ImportError as error:
         pytest.skip(str(error))
-    if by not in ladder.STORED_BY:
+    if by not in compiled_ladder.STORED_BY:
         pytest.skip(f"stored is what another version made: {by}")
-    assert numbers == ladder.STORED
+    assert numbers == compiled_ladder.STORED
 
 
 @pytest.mark.parametrize("arch", sorted(LIMITS))
@@ -185,4 +185,4 @@ def test_an_unknown_architecture_is_named():
 def test_a_thousand_threads_are_32_warps(monkeypatch, stored):
     rung = SimpleNamespace(block=(32, 32))
     monkeypatch.setitem(matmul.LADDER, "naive", rung)
-    assert ladder.compile_all().warps[0] == 32
+    assert compiled_ladder.compile_all().warps[0] == 32

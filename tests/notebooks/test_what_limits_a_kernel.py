@@ -13,7 +13,7 @@ from tests.notebooks.running import Run
 
 SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/4_what_limits_a_kernel.py"
 COMPILED, BLOCKS, COUNTS = (
-    "ladder.compile_all",
+    "compiled_ladder.compile_all",
     "as the hardware rounds",
     "ladder.show_counts(counts)",
 )
@@ -148,10 +148,10 @@ def test_what_the_compiler_saves_is_compiled(lesson):
     said = lesson.printed[lesson.cell(COMPILED)].splitlines()[2]
     assert said.startswith("shared tile: 40 reads (compiled by NVVM")
     if is_compiled_here(lesson):
-        from labkit.gpu import compile_report, ladder
+        from labkit.gpu import compile_report, compiled_ladder
 
         kernel = matmul.LADDER["shared tile"].kernel
-        accesses = compile_report(kernel, ladder.SIGNATURE, "sm_86").accesses
+        accesses = compile_report(kernel, compiled_ladder.SIGNATURE, "sm_86").accesses
         assert (accesses["ld.shared.v4"], accesses["ld.shared"]) == (8, 32), "8 replace 32"
 
 

@@ -52,7 +52,7 @@
 import numpy as np
 
 from labkit import check, figures, hardware, hint, predict, quiz
-from labkit.gpu import ladder, ladder_speeds, pictures
+from labkit.gpu import compiled_ladder, ladder, ladder_speeds, pictures
 from labkit.gpu.occupancy_limits import multiprocessor
 
 # STUB:
@@ -75,7 +75,7 @@ share_guess = predict("gpu.published_share", 80, "%")
 # We compile the ladder for `sm_86`, the A6000's kind of SM.
 
 # %%
-made = ladder.compile_all()
+made = compiled_ladder.compile_all()
 print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 print("2-D register tile, spilled:", made.quantity("2-D register tile", "spills"))
 print("shared tile:", made.quantity("shared tile", "reads"))
