@@ -55,8 +55,8 @@ import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.gpu import clock_pictures, cuda, profile, tile_pictures
+from labkit.gpu.kernels.matmul import naive as matmul_naive
 from labkit.gpu.memory_levels import LEVELS, LEVELS_NOTE, asked, reads_per_element, speeds
-from labkit.gpu.naive_matmul import matmul_naive
 from labkit.gpu.tile_parts import fetch_or_zero, next_tiles, set_to_zero, write_patch
 
 # STUB:
@@ -124,7 +124,7 @@ matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 random = np.random.default_rng(0)
 a, b = random.standard_normal((2, 128, 128), dtype=np.float32)
 c = np.zeros_like(a)
-naive = profile(matmul_naive, (4, 16), (32, 8), a, b, c)
+naive = profile(matmul_naive, (4, 16), (32, 8), a, b, c, 128, 128, 128)  # c, then M, N, K
 coalesced = profile(matmul_coalesced, (4, 16), (32, 8), a, b, c)
 rows = []
 for name, p in {"naive": naive, "coalesced": coalesced}.items():
