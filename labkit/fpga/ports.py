@@ -64,8 +64,18 @@ class Ports:
         return [name for name in self._streams() if not self[f"{name}_data"].is_input]
 
     def _streams(self) -> list[str]:
-        names = [port.name.removesuffix("_data") for port in self.all if "_data" in port.name]
+        names = [port.name.removesuffix("_data") for port in self.all if port.name[-5:] == "_data"]
         return [n for n in names if f"{n}_valid" in self and f"{n}_ready" in self]
+
+    def index(self, name: str) -> int:
+        """The place of a port in the order of declaration, from 0; -1 if there is none."""
+        names = [port.name for port in self.all]
+        return names.index(name) if name in names else -1
+
+    def of_streams(self) -> set[str]:
+        """The names of all ports that belong to a stream."""
+        ends = ("valid", "ready", "data", "last")
+        return {f"{name}_{end}" for name in self._streams() for end in ends}
 
 
 def read_ports(sources: Sources, parameters: dict[str, int] | None = None) -> Ports:

@@ -1,0 +1,89 @@
+"""C++ compiled on this machine: which compiler, its words when it refuses, and a cache of libraries.
+
+A library's name holds a hash of everything that went into it. So equal things are compiled once,
+changed ones again, and several processes at a time do not disturb each other.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from labkit.files import cache_folder
+from labkit.fpga.errors import RTLError
+
+DRIVER = Path(__file__).parent / "driver"
+FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w"]
+
+
+def compiler() -> str:
+    """The C++ compiler: the one that CXX names, else the first of c++, g++ and clang++ on PATH.
+
+    Raises RTLError with what to install when there is none.
+    """
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and (path := shutil.which(name)):
+            return path
+    raise RTLError(
+        "A simulation needs a C++ compiler, and there is none. Install one (Debian and Ubuntu: "
+        "`sudo apt install g++`; macOS: `xcode-select --install`; conda: `cxx-compiler`) or name "
+        "it in the environment variable CXX. Until then the golden model in NumPy answers alone."
+    )
+
+
+@cache
+def compiler_version(path: str) -> str:
+    """What the compiler at `path` says of itself: part of every library's key."""
+    return subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+
+
+def driver_text() -> list[str]:
+    """The C++ of labkit's own that goes into every library."""
+    return [path.read_text("utf-8") for path in sorted(DRIVER.iterdir())]
+
+
+def compile_cpp(arguments: list[str | Path], folder: Path) -> None:
+    """Run the compiler in `folder`; raises RTLError with its first error."""
+    command = [compiler(), *FLAGS, *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no reason given"]
+        first = next((line for line in lines if "error" in line), lines[-1])
+        raise RTLError(f"{compiler()} could not compile the model: {first}")
+
+
+def kept(name: str, parts: list[str], make: Callable[[Path], None]) -> Path:
+    """The file `name` made from `parts`: from the cache, or `make(path)` writes it first.
+
+    Where the cache folder cannot be written, a temporary folder of this process takes its place.
+    """
+    parts = [*parts, *FLAGS, compiler(), compiler_version(compiler())]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    stem, ending = os.path.splitext(name)
+    path = folder() / f"{stem}-{key}{ending}"
+    if path.exists():
+        return path
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work:
+        unfinished = Path(work) / path.name
+        make(unfinished)
+        os.replace(unfinished, path)
+    return path
+
+
+def folder() -> Path:
+    """Where compiled things are kept: in labkit's cache folder if that can be written."""
+    chosen = cache_folder() / "fpga"
+    try:
+        chosen.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(_own_folder().name)
+    return chosen if os.access(chosen, os.W_OK) else Path(_own_folder().name)
+
+
+@cache
+def _own_folder() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="labkit-fpga-")  # gone when the process ends

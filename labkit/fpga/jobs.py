@@ -1,0 +1,189 @@
+"""From what a caller of `simulate` passes to what the driver wants: a `Job`, with its arrays.
+
+Everything is checked here: that each input is given, each name is known, and each value fits.
+"""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from labkit.fpga import runs
+from labkit.fpga.errors import RTLError
+from labkit.fpga.models import Model
+from labkit.fpga.packing import to_limbs, words_of_32
+from labkit.fpga.ports import CLOCK, RESET, Port, Ports
+from labkit.fpga.stalls import pattern
+from labkit.fpga.traces import rows_that_fit
+
+QUIET = 1000  # cycles without a word moved, after which streams without a stated end are through
+
+
+class Bill:
+    """A job for the driver, and everything that it points to.
+
+    `streams_in`, `streams_out` and `recorded` say what the job's numbers stand for.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, object],
+        words: int | Mapping[str, int] | None,
+        cycles: int | None,
+        stalls: Mapping[str, Sequence[int]],
+        limit: int,
+        watch: Sequence[str],
+        trace: bool,
+    ) -> None:
+        self.model, self.ports, self._alive = model, model.ports, []
+        self.streams_in = self.ports.streams_in
+        self.streams_out = self.ports.streams_out
+        check_names(self.ports, inputs, stalls)
+        self.offered = {name: self._values(name, inputs) for name in self.streams_in}
+        self.wanted = _wanted(self.streams_out, words)
+        self.recorded = self._recorded(watch) if trace else []
+        self.limit, self._stalls = limit, stalls
+        plain = [self._plain(port, inputs) for port in plain_inputs(self.ports, inputs)]
+        lengths = [row.count for row in plain if row.count > 1]
+        if cycles is None and not self.streams_in and not self.streams_out:
+            cycles = max(lengths, default=1)
+        self.job = runs.Job(
+            model=model.table,
+            clock=self.ports.index(CLOCK),
+            reset=-1 if RESET in inputs else self.ports.index(RESET),
+            cycles=-1 if cycles is None else cycles,
+            at_least=max(lengths, default=0),
+            quiet=QUIET,
+            limit=limit if cycles is None else max(limit, cycles),
+            rows=rows_that_fit(self.recorded),
+        )
+        self._rows("offered", runs.Offered, [self._offered(n, inputs) for n in self.streams_in])
+        self._rows("taken", runs.Taken, [self._taken(name) for name in self.streams_out])
+        self._rows("plain", runs.Plain, plain)
+        self._rows("recorded", runs.Recorded, [self._record(signal) for signal in self.recorded])
+
+    def _rows(self, name: str, kind: type, rows: list) -> None:
+        array = (kind * len(rows))(*rows)
+        self._alive.append(array)
+        setattr(self.job, name, array)
+        setattr(self.job, f"{name}_count", len(rows))
+
+    def _values(self, stream: str, inputs: Mapping[str, object]) -> np.ndarray:
+        return to_limbs(inputs[stream], self.ports[f"{stream}_data"], f"The stream {stream}")
+
+    def _pointer(self, array: np.ndarray) -> int:
+        array = np.ascontiguousarray(array)
+        self._alive.append(array)
+        return array.ctypes.data
+
+    def _places(self, stream: str) -> dict[str, int]:
+        ends = ("valid", "ready", "data", "last")
+        places = {end: self.ports.index(f"{stream}_{end}") for end in ends}
+        return {**places, "words": words_of_32(self.ports[f"{stream}_data"])}
+
+    def _stalled(self, stream: str) -> runs.Stalls:
+        row = pattern(self._stalls.get(stream, ()), stream)
+        return runs.Stalls(self._pointer(row), len(row))
+
+    def _offered(self, stream: str, inputs: Mapping[str, object]) -> runs.Offered:
+        values = self.offered[stream]
+        lasts = np.zeros(len(values), np.uint8)
+        if f"{stream}_last" in inputs:
+            lasts[:] = _lasts(inputs[f"{stream}_last"], len(values), stream)
+        elif len(values):
+            lasts[-1] = 1
+        return runs.Offered(
+            **self._places(stream),
+            values=self._pointer(values),
+            lasts=self._pointer(lasts),
+            count=len(values),
+            stalls=self._stalled(stream),
+        )
+
+    def _taken(self, stream: str) -> runs.Taken:
+        places = self._places(stream)
+        wanted = self.wanted.get(stream, -1)
+        return runs.Taken(**places, wanted=wanted, stalls=self._stalled(stream))
+
+    def _plain(self, port: Port, inputs: Mapping[str, object]) -> runs.Plain:
+        given = inputs[port.name]
+        values = [given] if np.ndim(given) == 0 else given
+        limbs = to_limbs(values, port, f"The input {port.name}")
+        if not len(limbs):
+            raise RTLError(f"The input {port.name} has no value: give one, or one for each cycle.")
+        index = self.ports.index(port.name)
+        return runs.Plain(index, words_of_32(port), self._pointer(limbs), len(limbs))
+
+    def _recorded(self, watch: Sequence[str]) -> list[Port]:
+        """All ports but the clock, then the signals inside that are watched."""
+        own = [port for port in self.ports.all if port.name != CLOCK]
+        return own + [Port(name, False, self.model.width(name), False) for name in watch]
+
+    def _record(self, signal: Port) -> runs.Recorded:
+        index = self.ports.index(signal.name)
+        name = signal.name.encode() if index < 0 else None
+        return runs.Recorded(name, index, words_of_32(signal))
+
+
+def plain_inputs(ports: Ports, inputs: Mapping[str, object]) -> list[Port]:
+    """The inputs that belong to no stream; the reset only where the caller drives it."""
+    streams = ports.of_streams()
+    ours = {RESET} - set(inputs)
+    return [port for port in ports.inputs if port.name not in streams | ours]
+
+
+def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str, object]) -> None:
+    """Raises RTLError for an input without a value, and for a name that the module does not have."""
+    _check_streams(ports)
+    plain = [port.name for port in plain_inputs(ports, inputs)]
+    lasts = [f"{name}_last" for name in ports.streams_in if f"{name}_last" in ports]
+    for name in inputs:
+        if name not in [*ports.streams_in, *plain, *lasts]:
+            raise RTLError(
+                f"{ports.top} has no input {name!r}; it has {_listed(ports.streams_in, plain)}. A "
+                f"stream {name} would have the ports {name}_valid, {name}_ready and {name}_data."
+            )
+    for name in [*ports.streams_in, *plain]:
+        if name not in inputs:
+            hint = f" (Is it the clock? Ours is called {CLOCK}.)" if "cl" in name.lower() else ""
+            raise RTLError(f"The input {name} of {ports.top} gets no value: name it in inputs.{hint}")
+    for name in stalls:
+        if name not in ports.streams_in + ports.streams_out:
+            streams = _listed(ports.streams_in + ports.streams_out, [])
+            raise RTLError(f"{ports.top} has no stream {name!r} to stall; it has {streams}.")
+
+
+def _check_streams(ports: Ports) -> None:
+    for name in ports.streams_in + ports.streams_out:
+        inwards = ports[f"{name}_data"].is_input
+        if ports[f"{name}_valid"].is_input != inwards or ports[f"{name}_ready"].is_input == inwards:
+            raise RTLError(
+                f"The ports of the stream {name} of {ports.top} point in directions that do not "
+                f"fit: {name}_valid goes with {name}_data, and {name}_ready the other way."
+            )
+
+
+def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[str, int]:
+    if words is None:
+        return {}
+    if not isinstance(words, Mapping):
+        words = dict.fromkeys(streams, words)
+    for name, count in words.items():
+        if name not in streams:
+            raise RTLError(f"words waits for {name!r}, and the outputs are {_listed(streams, [])}.")
+        if count < 0:
+            raise RTLError(f"words waits for {count} words of {name}: 0 or more.")
+    return dict(words)
+
+
+def _lasts(given: Sequence[int], count: int, stream: str) -> np.ndarray:
+    row = np.asarray(given)
+    if row.shape != (count,) or not np.isin(row, (0, 1)).all():
+        raise RTLError(f"{stream}_last is a row of 0 and 1, one for each of {count} words.")
+    return row.astype(np.uint8)
+
+
+def _listed(streams: list[str], plain: list[str]) -> str:
+    named = [f"the stream {name}" for name in streams] + plain
+    return ", ".join(named) or "none"

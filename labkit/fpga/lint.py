@@ -1,0 +1,2 @@
+"""Lint."""
+def lint(sources, parameters): pass

@@ -1,0 +1,174 @@
+"""`simulate(source, top, inputs)`: SystemVerilog compiled, clocked, and what came out of it.
+
+    run = simulate(source, "accumulate", {"x": [1, 2, 3]})
+    run.outputs["y"], run.times["y"], run.cycles, run.trace["x_ready"]
+
+Lesson a_multiply_accumulate_array writes the first such module.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from labkit.fpga import runs
+from labkit.fpga.errors import RTLError
+from labkit.fpga.jobs import Bill
+from labkit.fpga.models import compiled
+from labkit.fpga.packing import from_limbs, words_of_32
+from labkit.fpga.ports import CLOCK
+from labkit.fpga.sources import Source, read_sources
+from labkit.fpga.traces import Trace
+from labkit.fpga.vcd import write_vcd
+
+_KINDS = ("valid falls before the word was taken", "data change before the word was taken")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation:
+    """What a design did. Everything is counted, nothing is measured.
+
+    outputs      stream -> the words handed over; other output port -> its value in each cycle
+    times        stream -> the cycle in which each word was handed over
+    lasts        stream with a `last` -> that bit of each word
+    cycles       clock cycles after the reset: up to the last word moved, or as many as asked for
+    trace        the value of each port in each cycle; empty with trace=False
+    violations   where the design withdrew or changed a word that it had offered, in sentences
+    """
+
+    top: str
+    engine: str
+    cycles: int
+    outputs: dict[str, np.ndarray]
+    times: dict[str, np.ndarray]
+    lasts: dict[str, np.ndarray]
+    trace: Trace
+    violations: list[str]
+
+    def __repr__(self) -> str:
+        moved = [f"{len(times)} words from {name}" for name, times in self.times.items()]
+        wrong = [f"{len(self.violations)} violations of valid/ready"] * bool(self.violations)
+        counts = ", ".join([f"{self.cycles:,} cycles", *moved, *wrong])
+        return f"{self.top} in {self.engine}: {counts} (counted)"
+
+
+def simulate(
+    source: Source,
+    top: str,
+    inputs: Mapping[str, object],
+    engine: str = "cxxrtl",
+    *,
+    parameters: Mapping[str, int] | None = None,
+    words: int | Mapping[str, int] | None = None,
+    cycles: int | None = None,
+    stalls: Mapping[str, Sequence[int]] | None = None,
+    limit: int = 1_000_000,
+    vcd: str | Path | None = None,
+    watch: Sequence[str] = (),
+    trace: bool = True,
+) -> Simulation:
+    """Compile the module `top` (once), reset it for two cycles, and clock it.
+
+    source      the text of a module, a path, or several of either
+    inputs      stream -> words, offered under valid/ready; other input -> one value that is held,
+                or one for each cycle. Words are whole numbers, or values[n, lanes] of a NumPy type
+                that fills the port. NAME_last is 1 with the last word, or as inputs["NAME_last"]
+                says. With inputs["rst"] the caller drives the reset.
+    engine      "cxxrtl", or "verilator" for large designs: both give the same trace
+    words       ends the run: how many words to wait for on each output stream
+    cycles      ends the run: exactly so many cycles
+                Without either a run ends when all inputs are taken and no word has moved for 1,000
+                cycles (which are not counted), not before the `last` of outputs that have one; and
+                without any stream after as many cycles as the longest input has values.
+    stalls      stream -> pattern of 0 and 1 for each cycle, repeated: 1 withholds the next word of
+                an input, the ready of an output (see `random_stalls`)
+    limit       cycles after which a run that does not end is an error
+    vcd         a file to write the trace to, for a waveform viewer
+    watch       signals inside to trace as well: "count", "stage0 count" (engine "cxxrtl")
+    trace       False: none, for long runs. A trace holds 64 MiB, the last cycles of a longer run.
+
+    Raises RTLError for a source that a tool refuses, for inputs that do not fit, and for a run that
+    does not end, with what it waits for.
+    """
+    model = compiled(read_sources(source, top), engine, dict(parameters or {}))
+    bill = Bill(model, inputs, words, cycles, stalls or {}, limit, watch, trace)
+    with runs.Run(bill.job) as run:
+        ending = run.advance()
+        if ending == "oscillates":
+            raise RTLError(
+                f"In cycle {run.result().cycles} the logic of {top} does not settle: a combinational "
+                "loop drives itself. Put a register into it."
+            )
+        if ending == "at limit":
+            raise RTLError(_what_it_waits_for(bill, run))
+        simulation = _read(bill, run)
+    if vcd is not None:
+        write_vcd(vcd, simulation.trace, top)
+    return simulation
+
+
+def _read(bill: Bill, run: runs.Run) -> Simulation:
+    """Everything that the driver knows, as arrays of our own."""
+    result = run.result()
+    used = result.cycles
+    if bill.job.cycles < 0:
+        used = min(used, max(result.last_moved + 1, bill.job.at_least))
+    trace = _trace(bill, result, used)
+    outputs, times, lasts = {}, {}, {}
+    for place, name in enumerate(bill.streams_out):
+        port, taken = bill.ports[f"{name}_data"], run.take(place)
+        limbs = runs.copied(taken.values, "<u4", taken.count, words_of_32(port))
+        outputs[name] = from_limbs(limbs, port)
+        times[name] = runs.copied(taken.times, np.int64, taken.count)
+        if f"{name}_last" in bill.ports:
+            lasts[name] = runs.copied(taken.lasts, np.uint8, taken.count)
+    for port in bill.ports.outputs:
+        if port.name in trace and port.name not in bill.ports.of_streams():
+            outputs[port.name] = trace[port.name]
+    violations = [
+        _violation(bill, result.violations[place]) for place in range(result.violation_count)
+    ]
+    model = bill.model
+    return Simulation(model.top, model.engine, used, outputs, times, lasts, trace, violations)
+
+
+def _trace(bill: Bill, result: runs.Result, used: int) -> Trace:
+    """The ring of the driver, straightened, without the idle cycles at the end."""
+    rows = min(result.cycles, bill.job.rows)
+    width = sum(words_of_32(signal) for signal in bill.recorded)
+    ring = runs.copied(result.record, "<u4", rows, width)
+    first = result.cycles - rows
+    if rows:
+        ring = np.roll(ring, -(first % rows), axis=0)
+    return Trace(bill.recorded, ring[: max(used - first, 0)], first)
+
+
+def _violation(bill: Bill, seen: runs.Violation) -> str:
+    name = bill.streams_out[seen.stream]
+    return f"cycle {seen.cycle}: {name}: {_KINDS[seen.kind]}"
+
+
+def _what_it_waits_for(bill: Bill, run: runs.Run) -> str:
+    """The error's text for a run at its limit: how far each stream is, and what it waits for."""
+    parts = []
+    for place, name in enumerate(bill.streams_out):
+        taken, wanted = run.take(place), bill.wanted.get(name)
+        if wanted is None or taken.count < wanted:
+            of = f" of {wanted:,}" if wanted is not None else ""
+            parts.append(f"{name} has delivered {taken.count:,}{of} words")
+            if wanted is None and f"{name}_last" in bill.ports:
+                parts[-1] += f", none of them at its end with {name}_last"
+    for place, name in enumerate(bill.streams_in):
+        offered, count = run.offer(place), len(bill.offered[name])
+        if offered.count == count:
+            parts.append(f"all {count:,} words of {name} are taken")
+        else:
+            parts.append(
+                f"{name} waits with word {offered.count:,} of {count:,}: "
+                f"{name}_valid is {offered.valid} and {name}_ready stays {offered.ready}"
+            )
+    top = bill.model.top
+    clock = "" if CLOCK in bill.ports else f" {top} has no port {CLOCK}, so nothing is clocked."
+    said = "; ".join(parts) or "nothing ends it"
+    return f"{top} does not end: after {bill.limit:,} cycles {said}.{clock}"
