@@ -45,6 +45,13 @@ module conv3x3 #(
   localparam int GroupBits     = (ChannelGroups > 1) ? $clog2(ChannelGroups) : 1;
   localparam int FoldBits      = (Fold > 1) ? $clog2(Fold) : 1;
 
+  if (IN_CHANNELS % CHANNEL_LANES != 0) begin : gen_channel_lanes_refused
+    $error("CHANNEL_LANES must divide IN_CHANNELS");
+  end
+  if (OUT_CHANNELS % LANES != 0) begin : gen_lanes_refused
+    $error("LANES must divide OUT_CHANNELS");
+  end
+
   // ---- The windows. No pixel enters before all weights are there.
   logic                    all_weights;
   logic                    pixel_ready;

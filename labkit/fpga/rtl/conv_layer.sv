@@ -1,6 +1,6 @@
 // A whole convolution layer of the network: 3x3 convolution, bias, ReLU and int8 again.
 //
-// Ports   w: stream of weights, as in conv3x3. p: stream of parameters, as in requantize.
+// Ports   w: stream of weights, as in conv3x3. p: stream of parameters and shift, as in requantize.
 //         x: stream of pixels of IN_CHANNELS int8. y: stream of LANES int8.
 // Timing  That of conv3x3, and 5 cycles of requantize once. The parameters come beside the weights.
 // Lesson  a_convolution_as_a_stream.
@@ -14,10 +14,11 @@ module conv_layer #(
   parameter  int LANES           = 1,
   parameter  int MULTIPLIER_BITS = 16,
   parameter  bit RELU            = 1'b1,
-  localparam int PARAMETER_BITS  = 32 + MULTIPLIER_BITS + 6
+  localparam int PARAMETER_BITS  = 32 + MULTIPLIER_BITS
 ) (
   input  logic                       clk,
   input  logic                       rst,
+  input  logic [4:0]                 shift,
   input  logic                       w_valid,
   output logic                       w_ready,
   input  logic [CHANNEL_LANES*8-1:0] w_data,
@@ -65,6 +66,7 @@ module conv_layer #(
   ) u_requantize (
     .clk    (clk),
     .rst    (rst),
+    .shift  (shift),
     .p_valid(p_valid),
     .p_ready(p_ready),
     .p_data (p_data),

@@ -38,6 +38,13 @@ module fully_connected #(
   localparam int DotSteps  = 1 + $clog2(PRODUCTS);
   localparam int DotBits   = 16 + $clog2(PRODUCTS);
 
+  if (INPUTS % PRODUCTS != 0) begin : gen_products_refused
+    $error("PRODUCTS must divide INPUTS");
+  end
+  if (OUTPUTS % LANES != 0) begin : gen_lanes_refused
+    $error("LANES must divide OUTPUTS");
+  end
+
   // Everything moves together, unless finished sums wait to be taken.
   logic step;
   logic terms_valid;

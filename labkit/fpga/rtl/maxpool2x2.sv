@@ -30,6 +30,10 @@ module maxpool2x2 #(
   localparam int ColBits     = $clog2(WIDTH);
   localparam int RowBits     = $clog2(HEIGHT);
 
+  if ((HEIGHT % 2 != 0) || (WIDTH % 2 != 0)) begin : gen_odd_refused
+    $error("HEIGHT and WIDTH must be even");
+  end
+
   logic take;
   assign x_ready = !y_valid || y_ready;
   assign take    = x_valid && x_ready;

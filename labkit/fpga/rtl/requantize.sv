@@ -1,12 +1,14 @@
 // From int32 sums to int8: y = clamp(((sum + bias) * multiplier + half) >> shift).
 //
-// half is 1 << (shift - 1), so that the shift rounds to the nearest, and halves upwards. bias,
-// multiplier and shift belong to the output channel. The clamp is to -128..127; with RELU to
-// 0..127, which is ReLU for free.
+// half is 1 << (shift - 1), so that the shift rounds to the nearest, and halves upwards. Each
+// output channel has its bias and multiplier, the layer has one shift. The clamp is to -128..127;
+// with RELU to 0..127, so that ReLU costs nothing. sum + bias must fit int32: labkit.fpga.bounds
+// proves it for a layer.
 //
-// Ports   p: stream of parameters, one word per channel, before the first sum: bias (int32) in the
-//         low 32 bits, then multiplier (unsigned), then shift (1 or more; 6 bits). A reset asks
-//         for new ones. x: stream of LANES int32: the channels in groups, over and over.
+// Ports   shift: 1 to 31, held.
+//         p: stream of parameters, one word per channel, before the first sum: bias (int32) in the
+//         low 32 bits, then the multiplier (unsigned). A reset asks for new ones.
+//         x: stream of LANES int32: the channels in groups, over and over.
 //         y: stream of LANES int8.
 // Timing  Parameters CHANNELS cycles; then one word per cycle, latency 5: fetch, bias, product,
 //         shift, clamp. While y waits, everything stands still.
@@ -17,10 +19,11 @@ module requantize #(
   parameter  int LANES           = 1,
   parameter  int MULTIPLIER_BITS = 16,
   parameter  bit RELU            = 1'b1,
-  localparam int PARAMETER_BITS  = 32 + MULTIPLIER_BITS + 6
+  localparam int PARAMETER_BITS  = 32 + MULTIPLIER_BITS
 ) (
   input  logic                      clk,
   input  logic                      rst,
+  input  logic [4:0]                shift,
   input  logic                      p_valid,
   output logic                      p_ready,
   input  logic [PARAMETER_BITS-1:0] p_data,
@@ -34,7 +37,11 @@ module requantize #(
 
   localparam int Groups      = CHANNELS / LANES;
   localparam int GroupBits   = (Groups > 1) ? $clog2(Groups) : 1;
-  localparam int ProductBits = 32 + MULTIPLIER_BITS + 1;
+  localparam int ProductBits = 32 + MULTIPLIER_BITS;
+
+  if (CHANNELS % LANES != 0) begin : gen_lanes_refused
+    $error("LANES must divide CHANNELS");
+  end
 
   // Everything moves together, unless a result waits to be taken.
   logic all_parameters;
@@ -83,25 +90,22 @@ module requantize #(
     .words  (parameters)
   );
 
+  logic signed [ProductBits-1:0] half;
+  assign half = ProductBits'(1) << (shift - 5'd1);
+
   for (genvar lane = 0; lane < LANES; lane++) begin : gen_lanes
     logic signed [31:0]              bias;
     logic signed [MULTIPLIER_BITS:0] multiplier;  // one bit more: it is unsigned
-    logic        [5:0]               shift;
-    assign {shift, multiplier[MULTIPLIER_BITS-1:0], bias} =
-        parameters[lane*PARAMETER_BITS+:PARAMETER_BITS];
-    assign multiplier[MULTIPLIER_BITS] = 1'b0;
+    assign bias       = parameters[lane*PARAMETER_BITS+:32];
+    assign multiplier = {1'b0, parameters[lane*PARAMETER_BITS+32+:MULTIPLIER_BITS]};
 
     logic signed [31:0]              sum;           // stage 1
     logic signed [31:0]              biased;        // stage 2
     logic signed [MULTIPLIER_BITS:0] multiplier_2;
-    logic        [5:0]               shift_2;
     logic signed [ProductBits-1:0]   product;       // stage 3
-    logic        [5:0]               shift_3;
-    logic signed [ProductBits-1:0]   half;
     logic signed [ProductBits-1:0]   shifted;       // stage 4
     logic signed [7:0]               clamped;       // stage 5
 
-    assign half = ProductBits'(1) << (shift_3 - 6'd1);
     assign y_data[lane*8+:8] = clamped;
 
     always_ff @(posedge clk) begin
@@ -109,10 +113,8 @@ module requantize #(
         sum          <= x_data[lane*32+:32];
         biased       <= sum + bias;
         multiplier_2 <= multiplier;
-        shift_2      <= shift;
         product      <= biased * multiplier_2;
-        shift_3      <= shift_2;
-        shifted      <= (product + half) >>> shift_3;
+        shifted      <= (product + half) >>> shift;
         if (shifted > 127) begin
           clamped <= 8'sd127;
         end else if (RELU && (shifted < 0)) begin

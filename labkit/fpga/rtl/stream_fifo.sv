@@ -21,6 +21,10 @@ module stream_fifo #(
 
   localparam int AddressBits = $clog2(DEPTH);
 
+  if ((DEPTH < 2) || (DEPTH != 1 << AddressBits)) begin : gen_depth_refused
+    $error("DEPTH must be a power of two");
+  end
+
   logic [WIDTH-1:0]     words [DEPTH];
   // One bit more than an address: the pointers differ by DEPTH when the queue is full.
   logic [AddressBits:0] written;
