@@ -56,8 +56,10 @@ module fully_connected #(
   // Which word of x, and which group of outputs.
   logic [WordBits-1:0]  word;
   logic [GroupBits-1:0] group;
+  logic                 first_word;
   logic                 last_word;
   logic                 last_group;
+  assign first_word = word == '0;
   assign last_word  = word == WordBits'(Words - 1);
   assign last_group = group == GroupBits'(Groups - 1);
 
@@ -98,7 +100,7 @@ module fully_connected #(
     .clk (clk),
     .rst (rst),
     .step(step),
-    .d   ({group, last_word, word == '0, terms_valid}),
+    .d   ({group, last_word, first_word, terms_valid}),
     .q   ({dots_group, dots_last, dots_first, dots_valid})
   );
 

@@ -3,7 +3,8 @@
 // A pixel comes as GROUPS words of LANES int8. A memory holds the best so far of each square of
 // the current two rows; the fourth pixel of a square ends it.
 //
-// Ports   x: stream of int8 pixels, row by row. y: stream of the pooled ones. HEIGHT, WIDTH even.
+// Ports   x: stream of int8 pixels, row by row. y: stream of the pooled ones.
+//         HEIGHT and WIDTH are even, WIDTH is 4 or more.
 // Timing  One word of x per cycle, one word of y for four of x; it comes 1 cycle after the last of
 //         the four.
 // Lesson  a_convolution_as_a_stream.
@@ -24,14 +25,13 @@ module maxpool2x2 #(
   output logic [LANES*8-1:0] y_data
 );
 
-  localparam int Squares     = WIDTH / 2;
-  localparam int AddressBits = (Squares * GROUPS > 1) ? $clog2(Squares * GROUPS) : 1;
   localparam int GroupBits   = (GROUPS > 1) ? $clog2(GROUPS) : 1;
   localparam int ColBits     = $clog2(WIDTH);
   localparam int RowBits     = $clog2(HEIGHT);
+  localparam int AddressBits = ColBits - 1 + GroupBits;
 
-  if ((HEIGHT % 2 != 0) || (WIDTH % 2 != 0)) begin : gen_odd_refused
-    $error("HEIGHT and WIDTH must be even");
+  if ((HEIGHT % 2 != 0) || (WIDTH % 2 != 0) || (WIDTH < 4)) begin : gen_odd_refused
+    $error("HEIGHT and WIDTH must be even, WIDTH 4 or more");
   end
 
   logic take;
@@ -54,7 +54,7 @@ module maxpool2x2 #(
   assign last_row        = row == RowBits'(HEIGHT - 1);
   assign first_of_square = !row[0] && !col[0];
   assign last_of_square  = row[0] && col[0];
-  assign address         = AddressBits'(32'(col >> 1) * GROUPS + 32'(group));
+  assign address         = {col[ColBits-1:1], group};
 
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -73,7 +73,7 @@ module maxpool2x2 #(
   end
 
   // The best so far, and with the word that comes.
-  logic [LANES*8-1:0] best [Squares * GROUPS];
+  logic [LANES*8-1:0] best [1 << AddressBits];
   logic [LANES*8-1:0] so_far;
   logic [LANES*8-1:0] larger;
   assign so_far = best[address];
