@@ -1,0 +1,181 @@
+"""The streaming convolution: windows, the network's two layers bit by bit, cycles, pooling."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from tests.fpga.rtl_cases import both, conv, int8, parameters, requantized, run, stalled
+
+from labkit import convnet
+from labkit.datasets import cifar10
+from labkit.fpga import cycle_formulas as formulas
+from labkit.fpga.errors import RTLError
+from labkit.fpga.packing import unpack
+from labkit.fpga.quantize import quantize
+from labkit.fpga.words import conv_weight_words, feature_maps, parameter_words, pixel_words
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A layer's shape and its two knobs, in the letters of labkit.reference."""
+
+    C: int
+    K: int
+    H: int
+    W: int
+    channel_lanes: int
+    lanes: int
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {
+            "HEIGHT": self.H,
+            "WIDTH": self.W,
+            "IN_CHANNELS": self.C,
+            "OUT_CHANNELS": self.K,
+            "CHANNEL_LANES": self.channel_lanes,
+            "LANES": self.lanes,
+        }
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self.C, self.K, self.H, self.W, self.channel_lanes, self.lanes)
+
+    def draw(self, rng, images=1):
+        return int8(rng, images, self.C, self.H, self.W), int8(rng, self.K, self.C, 3, 3)
+
+
+LAYERS = {"conv1": Shape(3, 32, 32, 32, 3, 1), "conv2": Shape(32, 64, 16, 16, 8, 2)}
+SMALL = Shape(4, 6, 3, 5, 2, 3)
+
+
+def layer(shape, x, w, bias, multiplier, shift, run=run, **options):
+    """x[N,C,H,W] through conv_layer -> y[N,K,H,W], and the simulation."""
+    inputs = {
+        "shift": shift,
+        "w": conv_weight_words(w, shape.lanes, shape.channel_lanes),
+        "p": parameter_words(bias, multiplier),
+        "x": pixel_words(x),
+    }
+    words = len(x) * shape.H * shape.W * shape.K // shape.lanes
+    simulation = run("conv_layer", inputs, words, parameters=shape.sizes, **options)
+    y = feature_maps(simulation.outputs["y"], shape.K, shape.H, shape.W, shape.lanes)
+    return y, simulation
+
+
+def sums(shape, x, w, run=run, **options):
+    """x[N,C,H,W] through conv3x3 -> int32 y[N,K,H,W], and the simulation."""
+    weights = conv_weight_words(w, shape.lanes, shape.channel_lanes)
+    inputs = {"w": weights, "x": pixel_words(x)}
+    words = len(x) * shape.H * shape.W * shape.K // shape.lanes
+    simulation = run("conv3x3", inputs, words, parameters=shape.sizes, **options)
+    y = feature_maps(simulation.outputs["y"], shape.K, shape.H, shape.W, shape.lanes, bits=32)
+    return y, simulation
+
+
+@pytest.mark.parametrize("stalls", [None, stalled("x window")], ids=["free", "stalled"])
+def test_windows_have_a_border_of_zeros(stalls):
+    """Two images, so that the first one's rows would show in the second one's border."""
+    N, C, H, W = 2, 2, 3, 4
+    x = int8(np.random.default_rng(0), N, C, H, W)
+    sizes = {"HEIGHT": H, "WIDTH": W, "PIXEL_BITS": 8 * C}
+    simulation = both("window_3x3", {"x": pixel_words(x)}, N * H * W, parameters=sizes, stalls=stalls)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    expected = windows.transpose(0, 2, 3, 4, 5, 1).reshape(N * H * W, 9 * C)
+    assert np.array_equal(unpack(simulation.outputs["window"], 9 * C, 8), expected)
+    if stalls is None:
+        assert simulation.cycles == formulas.window_cycles(H, W, N)
+
+
+@pytest.mark.parametrize("stalls", [None, stalled("w p x y")], ids=["free", "stalled"])
+def test_both_engines_agree_on_a_small_layer(stalls):
+    rng = np.random.default_rng(1)
+    x, w = SMALL.draw(rng, images=3)
+    bias, multiplier, _ = parameters(rng, SMALL.K)
+    y, simulation = layer(SMALL, x, w, bias, multiplier, 25, run=both, stalls=stalls)
+    assert np.array_equal(y, requantized(conv(x, w), bias, multiplier, 25, low=0))
+    if stalls is None:
+        assert simulation.cycles == formulas.conv_layer_cycles(*SMALL.numbers, images=3)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_ten_random_layers_of_the_network(name):
+    """Every other one under stalls; weights and inputs over all of int8."""
+    shape = LAYERS[name]
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x, w = shape.draw(rng)
+        bias, multiplier, shift = parameters(rng, shape.K)
+        stalls = stalled("w p x y", seed) if seed % 2 else None
+        y, simulation = layer(shape, x, w, bias, multiplier, shift, stalls=stalls, trace=False)
+        assert np.array_equal(y, requantized(conv(x, w), bias, multiplier, shift, low=0))
+        assert 50 < len(np.unique(y))
+        if stalls is None:
+            assert simulation.cycles == formulas.conv_layer_cycles(*shape.numbers)
+
+
+@pytest.fixture(scope="module")
+def network():
+    """The course's network in int8, and two real images in it."""
+    data = cifar10()
+    quantized = quantize(convnet.load_weights(), convnet.normalise(data.train.images[:100]))
+    return quantized, quantized.activations(data.test.images[:2])
+
+
+@pytest.mark.parametrize(("name", "before"), [("conv1", "image"), ("conv2", "pool1")])
+def test_the_real_layers_equal_the_golden_model(network, name, before):
+    quantized, activations = network
+    golden = quantized.layer(name)
+    arrays = (golden.weights, golden.bias, golden.multiplier, golden.shift)
+    for stalls in (None, stalled("w p x y")):
+        y, _ = layer(LAYERS[name], activations[before], *arrays, stalls=stalls, trace=False)
+        assert np.array_equal(y, activations[name.replace("conv", "relu")])
+
+
+def test_the_largest_sums_fit():
+    """conv2 with -128 everywhere: 288 products of 2^14 in the middle of the image."""
+    shape = LAYERS["conv2"]
+    x = np.full((1, shape.C, shape.H, shape.W), -128, np.int8)
+    w = np.full((shape.K, shape.C, 3, 3), -128, np.int8)
+    y, simulation = sums(shape, x, w, trace=False)
+    assert np.array_equal(y, conv(x, w))
+    assert y.max() == 288 * 2**14
+    assert simulation.cycles == formulas.conv_cycles(*shape.numbers)
+
+
+def test_no_pixel_is_taken_before_the_weights_are_there():
+    inputs = {"w": np.ones((5, 2), np.int8), "x": np.ones((9, 4), np.int8)}
+    waiting = run("conv3x3", inputs, None, cycles=300, parameters=SMALL.sizes)
+    assert not waiting.trace["x_ready"].any()
+    assert not waiting.trace["y_valid"].any()
+
+
+@pytest.mark.parametrize(
+    ("knob", "sentence"),
+    [
+        ({"LANES": 4}, "LANES must divide OUT_CHANNELS"),
+        ({"CHANNEL_LANES": 3}, "CHANNEL_LANES must divide IN_CHANNELS"),
+    ],
+)
+def test_knobs_that_do_not_divide_are_refused(knob, sentence):
+    with pytest.raises(RTLError, match=sentence):
+        run("conv3x3", {"w": [], "x": []}, 1, parameters=SMALL.sizes | knob)
+
+
+@pytest.mark.parametrize("stalls", [None, stalled("x y")], ids=["free", "stalled"])
+def test_pooling_keeps_the_largest_of_four(stalls):
+    N, C, H, W, lanes = 2, 6, 4, 6, 2
+    x = int8(np.random.default_rng(4), N, C, H, W)
+    sizes = {"HEIGHT": H, "WIDTH": W, "GROUPS": C // lanes, "LANES": lanes}
+    words = pixel_words(x).reshape(-1, lanes)
+    simulation = both("maxpool2x2", {"x": words}, len(words) // 4, parameters=sizes, stalls=stalls)
+    pooled = x.reshape(N, C, H // 2, 2, W // 2, 2).max(axis=(3, 5))
+    assert np.array_equal(feature_maps(simulation.outputs["y"], C, H // 2, W // 2, lanes), pooled)
+    if stalls is None:
+        assert simulation.cycles == formulas.maxpool_cycles(H, W, C // lanes, N)
+
+
+def test_pooling_refuses_odd_sides():
+    with pytest.raises(RTLError, match="HEIGHT and WIDTH must be even"):
+        run("maxpool2x2", {"x": []}, 1, parameters={"WIDTH": 7})
