@@ -46,6 +46,10 @@ class Sources:
         lines = dict(self.files).get(name, "").splitlines()
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
+    def quoted(self, name: str, number: int) -> str:
+        """Line `number` of the file `name` as it stands below a message."""
+        return f"\n    {number} | {self.line(name, number)}"
+
     @contextmanager
     def laid_out(self) -> Iterator[Path]:
         """A temporary folder that holds the files; it is gone afterwards."""
