@@ -3,7 +3,6 @@
 Everything is checked here: that each input is given, each name is known, and each value fits.
 """
 
-import ctypes
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,7 +18,7 @@ from labkit.fpga.traces import rows_that_fit
 QUIET = 1000  # cycles without a word moved, after which streams without a stated end are through
 
 
-class Bill:
+class Plan:
     """A job for the driver, and everything that it points to.
 
     `streams_in`, `streams_out` and `recorded` say what the job's numbers stand for.
@@ -134,7 +133,7 @@ def plain_inputs(ports: Ports, inputs: Mapping[str, object]) -> list[Port]:
 
 
 def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str, object]) -> None:
-    """Raises RTLError for an input without a value, and for a name that the module does not have."""
+    """Raises RTLError for an input without a value, or a name that the module does not have."""
     _check_streams(ports)
     plain = [port.name for port in plain_inputs(ports, inputs)]
     lasts = [f"{name}_last" for name in ports.streams_in if f"{name}_last" in ports]
@@ -147,7 +146,7 @@ def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str,
     for name in [*ports.streams_in, *plain]:
         if name not in inputs:
             hint = f" (Is it the clock? Ours is called {CLOCK}.)" if "cl" in name.lower() else ""
-            raise RTLError(f"The input {name} of {ports.top} gets no value: name it in inputs.{hint}")
+            raise RTLError(f"The input {name} of {ports.top} gets no value: give it one.{hint}")
     for name in stalls:
         if name not in ports.streams_in + ports.streams_out:
             streams = _listed(ports.streams_in + ports.streams_out, [])

@@ -24,7 +24,7 @@ CONSTRUCTS = (
     Construct(
         "an unpacked array as a port",
         r"\b(?:input|output)\b(?:\s|\w|\[[^]]*\])*\w\s*(?:\[[^]]*\]\s*)+[,)]",
-        "make it one packed vector, `input logic [LANES*8-1:0] x`, and take lane i as `x[8*i +: 8]`",
+        "make it one packed vector, `input logic [8*LANES-1:0] x`; lane i is `x[8*i +: 8]`",
     ),
     Construct("an assignment pattern", r"'\{", "assign each element, or concatenate: `{a, b}`"),
     Construct(
