@@ -46,6 +46,7 @@ def diagnose(
         # An array of zeros, never filled.
         problem = Problem("stub", "every value is still 0")
     elif problem.kind in _EXPLAINED:
+        problem = _located(exercise, problem, runs[place].case)
         cause = _cause(exercise, trials, problem.output)
         if cause is not None:
             problem = replace(problem, details=(*problem.details, f"Likely cause: {cause}"))
@@ -63,6 +64,14 @@ def _first_place(problems: list[Problem | None]) -> int | None:
         if dear is None:
             dear = place
     return dear
+
+
+def _located(exercise: Exercise, problem: Problem, case: Case) -> Problem:
+    """The problem with what the exercise knows of the place of its first wrong element."""
+    if exercise.locate is None or problem.index is None:
+        return problem
+    where = exercise.locate(case.args, exercise.outputs[problem.output], problem.index)
+    return replace(problem, details=(*problem.details, *where))
 
 
 def _trials(exercise: Exercise, runs: list[CaseRun], expected: list[Outputs]) -> list[Trial]:

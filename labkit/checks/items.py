@@ -74,7 +74,9 @@ class Exercise:
                     point of the exercise; None: they are not looked at
     plain           with an adapter: plain(f, *args) gives what f computes, and judges nothing
     fallback        what `check` hands on when the answer is wrong, if that is not the oracle
-                    itself (with an adapter: a working kernel)
+                    itself (with an adapter: a working kernel, the text of a working module)
+    locate          with an adapter: locate(args, output, index) -> paragraphs that say where in
+                    the run the first wrong element shows
     """
 
     id: str
@@ -91,7 +93,8 @@ class Exercise:
     memory: Callable[..., int] | None = None
     adapter: Callable[[Callable], Callable] | None = None
     plain: Callable | None = None
-    fallback: Callable | None = None
+    fallback: Callable | str | None = None
+    locate: Callable[[tuple, str, tuple[int, ...]], list] | None = None
 
     def __post_init__(self) -> None:
         _require_id(self.id)

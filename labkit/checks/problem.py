@@ -15,9 +15,11 @@ class Problem:
     headline  a sentence; of a stub, the part of one that follows a colon
     details   what follows it, paragraph by paragraph
     output    the position of the output it is about, where it is about one
+    index     of the first wrong element, where single elements are wrong
     """
 
     kind: str
     headline: str
     details: tuple[str | Code, ...] = ()
     output: int | None = None
+    index: tuple[int, ...] | None = None

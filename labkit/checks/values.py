@@ -150,4 +150,4 @@ def _wrong_elements(
     have, want = number_pair(got[index], expected[index])
     headline = f"{index_text(name, index)} is {have}; it should be {want}."
     details = (f"{wrong} of {got.size} elements {are(wrong)} wrong.",) if got.size > 1 else ()
-    return Problem("value", headline, details)
+    return Problem("value", headline, details, index=tuple(map(int, index)))
