@@ -12,7 +12,7 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.models import Model
 from labkit.fpga.packing import to_limbs, words_of_32
 from labkit.fpga.ports import CLOCK, RESET, Port, Ports
-from labkit.fpga.stalls import pattern
+from labkit.fpga.stalls import Stalls, pattern
 from labkit.fpga.traces import rows_that_fit
 
 QUIET = 1000  # cycles without a word moved, after which streams without a stated end are through
@@ -30,7 +30,7 @@ class Plan:
         inputs: Mapping[str, object],
         words: int | Mapping[str, int] | None,
         cycles: int | None,
-        stalls: Mapping[str, Sequence[int]],
+        stalls: Stalls | Mapping[str, Sequence[int]] | None,
         limit: int,
         watch: Sequence[str],
         trace: bool,
@@ -38,7 +38,7 @@ class Plan:
         self.model, self.ports, self._alive = model, model.ports, []
         self.streams_in = self.ports.streams_in
         self.streams_out = self.ports.streams_out
-        check_names(self.ports, inputs, stalls)
+        check_names(self.ports, inputs, stalls if isinstance(stalls, Mapping) else {})
         self.offered = {name: self._values(name, inputs) for name in self.streams_in}
         self.wanted = _wanted(self.streams_out, words)
         self.recorded = self._recorded(watch) if trace else []
@@ -82,7 +82,7 @@ class Plan:
         return {**places, "words": words_of_32(self.ports[f"{stream}_data"])}
 
     def _stalled(self, stream: str) -> runs.Stalls:
-        row = pattern(self._stalls.get(stream, ()), stream)
+        row = pattern(self._stalls, stream)
         return runs.Stalls(self._pointer(row), len(row))
 
     def _offered(self, stream: str, inputs: Mapping[str, object]) -> runs.Offered:

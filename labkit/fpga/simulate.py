@@ -19,8 +19,10 @@ from labkit.fpga.models import compiled
 from labkit.fpga.packing import from_limbs, words_of_32
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.sources import Source, read_sources
+from labkit.fpga.stalls import Stalls
 from labkit.fpga.traces import Trace
 from labkit.fpga.vcd import write_vcd
+from labkit.provenance import Quantity, counted
 
 _KINDS = ("valid falls before the word was taken", "data change before the word was taken")
 
@@ -39,7 +41,7 @@ class Simulation:
 
     top: str
     engine: str
-    cycles: int
+    cycles: Quantity
     outputs: dict[str, np.ndarray]
     times: dict[str, np.ndarray]
     lasts: dict[str, np.ndarray]
@@ -49,7 +51,7 @@ class Simulation:
     def __repr__(self) -> str:
         moved = [f"{len(times)} words from {name}" for name, times in self.times.items()]
         wrong = [f"{len(self.violations)} violations of valid/ready"] * bool(self.violations)
-        counts = ", ".join([f"{self.cycles:,} cycles", *moved, *wrong])
+        counts = ", ".join([self.cycles.number, *moved, *wrong])
         return f"{self.top} in {self.engine}: {counts} (counted)"
 
 
@@ -62,7 +64,7 @@ def simulate(
     parameters: Mapping[str, int] | None = None,
     words: int | Mapping[str, int] | None = None,
     cycles: int | None = None,
-    stalls: Mapping[str, Sequence[int]] | None = None,
+    stalls: Stalls | Mapping[str, Sequence[int]] | None = None,
     limit: int = 1_000_000,
     vcd: str | Path | None = None,
     watch: Sequence[str] = (),
@@ -82,7 +84,7 @@ def simulate(
                 cycles (which are not counted), not before the `last` of outputs that have one; and
                 without any stream after as many cycles as the longest input has values.
     stalls      stream -> pattern of 0 and 1 for each cycle, repeated: 1 withholds the next word of
-                an input, the ready of an output (see `random_stalls`)
+                an input, the ready of an output; or `Stalls(seed, share)` for all of them by chance
     limit       cycles after which a run that does not end is an error
     vcd         a file to write the trace to, for a waveform viewer
     watch       signals inside to trace as well: "count", "stage0 count" (engine "cxxrtl")
@@ -92,7 +94,7 @@ def simulate(
     does not end, with what it waits for.
     """
     model = compiled(read_sources(source, top), engine, dict(parameters or {}))
-    plan = Plan(model, inputs, words, cycles, stalls or {}, limit, watch, trace)
+    plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace)
     with runs.Run(plan.job) as run:
         ending = run.advance()
         if ending == "oscillates":
@@ -130,7 +132,8 @@ def _read(plan: Plan, run: runs.Run) -> Simulation:
         _violation(plan, result.violations[place]) for place in range(result.violation_count)
     ]
     model = plan.model
-    return Simulation(model.top, model.engine, used, outputs, times, lasts, trace, violations)
+    clocked = counted(used, "cycles", f"clocking {model.top} in {model.engine}")
+    return Simulation(model.top, model.engine, clocked, outputs, times, lasts, trace, violations)
 
 
 def _trace(plan: Plan, result: runs.Result, used: int) -> Trace:

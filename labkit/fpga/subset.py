@@ -81,7 +81,9 @@ CONSTRUCTS = (
     ),
     Construct("`inside`", r"\binside\b", "compare: `x == 1 || x == 2`"),
     Construct("a streaming operator", r"\{\s*(?:<<|>>)", "reverse in a `for` over the bits"),
-    Construct("a type as a parameter", r"\bparameter\s+type\b", "pass the width: `parameter int W`"),
+    Construct(
+        "a type as a parameter", r"\bparameter\s+type\b", "pass the width: `parameter int W`"
+    ),
     Construct(
         "a parameter with several dimensions",
         r"\b(?:local)?parameter\b[^=;,)]*(?:\]\s*\[|\w\s*\[[^]]*\]\s*=)",
