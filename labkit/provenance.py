@@ -44,6 +44,9 @@ class Quantity:
     def __float__(self) -> float:
         return float(self.value)
 
+    def __int__(self) -> int:
+        return int(self.value)
+
     @property
     def number(self) -> str:
         """Value and unit alone, with an SI prefix where that is usual: '3.2 GB/s', '12,345'."""

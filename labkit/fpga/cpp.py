@@ -1,4 +1,4 @@
-"""C++ compiled on this machine: which compiler, its words when it refuses, and a cache of libraries.
+"""C++ compiled on this machine: which compiler, what it says, and a cache of libraries.
 
 A library's name holds a hash of everything that went into it. So equal things are compiled once,
 changed ones again, and several processes at a time do not disturb each other.

@@ -3,7 +3,6 @@
 Everything is checked here: that each input is given, each name is known, and each value fits.
 """
 
-import ctypes
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,13 +12,13 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.models import Model
 from labkit.fpga.packing import to_limbs, words_of_32
 from labkit.fpga.ports import CLOCK, RESET, Port, Ports
-from labkit.fpga.stalls import pattern
+from labkit.fpga.stalls import Stalls, pattern
 from labkit.fpga.traces import rows_that_fit
 
 QUIET = 1000  # cycles without a word moved, after which streams without a stated end are through
 
 
-class Bill:
+class Plan:
     """A job for the driver, and everything that it points to.
 
     `streams_in`, `streams_out` and `recorded` say what the job's numbers stand for.
@@ -31,7 +30,7 @@ class Bill:
         inputs: Mapping[str, object],
         words: int | Mapping[str, int] | None,
         cycles: int | None,
-        stalls: Mapping[str, Sequence[int]],
+        stalls: Stalls | Mapping[str, Sequence[int]] | None,
         limit: int,
         watch: Sequence[str],
         trace: bool,
@@ -39,7 +38,7 @@ class Bill:
         self.model, self.ports, self._alive = model, model.ports, []
         self.streams_in = self.ports.streams_in
         self.streams_out = self.ports.streams_out
-        check_names(self.ports, inputs, stalls)
+        check_names(self.ports, inputs, stalls if isinstance(stalls, Mapping) else {})
         self.offered = {name: self._values(name, inputs) for name in self.streams_in}
         self.wanted = _wanted(self.streams_out, words)
         self.recorded = self._recorded(watch) if trace else []
@@ -83,7 +82,7 @@ class Bill:
         return {**places, "words": words_of_32(self.ports[f"{stream}_data"])}
 
     def _stalled(self, stream: str) -> runs.Stalls:
-        row = pattern(self._stalls.get(stream, ()), stream)
+        row = pattern(self._stalls, stream)
         return runs.Stalls(self._pointer(row), len(row))
 
     def _offered(self, stream: str, inputs: Mapping[str, object]) -> runs.Offered:
@@ -134,7 +133,7 @@ def plain_inputs(ports: Ports, inputs: Mapping[str, object]) -> list[Port]:
 
 
 def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str, object]) -> None:
-    """Raises RTLError for an input without a value, and for a name that the module does not have."""
+    """Raises RTLError for an input without a value, or a name that the module does not have."""
     _check_streams(ports)
     plain = [port.name for port in plain_inputs(ports, inputs)]
     lasts = [f"{name}_last" for name in ports.streams_in if f"{name}_last" in ports]
@@ -147,7 +146,7 @@ def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str,
     for name in [*ports.streams_in, *plain]:
         if name not in inputs:
             hint = f" (Is it the clock? Ours is called {CLOCK}.)" if "cl" in name.lower() else ""
-            raise RTLError(f"The input {name} of {ports.top} gets no value: name it in inputs.{hint}")
+            raise RTLError(f"The input {name} of {ports.top} gets no value: give it one.{hint}")
     for name in stalls:
         if name not in ports.streams_in + ports.streams_out:
             streams = _listed(ports.streams_in + ports.streams_out, [])

@@ -1,2 +1,106 @@
-"""Lint."""
-def lint(sources, parameters): pass
+"""Is a module sound? Verilator's lint, then Yosys' check: the first finding, as one sentence.
+
+Findings that a tool only warns of, and that are nearly always a mistake, count as errors here:
+a forgotten `else` is a latch in silicon, and a bit that does not fit is gone.
+"""
+
+import re
+
+from labkit.fpga.errors import RTLError
+from labkit.fpga.sources import Sources
+from labkit.fpga.subset import refuse_foreign
+from labkit.fpga.verilated import run_verilator, source_arguments
+from labkit.fpga.yosys import read_commands, run_yosys
+
+# What to do about a warning of Verilator that we refuse; its other warnings are let pass.
+ADVICE = {
+    "BLKSEQ": "In `always_ff` write `<=`: all registers change together, at the clock edge.",
+    "COMBDLY": "In `always_comb` write `=`: there is no clock edge to wait for.",
+    "IMPLICIT": "Declare it, or correct the name.",
+    "LATCH": "Give it a value on each path: begin the block with a default.",
+    "MULTIDRIVEN": "Assign each signal in one place only.",
+    "PINMISSING": "Connect each port of the instance; `.name()` leaves an output open.",
+    "UNDRIVEN": "Assign it, or remove it.",
+    "WIDTHTRUNC": "If that is meant, say so with a cast, `8'(...)`; else widen the left side.",
+}
+_FINDING = re.compile(
+    r"^%(?P<kind>Error|Warning)(?:-(?P<code>\w+))?: (?P<file>[\w.-]+):(?P<line>\d+):\d+: "
+    r"(?P<words>.*)$",
+    re.MULTILINE,
+)
+_WIDTHS = re.compile(r"expects (\d+) bits.* generates (\d+) bits")
+_LOOP = re.compile(r"found logic loop in module .*\n(?:[ \t]+.*\n)*")
+_WIRE = re.compile(r"wire \\(?P<name>\S+)")
+_PLACE = re.compile(r"source: (?P<file>[\w.-]+):(?P<line>\d+)")
+_DRIVERS = re.compile(r"conflicting drivers for \w+\.\\?(?P<name>[^\s:]+)")
+_NO_DRIVER = re.compile(r"Wire \w+\.\\?(?P<name>\S+).* is used but has no driver")
+
+
+def lint(sources: Sources, parameters: dict[str, int]) -> None:
+    """Raises RTLError with the file and the line of the first thing that is wrong.
+
+    In this order: constructs outside the subset, what Verilator refuses, its warnings of `ADVICE`,
+    what Yosys refuses, combinational loops, several drivers of a signal, and signals without one.
+    """
+    refuse_foreign(sources)
+    with sources.laid_out() as folder:
+        options = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
+        done = run_verilator([*options, *source_arguments(sources, parameters)], folder)
+        _judge_verilator(done.stderr, sources)
+        if done.returncode:
+            raise RTLError(f"Verilator refuses {sources.top}: {_last_line(done.stderr)}")
+        script = [*read_commands(sources, parameters), "proc", "flatten", "opt_clean", "check"]
+        _judge_yosys(run_yosys(script, folder, sources), sources)
+
+
+def _judge_verilator(said: str, sources: Sources) -> None:
+    findings = list(_FINDING.finditer(said))
+    errors = [finding for finding in findings if finding["kind"] == "Error"]
+    warnings = [finding for finding in findings if finding["code"] in ADVICE]
+    for finding in errors + warnings:
+        words = _own_words(finding["code"], finding["words"])
+        raise _at(sources, finding["file"], int(finding["line"]), words)
+
+
+def _own_words(code: str | None, words: str) -> str:
+    """Verilator's words as a sentence, with what to do."""
+    if code == "WIDTHTRUNC" and (widths := _WIDTHS.search(words)):
+        words = f"{widths[2]} bits go into {widths[1]}, so the upper ones are lost"
+    if code == "MODMISSING":
+        name = words.rpartition(" ")[2]
+        return f"There is no module {name} in the sources: hand it over as well."
+    words = words.partition(". ")[0].rstrip(".")  # what follows is about Verilator's own speed
+    return f"{words}. {ADVICE.get(code, '')}".strip()
+
+
+def _judge_yosys(said: str, sources: Sources) -> None:
+    if loop := _LOOP.search(said):
+        through = ", ".join(dict.fromkeys(_WIRE.findall(loop.group()))) or "itself"
+        words = f"The logic drives itself, in a loop through {through}. Put a register into it."
+        place = _PLACE.search(loop.group())
+        raise _at(sources, place["file"], int(place["line"]), words)
+    if several := _DRIVERS.search(said):
+        words = f"{several['name']} is driven in several places. {ADVICE['MULTIDRIVEN']}"
+        raise _at(sources, *_assignment(sources, several["name"]), words)
+    if undriven := _NO_DRIVER.search(said):
+        words = f"{undriven['name']} is used and nothing drives it. {ADVICE['UNDRIVEN']}"
+        raise _at(sources, *_assignment(sources, undriven["name"]), words)
+
+
+def _at(sources: Sources, file: str, number: int, words: str) -> RTLError:
+    return RTLError(f"{file}, line {number}: {words}{sources.quoted(file, number)}", number)
+
+
+def _assignment(sources: Sources, name: str) -> tuple[str, int]:
+    """File and line of the last assignment to a signal; of its first mention if there is none."""
+    plain = re.escape(name.rpartition(".")[2])
+    for pattern in (rf"\b{plain}\b\s*(?:\[[^]]*\]\s*)*<?=", rf"\b{plain}\b"):
+        for file, text in sources.files:
+            lines = [n for n, line in enumerate(text.splitlines(), 1) if re.search(pattern, line)]
+            if lines:
+                return file, lines[-1] if "=" in pattern else lines[0]
+    return sources.names[0], 1
+
+
+def _last_line(said: str) -> str:
+    return (said.strip().splitlines() or ["it gives no reason"])[-1]

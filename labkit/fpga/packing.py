@@ -1,7 +1,8 @@
 """Values of ports: whole numbers of any width, lanes packed into words, and 32-bit limbs of them.
 
 A port of W bits carries 0 .. 2^W - 1, or -2^(W-1) .. 2^(W-1) - 1 where it is signed. Lane i of a
-packed word has the bits i * bits and up, so lane 0 is the lowest (lesson a_convolution_as_a_stream).
+packed word has the bits i * bits and up, so lane 0 is the lowest
+(lesson a_convolution_as_a_stream).
 """
 
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ def to_limbs(values: Sequence[int] | np.ndarray, port: Port, name: str) -> np.nd
 
 
 def from_limbs(limbs: np.ndarray, port: Port) -> np.ndarray:
-    """limbs[n, L] -> n values: int64 up to 63 bits and where signed up to 64, else Python's ints."""
+    """limbs[n, L] -> n values: int64, or uint64 where 64 bits are unsigned; Python's ints above."""
     if port.width > 64:
         data = [int.from_bytes(row.tobytes(), "little") for row in limbs]
         values = np.asarray([*data, None], object)[:-1]  # stays a row of objects when empty

@@ -14,13 +14,15 @@ import numpy as np
 
 from labkit.fpga import runs
 from labkit.fpga.errors import RTLError
-from labkit.fpga.jobs import Bill
+from labkit.fpga.jobs import Plan
 from labkit.fpga.models import compiled
 from labkit.fpga.packing import from_limbs, words_of_32
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.sources import Source, read_sources
+from labkit.fpga.stalls import Stalls
 from labkit.fpga.traces import Trace
 from labkit.fpga.vcd import write_vcd
+from labkit.provenance import Quantity, counted
 
 _KINDS = ("valid falls before the word was taken", "data change before the word was taken")
 
@@ -39,7 +41,7 @@ class Simulation:
 
     top: str
     engine: str
-    cycles: int
+    cycles: Quantity
     outputs: dict[str, np.ndarray]
     times: dict[str, np.ndarray]
     lasts: dict[str, np.ndarray]
@@ -49,7 +51,7 @@ class Simulation:
     def __repr__(self) -> str:
         moved = [f"{len(times)} words from {name}" for name, times in self.times.items()]
         wrong = [f"{len(self.violations)} violations of valid/ready"] * bool(self.violations)
-        counts = ", ".join([f"{self.cycles:,} cycles", *moved, *wrong])
+        counts = ", ".join([self.cycles.number, *moved, *wrong])
         return f"{self.top} in {self.engine}: {counts} (counted)"
 
 
@@ -62,7 +64,7 @@ def simulate(
     parameters: Mapping[str, int] | None = None,
     words: int | Mapping[str, int] | None = None,
     cycles: int | None = None,
-    stalls: Mapping[str, Sequence[int]] | None = None,
+    stalls: Stalls | Mapping[str, Sequence[int]] | None = None,
     limit: int = 1_000_000,
     vcd: str | Path | None = None,
     watch: Sequence[str] = (),
@@ -82,7 +84,7 @@ def simulate(
                 cycles (which are not counted), not before the `last` of outputs that have one; and
                 without any stream after as many cycles as the longest input has values.
     stalls      stream -> pattern of 0 and 1 for each cycle, repeated: 1 withholds the next word of
-                an input, the ready of an output (see `random_stalls`)
+                an input, the ready of an output; or `Stalls(seed, share)` for all of them by chance
     limit       cycles after which a run that does not end is an error
     vcd         a file to write the trace to, for a waveform viewer
     watch       signals inside to trace as well: "count", "stage0 count" (engine "cxxrtl")
@@ -92,75 +94,76 @@ def simulate(
     does not end, with what it waits for.
     """
     model = compiled(read_sources(source, top), engine, dict(parameters or {}))
-    bill = Bill(model, inputs, words, cycles, stalls or {}, limit, watch, trace)
-    with runs.Run(bill.job) as run:
+    plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace)
+    with runs.Run(plan.job) as run:
         ending = run.advance()
         if ending == "oscillates":
             raise RTLError(
-                f"In cycle {run.result().cycles} the logic of {top} does not settle: a combinational "
-                "loop drives itself. Put a register into it."
+                f"In cycle {run.result().cycles} the logic of {top} does not settle: it drives "
+                "itself in a loop. Put a register into it."
             )
         if ending == "at limit":
-            raise RTLError(_what_it_waits_for(bill, run))
-        simulation = _read(bill, run)
+            raise RTLError(_what_it_waits_for(plan, run))
+        simulation = _read(plan, run)
     if vcd is not None:
         write_vcd(vcd, simulation.trace, top)
     return simulation
 
 
-def _read(bill: Bill, run: runs.Run) -> Simulation:
+def _read(plan: Plan, run: runs.Run) -> Simulation:
     """Everything that the driver knows, as arrays of our own."""
     result = run.result()
     used = result.cycles
-    if bill.job.cycles < 0:
-        used = min(used, max(result.last_moved + 1, bill.job.at_least))
-    trace = _trace(bill, result, used)
+    if plan.job.cycles < 0:
+        used = min(used, max(result.last_moved + 1, plan.job.at_least))
+    trace = _trace(plan, result, used)
     outputs, times, lasts = {}, {}, {}
-    for place, name in enumerate(bill.streams_out):
-        port, taken = bill.ports[f"{name}_data"], run.take(place)
+    for place, name in enumerate(plan.streams_out):
+        port, taken = plan.ports[f"{name}_data"], run.take(place)
         limbs = runs.copied(taken.values, "<u4", taken.count, words_of_32(port))
         outputs[name] = from_limbs(limbs, port)
         times[name] = runs.copied(taken.times, np.int64, taken.count)
-        if f"{name}_last" in bill.ports:
+        if f"{name}_last" in plan.ports:
             lasts[name] = runs.copied(taken.lasts, np.uint8, taken.count)
-    for port in bill.ports.outputs:
-        if port.name in trace and port.name not in bill.ports.of_streams():
+    for port in plan.ports.outputs:
+        if port.name in trace and port.name not in plan.ports.of_streams():
             outputs[port.name] = trace[port.name]
     violations = [
-        _violation(bill, result.violations[place]) for place in range(result.violation_count)
+        _violation(plan, result.violations[place]) for place in range(result.violation_count)
     ]
-    model = bill.model
-    return Simulation(model.top, model.engine, used, outputs, times, lasts, trace, violations)
+    model = plan.model
+    clocked = counted(used, "cycles", f"clocking {model.top} in {model.engine}")
+    return Simulation(model.top, model.engine, clocked, outputs, times, lasts, trace, violations)
 
 
-def _trace(bill: Bill, result: runs.Result, used: int) -> Trace:
+def _trace(plan: Plan, result: runs.Result, used: int) -> Trace:
     """The ring of the driver, straightened, without the idle cycles at the end."""
-    rows = min(result.cycles, bill.job.rows)
-    width = sum(words_of_32(signal) for signal in bill.recorded)
+    rows = min(result.cycles, plan.job.rows)
+    width = sum(words_of_32(signal) for signal in plan.recorded)
     ring = runs.copied(result.record, "<u4", rows, width)
     first = result.cycles - rows
     if rows:
         ring = np.roll(ring, -(first % rows), axis=0)
-    return Trace(bill.recorded, ring[: max(used - first, 0)], first)
+    return Trace(plan.recorded, ring[: max(used - first, 0)], first)
 
 
-def _violation(bill: Bill, seen: runs.Violation) -> str:
-    name = bill.streams_out[seen.stream]
+def _violation(plan: Plan, seen: runs.Violation) -> str:
+    name = plan.streams_out[seen.stream]
     return f"cycle {seen.cycle}: {name}: {_KINDS[seen.kind]}"
 
 
-def _what_it_waits_for(bill: Bill, run: runs.Run) -> str:
+def _what_it_waits_for(plan: Plan, run: runs.Run) -> str:
     """The error's text for a run at its limit: how far each stream is, and what it waits for."""
     parts = []
-    for place, name in enumerate(bill.streams_out):
-        taken, wanted = run.take(place), bill.wanted.get(name)
+    for place, name in enumerate(plan.streams_out):
+        taken, wanted = run.take(place), plan.wanted.get(name)
         if wanted is None or taken.count < wanted:
             of = f" of {wanted:,}" if wanted is not None else ""
             parts.append(f"{name} has delivered {taken.count:,}{of} words")
-            if wanted is None and f"{name}_last" in bill.ports:
+            if wanted is None and f"{name}_last" in plan.ports:
                 parts[-1] += f", none of them at its end with {name}_last"
-    for place, name in enumerate(bill.streams_in):
-        offered, count = run.offer(place), len(bill.offered[name])
+    for place, name in enumerate(plan.streams_in):
+        offered, count = run.offer(place), len(plan.offered[name])
         if offered.count == count:
             parts.append(f"all {count:,} words of {name} are taken")
         else:
@@ -168,7 +171,7 @@ def _what_it_waits_for(bill: Bill, run: runs.Run) -> str:
                 f"{name} waits with word {offered.count:,} of {count:,}: "
                 f"{name}_valid is {offered.valid} and {name}_ready stays {offered.ready}"
             )
-    top = bill.model.top
-    clock = "" if CLOCK in bill.ports else f" {top} has no port {CLOCK}, so nothing is clocked."
+    top = plan.model.top
+    clock = "" if CLOCK in plan.ports else f" {top} has no port {CLOCK}, so nothing is clocked."
     said = "; ".join(parts) or "nothing ends it"
-    return f"{top} does not end: after {bill.limit:,} cycles {said}.{clock}"
+    return f"{top} does not end: after {plan.limit:,} cycles {said}.{clock}"

@@ -42,9 +42,13 @@ class Sources:
         return [name for name, _ in self.files]
 
     def line(self, name: str, number: int) -> str:
-        """Line `number` (from 1) of the file `name`, without its indentation; "" if there is none."""
+        """Line `number` (from 1) of the file `name`, not indented; "" if there is none."""
         lines = dict(self.files).get(name, "").splitlines()
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+    def quoted(self, name: str, number: int) -> str:
+        """Line `number` of the file `name` as it stands below a message."""
+        return f"\n    {number} | {self.line(name, number)}"
 
     @contextmanager
     def laid_out(self) -> Iterator[Path]:
@@ -83,7 +87,7 @@ def modules(text: str) -> list[str]:
 
 
 def without_comments(text: str) -> str:
-    """`text` with comments and the insides of strings blanked out; every line stays in its place."""
+    """`text` without comments and the insides of strings; every line stays in its place."""
     text = _STRING.sub('""', text)
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
 

