@@ -1,4 +1,4 @@
-"""What the tests of the RTL share: an integer oracle of its own, random layers, and both engines."""
+"""What the tests of the RTL share: an integer oracle, random layers, and both engines."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 // The sum of TERMS numbers by a tree of adders, with a register behind each level.
 //
-// The tree is numbered like a heap: node n adds nodes 2n and 2n + 1, node 1 is the root, and the
-// terms are the nodes from LEAVES on. Leaves without a term are 0, and synthesis removes them.
+// Node 1 is the root, node n adds nodes 2n and 2n + 1, and the terms are the nodes from Leaves on.
+// A leaf without a term is 0, and synthesis removes it.
 //
 // Ports   step: the registers move. terms: TERMS (2 or more) signed numbers of IN_BITS, the first
 //         one lowest.
@@ -22,29 +22,23 @@ module adder_tree #(
 
   localparam int Leaves = 1 << $clog2(TERMS);
 
-  // Node n lies in bits n * OUT_BITS and up; there is no node 0.
-  logic [2*Leaves*OUT_BITS-1:OUT_BITS] nodes;
-
-  for (genvar leaf = 0; leaf < Leaves; leaf++) begin : gen_leaves
-    if (leaf < TERMS) begin : gen_term
+  for (genvar n = 2 * Leaves - 1; n >= 1; n--) begin : gen_nodes
+    logic signed [OUT_BITS-1:0] value;
+    if (n >= Leaves + TERMS) begin : gen_zero
+      assign value = '0;
+    end else if (n >= Leaves) begin : gen_leaf
       logic signed [IN_BITS-1:0] term;
-      assign term = terms[leaf*IN_BITS+:IN_BITS];
-      assign nodes[(Leaves+leaf)*OUT_BITS+:OUT_BITS] = OUT_BITS'(term);
-    end else begin : gen_zero
-      assign nodes[(Leaves+leaf)*OUT_BITS+:OUT_BITS] = '0;
-    end
-  end
-
-  for (genvar n = 1; n < Leaves; n++) begin : gen_adders
-    logic [OUT_BITS-1:0] total;
-    always_ff @(posedge clk) begin
-      if (step) begin
-        total <= nodes[2*n*OUT_BITS+:OUT_BITS] + nodes[(2*n+1)*OUT_BITS+:OUT_BITS];
+      assign term  = terms[(n-Leaves)*IN_BITS+:IN_BITS];
+      assign value = OUT_BITS'(term);
+    end else begin : gen_adder
+      always_ff @(posedge clk) begin
+        if (step) begin
+          value <= gen_nodes[2*n].value + gen_nodes[2*n+1].value;
+        end
       end
     end
-    assign nodes[n*OUT_BITS+:OUT_BITS] = total;
   end
 
-  assign sum = nodes[OUT_BITS+:OUT_BITS];
+  assign sum = gen_nodes[1].value;
 
 endmodule

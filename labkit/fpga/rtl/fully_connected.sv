@@ -45,14 +45,6 @@ module fully_connected #(
     $error("LANES must divide OUTPUTS");
   end
 
-  // Everything moves together, unless finished sums wait to be taken.
-  logic step;
-  logic terms_valid;
-  assign step        = !y_valid || y_ready;
-  assign terms_valid = x_valid && w_valid;
-  assign w_ready     = step && x_valid;
-  assign x_ready     = step && w_valid && last_group;
-
   // Which word of x, and which group of outputs.
   logic [WordBits-1:0]  word;
   logic [GroupBits-1:0] group;
@@ -62,6 +54,14 @@ module fully_connected #(
   assign first_word = word == '0;
   assign last_word  = word == WordBits'(Words - 1);
   assign last_group = group == GroupBits'(Groups - 1);
+
+  // Everything moves together, unless finished sums wait to be taken.
+  logic step;
+  logic terms_valid;
+  assign step        = !y_valid || y_ready;
+  assign terms_valid = x_valid && w_valid;
+  assign w_ready     = step && x_valid;
+  assign x_ready     = step && w_valid && last_group;
 
   always_ff @(posedge clk) begin
     if (rst) begin
