@@ -73,21 +73,45 @@ def sums(shape, x, w, **options):
     return y, simulation
 
 
+def windows(x):
+    """x[N,C,H,W] -> [N*H*W, 9*C]: the windows with a border of zeros, tap by tap."""
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    views = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    return views.transpose(0, 2, 3, 4, 5, 1).reshape(-1, 9 * x.shape[1])
+
+
 @pytest.mark.parametrize("stalls", [None, stalled("x window")], ids=["free", "stalled"])
 def test_windows_have_a_border_of_zeros(stalls):
     """Two images, so that the first one's rows would show in the second one's border."""
-    N, C, H, W = 2, 2, 3, 4
+    N, C, H, W = 2, 2, 4, 6
     x = int8(np.random.default_rng(0), N, C, H, W)
     sizes = {"HEIGHT": H, "WIDTH": W, "PIXEL_BITS": 8 * C}
-    simulation = both(
-        "window_3x3", {"x": pixel_words(x)}, N * H * W, parameters=sizes, stalls=stalls
-    )
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
-    expected = windows.transpose(0, 2, 3, 4, 5, 1).reshape(N * H * W, 9 * C)
-    assert np.array_equal(unpack(simulation.outputs["window"], 9 * C, 8), expected)
+    inputs = {"x": pixel_words(x)}
+    simulation = both("window_3x3", inputs, N * H * W, parameters=sizes, stalls=stalls)
+    assert np.array_equal(unpack(simulation.outputs["window"], 9 * C, 8), windows(x))
     if stalls is None:
         assert simulation.cycles.value == formulas.window_cycles(H, W, N)
+
+
+@pytest.mark.parametrize("until", range(18, 30, 3))
+def test_a_reset_in_the_middle_of_an_image_leaves_nothing_of_it(until):
+    """The line buffers still hold its rows: none of them may show above the next image."""
+    C, H, W = 2, 4, 6
+    x = int8(np.random.default_rng(until), 1, C, H, W)
+    lost = int8(np.random.default_rng(0), until, C)  # more than are taken before the reset ends
+    sizes = {"HEIGHT": H, "WIDTH": W, "PIXEL_BITS": 8 * C}
+    reset = np.zeros(400, int)
+    reset[[0, 1, until]] = 1
+
+    def go(words):
+        options = {"cycles": 120, "parameters": sizes}
+        return run("window_3x3", {"x": words, "rst": reset}, None, **options)
+
+    trial = go(np.concatenate([lost, lost])).trace
+    before = int((trial["x_valid"] & trial["x_ready"])[: until + 1].sum())
+    simulation = go(np.concatenate([lost[:before], pixel_words(x)]))
+    after = simulation.outputs["window"][simulation.times["window"] > until]
+    assert np.array_equal(unpack(after, 9 * C, 8), windows(x))
 
 
 @pytest.mark.parametrize("stalls", [None, stalled("w p x y")], ids=["free", "stalled"])

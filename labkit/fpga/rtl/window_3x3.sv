@@ -60,7 +60,8 @@ module window_3x3 #(
     end
   end
 
-  // The column that enters. Above row 0 there is nothing but zeros.
+  // The column that enters. In row 0 the line buffers still hold rows of the image before, or
+  // nothing at all: zeros take their place, and the next row finds these zeros two rows above.
   logic [PIXEL_BITS-1:0] bottom;
   logic [PIXEL_BITS-1:0] middle;
   logic [PIXEL_BITS-1:0] top;
@@ -68,8 +69,8 @@ module window_3x3 #(
   logic [PIXEL_BITS-1:0] two_rows_ago;
 
   assign bottom = border ? '0 : x_data;
-  assign middle = (row < RowBits'(1)) ? '0 : one_row_ago;
-  assign top    = (row < RowBits'(2)) ? '0 : two_rows_ago;
+  assign middle = (row == '0) ? '0 : one_row_ago;
+  assign top    = (row == '0) ? '0 : two_rows_ago;
 
   line_buffer #(
     .WIDTH (PIXEL_BITS),
