@@ -43,7 +43,7 @@ def stimuli(ports: Ports, seed: int) -> dict[str, list[int]]:
     inputs = {}
     streams = ports.of_streams()
     for port in ports.inputs:
-        if port.name == RESET or port.name in streams and not port.name.endswith("_data"):
+        if port.name == RESET or (port.name in streams and not port.name.endswith("_data")):
             continue
         low = -(1 << port.width - 1) if port.signed else 0
         values = [
