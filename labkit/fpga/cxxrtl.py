@@ -13,13 +13,8 @@ from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 
 RUNTIME = "share/include/backends/cxxrtl/runtime"
 # Processes become logic, checks for `prove` go, and unknown bits are 0 as in the other engine.
-SCRIPT = [
-    "proc",
-    "chformal -remove",
-    "memory_collect",
-    "setundef -zero",
-    "write_cxxrtl -O6 -g4 design.cpp",
-]
+SCRIPT = ["proc", "chformal -remove", "memory_collect", "setundef -zero"]
+SCRIPT += ["write_cxxrtl -O6 -g4 design.cpp"]
 FLAGS = ["-O1"]  # -O2 compiles 0.4 s longer and runs equally fast
 
 

@@ -7,7 +7,7 @@ a forgotten `else` is a latch in silicon, and a bit that does not fit is gone.
 import re
 
 from labkit.fpga.errors import RTLError
-from labkit.fpga.sources import Sources
+from labkit.fpga.sources import Sources, without_comments
 from labkit.fpga.subset import refuse_foreign
 from labkit.fpga.verilated import run_verilator, source_arguments
 from labkit.fpga.yosys import read_commands, run_yosys
@@ -33,6 +33,7 @@ _LOOP = re.compile(r"found logic loop in module .*\n(?:[ \t]+.*\n)*")
 _WIRE = re.compile(r"wire \\(?P<name>\S+)")
 _PLACE = re.compile(r"source: (?P<file>[\w.-]+):(?P<line>\d+)")
 _DRIVERS = re.compile(r"conflicting drivers for \w+\.\\?(?P<name>[^\s:]+)")
+_MODULE = re.MULTILINE | re.DOTALL
 _NO_DRIVER = re.compile(r"Wire \w+\.\\?(?P<name>\S+).* is used but has no driver")
 
 
@@ -48,7 +49,7 @@ def lint(sources: Sources, parameters: dict[str, int]) -> None:
         done = run_verilator([*options, *source_arguments(sources, parameters)], folder)
         _judge_verilator(done.stderr, sources)
         if done.returncode:
-            raise RTLError(f"Verilator refuses {sources.top}: {_last_line(done.stderr)}")
+            raise RTLError(f"Verilator refuses {sources.top}: {_first_error(done.stderr)}")
         script = [*read_commands(sources, parameters), "proc", "flatten", "opt_clean", "check"]
         _judge_yosys(run_yosys(script, folder, sources), sources)
 
@@ -92,15 +93,24 @@ def _at(sources: Sources, file: str, number: int, words: str) -> RTLError:
 
 
 def _assignment(sources: Sources, name: str) -> tuple[str, int]:
-    """File and line of the last assignment to a signal; of its first mention if there is none."""
-    plain = re.escape(name.rpartition(".")[2])
-    for pattern in (rf"\b{plain}\b\s*(?:\[[^]]*\]\s*)*<?=", rf"\b{plain}\b"):
-        for file, text in sources.files:
-            lines = [n for n, line in enumerate(text.splitlines(), 1) if re.search(pattern, line)]
-            if lines:
-                return file, lines[-1] if "=" in pattern else lines[0]
-    return sources.names[0], 1
+    """File and line of the last assignment to a signal of the top, else of the first mention."""
+    file, text, start = _top(sources)
+    plain = re.escape(name.partition(".")[0])
+    assigned = list(re.finditer(rf"\b{plain}\b\s*(?:\[[^]]*\]\s*)*<?=", text))
+    mentioned = list(re.finditer(rf"\b{plain}\b", text))
+    place = (assigned[-1:] + mentioned[:1])[0]
+    return file, start + text.count("\n", 0, place.start())
 
 
-def _last_line(said: str) -> str:
-    return (said.strip().splitlines() or ["it gives no reason"])[-1]
+def _top(sources: Sources) -> tuple[str, str, int]:
+    """The file, the text and the first line of the top module."""
+    for file, whole in sources.files:
+        text = without_comments(whole)
+        if found := re.search(rf"^\s*module\s+{sources.top}\b.*?\bendmodule\b", text, _MODULE):
+            return file, found.group(), text.count("\n", 0, found.start()) + 1
+    raise AssertionError("read_sources has found the top")
+
+
+def _first_error(said: str) -> str:
+    error = re.search(r"^%Error[^:]*: (.*)$", said, re.MULTILINE)
+    return error[1] if error else "it gives no reason"

@@ -62,7 +62,7 @@ def to_limbs(values: Sequence[int] | np.ndarray, port: Port, name: str) -> np.nd
         size = 4 * words_of_32(port)
         mask = (1 << port.width) - 1
         data = b"".join((int(value) & mask).to_bytes(size, "little") for value in values)
-        return np.frombuffer(data, "<u4").reshape(len(values), -1)
+        return np.frombuffer(data, "<u4").reshape(len(values), words_of_32(port))
     masked = values.astype(np.int64).view(np.uint64) & np.uint64((1 << port.width) - 1)
     limbs = masked.view("<u4").reshape(len(values), 2)
     return np.ascontiguousarray(limbs[:, : words_of_32(port)])
@@ -96,7 +96,7 @@ def _lanes_to_limbs(values: np.ndarray, port: Port, name: str) -> np.ndarray:
         )
     little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     rows = np.zeros((len(values), 4 * words_of_32(port)), np.uint8)
-    rows[:, : port.width // 8] = little.view(np.uint8).reshape(len(values), -1)
+    rows[:, : port.width // 8] = little.view(np.uint8).reshape(len(values), port.width // 8)
     return rows.view("<u4")
 
 

@@ -24,7 +24,7 @@ from labkit.fpga.traces import Trace
 from labkit.fpga.vcd import write_vcd
 from labkit.provenance import Quantity, counted
 
-_KINDS = ("valid falls before the word was taken", "data change before the word was taken")
+_KINDS = ("{}_valid falls", "{}_data changes")  # before the word was taken
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,7 +149,8 @@ def _trace(plan: Plan, result: runs.Result, used: int) -> Trace:
 
 def _violation(plan: Plan, seen: runs.Violation) -> str:
     name = plan.streams_out[seen.stream]
-    return f"cycle {seen.cycle}: {name}: {_KINDS[seen.kind]}"
+    what = _KINDS[seen.kind].format(name)
+    return f"cycle {seen.cycle}: {what} before the word was taken"
 
 
 def _what_it_waits_for(plan: Plan, run: runs.Run) -> str:
@@ -161,7 +162,7 @@ def _what_it_waits_for(plan: Plan, run: runs.Run) -> str:
             of = f" of {wanted:,}" if wanted is not None else ""
             parts.append(f"{name} has delivered {taken.count:,}{of} words")
             if wanted is None and f"{name}_last" in plan.ports:
-                parts[-1] += f", none of them at its end with {name}_last"
+                parts[-1] += f", the latest without {name}_last"
     for place, name in enumerate(plan.streams_in):
         offered, count = run.offer(place), len(plan.offered[name])
         if offered.count == count:

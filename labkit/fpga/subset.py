@@ -86,7 +86,7 @@ CONSTRUCTS = (
     ),
     Construct(
         "a parameter with several dimensions",
-        r"\b(?:local)?parameter\b[^=;,)]*(?:\]\s*\[|\w\s*\[[^]]*\]\s*=)",
+        r"\b(?:localparam|parameter)\b[^=;,)]*(?:\]\s*\[|\w\s*\[[^]]*\]\s*=)",
         "flatten it: `localparam logic [N*8-1:0] T = {...}`, and take `T[8*i +: 8]`",
     ),
     Construct("`let`", r"\blet\b", "a `localparam`, or a function"),
