@@ -15,20 +15,15 @@ Bounds go through a layer: requantisation and ReLU never turn two numbers round,
 interval give the ends of the next. Lesson int8_from_the_formula derives this.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit import figures
+from labkit.fpga.quantize import QuantizedConvNet
 from labkit.fpga.requantize import INT8, requantize
 from labkit.provenance import predicted
-
-if TYPE_CHECKING:
-    from labkit.fpga.quantize import QuantizedConvNet
 
 BY = "interval bounds"
 
