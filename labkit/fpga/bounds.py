@@ -102,11 +102,10 @@ def accumulator_bounds(
 def network_bounds(quantized: QuantizedConvNet) -> list[LayerBounds]:
     """The bounds of conv1, conv2, fc1 and fc2, for every image whatever.
 
-    An image's numbers lie in -127..127. Max-pooling keeps each channel's interval, and flattening
+    An image may hold any int8. Max-pooling keeps each channel's interval, and flattening
     repeats it for every pixel.
     """
-    low = np.full(3, -127)
-    high = np.full(3, 127)
+    low, high = (np.full(3, end) for end in INT8)
     found = []
     for layer in quantized.layers:
         channels = layer.weights.shape[1]
