@@ -47,7 +47,7 @@ def right_by_float32(weights: dict[str, np.ndarray], split: Split) -> int:
 
 
 def digest(quantized: QuantizedConvNet) -> str:
-    """SHA-256 over every integer of the network: weights, biases, multipliers and shifts, in order."""
+    """SHA-256 over every integer of the network, layer by layer."""
     sha = hashlib.sha256()
     for layer in quantized.layers:
         sha.update(layer.weights.astype("<i1").tobytes())

@@ -15,20 +15,15 @@ Bounds go through a layer: requantisation and ReLU never turn two numbers round,
 interval give the ends of the next. Lesson int8_from_the_formula derives this.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit import figures
+from labkit.fpga.quantize import QuantizedConvNet
 from labkit.fpga.requantize import INT8, requantize
 from labkit.provenance import predicted
-
-if TYPE_CHECKING:
-    from labkit.fpga.quantize import QuantizedConvNet
 
 BY = "interval bounds"
 
@@ -107,11 +102,10 @@ def accumulator_bounds(
 def network_bounds(quantized: QuantizedConvNet) -> list[LayerBounds]:
     """The bounds of conv1, conv2, fc1 and fc2, for every image whatever.
 
-    An image's numbers lie in -127..127. Max-pooling keeps each channel's interval, and flattening
+    An image may hold any int8. Max-pooling keeps each channel's interval, and flattening
     repeats it for every pixel.
     """
-    low = np.full(3, -127)
-    high = np.full(3, 127)
+    low, high = (np.full(3, end) for end in INT8)
     found = []
     for layer in quantized.layers:
         channels = layer.weights.shape[1]

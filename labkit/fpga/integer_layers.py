@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.convolutions import im2col
-from labkit.fpga.bounds import accumulator_bounds
 from labkit.fpga.requantize import INT32, requantize
 from labkit.shapes import described, fit_axes, fit_windows
 
@@ -116,9 +115,10 @@ def _fitting(layer: str, axes: str, x: np.ndarray, w: np.ndarray, b: np.ndarray)
         fit_axes(layer, wanted, array, first_seen)
         if array.size == 0:
             raise ValueError(f"{layer}: {described(name, array)} is empty.")
-    reach = accumulator_bounds(w, b)
-    if reach.low.min() < INT32[0] or reach.high.max() > INT32[1]:
+    largest_products = 128 * np.abs(w.astype(np.int64)).sum(axis=tuple(range(1, w.ndim)))
+    reach = (np.abs(b.astype(np.int64)) + largest_products).max()
+    if reach > INT32[1]:
         raise ValueError(
-            f"{layer}: a sum can reach {max(reach.high.max(), -reach.low.min())}, which int32 does "
-            "not hold: use smaller biases, or fewer products."
+            f"{layer}: a sum could reach {reach}, which int32 does not hold: use smaller biases, "
+            "or fewer products."
         )

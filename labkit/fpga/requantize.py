@@ -46,7 +46,7 @@ def fixed_point(ratios: np.ndarray) -> tuple[np.ndarray, int]:
     if not np.isfinite(ratios).all() or (ratios < 0).any():
         raise ValueError("fixed_point: a ratio of scales must be finite, and 0 or more.")
     largest = float(ratios.max())
-    exponent = frexp(largest)[1]  # largest < 2^exponent
+    exponent = frexp(largest)[1] if largest else -MAX_SHIFT  # largest < 2^exponent
     shift = min(MULTIPLIER_BITS - exponent, MAX_SHIFT)
     if np.rint(largest * 2.0**shift) == 2**MULTIPLIER_BITS:  # rounded up to one bit more
         shift -= 1

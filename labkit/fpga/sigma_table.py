@@ -29,7 +29,7 @@ from labkit.shapes import fit_integer
 SPAN = 8  # the table covers -SPAN <= x < SPAN
 INPUT_BITS = 16
 ENTRY_BITS = 8
-IN_A_LINE = 16  # entries in one line of SystemVerilog
+IN_A_LINE = 8  # entries in one line of SystemVerilog
 
 
 def sigma(x: np.ndarray | float) -> np.ndarray:
