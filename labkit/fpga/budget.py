@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 RESOURCES = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram36": "BRAM36"}  # and their units
 _NAMES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 _COLOURS = (BLUE, SKY, INK, QUIET)  # of the reports of one picture; the fifth begins again
-_HEIGHT = 0.36  # of all bars of a row together, in rows
 
 
 @cache
@@ -73,13 +72,14 @@ def bars(reports: Mapping[str, Synthesis]) -> None:
     height = 0.8 / len(names)
     said = []
     for row, resource in enumerate(RESOURCES):
-        has = available(resource)
+        texts = []
         for place, (name, report) in enumerate(reports.items()):
             y = row - 0.4 + height * (place + 0.5)
             text = _bar(axes, y, height, report, resource, _COLOURS[place % 4], reach)
-            said.append(f"{name}: {text} of {has.number}")
+            texts.append(f"{name} {text}")
+        said.append(f"{_NAMES[resource]}, of {_has(resource)}: {', '.join(texts)}")
     axes.axvline(100, color=QUIET, linewidth=1)
-    labels = [f"{_NAMES[one]}\nof {float(available(one)):,.0f}" for one in RESOURCES]
+    labels = [f"{_NAMES[one]}\nof {_has(one)}" for one in RESOURCES]
     axes.set_yticks(range(len(RESOURCES)), labels)
     axes.set_ylim(len(RESOURCES) - 0.45, -0.55)
     axes.set_xlim(0, 1.24 * reach)  # room for the numbers beside the bars
@@ -90,7 +90,7 @@ def bars(reports: Mapping[str, Synthesis]) -> None:
     if len(names) > 1:
         for place, name in enumerate(names):
             axes.scatter([], [], marker="s", color=_COLOURS[place % 4], label=name)
-        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+        figure.legend(loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     show(figure, f"Taken of the {device_name()}, compiled by Yosys. {'; '.join(said)}.")
 
 
@@ -108,7 +108,17 @@ def _bar(
     drawn = min(percent, reach)
     axes.barh(y, 100, height=0.86 * height, color=PALE)
     axes.barh(y, drawn, height=0.86 * height, color=ORANGE if percent > 100 else colour)
-    count = getattr(report, resource)
-    text = f"{count.number} ({percent:.3g} %)"
+    count = float(getattr(report, resource))
+    text = f"{count:,g} ({_rounded(percent)} %)"
     axes.text(max(drawn, 100) + 0.01 * reach, y, text, va="center", fontsize=8)
     return text
+
+
+def _has(resource: str) -> str:
+    return f"{float(available(resource)):,.0f}"
+
+
+def _rounded(percent: float) -> str:
+    if percent == 0:
+        return "0"
+    return "under 0.1" if percent < 0.1 else f"{percent:.1f}"

@@ -21,7 +21,9 @@ from labkit.provenance import Quantity, compiled
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a
 # larger design.
 _SYNTHESIS = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
-_LATCH = re.compile(r"Warning: Latch inferred for signal `\\(?P<signal>\S+)' from process `(?P<at>\S+)'")
+_LATCH = re.compile(
+    r"Warning: Latch inferred for signal `\\(?P<signal>\S+)' from process `(?P<at>\S+)'"
+)
 _DRIVERS = re.compile(r"Warning: multiple conflicting drivers for (?P<signal>\S+):")
 _PLACE = re.compile(r"(?P<file>[\w-]+\.s?v):(?P<line>\d+)")
 
