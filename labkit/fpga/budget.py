@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from labkit.figures.style import BLUE, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 from labkit.fpga.errors import RTLError
@@ -18,11 +18,21 @@ from labkit.provenance import Quantity, published
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from labkit.fpga.synthesize import Synthesis
-
 RESOURCES = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram36": "BRAM36"}  # and their units
 _NAMES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 _COLOURS = (BLUE, SKY, INK, QUIET)  # of the reports of one picture; the fifth begins again
+
+
+class Report(Protocol):
+    """What the picture needs of a module: `labkit.fpga.synthesize.Synthesis` has it."""
+
+    lut: Quantity
+    ff: Quantity
+    dsp: Quantity
+    bram36: Quantity
+
+    def share(self, resource: str) -> float:
+        """The part of what there is, 1.0 for all of it."""
 
 
 @cache
@@ -60,7 +70,7 @@ def refuse_unknown(cells: Mapping[str, int]) -> None:
         )
 
 
-def bars(reports: Mapping[str, Synthesis]) -> None:
+def bars(reports: Mapping[str, Report]) -> None:
     """Draws what modules take of the XC7Z020, a bar for each of the named reports.
 
     A bar that passes the line at 100 % does not fit; the axis is cut at 150 %.
@@ -98,7 +108,7 @@ def _bar(
     axes: Axes,
     y: float,
     height: float,
-    report: Synthesis,
+    report: Report,
     resource: str,
     colour: str,
     reach: float,

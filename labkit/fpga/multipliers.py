@@ -63,7 +63,8 @@ class Multipliers:
     def __str__(self) -> str:
         return (
             f"{len(self.written)} multipliers written; {len(self.left)} of two variables left, "
-            f"{self.in_dsp} in DSPs and {self.in_lut} in LUTs; {len(self.by_constant)} by a constant"
+            f"{self.in_dsp} in DSPs and {self.in_lut} in LUTs; "
+            f"{len(self.by_constant)} by a constant"
         )
 
 
@@ -136,7 +137,9 @@ def _multiplier(cell: dict) -> Multiplier:
 def _width(bits: list) -> int:
     """The bits of an operand without the copies of its sign and the zeros in front."""
     width = len(bits)
-    while width > 1 and (bits[width - 1] == "0" or bits[width - 1] == bits[width - 2]):
+    while width > 1 and bits[width - 1] in ("0", "x"):
+        width -= 1
+    while width > 1 and isinstance(bits[width - 1], int) and bits[width - 1] == bits[width - 2]:
         width -= 1
     return width
 

@@ -73,16 +73,19 @@ def _held(ports: Ports, stream: str) -> str:
 
 
 def _asserted(ports: Ports, stream: str) -> Iterator[str]:
-    """Valid and data hold; and a word that waits, and one that moves, must be possible at all."""
-    yield f"    always_comb if ({stream}_waits) begin"
+    """Valid and data hold; and that a word waits, and that one moves, must be possible at all.
+
+    All is checked at clock edges, as the learner's statements are, so that an assumption among
+    these holds in the cycle that is judged.
+    """
+    edge = f"    always_ff @(posedge {CLOCK})"
+    yield f"{edge} if ({stream}_waits) begin"
     yield f"        {stream}_valid_holds: assert ({stream}_valid);"
     for word in words_of(ports, stream):
         yield f"        {word}_holds: assert (!{stream}_valid || {word} == {word}_before);"
+    yield f"        {stream}_can_wait: cover (1);"
     yield "    end"
-    yield "    always_comb if (started) begin"
-    yield f"        {stream}_can_wait: cover ({stream}_valid && !{stream}_ready);"
-    yield f"        {stream}_can_move: cover ({stream}_valid && {stream}_ready);"
-    yield "    end"
+    yield f"{edge} if (started && {stream}_valid && {stream}_ready) {stream}_can_move: cover (1);"
 
 
 def _asked(properties: str) -> Iterator[str]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from labkit.fpga import proof_bench, solver
 from labkit.fpga.errors import RTLError
-from labkit.fpga.ports import Ports, read_ports
-from labkit.fpga.remembered import remembered
+from labkit.fpga.ports import CLOCK, RESET, Ports, read_ports
+from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources, without_comments
 from labkit.fpga.yosys import read_commands, yosys_version
 
 PROVED, FAILS, NOTHING = "proved", "fails", "says nothing"
+DRAWN = 16  # cycles of a counterexample: the last ones
 _LIMITS = re.compile(r"\b(assume|restrict)\b|`(ifn?def|elsif)\s+(FORMAL|SYNTHESIS|YOSYS)\b")
 _PLACE = re.compile(r"(?P<file>[\w.-]+):(?P<line>\d+)")
 
@@ -27,14 +28,17 @@ class Proof:
     holds           "proved" for ever; "holds for the first 20 cycles", if no run of 20 cycles
                     breaks a property but induction finds no proof; "fails"; or "says nothing",
                     if a property holds only because its case never happens
-    counterexample  of one that fails: signal -> its value in each cycle, the last of them broken.
+    counterexample  of one that fails: signal -> its value in each cycle, the last of them broken;
+                    one more, if an assertion of the module's own broke at a clock edge.
                     Ports have their names, registers inside "inner." before theirs
+    wrong           (signal, cycle) -> the value that it should have held
     """
 
     top: str
     holds: str
     reasons: tuple[str, ...]
     counterexample: dict[str, list[int]] | None = field(default=None, repr=False)
+    wrong: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
     ports: Ports | None = field(default=None, repr=False)
 
     def explain(self) -> str:
@@ -45,11 +49,13 @@ class Proof:
         """Draws the counterexample as a waveform; ValueError if there is none."""
         if self.counterexample is None:
             raise ValueError(f"There is no counterexample for {self.top}: {self.explain()}")
-        from labkit.fpga import waveforms
+        from labkit.fpga.waveforms import draw
 
-        names = [port.name for port in self.ports.all if port.name in self.counterexample]
-        cycles = range(len(self.counterexample[names[0]]))
-        waveforms.draw(self.counterexample, names, cycles)
+        hidden = (CLOCK, RESET)
+        names = [port.name for port in self.ports.all if port.name not in hidden]
+        length = len(self.counterexample[names[0]])
+        last = range(max(0, length - DRAWN), length)
+        draw(self.counterexample, names, last, self.wrong)
 
 
 def prove(
@@ -80,7 +86,7 @@ def prove(
     _refuse_assumptions(sources)
     ports = read_ports(sources, parameters)
     bench = proof_bench.bench(sources, ports, parameters, properties)
-    tools = [yosys_version(), solver.solver_version()]
+    tools = [yosys_version(), solver.solver_version(), text_of(__file__, solver.__file__)]
     depends_on = [bench.digest, bench.names, depth, tools]
     answer = remembered("proofs", depends_on, lambda: _ask(bench, depth, properties))
     if answer["broken"]:
@@ -93,9 +99,9 @@ def prove(
         )
     holds = f"holds for the first {depth} cycles"
     said = (
-        f"{_asked(ports, properties)}: no input breaks it within {depth} cycles. Induction proves no "
-        "more: some state, which need not be reachable, would lead to a bad one. A larger depth may "
-        "prove it, or a property about the state."
+        f"{_asked(ports, properties)}: no input breaks it within {depth} cycles. Induction proves "
+        "no more: some state, which need not be reachable, would lead to a bad one. A larger depth "
+        "may prove it, or a property about the state."
     )
     return Proof(top, holds, (said,))
 
@@ -143,31 +149,34 @@ def _failed(sources: Sources, ports: Ports, properties: str, answer: dict) -> Pr
     trace = dict(answer["trace"])
     own = [_place(what, sources, properties) for what in answer["broken"]]
     # What is checked at a clock edge is known to the solver a cycle later.
-    if all(place and place.startswith(proof_bench.PROPERTIES) for place in own):
+    in_module = [place for place in own if place and not place.startswith(proof_bench.PROPERTIES)]
+    if not in_module:
         trace = {name: values[:-1] for name, values in trace.items()}
     last = len(trace[ports.all[0].name]) - 1
     reasons = []
+    wrong = {}
     for what, place in zip(answer["broken"], own, strict=True):
         if place:
             reasons.append(f"{place} fails in cycle {last}.")
         else:
-            reasons.append(_broken_stream(what, ports, trace, last))
-    return Proof(sources.top, FAILS, tuple(reasons), trace, ports)
+            signal = what.removesuffix("_holds")
+            reasons.append(_broken_stream(signal, trace, last))
+            wrong[signal, last] = trace[signal][last - 1]
+    return Proof(sources.top, FAILS, tuple(reasons), trace, wrong, ports)
 
 
-def _broken_stream(label: str, ports: Ports, trace: dict[str, list[int]], last: int) -> str:
-    """The sentence for `NAME_valid_holds`, `NAME_data_holds` or `NAME_last_holds`."""
-    signal = label.removesuffix("_holds")
+def _broken_stream(signal: str, trace: dict[str, list[int]], last: int) -> str:
+    """The sentence for a `signal` that did not hold: NAME_valid, NAME_data or NAME_last."""
     stream = signal.rpartition("_")[0]
     word = trace[f"{stream}_data"][last - 1]
-    before = f"In cycle {last - 1} {stream} offers the word {word:#x} and {stream}_ready is 0"
+    before = f"In cycle {last - 1} {stream} offers the word {word} and {stream}_ready is 0"
     if signal.endswith("_valid"):
-        return f"{before}; in cycle {last} {stream}_valid is 0 again: the word is lost."
+        return f"{before}; in cycle {last} {signal} is 0 again: the word is lost."
     now = trace[signal][last]
     was = trace[signal][last - 1]
     return (
-        f"{before}; in cycle {last} {signal} is {now:#x} in place of {was:#x}, although nobody "
-        "has taken it."
+        f"{before}; in cycle {last} {signal} is {now} in place of {was}, although nobody has "
+        "taken it."
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from labkit.fpga import budget, multipliers
 from labkit.fpga.errors import RTLError
 from labkit.fpga.multipliers import Multipliers
-from labkit.fpga.remembered import remembered
+from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
 from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
@@ -21,9 +21,7 @@ from labkit.provenance import Quantity, compiled
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a
 # larger design.
 _SYNTHESIS = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
-_LATCH = re.compile(
-    r"Warning: Latch inferred for signal `\\(?P<signal>\S+)' from process `(?P<at>\S+)'"
-)
+_LATCH = re.compile(r"Latch inferred for signal `(?P<signal>\S+)' from .*?`(?P<at>\S+)'")
 _DRIVERS = re.compile(r"Warning: multiple conflicting drivers for (?P<signal>\S+):")
 _PLACE = re.compile(r"(?P<file>[\w-]+\.s?v):(?P<line>\d+)")
 
@@ -89,7 +87,7 @@ def synthesize(
     """
     sources = read_sources(source, top)
     script = _script(sources, parameters)
-    depends_on = [sources.digest, sources.names, script, yosys_version()]
+    depends_on = [sources.digest, sources.names, script, yosys_version(), text_of(__file__)]
     netlists = remembered("synthesis", depends_on, lambda: _run(sources, script))
     report = _report(top, netlists)
     if multiply_adds_per_cycle is not None:
@@ -126,8 +124,11 @@ def _write(name: str, selection: str) -> list[str]:
 def _run(sources: Sources, script: list[str]) -> dict:
     """The netlists of the script, as {cell: description}; of the last one how many of each type."""
     with sources.laid_out() as folder:
-        said = run_yosys(script, folder, sources)
-        _refuse(said, sources)
+        try:
+            _refuse(run_yosys(script, folder, sources), sources)
+        except RTLError as error:
+            _refuse(str(error), sources)  # a latch in an always_comb is an error of Yosys's own
+            raise
         written = _cells(folder / "written.json")
         left = _cells(folder / "left.json")
         final = _cells(folder / "final.json")
@@ -145,22 +146,28 @@ def _cells(path: Path) -> dict:
 
 
 def _refuse(said: str, sources: Sources) -> None:
-    """Raises RTLError for what Yosys lets pass with a warning, and no FPGA should hold."""
-    if latch := _LATCH.search(said):
-        signal = latch["signal"].rpartition(".")[2]
-        place = _PLACE.search(latch["at"])
-        where = f"{place['file']}, line {place['line']}" if place else sources.top
-        raise RTLError(
-            f"{where}: {signal} would become a latch, because some branch leaves it without a "
-            "value. Give it a value at the top of the block, or in every branch.",
-            int(place["line"]) if place else None,
-        )
+    """Raises RTLError for what no FPGA should hold; Yosys lets some of it pass with a warning."""
+    for line in said.splitlines():
+        latch = _LATCH.search(line)
+        if latch and not line.startswith("No latch"):
+            raise _latch(latch, sources)
     if drivers := _DRIVERS.search(said):
         signal = drivers["signal"].replace("\\", "")
         raise RTLError(
             f"{signal} has several drivers: assign each signal in one block only, or by one "
             "`assign`."
         )
+
+
+def _latch(found: re.Match, sources: Sources) -> RTLError:
+    signal = found["signal"].replace("\\", "")
+    place = _PLACE.search(found["at"])
+    where = f"{place['file']}, line {place['line']}" if place else sources.top
+    return RTLError(
+        f"{where}: {signal} would become a latch, because some branch leaves it without a value. "
+        "Give it a value at the top of the block, or in every branch.",
+        int(place["line"]) if place else None,
+    )
 
 
 def _report(top: str, netlists: dict) -> Synthesis:

@@ -17,7 +17,7 @@ from labkit.fpga import timing_pictures
 from labkit.fpga.around import instance, wrapped
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import CLOCK, Ports, read_ports
-from labkit.fpga.remembered import remembered
+from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
 from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
@@ -62,6 +62,7 @@ class Step:
 
     @property
     def is_wire(self) -> bool:
+        """Whether it runs along a net."""
         return self.what == "wire"
 
 
@@ -97,7 +98,8 @@ def place_and_route(source: Source, top: str, parameters: dict[str, int] | None 
     sources = read_sources(source, top)
     design = _between_registers(sources, read_ports(sources, parameters), parameters)
     script = [*read_commands(design), "synth_ecp5 -json design.json"]
-    depends_on = [design.digest, design.names, script, _OPTIONS, yosys_version(), _version()]
+    tools = [yosys_version(), _version(), text_of(__file__)]
+    depends_on = [design.digest, design.names, script, _OPTIONS, tools]
     report = remembered("timing", depends_on, lambda: _run(design, script, top))
     return _timing(top, report, sources)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from labkit.fpga.timing import Step, Timing
+    from labkit.provenance import Quantity
 
 _COLOURS = {
     "register": INK,
@@ -23,6 +23,20 @@ _COLOURS = {
     "cell": QUIET,
     "wire": PALE,
 }
+
+
+class Step(Protocol):
+    """A piece of a path, as in `labkit.fpga.timing`: what it goes through, and how long."""
+
+    what: str
+    ns: float
+
+
+class Timing(Protocol):
+    """What the picture needs of a module: `labkit.fpga.timing.Timing` has it."""
+
+    fmax: Quantity
+    critical_path: Sequence[Step]
 
 
 def paths(timings: Mapping[str, Timing]) -> None:

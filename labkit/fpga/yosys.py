@@ -64,9 +64,15 @@ def refusal(output: str, sources: Sources) -> RTLError:
         words = (
             error["words"] if error else (output.strip().splitlines() or ["no reason given"])[-1]
         )
-        source = _SOURCE.search(words)
+        source = _SOURCE.search(words) or _worked_on(output)
         if source is None:
             return RTLError(f"Yosys refuses the module {sources.top}: {words}")
         file, number = source["file"], int(source["line"])
     line = sources.line(file, number)
     return RTLError(f"Yosys refuses {file}, line {number}: {words}\n    {number} | {line}", number)
+
+
+def _worked_on(output: str) -> re.Match | None:
+    """The place in the last line of the output, for an error that names none: what it met."""
+    lines = output.strip().splitlines()
+    return _SOURCE.search(lines[-1]) if lines else None
