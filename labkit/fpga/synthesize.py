@@ -124,11 +124,7 @@ def _write(name: str, selection: str) -> list[str]:
 def _run(sources: Sources, script: list[str]) -> dict:
     """The netlists of the script, as {cell: description}; of the last one how many of each type."""
     with sources.laid_out() as folder:
-        try:
-            _refuse(run_yosys(script, folder, sources), sources)
-        except RTLError as error:
-            _refuse(str(error), sources)  # a latch in an always_comb is an error of Yosys's own
-            raise
+        _refuse(run_yosys(script, folder, sources), sources)
         written = _cells(folder / "written.json")
         left = _cells(folder / "left.json")
         final = _cells(folder / "final.json")
