@@ -55,6 +55,7 @@ SLOW = (
     "gpu/test_against_simulator.py",
     "gpu/test_layer_kernels.py",
     "course/test_new.py",
+    "fpga/test_synthesize.py",
     "gpu/test_pictures.py",
     "gpu/test_matmul_kernels.py",
     "notebooks/test_what_limits_a_kernel.py",
