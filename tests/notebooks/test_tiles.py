@@ -105,7 +105,7 @@ def test_the_rule_and_its_example_follow_the_count(lesson):
     assert 1.6 / 4 == 0.40
     assert 1.6 / 2 == 0.80, "64 lanes for float32 in an SM of an A100, 128 in one of an A6000"
     rule = SOURCE.read_text().split("Keep this rule")[1]
-    for said in ("0.625$ passes", "= 1.6$ multiply-adds", "it is 40 % busy", "keep it 80 % busy"):
+    for said in ("0.625$ passes", "= 1.6$, which is 80 %", "1.6 is only 40 %"):
         assert said in rule
 
 
@@ -127,7 +127,7 @@ def test_the_text_says_what_was_published():
     assert "75 times slower" in text
     assert round(GFLOPS["cuBLAS"] / GFLOPS["coalesced"]) == 12
     assert "still 12 times as fast" in text
-    for said, name in (("0.309", "naive"), ("1.99", "coalesced"), ("2.98", "tile")):
+    for said, name in (("0.309", "naive"), ("1.99", "coalesced")):
         assert said in text
         assert float(said) == round(GFLOPS[name] / 1000, len(said) - 2)
     assert "only 1.5 times as fast" in text
@@ -136,8 +136,6 @@ def test_the_text_says_what_was_published():
     assert round(GFLOPS["8 x 8"] / GFLOPS["tile"], 1) == 5.4
     assert "110 GB/s from global memory, a seventh" in text
     assert round(768 / 110) == 7
-    assert "an eighth of the peak of 38.7 TFLOP/s, which is 4.8" in text
-    assert round(38.7 / 8, 1) == 4.8
 
 
 def test_the_end_comes_back_to_the_beginning():

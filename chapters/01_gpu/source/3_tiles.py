@@ -21,13 +21,13 @@
 # Simon Boehm published three speeds of an RTX A6000 (SGEMM_CUDA, 2023).
 # NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
 # His first kernel reaches 0.309 TFLOP/s.
-# With its reads coalesced as in lesson 2, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
-# All three do the same multiplications, so what does a simple kernel spend its time on?
+# Coalesced as in lesson 2, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
+# All three programs do the same multiplications, so what does a simple kernel spend its time on?
 #
 # ## What you will be able to do
 #
 # - count how often a kernel reads each number;
-# - let a block share numbers, in a tile of shared memory;
+# - let a block share what it fetches, in a tile of shared memory;
 # - let a thread use numbers again, in registers.
 
 # %% tags=["setup"]
@@ -40,7 +40,7 @@
 #
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
-# Adding one product to the sum is a **multiply-add**, or 2 FLOP.
+# One product added to a sum is one **multiply-add**, or 2 FLOP.
 #
 # We will improve the coalesced kernel in two steps.
 # First, a block copies tiles of $32 \times 32$ numbers to shared memory.
@@ -77,17 +77,16 @@ zero = np.float32(0)
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
-# Now give each of the four results in the upper left corner a thread of its own.
+# Now give each of the four results in the upper left corner of `c` a thread of its own.
 # Each thread fetches eight numbers, so together they fetch 32.
-# But neighbours need the same row of `a` or the same column of `b`, so only 16 of these numbers are different.
 # The picture names the threads that fetch each number.
 
 # %% tags=["picture"]
 tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# In `a` and `b`, every coloured box names two threads, so each number is fetched twice.
-# Now let the four threads share: they fetch the orange tiles first, use them, and go on to the blue ones.
+# In `a` and `b`, every coloured box names two threads, so only 16 numbers are different, and each is fetched twice.
+# Now let the four threads share what they fetch, first the orange tiles and then the blue ones:
 #
 # | step | the threads fetch | thread 0,0 adds | its sum |
 # |---|---|---|---|
@@ -99,8 +98,8 @@ tile_pictures.who_fetches(4, tile=2)
 # ### One thread, one result
 #
 # **Exercise `gpu.matmul_coalesced`.**
-# On the GPU, we begin without sharing.
-# Each thread makes one result: add up the products along `k`, then write the sum to `c`.
+# On the GPU, we begin without sharing: each thread makes one result.
+# Add up the products along `k`, then write the sum to `c`.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]
@@ -122,16 +121,15 @@ def matmul_coalesced(a, b, c):
 matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
-# In this kernel, every thread fetches for itself.
-# With matrices of $128 \times 128$, each element of `a` is needed by the 128 results in a row of `c`, so it is read 128 times.
-# The same holds for `b`.
+# With matrices of $128 \times 128$, all 128 results in a row of `c` need the same row of `a`, and each thread fetches it for itself.
+# So each element of `a` is read 128 times, and so is each element of `b`.
 #
 # ### A tile in shared memory
 #
 # Now a block of threads shares what it needs for $32 \times 32$ results, step by step as on paper.
 # In each step, it copies one tile of `a` and one of `b` to shared memory, where each number is used 32 times.
 # So each element is read from global memory only $128 / 32 = 4$ times.
-# The picture shows the step of one block that begins at `k` = 32.
+# The picture shows one block in the step that begins at `k` = 32.
 
 # %% tags=["picture"]
 tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
@@ -173,16 +171,16 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# Now each product reads its two numbers from shared memory, so how fast can they come?
+# Now each product takes its two numbers from shared memory, so how fast does shared memory deliver them?
 #
-# A multiprocessor (**SM**) works in beats, and each beat is called a **clock**.
+# One beat of a multiprocessor (**SM**) is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
 # In each clock, every part can start one multiply-add in all lanes of one warp.
 #
 # Shared memory is slower: in each clock it makes only one **pass** for the whole SM.
 # A pass brings one number to each lane of one warp.
 # But a multiply-add needs two numbers, one from each tile, so it costs its warp two passes.
-# The picture shows the consequence.
+# The picture shows what this means for 16 clocks.
 
 # %% tags=["picture"]
 clock_pictures.clock_timeline()
@@ -195,29 +193,29 @@ clock_pictures.clock_timeline()
 #
 # ### A patch in registers
 #
-# To keep it busy, each pass must serve more multiply-adds.
-# A **register** holds one number of one thread, which can use it again without another pass.
+# To keep the arithmetic busy, each pass must serve more multiply-adds.
+# A **register** holds one number of one thread, and the thread can use that number again without another pass.
 # So we let each thread make several results, a **patch** (*register tile*), from the numbers that it reads.
 #
 # Take a patch of $2 \times 2$.
-# For one `k`, its thread reads, say, 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`:
+# For one `k`, its thread reads, say, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and makes all four products:
 #
 # | | 10 | 20 |
 # |---|---|---|
 # | **2** | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ |
 # | **3** | $3 \cdot 10 = 30$ | $3 \cdot 20 = 60$ |
 #
-# The border shows four reads, which cost four passes.
+# The table's border shows four reads, which cost four passes.
 # Inside are four multiply-adds, so each of them costs one pass instead of two.
 #
-# In our kernel, a patch has $8 \times 2$ results.
+# Our kernel has a larger patch, of $8 \times 2$ results.
 # The picture shows what one thread reads and makes.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
 
 # %% [markdown]
-# This is our table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
+# The picture is our table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
 #
 # **Exercise `gpu.matmul_registers`.**
 # Write what happens for one value of `k`.
@@ -271,8 +269,8 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 # %% [markdown]
 # ## Measure
 #
-# By hand, we found that tiles cut the reads of each element from 128 to 4, and cost two passes for each multiply-add.
-# Does the SIMT machine count the same?
+# By hand, we found that tiles cut the reads of each element from 128 to 4, but cost two passes for each multiply-add.
+# Does the SIMT machine agree?
 
 # %%
 random = np.random.default_rng(0)
@@ -281,7 +279,7 @@ c = np.zeros_like(a)
 coalesced = profile(matmul_coalesced, (4, 16), (32, 8), a, b, c)
 tiled = profile(matmul_tiled, (4, 4), (32, 32), a, b, c)
 registers = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
-note = "It has no caches, so it counts every read."
+note = "It has no caches, so it counts all reads. Blocks of `registers` make 64 x 64 results."
 rows = []
 for name, p in {"coalesced": coalesced, "tiled": tiled, "registers": registers}.items():
     rows.append([name, reads_per_element(p, a, b), passes_per_multiply_add(p)])
@@ -289,7 +287,6 @@ figures.table(["kernel", "global reads of an element", "passes of a multiply-add
 
 # %% [markdown]
 # It does, and the patch cuts the passes to $10 / 16 = 0.625$.
-# Each element is now read only twice, because the block makes $64 \times 64$ results.
 #
 # ## Explain
 #
@@ -305,16 +302,13 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
-# The reason is that in a GPU, lesson 2's caches answer most of these reads.
+# The reason is that on a GPU, lesson 2's caches had already answered most of these reads.
 # Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, a seventh of what the GPU can deliver (*Worklog*, 2022).
 #
-# With tiles, the arithmetic waits for passes.
-# By our count, two passes for each multiply-add leave an eighth of the peak of 38.7 TFLOP/s, which is 4.8.
-# The published kernel reached 2.98, and its warps were waiting for shared memory.
-#
-# Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
+# What the tiled kernel waits for is shared memory, and Boehm's profiler saw that too.
+# His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
 # At one pass for each read, a multiply-add costs a quarter of a pass, and all four parts can work.
-# His kernel became 5.4 times as fast, though its blocks grew too, to $128 \times 128$ results.
+# The kernel became 5.4 times as fast, though its blocks grew too, to $128 \times 128$ results.
 #
 # **Counts tell us what to change next, but only a GPU tells us what we gain.**
 #
@@ -355,9 +349,9 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ all four parts can work.**
 #
-# Our patch costs $10 / 16 = 0.625$ passes, enough for $1 / 0.625 = 1.6$ multiply-adds in a clock.
-# An SM of the A6000 could start four, so it is 40 % busy.
-# An SM of another GPU, the A100, starts at most two, so the same patch would keep it 80 % busy.
+# Take another GPU, the A100, whose SMs start only two multiply-adds of warps in a clock.
+# Our patch costs $10 / 16 = 0.625$ passes, so it lets them start $1 / 0.625 = 1.6$, which is 80 %.
+# Of the four that the A6000 could start, 1.6 is only 40 %.
 #
 # ## Quiz
 #
