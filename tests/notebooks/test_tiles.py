@@ -48,7 +48,7 @@ def test_reads_and_passes_follow_the_kernel(lesson):
     said = lesson.printed[lesson.cell(COUNTS)]
     assert row(said, "coalesced") == [128, 0]
     assert row(said, "tiled") == [4, 2]
-    assert row(said, "registers") == [2, 0.625]
+    assert row(said, "patches") == [2, 0.625]
 
     @cuda.jit
     def twice(a, b, c):
@@ -97,9 +97,9 @@ def test_the_verdict_says_what_the_peaks_imply(lesson):
 
 
 def test_the_rule_and_its_example_follow_the_count(lesson):
-    registers = lesson.namespace["registers"].counters
-    multiply_adds = registers["flops"] / 2 / 32
-    passes = registers["shared_load_transactions"] / multiply_adds
+    patches = lesson.namespace["patches"].counters
+    multiply_adds = patches["flops"] / 2 / 32
+    passes = patches["shared_load_transactions"] / multiply_adds
     assert passes == (8 + 2) / (8 * 2) == 0.625
     assert 1 / passes == 1.6
     assert 1.6 / 4 == 0.40
@@ -169,4 +169,4 @@ def test_cells_can_run_again_in_any_order(lesson):
     for code in lesson.cells:
         said = lesson.execute(code, left_behind)
         if COUNTS in code:
-            assert row(said, "registers") == [2, 0.625]
+            assert row(said, "patches") == [2, 0.625]

@@ -45,7 +45,7 @@
 # We will improve the coalesced kernel in two steps.
 # First, a block copies tiles of $32 \times 32$ numbers to shared memory.
 # Second, each thread makes several results; in Boehm's kernel it makes 64.
-# Guess what these steps gained on the A6000:
+# Guess two numbers:
 #
 # 1. By what factor did tiles speed up the published kernel of 1.99 TFLOP/s?
 # 2. By what factor did 64 results per thread speed up the kernel with tiles?
@@ -85,7 +85,7 @@ zero = np.float32(0)
 tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# In `a` and `b`, every coloured box names two threads, so only 16 numbers are different, and each is fetched twice.
+# In `a` and `b`, 16 boxes are coloured, and each names two threads, so every number is fetched twice.
 # Now let the four threads share what they fetch, first the orange tiles and then the blue ones:
 #
 # | step | the threads fetch | thread 0,0 adds | its sum |
@@ -171,7 +171,8 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# Now each product takes its two numbers from shared memory, so how fast does shared memory deliver them?
+# Now each product takes its two numbers from shared memory.
+# How fast do they come?
 #
 # One beat of a multiprocessor (**SM**) is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
@@ -180,7 +181,7 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # Shared memory is slower: in each clock it makes only one **pass** for the whole SM.
 # A pass brings one number to each lane of one warp.
 # But a multiply-add needs two numbers, one from each tile, so it costs its warp two passes.
-# The picture shows what this means for 16 clocks.
+# The picture shows 16 clocks.
 
 # %% tags=["picture"]
 clock_pictures.clock_timeline()
@@ -200,16 +201,15 @@ clock_pictures.clock_timeline()
 # Take a patch of $2 \times 2$.
 # For one `k`, its thread reads, say, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and makes all four products:
 #
-# | | 10 | 20 |
+# | | **10** | **20** |
 # |---|---|---|
-# | **2** | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ |
-# | **3** | $3 \cdot 10 = 30$ | $3 \cdot 20 = 60$ |
+# | **2** | 2·10 = 20 | 2·20 = 40 |
+# | **3** | 3·10 = 30 | 3·20 = 60 |
 #
 # The table's border shows four reads, which cost four passes.
 # Inside are four multiply-adds, so each of them costs one pass instead of two.
 #
-# Our kernel has a larger patch, of $8 \times 2$ results.
-# The picture shows what one thread reads and makes.
+# The picture shows the patch of our kernel, which has $8 \times 2$ results.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
@@ -278,10 +278,10 @@ a, b = random.standard_normal((2, 128, 128), dtype=np.float32)
 c = np.zeros_like(a)
 coalesced = profile(matmul_coalesced, (4, 16), (32, 8), a, b, c)
 tiled = profile(matmul_tiled, (4, 4), (32, 32), a, b, c)
-registers = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
-note = "It has no caches, so it counts all reads. Blocks of `registers` make 64 x 64 results."
+patches = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
+note = "It has no caches, so it counts all reads. With patches, a block makes 64 x 64 results."
 rows = []
-for name, p in {"coalesced": coalesced, "tiled": tiled, "registers": registers}.items():
+for name, p in {"coalesced": coalesced, "tiled": tiled, "patches": patches}.items():
     rows.append([name, reads_per_element(p, a, b), passes_per_multiply_add(p)])
 figures.table(["kernel", "global reads of an element", "passes of a multiply-add"], rows, note)
 
@@ -290,6 +290,7 @@ figures.table(["kernel", "global reads of an element", "passes of a multiply-add
 #
 # ## Explain
 #
+# Did the published kernels gain as much?
 # Compare your guesses.
 
 # %% tags=["picture"]
@@ -303,7 +304,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
 # The reason is that on a GPU, lesson 2's caches had already answered most of these reads.
-# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, a seventh of what the GPU can deliver (*Worklog*, 2022).
+# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, a seventh of its peak (*Worklog*, 2022).
 #
 # What the tiled kernel waits for is shared memory, and Boehm's profiler saw that too.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
@@ -318,7 +319,8 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 #
 # > GPUs have global, shared and register memory of growing speed
 #
-# Global memory lies in the GPU's memory chips, the **DRAM**.
+# Global memory lies in chips of its own, the **DRAM**.
+# The table compares the peaks of the three memories.
 
 # %%
 from labkit import hardware
@@ -351,7 +353,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # Take another GPU, the A100, whose SMs start only two multiply-adds of warps in a clock.
 # Our patch costs $10 / 16 = 0.625$ passes, so it lets them start $1 / 0.625 = 1.6$, which is 80 %.
-# Of the four that the A6000 could start, 1.6 is only 40 %.
+# Of the A6000's four, 1.6 is only 40 %.
 #
 # ## Quiz
 #
