@@ -18,7 +18,7 @@
 # # Tiles
 #
 # **The same product, 75 times slower.**
-# Simon Boehm published three speeds of an RTX A6000 (SGEMM_CUDA, 2023).
+# Simon Boehm published how fast three programs run on an RTX A6000 (SGEMM_CUDA, 2023).
 # NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
 # His first kernel reaches 0.309 TFLOP/s.
 # Coalesced as in lesson 2, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
@@ -27,7 +27,7 @@
 # ## What you will be able to do
 #
 # - count how often a kernel reads each number;
-# - let a block share what it fetches, in a tile of shared memory;
+# - let the threads of a block share what they fetch, in a tile of shared memory;
 # - let a thread use numbers again, in registers.
 
 # %% tags=["setup"]
@@ -43,7 +43,7 @@
 # One product added to a sum is one **multiply-add**, or 2 FLOP.
 #
 # We will improve the coalesced kernel in two steps.
-# First, a block copies tiles of $32 \times 32$ numbers to shared memory.
+# First, a block copies **tiles**, square pieces of `a` and `b` with $32 \times 32$ numbers, to shared memory.
 # Second, each thread makes several results; in Boehm's kernel it makes 64.
 # Guess two numbers:
 #
@@ -79,7 +79,7 @@ zero = np.float32(0)
 #
 # Now give each of the four results in the upper left corner of `c` a thread of its own.
 # Each thread fetches eight numbers, so together they fetch 32.
-# The picture names the threads that fetch each number.
+# The picture names the threads that fetch each number; thread 1,0 is in column 1 and row 0.
 
 # %% tags=["picture"]
 tile_pictures.who_fetches(4, tile=2)
@@ -98,8 +98,7 @@ tile_pictures.who_fetches(4, tile=2)
 # ### One thread, one result
 #
 # **Exercise `gpu.matmul_coalesced`.**
-# On the GPU, we begin without sharing: each thread makes one result.
-# Add up the products along `k`, then write the sum to `c`.
+# On the GPU, we begin without sharing: each thread adds up the products along `k` for one result, and writes the sum to `c`.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]
@@ -129,7 +128,7 @@ matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 # Now a block of threads shares what it needs for $32 \times 32$ results, step by step as on paper.
 # In each step, it copies one tile of `a` and one of `b` to shared memory, where each number is used 32 times.
 # So each element is read from global memory only $128 / 32 = 4$ times.
-# The picture shows one block in the step that begins at `k` = 32.
+# The picture shows one block of a smaller product, in the step that begins at `k` = 32.
 
 # %% tags=["picture"]
 tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
@@ -137,7 +136,7 @@ tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 # %% [markdown]
 # **Exercise `gpu.matmul_tiled`.**
 # Write the body of the loop: one step, for the 32 values of `k` from `start` on.
-# Thread (`tx`, `ty`) fetches one element of each tile, into `[ty, tx]`.
+# Thread (`tx`, `ty`) fetches one element for each tile and stores it there at `[ty, tx]`.
 # Then the thread waits until the whole block has fetched, and adds 32 products to its sum.
 # `fetch_or_zero(a, row, col)` gives `a[row, col]`, or 0 outside the matrix.
 
@@ -172,9 +171,8 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # ### The clock of a multiprocessor
 #
 # Now each product takes its two numbers from shared memory.
-# How fast do they come?
 #
-# One beat of a multiprocessor (**SM**) is called a **clock**.
+# The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
 # In each clock, every part can start one multiply-add in all lanes of one warp.
 #
@@ -206,20 +204,18 @@ clock_pictures.clock_timeline()
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# The table's border shows four reads, which cost four passes.
+# All lanes of a warp read together, so the four reads on the border cost it four passes.
 # Inside are four multiply-adds, so each of them costs one pass instead of two.
 #
-# The picture shows the patch of our kernel, which has $8 \times 2$ results.
+# Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
+# In `c` they lie apart, because a column's neighbour belongs to the next lane.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
 
 # %% [markdown]
-# The picture is our table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
-#
 # **Exercise `gpu.matmul_registers`.**
-# Write what happens for one value of `k`.
-# Read each number from shared memory once, into a variable, and use it for all results that need it.
+# Write what happens for one value of `k`: read each number from shared memory once, into a variable, and use it for all results that need it.
 # `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile.
 
 
@@ -252,7 +248,7 @@ matmul_registers = check("gpu.matmul_registers", matmul_registers)
 # %% [markdown]
 # ## Check
 #
-# Is the kernel accurate enough for layer fc1 of our trained network?
+# Does your last kernel compute layer fc1 of our network to within 0.001?
 
 # %%
 from labkit import convnet, datasets
@@ -290,7 +286,7 @@ figures.table(["kernel", "global reads of an element", "passes of a multiply-add
 #
 # ## Explain
 #
-# Did the published kernels gain as much?
+# Did the published kernels gain as much speed as these counts suggest?
 # Compare your guesses.
 
 # %% tags=["picture"]
@@ -303,13 +299,13 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
-# The reason is that on a GPU, lesson 2's caches had already answered most of these reads.
-# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, a seventh of its peak (*Worklog*, 2022).
+# The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
+# Of global memory, Boehm's profiler saw the coalesced kernel use a seventh of the peak bandwidth (*Worklog*, 2022).
 #
-# What the tiled kernel waits for is shared memory, and Boehm's profiler saw that too.
+# The tiled kernel waits for shared memory, as that profiler saw too.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
 # At one pass for each read, a multiply-add costs a quarter of a pass, and all four parts can work.
-# The kernel became 5.4 times as fast, though its blocks grew too, to $128 \times 128$ results.
+# The kernel became 5.4 times as fast, but not by the patch alone, since its blocks also grew.
 #
 # **Counts tell us what to change next, but only a GPU tells us what we gain.**
 #
@@ -342,18 +338,16 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum python my_script.py
 # ```
 #
-# We left out tensor cores, and how to fetch one tile while another is in use.
+# We left out tensor cores and asynchronous copies.
 #
 # ## Recap
 #
 # A simple kernel spends its time on fetching the same numbers again and again, 128 times by our count, while most of its arithmetic waits.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
-# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ all four parts can work.**
+# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and from $1/4$ down all four parts can work.**
 #
-# Take another GPU, the A100, whose SMs start only two multiply-adds of warps in a clock.
-# Our patch costs $10 / 16 = 0.625$ passes, so it lets them start $1 / 0.625 = 1.6$, which is 80 %.
-# Of the A6000's four, 1.6 is only 40 %.
+# With 64 results, a patch of $16 \times 4$ costs $20 / 64 = 0.31$ passes, and one of $8 \times 8$ only $0.25$: squares are best.
 #
 # ## Quiz
 #
