@@ -22,7 +22,7 @@
 # NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
 # His first kernel reaches 0.309 TFLOP/s.
 # Coalesced as in lesson 2, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
-# All three programs do the same multiplications, so what does a simple kernel spend its time on?
+# All three do the same multiplications, so what does a simple kernel spend its time on?
 #
 # ## What you will be able to do
 #
@@ -42,7 +42,7 @@
 #
 # One product added to a sum is one **multiply-add**, or 2 FLOP.
 #
-# We will improve the coalesced kernel in two steps.
+# We will improve the coalesced kernel twice.
 # First, a block copies **tiles**, square pieces of `a` and `b` with $32 \times 32$ numbers, to shared memory.
 # Second, each thread makes several results; in Boehm's kernel it makes 64.
 # Guess two numbers:
@@ -85,7 +85,7 @@ zero = np.float32(0)
 tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# In `a` and `b`, 16 boxes are coloured, and each names two threads, so every number is fetched twice.
+# Each of the 16 coloured boxes of `a` and `b` names two threads, so every number is fetched twice.
 # Now let the four threads share what they fetch, first the orange tiles and then the blue ones:
 #
 # | step | the threads fetch | thread 0,0 adds | its sum |
@@ -126,7 +126,7 @@ matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 # ### A tile in shared memory
 #
 # Now a block of threads shares what it needs for $32 \times 32$ results, step by step as on paper.
-# In each step, it copies one tile of `a` and one of `b` to shared memory, where each number is used 32 times.
+# In each step, it copies a tile of `a` and of `b` to shared memory, where each number is used 32 times.
 # So each element is read from global memory only $128 / 32 = 4$ times.
 # The picture shows one block of a smaller product, in the step that begins at `k` = 32.
 
@@ -170,7 +170,7 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# Now each product takes its two numbers from shared memory.
+# Now each product takes two numbers from shared memory.
 #
 # The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
@@ -187,7 +187,7 @@ clock_pictures.clock_timeline()
 # %% [markdown]
 # Follow warp 1: its two passes come in clocks 0 and 1, and its multiply-add starts in clock 2.
 # In two clocks, the four parts could start the multiply-adds of $2 \cdot 4 = 8$ warps.
-# But two passes bring the numbers for only one warp.
+# But two passes serve only one warp.
 # **With tiles alone, seven eighths of the arithmetic stand idle.**
 #
 # ### A patch in registers
@@ -196,8 +196,7 @@ clock_pictures.clock_timeline()
 # A **register** holds one number of one thread, and the thread can use that number again without another pass.
 # So we let each thread make several results, a **patch** (*register tile*), from the numbers that it reads.
 #
-# Take a patch of $2 \times 2$.
-# For one `k`, its thread reads, say, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and makes all four products:
+# In a patch of $2 \times 2$, a thread reads for one `k`, say, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and makes all four products:
 #
 # | | **10** | **20** |
 # |---|---|---|
@@ -265,7 +264,7 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 # %% [markdown]
 # ## Measure
 #
-# By hand, we found that tiles cut the reads of each element from 128 to 4, but cost two passes for each multiply-add.
+# By hand, tiles cut the reads of each element from 128 to 4, but cost two passes for each multiply-add.
 # Does the SIMT machine agree?
 
 # %%
@@ -300,7 +299,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
 # The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
-# Of global memory, Boehm's profiler saw the coalesced kernel use a seventh of the peak bandwidth (*Worklog*, 2022).
+# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, where 768 are possible (*Worklog*, 2022).
 #
 # The tiled kernel waits for shared memory, as that profiler saw too.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
@@ -316,7 +315,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # > GPUs have global, shared and register memory of growing speed
 #
 # Global memory lies in chips of its own, the **DRAM**.
-# The table compares the peaks of the three memories.
+# The table compares the three.
 
 # %%
 from labkit import hardware
@@ -327,7 +326,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # %% [markdown]
 # **Verdict on C32: holds.**
 # By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
-# But a faster memory helps only if each number brought there is used again.
+# But it helps only if each number brought there is used again.
 #
 # ### Outside
 #
