@@ -45,7 +45,7 @@
 # We will improve the coalesced kernel twice.
 # First, a block copies **tiles**, square pieces of `a` and `b` with $32 \times 32$ numbers, to shared memory.
 # Second, each thread makes several results; in Boehm's kernel it makes 64.
-# Guess two numbers:
+# Guess:
 #
 # 1. By what factor did tiles speed up the published kernel of 1.99 TFLOP/s?
 # 2. By what factor did 64 results per thread speed up the kernel with tiles?
@@ -72,7 +72,7 @@ zero = np.float32(0)
 #
 # ### A product by hand
 #
-# First we count on paper, with matrices of $4 \times 4$.
+# We begin on paper, with matrices of $4 \times 4$.
 # If row 0 of `a` is $(1, 2, 3, 4)$ and column 0 of `b` is $(5, 6, 7, 8)$, then
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
@@ -121,7 +121,7 @@ matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
 # With matrices of $128 \times 128$, all 128 results in a row of `c` need the same row of `a`, and each thread fetches it for itself.
-# So each element of `a` is read 128 times, and so is each element of `b`.
+# So each element of `a`, and likewise of `b`, is read 128 times.
 #
 # ### A tile in shared memory
 #
@@ -174,7 +174,7 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 #
 # The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
-# In each clock, every part can start one multiply-add in all lanes of one warp.
+# In each clock, every part can start one multiply-add in all 32 lanes of one warp.
 #
 # Shared memory is slower: in each clock it makes only one **pass** for the whole SM.
 # A pass brings one number to each lane of one warp.
@@ -203,11 +203,11 @@ clock_pictures.clock_timeline()
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# All lanes of a warp read together, so the four reads on the border cost it four passes.
+# All lanes of a warp read together, so the border costs it four passes.
 # Inside are four multiply-adds, so each of them costs one pass instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
-# In `c` they lie apart, because a column's neighbour belongs to the next lane.
+# In `c` its results lie apart: the next column belongs to the next lane, and the next row to the next warp.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
@@ -299,9 +299,9 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
 # The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
-# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, where 768 are possible (*Worklog*, 2022).
+# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, where 768 are possible (his article *Worklog*, 2022).
 #
-# The tiled kernel waits for shared memory, as that profiler saw too.
+# The tiled kernel waits for shared memory, as the profiler showed.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
 # At one pass for each read, a multiply-add costs a quarter of a pass, and all four parts can work.
 # The kernel became 5.4 times as fast, but not by the patch alone, since its blocks also grew.
@@ -326,7 +326,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # %% [markdown]
 # **Verdict on C32: holds.**
 # By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
-# But it helps only if each number brought there is used again.
+# But a faster memory helps only if each number copied to it is used again.
 #
 # ### Outside
 #
@@ -341,7 +341,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # ## Recap
 #
-# A simple kernel spends its time on fetching the same numbers again and again, 128 times by our count, while most of its arithmetic waits.
+# A simple kernel reads the same numbers again and again, 128 times by our count, and even when caches answer, most of its arithmetic waits.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
 # - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and from $1/4$ down all four parts can work.**
