@@ -85,7 +85,7 @@ zero = np.float32(0)
 tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# Each of the 16 coloured boxes of `a` and `b` names two threads, so every number is fetched twice.
+# Each of the coloured boxes of `a` and `b` names two threads, so every number is fetched twice.
 # Now let the four threads share what they fetch, first the orange tiles and then the blue ones:
 #
 # | step | the threads fetch | thread 0,0 adds | its sum |
@@ -126,7 +126,7 @@ matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 # ### A tile in shared memory
 #
 # Now a block of threads shares what it needs for $32 \times 32$ results, step by step as on paper.
-# In each step, it copies a tile of `a` and of `b` to shared memory, where each number is used 32 times.
+# In each step, it copies a tile of `a` and of `b`, and uses each number 32 times.
 # So each element is read from global memory only $128 / 32 = 4$ times.
 # The picture shows one block of a smaller product, in the step that begins at `k` = 32.
 
@@ -170,13 +170,13 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# Now each product takes two numbers from shared memory.
+# In this kernel, each multiply-add reads two numbers from shared memory.
 #
 # The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
 # In each clock, every part can start one multiply-add in all 32 lanes of one warp.
 #
-# Shared memory is slower: in each clock it makes only one **pass** for the whole SM.
+# Shared memory makes only one **pass** in each clock, for the whole SM.
 # A pass brings one number to each lane of one warp.
 # But a multiply-add needs two numbers, one from each tile, so it costs its warp two passes.
 # The picture shows 16 clocks.
@@ -196,14 +196,14 @@ clock_pictures.clock_timeline()
 # A **register** holds one number of one thread, and the thread can use that number again without another pass.
 # So we let each thread make several results, a **patch** (*register tile*), from the numbers that it reads.
 #
-# In a patch of $2 \times 2$, a thread reads for one `k`, say, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and makes all four products:
+# With a patch of $2 \times 2$, a thread might read 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and make all four products:
 #
 # | | **10** | **20** |
 # |---|---|---|
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# All lanes of a warp read together, so the border costs it four passes.
+# The lanes of a warp read together, so the table's border, four bold numbers, costs four passes.
 # Inside are four multiply-adds, so each of them costs one pass instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
@@ -299,12 +299,12 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
 # The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
-# Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, where 768 are possible (his article *Worklog*, 2022).
+# Boehm's profiler agrees: with only 110 of 768 possible GB/s, global memory did not limit the coalesced kernel (his *Worklog*, 2022).
 #
 # The tiled kernel waits for shared memory, as the profiler showed.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
-# At one pass for each read, a multiply-add costs a quarter of a pass, and all four parts can work.
-# The kernel became 5.4 times as fast, but not by the patch alone, since its blocks also grew.
+# So a multiply-add costs a quarter of a pass, and each clock's one pass can feed all four parts.
+# The kernel became 5.4 times as fast, but not by the patch alone: each block's tile of results also grew.
 #
 # **Counts tell us what to change next, but only a GPU tells us what we gain.**
 #
@@ -344,7 +344,7 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # A simple kernel reads the same numbers again and again, 128 times by our count, and even when caches answer, most of its arithmetic waits.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
-# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and from $1/4$ down all four parts can work.**
+# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work.**
 #
 # With 64 results, a patch of $16 \times 4$ costs $20 / 64 = 0.31$ passes, and one of $8 \times 8$ only $0.25$: squares are best.
 #
