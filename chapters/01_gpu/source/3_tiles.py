@@ -196,14 +196,14 @@ clock_pictures.clock_timeline()
 # A **register** holds one number of one thread, and the thread can use that number again without another pass.
 # So we let each thread make several results, a **patch** (*register tile*), from the numbers that it reads.
 #
-# With a patch of $2 \times 2$, a thread might read 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and make all four products:
+# With a patch of $2 \times 2$, a thread might read, for one `k`, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and add each product to its own sum:
 #
 # | | **10** | **20** |
 # |---|---|---|
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# The lanes of a warp read together, so the table's border, four bold numbers, costs four passes.
+# The lanes of a warp read together, so these four numbers cost four passes.
 # Inside are four multiply-adds, so each of them costs one pass instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
@@ -215,7 +215,7 @@ tile_pictures.thread_patch((5, 2), k=3)
 # %% [markdown]
 # **Exercise `gpu.matmul_registers`.**
 # Write what happens for one value of `k`: read each number from shared memory once, into a variable, and use it for all results that need it.
-# `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile.
+# `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile of `c`.
 
 
 # %% tags=["exercise:gpu.matmul_registers"]
@@ -264,7 +264,7 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 # %% [markdown]
 # ## Measure
 #
-# By hand, tiles cut the reads of each element from 128 to 4, but cost two passes for each multiply-add.
+# By our count, tiles cut the reads of each element from 128 to 4, but cost two passes for each multiply-add.
 # Does the SIMT machine agree?
 
 # %%
@@ -301,7 +301,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
 # Boehm's profiler agrees: with only 110 of 768 possible GB/s, global memory did not limit the coalesced kernel (his *Worklog*, 2022).
 #
-# The tiled kernel waits for shared memory, as the profiler showed.
+# Boehm's tiled kernel waits for shared memory, as his profiler showed.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
 # So a multiply-add costs a quarter of a pass, and each clock's one pass can feed all four parts.
 # The kernel became 5.4 times as fast, but not by the patch alone: each block's tile of results also grew.
@@ -337,11 +337,11 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum python my_script.py
 # ```
 #
-# We left out tensor cores and asynchronous copies.
+# We left out tensor cores.
 #
 # ## Recap
 #
-# A simple kernel reads the same numbers again and again, 128 times by our count, and even when caches answer, most of its arithmetic waits.
+# A simple kernel reads each number again and again, 128 times in our product, and even when caches answer, most of its arithmetic waits for them.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
 # - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work.**
