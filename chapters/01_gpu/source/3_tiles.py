@@ -78,7 +78,7 @@ zero = np.float32(0)
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
 # Now give each of the four results in the upper left corner of `c` a thread of its own.
-# Each thread fetches eight numbers, so together they fetch 32.
+# Each thread fetches eight numbers, so all fetch 32.
 # The picture names the threads that fetch each number; thread 1,0 is in column 1 and row 0.
 
 # %% tags=["picture"]
@@ -247,7 +247,7 @@ matmul_registers = check("gpu.matmul_registers", matmul_registers)
 # %% [markdown]
 # ## Check
 #
-# Does your last kernel compute layer fc1 of our network to within 0.001?
+# Does your last kernel compute fc1 of our network to within 0.001?
 
 # %%
 from labkit import convnet, datasets
