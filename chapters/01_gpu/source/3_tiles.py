@@ -43,7 +43,7 @@
 # One product added to a sum is one **multiply-add**, or 2 FLOP.
 #
 # We will improve the coalesced kernel twice.
-# First, a block copies **tiles**, square pieces of `a` and `b` with $32 \times 32$ numbers, to shared memory.
+# First, a block copies **tiles**, pieces of `a` and `b` with $32 \times 32$ numbers at first, to shared memory.
 # Second, each thread makes several results; in Boehm's kernel it makes 64.
 # Guess:
 #
@@ -78,7 +78,7 @@ zero = np.float32(0)
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
 # Now give each of the four results in the upper left corner of `c` a thread of its own.
-# Each thread fetches eight numbers, so all fetch 32.
+# Each thread fetches eight numbers, so together they fetch 32.
 # The picture names the threads that fetch each number; thread 1,0 is in column 1 and row 0.
 
 # %% tags=["picture"]
@@ -196,7 +196,8 @@ clock_pictures.clock_timeline()
 # A **register** holds one number of one thread, and the thread can use that number again without another pass.
 # So we let each thread make several results, a **patch** (*register tile*), from the numbers that it reads.
 #
-# With a patch of $2 \times 2$, a thread might read, for one `k`, 2 and 3 from `a_tile` and 10 and 20 from `b_tile`, and add each product to its own sum:
+# For one `k`, a thread with a $2 \times 2$ patch might read the numbers 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`.
+# Each product goes to a sum of its own:
 #
 # | | **10** | **20** |
 # |---|---|---|
@@ -204,7 +205,7 @@ clock_pictures.clock_timeline()
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
 # The lanes of a warp read together, so these four numbers cost four passes.
-# Inside are four multiply-adds, so each of them costs one pass instead of two.
+# They border the table; inside are four multiply-adds, so each costs one pass instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
 # In `c` its results lie apart: the next column belongs to the next lane, and the next row to the next warp.
@@ -264,7 +265,7 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 # %% [markdown]
 # ## Measure
 #
-# By our count, tiles cut the reads of each element from 128 to 4, but cost two passes for each multiply-add.
+# By our count, tiles cut the reads of an element from 128 to 4, but cost two passes for each multiply-add.
 # Does the SIMT machine agree?
 
 # %%
@@ -299,7 +300,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
 # The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
-# Boehm's profiler agrees: with only 110 of 768 possible GB/s, global memory did not limit the coalesced kernel (his *Worklog*, 2022).
+# Boehm's profiler agrees: global memory delivered only 110 of 768 possible GB/s, so it did not limit the coalesced kernel (his *Worklog*, 2022).
 #
 # Boehm's tiled kernel waits for shared memory, as his profiler showed.
 # His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
@@ -326,22 +327,21 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # %% [markdown]
 # **Verdict on C32: holds.**
 # By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
-# But a faster memory helps only if each number copied to it is used again.
 #
 # ### Outside
 #
-# `torch.mm(x, y)` calls cuBLAS, and Triton and CUTLASS build kernels from tiles.
+# `torch.mm` calls cuBLAS; the tools Triton and CUTLASS build kernels from tiles.
 # NVIDIA's profiler Nsight Compute counts our passes as *wavefronts*:
 #
 # ```
 # ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum python my_script.py
 # ```
 #
-# We left out tensor cores.
+# We left out tensor cores, which multiply small matrices whole.
 #
 # ## Recap
 #
-# A simple kernel reads each number again and again, 128 times in our product, and even when caches answer, most of its arithmetic waits for them.
+# A simple kernel reads each number again and again, 128 times in our product, and even when caches answer, most of its arithmetic waits for these reads.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
 # - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work.**
