@@ -75,10 +75,7 @@ def clock_timeline(rows: int = 1, columns: int = 1, clocks: int = 16) -> None:
         names[2.0 + slot] = f"part {slot}: warps {slot}, {slot + SLOTS}, ..."
     axes.set_yticks(list(names), list(names.values()))
     axes.set_xticks([clock + 0.5 for clock in range(clocks)], range(clocks))
-    axes.set_xlabel(
-        "clock (each number is a warp: while one multiplies and adds, the next one reads;\n"
-        "warp 0 has read before clock 0)"
-    )
+    axes.set_xlabel("clock (the number in a box is a warp; warp 0 got its passes before clock 0)")
     axes.set_xlim(-0.1, clocks + 0.1)
     axes.set_ylim(5.6, -0.1)
     axes.tick_params(length=0)

@@ -1,4 +1,4 @@
-"""The three memories of a kernel: how fast each is, and how many bytes a launch asks of it."""
+"""The three memories of a kernel: how fast each is, and how often a launch reads from it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ PASS_BYTES = 32 * 4  # of shared memory in a clock: 32 banks of 4 B
 LANES = 128  # of a multiprocessor that can do a float32 multiply-add in a clock (GA102)
 OPERANDS = 3  # of registers that a multiply-add reads: two factors and the sum
 OPERAND_BYTES = 4 * OPERANDS
-LEVELS = [  # heads of the numbers that `asked` gives
-    "kernel",
-    "lanes ask of global",
-    "of shared",
-    "of registers",
-]
-LEVELS_NOTE = "From registers, each multiply-add reads two factors and the sum."
+LANES_OF_A_WARP = 32
 
 
 def reads_per_element(profile: Profile, *arrays: np.ndarray) -> Quantity:
@@ -35,20 +29,13 @@ def reads_per_element(profile: Profile, *arrays: np.ndarray) -> Quantity:
     return counted(profile.counters["global_load_bytes"] / size, "times", BY)
 
 
-def asked(profile: Profile) -> list[Quantity]:
-    """Bytes that the lanes of a launch ask of global memory, shared memory and registers. Those
-    of registers are predicted: three operands for each multiply-add that was counted.
+def passes_per_multiply_add(profile: Profile) -> Quantity:
+    """Passes of shared memory that a launch's reads take, for each multiply-add of a whole warp.
     (Lesson tiles.)
     """
     counters = profile.counters
-    flops = counters["flops"]
-    from_global = counters["global_load_bytes"]
-    from_registers = OPERAND_BYTES * flops / 2
-    return [
-        counted(from_global, "B", BY),
-        counted(counters["shared_load_bytes"], "B", BY),
-        predicted(from_registers, "B", f"{OPERANDS} operands of each multiply-add counted"),
-    ]
+    multiply_adds = counters["flops"] / 2 / LANES_OF_A_WARP
+    return counted(counters["shared_load_transactions"] / multiply_adds, "passes", BY)
 
 
 def speeds(machine: Machine) -> tuple[list[list], str]:
@@ -66,12 +53,10 @@ def speeds(machine: Machine) -> tuple[list[list], str]:
         ["shared", "a block", predicted(clocks * PASS_BYTES, "B/s", peak)],
         ["registers", "a thread", predicted(multiply_adds * OPERAND_BYTES, "B/s", peak)],
     ]
-    pass_numbers = PASS_BYTES // 4
-    operands = LANES * OPERANDS
     note = (
-        f"A multiply-add is 2 FLOP, and an SM has {LANES} lanes: {machine.peak['fp32'].number} / 2 "
-        f"/ {LANES} = {clocks / 1e9:.0f} G clocks per second, of all SMs together. "
-        f"Shared memory: x {pass_numbers} numbers of a pass x 4 B. "
-        f"Registers: x {operands} operands ({OPERANDS} for each lane) x 4 B."
+        f"{machine.peak['fp32'].number} / 2 FLOP / {LANES} lanes = {clocks / 1e9:.0f} G clocks per "
+        f"second, of all SMs together. In a clock, shared memory brings an SM {PASS_BYTES // 4} "
+        f"numbers (a pass), and registers bring it {LANES} x {OPERANDS}: each lane reads two "
+        "factors and a sum. A number has 4 B."
     )
     return rows, note

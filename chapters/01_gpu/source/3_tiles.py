@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Tiles
-#     minutes: 59
+#     minutes: 54
 #     needs: [numba]
 # ---
 
@@ -18,17 +18,17 @@
 # # Tiles
 #
 # **The same product, 75 times slower.**
-# Simon Boehm published three speeds of an RTX A6000 (SGEMM_CUDA, 2023).
+# Simon Boehm published how fast three programs run on an RTX A6000 (SGEMM_CUDA, 2023).
 # NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
 # His first kernel reaches 0.309 TFLOP/s.
-# Coalesced as in lesson 2, it reaches 1.99 TFLOP/s, and the library is still 12 times as fast.
+# Coalesced as in lesson 2, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
 # All three do the same multiplications, so what does a simple kernel spend its time on?
 #
 # ## What you will be able to do
 #
-# - count what a kernel asks of each memory;
-# - let a block share what it fetches, in a tile of shared memory;
-# - let a thread make several results from each number that it reads.
+# - count how often a kernel reads each number;
+# - let the threads of a block share what they fetch, in a tile of shared memory;
+# - let a thread use numbers again, in registers.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -40,12 +40,12 @@
 #
 # $$c_{mn} = \sum_k a_{mk}\, b_{kn}$$
 #
-# A product that is added to a sum is a **multiply-add** (FMA), which counts as 2 FLOP.
+# One product added to a sum is one **multiply-add**, or 2 FLOP.
 #
-# We will improve the kernel in two steps.
-# First, a block will copy tiles of $32 \times 32$ numbers to shared memory.
-# Second, each thread will make several results; in Boehm's kernel it makes 64.
-# Guess two numbers:
+# We will improve the coalesced kernel twice.
+# First, a block copies **tiles**, pieces of `a` and `b` with $32 \times 32$ numbers at first, to shared memory.
+# Second, each thread makes several results; in Boehm's kernel it makes 64.
+# Guess:
 #
 # 1. By what factor did tiles speed up the published kernel of 1.99 TFLOP/s?
 # 2. By what factor did 64 results per thread speed up the kernel with tiles?
@@ -55,8 +55,7 @@ import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.gpu import clock_pictures, cuda, profile, tile_pictures
-from labkit.gpu.kernels.matmul import naive as matmul_naive
-from labkit.gpu.memory_levels import LEVELS, LEVELS_NOTE, asked, reads_per_element, speeds
+from labkit.gpu.memory_levels import passes_per_multiply_add, reads_per_element, speeds
 from labkit.gpu.tile_parts import fetch_or_zero, next_tiles, set_to_zero, write_patch
 
 # STUB:
@@ -73,28 +72,33 @@ zero = np.float32(0)
 #
 # ### A product by hand
 #
-# First we count on paper, with matrices of $4 \times 4$.
-# If row 0 of `a` is 1, 2, 3, 4 and column 0 of `b` is 5, 6, 7, 8, then
+# We begin on paper, with matrices of $4 \times 4$.
+# If row 0 of `a` is $(1, 2, 3, 4)$ and column 0 of `b` is $(5, 6, 7, 8)$, then
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
 #
-# Take the four results in the upper left corner, with one thread for each.
-# Together the threads fetch 32 numbers, but only 16 are different.
-# The picture names the threads that fetch each number.
+# Now give each of the four results in the upper left corner of `c` a thread of its own.
+# Each thread fetches eight numbers, so together they fetch 32.
+# The picture names the threads that fetch each number; thread 1,0 is in column 1 and row 0.
 
 # %% tags=["picture"]
 tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# Now let the four threads share what they fetch.
-# First they fetch the orange tile of each matrix, and $c_{00}$ stands at $1 \cdot 5 + 2 \cdot 6 = 17$.
-# Then they fetch the blue tiles and add $3 \cdot 7 + 4 \cdot 8 = 53$, which makes 70.
-# Now each number is fetched once and used twice.
+# Each of the coloured boxes of `a` and `b` names two threads, so every number is fetched twice.
+# Now let the four threads share what they fetch, first the orange tiles and then the blue ones:
+#
+# | step | the threads fetch | thread 0,0 adds | its sum |
+# |---|---|---|---|
+# | 1 | $4 + 4$ orange numbers | $1 \cdot 5 + 2 \cdot 6 = 17$ | 17 |
+# | 2 | $4 + 4$ blue numbers | $3 \cdot 7 + 4 \cdot 8 = 53$ | 70 |
+#
+# **Each number is now fetched once and used twice: 16 fetches instead of 32.**
 #
 # ### One thread, one result
 #
 # **Exercise `gpu.matmul_coalesced`.**
-# Each thread makes one result: add up the products along `k`, then write the sum to `c`.
+# On the GPU, we begin without sharing: each thread adds up the products along `k` for one result, and writes the sum to `c`.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]
@@ -116,36 +120,15 @@ def matmul_coalesced(a, b, c):
 matmul_coalesced = check("gpu.matmul_coalesced", matmul_coalesced)
 
 # %% [markdown]
-# How much does this kernel read?
-# We profile it beside one like Boehm's first kernel, in which x counts rows, not columns.
-# As in lesson 2, we count the sectors that a warp's request touches.
-
-# %%
-random = np.random.default_rng(0)
-a, b = random.standard_normal((2, 128, 128), dtype=np.float32)
-c = np.zeros_like(a)
-naive = profile(matmul_naive, (4, 16), (32, 8), a, b, c, 128, 128, 128)  # c, then M, N, K
-coalesced = profile(matmul_coalesced, (4, 16), (32, 8), a, b, c)
-rows = []
-for name, p in {"naive": naive, "coalesced": coalesced}.items():
-    sectors = p.quantity("global_load_sectors_per_request")
-    rows.append([name, reads_per_element(p, a, b), sectors])
-figures.table(["kernel", "reads of each element", "a request touches"], rows)
-
-# %% [markdown]
-# For each `k`, all lanes of a warp read the same float of `a`, but 32 neighbouring floats of `b`.
-# So a request touches 1 sector of `a` or 4 of `b`, 2.5 on average instead of 16.5.
-# But each element is still asked for 128 times, once for each result that needs it.
-#
-# Many of these reads never reach the GPU's memory chips, the **DRAM**, because the caches L1 and L2 keep what was read a moment ago.
-# The SIMT machine has no cache, so it counts every byte that lanes ask for.
+# With matrices of $128 \times 128$, all 128 results in a row of `c` need the same row of `a`, and each thread fetches it for itself.
+# So each element of `a`, and likewise of `b`, is read 128 times.
 #
 # ### A tile in shared memory
 #
-# Now a block shares what it needs for $32 \times 32$ results, step by step as on paper.
-# In each step it copies one tile of `a` and one of `b` to shared memory.
-# There, each number is used by 32 threads.
-# The picture shows one step of one block: the step that begins at `k` = 32.
+# Now a block of threads shares what it needs for $32 \times 32$ results, step by step as on paper.
+# In each step, it copies a tile of `a` and of `b`, and uses each number 32 times.
+# So each element is read from global memory only $128 / 32 = 4$ times.
+# The picture shows one block of a smaller product, in the step that begins at `k` = 32.
 
 # %% tags=["picture"]
 tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
@@ -153,7 +136,7 @@ tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 # %% [markdown]
 # **Exercise `gpu.matmul_tiled`.**
 # Write the body of the loop: one step, for the 32 values of `k` from `start` on.
-# Thread (`tx`, `ty`) fetches one element of each tile, into `[ty, tx]`.
+# Thread (`tx`, `ty`) fetches one element for each tile and stores it there at `[ty, tx]`.
 # Then the thread waits until the whole block has fetched, and adds 32 products to its sum.
 # `fetch_or_zero(a, row, col)` gives `a[row, col]`, or 0 outside the matrix.
 
@@ -187,51 +170,53 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# A multiprocessor (**SM**) of the RTX A6000 has four parts, and each warp stays in one of them.
-# An SM works to the beat of a clock, and one beat is also called a **clock**.
-# In each clock, every part can start one multiply-add in all lanes of one warp.
+# In this kernel, each multiply-add reads two numbers from shared memory.
 #
-# Shared memory is slower: in each clock the whole SM gets only one **pass**.
-# A pass gives one number to each lane of one warp.
+# The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
+# An SM of the RTX A6000 has four parts, and each warp stays in one of them.
+# In each clock, every part can start one multiply-add in all 32 lanes of one warp.
+#
+# Shared memory makes only one **pass** in each clock, for the whole SM.
+# A pass brings one number to each lane of one warp.
 # But a multiply-add needs two numbers, one from each tile, so it costs its warp two passes.
-# The picture shows the consequence; then the SIMT machine counts the passes.
+# The picture shows 16 clocks.
 
 # %% tags=["picture"]
 clock_pictures.clock_timeline()
-c = np.zeros_like(a)
-tiled = profile(matmul_tiled, (4, 4), (32, 32), a, b, c)
-multiply_adds = tiled.counters["flops"] / 2 / 32  # of whole warps
-passes = tiled.counters["shared_load_transactions"] / multiply_adds
-print(f"passes for each multiply-add of a warp: {passes:.3g} (counted by the SIMT machine)")
-print("right:", np.allclose(c, a @ b, atol=1e-3))
 
 # %% [markdown]
-# In two clocks, the four parts could start the multiply-adds of $2 \times 4 = 8$ warps.
-# But two passes bring the numbers for only one warp, so seven eighths of the arithmetic stand idle.
+# Follow warp 1: its two passes come in clocks 0 and 1, and its multiply-add starts in clock 2.
+# In two clocks, the four parts could start the multiply-adds of $2 \cdot 4 = 8$ warps.
+# But two passes serve only one warp.
+# **With tiles alone, seven eighths of the arithmetic stand idle.**
 #
 # ### A patch in registers
 #
-# A **register** holds one number of one thread.
-# Once a number is in a register, the thread can use it again without a pass.
-# So let each thread make several results, a **patch** (*register tile*).
+# To keep the arithmetic busy, each pass must serve more multiply-adds.
+# A **register** holds one number of one thread, and the thread can use that number again without another pass.
+# So we let each thread make several results, a **patch** (*register tile*), from the numbers that it reads.
 #
-# Take a patch of $2 \times 2$.
-# For one `k`, its thread reads, say, 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`.
-# It adds $2 \cdot 10$, $2 \cdot 20$, $3 \cdot 10$ and $3 \cdot 20$ to its four sums.
-# Each read costs one pass, and four reads serve four multiply-adds: one pass for each instead of two.
+# For one `k`, a thread with a $2 \times 2$ patch might read the numbers 2 and 3 from `a_tile`, and 10 and 20 from `b_tile`.
+# Each product goes to a sum of its own:
 #
-# Our patch has $8 \times 2$ results, so 10 reads serve 16 multiply-adds.
-# Its columns lie 32 apart, so that a warp's lanes still read neighbouring numbers of `b_tile`.
-# The picture shows what one thread reads and makes.
+# | | **10** | **20** |
+# |---|---|---|
+# | **2** | 2·10 = 20 | 2·20 = 40 |
+# | **3** | 3·10 = 30 | 3·20 = 60 |
+#
+# The lanes of a warp read together, so these four numbers cost four passes.
+# They border the table; inside are four multiply-adds, so each costs one pass instead of two.
+#
+# Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
+# In `c` its results lie apart: the next column belongs to the next lane, and the next row to the next warp.
 
 # %% tags=["picture"]
 tile_pictures.thread_patch((5, 2), k=3)
 
 # %% [markdown]
 # **Exercise `gpu.matmul_registers`.**
-# Write what happens for one value of `k`.
-# Read each number from shared memory once, into a variable, and use it for all results that need it.
-# `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile.
+# Write what happens for one value of `k`: read each number from shared memory once, into a variable, and use it for all results that need it.
+# `total[i, j]` belongs to row `ty + 8 * i` and column `tx + 32 * j` of the tile of `c`.
 
 
 # %% tags=["exercise:gpu.matmul_registers"]
@@ -263,7 +248,7 @@ matmul_registers = check("gpu.matmul_registers", matmul_registers)
 # %% [markdown]
 # ## Check
 #
-# Is the kernel accurate enough for layer fc1 of our trained network?
+# Does your last kernel compute fc1 of our network to within 0.001?
 
 # %%
 from labkit import convnet, datasets
@@ -280,30 +265,28 @@ print(f"fc1 of {len(y)} images: within 0.001 of float64: {np.abs(y - exact).max(
 # %% [markdown]
 # ## Measure
 #
-# ### <a id="C32"></a>C32 on trial
-#
-# > GPUs have global, shared and register memory of growing speed
-#
-# The first table adds up the bytes that each kernel's lanes read.
-# The second compares the memories' speeds.
+# By our count, tiles cut the reads of an element from 128 to 4, but cost two passes for each multiply-add.
+# Does the SIMT machine agree?
 
 # %%
-from labkit import hardware
-
-registers = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
-kernels = {"coalesced": coalesced, "tiled": tiled, "registers": registers}
-rows = [[name, *asked(p)] for name, p in kernels.items()]
-figures.table(LEVELS, rows, LEVELS_NOTE)
-rows, note = speeds(hardware.machine("a6000"))
-figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
+random = np.random.default_rng(0)
+a, b = random.standard_normal((2, 128, 128), dtype=np.float32)
+c = np.zeros_like(a)
+coalesced = profile(matmul_coalesced, (4, 16), (32, 8), a, b, c)
+tiled = profile(matmul_tiled, (4, 4), (32, 32), a, b, c)
+patches = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
+note = "It has no caches, so it counts all reads. With patches, a block makes 64 x 64 results."
+rows = []
+for name, p in {"coalesced": coalesced, "tiled": tiled, "patches": patches}.items():
+    rows.append([name, reads_per_element(p, a, b), passes_per_multiply_add(p)])
+figures.table(["kernel", "global reads of an element", "passes of a multiply-add"], rows, note)
 
 # %% [markdown]
-# **Verdict on C32: holds.**
-# By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
-# But a faster memory helps only if each number brought there is used again.
+# It does, and the patch cuts the passes to $10 / 16 = 0.625$.
 #
 # ## Explain
 #
+# Did the published kernels gain as much speed as these counts suggest?
 # Compare your guesses.
 
 # %% tags=["picture"]
@@ -315,43 +298,55 @@ patch = published(15971.7 / 2980.3, "times", source)
 figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)])
 
 # %% [markdown]
-# Tiles cut the bytes that lanes ask of global memory to a 32nd, yet the published kernel became only 1.5 times as fast.
-# The caches had already answered most requests: Boehm's profiler saw the coalesced kernel take only 110 GB/s from global memory, a seventh of what DRAM can deliver (*Worklog*, 2022).
+# Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
+# The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
+# Boehm's profiler agrees: global memory delivered only 110 of 768 possible GB/s, so it did not limit the coalesced kernel (his *Worklog*, 2022).
 #
-# The tile moved the reads from L1 to shared memory, but in this GPU both are parts of one unit, so probably little was gained.
-# By our count, two passes for each multiply-add leave an eighth of the peak of 38.7 TFLOP/s, which is 4.8.
-# The published kernel reached 2.98, and the profiler found its warps waiting for shared memory.
+# Boehm's tiled kernel waits for shared memory, as his profiler showed.
+# His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
+# So a multiply-add costs a quarter of a pass, and each clock's one pass can feed all four parts.
+# The kernel became 5.4 times as fast, but not by the patch alone: each block's tile of results also grew.
 #
-# Boehm's patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
-# At one pass for each read, that is a quarter of a pass for each multiply-add, enough for all four parts.
-# (Some lanes meet in the same banks, but the compiler merges reads.)
-# His kernel became 5.4 times as fast, though its blocks also grew, to $128 \times 128$ results.
-#
-# Counts say what to change first, but they leave out caches, compilers and waiting: only a GPU shows the gain.
+# **Counts tell us what to change next, but only a GPU tells us what we gain.**
 #
 # ## On trial
 #
-# [C32](#C32) held for bandwidth.
+# ### <a id="C32"></a>C32 on trial
+#
+# > GPUs have global, shared and register memory of growing speed
+#
+# Global memory lies in chips of its own, the **DRAM**.
+# The table compares the three.
+
+# %%
+from labkit import hardware
+
+rows, note = speeds(hardware.machine("a6000"))
+figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
+
+# %% [markdown]
+# **Verdict on C32: holds.**
+# By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
 #
 # ### Outside
 #
-# `torch.mm(x, y)` calls cuBLAS, and Triton and CUTLASS build kernels from tiles.
-# NVIDIA's profiler Nsight Compute prints the sectors per request that we counted:
+# `torch.mm` calls cuBLAS; the tools Triton and CUTLASS build kernels from tiles.
+# NVIDIA's profiler Nsight Compute counts our passes as *wavefronts*:
 #
 # ```
-# ncu --metrics l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio python my_script.py
+# ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum python my_script.py
 # ```
 #
-# We left out tensor cores, and how to fetch one tile while another is in use.
+# We left out tensor cores, which multiply small matrices whole.
 #
 # ## Recap
 #
-# - **Keep this rule:** a patch of $r \times s$ results needs $r + s$ reads for $r \cdot s$ multiply-adds.
-#   With $8 \times 2$ results, each multiply-add costs $10 / 16 = 0.625$ passes instead of 2.
-#
-# A simple kernel spends its time on fetching the same numbers again and again, while most of its arithmetic waits.
+# A simple kernel reads each number again and again, 128 times in our product, and even when caches answer, most of its arithmetic waits for these reads.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
-# That last kernel reaches 16.0 TFLOP/s, and the library 23.2.
+#
+# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work.**
+#
+# With 64 results, a patch of $16 \times 4$ costs $20 / 64 = 0.31$ passes, and one of $8 \times 8$ only $0.25$: squares are best.
 #
 # ## Quiz
 #
