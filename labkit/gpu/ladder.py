@@ -33,8 +33,8 @@ RUNGS = {
     TENSOR_CORE: "mma; float16, half the bytes; a tile of 128 x 256",
 }
 COUNTS_NOTE = (
-    "Traffic is given as FLOP for each byte of it; passes and accesses are for each multiply-add of "
-    "a warp. 128 B that are requested from global memory take at least one pass, too."
+    "Passes and accesses are for each multiply-add of a warp. 128 B that are requested from global "
+    "memory take at least one pass, too."
 )
 K_NOTE = (
     "a is 128 x 1,024, and b 1,024 x 128. Boehm's matrices have 4,096 rows and columns, so c is a "

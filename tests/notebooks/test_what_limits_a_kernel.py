@@ -94,10 +94,8 @@ def test_the_tensor_core_is_counted(lesson):
     tuned = lesson.namespace["counts"].passes[-1], lesson.namespace["counts"].accesses[-1]
     tensor = lesson.namespace["tensor"].passes[-1], lesson.namespace["tensor"].accesses[-1]
     assert np.divide(tensor, tuned) == pytest.approx(0.1, abs=0.01), "a tenth"
-    fed = lesson.namespace["tensor"].intensity[-1] * 768e9
-    by_passes = 38.7e12 / (4 * tensor[0])
-    assert round(fed / 1e12) == 49 and by_passes / fed == pytest.approx(7, rel=0.05)
-    assert 49e12 > float(hardware.machine("a6000").peak["fp32"])
+    before, after = lesson.namespace["tensor"].intensity
+    assert after / before == pytest.approx(2, rel=0.1), "double"
 
 
 def test_the_estimates_are_the_lowest_shares(lesson):
@@ -161,7 +159,9 @@ def test_the_verdict_says_what_the_table_shows(lesson):
         assert miss in said
     assert said.count("close") == 2, "the two register tiles"
     text = SOURCE.read_text()
-    assert "Of our six estimates, two are close" in text and "within 20 %" in text
+    assert (
+        "Of the six estimates that we can compare, two are close" in text and "within 20 %" in text
+    )
     assert "such a kernel is 5 %" in text and "cuBLAS reaches 60 %" in text
     two_passes = lesson.namespace["counts"].passes[1]
     assert 1 / (4 * two_passes) == pytest.approx(1 / 8, rel=0.01), "an eighth"

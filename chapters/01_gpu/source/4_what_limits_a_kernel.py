@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What limits a kernel
-#     minutes: 46
+#     minutes: 44
 #     needs: [numba]
 # ---
 
@@ -18,9 +18,10 @@
 # # What limits a kernel
 #
 # **In lesson 3, each number in a tile served 32 threads, and still 92 % of the arithmetic stood idle.**
-# Simon Boehm timed such a kernel on an RTX A6000: it reached 2.98 of 38.7 TFLOP/s (SGEMM_CUDA, 2023).
-# What holds it back?
-# Here you learn to find the answer by counting, before a kernel has run on any GPU.
+# Simon Boehm timed such a kernel on an RTX A6000 (SGEMM_CUDA, 2023).
+# It reached 2.98 TFLOP/s, where the peak is 38.7.
+# What held the kernel back?
+# Here you learn to answer such questions by counting, without a GPU.
 #
 # ## What you will be able to do
 #
@@ -33,7 +34,7 @@
 # %% [markdown]
 # ## Predict
 #
-# Boehm improved his kernel step by step, and we have written such a ladder of kernels in Python.
+# Boehm made his kernel faster step by step, and we have written the same **ladder** of kernels in Python.
 # In the *2-D register tile*, each thread keeps 8 x 8 sums in registers.
 # The next kernel, *vector loads*, also fetches four floats with one instruction.
 # Guess two numbers:
@@ -62,11 +63,10 @@ share_guess = predict("gpu.published_share", 80, "%")
 # ### What the compiler reports
 #
 # The more registers each thread takes, the fewer threads fit on an SM at a time.
-# NVIDIA's compiler tells us the number, and it needs no GPU.
-# We compile the ladder for `sm_86`, which is the A6000's kind of SM.
+# NVIDIA's compiler tells us how many it takes, without a GPU.
 
 # %%
-made = compiled_ladder.compile_all()
+made = compiled_ladder.compile_all()  # the ladder, for sm_86: the A6000's kind of SM
 print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 
 # %% [markdown]
@@ -88,8 +88,8 @@ print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 # | blocks | 1 | 16 | 16 |
 #
 # A block needs all four, so the smallest number counts, and 2 blocks fit.
-# They bring 16 of the 48 warps that the SM could hold.
-# This share, here 33 %, is called **occupancy**.
+# Their 2 x 8 = 16 warps are 33 % of the 48 that the SM could hold.
+# This share is called **occupancy**.
 #
 # **Exercise `gpu.blocks_that_fit`.**
 # Return the smallest of the four numbers for each kernel.
@@ -120,8 +120,8 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # %% [markdown]
 # ## Check
 #
-# How many blocks of each kernel of the ladder fit?
-# Look at the last column of the table, and at the orange limit in the picture of the 2-D register tile.
+# Let your function work on the whole ladder, and look at the last column of the table.
+# The picture shows what limits the 2-D register tile.
 
 # %% tags=["picture"]
 blocks = blocks_that_fit(made.warps, made.registers, made.shared, multiprocessor("sm_86"))
@@ -133,36 +133,36 @@ made.occupancy("2-D register tile").draw()
 # %% [markdown]
 # The coalesced kernel keeps 32 warps on an SM, and the 2-D register tile only 16.
 # Yet in Boehm's timings, the 2-D register tile is about eight times as fast.
-# While one of its 64 sums is not ready, a thread of this kernel goes on with another, so few warps are enough.
-# **Occupancy shortens waiting, but it does not tell the speed.**
+# A thread of this kernel has 64 sums: while one of them is not ready, it goes on with another, so few warps are enough.
+# **A high occupancy helps against waiting, but it does not make a kernel fast.**
 #
 # ## Measure
 #
 # ### Three counts
 #
 # To estimate the speed, we count three things that a kernel needs.
-# Each of them alone would let the kernel reach only a share of the peak: the count **leaves** this share.
+# Each count alone would allow, or **leave**, only a share of the GPU's peak.
 #
 # The **traffic** is 32 B for each sector that a request touches, as if there were no caches.
 # As an example, take a kernel that does 5 FLOP for each byte of traffic.
-# The A6000 needs 50 for its peak, the ridge of its roofline:
+# The A6000 needs 50 FLOP per byte to reach its peak, which is the ridge of its roofline:
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
 # A **pass** gives one number to each lane of a warp, and an SM makes one pass per clock.
-# Let each multiply-add of a warp need 2 passes.
+# Let each multiply-add (`total += a * b` in all lanes of a warp) need 2 passes.
 # In these 2 clocks, the SM could start 4 x 2 multiply-adds, but numbers arrive for only one:
 #
 # $$\text{passes leave} \quad \frac{1}{4 \times 2} = \frac{1}{8}$$
 #
 # An **access** is an instruction with which a warp reads or writes memory.
 # An SM starts 4 instructions per clock, accesses and multiply-adds alike.
-# Let 3 accesses come with each multiply-add, so that only one instruction of four multiplies:
+# Let 3 accesses come with each multiply-add, so that one instruction of four is a multiply-add:
 #
 # $$\text{instructions leave} \quad \frac{1}{1 + 3} = \frac{1}{4}$$
 #
-# All three go on at the same time, so the slowest sets the pace.
-# Our **estimate** is therefore the smallest share, here a tenth, and the traffic is the limit.
+# Traffic, passes and instructions go on at the same time, so the slowest sets the pace.
+# Our **estimate** is therefore the smallest share, here a tenth, and the traffic limits this kernel.
 #
 # **Exercise `gpu.lowest_limit`.**
 # Return this estimate for each kernel.
@@ -197,12 +197,12 @@ ladder.show_counts(counts)
 
 # %% [markdown]
 # The shared tile does 20 times as many FLOP per byte as the coalesced kernel, but its passes stay at about two.
-# The register tiles, whose threads make several results, need fewer.
+# The passes fall with the register tiles, where each thread reuses what it has read.
 # **A tile saves traffic; several results per thread also save passes.**
 #
 # ### Which limit is next?
 #
-# Your function turns the counts into shares.
+# Your function turns these counts into shares of the peak.
 # Look for the smallest share in each row; the last column names its count.
 
 # %%
@@ -218,9 +218,9 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted reads in the source, and the compiler merges some of them, so the passes of the three tiles may leave more.
-# In the 2-D register tile, they then leave more than the traffic.
-# For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory (*Worklog*, 2022).
+# But we counted the reads of the source code, and the compiler merges some of them, so the passes of the three tiles may leave more.
+# In the 2-D register tile, they then leave more than the traffic does, and the traffic is the limit.
+# For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
 #
@@ -236,9 +236,8 @@ ladder.show_generations()
 
 # %% [markdown]
 # One `mma` replaces 64 multiply-adds, but the GPU is not 64 times as fast: tensor cores have a peak of their own, which we leave out.
-# By our counts, the traffic is the limit again.
-# But at 64 FLOP per byte, 768 GB/s allow 49 TFLOP/s, more than the peak of the ordinary arithmetic.
-# The newer instructions free registers, which other work can use.
+# The kernel's FLOP per byte double, mainly because numbers in float16 take half the bytes.
+# Newer instructions keep fewer numbers in registers, which leaves room for other work.
 
 # %% tags=["timing", "nbval-ignore-output"]
 # On a CUDA GPU this times the ladder, beside cuBLAS; elsewhere, NumPy's product on your processor.
@@ -248,8 +247,7 @@ for name, speed in ladder_speeds.measure_speeds().items():
 # %% [markdown]
 # ## Explain
 #
-# How good are the estimates?
-# The picture puts each kernel at the FLOP per byte that we counted.
+# The picture puts each kernel on the roofline, at the FLOP per byte that we counted.
 # A circle is your estimate, and the diamond tied to it is the published speed.
 
 # %% tags=["picture"]
@@ -258,8 +256,9 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Two diamonds are far above the sloping roof, which assumes that all traffic comes from DRAM.
-# There, caches have answered most requests, so our shares are only estimates.
+# Two diamonds are far above the sloping roof, which assumes that all traffic comes from the memory chips (DRAM).
+# Caches have answered most requests of these two kernels.
+# Our three shares are only estimates, because caches can beat them.
 # The flat roof is a true bound, because an SM has no more than 128 lanes for float32.
 #
 # ## On trial
@@ -269,7 +268,7 @@ figures.climb(gpu, intensities, estimates, published)
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
 # The kernels naive and coalesced are of this kind.
-# We compare the ladder with NVIDIA's library cuBLAS, and your guesses with their results.
+# The table compares the ladder with NVIDIA's library cuBLAS.
 
 # %% tags=["picture"]
 ladder_speeds.show_trial(estimates, published, gpu)
@@ -278,7 +277,7 @@ share = ladder_speeds.share_of_peak(published["vector loads"], gpu)
 figures.guesses([("registers", registers_guess, registers), ("share", share_guess, share)])
 
 # %% [markdown]
-# Of our six estimates, two are close, which means within 20 %.
+# Of the six estimates that we can compare, two are close, which means within 20 %.
 # The first two are too low, because we count no caches.
 # The shared tile and vector loads are too high, because we count no waiting.
 #
@@ -294,8 +293,9 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # ## Recap
 #
-# What holds the kernel with a tile back?
-# By our counts, its passes: they leave 11 % of the peak, and the kernel reached 8 %.
+# What held the kernel with a tile back?
+# By our counts, its passes.
+# They leave 11 % of the peak, and Boehm's kernel reached 8 %.
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
 # Try it on a convolution whose threads make 4 x 4 results each.
