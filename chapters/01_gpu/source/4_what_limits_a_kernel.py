@@ -145,7 +145,7 @@ made.occupancy("2-D register tile").draw()
 #
 # The **traffic** is 32 B for each sector that a request touches, as if there were no caches.
 # As an example, take a kernel that does 5 FLOP for each byte of traffic.
-# The A6000 needs 50 FLOP per byte to reach its peak, which is the ridge of its roofline:
+# The A6000 reaches its peak from 50 FLOP per byte on, the ridge of its roofline:
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
@@ -162,7 +162,7 @@ made.occupancy("2-D register tile").draw()
 # $$\text{instructions leave} \quad \frac{1}{1 + 3} = \frac{1}{4}$$
 #
 # Traffic, passes and instructions go on at the same time, so the slowest sets the pace.
-# Our **estimate** is therefore the smallest share, here a tenth, and the traffic limits this kernel.
+# Our **estimate** is the smallest share, here a tenth, and the traffic limits this kernel.
 #
 # **Exercise `gpu.lowest_limit`.**
 # Return this estimate for each kernel.
@@ -197,7 +197,7 @@ ladder.show_counts(counts)
 
 # %% [markdown]
 # The shared tile does 20 times as many FLOP per byte as the coalesced kernel, but its passes stay at about two.
-# The passes fall with the register tiles, where each thread reuses what it has read.
+# They fall only when a thread makes several results.
 # **A tile saves traffic; several results per thread also save passes.**
 #
 # ### Which limit is next?
@@ -218,8 +218,9 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted the reads of the source code, and the compiler merges some of them, so the passes of the three tiles may leave more.
-# In the 2-D register tile, they then leave more than the traffic does, and the traffic is the limit.
+# But we counted the reads of the source code, and the compiler merges some of them.
+# So the passes of the three tiles may leave more.
+# In the 2-D register tile, they then leave more than the traffic, so traffic is the limit.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
@@ -247,8 +248,8 @@ for name, speed in ladder_speeds.measure_speeds().items():
 # %% [markdown]
 # ## Explain
 #
-# The picture puts each kernel on the roofline, at the FLOP per byte that we counted.
-# A circle is your estimate, and the diamond tied to it is the published speed.
+# How good are the estimates?
+# On this roofline, each circle is an estimate, and the diamond tied to it is the published speed.
 
 # %% tags=["picture"]
 published = ladder_speeds.published_rates()
@@ -257,8 +258,7 @@ figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
 # Two diamonds are far above the sloping roof, which assumes that all traffic comes from the memory chips (DRAM).
-# Caches have answered most requests of these two kernels.
-# Our three shares are only estimates, because caches can beat them.
+# There, caches answered most requests, so our three shares are only estimates.
 # The flat roof is a true bound, because an SM has no more than 128 lanes for float32.
 #
 # ## On trial
