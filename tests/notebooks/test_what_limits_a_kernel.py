@@ -14,7 +14,7 @@ from tests.notebooks.running import Run
 SOURCE = Path(__file__).parents[2] / "chapters/01_gpu/source/4_what_limits_a_kernel.py"
 COMPILED, BLOCKS, COUNTS = (
     "compiled_ladder.compile_all",
-    "rounded up as by the hardware",
+    "the hardware's rounding",
     "ladder.show_counts(counts)",
 )
 TENSOR, ESTIMATES, CLIMB = "replaced_by_one_mma", "predicted_rates", "figures.climb"
@@ -71,12 +71,12 @@ def test_the_shares_by_hand_are_right(lesson):
 
 def test_the_blocks_are_the_learners_function(lesson):
     said = lesson.printed[lesson.cell(BLOCKS)]
-    assert "as by the hardware: True" in said
+    assert "the hardware's rounding: True" in said
     warps = {name: row[-1] for name, row in rows(said).items()}
     assert warps["coalesced"] == 32 and warps["2-D register tile"] == 16
     assert "2 blocks of 256 threads" in said and "Limited by registers" in said
     changed, _ = lesson.again(BLOCKS, blocks_that_fit=lambda warps, *rest: np.ones(len(warps)))
-    assert "as by the hardware: False" in changed
+    assert "the hardware's rounding: False" in changed
     assert rows(changed)["naive"][-2:] == [1, 8]
 
 
@@ -163,6 +163,7 @@ def test_the_verdict_says_what_the_table_shows(lesson):
         "Of the six estimates that we can compare, two are close" in text and "within 20 %" in text
     )
     assert "such a kernel is 5 %" in text and "cuBLAS reaches 60 %" in text
+    assert round(100 * (1 - lesson.namespace["shares"][2])) == 89 and "89 %" in text
     two_passes = lesson.namespace["counts"].passes[1]
     assert 1 / (4 * two_passes) == pytest.approx(1 / 8, rel=0.01), "an eighth"
     published = ladder_speeds.PUBLISHED
