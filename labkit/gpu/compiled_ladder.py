@@ -17,8 +17,8 @@ from labkit.provenance import Quantity, compiled, predicted
 
 ROWS_NOTE = (
     "Warps and shared memory are those of a block, registers those of a thread. "
-    "Shared memory includes 1,024 B that CUDA keeps for itself. The hardware rounds a block's needs "
-    "up to fixed portions."
+    "Shared memory includes 1,024 B that CUDA keeps for itself. "
+    "The hardware rounds a block's needs up to fixed portions."
 )
 ARCH = "sm_86"  # of the RTX A6000, for which speeds were published
 KEPT = 1024  # bytes of shared memory that CUDA keeps of each block, from sm_80 on
