@@ -17,10 +17,10 @@
 # %% [markdown]
 # # What limits a kernel
 #
-# **In lesson 3, each number in a tile served 32 threads, and still 92 % of the arithmetic stood idle.**
-# Simon Boehm timed such a kernel on an RTX A6000 (SGEMM_CUDA, 2023).
-# It reached 2.98 TFLOP/s, where the peak is 38.7.
-# What held the kernel back?
+# **In lesson 3, each number in a tile served 32 threads.
+# But when Simon Boehm timed such a kernel on an RTX A6000, 92 % of the arithmetic stood idle.**
+# It reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).
+# What held it back?
 # Here you learn to answer such questions by counting, without a GPU.
 #
 # ## What you will be able to do
@@ -34,7 +34,7 @@
 # %% [markdown]
 # ## Predict
 #
-# Boehm made his kernel faster step by step, and we have written the same **ladder** of kernels in Python.
+# Boehm made his kernel faster step by step, and we wrote the same **ladder** in Python.
 # In the *2-D register tile*, each thread keeps 8 x 8 sums in registers.
 # The next kernel, *vector loads*, also fetches four floats with one instruction.
 # Guess two numbers:
@@ -76,7 +76,8 @@ print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 # ### How many blocks fit
 #
 # An SM holds several blocks at a time, so that some warps can compute while others wait.
-# But a block starts only if the SM has room for all of it: its warps, its registers and its shared memory.
+# But a block starts only if the SM has room for all its warps, registers and shared memory.
+# Also, an SM of the A6000 holds at most 16 blocks.
 #
 # Take a block of 8 warps, with 100 registers per thread and 10,000 B of shared memory.
 # For each limit, we divide what the SM has by what one block takes, and drop the remainder:
@@ -88,7 +89,7 @@ print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 # | shared memory | 10,000 B | 102,400 B | 10 |
 # | blocks | 1 | 16 | 16 |
 #
-# A block needs all four, so the smallest number counts, and 2 blocks fit.
+# All four limits apply at once, so the smallest number counts, and 2 blocks fit.
 # Their 2 x 8 = 16 warps are 33 % of the 48 that the SM could hold.
 # This share is called **occupancy**.
 #
@@ -141,24 +142,25 @@ made.occupancy("2-D register tile").draw()
 #
 # ### Three counts
 #
-# To estimate the speed, we count three things that a kernel needs.
-# Each count alone would allow, or **leave**, only a share of the GPU's peak.
+# To estimate a kernel's speed, we count three things.
+# If one of them were the only limit, the kernel could still reach only a share of the GPU's peak: we say that the count **leaves** this share.
 #
-# The **traffic** is 32 B for each sector that a request touches, as if there were no caches.
-# As an example, take a kernel that does 5 FLOP for each byte of traffic.
+# We count the **traffic** as if there were no caches: 32 B for each sector that a request touches.
+# Take a kernel that does 5 FLOP for each byte of traffic.
 # The A6000 reaches its peak from 50 FLOP per byte on, the ridge of its roofline:
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
 # A **pass** gives one number to each lane of a warp, and an SM makes one pass per clock.
 # Let each multiply-add (`total += a * b` in all lanes of a warp) need 2 passes.
-# In these 2 clocks, the SM could start 4 x 2 multiply-adds, but numbers arrive for only one:
+# An SM starts 4 instructions per clock.
+# So in 2 clocks it could start 4 x 2 multiply-adds, but numbers arrive for only one:
 #
 # $$\text{passes leave} \quad \frac{1}{4 \times 2} = \frac{1}{8}$$
 #
 # An **access** is an instruction with which a warp reads or writes memory.
-# An SM starts 4 instructions per clock, accesses and multiply-adds alike.
-# Let 3 accesses come with each multiply-add, so that one instruction of four is a multiply-add:
+# It is one of the 4 instructions that an SM starts per clock, as a multiply-add is.
+# With 3 accesses for each multiply-add, one instruction of four is a multiply-add:
 #
 # $$\text{instructions leave} \quad \frac{1}{1 + 3} = \frac{1}{4}$$
 #
@@ -219,14 +221,13 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted the reads of the source code, and the compiler merges some of them.
-# So the passes of the three tiles may leave more.
-# In the 2-D register tile, they then leave more than the traffic, so traffic is the limit.
+# But we counted every read that the source code says, and the compiler merges some of them.
+# So the passes of the three tiles may leave more than the table says.
+# In the 2-D register tile, the limit is then the traffic.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
 #
-# The last step of the ladder changes the arithmetic itself.
 # A **tensor core** multiplies two small matrices with one instruction, `mma`.
 # The first table shows what `mma` saves, and the second where newer GPUs keep the matrices.
 
@@ -237,8 +238,7 @@ ladder.show_counts(tensor)
 ladder.show_generations()
 
 # %% [markdown]
-# One `mma` replaces 64 multiply-adds, but the GPU is not 64 times as fast: tensor cores have a peak of their own, which we leave out.
-# The kernel's FLOP per byte double, mainly because numbers in float16 take half the bytes.
+# One `mma` replaces 64 multiply-adds, but it also takes longer than one, so the GPU is not 64 times as fast.
 # Newer instructions keep fewer numbers in registers, which leaves room for other work.
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -259,7 +259,7 @@ figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
 # Two diamonds are far above the sloping roof, which assumes that all traffic comes from the memory chips (DRAM).
-# There, caches answered most requests, so our three shares are only estimates.
+# For these two kernels, caches answered most requests, so the share that our traffic leaves is no bound.
 # The flat roof is a true bound, because an SM has no more than 128 lanes for float32.
 #
 # ## On trial
@@ -279,18 +279,18 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
-# The first two are too low, because we count no caches.
-# The shared tile and vector loads are too high, because we count no waiting.
+# Those for naive and coalesced are too low, because we count no caches.
+# Those for the shared tile and vector loads are too high, because we count no waiting.
 #
 # **Verdict on C33: wrong.**
-# Even well coalesced, the published speed of such a kernel is 5 % of the peak; cuBLAS reaches 60 %.
-# Even if caches answered for every byte, the two passes that we count per multiply-add would leave an eighth.
+# Even when well coalesced, such a kernel reaches 5 % of the peak in the published timing, and cuBLAS 60 %.
+# Even if caches supplied every byte, its two passes per multiply-add would leave only an eighth.
 #
 # ### Outside
 #
 # Practitioners use NVIDIA's profiler: `ncu --set full python my_kernel.py`.
 # It reports a kernel's registers and occupancy, and how busy each memory was.
-# We left out Boehm's next step, *warp tiling*.
+# We left out the step that Boehm took last, *warp tiling*.
 #
 # ## Recap
 #
@@ -300,7 +300,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
 # Try it on a convolution whose threads make 4 x 4 results each.
-# Such a thread reads 4 + 4 numbers for 16 multiply-adds, which is half a pass for each.
+# Such a thread reads 4 + 4 numbers in 8 passes for 16 multiply-adds, which is half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
 # ## Quiz
