@@ -32,10 +32,7 @@ RUNGS = {
     "tuned": "fetches the next tile during this one; saves waiting, which is not counted",
     TENSOR_CORE: "mma; float16, half the bytes; a tile of 128 x 256",
 }
-COUNTS_NOTE = (
-    "Passes and accesses are for each multiply-add of a warp. 128 B that are requested from global "
-    "memory take at least one pass, too."
-)
+COUNTS_NOTE = "Passes and accesses are for each multiply-add of a warp."
 K_NOTE = (
     "a is 128 x 1,024, and b 1,024 x 128. Boehm's matrices have 4,096 rows and columns, so c is a "
     "smaller part of their traffic: the 2-D register tile would do 28.4 FLOP/B."
@@ -61,7 +58,7 @@ def show_counts(counts: Counts) -> None:
     """The table of some rungs: what each changes, and its three counts."""
     rows = [[name, RUNGS[name], *numbers] for name, *numbers in counts.rows()]
     note = f"{COUNTS_NOTE} {K_NOTE}" if "2-D register tile" in counts.names else COUNTS_NOTE
-    table(["kernel", "what changes", "traffic", "passes", "accesses"], rows, note=note)
+    table(["kernel", "what changes", "FLOP per byte of traffic", "passes", "accesses"], rows, note=note)
 
 
 def show_limits(counts: Counts, estimates: np.ndarray, ridge: float) -> None:

@@ -151,7 +151,7 @@ made.occupancy("2-D register tile").draw()
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
-# A **pass** gives one number to each lane of a warp, and an SM makes one pass per clock.
+# A **pass** gives one number to each lane of a warp, from shared memory or from the caches, and an SM makes one pass per clock.
 # Let each multiply-add (`total += a * b` in all lanes of a warp) need 2 passes.
 # An SM starts 4 instructions per clock.
 # So in 2 clocks it could start 4 x 2 multiply-adds, but numbers arrive for only one:
@@ -222,8 +222,7 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # **Whoever removes one limit meets the next.**
 #
 # But we counted every read that the source code says, and the compiler merges some of them.
-# So the passes of the three tiles may leave more than the table says.
-# In the 2-D register tile, the limit is then the traffic.
+# So the passes of the shared, 1-D and 2-D tiles may leave more than the table says, and in the 2-D tile the limit is then the traffic.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
@@ -239,7 +238,7 @@ ladder.show_generations()
 
 # %% [markdown]
 # One `mma` replaces 64 multiply-adds, but it also takes longer than one, so the GPU is not 64 times as fast.
-# Newer instructions keep fewer numbers in registers, which leaves room for other work.
+# Newer instructions need fewer registers.
 
 # %% tags=["timing", "nbval-ignore-output"]
 # On a CUDA GPU this times the ladder, beside cuBLAS; elsewhere, NumPy's product on your processor.
@@ -258,8 +257,8 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Two diamonds are far above the sloping roof, which assumes that all traffic comes from the memory chips (DRAM).
-# For these two kernels, caches answered most requests, so the share that our traffic leaves is no bound.
+# Two diamonds are far above the sloping roof, which assumes that all traffic comes from DRAM.
+# For these two kernels, caches answered most requests, so our traffic sets no bound.
 # The flat roof is a true bound, because an SM has no more than 128 lanes for float32.
 #
 # ## On trial
@@ -280,7 +279,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
 # Those for naive and coalesced are too low, because we count no caches.
-# Those for the shared tile and vector loads are too high, because we count no waiting.
+# Those for the shared tile and vector loads are too high, because we count neither waiting nor Boehm's bank conflicts.
 #
 # **Verdict on C33: wrong.**
 # Even when well coalesced, such a kernel reaches 5 % of the peak in the published timing, and cuBLAS 60 %.
@@ -299,8 +298,8 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # In Boehm's timing, 92 % was idle.
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
-# Try it on a convolution whose threads make 4 x 4 results each.
-# Such a thread reads 4 + 4 numbers in 8 passes for 16 multiply-adds, which is half a pass for each.
+# Try it on a convolution whose threads make 4 x 4 results each, from 4 inputs and 4 weights.
+# These are 8 passes for 16 multiply-adds, or half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
 # ## Quiz
