@@ -159,7 +159,7 @@ made.occupancy("2-D register tile").draw()
 # $$\text{passes leave} \quad \frac{1}{4 \times 2} = \frac{1}{8}$$
 #
 # An **access** is an instruction with which a warp reads or writes memory.
-# It is one of the 4 instructions that an SM starts per clock, as a multiply-add is.
+# Like a multiply-add, it takes one of the SM's 4 starts per clock.
 # With 3 accesses for each multiply-add, one instruction of four is a multiply-add:
 #
 # $$\text{instructions leave} \quad \frac{1}{1 + 3} = \frac{1}{4}$$
@@ -221,14 +221,14 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted every read that the source code says, and the compiler merges some of them.
-# So the passes of the shared, 1-D and 2-D tiles may leave more than the table says, and in the 2-D tile the limit is then the traffic.
+# But we counted every read in the source code, and the compiler merges some of them.
+# So the shared, 1-D and 2-D tiles may need fewer passes than we counted, and then traffic limits the 2-D tile.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
 #
 # A **tensor core** multiplies two small matrices with one instruction, `mma`.
-# The first table shows what `mma` saves, and the second where newer GPUs keep the matrices.
+# The first table counts a kernel with `mma`, and the second shows where newer GPUs keep the matrices.
 
 # %%
 print("one mma replaces", ladder.replaced_by_one_mma())
@@ -238,7 +238,7 @@ ladder.show_generations()
 
 # %% [markdown]
 # One `mma` replaces 64 multiply-adds, but it also takes longer than one, so the GPU is not 64 times as fast.
-# Newer instructions need fewer registers.
+# Newer instructions read the matrices from other memories, which saves registers.
 
 # %% tags=["timing", "nbval-ignore-output"]
 # On a CUDA GPU this times the ladder, beside cuBLAS; elsewhere, NumPy's product on your processor.
@@ -259,7 +259,7 @@ figures.climb(gpu, intensities, estimates, published)
 # %% [markdown]
 # Two diamonds are far above the sloping roof, which assumes that all traffic comes from DRAM.
 # For these two kernels, caches answered most requests, so our traffic sets no bound.
-# The flat roof is a true bound, because an SM has no more than 128 lanes for float32.
+# The flat roof is a true bound, because an SM starts at most 4 multiply-adds of 32 lanes per clock.
 #
 # ## On trial
 #
@@ -267,7 +267,7 @@ figures.climb(gpu, intensities, estimates, published)
 #
 # > The one-thread-per-output CUDA matmul is "high performance"
 #
-# The kernels naive and coalesced are of this kind.
+# Naive, coalesced and shared tile are of this kind.
 # The table compares the ladder with NVIDIA's library cuBLAS.
 
 # %% tags=["picture"]
@@ -282,8 +282,8 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # Those for the shared tile and vector loads are too high, because we count neither waiting nor Boehm's bank conflicts.
 #
 # **Verdict on C33: wrong.**
-# Even when well coalesced, such a kernel reaches 5 % of the peak in the published timing, and cuBLAS 60 %.
-# Even if caches supplied every byte, its two passes per multiply-add would leave only an eighth.
+# Even the best of them reaches 8 % of the peak in the published timings, and cuBLAS 60 %.
+# Their two passes per multiply-add leave only an eighth.
 #
 # ### Outside
 #
@@ -298,8 +298,8 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # In Boehm's timing, 92 % was idle.
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
-# Try it on a convolution whose threads make 4 x 4 results each, from 4 inputs and 4 weights.
-# These are 8 passes for 16 multiply-adds, or half a pass for each.
+# Try it on a convolution in which each thread makes results for 4 pixels and 4 channels.
+# Each step reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
 # ## Quiz
