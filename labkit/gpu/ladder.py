@@ -58,7 +58,11 @@ def show_counts(counts: Counts) -> None:
     """The table of some rungs: what each changes, and its three counts."""
     rows = [[name, RUNGS[name], *numbers] for name, *numbers in counts.rows()]
     note = f"{COUNTS_NOTE} {K_NOTE}" if "2-D register tile" in counts.names else COUNTS_NOTE
-    table(["kernel", "what changes", "FLOP per byte of traffic", "passes", "accesses"], rows, note=note)
+    table(
+        ["kernel", "what changes", "FLOP per byte of traffic", "passes", "accesses"],
+        rows,
+        note=note,
+    )
 
 
 def show_limits(counts: Counts, estimates: np.ndarray, ridge: float) -> None:

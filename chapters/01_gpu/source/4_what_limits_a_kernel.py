@@ -145,7 +145,7 @@ made.occupancy("2-D register tile").draw()
 # To estimate a kernel's speed, we count three things.
 # If one of them were the only limit, the kernel could still reach only a share of the GPU's peak: we say that the count **leaves** this share.
 #
-# We count the **traffic** as if there were no caches: 32 B for each sector that a request touches.
+# We count the **traffic** as if the caches kept nothing: 32 B for each sector that a request touches.
 # Take a kernel that does 5 FLOP for each byte of traffic.
 # The A6000 reaches its peak from 50 FLOP per byte on, the ridge of its roofline:
 #
@@ -216,13 +216,13 @@ ladder.show_limits(counts, shares, ridge)
 estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 
 # %% [markdown]
-# The two simple kernels are limited by their traffic.
+# By our counts, traffic limits naive and coalesced.
 # The shared tile has less traffic, so the passes come next: they leave 11.4 %.
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted every read in the source code, and the compiler merges some of them.
-# So the shared, 1-D and 2-D tiles may need fewer passes than we counted, and then traffic limits the 2-D tile.
+# But we counted every read in the source code, and in the three tiles that passes limit, the compiler merges some.
+# So these tiles may need fewer passes, and then traffic limits the 2-D tile, where it leaves 42 %.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
@@ -282,8 +282,8 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # Those for the shared tile and vector loads are too high, because we count neither waiting nor Boehm's bank conflicts.
 #
 # **Verdict on C33: wrong.**
-# Even the best of them reaches 8 % of the peak in the published timings, and cuBLAS 60 %.
-# Their two passes per multiply-add leave only an eighth.
+# In the published timings, even the best of the three reaches only 8 % of the peak, and cuBLAS reaches 60 %.
+# The three need two passes per multiply-add, which leave an eighth of the peak.
 #
 # ### Outside
 #
@@ -293,7 +293,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # ## Recap
 #
-# What held the kernel with a tile back?
+# What held the shared tile back?
 # By our counts, its passes: they alone keep 89 % of the arithmetic idle.
 # In Boehm's timing, 92 % was idle.
 #
