@@ -146,13 +146,13 @@ made.occupancy("2-D register tile").draw()
 # If one of them were the only limit, the kernel could still reach only a share of the GPU's peak: we say that the count **leaves** this share.
 #
 # We count the **traffic** as if the caches kept nothing: 32 B for each sector that a request touches.
-# Take a kernel that does 5 FLOP for each byte of traffic.
+# Let a kernel do 5 FLOP for each byte of traffic.
 # The A6000 reaches its peak from 50 FLOP per byte on, the ridge of its roofline:
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
 # A **pass** gives one number to each lane of a warp, from shared memory or from the caches, and an SM makes one pass per clock.
-# Let each multiply-add (`total += a * b` in all lanes of a warp) need 2 passes.
+# Let this kernel need 2 passes for each multiply-add (`total += a * b` in all lanes of a warp).
 # An SM starts 4 instructions per clock.
 # So in 2 clocks it could start 4 x 2 multiply-adds, but numbers arrive for only one:
 #
@@ -221,7 +221,7 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted every read in the source code, and in the three tiles that passes limit, the compiler merges some.
+# But we counted every read in the source code, and the compiler merges some in the three tiles limited by passes.
 # So these tiles may need fewer passes, and then traffic limits the 2-D tile, where it leaves 42 %.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
@@ -278,7 +278,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
-# Those for naive and coalesced are too low, because we count no caches.
+# Those for naive and coalesced are too low, because our traffic ignores the caches.
 # Those for the shared tile and vector loads are too high, because we count neither waiting nor Boehm's bank conflicts.
 #
 # **Verdict on C33: wrong.**
@@ -289,7 +289,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # Practitioners use NVIDIA's profiler: `ncu --set full python my_kernel.py`.
 # It reports a kernel's registers and occupancy, and how busy each memory was.
-# We left out the step that Boehm took last, *warp tiling*.
+# Our ladder leaves out Boehm's last step, *warp tiling*.
 #
 # ## Recap
 #
@@ -298,7 +298,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # In Boehm's timing, 92 % was idle.
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
-# Try it on a convolution in which each thread makes results for 4 pixels and 4 channels.
+# Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 channels.
 # Each step reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
