@@ -1,4 +1,4 @@
-"""What the compiler makes of the matmul ladder: registers, shared memory, reads, multiply-adds.
+"""What the compiler makes of the matmul ladder: registers, shared memory, spills, reads.
 
 The kernels are those of `labkit.gpu.kernels`; `labkit.gpu.ladder` counts them. (Lesson
 what_limits_a_kernel.)
@@ -15,6 +15,11 @@ import numpy as np
 from labkit.gpu.occupancy_limits import WARP, Occupancy, occupancy
 from labkit.provenance import Quantity, compiled, predicted
 
+ROWS_NOTE = (
+    "Warps and shared memory are those of a block, registers those of a thread. "
+    "Shared memory includes 1,024 B that CUDA keeps for itself. "
+    "The hardware rounds a block's needs up to fixed portions."
+)
 ARCH = "sm_86"  # of the RTX A6000, for which speeds were published
 KEPT = 1024  # bytes of shared memory that CUDA keeps of each block, from sm_80 on
 UNITS = {
@@ -22,7 +27,6 @@ UNITS = {
     "shared": "bytes",
     "spills": "bytes",
     "reads": "reads",
-    "multiply_adds": "multiply-adds",
 }
 
 
@@ -36,7 +40,6 @@ class Compiled:
     shared: np.ndarray  # [n] bytes of a block, with the 1,024 that CUDA keeps of it
     spills: np.ndarray  # [n] bytes of a thread
     reads: np.ndarray  # [n] instructions that read shared memory
-    multiply_adds: np.ndarray  # [n] instructions
     by: str
 
     def quantity(self, name: str, number: str) -> Quantity:
@@ -70,15 +73,15 @@ class Compiled:
 
 
 # As NVVM V13.0.88 and nvJitLink compile them for sm_86, for machines on which these do not run:
-# registers of a thread, shared bytes of a block, spills, reads of shared memory, multiply-adds.
+# registers of a thread, shared bytes of a block, spills, reads of shared memory.
 STORED = {
-    "naive": (27, 0, 0, 0, 5),
-    "coalesced": (27, 0, 0, 0, 5),
-    "shared tile": (38, 8192, 0, 40, 32),
-    "1-D register tile": (64, 4096, 0, 24, 64),
-    "2-D register tile": (112, 8320, 0, 4, 64),
-    "vector loads": (99, 8320, 0, 4, 64),
-    "tuned": (127, 16896, 0, 32, 512),
+    "naive": (27, 0, 0, 0),
+    "coalesced": (27, 0, 0, 0),
+    "shared tile": (38, 8192, 0, 40),
+    "1-D register tile": (64, 4096, 0, 24),
+    "2-D register tile": (112, 8320, 0, 4),
+    "vector loads": (99, 8320, 0, 4),
+    "tuned": (127, 16896, 0, 32),
 }
 STORED_BY = "NVVM V13.0.88 and nvJitLink for sm_86, stored with the course"
 MATRIX = "float32[:, ::1]"
@@ -99,10 +102,10 @@ def compile_all() -> Compiled:
         block = LADDER[name].block
         threads = block if isinstance(block, int) else prod(block)
         warps.append(threads // WARP)
-    registers, shared, spills, reads, multiply_adds = np.transpose([*numbers.values()])
+    registers, shared, spills, reads = np.transpose([*numbers.values()])
     names = list(numbers)
     needs = np.array(warps), registers, shared + KEPT
-    return Compiled(names, *needs, spills, reads, multiply_adds, by)
+    return Compiled(names, *needs, spills, reads, by)
 
 
 def _compiled_here() -> tuple[dict[str, tuple], str]:
@@ -115,5 +118,5 @@ def _compiled_here() -> tuple[dict[str, tuple], str]:
         report = compile_report(rung.kernel, SIGNATURE, ARCH)
         reads = sum(n for kind, n in report.accesses.items() if kind.startswith("ld.shared"))
         needs = report.registers, report.shared_bytes, report.spills
-        numbers[name] = (*needs, reads, report.fma)
+        numbers[name] = (*needs, reads)
     return numbers, report.by

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.figures.tables import table
-from labkit.gpu.compiled_ladder import Compiled
 from labkit.gpu.occupancy_limits import WARP
 from labkit.gpu.profiler import profile
-from labkit.provenance import Quantity, compiled, counted, predicted
+from labkit.provenance import Quantity, counted, predicted
 
 TENSOR_CORE = "tensor core"
 ISSUED = 4  # instructions of warps that an SM starts per clock
@@ -26,42 +25,31 @@ SIMT = "the SIMT machine"
 RUNGS = {
     "naive": "lanes along a column; blocks of 16 x 16 threads",
     "coalesced": "lanes along a row; blocks of 32 x 32 threads",
-    "shared tile": "a block shares tiles of 32 x 32, and clears them first",
+    "shared tile": "a block shares tiles of 32 x 32 in shared memory",
     "1-D register tile": "8 results per thread, a tile of 64 x 64",
-    "2-D register tile": (
-        "8 x 8 results per thread, a tile of 128 x 128; b_tile has four-way bank conflicts"
-    ),
-    "vector loads": "one access moves four floats; no bank conflicts, and c in whole sectors",
-    "tuned": "fetches the next tile while computing this one, to save waiting",
-    TENSOR_CORE: "one instruction multiplies two matrices; float16, half the bytes; 128 x 256",
+    "2-D register tile": "8 x 8 results per thread, a tile of 128 x 128; some bank conflicts",
+    "vector loads": "one access moves four floats; no bank conflicts; c in whole sectors",
+    "tuned": "fetches the next tile during this one; saves waiting, which is not counted",
+    TENSOR_CORE: "mma; float16, half the bytes; a tile of 128 x 256",
 }
 COUNTS_NOTE = "Passes and accesses are for each multiply-add of a warp."
 K_NOTE = (
-    "The published timings have 4,096 in place of 1,024. Then c is a smaller part of the traffic: "
-    "the 2-D register tile would do 28.4 FLOP/B. From coalesced to the shared tile, lesson 3's "
-    "factor of 32 becomes 20, because sectors are counted: 32 lanes share one sector of a. "
-    "No count shows the waiting that tuned saves."
+    "a is 128 x 1,024, and b 1,024 x 128. Boehm's matrices have 4,096 rows and columns, so c is a "
+    "smaller part of their traffic: the 2-D register tile would do 28.4 FLOP/B."
 )
-COMPILED_NOTE = (
-    "Reads of shared memory are for 64 multiply-adds, in our kernels, not in the C++ ones that "
-    "were timed. At best, each read that remains takes one pass, which a read of four floats can "
-    "do where they are the same for all lanes. At worst, it takes four, or eight with two-way bank "
-    "conflicts (b_tile in the 2-D register tile, which takes two at least)."
-)
-GENERATIONS_HEADS = ["instruction", "since GPUs of", "a and b are in", "the sums are in"]
+GENERATIONS_HEADS = ["instruction", "first GPUs", "a and b are in", "the sums are in"]
 GENERATIONS = [
     ["mma, this size", "Ampere, sm_80", "registers", "registers"],
-    ["wgmma", "Hopper, sm_90a", "shared memory (a: or registers)", "registers"],
+    ["wgmma", "Hopper, sm_90a", "shared memory; a can be in registers", "registers"],
     [
         "tcgen05.mma",
         "Blackwell, sm_100a",
-        "shared memory (a: or tensor memory)",
+        "shared memory; a can be in tensor memory",
         "tensor memory",
     ],
 ]
 GENERATIONS_NOTE = (
     "Tensor memory: a memory in each SM for the tensor cores; threads copy from and to it. "
-    "What leaves the registers makes room in them for other work. "
     "Source: NVIDIA, CUTLASS documentation, MMA programming guides."
 )
 
@@ -70,7 +58,11 @@ def show_counts(counts: Counts) -> None:
     """The table of some rungs: what each changes, and its three counts."""
     rows = [[name, RUNGS[name], *numbers] for name, *numbers in counts.rows()]
     note = f"{COUNTS_NOTE} {K_NOTE}" if "2-D register tile" in counts.names else COUNTS_NOTE
-    table(["kernel", "what changes", "traffic", "passes", "accesses"], rows, note=note)
+    table(
+        ["kernel", "what changes", "FLOP per byte of traffic", "passes", "accesses"],
+        rows,
+        note=note,
+    )
 
 
 def show_limits(counts: Counts, estimates: np.ndarray, ridge: float) -> None:
@@ -90,46 +82,6 @@ def show_limits(counts: Counts, estimates: np.ndarray, ridge: float) -> None:
     table(["kernel", *heads], rows)
 
 
-def show_compiled(counts: Counts, made: Compiled, ridge: float) -> None:
-    """The table of the rungs of which the compiler removes reads, and what their passes leave then.
-
-    `ridge` is the GPU's, in FLOP/B. (Lesson what_limits_a_kernel.)
-    """
-    traffic = counts.shares(ridge)["traffic"]
-    fewest, most = passes_as_compiled(counts, made)
-    rows = []
-    for place, name in enumerate(counts.names):
-        written = round(64 * float(counts.reads[place]))
-        there = made.names.index(name)
-        left = round(64 * float(made.reads[there] / made.multiply_adds[there]))
-        if left == written:
-            continue
-        reads = counted(written, "", SIMT), compiled(left, "", made.by)
-        shares = traffic[place], *(1 / (ISSUED * n[place]) for n in (most, fewest))
-        percent = [predicted(100 * min(1, share), "%", "our counts") for share in shares]
-        rows.append([name, *reads, *percent])
-    leave = "passes leave at worst", "at best"
-    heads = ["kernel", "reads as written", "as compiled", "traffic leaves", *leave]
-    table(heads, rows, note=COMPILED_NOTE)
-
-
-def passes_as_compiled(counts: Counts, made: Compiled) -> tuple[np.ndarray, np.ndarray]:
-    """The fewest and the most passes per multiply-add [n] that the compiled kernels may need.
-
-    At least, each read of shared memory takes one pass. At most, a read of one float takes one and
-    a read of four floats four: as many as its floats, so those of the source without conflicts. In
-    the 2-D register tile, 8 lanes read b_tile at a stride of 8 floats, 4 floats each, so lanes 0
-    and 4 meet in a bank, and its reads of four floats take eight. (Lesson what_limits_a_kernel.)
-    """
-    places = [made.names.index(name) for name in counts.names]
-    remaining = (made.reads / made.multiply_adds)[places]
-    others = counts.passes - counts.read_passes
-    most = counts.read_passes.copy()
-    if "2-D register tile" in counts.names:
-        most[counts.names.index("2-D register tile")] = (2 * 4 + 2 * 8) / 64
-    return others + remaining, others + most
-
-
 def show_generations() -> None:
     """The table of the tensor core's instructions: since when, and where numbers lie."""
     table(GENERATIONS_HEADS, GENERATIONS, note=GENERATIONS_NOTE)
@@ -146,8 +98,6 @@ class Counts:
     intensity: np.ndarray  # [n] FLOP for each byte of the sectors that are touched
     passes: np.ndarray  # [n] of 128 bytes, over shared and global memory
     accesses: np.ndarray  # [n] instructions that reach either memory
-    reads: np.ndarray  # [n] of these, the reads of shared memory
-    read_passes: np.ndarray  # [n] of the passes, those of these reads
 
     def shares(self, ridge: float) -> dict[str, np.ndarray]:
         """What each count leaves of the peak of a GPU with this ridge, FLOP/B: count -> [n]."""
@@ -183,9 +133,7 @@ def count(names: Iterable[str] | None = None, K: int = 1024) -> Counts:
         passes += counters["global_bytes"] / PASS
         accesses = sum(counters[key] for key in counters if key.endswith("_requests"))
         per_warp = WARP / multiply_adds
-        reads = counters["shared_load_requests"], counters["shared_load_transactions"]
-        numbers = passes, accesses, *reads
-        found.append([counters["arithmetic_intensity"], *(per_warp * n for n in numbers)])
+        found.append([counters["arithmetic_intensity"], per_warp * passes, per_warp * accesses])
     return Counts(names, *np.transpose(found))
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 from labkit.gpu import touched
 from labkit.gpu.counters import SECTOR, WARP
-from labkit.gpu.mma_picture import mma_parts
 from labkit.gpu.tile_pictures import DEEP_SKY, matmul_tiles
 from labkit.gpu.touched import BANKS, BankUse, Cells, SectorUse, Size
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from labkit.gpu.simt.machine import Access
 
-__all__ = ["bank_map", "matmul_tiles", "mma_parts", "sector_map", "thread_map"]
+__all__ = ["bank_map", "matmul_tiles", "sector_map", "thread_map"]
 
 BLOCK_COLOURS = (SKY, "#f6d7ae", PALE, ORANGE, DEEP_SKY, "#fbeed9")  # INK reads on each
 BANK_ROWS = 8  # of a bank map, at most

@@ -24,9 +24,10 @@ def blocks_that_fit(warps, registers, shared, sm):
 
 
 def estimated_share(intensity, passes, accesses, ridge):
-    """intensity [n] in FLOP/B, passes [n] and accesses [n] per multiply-add -> share [n], 0 to 1
+    """intensity [n] and ridge in FLOP/B, passes [n], accesses [n] -> share of the peak [n], 0 to 1
 
-    With 1 pass, passes would leave a quarter; with 1 access, instructions would leave a half.
+    Passes and accesses are for each multiply-add of a warp. With 1 pass, the passes leave a
+    quarter; with 1 access, the instructions leave a half.
     """
     memory = np.minimum(intensity / ridge, 1 / (4 * passes))
     return np.minimum(memory, 1 / (1 + accesses))
