@@ -118,16 +118,6 @@ def exchange(made: Compiled) -> None:
     figures.table(heads, rows, note)
 
 
-def places(made: Compiled) -> None:
-    """A table of the program's large arrays, of 100 kB or more, and the memory each lies in."""
-    rows = []
-    for row in made.padding:
-        if row.padded_bytes >= 1e5:
-            size = compiled(row.padded_bytes, "B", "libtpu")
-            rows.append([row.name, f"{[*row.shape]}", size, row.memory])
-    figures.table(["array", "shape", "bytes", "lies in"], rows)
-
-
 def chips(keys: Sequence[str]) -> None:
     """A table of chips: peak in 16-bit floats, area of the die, and peak for each mm²."""
     rows = []

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What a training step costs
-#     minutes: 44
+#     minutes: 43
 #     needs: [jax]
 # ---
 
@@ -39,7 +39,7 @@
 #
 # 1. We give this chip more images at once.
 #    At what batch does the arithmetic take as long as moving the data?
-# 2. What percentage of the estimated cycles of our network's training step go to convolutions and matrix products?
+# 2. In a training step of our network, what percentage of the estimated cycles go to convolutions and matrix products?
 
 # %%
 from functools import partial
@@ -62,43 +62,38 @@ share_guess = predict("tpu.step_products", 95, "%")
 # %% [markdown]
 # ## Build
 #
-# ### The road from memory to the units
+# ### The road from memory
 #
 # The weights come from **HBM**, high-bandwidth memory, which is large and lies beside the chip.
 # They are copied to **VMEM**, vector memory, which is small and lies on the chip.
-# The matrix units read only from VMEM, and so does the **vector unit**, which does ReLU, pools and sums.
-#
-# The next cell draws this road, and lists where our network's large arrays lie.
+# The matrix units read only from VMEM.
 
 # %% tags=["picture"]
 from labkit.tpu import reports, step_pictures
-from labkit.tpu.programs import CONVNET, convnet
 
-ask = partial(compile_for_tpu, source="snapshot")
 step_pictures.road()
-reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 
 # %% [markdown]
-# In the table's last column, only images and weights lie in HBM: **what one layer hands to the next stays in VMEM.**
-#
 # ### The critical batch, by hand
 #
+# The road from HBM is the slow part.
 # How many images must share the weights, so that fetching them pays?
+#
 # Let a toy chip do 12 FLOP and move 2 bytes in each cycle, both at once.
 # It multiplies images of 20 numbers by weights [20, 30], and each number has 2 bytes:
 #
-# | work | cycles |
-# |---|---|
-# | fetch the weights, once for all images | $20 \times 30 \times 2\text{ bytes} / 2 = 600$ |
-# | fetch an image and store its result | $(20 + 30) \times 2\text{ bytes} / 2 = 50$ |
-# | multiply an image by the weights | $20 \times 30 \times 2\text{ FLOP} / 12 = 100$ |
+# | work | amount | cycles |
+# |---|---|---|
+# | fetch the weights, once | 20 x 30 x 2 = 1,200 bytes | 1,200 / 2 = 600 |
+# | fetch an image and store its result | (20 + 30) x 2 = 100 bytes | 100 / 2 = 50 |
+# | multiply an image by the weights | 20 x 30 x 2 = 1,200 FLOP | 1,200 / 12 = 100 |
 #
-# With one image, moving the data takes $600 + 50 = 650$ cycles, and the arithmetic takes only 100.
+# With one image, moving the data takes 600 + 50 = 650 cycles, and the arithmetic takes only 100.
 # But each image adds 100 cycles of arithmetic and only 50 for its data, so the arithmetic catches up by 50.
-# After $600 / 50 = 12$ images, it has caught up with the 600 cycles of the weights.
+# After 600 / 50 = 12 images, it has made up for the 600 cycles of the weights.
 # These 12 are the layer's **critical batch**: with fewer images, memory sets the time.
 #
-# With weights [10, 10], each image adds $200 / 12 = 17$ cycles of arithmetic but $40 / 2 = 20$ for its data, so the arithmetic never catches up.
+# With weights [10, 10], each image adds 200 / 12 = 17 cycles of arithmetic but 40 / 2 = 20 for its data, so the arithmetic never catches up.
 #
 # **Exercise `tpu.critical_batch`**: compute the critical batch of n layers in this way, or `np.inf` where there is none.
 
@@ -128,6 +123,7 @@ critical_batch = check("tpu.critical_batch", critical_batch)
 from labkit.hardware import machine
 from labkit.tpu.programs import matmul
 
+ask = partial(compile_for_tpu, source="snapshot")  # answers saved earlier
 v5e = machine("tpu_v5e")
 peak, bandwidth = float(v5e.rate("bf16")), float(v5e.bandwidth)
 (large,) = critical_batch(np.array([4096]), np.array([4096]), peak, bandwidth, 2)
@@ -139,16 +135,15 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
-# But look at the dots on the left: they lie above the line, where no v5e can be that fetches these weights from HBM.
-# The compiler copies the weights in an operation of its own, for which it gives no estimate.
-# **So a time from estimated cycles can be far too short: at a batch of 16, at least 4.7 times.**
+# But the dots on the left lie above it, too fast for a chip that fetches these weights from HBM.
+# The compiler copies the weights in a separate operation, for which it gives no estimate.
+# **So a time from estimated cycles can be far too short, at a batch of 16 by a factor of 4.7 or more.**
 #
-# ### Fewer trips by fusion
+# ### Fusion
 #
-# A layer is more than a product: in conv2, a bias and ReLU follow.
-# Done one after the other, each of these two reads 8.4 MB from VMEM and writes as much back.
-# To save such trips, the compiler **fuses**: it joins several operations into one.
-# To see what it saves, we forbid fusion in one program by an `optimization_barrier`.
+# In conv2, a bias and ReLU follow the convolution.
+# To save their trips to VMEM and back, the compiler **fuses** operations: it joins several into one.
+# An `optimization_barrier` forbids this, so that we can compare.
 
 # %%
 from jax.lax import optimization_barrier
@@ -173,14 +168,13 @@ for layer in (together, apart):
 reports.side_by_side(made)
 
 # %% [markdown]
-# In the estimate, fused bias and ReLU cost nothing.
+# When they are fused, bias and ReLU add nothing to the estimate.
 # **Kept apart, the same three operations take 2.8 times the cycles.**
 #
 # ### Images per second
 #
-# A step runs its operations one after the other, so two operations of 600 and 900 cycles take 1 µs at 1.5 GHz.
-# If 8 devices run this step at the same time, each on 4 images, they do 32 images in this microsecond.
-# That is 32 million images per second.
+# A step runs its operations one after the other, so two operations of 600 and 900 cycles take 1,500 cycles, or 1 µs at 1.5 GHz.
+# If 8 devices run this step at the same time, each on 4 images, they do 32 images in this microsecond, or 32 million per second.
 #
 # **Exercise `tpu.throughput`**: compute the images per second of all devices together.
 
@@ -210,7 +204,7 @@ from labkit.provenance import predicted
 from labkit.tpu.compiler import recall
 from labkit.tpu.published import DAWNBENCH
 
-resnet = recall("ResNet-50 step of 128 images", "v2:1x1")  # of one core; stored before
+resnet = recall("ResNet-50 step of 128 images", "v2:1x1")  # of one core, compiled before
 rate = throughput(reports.cycles_of(resnet), 128, 8, resnet.clock)
 rows = [[log.software, log.speed] for log in DAWNBENCH]
 rows.append(["our prediction", predicted(rate, "images/s", "cycles and clock")])
@@ -222,14 +216,16 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 # Our prediction lies between the two logs, within 12 % of each.
 # This is partly luck, because our program is not Google's.
 #
-# Layers keep their results for the backward pass, and **with 1,024 images these do not fit in one chip's memory.**
+# Layers keep their results for the backward pass, so a larger batch needs more memory.
+# **A v5e has room for the step of 256 images, but not for that of 1,024.**
+#
 # ## Measure
 #
-# Now we take the step of our own network, with 256 images on a v5e.
-# How long does it take to compute all gradients with `jax.grad`, and how much of it are products?
+# Now we let `jax.grad` compute the gradients of our own network, with 256 images on a v5e.
+# How long does this step take, and how much of it are products?
 
 # %%
-from labkit.tpu.programs import convnet_loss
+from labkit.tpu.programs import CONVNET, convnet_loss
 
 labels = ((256,), "int32")  # the class of each image
 step = ask(jax.grad(convnet_loss), [CONVNET, (256, 32, 32, 3), labels], "v5e:1x1")
@@ -244,15 +240,15 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
-# Half go to `reduce`, which combines many numbers into few.
-# For example, a bias was added to every pixel of every image, so its gradient is a sum over all of them.
-# **An operation with few FLOP can still take many cycles.**
+# Half of the cycles go to `reduce`, which combines many numbers into few.
+# For example, a bias was added to every pixel of every image, so its gradient is a sum over all these pixels.
+# **Operations with few FLOP take 58 % of the cycles, and meanwhile the matrix units wait.**
 #
-# ### What chips send each other
+# ### Four chips
 #
-# Four chips could share the 1,024 images that are too many for one.
+# If one chip has no room for 1,024 images, four can share them.
 # But a gradient is a sum over all images, and each chip knows only its own part.
-# What must they send each other for fc1, the layer with the most weights?
+# What must the chips send each other for fc1, our layer with the most weights?
 
 
 # %%
@@ -269,30 +265,23 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # Our function does not ask for one: the compiler put it in.
-# It takes at least 16 µs, which is little beside the 475 µs of a chip's step.
+# For fc1 it takes at least 16 µs, little beside the 475 µs of a chip's step.
+#
 # ## Explain
 #
 # Compare your guesses with the results.
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
-figures.guesses(
-    [
-        ("critical batch", batch_guess, batch),
-        ("share of products", share_guess, products),
-    ]
-)
+guesses = [("critical batch", batch_guess, batch), ("share of products", share_guess, products)]
+figures.guesses(guesses)
 
 # %% [markdown]
-# **Critical batch.**
 # With one image, the chip of the opening waits 99 % of its time.
 # With your 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
 #
-# Most of the 273 is the chip's **ridge**: for each byte that it fetches, it can do $197\text{ TFLOP/s} / 819\text{ GB/s} = 241$ FLOP.
-# In bfloat16, a weight of 2 bytes gives 2 FLOP for each image, so 241 images give 241 FLOP for each byte of weights.
-#
-# **Products.**
-# Even so, the matrix units wait during other operations, for 58 % of our step's estimated cycles.
+# The v5e's **ridge**, its peak over its bandwidth, is 197 TFLOP/s / 819 GB/s = 241 FLOP per byte.
+# It would be the critical batch if only the weights travelled, because a weight of 2 bytes gives 2 FLOP for each image.
 #
 # ## On trial
 #
@@ -300,7 +289,7 @@ figures.guesses(
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# We compile two programs without linear algebra: `sort`, and `collatz`, which repeats a rule until every number is 1.
+# We compile two programs without linear algebra: `sort`, and the loop `collatz`.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -311,7 +300,7 @@ for f in (jnp.sort, collatz):
     program = ask(f, integers, "v5e:1x1")
     kinds = sorted({op.kind for op in program.ops})
     rows.append([f.__name__, ", ".join(kinds)])
-note = "iota writes the numbers 0, 1, 2 and so on; while repeats a rule."
+note = "iota writes the numbers 0, 1, 2 and so on."
 figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
@@ -339,13 +328,14 @@ reports.work_for_each_joule()
 # ## Recap
 #
 # - **The rule to keep: a large bfloat16 layer fed from HBM needs a batch a little above the ridge, 241 on a v5e.**
-# - An A100 has a ridge of $312\text{ TFLOP/s} / 2039\text{ GB/s} = 153$, and for the layer of the opening your function gives 165 images.
+# - An A100 has a ridge of 312 TFLOP/s / 2,039 GB/s = 153, and for the layer of the opening your function gives 165 images.
 # - Our step of 256 images costs a v5e 475 µs (predicted), without 14 operations, the optimizer and the exchange.
 #
 # ### Outside
 #
 # In JAX, `jax.jit(f).lower(x).compile().memory_analysis()` gives our bytes.
 # On a TPU, `jax.profiler.trace` records a step, and `xprof` shows each operation's time.
+#
 # ## Quiz
 #
 # Put a letter in place of each `None`.
