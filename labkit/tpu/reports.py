@@ -15,8 +15,8 @@ from labkit.tpu.published import MLPERF, MLPERF_SOURCE, V5E_LINKS
 
 CAUTIONS = (
     "Google gives a TPU's area as an upper limit, so the true density may be higher. "
-    "The V100's peak is in fp16, the others' in bfloat16. We read the papers by Jouppi et al. in "
-    "summaries. The file labkit/hardware.toml has the addresses of all sources."
+    "The V100's peak is in fp16, the others' in bfloat16. Of the papers by Jouppi et al. we read "
+    "only summaries. The file labkit/hardware.toml has the addresses of all sources."
 )
 
 LINKS = 4  # of a v5e chip, in two dimensions
@@ -49,8 +49,9 @@ def side_by_side(programs: Mapping[str, Compiled]) -> None:
         rows.append([name, known, compiled(made.estimated_cycles, "cycles", "libtpu")])
     heads = ["program", "operations with their cycles", "sum"]
     note = (
-        "Copies have no estimate. The last operation of a program also writes its result to HBM, "
-        "which seems to be charged."
+        "Copies have no estimate. The last operation of each program also writes the result to "
+        "HBM, and its cycles seem to include that: so conv alone takes more than the same "
+        "convolution in apart."
     )
     figures.table(heads, rows, note)
 
@@ -113,8 +114,8 @@ def exchange(made: Compiled) -> None:
     note = (
         "In a ring of n chips, each sends (n - 1)/n of the array to build the sums, and as much to "
     )
-    note += f"pass them on. A v5e has four links, together {V5E_LINKS.number} in both directions "
-    note += f"({V5E_LINKS.origin}); the ring uses two of them."
+    note += f"pass them on. A v5e has four links with {V5E_LINKS.number} in all "
+    note += f"({V5E_LINKS.origin}), so 50 GB/s for a link and direction; the ring sends over two."
     figures.table(heads, rows, note)
 
 

@@ -20,8 +20,8 @@
 # **A chip that waits 99 % of its time.**
 # A TPU v5e can compute 197 TFLOP and fetch 819 GB each second (published).
 # Let it multiply one image of 4,096 numbers by weights [4096, 4096] in bfloat16.
-# The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted), so the matrix units have almost nothing to do.
-# How can we keep them busy, and what does a whole training step cost?
+# The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
+# How can we keep the chip busy, and what does a whole training step cost?
 #
 # ## What you will be able to do
 #
@@ -38,7 +38,7 @@
 # ## Predict
 #
 # 1. We give this chip more images at once.
-#    At what batch does the arithmetic take as long as moving the data?
+#    For how many does the arithmetic take as long as moving the data?
 # 2. In a training step of our network, what percentage of the estimated cycles go to convolutions and matrix products?
 
 # %%
@@ -76,8 +76,7 @@ step_pictures.road()
 # %% [markdown]
 # ### The critical batch, by hand
 #
-# The road from HBM is the slow part.
-# How many images must share the weights, so that fetching them pays?
+# How many images must share the weights before the arithmetic takes as long as moving the data?
 #
 # Let a toy chip do 12 FLOP and move 2 bytes in each cycle, both at once.
 # It multiplies images of 20 numbers by weights [20, 30], and each number has 2 bytes:
@@ -89,13 +88,13 @@ step_pictures.road()
 # | multiply an image by the weights | 20 x 30 x 2 = 1,200 FLOP | 1,200 / 12 = 100 |
 #
 # With one image, moving the data takes 600 + 50 = 650 cycles, and the arithmetic takes only 100.
-# But each image adds 100 cycles of arithmetic and only 50 for its data, so the arithmetic catches up by 50.
-# After 600 / 50 = 12 images, it has made up for the 600 cycles of the weights.
+# But each image adds 100 cycles of arithmetic and only 50 for its data, so the arithmetic catches up by 50 cycles an image.
+# After 600 / 50 = 12 images, it has made up for the 600 cycles that the weights take.
 # These 12 are the layer's **critical batch**: with fewer images, memory sets the time.
 #
 # With weights [10, 10], each image adds 200 / 12 = 17 cycles of arithmetic but 40 / 2 = 20 for its data, so the arithmetic never catches up.
 #
-# **Exercise `tpu.critical_batch`**: compute the critical batch of n layers in this way, or `np.inf` where there is none.
+# **Exercise `tpu.critical_batch`**: compute the critical batch of each of n layers in this way, or `np.inf` for a layer that has none.
 
 
 # %% tags=["exercise:tpu.critical_batch"]
@@ -136,13 +135,13 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
 # But the dots on the left lie above it, too fast for a chip that fetches these weights from HBM.
-# The compiler copies the weights in a separate operation, for which it gives no estimate.
-# **So a time from estimated cycles can be far too short, at a batch of 16 by a factor of 4.7 or more.**
+# They leave out the fetch: the compiler copies the weights in a separate operation, and for this it gives no estimate.
+# **So a time from estimated cycles can be far too short: at a batch of 16, at least 4.7 times.**
 #
 # ### Fusion
 #
 # In conv2, a bias and ReLU follow the convolution.
-# To save their trips to VMEM and back, the compiler **fuses** operations: it joins several into one.
+# The results of separate operations go to VMEM and come back for the next one, so the compiler **fuses** operations: it joins several into one.
 # An `optimization_barrier` forbids this, so that we can compare.
 
 # %%
@@ -196,8 +195,9 @@ throughput = check("tpu.throughput", throughput)
 # ## Check
 #
 # Does such a simple sum come close to a real machine?
-# Google published two logs of ResNet-50 on four v2 chips of two cores, with 128 images on each core.
-# The next cell compares them with our prediction, and asks which batch fits in the HBM of a v5e.
+# Google published two logs of training ResNet-50 on four v2 chips, each with two cores, and 128 images on each core.
+# The next cell compares them with our prediction.
+# Below, the compiler tells which batch fits in a v5e's HBM.
 
 # %%
 from labkit.provenance import predicted
@@ -217,12 +217,12 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 # This is partly luck, because our program is not Google's.
 #
 # Layers keep their results for the backward pass, so a larger batch needs more memory.
-# **A v5e has room for the step of 256 images, but not for that of 1,024.**
+# **A v5e has room for ResNet-50's step of 256 images, but not for that of 1,024.**
 #
 # ## Measure
 #
 # Now we let `jax.grad` compute the gradients of our own network, with 256 images on a v5e.
-# How long does this step take, and how much of it are products?
+# How long does this step take, and what share of it are convolutions and matrix products, in short *products*?
 
 # %%
 from labkit.tpu.programs import CONVNET, convnet_loss
@@ -242,13 +242,13 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
 # For example, a bias was added to every pixel of every image, so its gradient is a sum over all these pixels.
-# **Operations with few FLOP take 58 % of the cycles, and meanwhile the matrix units wait.**
+# **All that is no product takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
 # ### Four chips
 #
-# If one chip has no room for 1,024 images, four can share them.
+# If a batch of 1,024 images is too large for one chip, four chips can share it.
 # But a gradient is a sum over all images, and each chip knows only its own part.
-# What must the chips send each other for fc1, our layer with the most weights?
+# What must the chips send each other for fc1, the layer of our network with the most weights?
 
 
 # %%
@@ -265,11 +265,11 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # Our function does not ask for one: the compiler put it in.
-# For fc1 it takes at least 16 µs, little beside the 475 µs of a chip's step.
+# For fc1 it takes at least 16 µs, which is little beside the 475 µs that each chip needs for its 256 images.
 #
 # ## Explain
 #
-# Compare your guesses with the results.
+# Compare your guesses.
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
@@ -281,7 +281,7 @@ figures.guesses(guesses)
 # With your 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
 #
 # The v5e's **ridge**, its peak over its bandwidth, is 197 TFLOP/s / 819 GB/s = 241 FLOP per byte.
-# It would be the critical batch if only the weights travelled, because a weight of 2 bytes gives 2 FLOP for each image.
+# It would be the critical batch if only the weights travelled.
 #
 # ## On trial
 #
@@ -289,7 +289,8 @@ figures.guesses(guesses)
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# We compile two programs without linear algebra: `sort`, and the loop `collatz`.
+# We compile two programs without linear algebra.
+# One sorts, and `collatz` halves even numbers and turns odd n into 3n + 1, until all are 1.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -321,20 +322,18 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38.
+# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38; with older pairs it goes both ways.
 # In both benchmarks it did 2.2 times the work for each joule, but the TPU's maker did the measuring.
-# In density, older pairs go both ways.
 #
 # ## Recap
 #
-# - **The rule to keep: a large bfloat16 layer fed from HBM needs a batch a little above the ridge, 241 on a v5e.**
+# - **The rule to keep: to keep the matrix units busy, a large bfloat16 layer needs a batch a little above the ridge, which is 241 on a v5e.**
 # - An A100 has a ridge of 312 TFLOP/s / 2,039 GB/s = 153, and for the layer of the opening your function gives 165 images.
-# - Our step of 256 images costs a v5e 475 µs (predicted), without 14 operations, the optimizer and the exchange.
 #
 # ### Outside
 #
-# In JAX, `jax.jit(f).lower(x).compile().memory_analysis()` gives our bytes.
-# On a TPU, `jax.profiler.trace` records a step, and `xprof` shows each operation's time.
+# In JAX, `jax.jit(f).lower(x).compile().memory_analysis()` gives the bytes of arguments and temporary arrays.
+# On a TPU, `xprof` shows each operation's measured time.
 #
 # ## Quiz
 #
