@@ -21,7 +21,7 @@
 # A TPU v5e can compute 197 TFLOP and fetch 819 GB each second (published).
 # Let it multiply one image of 4,096 numbers by weights [4096, 4096] in bfloat16.
 # The arithmetic takes 0.17 µs, but fetching the weights takes 41 µs (predicted).
-# How can we keep the chip busy, and what does a whole training step cost?
+# What would keep it busy, and what does a training step cost?
 #
 # ## What you will be able to do
 #
@@ -134,7 +134,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
-# But the dots on the left lie above it, too fast for a chip that fetches these weights from HBM.
+# But the left dots lie above it, too fast for a chip that fetches these weights from HBM.
 # They leave out the fetch: the compiler copies the weights in a separate operation, and for this it gives no estimate.
 # **So a time from estimated cycles can be far too short: at a batch of 16, at least 4.7 times.**
 #
