@@ -49,7 +49,7 @@ def side_by_side(programs: Mapping[str, Compiled]) -> None:
         rows.append([name, known, compiled(made.estimated_cycles, "cycles", "libtpu")])
     heads = ["program", "operations with their cycles", "sum"]
     note = (
-        "Copies have no estimate. The last operation of each program also writes the result to "
+        "Copies from HBM have no estimate. The last operation of each program also writes the result to "
         "HBM, and its cycles seem to include that: so conv alone takes more than the same "
         "convolution in apart."
     )
@@ -112,10 +112,11 @@ def exchange(made: Compiled) -> None:
         rows.append([sent.kind, sent.shape, array, sent.group, each, least])
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
-        "In a ring of n chips, each sends (n - 1)/n of the array to build the sums, and as much to "
+        "The chips pass parts of the array around a ring, once to add them up and once to hand out "
+        "the sums. So each of n chips sends 2 (n - 1)/n of the array, over two links. A link of a "
+        f"v5e moves {sending / LINKS_OF_A_RING / 1e9:.0f} GB/s in one direction: an eighth of the "
+        f"{V5E_LINKS.number} of all four in both ({V5E_LINKS.origin})."
     )
-    note += f"pass them on. A v5e has four links with {V5E_LINKS.number} in all "
-    note += f"({V5E_LINKS.origin}), so 50 GB/s for a link and direction; the ring sends over two."
     figures.table(heads, rows, note)
 
 
@@ -141,7 +142,7 @@ def work_for_each_joule() -> None:
     for pair in MLPERF:
         row = [pair.benchmark, pair.speed_ratio, pair.watts_v4, pair.watts_a100, pair.work_ratio]
         rows.append(row)
-    heads = ["v4 speed / A100 speed", "ratio", "W of a v4", "W of an A100", "work for each J"]
+    heads = ["benchmark", "v4 speed / A100 speed", "W of a v4", "W of an A100", "work for each J"]
     note = (
         f"Speed and power published in {MLPERF_SOURCE}: 64 chips of each kind, measured by Google."
     )

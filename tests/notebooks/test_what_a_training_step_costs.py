@@ -233,7 +233,7 @@ def test_density_and_efficiency_of_published_chips(lesson, monkeypatch):
         found[name[-4:]] = line(said, name).split()[-1]
     assert found["U v4"] == "0.458" and found["A100"] == "0.378"
     assert float(found["U v2"]) < float(found["V100"]) < float(found["U v3"]), "both ways"
-    for caution in ("as an upper limit", "in summaries", "in fp16"):
+    for caution in ("as an upper limit", "only summaries", "in fp16"):
         assert caution in " ".join(said.split())
     real = hardware.machine
 

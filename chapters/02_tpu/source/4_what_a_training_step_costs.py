@@ -78,21 +78,21 @@ step_pictures.road()
 #
 # How many images must share the weights before the arithmetic takes as long as moving the data?
 #
-# Let a toy chip do 12 FLOP and move 2 bytes in each cycle, both at once.
+# Let a toy chip do 6 FLOP and move 1 byte in each cycle, both at once.
 # It multiplies images of 20 numbers by weights [20, 30], and each number has 2 bytes:
 #
 # | work | amount | cycles |
 # |---|---|---|
-# | fetch the weights, once | 20 x 30 x 2 = 1,200 bytes | 1,200 / 2 = 600 |
-# | fetch an image and store its result | (20 + 30) x 2 = 100 bytes | 100 / 2 = 50 |
-# | multiply an image by the weights | 20 x 30 x 2 = 1,200 FLOP | 1,200 / 12 = 100 |
+# | fetch the weights, once | 20 x 30 x 2 = 1,200 bytes | 1,200 |
+# | fetch an image and store its result | (20 + 30) x 2 = 100 bytes | 100 |
+# | multiply an image by the weights | 20 x 30 x 2 = 1,200 FLOP | 1,200 / 6 = 200 |
 #
-# With one image, moving the data takes 600 + 50 = 650 cycles, and the arithmetic takes only 100.
-# But each image adds 100 cycles of arithmetic and only 50 for its data, so the arithmetic catches up by 50 cycles an image.
-# After 600 / 50 = 12 images, it has made up for the 600 cycles that the weights take.
+# With one image, moving the data takes 1,200 + 100 = 1,300 cycles, and the arithmetic only 200.
+# But each image adds 200 cycles of arithmetic and only 100 for its data, so the arithmetic catches up by 100 cycles an image.
+# After 1,200 / 100 = 12 images, it has made up for the 1,200 cycles that the weights take.
 # These 12 are the layer's **critical batch**: with fewer images, memory sets the time.
 #
-# With weights [10, 10], each image adds 200 / 12 = 17 cycles of arithmetic but 40 / 2 = 20 for its data, so the arithmetic never catches up.
+# With weights [10, 10], each image adds 200 / 6 = 33 cycles of arithmetic but 40 for its data, so the arithmetic never catches up.
 #
 # **Exercise `tpu.critical_batch`**: compute the critical batch of each of n layers in this way, or `np.inf` for a layer that has none.
 
@@ -114,7 +114,7 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# Now we use your function for the layer of the opening.
+# Now we take the layer of the opening.
 # In the picture, the line is the **roofline**, the highest speed that peak and HBM allow.
 # The dots follow from the compiler's estimated cycles.
 
@@ -195,9 +195,8 @@ throughput = check("tpu.throughput", throughput)
 # ## Check
 #
 # Does such a simple sum come close to a real machine?
-# Google published two logs of training ResNet-50 on four v2 chips, each with two cores, and 128 images on each core.
-# The next cell compares them with our prediction.
-# Below, the compiler tells which batch fits in a v5e's HBM.
+# Google published two logs of training the large network ResNet-50 on four v2 chips, each with two cores, and 128 images on each core.
+# We compare them with our prediction; then the compiler tells which batch fits in a v5e's HBM.
 
 # %%
 from labkit.provenance import predicted
@@ -265,7 +264,7 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # Our function does not ask for one: the compiler put it in.
-# For fc1 it takes at least 16 µs, which is little beside the 475 µs that each chip needs for its 256 images.
+# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for 256 images.
 #
 # ## Explain
 #
@@ -281,7 +280,7 @@ figures.guesses(guesses)
 # With your 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
 #
 # The v5e's **ridge**, its peak over its bandwidth, is 197 TFLOP/s / 819 GB/s = 241 FLOP per byte.
-# It would be the critical batch if only the weights travelled.
+# It would be the critical batch if only the weights travelled, since a weight of 2 bytes gives 2 FLOP for each image.
 #
 # ## On trial
 #
