@@ -113,9 +113,10 @@ def exchange(made: Compiled) -> None:
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
         "The chips pass parts of the array around a ring, once to add them up and once to hand out "
-        "the sums. So each of n chips sends 2 (n - 1)/n of the array, over two links. A link of a "
-        f"v5e moves {sending / LINKS_OF_A_RING / 1e9:.0f} GB/s in one direction: an eighth of the "
-        f"{V5E_LINKS.number} of all four in both ({V5E_LINKS.origin})."
+        "the sums. So each of n chips sends 2 (n - 1)/n of the array, over two links. A v5e has "
+        f"four links, which move {V5E_LINKS.number} if both directions are counted "
+        f"({V5E_LINKS.origin}); one link moves an eighth of that in one direction, "
+        f"{sending / LINKS_OF_A_RING / 1e9:.0f} GB/s."
     )
     figures.table(heads, rows, note)
 

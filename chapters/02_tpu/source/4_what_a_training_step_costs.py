@@ -94,7 +94,8 @@ step_pictures.road()
 #
 # With weights [10, 10], each image adds 200 / 6 = 33 cycles of arithmetic but 40 for its data, so the arithmetic never catches up.
 #
-# **Exercise `tpu.critical_batch`**: compute the critical batch of each of n layers in this way, or `np.inf` for a layer that has none.
+# **Exercise `tpu.critical_batch`**: several layers have weights [K, N] each.
+# Compute their critical batches in this way, with `np.inf` for a layer that has none.
 
 
 # %% tags=["exercise:tpu.critical_batch"]
@@ -136,12 +137,13 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # The roofline becomes flat at the critical batch of 273 images.
 # But the left dots lie above it, too fast for a chip that fetches these weights from HBM.
 # They leave out the fetch: the compiler copies the weights in a separate operation, and for this it gives no estimate.
-# **So a time from estimated cycles can be far too short: at a batch of 16, at least 4.7 times.**
+# **So a time from estimated cycles can be far too short: at a batch of 16, the dot is at 61 TFLOP/s and the roofline at 13.**
 #
 # ### Fusion
 #
 # In conv2, a bias and ReLU follow the convolution.
-# The results of separate operations go to VMEM and come back for the next one, so the compiler **fuses** operations: it joins several into one.
+# Each separate operation writes its result to VMEM, and the next one reads it again.
+# To save these trips, the compiler **fuses** operations: it joins several into one.
 # An `optimization_barrier` forbids this, so that we can compare.
 
 # %%
@@ -172,7 +174,7 @@ reports.side_by_side(made)
 #
 # ### Images per second
 #
-# A step runs its operations one after the other, so two operations of 600 and 900 cycles take 1,500 cycles, or 1 µs at 1.5 GHz.
+# A step runs its operations one by one, so two of 600 and 900 cycles take 1,500 cycles, or 1 µs at 1.5 GHz.
 # If 8 devices run this step at the same time, each on 4 images, they do 32 images in this microsecond, or 32 million per second.
 #
 # **Exercise `tpu.throughput`**: compute the images per second of all devices together.
@@ -213,15 +215,15 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 
 # %% [markdown]
 # Our prediction lies between the two logs, within 12 % of each.
-# This is partly luck, because our program is not Google's.
+# Partly this is luck: our program is not Google's.
 #
-# Layers keep their results for the backward pass, so a larger batch needs more memory.
 # **A v5e has room for ResNet-50's step of 256 images, but not for that of 1,024.**
 #
 # ## Measure
 #
 # Now we let `jax.grad` compute the gradients of our own network, with 256 images on a v5e.
-# How long does this step take, and what share of it are convolutions and matrix products, in short *products*?
+# How long does this take, without the update of the weights?
+# What share of it goes to *products*, to convolutions and matrix products?
 
 # %%
 from labkit.tpu.programs import CONVNET, convnet_loss
@@ -240,12 +242,12 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
-# For example, a bias was added to every pixel of every image, so its gradient is a sum over all these pixels.
-# **All that is no product takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
+# A bias was added to every pixel of every image, so its gradient is a sum over all these pixels.
+# **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
 # ### Four chips
 #
-# If a batch of 1,024 images is too large for one chip, four chips can share it.
+# If a batch of 1,024 images is too large for one chip, four can share it.
 # But a gradient is a sum over all images, and each chip knows only its own part.
 # What must the chips send each other for fc1, the layer of our network with the most weights?
 
@@ -264,7 +266,7 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # Our function does not ask for one: the compiler put it in.
-# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for 256 images.
+# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for a chip's share of 256 images.
 #
 # ## Explain
 #
@@ -280,7 +282,7 @@ figures.guesses(guesses)
 # With your 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
 #
 # The v5e's **ridge**, its peak over its bandwidth, is 197 TFLOP/s / 819 GB/s = 241 FLOP per byte.
-# It would be the critical batch if only the weights travelled, since a weight of 2 bytes gives 2 FLOP for each image.
+# A weight of 2 bytes gives 2 FLOP for each image, so if only the weights travelled, the critical batch would be 241.
 #
 # ## On trial
 #
@@ -305,8 +307,8 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
-# A TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# What is true: nearly all of a TPU's *peak* is for matrix products, and so is most of a modern GPU's, thanks to tensor cores.
+# Both programs compile, because a TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
+# What is true: nearly all of a TPU's *peak* is for matrix products, as is most of a modern GPU's.
 #
 # ### <a id="C09"></a>C09 on trial
 #
@@ -321,8 +323,8 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38; with older pairs it goes both ways.
-# In both benchmarks it did 2.2 times the work for each joule, but the TPU's maker did the measuring.
+# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, but of the older chips, a v2 has less than a V100.
+# In both benchmarks the v4 did 2.2 times the work for each joule, but the TPU's maker did the measuring.
 #
 # ## Recap
 #
