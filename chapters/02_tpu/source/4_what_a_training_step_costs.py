@@ -242,7 +242,7 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
-# A bias was added to every pixel of every image, so its gradient is a sum over all these pixels.
+# One such sum is the gradient of a bias, which was added to every pixel of every image.
 # **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
 # ### Four chips
@@ -279,10 +279,10 @@ figures.guesses(guesses)
 
 # %% [markdown]
 # With one image, the chip of the opening waits 99 % of its time.
-# With your 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
+# With 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
 #
 # The v5e's **ridge**, its peak over its bandwidth, is 197 TFLOP/s / 819 GB/s = 241 FLOP per byte.
-# A weight of 2 bytes gives 2 FLOP for each image, so if only the weights travelled, the critical batch would be 241.
+# A weight of 2 bytes gives 2 FLOP for each image, so B images give B FLOP per byte: if only the weights travelled, the critical batch would be 241.
 #
 # ## On trial
 #
@@ -323,7 +323,7 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38, but of the older chips, a v2 has less than a V100.
+# A v4 has at least 0.46 TFLOP/s for each mm², and an A100 has 0.38.
 # In both benchmarks the v4 did 2.2 times the work for each joule, but the TPU's maker did the measuring.
 #
 # ## Recap
