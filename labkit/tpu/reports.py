@@ -112,8 +112,8 @@ def exchange(made: Compiled) -> None:
         rows.append([sent.kind, sent.shape, array, sent.group, each, least])
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
-        "The chips pass parts of the array around a ring, once to add them up and once to hand out "
-        "the sums. So each of n chips sends 2 (n - 1)/n of the array, over two links. A v5e has "
+        "Parts of 1/n of the array go around a ring of n chips: n - 1 times to be added up, and "
+        "n - 1 times to hand out the sums. So each chip sends 2 (n - 1)/n of the array. A v5e has "
         f"four links, which move {V5E_LINKS.number} if both directions are counted "
         f"({V5E_LINKS.origin}); one link moves an eighth of that in one direction, "
         f"{sending / LINKS_OF_A_RING / 1e9:.0f} GB/s."

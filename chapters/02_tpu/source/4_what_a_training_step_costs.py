@@ -92,7 +92,7 @@ step_pictures.road()
 # After 1,200 / 100 = 12 images, it has made up for the 1,200 cycles that the weights take.
 # These 12 are the layer's **critical batch**: with fewer images, memory sets the time.
 #
-# With weights [10, 10], each image adds 200 / 6 = 33 cycles of arithmetic but 40 for its data, so the arithmetic never catches up.
+# With weights [10, 10], each image adds 10 x 10 x 2 / 6 = 33 cycles of arithmetic but (10 + 10) x 2 = 40 for its data, so the arithmetic never catches up.
 #
 # **Exercise `tpu.critical_batch`**: several layers have weights [K, N] each.
 # Compute their critical batches in this way, with `np.inf` for a layer that has none.
@@ -174,7 +174,7 @@ reports.side_by_side(made)
 #
 # ### Images per second
 #
-# A step runs its operations one by one, so two of 600 and 900 cycles take 1,500 cycles, or 1 µs at 1.5 GHz.
+# A step runs its operations one by one, so operations of 600 and 900 cycles take 1,500 together, or 1 µs at 1.5 GHz.
 # If 8 devices run this step at the same time, each on 4 images, they do 32 images in this microsecond, or 32 million per second.
 #
 # **Exercise `tpu.throughput`**: compute the images per second of all devices together.
@@ -197,7 +197,7 @@ throughput = check("tpu.throughput", throughput)
 # ## Check
 #
 # Does such a simple sum come close to a real machine?
-# Google published two logs of training the large network ResNet-50 on four v2 chips, each with two cores, and 128 images on each core.
+# Google published two logs of training the large network ResNet-50 on four v2 chips, whose eight cores are devices with 128 images each.
 # We compare them with our prediction; then the compiler tells which batch fits in a v5e's HBM.
 
 # %%
@@ -223,7 +223,7 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 #
 # Now we let `jax.grad` compute the gradients of our own network, with 256 images on a v5e.
 # How long does this take, without the update of the weights?
-# What share of it goes to *products*, to convolutions and matrix products?
+# What share of the cycles goes to *products* (convolutions and matrix products)?
 
 # %%
 from labkit.tpu.programs import CONVNET, convnet_loss
@@ -242,7 +242,7 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
-# One such sum is the gradient of a bias, which was added to every pixel of every image.
+# A bias was added to every pixel of every image, so its gradient is a sum over them all.
 # **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
 # ### Four chips
@@ -322,7 +322,7 @@ reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
 reports.work_for_each_joule()
 
 # %% [markdown]
-# **Verdict on C09: holds if the pair is v4 and A100.**
+# **Verdict on C09: holds for a v4 against an A100.**
 # A v4 has at least 0.46 TFLOP/s for each mm², and an A100 has 0.38.
 # In both benchmarks the v4 did 2.2 times the work for each joule, but the TPU's maker did the measuring.
 #
