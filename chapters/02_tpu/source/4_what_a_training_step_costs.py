@@ -27,7 +27,7 @@
 #
 # - work out how many images keep the matrix units busy;
 # - predict the speed of a training step;
-# - find out what fits in memory, and what chips send each other.
+# - say what fits in memory, and what chips send each other.
 #
 # You need [lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb).
 
@@ -115,8 +115,7 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# Now we take the layer of the opening.
-# In the picture, the line is the **roofline**, the highest speed that peak and HBM allow.
+# For the layer of the opening, the line in the picture is the **roofline**, the highest speed that peak and HBM allow.
 # The dots follow from the compiler's estimated cycles.
 
 # %% tags=["picture"]
@@ -136,7 +135,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
 # But the left dots lie above it, too fast for a chip that fetches these weights from HBM.
-# They leave out the fetch: the compiler copies the weights in a separate operation, and for this it gives no estimate.
+# They leave out the fetch: the compiler copies the weights in a separate operation that has no estimate.
 # **So a time from estimated cycles can be far too short: at a batch of 16, the dot is at 61 TFLOP/s and the roofline at 13.**
 #
 # ### Fusion
@@ -144,7 +143,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # In conv2, a bias and ReLU follow the convolution.
 # Each separate operation writes its result to VMEM, and the next one reads it again.
 # To save these trips, the compiler **fuses** operations: it joins several into one.
-# An `optimization_barrier` forbids this, so that we can compare.
+# For comparison, an `optimization_barrier` forbids this.
 
 # %%
 from jax.lax import optimization_barrier
@@ -170,7 +169,7 @@ reports.side_by_side(made)
 
 # %% [markdown]
 # When they are fused, bias and ReLU add nothing to the estimate.
-# **Kept apart, the same three operations take 2.8 times the cycles.**
+# **Kept apart, the three operations take 2.8 times the cycles.**
 #
 # ### Images per second
 #
@@ -221,8 +220,8 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 #
 # ## Measure
 #
-# Now we let `jax.grad` compute the gradients of our own network, with 256 images on a v5e.
-# How long does this take, without the update of the weights?
+# Now we compile the gradients of our own network (`jax.grad`), with 256 images, for a v5e.
+# How long would they take, without the update of the weights?
 # What share of the cycles goes to *products* (convolutions and matrix products)?
 
 # %%
@@ -291,7 +290,7 @@ figures.guesses(guesses)
 # > A TPU can do linear algebra only; a GPU is the general one
 #
 # We compile two programs without linear algebra.
-# One sorts, and `collatz` halves even numbers and turns odd n into 3n + 1, until all are 1.
+# One sorts; the other, `collatz`, halves even numbers and turns odd n into 3n + 1, until each has reached 1.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -322,9 +321,9 @@ reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
 reports.work_for_each_joule()
 
 # %% [markdown]
-# **Verdict on C09: holds for a v4 against an A100.**
-# A v4 has at least 0.46 TFLOP/s for each mm², and an A100 has 0.38.
-# In both benchmarks the v4 did 2.2 times the work for each joule, but the TPU's maker did the measuring.
+# **Verdict on C09: holds if a v4 is compared with an A100.**
+# A v4 has at least 0.46 TFLOP/s for each mm² and an A100 0.38, but a v2 has only half of a V100's.
+# In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring.
 #
 # ## Recap
 #
