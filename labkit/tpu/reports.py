@@ -1,10 +1,8 @@
 """What the compiler says of a program, shown as tables. Lesson what a training step costs."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 
@@ -16,24 +14,13 @@ from labkit.tpu.compiler import Compiled, TPUOutOfMemory, recall
 from labkit.tpu.published import MLPERF, MLPERF_SOURCE, V5E_LINKS
 
 CAUTIONS = (
-    "Google gives the area of a TPU's die as an upper limit, so the true density may be higher. "
-    "For v3 and v4, power is the highest that Google saw in use; for the others, it is the design "
-    "limit. By its own design limit of 450 W (published in Ten Lessons, table 1), a v3 has a third "
-    "less peak for each watt than a V100, not a tenth more. A V100's peak is in fp16, the others' "
-    "in bfloat16. Of v5e, v5p and v6e Google publishes neither area nor power. We read the tables "
-    "of the papers by Jouppi et al. in summaries. The addresses of all sources stand in "
-    "labkit/hardware.toml."
+    "Google gives a TPU's area as an upper limit, so the true density may be higher. "
+    "The V100's peak is in fp16, the others' in bfloat16. Of the papers by Jouppi et al. we read "
+    "only summaries. The file labkit/hardware.toml has the addresses of all sources."
 )
 
 LINKS = 4  # of a v5e chip, in two dimensions
 LINKS_OF_A_RING = 2
-CYCLES = 14.5  # what libtpu charges a v5e for 1,024 numbers that are read and added up, about
-
-MEANING = {  # of names that only the compiler uses
-    "copy-start": "copies",
-    "slice-start": "copies of a part",
-    "select-and-scatter": "the backward pass of a pool",
-}
 
 
 def cycles_of(made: Compiled) -> np.ndarray:
@@ -59,12 +46,12 @@ def side_by_side(programs: Mapping[str, Compiled]) -> None:
     rows = []
     for name, made in programs.items():
         known = ", ".join(f"{op.kind} {op.cycles:,}" for op in made.ops if op.cycles is not None)
-        without = ", ".join(sorted({op.kind for op in made.ops if op.cycles is None}))
-        cycles = compiled(made.estimated_cycles, "cycles", "libtpu")
-        rows.append([name, known, cycles, without or None])
-    heads = ["program", "operations with their cycles", "sum", "without an estimate"]
+        rows.append([name, known, compiled(made.estimated_cycles, "cycles", "libtpu")])
+    heads = ["program", "operations with their cycles", "sum"]
     note = (
-        "The last operation of a program also writes its result to HBM, which seems to be charged."
+        "Copies from HBM have no estimate. The last operation of each program also writes the result to "
+        "HBM, and its cycles seem to include that: so conv alone takes more than the same "
+        "convolution in apart."
     )
     figures.table(heads, rows, note)
 
@@ -74,43 +61,13 @@ def missing(made: Compiled) -> str:
     return f"{made.unestimated:,} of {sum(op.count for op in made.ops):,}"
 
 
-def operations(made: Compiled, most: int = 10) -> None:
-    """A table of the operations with an estimate, at most so many, the longest first."""
-    known = [op for op in made.ops if op.cycles is not None]
-    known.sort(key=lambda op: -op.cycles)
-    rows = []
-    for op in known[:most]:
-        rows.append([op.name, op.kind, compiled(op.cycles, "cycles", "libtpu"), op.layer or None])
-    note = f"All {len(known)} operations with an estimate have {made.estimated_cycles:,} cycles; "
-    note += "each includes what was fused into it."
-    if made.unestimated:
-        note += f" {missing(made)} have none: {_without(made)}."
-    if any(op.layer.startswith("transpose(jvp(") for op in known):
-        note += " Here jvp(conv1) is conv1's forward pass, transpose(jvp(conv1)) its backward pass."
-        note += f" If the pools' backward passes were charged like sums, {CYCLES} cycles for each "
-        note += f"1,024 numbers that they write, they would add {100 * _of_pools(made):.0f} % "
-        note += "(predicted)."
-    figures.table(["operation", "kind", "estimate", "from"], rows, note)
-
-
-def _of_pools(made: Compiled) -> float:
-    """The cycles of the pools' backward passes at CYCLES for 1,024 numbers, over all estimated."""
-    pools = [op.layer for op in made.ops if op.kind == "select-and-scatter"]
-    numbers = sum(prod(row.shape) for row in made.padding if row.name in pools)
-    return CYCLES * numbers / 1024 / made.estimated_cycles
-
-
-def _without(made: Compiled) -> str:
-    """The operations without an estimate, by kind: "2 copy-start (copies), 1 scatter"."""
-    numbers = Counter()
-    for op in made.ops:
-        if op.cycles is None:
-            numbers[op.kind] += op.count
-    named = []
-    for kind, number in sorted(numbers.items()):
-        meaning = f" ({MEANING[kind]})" if kind in MEANING else ""
-        named.append(f"{number} {kind}{meaning}")
-    return ", ".join(named)
+def left_out(made: Compiled) -> str:
+    """What the shares of a step's cycles do not tell, as a note below their table."""
+    return (
+        f"Of the {sum(op.count for op in made.ops)} operations, {made.unestimated} have no "
+        "estimate: among them are copies, and the backward pass of the pools. Each operation "
+        "includes what was fused into it."
+    )
 
 
 def memory(name: str, batches: Sequence[int], topology: str) -> None:
@@ -130,9 +87,10 @@ def memory(name: str, batches: Sequence[int], topology: str) -> None:
             row = [compiled(size, "GiB", "libtpu") for size in (given, temporary)]
             row.append("yes")
         rows.append([f"{batch:,} images", *row])
-    note = "Among the temporary arrays are the results that layers keep for the backward pass. A "
-    note += "compiler that is short of memory can compute some of them again: whether it has done "
-    note += "so, we do not know."
+    note = (
+        "Among the temporary arrays are the results that layers keep for the backward pass. When "
+    )
+    note += "memory is short, the compiler can compute some of them again instead of keeping them."
     heads = [f"on {topology}", "arguments", "temporary arrays", "does it fit?"]
     figures.table(heads, rows, note)
 
@@ -154,36 +112,24 @@ def exchange(made: Compiled) -> None:
         rows.append([sent.kind, sent.shape, array, sent.group, each, least])
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
-        "In a ring of n chips, each sends (n - 1)/n of the array to build the sums, and as much to "
+        "Parts of 1/n of the array go around a ring of n chips: n - 1 times to be added up, and "
+        "n - 1 times to hand out the sums. So each chip sends 2 (n - 1)/n of the array. A v5e has "
+        f"four links, which move {V5E_LINKS.number} if both directions are counted "
+        f"({V5E_LINKS.origin}); one link moves an eighth of that in one direction, "
+        f"{sending / LINKS_OF_A_RING / 1e9:.0f} GB/s."
     )
-    note += f"pass them on. A v5e has four links, together {V5E_LINKS.number} in both directions "
-    note += f"({V5E_LINKS.origin}); the ring uses two of them."
     figures.table(heads, rows, note)
 
 
-def places(made: Compiled) -> None:
-    """A table of the program's large arrays, of 100 kB or more, and the memory each lies in."""
-    rows = []
-    for row in made.padding:
-        if row.padded_bytes >= 1e5:
-            size = compiled(row.padded_bytes, "B", "libtpu")
-            rows.append([row.name, f"{[*row.shape]}", size, row.memory])
-    figures.table(["array", "shape", "bytes", "lies in"], rows)
-
-
 def chips(keys: Sequence[str]) -> None:
-    """A table of chips: peak in 16-bit floats, area, power, and the peak for each of these."""
+    """A table of chips: peak in 16-bit floats, area of the die, and peak for each mm²."""
     rows = []
     for key in keys:
         chip = machine(key)
         peak = chip.peak.get("bf16") or chip.peak["fp16"]
-        tera = float(peak) / 1e12
-        peak, die, power = map(_without_address, (peak, chip.die, chip.power))
-        for_area = predicted(tera / float(chip.die), "TFLOP/s/mm²", "peak over area")
-        for_watt = predicted(tera / float(chip.power), "TFLOP/s/W", "peak over power")
-        rows.append([chip.name, peak, die, power, for_area, for_watt])
-    heads = ["chip", "peak", "die", "power", "for each mm²", "for each W"]
-    figures.table(heads, rows, CAUTIONS)
+        density = predicted(float(peak) / 1e12 / float(chip.die), "TFLOP/s/mm²", "peak over area")
+        rows.append([chip.name, _without_address(peak), _without_address(chip.die), density])
+    figures.table(["chip", "peak", "area", "for each mm²"], rows, CAUTIONS)
 
 
 def _without_address(given: Quantity) -> Quantity:
@@ -197,7 +143,8 @@ def work_for_each_joule() -> None:
     for pair in MLPERF:
         row = [pair.benchmark, pair.speed_ratio, pair.watts_v4, pair.watts_a100, pair.work_ratio]
         rows.append(row)
-    heads = ["v4 speed / A100 speed", "ratio", "W of a v4", "W of an A100", "work for each J"]
-    note = f"Speed and power published in {MLPERF_SOURCE}: 64 chips of each kind, measured by "
-    note += "Google. A v4 drew more here than the 192 W of the table above; we do not know why."
+    heads = ["benchmark", "v4 speed / A100 speed", "W of a v4", "W of an A100", "work for each J"]
+    note = (
+        f"Speed and power published in {MLPERF_SOURCE}: 64 chips of each kind, measured by Google."
+    )
     figures.table(heads, rows, note)

@@ -12,7 +12,7 @@ from tests.notebooks.running import Run
 
 pytest.importorskip("jax")
 
-ROAD, ROOF, FUSION, SPEED = "step_pictures.road", "batch_roofline", "def apart", "DAWNBENCH]"
+ROOF, FUSION, SPEED = "batch_roofline", "def apart", "DAWNBENCH]"
 STEP, SENT, GUESSES = "products_of_flop", "def gradient", "figures.guesses"
 GENERAL, SHEETS = "import collatz", "reports.chips"
 
@@ -62,14 +62,6 @@ def test_the_number_that_hurts():
     assert fetching == pytest.approx(41e-6, rel=0.01) and fetching / (fetching + arithmetic) > 0.99
 
 
-def test_what_layers_hand_on_stays_on_the_chip(lesson):
-    said = printed(lesson, ROAD)
-    assert [n for n in said.splitlines() if n.endswith(" HBM")] == [
-        n for n in said.splitlines() if n.startswith(("x ", "w['fc1"))
-    ]
-    assert said.count(" VMEM") >= 4
-
-
 @pytest.mark.parametrize(("K", "N", "batch"), [(20, 30, 12), (10, 10, np.inf)])
 def test_the_example_by_hand(lesson, K, N, batch):
     K, N = np.array([K]), np.array([N])
@@ -82,21 +74,20 @@ def test_the_example_by_hand(lesson, K, N, batch):
 
 def test_the_critical_batch_is_where_the_roof_ends(lesson, monkeypatch):
     said = printed(lesson, ROOF)
-    assert "[4096, 4096] 273, fc1 inf (predicted)" in said
+    assert "weights [4096, 4096]: 273 images (predicted)" in said
     v5e = hardware.machine("tpu_v5e")
     peak = float(v5e.peak["bf16"])
     large = lesson.namespace["large"]
     roof = step_pictures.attainable(v5e, np.array([0.99 * large, large, 1e9]), 4096, 4096)
     assert roof[0] < peak and roof[1] == pytest.approx(peak) and roof[2] == peak
-    assert max(step_pictures.attainable(v5e, np.array([1e9]), 4096, 128)) < peak, "fc1 never"
     assert peak / float(v5e.bandwidth) == pytest.approx(241, abs=0.5), "as the text says"
     arithmetic = 2 * large * 4096**2 / peak
     traffic = 2 * (4096**2 + 2 * large * 4096) / float(v5e.bandwidth)
     assert [arithmetic, traffic] == pytest.approx([46e-6, 46e-6], rel=0.02), "as the text says"
     drawn = []
     monkeypatch.setattr(step_pictures, "batch_roofline", lambda *given: drawn.append(given))
-    other, _ = lesson.again(ROOF, critical_batch=lambda *given: (7, 8))
-    assert "[4096, 4096] 7, fc1 8" in other and drawn[0][-1] == 7
+    other, _ = lesson.again(ROOF, critical_batch=lambda *given: (7,))
+    assert "[4096, 4096]: 7 images" in other and drawn[0][-1] == 7
 
 
 def test_the_estimates_leave_the_road_from_hbm_out(lesson):
@@ -139,14 +130,14 @@ def test_bias_and_relu_are_free_when_fused(lesson):
     assert numbers(line(slow, "together "))[-1] == 2 * fused
 
 
-def test_traffic_does_not_explain_what_the_addition_is_charged(lesson):
-    """The example in the text: 16.8 MB through VMEM take 1 µs, 59,476 cycles 40 µs."""
-    v5e = hardware.machine("tpu_v5e")
-    size = 256 * 16 * 16 * 64
-    through_vmem = 2 * 2 * size / (step_pictures.VMEM_OVER_HBM * float(v5e.bandwidth))
-    assert 4 * size == pytest.approx(16.8e6, rel=0.01) and round(through_vmem * 1e6) == 1
-    assert 59_476 / lesson.namespace["step"].clock == pytest.approx(40e-6, rel=0.02)
-    assert 59_476 / (size / 1024) == pytest.approx(reports.CYCLES, abs=0.05)
+def test_the_rule_carries_to_another_chip(lesson):
+    """The ridge of an A100, and the critical batch of the same layer there."""
+    a100 = hardware.machine("a100")
+    peak, bandwidth = float(a100.peak["bf16"]), float(a100.bandwidth)
+    assert peak / bandwidth == pytest.approx(153, abs=0.5) and peak == 312e12
+    side = np.array([4096])
+    (batch,) = lesson.namespace["critical_batch"](side, side, peak, bandwidth, 2)
+    assert batch == pytest.approx(165, abs=0.5)
 
 
 # Images per second
@@ -156,26 +147,15 @@ def test_the_prediction_stands_beside_the_published_speeds(lesson, monkeypatch):
     said = printed(lesson, SPEED)
     assert "3,250, published [1]" in said and "4,006, published [2]" in said
     assert "89 epochs in 9.75 h" in said and "90 epochs in 8.00 h" in said
-    ours = numbers(line(said, "8 v2 cores, ours"))[0]
+    ours = numbers(line(said, "our prediction"))[0]
     assert round(100 * (ours / 3250 - 1)) == 9 and round(100 * (ours / 4006 - 1)) == -12
-    assert "4 of 672" in said and "1,019 of 1,687" in said and "1,146 of 1,816" in said
-    newer = compiler.recall("ResNet-50 step of 256 images", "v5e:1x1")
-    copies = [op.count for op in newer.ops if op.kind in ("copy-start", "slice-start")]
-    assert sum(copies) > 0.9 * newer.unestimated, "most of them copies"
+    assert "4 of 672 have no estimate" in said
     names = lesson.namespace
     twice, _ = lesson.again(SPEED, throughput=lambda *given: 2 * names["throughput"](*given))
-    assert numbers(line(twice, "8 v2 cores, ours"))[0] == pytest.approx(2 * ours, abs=2)
+    assert numbers(line(twice, "our prediction"))[0] == pytest.approx(2 * ours, abs=2)
     monkeypatch.setattr(compiler, "recall", changed(compiler.recall, ops=slower(2)))
     slow, _ = lesson.again(SPEED)
-    assert numbers(line(slow, "8 v2 cores, ours"))[0] == pytest.approx(ours / 2, abs=1)
-
-
-def test_what_the_question_of_resnet_gives():
-    made = compiler.recall("ResNet-50 step of 128 images", "v2:1x1")
-    assert made.flops / 128 == pytest.approx(24e9, rel=0.01)
-    assert 4 * float(hardware.machine("tpu_v2").peak["bf16"]) == 184e12
-    rate = float(published.DAWNBENCH[0].speed) * 24e9
-    assert rate == pytest.approx(78e12, rel=0.01) and rate / 184e12 == pytest.approx(0.42, abs=0.01)
+    assert numbers(line(slow, "our prediction"))[0] == pytest.approx(ours / 2, abs=1)
 
 
 def test_the_example_of_two_operations(lesson):
@@ -188,9 +168,10 @@ def test_the_example_of_two_operations(lesson):
 
 def test_products_are_nearly_all_flop_but_not_the_cycles(lesson):
     said = printed(lesson, STEP)
-    by_flop = numbers(line(said, "of the FLOP "))[0]
-    by_cycles = numbers(line(said, "of the cycles "))[0]
-    assert by_flop > 99.5 and by_cycles < 50, "the verdict says so"
+    by_flop = numbers(line(said, "products, of the FLOP "))[0]
+    by_cycles = numbers(line(said, "products, of the cycles "))[0]
+    assert by_flop > 99.5 and round(100 - by_cycles) == 58, "the text says so"
+    assert numbers(line(said, "reduce, of the cycles "))[0] == pytest.approx(50, abs=1)
     assert "475 µs" in said and numbers(line(said, "Speed: "))[0] == pytest.approx(
         256 / float(lesson.namespace["step"].seconds), rel=1e-5
     )
@@ -200,26 +181,17 @@ def test_products_are_nearly_all_flop_but_not_the_cycles(lesson):
         ops=lambda ops: [op for op in ops if op.kind in ("convolution", "matmul")],
     )
     again = lesson.again(STEP, ask=dense)[0]
-    assert numbers(line(again, "of the cycles "))[0] == 100
+    assert numbers(line(again, "products, of the cycles "))[0] == 100
 
 
-def test_half_of_the_cycles_are_four_reductions_of_two_sorts(lesson):
-    """Two add up a bias's gradient; two pack what the ReLU let through into whole numbers."""
+def test_the_gradients_of_biases_are_reductions(lesson):
     step = lesson.namespace["step"]
-    reductions = sorted((op for op in step.ops if op.kind == "reduce"), key=lambda op: -op.cycles)
-    four = reductions[:4]
-    assert sum(op.cycles for op in four) / step.estimated_cycles == pytest.approx(0.5, abs=0.01)
-    origins = {op.layer for op in four}
-    assert origins == {"", *(f"transpose(jvp({c}))/reduce_sum" for c in ("conv1", "conv2"))}
-    packed = {row.name: row for row in step.padding if row.dtype in ("u32", "u16")}
-    assert {op.name for op in four if not op.layer} == set(packed)
-    for row in packed.values():  # a bit for each of 256 x 32 x 32 x 32 and 256 x 16 x 16 x 64
-        assert 8 * row.logical_bytes in (256 * 32 * 32 * 32, 256 * 16 * 16 * 64)
-    said = " ".join(printed(lesson, STEP).split())
-    assert "2 select-and-scatter" in said and "would add 25 % (predicted)" in said
-    for op in four:  # what each reads: the pixels of conv1 or of conv2
-        read = 256 * 32 * 32 * 32 if op.cycles > 1e5 else 256 * 16 * 16 * 64
-        assert op.cycles / (read / 1024) == pytest.approx(reports.CYCLES, abs=0.2)
+    reductions = {op.layer: op.cycles for op in step.ops if op.kind == "reduce"}
+    for layer in ("conv1", "conv2"):
+        cycles = reductions[f"transpose(jvp({layer}))/reduce_sum"]
+        assert cycles / step.estimated_cycles > 0.08, "many cycles"
+    kinds = {op.kind for op in step.ops if op.cycles is None}
+    assert {"copy-start", "select-and-scatter"} <= kinds, "copies and pools, as the note says"
 
 
 def test_memory_and_messages_are_the_compilers(lesson):
@@ -239,10 +211,9 @@ def test_guesses_meet_results(lesson, monkeypatch):
     assert [float(result) for *_, result in drawn[0]] == [
         pytest.approx(272.5, abs=0.1),
         pytest.approx(42, abs=0.1),
-        pytest.approx(3250, abs=1),
     ]
     assert float(drawn[1][0][2]) == 1
-    assert [result.word for *_, result in drawn[0]] == ["predicted", "compiled", "published"]
+    assert [result.word for *_, result in drawn[0]] == ["predicted", "compiled"]
 
 
 # The claims
@@ -259,24 +230,21 @@ def test_density_and_efficiency_of_published_chips(lesson, monkeypatch):
     said = printed(lesson, SHEETS)
     found = {}
     for name in ("Google TPU v2", "Google TPU v3", "Google TPU v4", "NVIDIA V100", "NVIDIA A100"):
-        found[name[-2:]] = line(said, name).split()[-2:]
-    assert found["v4"] == ["0.458", "1.43"] and found["00"] == ["0.378", "0.78"]
-    assert found["v2"] == ["0.0736", "0.164"] and found["v3"] == ["0.176", "0.469"]
-    v2, v3 = (float(hardware.machine(key).peak["bf16"]) / 1e12 for key in ("tpu_v2", "tpu_v3"))
-    assert 2 * v2 / 280 < 125 / 300 and 1.1 < v3 / 262 / (125 / 300) < 1.15
-    assert 0.6 < v3 / 450 / (125 / 300) < 0.7, "a third less"
-    for caution in ("as an upper limit", "saw in use", "in summaries", "450 W", "design limit"):
+        found[name[-4:]] = line(said, name).split()[-1]
+    assert found["U v4"] == "0.458" and found["A100"] == "0.378"
+    assert float(found["U v2"]) < float(found["V100"]) < float(found["U v3"]), "both ways"
+    for caution in ("as an upper limit", "only summaries", "in fp16"):
         assert caution in " ".join(said.split())
     real = hardware.machine
 
-    def thirsty(key):
+    def larger(key):
         chip = real(key)
         return dataclasses.replace(
-            chip, power=dataclasses.replace(chip.power, value=2 * float(chip.power))
+            chip, die=dataclasses.replace(chip.die, value=2 * float(chip.die))
         )
 
-    monkeypatch.setattr(reports, "machine", thirsty)
-    assert line(lesson.again(SHEETS)[0], "NVIDIA A100").split()[-2:] == ["0.378", "0.39"]
+    monkeypatch.setattr(reports, "machine", larger)
+    assert line(lesson.again(SHEETS)[0], "NVIDIA A100").split()[-1] == "0.189"
 
 
 def test_work_for_each_joule(lesson):

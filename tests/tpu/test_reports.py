@@ -40,38 +40,17 @@ def test_cycles_of_the_operations_that_have_an_estimate(made):
     assert float(reports.share_of_cycles(made, "copy-start")) == 0
 
 
-def test_the_longest_operations_come_first_and_the_rest_is_named(made, capsys):
-    reports.operations(made, most=2)
-    said = capsys.readouterr().out
-    assert said.index("fusion.1") < said.index("conv1/conv") and "fc1/dot" not in said
-    assert "All 3 operations with an estimate have 1,000 cycles;" in said
-    assert "2 of 5 have none: 2 copy-start (copies)." in " ".join(said.split())
+def test_what_the_shares_leave_out_is_named(made):
+    assert reports.left_out(made).startswith("Of the 5 operations, 2 have no estimate")
     assert reports.missing(made) == "2 of 5"
-
-
-def test_a_step_says_which_pass_is_which(made, capsys):
-    ops = [*OPS, Op("fusion.3", "reduce", 9, "transpose(jvp(conv1))/sum")]
-    pool = Op("s", "select-and-scatter", None, "transpose(jvp(pool1))")
-    written = made.padding[1]._replace(name=pool.layer, shape=(16, 1024))
-    reports.operations(replace(made, ops=[*ops, pool], padding=[written]))
-    said = " ".join(capsys.readouterr().out.split())
-    assert "transpose(jvp(conv1)) its backward pass" in said
-    assert "1 select-and-scatter (the backward pass of a pool)" in said
-    assert f"would add {100 * 16 * 14.5 / 1009:.0f} % (predicted)" in said
 
 
 def test_programs_side_by_side_name_their_operations_in_order(made, capsys):
     reports.side_by_side({"f": made, "g": replace(made, ops=OPS[1:2])})
     f, g = capsys.readouterr().out.splitlines()[2:4]
     assert f.split()[1:7] == ["convolution", "300,", "reduce", "500,", "matmul", "200"]
-    assert f.split()[7:] == ["1,000", "copy-start"]
-    assert g.split() == ["g", "convolution", "300", "300", "-"]
-
-
-def test_large_arrays_and_where_they_lie(made, capsys):
-    reports.places(made)
-    said = capsys.readouterr().out
-    assert "VMEM" in said and "HBM" not in said
+    assert f.split()[7:] == ["1,000"]
+    assert g.split() == ["g", "convolution", "300", "300"]
 
 
 def test_nearly_all_flop_of_the_network_are_products():

@@ -25,10 +25,9 @@
 #
 # ## What you will be able to do
 #
-# - work out when memory stops limiting a layer;
-# - see what the compiler joined into one operation;
-# - predict images per second, and say what is left out;
-# - find out what fits in memory, and how much chips send each other.
+# - work out how many images keep the matrix units busy;
+# - predict the speed of a training step;
+# - say what fits in memory, and what chips send each other.
 #
 # You need [lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb).
 
@@ -38,12 +37,9 @@
 # %% [markdown]
 # ## Predict
 #
-# 1. Give this chip more images at once.
-#    At what batch does the arithmetic take as long as moving the data?
-# 2. In a training step of our network, what percentage of the compiler's estimated cycles go to convolutions and matrix products?
-# 3. In 2018 Google trained ResNet-50 with TensorFlow 1.8 on four v2 chips of 46 TFLOP/s, each with two cores (published).
-#    An image costs 24 GFLOP (compiled).
-#    How many images per second does Google's log show?
+# 1. We give this chip more images at once.
+#    For how many does the arithmetic take as long as moving the data?
+# 2. In a training step of our network, what percentage of the estimated cycles go to convolutions and matrix products?
 
 # %%
 from functools import partial
@@ -58,64 +54,48 @@ from labkit.tpu import compile_for_tpu
 # STUB:
 # batch_guess = predict("tpu.critical_batch_v5e", None, "images")
 # share_guess = predict("tpu.step_products", None, "%")
-# speed_guess = predict("tpu.resnet50_on_v2", None, "images/s")
 # BEGIN SOLUTION
 batch_guess = predict("tpu.critical_batch_v5e", 240, "images")
 share_guess = predict("tpu.step_products", 95, "%")
-speed_guess = predict("tpu.resnet50_on_v2", 6000, "images/s")
 # END SOLUTION
 
 # %% [markdown]
 # ## Build
 #
-# ### The road from memory to the units
+# ### The road from memory
 #
-# **HBM**, high-bandwidth memory, is large and lies beside the chip.
-# **VMEM**, vector memory, is small and lies on the chip.
-# The matrix units read only from VMEM, and so does the **vector unit**, which does ReLU, pools and sums.
-#
-# The next cell draws this road, and asks where our network keeps its large arrays.
+# The weights come from **HBM**, high-bandwidth memory, which is large and lies beside the chip.
+# They are copied to **VMEM**, vector memory, which is small and lies on the chip.
+# The matrix units read only from VMEM.
 
 # %% tags=["picture"]
 from labkit.tpu import reports, step_pictures
-from labkit.tpu.programs import CONVNET, convnet
 
-ask = partial(compile_for_tpu, source="snapshot")
 step_pictures.road()
-reports.places(ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1"))
 
 # %% [markdown]
-# Only images and weights lie in HBM: what one layer hands to the next stays in VMEM.
-#
 # ### The critical batch, by hand
 #
-# Take a toy chip that computes 12 FLOP and moves 2 bytes in each cycle.
-# It does both at once, so the slower of the two decides.
-# Its **ridge** is 12 / 2 = 6 FLOP per byte: a layer that does fewer FLOP per byte waits for memory.
+# How many images must share the weights before the arithmetic takes as long as moving the data?
 #
-# Here the layer stands alone: images [B, K] and weights [K, N] come from HBM once, and results [B, N] return once.
+# Let a toy chip do 6 FLOP and move 1 byte in each cycle, both at once.
+# It multiplies images of 20 numbers by weights [20, 30], and each number has 2 bytes:
 #
-# Let the weights be [20, 30] in bfloat16.
-# They are fetched once, but each image adds work:
+# | work | amount | cycles |
+# |---|---|---|
+# | fetch the weights, once | 20 x 30 x 2 = 1,200 bytes | 1,200 |
+# | fetch an image and store its result | (20 + 30) x 2 = 100 bytes | 100 |
+# | multiply an image by the weights | 20 x 30 x 2 = 1,200 FLOP | 1,200 / 6 = 200 |
 #
-# ```
-# weights     20 x 30 numbers = 1,200 bytes         600 cycles of traffic
-# each image  20 x 30 multiply-adds = 1,200 FLOP    100 cycles of arithmetic
-#             20 + 30 numbers = 100 bytes            50 cycles of traffic
-# B images    100·B = 600 + 50·B, so B = 12
-# ```
+# With one image, moving the data takes 1,200 + 100 = 1,300 cycles, and the arithmetic only 200.
+# But each image adds 200 cycles of arithmetic and only 100 for its data, so the arithmetic catches up by 100 cycles an image.
+# After 1,200 / 100 = 12 images, it has made up for the 1,200 cycles that the weights take.
+# These 12 are the layer's **critical batch**: with fewer images, memory sets the time.
 #
-# So 12 images are the **critical batch**: with fewer, memory is the limit.
+# With weights [10, 10], each image adds 10 x 10 x 2 / 6 = 33 cycles of arithmetic but (10 + 10) x 2 = 40 for its data, so the arithmetic never catches up.
 #
-# With weights [10, 10], arithmetic never catches up:
-#
-# ```
-# each image  100 multiply-adds = 200 FLOP           17 cycles of arithmetic
-#             10 + 10 numbers = 40 bytes             20 cycles of traffic
-# ```
-#
-#
-# **Exercise `tpu.critical_batch`**: compute the critical batch of each of n layers, or `np.inf` where there is none.
+# **Exercise `tpu.critical_batch`**: several layers have weights [K, N] each.
+# Compute their critical batches in this way, with `np.inf` for a layer that has none.
 
 
 # %% tags=["exercise:tpu.critical_batch"]
@@ -124,44 +104,46 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
     # STUB:
     # return None
     # BEGIN SOLUTION
-    ridge = peak / bandwidth  # FLOP for each byte, = 2 / itemsize / (1/B + 1/K + 1/N)
-    left = 2 / (itemsize * ridge) - 1 / K - 1 / N
-    return np.where(left > 0, 1 / left, np.inf)
+    weights = itemsize * K * N / bandwidth  # seconds, once for all images
+    data = itemsize * (K + N) / bandwidth  # seconds that each image adds
+    arithmetic = 2 * K * N / peak  # seconds that each image adds
+    gain = arithmetic - data
+    return np.where(gain > 0, weights / gain, np.inf)
     # END SOLUTION
 
 
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# Now we take the real chip, with weights [4096, 4096] and our fc1, [4096, 128].
-# The picture shows the first: its line is the **roofline**, the highest speed that peak and HBM allow, and its dots follow from the compiler's estimates.
+# For the layer of the opening, the line in the picture is the **roofline**, the highest speed that peak and HBM allow.
+# The dots follow from the compiler's estimated cycles.
 
 # %% tags=["picture"]
 from labkit.hardware import machine
 from labkit.tpu.programs import matmul
 
+ask = partial(compile_for_tpu, source="snapshot")  # answers saved earlier
 v5e = machine("tpu_v5e")
-K, N = np.array([4096, 4096]), np.array([4096, 128])
-large, fc1 = critical_batch(K, N, float(v5e.rate("bf16")), float(v5e.bandwidth), 2)
-print(f"critical batch: [4096, 4096] {large:.0f}, fc1 {fc1:.0f} (predicted)")
+peak, bandwidth = float(v5e.rate("bf16")), float(v5e.bandwidth)
+(large,) = critical_batch(np.array([4096]), np.array([4096]), peak, bandwidth, 2)
+print(f"critical batch of weights [4096, 4096]: {large:.0f} images (predicted)")
 answers = {}
 for B in (16, 32, 64, 128, 256, 512, 1024, 4096):
     answers[B] = ask(matmul, [(B, 4096), (4096, 4096)], "v5e:1x1")
 step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
-# For fc1 alone, fed from HBM, arithmetic never catches up; in our network it can, because the images already lie in VMEM.
+# The roofline becomes flat at the critical batch of 273 images.
+# But the left dots lie above it, too fast for a chip that fetches these weights from HBM.
+# They leave out the fetch: the compiler copies the weights in a separate operation that has no estimate.
+# **So a time from estimated cycles can be far too short: at a batch of 16, the dot is at 61 TFLOP/s and the roofline at 13.**
 #
-# For 128 images or fewer, the dots lie as much as 4.7 times above the roofline, where no chip can be.
-# **The estimates leave separate copies out.**
-# Here `copy-start` brings the weights to VMEM beforehand; its time comes on top unless it overlaps other work.
+# ### Fusion
 #
-# ### Fewer trips by fusion
-#
-# The result of conv2 has 8.4 MB.
-# Adding the bias reads all of it from VMEM and writes it back, and so does ReLU.
-# To save these trips, the compiler **fuses**: it joins several operations into one.
-# An `optimization_barrier` forbids this, so we can compare.
+# In conv2, a bias and ReLU follow the convolution.
+# Each separate operation writes its result to VMEM, and the next one reads it again.
+# To save these trips, the compiler **fuses** operations: it joins several into one.
+# For comparison, an `optimization_barrier` forbids this.
 
 # %%
 from jax.lax import optimization_barrier
@@ -186,26 +168,15 @@ for layer in (together, apart):
 reports.side_by_side(made)
 
 # %% [markdown]
-# In the estimate, fused bias and ReLU are free; kept apart, the three operations take 2.8 times the cycles.
-#
-# The saved trips do not explain this:
-#
-# ```
-# the addition moves   16.8 MB through VMEM, at 22 x 819 GB/s    1 µs
-# it is charged        59,476 cycles, at 1.5 GHz                40 µs
-# ```
-#
-# The compiler charges this addition about 14.5 cycles for every 1,024 numbers, and we cannot say whether a chip needs so many.
+# When they are fused, bias and ReLU add nothing to the estimate.
+# **Kept apart, the three operations take 2.8 times the cycles.**
 #
 # ### Images per second
 #
-# A training step runs its operations one after the other:
+# A step runs its operations one by one, so operations of 600 and 900 cycles take 1,500 together, or 1 µs at 1.5 GHz.
+# If 8 devices run this step at the same time, each on 4 images, they do 32 images in this microsecond, or 32 million per second.
 #
-# ```
-# a step      operations of 600 and 900 cycles, at 1.5 GHz        1 µs
-# 8 devices   4 images on each in this time                  32 images
-# ```
-# **Exercise `tpu.throughput`**: compute the images per second of all devices, ignoring the exchange of data.
+# **Exercise `tpu.throughput`**: compute the images per second of all devices together.
 
 
 # %% tags=["exercise:tpu.throughput"]
@@ -224,66 +195,66 @@ throughput = check("tpu.throughput", throughput)
 # %% [markdown]
 # ## Check
 #
-# Google published two logs of ResNet-50 on eight v2 cores, with 128 images on each core.
-# Our ResNet-50 step takes minutes to compile, so we load a stored result.
-# We also ask which batch fits in a v5e's memory.
+# Does such a simple sum come close to a real machine?
+# Google published two logs of training the large network ResNet-50 on four v2 chips, whose eight cores are devices with 128 images each.
+# We compare them with our prediction; then the compiler tells which batch fits in a v5e's HBM.
 
 # %%
 from labkit.provenance import predicted
 from labkit.tpu.compiler import recall
 from labkit.tpu.published import DAWNBENCH
 
-rows = [[f"8 v2 cores, {log.software}", log.speed, None] for log in DAWNBENCH]
-ours = [("8 v2 cores", 8, 128, "v2"), ("1 v5e", 1, 256, "v5e"), ("1 v6e", 1, 256, "v6e")]
-for name, devices, batch, chip in ours:
-    resnet = recall(f"ResNet-50 step of {batch} images", f"{chip}:1x1")
-    rate = throughput(reports.cycles_of(resnet), batch, devices, resnet.clock)
-    speed = predicted(rate, "images/s", "cycles and clock")
-    rows.append([f"{name}, ours", speed, reports.missing(resnet)])
-unexplained = "Why a v5e, with the peak of eight v2 cores, comes out slower, we cannot explain."
-figures.table(["ResNet-50, training", "speed", "operations without an estimate"], rows, unexplained)
+resnet = recall("ResNet-50 step of 128 images", "v2:1x1")  # of one core, compiled before
+rate = throughput(reports.cycles_of(resnet), 128, 8, resnet.clock)
+rows = [[log.software, log.speed] for log in DAWNBENCH]
+rows.append(["our prediction", predicted(rate, "images/s", "cycles and clock")])
+note = f"Of our program's operations, {reports.missing(resnet)} have no estimate."
+figures.table(["ResNet-50 on four v2 chips", "speed"], rows, note)
 reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 
 # %% [markdown]
-# Our prediction for the v2 is 9 % above the first log and 12 % below the second.
-# This is partly luck: our program is not Google's.
-# On the newer chips, over a thousand operations have no estimate, most of them copies.
-# There, the predicted speed may be several times too high.
+# Our prediction lies between the two logs, within 12 % of each.
+# Partly this is luck: our program is not Google's.
+#
+# **A v5e has room for ResNet-50's step of 256 images, but not for that of 1,024.**
 #
 # ## Measure
 #
-# Now we take a step of our own network, whose gradients `jax.grad` computes.
-# How many of its cycles go to products, and how long does it take?
+# Now we compile the gradients of our own network (`jax.grad`), with 256 images, for a v5e.
+# How long would they take, without the update of the weights?
+# What share of the cycles goes to *products* (convolutions and matrix products)?
 
 # %%
-from labkit.tpu.programs import convnet_loss
+from labkit.tpu.programs import CONVNET, convnet_loss
 
-labels = ((256,), "int32")
+labels = ((256,), "int32")  # the class of each image
 step = ask(jax.grad(convnet_loss), [CONVNET, (256, 32, 32, 3), labels], "v5e:1x1")
-flop = reports.products_of_flop(256)
-cycles = reports.share_of_cycles(step, "convolution", "matmul")
 rate = throughput(reports.cycles_of(step), 256, 1, step.clock)
 print("A step:", step.seconds, "\nSpeed:", predicted(rate, "images/s", "cycles and clock"))
-figures.table(["products", "share"], [["of the FLOP", flop], ["of the cycles", cycles]])
-reports.operations(step)
+
+products = reports.share_of_cycles(step, "convolution", "matmul")
+sums = reports.share_of_cycles(step, "reduce")
+rows = [["products, of the FLOP", reports.products_of_flop(256)]]
+rows += [["products, of the cycles", products], ["reduce, of the cycles", sums]]
+figures.table(["operations", "share"], rows, reports.left_out(step))
 
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
+# Half of the cycles go to `reduce`, which combines many numbers into few.
+# A bias was added to every pixel of every image, so its gradient is a sum over them all.
+# **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
-# Half of all cycles go to four `reduce` operations.
-# Two compute the gradient of a bias: it was added to all pixels of all images, so its gradient is a **sum over all of them**.
-# The other two (a dash under "from") record whether ReLU let each number through, in one bit each.
+# ### Four chips
 #
-# ### What chips send each other
-#
-# Let four chips share 1,024 images.
-# What must they send each other for the gradient of fc1's weights?
+# If a batch of 1,024 images is too large for one chip, four can share it.
+# But a gradient is a sum over all images, and each chip knows only its own part.
+# What must the chips send each other for fc1, the layer of our network with the most weights?
 
 
 # %%
 def gradient(x, dy):
     """x [B, 4096], dy [B, 128] -> gradient of fc1's weights [4096, 128], a sum over B"""
-    return x.T @ dy  # in bfloat16; lesson 2's rule asks for float32, at twice the bytes
+    return x.T @ dy
 
 
 batch_cut = ("devices",)  # axis 0 of an array is cut into one part for each device
@@ -293,8 +264,8 @@ reports.exchange(four)
 
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
-# The compiler put it in, since each chip saw only its own images.
-# It takes at least 16 µs, little beside the step's 475 µs.
+# Our function does not ask for one: the compiler put it in.
+# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for a chip's share of 256 images.
 #
 # ## Explain
 #
@@ -302,22 +273,15 @@ reports.exchange(four)
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
-figures.guesses(
-    [
-        ("critical batch", batch_guess, batch),
-        ("share of products", share_guess, cycles),
-        ("ResNet-50 on v2", speed_guess, DAWNBENCH[0].speed),
-    ]
-)
+guesses = [("critical batch", batch_guess, batch), ("share of products", share_guess, products)]
+figures.guesses(guesses)
 
 # %% [markdown]
-# **Critical batch**: if only weights moved, it would equal the ridge, 197 TFLOP/s / 819 GB/s = 241, since each weight has 2 bytes and gives 2 FLOP per image.
-# Images and results raise it to 273.
-# Then arithmetic and traffic take 46 µs each (predicted): the chip no longer waits if they overlap, but waits nearly half of the time if the weights are copied first.
+# With one image, the chip of the opening waits 99 % of its time.
+# With 273 images, arithmetic and data take 46 µs each (predicted), so the chip need not wait at all if the two overlap.
 #
-# **Products**: summing gradients and packing bits take many cycles for few FLOP.
-#
-# **ResNet-50**: each second, 3,250 images of 24 GFLOP use 42 % of the four chips' peak (predicted); this share is called **model FLOP utilization**.
+# The v5e's **ridge**, its peak over its bandwidth, is 197 TFLOP/s / 819 GB/s = 241 FLOP per byte.
+# A weight of 2 bytes gives 2 FLOP for each image, so B images give B FLOP per byte: if only the weights travelled, the critical batch would be 241.
 #
 # ## On trial
 #
@@ -325,7 +289,8 @@ figures.guesses(
 #
 # > A TPU can do linear algebra only; a GPU is the general one
 #
-# We compile two programs without linear algebra: sorting, and the Collatz rule, which halves even n and turns odd n into 3n + 1 until every number is 1.
+# We compile two programs without linear algebra.
+# One sorts; the other, `collatz`, halves even numbers and turns odd n into 3n + 1, until each has reached 1.
 
 # %%
 from labkit.tpu.programs import collatz
@@ -341,37 +306,34 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
-# A TPU's core (Google calls it "TensorCore") also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
-# What is true: nearly all of a TPU's *peak* is for matrix products, and so is most of a modern GPU's, thanks to tensor cores.
+# Both programs compile, because a TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
+# What is true: nearly all of a TPU's *peak* is for matrix products, as is most of a modern GPU's.
 #
 # ### <a id="C09"></a>C09 on trial
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Density is peak for each mm² of the **die**, the chip itself; efficiency is peak for each watt.
-# Google also compared the speed and power of one pair, v4 and A100 (*published*).
+# Density is peak for each mm² of the chip.
+# Efficiency is work for each joule, which Google compared for a v4 and an A100 (*published*).
 
 # %%
 reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
 reports.work_for_each_joule()
 
 # %% [markdown]
-# **Verdict on C09: holds if the pair is v4 and A100.**
-# A v4 has more peak for each mm², at least 0.46 TFLOP/s against 0.38.
-# In both benchmarks it did 2.2 times the work for each joule, but the TPU's maker did the measuring.
-# Peak for each watt does not decide: it compares a v4's power in use with an A100's design limit.
-# Older pairs go both ways.
+# **Verdict on C09: holds if a v4 is compared with an A100.**
+# A v4 has at least 0.46 TFLOP/s for each mm² and an A100 0.38, but a v2 has only half of a V100's.
+# In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring.
 #
 # ## Recap
 #
-# - **The critical batch of large weights in bfloat16 is a little above the ridge, 241 FLOP per byte on a v5e.**
-# - Our step costs a v5e 475 µs for 256 images (predicted), without 14 operations, the optimizer and the exchange.
-# - Cycles divided by clock rate *predict* a time, perhaps several times too short; only a real run *measures* it.
+# - **The rule to keep: to keep the matrix units busy, a large bfloat16 layer needs a batch a little above the ridge, which is 241 on a v5e.**
+# - An A100 has a ridge of 312 TFLOP/s / 2,039 GB/s = 153, and for the layer of the opening your function gives 165 images.
 #
 # ### Outside
 #
-# On the result of `jax.jit(f).lower(x).compile()`, `memory_analysis()` gives the bytes and `cost_analysis()` the FLOP.
-# On a TPU, run a step `with jax.profiler.trace("log"):`, and `xprof --logdir=log` shows each operation's time.
+# In JAX, `jax.jit(f).lower(x).compile().memory_analysis()` gives the bytes of arguments and temporary arrays.
+# On a TPU, `xprof` shows each operation's measured time.
 #
 # ## Quiz
 #

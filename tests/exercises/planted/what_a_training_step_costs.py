@@ -9,19 +9,31 @@ from tests.exercises.edits import edit
 # --- tpu.critical_batch
 
 batch = partial(edit, "tpu.critical_batch")
-LEFT = "2 / (itemsize * ridge) - 1 / K - 1 / N"
-batch_of_weights = batch("batch_of_weights", LEFT, "2 / (itemsize * ridge) + 0 * K")
-batch_without_images = batch("batch_without_images", " - 1 / N", "")
-batch_without_results = batch("batch_without_results", " - 1 / K", "")
-batch_with_plus = batch("batch_with_plus", " - 1 / K - 1 / N", " + 1 / K + 1 / N")
-batch_of_multiply_adds = batch("batch_of_multiply_adds", "2 / (itemsize", "1 / (itemsize")
-batch_in_bfloat16 = batch("batch_in_bfloat16", "2 / (itemsize * ridge)", "1 / ridge")
-batch_in_numbers = batch("batch_in_numbers", "(itemsize * ridge)", "ridge")
-batch_ridge_inverse = batch("batch_ridge_inverse", "peak / bandwidth", "bandwidth / peak")
-batch_below_zero = batch("batch_below_zero", "np.where(left > 0, 1 / left, np.inf)", "1 / left")
+WHERE = "np.where(gain > 0, weights / gain, np.inf)"
+ONCE = "itemsize * K * N / bandwidth"
+ADDED = "itemsize * (K + N) / bandwidth"
+batch_of_weights = batch("batch_of_weights", "arithmetic - data", "arithmetic")
+batch_without_images = batch("batch_without_images", "(K + N)", "N")
+batch_without_results = batch("batch_without_results", "(K + N)", "K")
+batch_with_plus = batch("batch_with_plus", "arithmetic - data", "arithmetic + data")
+batch_of_multiply_adds = batch("batch_of_multiply_adds", "2 * K * N", "K * N")
+batch_in_bfloat16 = batch(
+    "batch_in_bfloat16", ONCE, "2 * K * N / bandwidth", (ADDED, "2 * (K + N) / bandwidth")
+)
+batch_in_numbers = batch(
+    "batch_in_numbers", ONCE, "K * N / bandwidth", (ADDED, "(K + N) / bandwidth")
+)
+batch_exchanged = batch(
+    "batch_exchanged",
+    "2 * K * N / peak",
+    "2 * K * N / bandwidth",
+    (ONCE, "itemsize * K * N / peak"),
+    (ADDED, "itemsize * (K + N) / peak"),
+)
+batch_below_zero = batch("batch_below_zero", WHERE, "weights / gain")
 batch_none = batch("batch_none", "np.inf", "0")
-batch_one_over = batch("batch_one_over", "1 / left, np", "left, np")
-batch_rounded = batch("batch_rounded", "1 / left, np", "np.ceil(1 / left), np")
+batch_one_over = batch("batch_one_over", "weights / gain, np", "gain / weights, np")
+batch_rounded = batch("batch_rounded", "weights / gain, np", "np.ceil(weights / gain), np")
 
 
 def batch_in_place(K, N, peak, bandwidth, itemsize):
@@ -80,7 +92,7 @@ PLANTED = {
         (batch_of_multiply_adds, "A multiply-add is counted as one FLOP"),
         (batch_in_bfloat16, "Every number has two bytes here"),
         (batch_in_numbers, "Numbers are counted, not bytes"),
-        (batch_ridge_inverse, "The ridge is upside down"),
+        (batch_exchanged, "Peak and bandwidth are exchanged"),
         (batch_below_zero, "A negative batch means"),
         (batch_none, "0 would say that every batch is"),
         (batch_one_over, "This is one over the batch"),
@@ -111,7 +123,7 @@ NO_BATCH = np.array([0.1]), np.array([0.1]), 1.0, 1.0, 2  # so small that none i
 RIGHT_ON = {  # where what they confuse is one and the same
     batch_with_plus: (np.array([1e9]), np.array([1e9]), 12.0, 2.0, 2),
     batch_of_multiply_adds: NO_BATCH,
-    batch_ridge_inverse: NO_BATCH,
+    batch_exchanged: NO_BATCH,
     batch_one_over: NO_BATCH,
     batch_rounded: NO_BATCH,
     images_step_time: (np.array([1e9]), 1, 1, 1e9),

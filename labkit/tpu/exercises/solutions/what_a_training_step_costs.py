@@ -10,9 +10,11 @@ import numpy as np
 
 def critical_batch(K, N, peak, bandwidth, itemsize):
     """K [n], N [n], FLOP/s, B/s, bytes of a number -> images [n], not rounded"""
-    ridge = peak / bandwidth  # FLOP for each byte, = 2 / itemsize / (1/B + 1/K + 1/N)
-    left = 2 / (itemsize * ridge) - 1 / K - 1 / N
-    return np.where(left > 0, 1 / left, np.inf)
+    weights = itemsize * K * N / bandwidth  # seconds, once for all images
+    data = itemsize * (K + N) / bandwidth  # seconds that each image adds
+    arithmetic = 2 * K * N / peak  # seconds that each image adds
+    gain = arithmetic - data
+    return np.where(gain > 0, weights / gain, np.inf)
 
 
 def throughput(cycles, batch, devices, clock):
