@@ -40,7 +40,7 @@ def printed(lesson, words):
 def rows(said, names):
     """{name: numbers} of the lines that begin with a name and two blanks."""
     found = {}
-    for line in said.splitlines():
+    for line in map(str.strip, said.splitlines()):
         name = re.split(r"  +", line)[0]
         if name in names:
             found[name] = numbers(line[len(name) :])
@@ -90,10 +90,9 @@ def test_the_layouts_are_the_compilers_and_the_bytes_the_learners(lesson):
     lines = {line.split("  ")[0]: re.split("  +", line) for line in said.splitlines()}
     assert lines["images"][2:] == ["67.1", "1.57", "yes", "0,2,3,1"]
     assert lines["conv1's result"][2:5] == ["67.1", "16.8", "yes"]
-    assert lines["conv2's result"][2:5] == ["16.8", "8.39", "yes"]
     assert lines["fc2's weights"][2:] == ["0.0328", "0.0041", "yes", "0,1"]
     said, _ = lesson.again(LAYOUTS, padded_bytes=lambda shape, *rest: 2 * int(np.prod(shape)))
-    assert said.count("  yes  ") == 3, "those without padding"
+    assert said.count("  yes  ") == 2, "those without padding"
 
     def row_major(shapes):
         return [r._replace(order=",".join(map(str, range(len(r.shape))[::-1]))) for r in shapes]
@@ -152,7 +151,7 @@ def test_the_stairs(lesson, monkeypatch):
     counts, v2 = lesson.namespace["counts"], lesson.namespace["stairs"]
     assert 100 * (counts[1025] / counts[1024] - 1) == pytest.approx(12.5, abs=0.05)
     for n in range(128, 1153, 128):
-        assert v2[n] == pytest.approx(v2[n - 64], rel=0.005), "level up to each multiple"
+        assert v2[n] == pytest.approx(v2[n - 64], rel=0.025), "level up to each multiple"
         assert v2[n + 1] > 1.1 * v2[n], "a step behind it"
         if n > 128:
             step = counts[n + 1] - counts[n]
@@ -183,6 +182,9 @@ def test_the_rule_holds_for_a_new_layer(lesson):
     assert [found[n][0] for n in ("200", "256", "257")] == [256, 256, 384]
     assert found["200"][1] == found["256"][1], "56 more are free"
     assert found["257"][1] / found["256"][1] == pytest.approx(1.44, abs=0.005)
+    ask, conv = lesson.namespace["ask"], lesson.namespace["conv"]
+    made = ask(conv, [(32, 14, 14, 256), (3, 3, 256, 200)], "v5e:1x1")
+    assert made.padding[-1].axes[0] == 3, "the channels lie along the 128"
 
 
 @pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")

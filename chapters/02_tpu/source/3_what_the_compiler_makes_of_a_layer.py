@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What the compiler makes of a layer
-#     minutes: 49
+#     minutes: 47
 #     needs: [jax]
 # ---
 
@@ -23,13 +23,13 @@
 # Merely reading so much would keep a TPU v5e busy for 82 µs (predicted).
 # Where do 65 MB of nothing come from, and how can they be avoided?
 #
-# To find out, we ask **XLA**, Google's compiler for TPUs.
-# Even without a TPU, it tells us how it will store each array, and how many cycles it expects a layer to take.
+# To find out, we ask Google's compiler, **XLA**.
+# Even without a TPU, it tells us how it would store each array and how many cycles a layer should take.
 #
 # ## What you will be able to do
 #
 # - read a tiled layout, and compute its padding;
-# - say how much of a matrix unit a layer can use;
+# - say how much of a matrix unit a layer uses;
 # - choose sizes that waste little.
 #
 # You need [lesson 1](1_the_systolic_array.ipynb).
@@ -43,10 +43,9 @@
 # The **matrix unit** (MXU) of a TPU is the systolic array of lesson 1.
 # To multiply a matrix [M, K] by weights [K, N], it holds a **weight tile** of up to 128 x 128 weights while M rows stream through.
 # In lesson 1's simulator, a weight tile that is partly empty takes as long as a full one.
-# A convolution is such a product too, and its N is the number of output channels.
 #
 # The next cell asks for three guesses.
-# The first follows from these rules, but the others depend on the compiler.
+# Only the first follows from these rules, because the others depend on the compiler.
 
 # %%
 from functools import partial
@@ -95,7 +94,7 @@ guesses = {
 # If axis 0 is the fastest, its 3 becomes 4 and the 5 becomes 6, so 24 places are enough.
 # **The order of the axes decides how much is padding.**
 #
-# The next cell defines the rounding and draws both layouts, with padding in grey.
+# The next cell draws both layouts, with padding in grey.
 
 
 # %% tags=["picture"]
@@ -120,7 +119,7 @@ layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 # For example, `{2,0,1:T(8,128)}` rounds axis 2 up to a multiple of 128 and axis 0 to a multiple of 8, but leaves axis 1 as it is.
 # A tile with one size, such as `T(256)`, rounds up the fastest axis only.
 #
-# **Exercise `tpu.padded_bytes`**: go through the steps of the example for any array, order and tile.
+# **Exercise `tpu.padded_bytes`**: take the steps of the example, with `round_up`, for any array, order and tile.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]
@@ -143,12 +142,12 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 # ### Ask the compiler
 #
 # Which order does the compiler choose for our network?
-# `compile_for_tpu` asks it about a JAX function, the shapes of its arguments, and a chip, here a single v5e.
+# `compile_for_tpu` takes a JAX function, the shapes of its arguments and a chip, here a single v5e.
 # In this lesson the answers come from a *snapshot*, which was saved earlier.
-# They are **compiled** numbers: the compiler expects them, but nothing has run.
+# Their numbers are **compiled**: the compiler expects them, but nothing has run.
 #
 # The axes of the images are [B, H, W, C], where B is the batch of 256.
-# The table compares the order as written, with the last axis as the fastest, with the compiler's choice.
+# The table sets the compiler's choice beside the order as written, in which the last axis is the fastest.
 
 # %% tags=["picture"]
 from labkit.tpu.programs import CONVNET, convnet
@@ -157,12 +156,9 @@ ask = partial(compile_for_tpu, source="snapshot")
 network = ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1")  # shapes: all weights, images
 arrays = {array.name: array for array in network.padding}  # how each array is stored
 images = arrays["x"]
-shown = {
-    "images": images,
-    "conv1's result": arrays["conv1/conv_general_dilated"],
-    "conv2's result": arrays["conv2/conv_general_dilated"],
-    "fc2's weights": arrays["w['fc2.weight']"],
-}
+shown = {"images": images}
+shown["conv1's result"] = arrays["conv1/conv_general_dilated"]
+shown["fc2's weights"] = arrays["w['fc2.weight']"]
 rows = []
 for name, array in shown.items():
     last_axis_fastest = range(len(array.shape))[::-1]
@@ -171,14 +167,14 @@ for name, array in shown.items():
     agree = chosen == array.padded_bytes
     rows.append([name, str(array.shape), written / 1e6, chosen / 1e6, agree, array.order])
 heads = ["array", "shape", "as written, MB", "chosen, MB", "compiler agrees", "chosen order"]
-figures.table(heads, rows, "MB: predicted by padded_bytes; the chosen order: compiled")
+figures.table(heads, rows, "MB are predicted by padded_bytes; the chosen order is compiled.")
 orders = {"as written": (3, 2, 1, 0), "as the compiler chose": images.axes}
 layout_pictures.one_tile(images.shape, orders, "BHWC")
 
 # %% [markdown]
 # Look at the images, in the first row and in the picture.
 # As written, the three colours of a pixel take 128 columns, of which 125 are padding.
-# The compiler chose the order `0,2,3,1`, so the batch fills the columns, and 256 images fill exactly two tiles.
+# In the compiler's order, `0,2,3,1`, the batch lies along the 128, and 256 images fill exactly two tiles.
 #
 # **Put a long axis along the 128, and most of the padding is gone.**
 #
@@ -199,12 +195,12 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 #
 # **With lesson 1's mapping, which gives each weight one cell, the utilization cannot be above `filled`.**
 #
-# **Exercise `tpu.mxu_utilization`**: compute both shares for any product.
+# **Exercise `tpu.mxu_utilization`**: compute both shares for n products, on units of `size` x `size` cells.
 
 
 # %% tags=["exercise:tpu.mxu_utilization"]
 def mxu_utilization(M, K, N, cycles, units, size):
-    """M, K, N, cycles [n] of products, units of size x size cells -> utilization, filled [n]"""
+    """M, K, N, cycles [n] of products -> utilization [n], filled [n], both from 0 to 1"""
     # STUB:
     # utilization = filled = np.zeros(len(M))
     # BEGIN SOLUTION
@@ -265,7 +261,7 @@ figures.table(heads, list(rows), note)
 from time import perf_counter
 
 from labkit.hardware import machine, this_machine
-from labkit.provenance import compiled, measured, predicted
+from labkit.provenance import compiled, measured
 from labkit.tpu import live
 
 start = perf_counter()
@@ -279,7 +275,7 @@ if this_machine().has_tpu:
 #
 # ### Stairs
 #
-# If K grows from 128 to 129, the weights need a second row of weight tiles, nearly empty.
+# If K grows from 128 to 129, the weights need a second row of weight tiles, which is nearly empty.
 # Our simulator charges for all of it, but what does the compiler expect?
 # We multiply `a[4096, K]` by `b[K, 1024]` on a v2 core, and let K grow.
 
@@ -300,7 +296,8 @@ layout_pictures.stairs(counts, stairs, "v2")
 # ### What is free
 #
 # Where the stairs are level, a larger size costs next to nothing.
-# To see whether that holds for channels, we take a 3 x 3 convolution of 32 images [56, 56] with 64 channels on a v5e, and raise the number of output channels.
+# Does that hold for channels, too?
+# On a v5e, we compile a 3 x 3 convolution of 32 images [56, 56] with 64 channels, and raise the number of output channels.
 
 # %%
 by_channels = {}
@@ -314,14 +311,14 @@ for N in (64, 128, 129):
 figures.table(["output channels", "cycles", "fastest axis", "result, MB"], rows, "compiled")
 
 # %% [markdown]
-# The compiler lays the channels along the 128, so 64 of them leave half of each tile empty, and the next 64 fill this padding.
+# The channels, axis C, lie along the 128, so 64 of them leave half of each tile empty, and the next 64 fill this padding.
 # The 129th channel finds no room there, so it needs new tiles and doubles the bytes.
 #
 # **With these 32 images, the second 64 channels are free, but one more costs 76 % more cycles.**
 #
 # ## Explain
 #
-# The next cell compares your guesses with the results, and then returns to the 67 MB.
+# How good were your guesses, and what became of the 67 MB?
 
 # %% tags=["picture"]
 more = 100 * (stairs[1025] / stairs[1024] - 1)
@@ -337,22 +334,25 @@ rows = []
 for name, order in orders.items():
     size = padded_bytes(images.shape, order, (8, 128), 2)
     rows.append([name, size / 1e6, 1e6 * size / bandwidth])
-figures.table(
-    ["256 images", "MB", "time to read, µs"], rows, "predicted, at the published 819 GB/s"
-)
+heads = ["256 images", "MB", "time to read, µs"]
+figures.table(heads, rows, "predicted, at the published 819 GB/s")
 
 # %% [markdown]
-# Only the first guess could be worked out: with K = 1,025, a ninth row of weight tiles is 12.5 % more work.
+# K = 1,025 costs a ninth row of weight tiles, conv1 has a better mapping than lesson 1's, and the second 64 channels fill padding.
 #
 # **The 65 MB of nothing** were the 125 empty columns beside each pixel's three colours.
 # With 256 images along the 128 instead, the array takes 1.6 MB, and a v5e reads it in 2 µs instead of 82 µs (predicted).
+#
+# ## On trial
+#
+# The [next lesson](4_what_a_training_step_costs.ipynb) puts two claims about TPUs on trial, with whole training steps.
 #
 # ## Recap
 #
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
 #
-# Let us use the rule on a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels.
-# Its 200 output channels should take the room of 256, so what would 256 or 257 of them cost?
+# Take a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels.
+# By the rule, its 200 output channels take the room of 256, so what would 256 or 257 of them cost?
 
 # %%
 rows = []
@@ -362,7 +362,7 @@ for N in (200, 256, 257):
 figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
-# As the rule suggests, 56 more channels are free, while the 257th costs 44 %.
+# As the rule suggests, 56 more channels are free, while the 257th costs 44 % more cycles.
 # On a GPU the same rule holds with 32: a block of 33 threads takes two warps.
 #
 # For another batch, however, the compiler may choose another order, so ask it again.

@@ -26,7 +26,7 @@ def padded_bytes(shape, order, tile, itemsize):
 
 
 def mxu_utilization(M, K, N, cycles, units, size):
-    """M, K, N, cycles [n] of products, units of size x size cells -> utilization, filled [n]"""
+    """M, K, N, cycles [n] of products -> utilization [n], filled [n], both from 0 to 1"""
     utilization = M * K * N / (cycles * units * size**2)
     rows = round_up(K, size)
     columns = round_up(N, size)
