@@ -195,7 +195,7 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 #
 # **With lesson 1's mapping, which gives each weight one cell, the utilization cannot be above `filled`.**
 #
-# **Exercise `tpu.mxu_utilization`**: compute both shares for n products, on units of `size` x `size` cells.
+# **Exercise `tpu.mxu_utilization`**: compute both shares for each of n products, on units of `size` x `size` cells.
 
 
 # %% tags=["exercise:tpu.mxu_utilization"]
@@ -241,7 +241,7 @@ M, K, N = np.transpose([product_sizes(*layer) for layer in LAYERS.values()])
 used, filled = mxu_utilization(M, K, N, np.array(v2), units=1, size=128)
 rows = zip(LAYERS, counted, v2, 100 * filled, 100 * used, strict=True)
 heads = ["layer", "cycles, counted", "cycles, compiled", "filled, %", "utilization, %"]
-note = "The count leaves out memory and the cost of starting a layer, which fc1 and fc2 have, too."
+note = "The count leaves out memory and starting costs; fc1 and fc2 take longer than counted."
 figures.table(heads, list(rows), note)
 
 # %% [markdown]
