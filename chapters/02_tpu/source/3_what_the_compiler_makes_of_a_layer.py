@@ -80,7 +80,7 @@ guesses = {
 #
 # A TPU stores arrays in **tiles** of 8 rows and 128 columns.
 # The fastest axis fills the columns of a tile, and the next axis fills its rows.
-# Where the array ends before its last tile does, the places that stay empty are called **padding**.
+# Where the edge of the array cuts through a tile, the places left empty are called **padding**.
 #
 # As a small example, let us store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, with axis 1 as the fastest:
 #
@@ -119,7 +119,7 @@ layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 # For example, `{2,0,1:T(8,128)}` rounds axis 2 up to a multiple of 128 and axis 0 to a multiple of 8, but leaves axis 1 as it is.
 # A tile with one size, such as `T(256)`, rounds up the fastest axis only.
 #
-# **Exercise `tpu.padded_bytes`**: take the steps of the example, with `round_up`, for any array, order and tile.
+# **Exercise `tpu.padded_bytes`**: compute the bytes as in the example, with `round_up`, for any array, order and tile.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]
@@ -172,16 +172,16 @@ orders = {"as written": (3, 2, 1, 0), "as the compiler chose": images.axes}
 layout_pictures.one_tile(images.shape, orders, "BHWC")
 
 # %% [markdown]
-# Look at the images, in the first row and in the picture.
+# Look at the first row of the table, and at one of its tiles in the picture.
 # As written, the three colours of a pixel take 128 columns, of which 125 are padding.
-# In the compiler's order, `0,2,3,1`, the batch lies along the 128, and 256 images fill exactly two tiles.
+# In the compiler's order, `0,2,3,1`, the batch lies along the 128 columns, and 256 images fill those of two tiles.
 #
 # **Put a long axis along the 128, and most of the padding is gone.**
 #
 # ### Busy cells
 #
 # A matrix unit can be partly empty, too, because a weight tile that is not full leaves some cells without a weight.
-# As an example, take M = 6, K = 5 and N = 2, and two units of 4 x 4 cells that need 10 cycles:
+# As an example, take a product with M = 6, K = 5 and N = 2, for which two units of 4 x 4 cells need 10 cycles:
 #
 # ```
 # useful         6 x 5 x 2 = 60       multiply-adds, M x K x N
@@ -219,7 +219,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 #
 # Do real layers respect this limit?
 # Lesson 1's simulator *counts* the cycles of a layer on one unit.
-# A core of a TPU v2 has one unit as well, so the table sets its compiled cycles beside the count.
+# A core of a TPU v2 has one unit as well, so we set the cycles compiled for such a core beside the count.
 # The last row, `square`, multiplies two matrices [1024, 1024].
 
 # %%
@@ -241,12 +241,12 @@ M, K, N = np.transpose([product_sizes(*layer) for layer in LAYERS.values()])
 used, filled = mxu_utilization(M, K, N, np.array(v2), units=1, size=128)
 rows = zip(LAYERS, counted, v2, 100 * filled, 100 * used, strict=True)
 heads = ["layer", "cycles, counted", "cycles, compiled", "filled, %", "utilization, %"]
-note = "The count leaves out memory and starting costs; fc1 and fc2 take longer than counted."
+note = "The count leaves out memory and starting costs, so fc1, fc2 and square take longer."
 figures.table(heads, list(rows), note)
 
 # %% [markdown]
 # Compare the last two columns.
-# For `square` the compiler expects 12 % more cycles than we counted, so its utilization stays below `filled`.
+# `square` fills its tiles, but its utilization is only 89 %, since the compiler expects 12 % more cycles than we counted.
 #
 # For conv1 and conv2, however, the utilization is above `filled`.
 # So the compiler must use another mapping, with which conv1 takes half of the counted cycles.
@@ -254,7 +254,7 @@ figures.table(heads, list(rows), note)
 #
 # ## Check
 #
-# Where the compiler is installed, the next cell asks it again and compares its answer with the snapshot.
+# Where the compiler is installed, the next cell asks it about fc1 once more, and compares its answer with the snapshot.
 # On a TPU the cell also *measures* `square`, but we had no TPU to try that.
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -277,7 +277,7 @@ if this_machine().has_tpu:
 #
 # If K grows from 128 to 129, the weights need a second row of weight tiles, which is nearly empty.
 # Our simulator charges for all of it, but what does the compiler expect?
-# We multiply `a[4096, K]` by `b[K, 1024]` on a v2 core, and let K grow.
+# We ask what `a[4096, K]` times `b[K, 1024]` would cost on a v2 core, and let K grow.
 
 # %% tags=["picture"]
 counts, stairs = {}, {}
@@ -288,7 +288,7 @@ for multiple in range(128, 1153, 128):
 layout_pictures.stairs(counts, stairs, "v2")
 
 # %% [markdown]
-# Up to each multiple of 128 the points stay level, and just behind it they jump.
+# Up to each multiple of 128 the points stay level, and just past it they jump.
 # From K = 256 on, each jump is as high as the simulator's.
 #
 # **On a v2, one more than a multiple of 128 costs a whole row of weight tiles.**
@@ -297,7 +297,7 @@ layout_pictures.stairs(counts, stairs, "v2")
 #
 # Where the stairs are level, a larger size costs next to nothing.
 # Does that hold for channels, too?
-# On a v5e, we compile a 3 x 3 convolution of 32 images [56, 56] with 64 channels, and raise the number of output channels.
+# For a v5e, we compile a 3 x 3 convolution of 32 images [56, 56] with 64 channels, and raise the number of output channels.
 
 # %%
 by_channels = {}
@@ -351,8 +351,9 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
 #
-# Take a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels.
-# By the rule, its 200 output channels take the room of 256, so what would 256 or 257 of them cost?
+# Take a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
+# By the rule, these take the room of 256.
+# What would 256 or 257 of them cost?
 
 # %%
 rows = []
@@ -363,9 +364,8 @@ figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
 # As the rule suggests, 56 more channels are free, while the 257th costs 44 % more cycles.
-# On a GPU the same rule holds with 32: a block of 33 threads takes two warps.
 #
-# For another batch, however, the compiler may choose another order, so ask it again.
+# For another batch, however, the compiler may lay another axis along the 128, and other numbers of channels are free: ask it again.
 #
 # ### Outside
 #
