@@ -23,7 +23,7 @@
 # Merely reading so much would keep a TPU v5e busy for 82 µs (predicted).
 # Where do 65 MB of nothing come from, and how can they be avoided?
 #
-# To find out, we ask Google's compiler, **XLA**.
+# We ask Google's compiler, **XLA**.
 # Even without a TPU, it tells us how it would store each array and how many cycles a layer should take.
 #
 # ## What you will be able to do
@@ -79,10 +79,10 @@ guesses = {
 # In NumPy it is the last axis.
 #
 # A TPU stores arrays in **tiles** of 8 rows and 128 columns.
-# The fastest axis fills the columns of a tile, and the next axis fills its rows.
+# The fastest axis runs across the 128 columns of a tile, and the next axis runs down its 8 rows.
 # Where the edge of the array cuts through a tile, the places left empty are called **padding**.
 #
-# As a small example, let us store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, with axis 1 as the fastest:
+# Let us store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, with axis 1 as the fastest:
 #
 # ```
 # axis 1      5 becomes 8    two tiles of 4 columns, side by side
@@ -143,7 +143,7 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 #
 # Which order does the compiler choose for our network?
 # `compile_for_tpu` takes a JAX function, the shapes of its arguments and a chip, here a single v5e.
-# In this lesson the answers come from a *snapshot*, which was saved earlier.
+# Here the answers come from a *snapshot*, saved earlier.
 # Their numbers are **compiled**: the compiler expects them, but nothing has run.
 #
 # The axes of the images are [B, H, W, C], where B is the batch of 256.
@@ -172,9 +172,9 @@ orders = {"as written": (3, 2, 1, 0), "as the compiler chose": images.axes}
 layout_pictures.one_tile(images.shape, orders, "BHWC")
 
 # %% [markdown]
-# Look at the first row of the table, and at one of its tiles in the picture.
+# Look at the images in the first row of the table; the picture shows one of their tiles in each order.
 # As written, the three colours of a pixel take 128 columns, of which 125 are padding.
-# In the compiler's order, `0,2,3,1`, the batch lies along the 128 columns, and 256 images fill those of two tiles.
+# In the compiler's order, `0,2,3,1`, the batch lies along the 128 columns, and 256 images exactly fill the columns of two tiles.
 #
 # **Put a long axis along the 128, and most of the padding is gone.**
 #
@@ -254,7 +254,7 @@ figures.table(heads, list(rows), note)
 #
 # ## Check
 #
-# Where the compiler is installed, the next cell asks it about fc1 once more, and compares its answer with the snapshot.
+# Where the compiler is installed, the next cell asks it about fc1 on a v5e, and compares its answer with the one in the snapshot.
 # On a TPU the cell also *measures* `square`, but we had no TPU to try that.
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -311,7 +311,7 @@ for N in (64, 128, 129):
 figures.table(["output channels", "cycles", "fastest axis", "result, MB"], rows, "compiled")
 
 # %% [markdown]
-# The channels, axis C, lie along the 128, so 64 of them leave half of each tile empty, and the next 64 fill this padding.
+# In the result, the output channels (axis C) lie along the 128, so 64 of them leave half of each tile in memory empty, and the next 64 fill this padding.
 # The 129th channel finds no room there, so it needs new tiles and doubles the bytes.
 #
 # **With these 32 images, the second 64 channels are free, but one more costs 76 % more cycles.**
@@ -345,7 +345,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # ## On trial
 #
-# The [next lesson](4_what_a_training_step_costs.ipynb) puts two claims about TPUs on trial, with whole training steps.
+# The [next lesson](4_what_a_training_step_costs.ipynb) tries two claims about TPUs.
 #
 # ## Recap
 #
