@@ -119,7 +119,7 @@ layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 # For example, `{2,0,1:T(8,128)}` rounds axis 2 up to a multiple of 128 and axis 0 to a multiple of 8, but leaves axis 1 as it is.
 # A tile with one size, such as `T(256)`, rounds up the fastest axis only.
 #
-# **Exercise `tpu.padded_bytes`**: compute the bytes as in the example, with `round_up`, for any array, order and tile.
+# **Exercise `tpu.padded_bytes`**: compute the bytes as by hand above, with `round_up`, for any array, order and tile.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]
@@ -143,7 +143,7 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 #
 # Which order does the compiler choose for our network?
 # `compile_for_tpu` takes a JAX function, the shapes of its arguments and a chip, here a single v5e.
-# Here the answers come from a *snapshot*, saved earlier.
+# Except in Check, its answers come from a *snapshot*, saved earlier.
 # Their numbers are **compiled**: the compiler expects them, but nothing has run.
 #
 # The axes of the images are [B, H, W, C], where B is the batch of 256.
@@ -219,7 +219,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 #
 # Do real layers respect this limit?
 # Lesson 1's simulator *counts* the cycles of a layer on one unit.
-# A core of a TPU v2 has one unit as well, so we set the cycles compiled for such a core beside the count.
+# A core of a TPU v2 has one unit, too, so we set the cycles compiled for it beside the count.
 # The last row, `square`, multiplies two matrices [1024, 1024].
 
 # %%
@@ -289,9 +289,9 @@ layout_pictures.stairs(counts, stairs, "v2")
 
 # %% [markdown]
 # Up to each multiple of 128 the points stay level, and just past it they jump.
-# From K = 256 on, each jump is as high as the simulator's.
+# All but the first are as high as the simulator's.
 #
-# **On a v2, one more than a multiple of 128 costs a whole row of weight tiles.**
+# **On a v2, from K = 256 on, one step past a multiple of 128 costs a whole row of weight tiles.**
 #
 # ### What is free
 #
@@ -345,7 +345,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # ## On trial
 #
-# The [next lesson](4_what_a_training_step_costs.ipynb) tries two claims about TPUs.
+# The [next lesson](4_what_a_training_step_costs.ipynb) tests two claims about TPUs.
 #
 # ## Recap
 #
@@ -353,7 +353,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # Take a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
 # By the rule, these take the room of 256.
-# What would 256 or 257 of them cost?
+# What would 256 or 257 output channels cost?
 
 # %%
 rows = []
@@ -363,13 +363,13 @@ for N in (200, 256, 257):
 figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
-# As the rule suggests, 56 more channels are free, while the 257th costs 44 % more cycles.
+# By the rule, 56 more channels are free, while the 257th costs 44 % more cycles.
 #
-# For another batch, however, the compiler may lay another axis along the 128, and other numbers of channels are free: ask it again.
+# For another batch, however, the compiler may lay another axis along the 128, so that other numbers of channels are free: ask it again.
 #
 # ### Outside
 #
-# On a TPU, `jax.jit(f).lower(*arguments).compile().as_text()` prints layouts and estimated cycles.
+# On a TPU, `jax.jit(f).lower(*arguments).compile().as_text()` gives layouts and estimated cycles.
 # We left out the finer rules of [tiled layouts](https://openxla.org/xla/tiled_layout).
 #
 # ## Quiz
