@@ -20,7 +20,7 @@
 # **67 MB of memory for 1.6 MB of images.**
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
 # Stored on a TPU in the order in which we write it, with the three colours last, this array would take 67 MB.
-# Merely reading so much would keep a TPU v5e busy for 82 µs (predicted).
+# Reading so much would keep a TPU v5e busy for 82 µs (predicted).
 # Where do 65 MB of nothing come from, and how can they be avoided?
 #
 # We ask Google's compiler, **XLA**.
@@ -44,8 +44,7 @@
 # To multiply a matrix [M, K] by weights [K, N], it holds a **weight tile** of up to 128 x 128 weights while M rows stream through.
 # In lesson 1's simulator, a weight tile that is partly empty takes as long as a full one.
 #
-# The next cell asks for three guesses.
-# Only the first follows from these rules, because the others depend on the compiler.
+# The next cell asks for three guesses, and only the first follows from these rules alone.
 
 # %%
 from functools import partial
@@ -254,7 +253,7 @@ figures.table(heads, list(rows), note)
 #
 # ## Check
 #
-# Where the compiler is installed, the next cell asks it about fc1 on a v5e, and compares its answer with the one in the snapshot.
+# Where the compiler is installed, the next cell asks it about fc1 on a v5e, and compares the answer with the snapshot.
 # On a TPU the cell also *measures* `square`, but we had no TPU to try that.
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -289,14 +288,14 @@ layout_pictures.stairs(counts, stairs, "v2")
 
 # %% [markdown]
 # Up to each multiple of 128 the points stay level, and just past it they jump.
-# All but the first are as high as the simulator's.
+# All jumps but the first are as high as the simulator's, and the points lie higher, because the count leaves out memory.
 #
 # **On a v2, from K = 256 on, one step past a multiple of 128 costs a whole row of weight tiles.**
 #
 # ### What is free
 #
 # Where the stairs are level, a larger size costs next to nothing.
-# Does that hold for channels, too?
+# Is that so with channels?
 # For a v5e, we compile a 3 x 3 convolution of 32 images [56, 56] with 64 channels, and raise the number of output channels.
 
 # %%
@@ -352,7 +351,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
 #
 # Take a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
-# By the rule, these take the room of 256.
+# By the rule, the 200 take the room of 256.
 # What would 256 or 257 output channels cost?
 
 # %%
@@ -363,7 +362,7 @@ for N in (200, 256, 257):
 figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
-# By the rule, 56 more channels are free, while the 257th costs 44 % more cycles.
+# The rule holds: 56 more channels are free, while the 257th costs 44 % more cycles.
 #
 # For another batch, however, the compiler may lay another axis along the 128, so that other numbers of channels are free: ask it again.
 #
