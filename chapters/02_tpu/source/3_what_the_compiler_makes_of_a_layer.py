@@ -254,7 +254,7 @@ figures.table(heads, list(rows), note)
 # ## Check
 #
 # Where the compiler is installed, the next cell asks it about fc1 on a v5e, and compares the answer with the snapshot.
-# On a TPU the cell also *measures* `square`, but we had no TPU to try that.
+# On a TPU it also *measures* `square`, which we could not try.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from time import perf_counter
