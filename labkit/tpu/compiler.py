@@ -29,7 +29,7 @@ UNITS = {  # generation: matrix units of what a program runs on, rows and column
     "v4": (4, 128),
     "v5e": (4, 128),
     "v5p": (8, 128),
-    "v6e": (4, 256),  # Google names two; see the lesson
+    "v6e": (4, 256),  # Google names two, but compiled products take more than two could do
 }
 CORES = {  # generation: cores of a chip, multiply-adds a cycle of a core
     generation: (2 if generation in ("v2", "v3", "v4") else 1, units * size**2)

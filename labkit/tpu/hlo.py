@@ -70,12 +70,6 @@ class Array(NamedTuple):
         first = re.search(r"\(([\d,]+)\)", self.layout)
         return tuple(int(n) for n in first[1].split(",")) if first else ()
 
-    @property
-    def notation(self) -> str:
-        """Order and tiles as the compiler writes them: "{1,0:T(8,128)(2,1)}"."""
-        written = f"{self.order}:{self.layout}" if self.layout else self.order
-        return f"{{{written}}}"
-
 
 # What costs nothing when it runs.
 _FREE = {

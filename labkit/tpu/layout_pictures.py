@@ -21,27 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PLACES = 64  # of the largest array that `in_tiles` draws
-PANELS = 3  # of the stairs, side by side
-NOTES = {  # what stands below the lesson's tables
-    "layouts": "as written, chosen: bytes with padding over bytes without (predicted). Below x "
-    "stand the results of the operations, each with its layer and JAX's name for it. fc1's result "
-    "is not among them, because the compiler merges fc1 into fc2's operation. T(4,128) is a "
-    "smaller tile, of 4 rows: conv1's weights have only three colours to fill its rows.",
-    "units": "A device is a chip, or one of the two cores of a v2, v3 or v4. For a v6e, Google "
-    "lists two units (published), but the compiler's 228,000 multiply-adds per cycle exceed their "
-    "131,072 cells. So we count four.",
-    "layers": "v2, v5e: cycles, compiled. square multiplies two 1,024 x 1,024 matrices. fc1 moves "
-    "2.1 MB of inputs, 1.0 MB of weights and 0.1 MB of results; on a v2, one core gets half of the "
-    "bandwidth, 350 GB/s. A v2 runs at 0.7 GHz and a v5e at 1.5 GHz (from the published peaks), so "
-    "conv1 takes 184 µs on a v2 and 90 µs on a v5e (predicted). fc2 is so small that starting it "
-    "may be most of its cost.",
-    "stairs": "Percent more cycles for K + 1 than for K: counted, and compiled for three chips.",
-    "channels": "v5e, v6e: cycles, compiled; copying reorders the result for its layout, which a "
-    "network may not need. fastest, bytes: the fastest axis of the result on a v5e, and its bytes "
-    "(compiled). A v6e takes 1.8 times as much for 256 output channels as for 128, although its "
-    "units are 256 wide: its copy doubles, and why the convolution takes 1.7 times as much, we "
-    "cannot say.",
-}
 
 
 def in_tiles(
@@ -139,39 +118,31 @@ def one_tile(
 _SMALL = {"ha": "center", "va": "top", "fontsize": 9}
 
 
-def stairs(
-    counted: Mapping[int, int], compiled: Mapping[str, Mapping[int, int]], marked: int
-) -> None:
-    """Cycles against the size K of a product: a panel, with its own scale, for each of three chips.
+def stairs(counted: Mapping[int, int], compiled: Mapping[int, int], chip: str) -> None:
+    """Cycles against the size K of a product.
 
     The compiler's cycles are points without a line, since nothing between them was compiled.
 
-    `counted`    {K: cycles} of one simulated unit, dotted in the first panel
-    `compiled`   {chip: {K: cycles}}
-    `marked`     a K whose point has its name beside it, in the second panel
+    `counted`    {K: cycles} of one simulated unit, a line
+    `compiled`   {K: cycles} for the chip
     """
-    figure, panels = canvas(9, 3.1, 1, PANELS)
-    panels[0].plot(*_thousands(counted), ":", color=ORANGE, label="one unit, counted")
-    spoken = [f"one unit from {min(counted.values()):,} to {max(counted.values()):,} (counted)"]
-    for panel, (chip, line) in zip(panels, compiled.items(), strict=True):
-        name = f"{chip}, compiled"
-        sizes, cycles = _thousands(line)
-        panel.plot(sizes, cycles, "o", color=BLUE, markersize=3, label=name)
-        panel.set_title(name)
-        panel.set_xlabel("K")
-        panel.set_xlim(0, 1.05 * max(sizes))
-        panel.set_xticks(range(0, max(sizes) + 1, 256))
-        panel.set_xticks(range(0, max(sizes) + 1, 128), minor=True)
-        panel.set_ylim(0, 1.15 * max(cycles))
-        panel.grid(axis="x", which="both", color=PALE, linewidth=0.8)
-        spoken.append(f"{chip} from {min(line.values()):,} to {max(line.values()):,} (compiled)")
-    panels[0].set_ylabel("thousand cycles\n(each panel has its own scale)")
-    panels[0].legend(fontsize=8, loc="upper left")
-    second = [*compiled.values()][1]
-    place = marked, second[marked] / 1000
-    beside = {"textcoords": "offset points", "ha": "right", "va": "center"}
-    panels[1].annotate(f"K = {marked}", place, (-8, 0), **beside)
-    show(figure, f"Cycles against K from {min(counted)} to {max(counted)}: {'; '.join(spoken)}.")
+    figure, axes = canvas(7.5, 3.6)
+    axes.plot(*_thousands(counted), color=ORANGE, label="one unit, counted")
+    axes.plot(*_thousands(compiled), "o", color=BLUE, markersize=4, label=f"{chip}, compiled")
+    last = max(compiled)
+    axes.set_xlim(0, 1.02 * last)
+    axes.set_ylim(bottom=0)
+    axes.set_xticks(range(0, last + 1, 128))
+    axes.grid(axis="x", color=PALE, linewidth=0.8)
+    axes.set_xlabel("K, with a line at each multiple of 128")
+    axes.set_ylabel("thousand cycles")
+    axes.legend(fontsize=9, loc="upper left")
+    spoken = [
+        f"{name} from {min(cycles.values()):,} to {max(cycles.values()):,} ({word})"
+        for name, cycles, word in (("one unit", counted, "counted"), (chip, compiled, "compiled"))
+    ]
+    steps = "level up to each multiple of 128, with a step just behind it"
+    show(figure, f"Cycles against K from {min(counted)} to {last}: {'; '.join(spoken)}; {steps}.")
 
 
 def _thousands(line: Mapping[int, int]) -> tuple[list[int], list[float]]:

@@ -63,19 +63,15 @@ def test_one_tile_in_each_order(drawn):
 
 def test_the_stairs_are_the_cycles(drawn):
     counted = {128: 1000, 129: 2000, 256: 2100}
-    compiled = {chip: {K: n * times for K, n in counted.items()} for chip, times in CHIPS.items()}
-    layout_pictures.stairs(counted, compiled, marked=129)
+    layout_pictures.stairs(counted, {K: 2 * n for K, n in counted.items()}, "v2")
     ((figure, alt),) = drawn
-    dotted, first = figure.axes[0].lines
-    assert [*dotted.get_ydata()] == [1, 2, 2.1] and [*first.get_ydata()] == [2, 4, 4.2]
-    assert first.get_linestyle() == "None", "nothing between the sizes was compiled"
-    assert [axes.get_title() for axes in figure.axes] == [f"{c}, compiled" for c in CHIPS]
-    (mark,) = figure.axes[1].texts
-    assert mark.get_text() == "K = 129" and mark.xy == (129, 6)
-    assert "v6e from 4,000 to 8,400 (compiled)" in alt
-
-
-CHIPS = {"v2": 2, "v5e": 3, "v6e": 4}
+    (axes,) = figure.axes
+    line, points = axes.lines
+    assert [*line.get_ydata()] == [1, 2, 2.1] and [*points.get_ydata()] == [2, 4, 4.2]
+    assert points.get_linestyle() == "None", "nothing between the sizes was compiled"
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["one unit, counted", "v2, compiled"]
+    assert "v2 from 2,000 to 4,200 (compiled)" in alt
 
 
 def test_outside_of_a_notebook_the_words_are_printed(capsys):
