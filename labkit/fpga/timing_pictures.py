@@ -1,0 +1,102 @@
+"""Pictures of timing: the longest way from register to register, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from labkit.provenance import Quantity
+
+_COLOURS = {
+    "register": INK,
+    "multiplier": ORANGE,
+    "carry chain": BLUE,
+    "LUT": SKY,
+    "multiplexer": "#f6d7ae",
+    "block RAM": QUIET,
+    "RAM of LUTs": QUIET,
+    "cell": QUIET,
+    "wire": PALE,
+}
+
+
+class Step(Protocol):
+    """A piece of a path, as in `labkit.fpga.timing`: what it goes through, and how long."""
+
+    what: str
+    ns: float
+
+
+class Timing(Protocol):
+    """What the picture needs of a module: `labkit.fpga.timing.Timing` has it."""
+
+    fmax: Quantity
+    critical_path: Sequence[Step]
+
+
+def paths(timings: Mapping[str, Timing]) -> None:
+    """Draws the critical paths of the named modules, one bar each: where the nanoseconds go.
+
+    Steps stand in the order of the path; neighbours of the same kind are one piece.
+    """
+    figure, axes = canvas(7.5, 1.35 + 0.75 * len(timings))
+    kinds: dict[str, None] = {}
+    said = []
+    longest = 0.0
+    for y, (name, timing) in enumerate(timings.items()):
+        pieces = joined(timing.critical_path)
+        end = _bar(axes, y, pieces)
+        axes.text(end, y, f" {timing.fmax.number}", va="center", fontsize=9)
+        kinds |= dict.fromkeys(what for what, _ in pieces)
+        said.append(f"{name}: {_in_words(timing)}")
+        longest = max(longest, end)
+    for kind in kinds:
+        axes.scatter([], [], marker="s", color=_COLOURS[kind], label=kind)
+    figure.legend(loc="outside lower center", ncols=5, fontsize=9, frameon=False)
+    axes.set_yticks(range(len(timings)), list(timings))
+    axes.set_ylim(len(timings) - 0.5, -0.5)
+    axes.set_xlim(0, 1.18 * longest)  # room for the numbers behind the bars
+    axes.set_xlabel("ns from clock edge to clock edge, compiled for a Lattice ECP5, not the Zynq")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(left=False)
+    show(figure, f"Critical paths, compiled for a Lattice ECP5, not the Zynq. {'; '.join(said)}.")
+
+
+def joined(path: Sequence[Step]) -> list[tuple[str, float]]:
+    """(what, ns) of the path's pieces: neighbours of the same kind are added."""
+    pieces: list[tuple[str, float]] = []
+    for step in path:
+        if pieces and pieces[-1][0] == step.what:
+            pieces[-1] = (step.what, pieces[-1][1] + step.ns)
+        else:
+            pieces.append((step.what, step.ns))
+    return pieces
+
+
+def _bar(axes: Axes, y: int, pieces: Sequence[tuple[str, float]]) -> float:
+    """The pieces end to end, with their ns where there is room; returns where they end."""
+    left = 0.0
+    whole = sum(ns for _, ns in pieces)
+    for what, ns in pieces:
+        axes.barh(y, ns, left=left, height=0.5, color=_COLOURS[what], edgecolor=CARD, linewidth=0.6)
+        if ns > 0.06 * whole:
+            colour = CARD if what in ("register", "carry chain") else INK
+            axes.text(
+                left + ns / 2, y, f"{ns:.1f}", ha="center", va="center", fontsize=8, color=colour
+            )
+        left += ns
+    return left
+
+
+def _in_words(timing: Timing) -> str:
+    """The time of each kind of step, and fmax."""
+    spent: dict[str, float] = {}
+    for step in timing.critical_path:
+        spent[step.what] = spent.get(step.what, 0.0) + step.ns
+    parts = ", ".join(f"{what} {ns:.2g} ns" for what, ns in spent.items())
+    return f"{parts}; {timing.fmax.number}"

@@ -1,0 +1,26 @@
+"""Which files a module is made of."""
+
+import pytest
+
+from labkit.fpga.errors import RTLError
+from labkit.fpga.library import library
+
+
+def names(*tops):
+    return [path.stem for path in library(*tops)]
+
+
+def test_a_module_comes_with_all_below_it():
+    assert names("mac") == ["mac"]
+    assert names("mac_array") == ["adder_tree", "delay_line", "dot_products", "mac_array"]
+    assert names("window_3x3") == ["line_buffer", "window_3x3"]
+    assert "adder_tree" in names("conv_layer")
+
+
+def test_several_modules_share_their_files():
+    assert names("mac_array", "mac") == sorted({*names("mac"), *names("mac_array")})
+
+
+def test_an_unknown_module_is_refused_with_those_there_are():
+    with pytest.raises(RTLError, match=r"no module 'conv5x5' .* conv3x3"):
+        library("conv5x5")

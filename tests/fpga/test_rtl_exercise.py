@@ -1,0 +1,148 @@
+"""Exercises whose answer is SystemVerilog: what `check` says of right and wrong modules."""
+
+import numpy as np
+import pytest
+
+from labkit.checks import judge
+from labkit.checks.items import Case, Exercise, Misconception
+from labkit.checks.registry import registry
+from labkit.fpga.ports import Port
+from labkit.fpga.rtl_exercise import Drive, RTLJudge, described, reader, wave_text
+
+SOLUTION = """
+module doubler (
+    input  logic clk,
+    input  logic rst,
+    input  logic x_valid,
+    output logic x_ready,
+    input  logic signed [7:0] x_data,
+    output logic y_valid,
+    input  logic y_ready,
+    output logic signed [15:0] y_data
+);
+  // One register stage: it takes a word whenever it is empty or is being emptied.
+  assign x_ready = !y_valid || y_ready;
+  always_ff @(posedge clk)
+    if (rst) y_valid <= 0;
+    else if (x_ready) begin
+      y_valid <= x_valid;
+      y_data <= 2 * 16'(x_data);
+    end
+endmodule
+"""
+ID = "fpga.doubler"
+
+
+def cases(rng):
+    for name, n in {"one word": 1, "two": 2, "prime": 7, "many": 40}.items():
+        yield Case(name, (rng.permutation(np.arange(-100, 100))[:n].astype(np.int8),))
+
+
+def oracle(x):
+    return 2 * x.astype(int)
+
+
+def make(cycles=None, gates=None):
+    def drive(x):
+        return Drive({"x": x}, words={"y": len(x)})
+
+    found = RTLJudge("doubler", SOLUTION, drive, (), reader(["y"]), cycles, gates)
+    wrong = Misconception("The word is squared, not doubled.", lambda x: x.astype(int) ** 2)
+    return Exercise(
+        ID,
+        oracle,
+        cases,
+        ("Look at the product.", "Twice x."),
+        (wrong,),
+        cost=found.costs,
+        outputs=("y",),
+        dtype="any",
+        rtol=0.0,
+        atol=0.0,
+        adapter=found.adapter,
+        plain=found.plain,
+        fallback=SOLUTION,
+        locate=found.locate,
+    )
+
+
+@pytest.fixture
+def said(monkeypatch, capsys):
+    """What `check` says of an answer to an exercise."""
+    monkeypatch.setenv("LABKIT_PROGRESS", "off")
+
+    def ask(answer, **limits):
+        monkeypatch.setitem(registry().items, ID, make(**limits))
+        returned = judge.check(ID, answer)
+        return returned, " ".join(capsys.readouterr().out.split())
+
+    return ask
+
+
+def edited(old, new):
+    assert SOLUTION.count(old) == 1
+    return SOLUTION.replace(old, new)
+
+
+def test_a_right_module_is_returned_with_its_costs(said):
+    answer = "// mine\n" + SOLUTION
+    returned, words = said(answer, cycles=lambda x: len(x) + 1, gates={"ff": 9, "dsp": 0})
+    assert returned is answer
+    assert "is solved" in words and "cycles of the longest case" in words and "flip-flops" in words
+
+
+def test_a_wrong_word_is_shown_in_its_cycle_with_a_likely_cause(said):
+    returned, words = said(edited("2 * 16'(x_data)", "16'(x_data) * 16'(x_data)"))
+    assert returned == SOLUTION
+    assert "it should be" in words and "It shows in clock cycle 1" in words
+    assert "y_data" in words and "The word is squared" in words
+
+
+def test_a_module_that_forgets_to_wait_is_told_so(said):
+    _, words = said(edited("!y_valid || y_ready", "1"))
+    assert "not when a neighbour waits" in words or "y" in words
+    assert "solved" not in words
+
+
+def test_too_many_cycles_and_too_many_gates_are_refused(said):
+    slow = edited("!y_valid || y_ready", "!y_valid").replace(
+        "else if (x_ready) begin", "else if (y_valid) y_valid <= !y_ready;\n    else begin"
+    )
+    _, words = said(slow, cycles=lambda x: len(x) + 1)
+    assert "clock cycles, and" in words and "are enough" in words
+    _, words = said("// large\n" + SOLUTION, gates={"ff": 3})
+    assert "takes 9 flip-flops, and 3 are enough" in words
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (3, "text of a module"),
+        ("module doubler(", "line 1"),
+        (SOLUTION.replace("y_ready", "y_go"), "no port `y_ready`"),
+        (SOLUTION.replace("signed [15:0] y_data", "[15:0] y_data"), "16 bits, signed"),
+        (SOLUTION.replace("module doubler", "module other"), "no module 'doubler'"),
+    ],
+)
+def test_what_cannot_be_run_is_told_why(said, answer, words):
+    returned, told = said(answer)
+    assert returned == SOLUTION
+    assert words in told
+
+
+def test_a_module_that_never_hands_over_a_word_is_stopped(said):
+    _, words = said(edited("y_valid <= x_valid;", "y_valid <= 0;"))
+    assert "waits" in words or "delivered" in words
+
+
+def test_the_wave_has_a_column_for_each_cycle():
+    trace = {"clk": [0] * 9, "y_data": list(range(0, 900, 100))}
+    lines = wave_text(trace, 5).splitlines()
+    assert lines[0].split() == ["cycle", "1", "2", "3", "4", "5", "6", "7"]
+    assert lines[2].split() == ["y_data", "100", "200", "300", "400", "500", "600", "700"]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_ports_in_words():
+    assert described(Port("x", True, 8, True)) == "an input of 8 bits, signed"
+    assert described(Port("y", False, 1, False)) == "an output of 1 bit"
