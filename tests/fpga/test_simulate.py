@@ -291,8 +291,8 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     """A file stands where the folder should be: the model lies in a folder of this process."""
     (tmp_path / "file").write_text("")
     code = (
-        "import tempfile, labkit.fpga.simulate as s\n"
-        f"r = s.simulate({str(MODULES / 'skid.sv')!r}, 'skid', {{'x': [1, 2]}})\n"
+        "from labkit.fpga import simulate\n"
+        f"r = simulate({str(MODULES / 'skid.sv')!r}, 'skid', {{'x': [1, 2]}})\n"
         "print(r.outputs['y'].tolist())"
     )
     scratch = tmp_path / "scratch"
