@@ -69,6 +69,9 @@ SLOW = (
     "notebooks/test_bfloat16.py",
     "notebooks/test_tiles.py",
     "course/test_build.py",
+    "fpga/test_simulate.py",
+    "fpga/test_engines.py",
+    "fpga/test_cocotb_run.py",
 )
 
 

@@ -211,7 +211,7 @@ def test_the_machine_without_a_kernel_loads_nothing_slow():
 def test_what_labkit_imports_is_declared():
     lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     declared = {Requirement(r).name.lower() for asked in lists for r in asked}
-    package = {"PIL": "pillow", "yaml": "pyyaml", "IPython": "ipykernel"}
+    package = {"cocotb_tools": "cocotb", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipykernel"}
     package |= {"jupyter_client": "nbclient", "jupyter_server": "jupyterlab"}
     for path in MODULES:
         used = {name.split(".")[0] for name in imported(ast.parse(path.read_text("utf-8")))}

