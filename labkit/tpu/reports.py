@@ -49,9 +49,9 @@ def side_by_side(programs: Mapping[str, Compiled]) -> None:
         rows.append([name, known, compiled(made.estimated_cycles, "cycles", "libtpu")])
     heads = ["program", "operations with their cycles", "sum"]
     note = (
-        "Copies from HBM have no estimate. The last operation of each program also writes the result to "
-        "HBM, and its cycles seem to include that: so conv alone takes more than the same "
-        "convolution in apart."
+        "Copies from HBM have no estimate. The last operation of each program also writes the "
+        "result to HBM, and its cycles seem to include that: so conv alone takes more than the "
+        "same convolution in apart."
     )
     figures.table(heads, rows, note)
 
