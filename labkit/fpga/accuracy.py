@@ -1,7 +1,7 @@
 """How many images the network gets right: in integers, and with its float32 weights.
 
-    names = float_classes(weights, images)       the classes by float arithmetic, without torch
-    logged()                                     the 10,000 test images, by tools/quantize_convnet.py
+names = float_classes(weights, images)       the classes by float arithmetic, without torch
+logged()                                     the 10,000 test images, by tools/quantize_convnet.py
 """
 
 import json

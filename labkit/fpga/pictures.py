@@ -16,7 +16,7 @@ from labkit.figures.style import BLUE, INK, ORANGE, QUIET, SKY, canvas, show
 from labkit.fpga.sigma_table import SPAN, SigmaTable
 from labkit.fpga.sigma_table import sigma as exact_sigma
 
-WIDE_ENOUGH = 8  # percent of a bar: a narrower piece has its name above it
+WIDE_ENOUGH = 5  # percent of a bar: a narrower piece has no name
 COLOURS = (SKY, BLUE, ORANGE, QUIET)
 
 
@@ -35,8 +35,8 @@ def shares(bars: Mapping[str, Mapping[str, float]]) -> None:
             axes.barh(y, percent, left=left, height=0.5, color=colour)
             if percent > WIDE_ENOUGH:
                 middle = left + percent / 2
-                letters = INK if colour == SKY else "white"
-                text = f"{layer} {percent:.0f} %"
+                letters = "white" if colour == BLUE else INK
+                text = f"{layer}\n{percent:.0f} %"
                 axes.text(middle, y, text, ha="center", va="center", color=letters)
             left += percent
     for name, amounts in bars.items():

@@ -10,23 +10,24 @@
 #     name: python3
 #   labkit:
 #     title: int8 from the formula
-#     minutes: 50
+#     minutes: 52
 #     needs: []
 # ---
 
 # %% [markdown]
 # # int8 from the formula
 #
-# **2.18 MB of weights, and 0.645 MB of memory.**
-# The first is the course's network in float32.
-# The second is all the block memory on the XC7Z020, the chip of the Pynq-Z1 board (published).
-# Weights that do not fit must come from another chip on the board, again for each image.
-# That takes 1.04 ms at 2.1 GB/s, while the multipliers need only 0.28 ms for an image (predicted).
-# Can the network live on the chip, and what does it lose?
+# **2.18 MB of weights, but only 0.645 MB of memory beside the multipliers.**
+# The weights are those of the course's network in float32, and the memory is that of the FPGA on a Pynq-Z1 board (published).
+# An **FPGA** is a chip full of small parts: you describe a circuit, and a tool wires the parts accordingly.
 #
-# The XC7Z020 contains an **FPGA**, a chip full of small parts whose wiring you choose.
-# You describe a circuit in a language, and a program called a synthesis tool decides which parts to use.
-# Before we describe circuits in lesson 2, we must choose what to build, and in which numbers.
+# If images come one by one, weights that do not fit must be read from another chip for each image.
+# At the 2.1 GB/s of the board's memory, this takes 1.04 ms (predicted).
+# Yet the FPGA's 220 multipliers, at 100 million products per second each, need only 0.28 ms for an image (predicted).
+# Can the network live on the FPGA, and what would it lose?
+#
+# Circuits begin in lesson 2.
+# First we must choose what is worth building, and in which numbers.
 #
 # ## What you will be able to do
 #
@@ -43,11 +44,13 @@
 # ## Predict
 #
 # An **int8** is an integer with 8 bits, from -128 to 127.
-# We will write the whole network in int8, and add up the products of each output in a register, the **accumulator**.
+# We will turn the network's weights and the inputs of its layers into int8.
+# Each output then begins as a bias plus a sum of integer products.
+# The part of a circuit that adds them up is called the **accumulator**.
 #
-# Guess two numbers.
-# On how many of 500 test images will the integer network name another class than the network in float32?
-# And how many bits must the accumulator of conv2 have, if each sum has 288 products?
+# The next cell asks for two guesses.
+# On how many of 500 test images will the integer network name another class than the one in float32?
+# And how many bits must conv2's accumulator have, so that no image can overflow it?
 
 # %%
 import numpy as np
@@ -72,17 +75,17 @@ bits_guess = predict("fpga.conv2_bits", 24, "bit")
 #
 # ### What is worth building
 #
-# These are the parts of the XC7Z020 (published, AMD DS190):
+# The FPGA of the Pynq-Z1, an XC7Z020, has four kinds of parts (published, AMD DS190):
 #
 # | part | what one of them does | on the chip |
 # |---|---|---|
-# | **LUT** | looks up any yes-or-no function of 6 bits in a small table | 53,200 |
-# | **flip-flop** | remembers 1 bit until the next clock | 106,400 |
+# | **LUT** | turns 6 bits into 1, by any table that you choose | 53,200 |
+# | **flip-flop** | remembers 1 bit | 106,400 |
 # | **DSP** | multiplies a 25-bit integer by an 18-bit one, and can add the product to a sum | 220 |
 # | **block RAM** | stores 36 kbit, or 4,608 bytes | 140 |
 #
 # Multiply-adds ask for DSPs, and weights ask for block RAM.
-# So we look at how the network's layers share the two.
+# How much of each does a layer want?
 
 # %% tags=["picture"]
 weights = convnet.load_weights()
@@ -100,11 +103,12 @@ heads = ["layer", "multiply-adds", "bytes in float32", "bytes in int8"]
 figures.table(heads, rows, "Counted for one image. The weights include the biases.")
 
 # %% [markdown]
-# The two bars have different owners.
+# Compare the two bars.
 #
 # **conv2 does 77 % of the work, so its multiply-adds are worth a circuit; fc1 holds 96 % of the weights, so its bytes decide what fits.**
 #
-# One byte per weight would be enough for the chip, because 0.55 MB is less than 0.645 MB.
+# With one byte for each, the weights take 0.55 MB, which fits.
+# So we look for integers that can stand for them.
 #
 # ### A weight in a byte
 #
@@ -121,8 +125,7 @@ figures.table(heads, rows, "Counted for one image. The weights include the biase
 # ```
 #
 # No weight is off by more than half a step.
-# Another channel may have much smaller weights, which would be only a few of these steps.
-# Therefore each output channel has a scale of its own.
+# In another channel, all weights may be much smaller, so each output channel gets a scale of its own.
 #
 # **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
 # No row is all 0.
@@ -148,12 +151,12 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # ### A sum of integers
 #
 # A layer computes $y = \sigma(w^T x + b)$, where $\sigma$ is ReLU in our network.
-# Inputs get a scale, too.
-# Each product $w_i x_i$ then contains the same factor, the product of the two scales, so this factor can wait until the end of the sum:
+# Let the integers $q_w$ and $q_x$ stand for the weights and the inputs, with the scales $s_w$ and $s_x$.
+# All products in a sum contain the factor $s_w s_x$, so it can wait until the sum is complete:
 #
-# $$\sum_i w_i x_i = s_w s_x \sum_i q_{w,i}\, q_{x,i}$$
+# $$\sum_i w_i x_i = s_w s_x \sum_i q_{wi}\, q_{xi}$$
 #
-# In the example, let the inputs have the scale 0.01, and let the bias be 0.1:
+# In the example, the inputs have the scale 0.01, and the bias is 0.1:
 #
 # ```
 # inputs         0.80    0.50    -0.20
@@ -165,8 +168,8 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # ```
 #
 # How wide must the accumulator be?
-# Any input may be anything from -128 to 127, but the weights and the bias are known.
-# The sum is largest if each input makes its own product largest:
+# We know the weights and the bias, but each input may be anything from -128 to 127.
+# The sum is largest when every input makes its own product as large as possible:
 #
 # ```
 # largest        2,000 + 127 x 127    + 60 x 128    + 25 x 127    =  28,984
@@ -174,7 +177,7 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # 16 bits hold   -32,768 to 32,767, so both of them fit; 15 bits hold half as much
 # ```
 #
-# Three products of *any* two int8 numbers would need 17 bits.
+# If the weights could be any int8, too, three products would need 17 bits.
 #
 # **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
 # `signed_bits(smallest, largest)` counts the bits of a signed number that must hold both.
@@ -198,11 +201,12 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # ### Back to a byte
 #
 # The sum is too wide for the next layer, which reads int8.
-# If the output's scale is 0.02, then the sum 8,660 should become $0.433 / 0.02 = 21.65$ steps, rounded to 22.
+# In the example, the output has the scale 0.02, so the sum 8,660 should become $0.433 / 0.02 = 21.65$ steps, rounded to 22.
+# This step is called **requantisation**.
 #
-# So we need the factor 0.00005 / 0.02 = 0.0025, but the circuit has only integers.
-# The cure is a fraction whose denominator is a power of two, since dividing by $2^{16}$ only drops 16 binary digits.
-# This is called a **shift**, and it costs no gate, because the circuit just leaves those wires unconnected.
+# Its factor is $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
+# So we write the factor as an integer over a power of two, because dividing by $2^{16}$ only drops the last 16 binary digits.
+# This **shift** costs nothing: the circuit leaves 16 wires unconnected.
 #
 # ```
 # factor         0.0025 is nearly 164 / 2^16     multiplier m = 164, shift = 16
@@ -210,11 +214,12 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # plus half      + 2^15 = 1,453,008              half of 2^16, so that the shift rounds
 # shifted        1,453,008 >> 16 = 22            what is left of 22.17
 # stands for     22 x 0.02 = 0.44
-# clamped        22                              below low becomes low, above 127 becomes 127
+# clamped        22                              less than low becomes low, more than 127 becomes 127
 # ```
 #
-# With half added first, the shift rounds to the nearest integer, and a half goes up.
-# If `low` is 0, the clamp is the ReLU.
+# Thanks to the added half, the shift rounds to the nearest integer, and a half goes up.
+# The last line, the **clamp**, keeps the result in the range from `low` to 127.
+# If `low` is 0 instead of -128, the clamp is the ReLU.
 #
 # **Exercise `fpga.requantize`**: do this for all sums, with a multiplier for each channel.
 # A product can exceed 32 bits, so begin with `acc.astype(np.int64)`.
@@ -238,9 +243,9 @@ requantize = check("fpga.requantize", requantize)
 # %% [markdown]
 # ## Check
 #
-# `quantize` does the same for the whole network.
-# It chooses the scales of inputs and outputs by looking at 500 training images.
-# What it returns is called a **golden model**: the circuits of the next lessons must agree with it in every bit.
+# `quantize` does all this for the whole network.
+# It chooses the scales of the outputs by the values that 500 training images produce.
+# The integer network that it returns is our **golden model**: later circuits must agree with it in every bit.
 # Do your functions agree with its layer fc1?
 
 # %%
@@ -258,8 +263,8 @@ print("outputs agree:", np.array_equal(y, few["relu3"]))
 #
 # ### Bits
 #
-# How wide are the real accumulators?
-# The image has int8 of both signs, but after a ReLU the inputs lie from 0 to 127.
+# How wide must the real accumulators be?
+# The pixels that conv1 reads have both signs, but the other layers read what a ReLU has left, from 0 to 127.
 
 # %%
 bits = {}
@@ -277,62 +282,63 @@ figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 # %% [markdown]
 # Look at fc1, which needs the widest sum.
 # For any weights it would take 28 bits, but for the trained ones 25 are enough.
-# This is just what a DSP takes: it multiplies 25 bits by 18, and our multipliers m stay below 2^16.
+# A DSP multiplies 25 bits by 18, and `quantize` keeps every $m$ below $2^{16}$.
 #
-# **Since the bound knows the weights, each sum can be requantised by a single DSP.**
+# **Because the bound knows the weights, a single DSP can requantise every sum.**
 #
 # ### Accuracy
 #
-# Now the whole network runs in integers, from the pixels to the ten sums that name the class.
-# It has never seen the 500 test images.
+# Now the whole network runs in integers, on 500 test images.
+# Beside them stands the log of a longer run.
 
 # %%
 images, labels = data.test.images, data.test.labels
 by_float = accuracy.float_classes(weights, images)
 by_int8 = golden.predict(images)
-changed = int((by_float != by_int8).sum())
-here = [len(images), int((by_float == labels).sum()), int((by_int8 == labels).sum())]
-rows = []
-for name, given in {"this run": here, "logged": accuracy.logged()}.items():
-    total, float_right, int8_right = given
-    lost = 100 * (float_right - int8_right) / total
-    rows.append([name, total, float_right, int8_right, lost])
-heads = ["", "test images", "float32 right", "int8 right", "points lost"]
-figures.table(heads, rows, "Counted. The log is of tools/quantize_convnet.py.")
+changed = by_float != by_int8
+float_right = by_float == labels
+int8_right = by_int8 == labels
+rows = [["this run", len(labels), sum(float_right), sum(int8_right)]]
+rows.append(["logged", *accuracy.logged()])
+figures.table(["", "test images", "float32 right", "int8 right"], rows, "counted")
+print("changed:", sum(changed), "of which right before:", sum(changed & float_right))
+print("of which right now:", sum(changed & int8_right))
 
 # %% [markdown]
-# On the 500 images, integers lose a single one.
-# On all 10,000 they lose 9.
+# Of the five classes that changed, three had been right, and two became right.
+# So integers lose one right answer here, and 9 on all 10,000 test images.
 #
-# **Eight bits cost this network about a tenth of a percentage point.**
+# **Eight bits cost this network 0.09 percentage points.**
 #
 # ### Another sigma
 #
-# ReLU was free, but other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which has no cheap circuit.
-# There a table helps: block RAM holds $\sigma$ for steps of $x$ from -8 to 8, and $x$ is the address.
-# How wrong can an entry be?
-# The curve's slope is at most 1/4, and an entry stands at the middle of its step, so the step adds at most 1/8 of its width.
-# Rounding the entry to one of 256 levels adds up to half a level.
+# ReLU was free, but other networks use $\sigma(x) = 1 / (1 + e^{-x})$, for which a circuit needs a table.
+# Ours has 2,048 entries of a byte for $x$ from -8 to 8.
+# If $x$ comes in steps of 1/256, an entry serves two inputs, each 1/512 from their middle.
+# Because the slope of $\sigma$ is at most 1/4, this adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
+# Rounding to one of 255 steps adds at most half a step, $0.5 / 255 = 0.0020$.
 
 # %% tags=["picture"]
 table = SigmaTable(entries=2048)
 pictures.sigma(SigmaTable(entries=32), table)
 
 # %% [markdown]
-# In the right picture, no point crosses the dashed bound of 0.0024.
-# **2,048 entries of a byte, half of one block RAM, replace the exponential.**
+# On the right, no input's error crosses the dashed bound.
+#
+# **Half of one block RAM holds a sigma that is right to 0.0025.**
 #
 # ## Explain
 #
 # How good were your guesses, and does the network now fit?
 
 # %% tags=["picture"]
-result = counted(changed, "images", "the golden model")
-width = predicted(bits["conv2"], "bit", "interval bounds")
-figures.guesses(
-    [("classes changed", changed_guess, result), ("conv2's accumulator", bits_guess, width)]
-)
-on_chip = 140 * 36 * 1024 / 8
+images_result = counted(sum(changed), "images", "the golden model")
+bits_result = predicted(bits["conv2"], "bit", "interval bounds")
+rows = [("classes changed", changed_guess, images_result)]
+rows.append(("conv2's accumulator", bits_guess, bits_result))
+figures.guesses(rows)
+
+on_chip = 140 * 4608  # bytes in 140 block RAMs
 in_int8 = sum(array.nbytes for array in golden.weights.values())  # biases are int32
 rows = []
 for name, size in {"float32": 4 * sum(stored.values()), "int8": in_int8}.items():
@@ -340,11 +346,11 @@ for name, size in {"float32": 4 * sum(stored.values()), "int8": in_int8}.items()
 figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 
 # %% [markdown]
-# Five classes changed, but some of them from wrong to right, so the accuracy hardly moved.
-# The 288 products of conv2 need 21 bits instead of the 24 for any weights.
+# The accumulator of conv2 needs 21 bits instead of 24, since most of its weights are far from -128 and 127.
 #
-# **The network fits**: its weights fill 85 % of the block RAM instead of 338 %.
-# Nothing has to be read again for each image, so the 1.04 ms are gone, and the 0.28 ms of arithmetic remain (predicted).
+# Can the network live on the FPGA?
+# In int8 it can, because its weights and biases fill 85 % of the block RAM instead of 338 %.
+# **The 1.04 ms of reading are gone (predicted), at the price of 9 right answers in 10,000.**
 #
 # ## On trial
 #
@@ -352,16 +358,17 @@ figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 #
 # ## Recap
 #
-# **The rule to keep: a sum of $D$ products of int8 numbers fits into $16 + \log_2 D$ bits, rounded down; a bound that knows the weights often saves 3 more.**
+# **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down, and known weights saved us 1 to 4 of them.**
 #
-# Take a new layer, a 3 x 3 convolution of 64 channels.
-# Its sums have 9 x 64 = 576 products, and $\log_2 576$ is 9.2, so 25 bits hold every sum, whatever the weights are.
+# Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
+# Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.
+# So 25 bits hold every sum, and a DSP can requantise it, whatever the weights are.
 #
 # ### Outside
 #
-# In ONNX Runtime, `quantize_static("model.onnx", "int8.onnx", images, per_channel=True)` takes the same steps.
-# Brevitas trains networks for even fewer bits, and hls4ml turns a network into a circuit.
-# We left out scales whose zero is not the integer 0.
+# In ONNX Runtime, `quantize_static("model.onnx", "int8.onnx", reader, per_channel=True)` chooses scales from the images of a `reader`.
+# Brevitas trains networks for even fewer bits, and hls4ml makes circuits of them.
+# We left out schemes in which the integer 0 does not stand for 0.
 #
 # ## Quiz
 #

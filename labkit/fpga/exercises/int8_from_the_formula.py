@@ -10,22 +10,22 @@ from labkit.fpga.exercises.wrong import requantize as wrong_byte
 
 # fpga.quantize_weights: w [K, D] -> q [K, D] int8, scale [K]
 
-WEIGHTS = {
-    "one weight": (1, 1),
-    "one channel": (1, 7),
-    "one input": (5, 1),
-    "prime sizes": (7, 13),
-    "square": (8, 8),
-    "conv1's sizes": (32, 27),
-    "many": (10, 128),
+WEIGHTS = {  # channels, inputs, and the sign of the largest weight in channel 0
+    "one weight": (1, 1, -1),
+    "one channel": (1, 7, 1),
+    "one input": (5, 1, -1),
+    "prime sizes": (7, 13, 1),
+    "square": (8, 8, -1),
+    "conv1's sizes": (32, 27, 1),
+    "many": (10, 128, -1),
 }
 
 
-def weights(rng: np.random.Generator, K: int, D: int) -> tuple[np.ndarray]:
-    """w[K,D] whose rows have sizes of their own; in every other row the largest is negative."""
+def weights(rng: np.random.Generator, K: int, D: int, sign: int) -> tuple[np.ndarray]:
+    """w[K,D] whose rows have sizes of their own; the largest of each has the sign in turn."""
     w = rng.uniform(-0.9, 0.9, (K, D))
     place = rng.integers(0, D, K)
-    signs = np.where(np.arange(K) % 2 == 0, -1, 1)
+    signs = np.where(np.arange(K) % 2 == 0, sign, -sign)
     w[np.arange(K), place] = signs
     sizes = rng.uniform(0.01, 3, K)
     return (w * sizes[:, None],)
@@ -145,12 +145,12 @@ accumulator_bits = exercise(
 
 BYTES = {  # images, channels, shift, lower end of the clamp
     "one sum": (1, 1, 20, -128),
-    "one image": (1, 7, 17, 0),
+    "one image": (1, 7, 21, 0),
     "one channel": (9, 1, 31, -128),
-    "prime sizes": (5, 13, 24, -128),
-    "square": (8, 8, 19, 0),
-    "fc1's channels": (3, 128, 25, 0),
-    "many": (33, 20, 22, -128),
+    "prime sizes": (5, 13, 27, -128),
+    "square": (8, 8, 25, 0),
+    "fc1's channels": (3, 128, 29, 0),
+    "many": (33, 20, 30, -128),
 }
 
 
@@ -193,7 +193,6 @@ requantize = exercise(
         "half_to_even": wrong_byte.rounded_by(np.rint),
         "half_away": wrong_byte.rounded_by(wrong_byte.half_away),
         "half_down": wrong_byte.rounded_by(lambda x: np.ceil(x - 0.5)),
-        "upwards": wrong_byte.rounded_by(np.ceil),
         "a_whole_one": wrong_byte.rounded_by(lambda x: np.floor(x + 1)),
         "half_before_product": wrong_byte.half_before_product,
         "shift_first": wrong_byte.shift_first,

@@ -41,7 +41,9 @@ def high_alone(w, b, low, high):
 def all_at_one_end(w, b, low, high):
     """All inputs are low, or all are high."""
     total = w.sum(axis=1)
-    return bits_for(b + np.minimum(total * low, total * high), b + np.maximum(total * low, total * high))
+    return bits_for(
+        b + np.minimum(total * low, total * high), b + np.maximum(total * low, total * high)
+    )
 
 
 def largest_alone(w, b, low, high):

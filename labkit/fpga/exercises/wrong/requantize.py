@@ -42,7 +42,7 @@ def in_32_bits(acc, m, shift, low):
 
 def half_before_product(acc, m, shift, low):
     """The half is added to the sum, and multiplied too."""
-    return clamped(product_of(acc + np.int64(2 ** (shift - 1)), m) >> shift, low)
+    return clamped(product_of(acc.astype(np.int64) + 2 ** (shift - 1), m) >> shift, low)
 
 
 def shift_first(acc, m, shift, low):
