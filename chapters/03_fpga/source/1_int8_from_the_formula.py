@@ -26,8 +26,7 @@
 # Yet the FPGA's 220 multipliers, at 100 million products per second each, need only 0.28 ms for an image (predicted).
 # Can the network live on the FPGA, and what would it lose?
 #
-# Circuits begin in lesson 2.
-# First we must choose what is worth building, and in which numbers.
+# Before we describe circuits in lesson 2, we choose what to build, and in which numbers.
 #
 # ## What you will be able to do
 #
@@ -84,8 +83,8 @@ bits_guess = predict("fpga.conv2_bits", 24, "bit")
 # | **DSP** | multiplies a 25-bit integer by an 18-bit one, and can add the product to a sum | 220 |
 # | **block RAM** | stores 36 kbit, or 4,608 bytes | 140 |
 #
-# Multiply-adds ask for DSPs, and weights ask for block RAM.
-# How much of each does a layer want?
+# Multiply-adds need DSPs, and weights need block RAM.
+# How much of each does a layer need?
 
 # %% tags=["picture"]
 weights = convnet.load_weights()
@@ -105,16 +104,14 @@ figures.table(heads, rows, "Counted for one image. The weights include the biase
 # %% [markdown]
 # Compare the two bars.
 #
-# **conv2 does 77 % of the work, so its multiply-adds are worth a circuit; fc1 holds 96 % of the weights, so its bytes decide what fits.**
+# **conv2 does 77 % of the multiply-adds, so a circuit for convolutions is worth building, while fc1 decides what fits, with 96 % of the weights.**
 #
-# With one byte for each, the weights take 0.55 MB, which fits.
-# So we look for integers that can stand for them.
+# With a byte for each, all weights take 0.55 MB and fit, so we look for integers that can stand for them.
 #
 # ### A weight in a byte
 #
-# An integer stands for a real number once we say what one step is worth.
-# This worth is called the **scale**.
-# As an example, take an output channel with only three weights:
+# An integer can stand for a real number if we agree on what one step is worth: this is the **scale**.
+# As an example, take an output channel with three weights:
 #
 # ```
 # weights        0.635   -0.300    0.123
@@ -128,12 +125,11 @@ figures.table(heads, rows, "Counted for one image. The weights include the biase
 # In another channel, all weights may be much smaller, so each output channel gets a scale of its own.
 #
 # **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
-# No row is all 0.
 
 
 # %% tags=["exercise:fpga.quantize_weights"]
 def quantize_weights(w):
-    """real weights w [K, D], a row for each output channel -> q [K, D] int8, scale [K]"""
+    """real weights w [K, D], no row all 0 -> integers q [K, D] int8, scale [K]"""
     # STUB:
     # q = np.zeros(w.shape, np.int8)
     # scale = np.ones(len(w))
@@ -180,7 +176,7 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # If the weights could be any int8, too, three products would need 17 bits.
 #
 # **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
-# `signed_bits(smallest, largest)` counts the bits of a signed number that must hold both.
+# `signed_bits(smallest, largest)` gives the bits that a signed number needs to hold both.
 
 
 # %% tags=["exercise:fpga.accumulator_bits"]
@@ -201,7 +197,7 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # ### Back to a byte
 #
 # The sum is too wide for the next layer, which reads int8.
-# In the example, the output has the scale 0.02, so the sum 8,660 should become $0.433 / 0.02 = 21.65$ steps, rounded to 22.
+# In the example, the output has the scale 0.02, so the sum 8,660 should become $0.433 / 0.02 = 21.65$, rounded to 22.
 # This step is called **requantisation**.
 #
 # Its factor is $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
@@ -213,13 +209,13 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # product        8,660 x 164 = 1,420,240
 # plus half      + 2^15 = 1,453,008              half of 2^16, so that the shift rounds
 # shifted        1,453,008 >> 16 = 22            what is left of 22.17
+# clamped        22                              from low to 127 alone: what lies beyond becomes the end
 # stands for     22 x 0.02 = 0.44
-# clamped        22                              less than low becomes low, more than 127 becomes 127
 # ```
 #
 # Thanks to the added half, the shift rounds to the nearest integer, and a half goes up.
-# The last line, the **clamp**, keeps the result in the range from `low` to 127.
-# If `low` is 0 instead of -128, the clamp is the ReLU.
+# The **clamp** keeps the result between `low` and 127.
+# If `low` is 0 instead of -128, it is the ReLU as well.
 #
 # **Exercise `fpga.requantize`**: do this for all sums, with a multiplier for each channel.
 # A product can exceed 32 bits, so begin with `acc.astype(np.int64)`.
@@ -264,7 +260,7 @@ print("outputs agree:", np.array_equal(y, few["relu3"]))
 # ### Bits
 #
 # How wide must the real accumulators be?
-# The pixels that conv1 reads have both signs, but the other layers read what a ReLU has left, from 0 to 127.
+# The inputs of conv1 have both signs, but the other layers read what a ReLU has left, 0 to 127.
 
 # %%
 bits = {}
@@ -276,20 +272,20 @@ for layer in golden.layers:
     bits[layer.name] = accumulator_bits(w, layer.bias, low, 127)
     largest = products * 128 * 128
     rows.append([layer.name, products, signed_bits(-largest, largest), bits[layer.name]])
-heads = ["layer", "products in a sum", "bits, any weights", "bits, these weights"]
+heads = ["layer", "products in a sum", "bits for any int8", "bits needed"]
 figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 
 # %% [markdown]
 # Look at fc1, which needs the widest sum.
-# For any weights it would take 28 bits, but for the trained ones 25 are enough.
+# For any weights and inputs it would take 28 bits, but here 25 are enough.
 # A DSP multiplies 25 bits by 18, and `quantize` keeps every $m$ below $2^{16}$.
 #
 # **Because the bound knows the weights, a single DSP can requantise every sum.**
 #
 # ### Accuracy
 #
-# Now the whole network runs in integers, on 500 test images.
-# Beside them stands the log of a longer run.
+# Now the whole network runs in integers.
+# The second row of the table is the log of a longer run.
 
 # %%
 images, labels = data.test.images, data.test.labels
@@ -312,11 +308,11 @@ print("of which right now:", sum(changed & int8_right))
 #
 # ### Another sigma
 #
-# ReLU was free, but other networks use $\sigma(x) = 1 / (1 + e^{-x})$, for which a circuit needs a table.
+# ReLU was free, but other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which a circuit can look up in a table.
 # Ours has 2,048 entries of a byte for $x$ from -8 to 8.
 # If $x$ comes in steps of 1/256, an entry serves two inputs, each 1/512 from their middle.
 # Because the slope of $\sigma$ is at most 1/4, this adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
-# Rounding to one of 255 steps adds at most half a step, $0.5 / 255 = 0.0020$.
+# Rounding to a byte, in 255 steps from 0 to 1, adds at most half a step, $0.5 / 255 = 0.0020$.
 
 # %% tags=["picture"]
 table = SigmaTable(entries=2048)
@@ -325,7 +321,7 @@ pictures.sigma(SigmaTable(entries=32), table)
 # %% [markdown]
 # On the right, no input's error crosses the dashed bound.
 #
-# **Half of one block RAM holds a sigma that is right to 0.0025.**
+# **Half of one block RAM holds a sigma that is right to within 0.0025.**
 #
 # ## Explain
 #
@@ -346,7 +342,7 @@ for name, size in {"float32": 4 * sum(stored.values()), "int8": in_int8}.items()
 figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 
 # %% [markdown]
-# The accumulator of conv2 needs 21 bits instead of 24, since most of its weights are far from -128 and 127.
+# The accumulator of conv2 needs 21 bits instead of 24, because its inputs are never negative and most of its weights are small.
 #
 # Can the network live on the FPGA?
 # In int8 it can, because its weights and biases fill 85 % of the block RAM instead of 338 %.
@@ -354,11 +350,11 @@ figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 #
 # ## On trial
 #
-# The chapter's claim, about when an FPGA beats other accelerators, needs circuits first: lesson 4 tries it.
+# The chapter's claim needs circuits first, so lesson 4 tries it.
 #
 # ## Recap
 #
-# **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down, and known weights saved us 1 to 4 of them.**
+# **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down, and knowing the weights and inputs saved us 1 to 4 of them.**
 #
 # Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
 # Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.

@@ -162,16 +162,18 @@ def sums_to_round(rng: np.random.Generator, N: int, K: int, shift: int, low: int
     largest, where there are so many.
     """
     m = rng.permutation(np.arange(2**14 + 1, 2**16, 2))[:K]
-    wanted = rng.uniform(-200, 200, (N, K))
-    acc = np.round(wanted * 2**shift / m).astype(np.int64)
     m[0] = 2**15
-    halves = rng.permutation(np.arange(-301, 302, 2))[:N]
+    odd = np.setdiff1d(np.arange(-301, 302, 2), [-7])
+    halves = rng.permutation(odd)[:N]
     halves[0] = -7
-    acc[:, 0] = halves * 2 ** (shift - 16)
-    if K > 2:
-        acc[-1, -1] = -(2**31)
-        acc[-1, -2] = 2**31 - 1
-    return np.clip(acc, -(2**31), 2**31 - 1).astype(np.int32), m.astype(np.int32), shift, low
+    acc = np.zeros((N, K), np.int32)
+    while len(np.unique(acc)) < acc.size or not acc.any():  # until no two sums are equal
+        steps = rng.uniform(-200, 200, (N, K))
+        acc = np.round(steps * 2**shift / m).astype(np.int32)
+        acc[:, 0] = halves * 2 ** (shift - 16)
+        if K > 2:
+            acc[-1, -2:] = 2**31 - 1, -(2**31)
+    return acc, m.astype(np.int32), shift, low
 
 
 def to_byte(acc, m, shift, low):

@@ -215,6 +215,7 @@ ONE = np.ones(1, np.int32)
 RIGHT_ON = {  # where what they confuse is one and the same
     weights_reciprocal: (ONE_STEP,),
     weights_multiplied: (ONE_STEP,),
+    byte_floor: (NOTHING, ONE, 4, 0),
     byte_shift_first: (NOTHING, ONE, 4, 0),
     byte_half_first: (NOTHING, ONE, 4, 0),
 }

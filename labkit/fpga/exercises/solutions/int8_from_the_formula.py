@@ -11,7 +11,7 @@ from labkit.fpga.bounds import signed_bits
 
 
 def quantize_weights(w):
-    """real weights w [K, D], a row for each output channel -> q [K, D] int8, scale [K]"""
+    """real weights w [K, D], no row all 0 -> integers q [K, D] int8, scale [K]"""
     scale = np.abs(w).max(axis=1) / 127
     steps = w / scale[:, None]  # [K, D] / [K, 1]: each row by its own scale
     q = np.floor(steps + 0.5).astype(np.int8)
