@@ -19,7 +19,7 @@
 #
 # **2.18 MB of weights, but only 0.645 MB of memory beside the multipliers.**
 # The weights are those of the course's network in float32, and the memory is that of the FPGA on a Pynq-Z1 board (published).
-# An **FPGA** is a chip full of small parts: you describe a circuit, and a tool wires the parts accordingly.
+# An **FPGA** is a chip full of small parts that can be wired to any circuit: you describe it, and a tool finds the wiring.
 #
 # If images come one by one, weights that do not fit must be read from another chip for each image.
 # At the 2.1 GB/s of the board's memory, this takes 1.04 ms (predicted).
@@ -44,10 +44,10 @@
 #
 # An **int8** is an integer with 8 bits, from -128 to 127.
 # We will turn the network's weights and the inputs of its layers into int8.
-# Each output then begins as a bias plus a sum of integer products.
+# Each output then begins as a sum: a bias plus products of integers.
 # The part of a circuit that adds them up is called the **accumulator**.
 #
-# The next cell asks for two guesses.
+# Guess two numbers.
 # On how many of 500 test images will the integer network name another class than the one in float32?
 # And how many bits must conv2's accumulator have, so that no image can overflow it?
 
@@ -104,7 +104,7 @@ figures.table(heads, rows, "Counted for one image. The weights include the biase
 # %% [markdown]
 # Compare the two bars.
 #
-# **conv2 does 77 % of the multiply-adds, so a circuit for convolutions is worth building, while fc1 decides what fits, with 96 % of the weights.**
+# **conv2 does 77 % of the multiply-adds, so a circuit for convolutions is worth building; fc1 holds 96 % of the weights, so its bytes decide what fits.**
 #
 # With a byte for each, all weights take 0.55 MB and fit, so we look for integers that can stand for them.
 #
@@ -132,7 +132,7 @@ def quantize_weights(w):
     """real weights w [K, D], no row all 0 -> integers q [K, D] int8, scale [K]"""
     # STUB:
     # q = np.zeros(w.shape, np.int8)
-    # scale = np.ones(len(w))
+    # scale = np.zeros(len(w))
     # BEGIN SOLUTION
     scale = np.abs(w).max(axis=1) / 127
     steps = w / scale[:, None]  # [K, D] / [K, 1]: each row by its own scale
@@ -148,7 +148,7 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 #
 # A layer computes $y = \sigma(w^T x + b)$, where $\sigma$ is ReLU in our network.
 # Let the integers $q_w$ and $q_x$ stand for the weights and the inputs, with the scales $s_w$ and $s_x$.
-# All products in a sum contain the factor $s_w s_x$, so it can wait until the sum is complete:
+# All products in a sum contain the factor $s_w s_x$, so we need it only once, after the sum:
 #
 # $$\sum_i w_i x_i = s_w s_x \sum_i q_{wi}\, q_{xi}$$
 #
@@ -176,19 +176,20 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # If the weights could be any int8, too, three products would need 17 bits.
 #
 # **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
-# `signed_bits(smallest, largest)` gives the bits that a signed number needs to hold both.
+# `signed_bits(i, j)` gives the bits with which a signed number can hold both of the integers `i` and `j`.
 
 
 # %% tags=["exercise:fpga.accumulator_bits"]
 def accumulator_bits(w, b, low, high):
     """integers w [K, D], b [K]; each input lies from low to high, low <= 0 <= high -> bits"""
     # STUB:
-    # smallest = largest = np.zeros(len(w), int)
+    # bits = 0
     # BEGIN SOLUTION
     smallest = b + np.minimum(w * low, w * high).sum(axis=1)
     largest = b + np.maximum(w * low, w * high).sum(axis=1)
+    bits = signed_bits(smallest.min(), largest.max())
     # END SOLUTION
-    return signed_bits(smallest.min(), largest.max())
+    return bits
 
 
 accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
@@ -198,9 +199,9 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 #
 # The sum is too wide for the next layer, which reads int8.
 # In the example, the output has the scale 0.02, so the sum 8,660 should become $0.433 / 0.02 = 21.65$, rounded to 22.
-# This step is called **requantisation**.
+# Bringing a sum to the scale of the output is called **requantisation**.
 #
-# Its factor is $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
+# Here the factor is $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
 # So we write the factor as an integer over a power of two, because dividing by $2^{16}$ only drops the last 16 binary digits.
 # This **shift** costs nothing: the circuit leaves 16 wires unconnected.
 #
@@ -215,7 +216,7 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 #
 # Thanks to the added half, the shift rounds to the nearest integer, and a half goes up.
 # The **clamp** keeps the result between `low` and 127.
-# If `low` is 0 instead of -128, it is the ReLU as well.
+# With `low` = 0 instead of -128, the clamp is the ReLU as well.
 #
 # **Exercise `fpga.requantize`**: do this for all sums, with a multiplier for each channel.
 # A product can exceed 32 bits, so begin with `acc.astype(np.int64)`.
@@ -240,7 +241,7 @@ requantize = check("fpga.requantize", requantize)
 # ## Check
 #
 # `quantize` does all this for the whole network.
-# It chooses the scales of the outputs by the values that 500 training images produce.
+# It chooses the scales of the outputs from the values that 500 training images produce.
 # The integer network that it returns is our **golden model**: later circuits must agree with it in every bit.
 # Do your functions agree with its layer fc1?
 
@@ -280,7 +281,7 @@ figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 # For any weights and inputs it would take 28 bits, but here 25 are enough.
 # A DSP multiplies 25 bits by 18, and `quantize` keeps every $m$ below $2^{16}$.
 #
-# **Because the bound knows the weights, a single DSP can requantise every sum.**
+# **Because the bound knows the weights, one DSP is enough to multiply any sum by its $m$.**
 #
 # ### Accuracy
 #
@@ -296,9 +297,13 @@ float_right = by_float == labels
 int8_right = by_int8 == labels
 rows = [["this run", len(labels), sum(float_right), sum(int8_right)]]
 rows.append(["logged", *accuracy.logged()])
-figures.table(["", "test images", "float32 right", "int8 right"], rows, "counted")
-print("changed:", sum(changed), "of which right before:", sum(changed & float_right))
-print("of which right now:", sum(changed & int8_right))
+figures.table(
+    ["", "test images", "float32 right", "int8 right"],
+    rows,
+    "counted; the log is of tools/quantize_convnet.py",
+)
+print(sum(changed), "classes changed.")
+print("Right before:", sum(changed & float_right), " Right now:", sum(changed & int8_right))
 
 # %% [markdown]
 # Of the five classes that changed, three had been right, and two became right.
@@ -308,7 +313,7 @@ print("of which right now:", sum(changed & int8_right))
 #
 # ### Another sigma
 #
-# ReLU was free, but other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which a circuit can look up in a table.
+# Other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which a circuit can look up in a table.
 # Ours has 2,048 entries of a byte for $x$ from -8 to 8.
 # If $x$ comes in steps of 1/256, an entry serves two inputs, each 1/512 from their middle.
 # Because the slope of $\sigma$ is at most 1/4, this adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
@@ -319,13 +324,13 @@ table = SigmaTable(entries=2048)
 pictures.sigma(SigmaTable(entries=32), table)
 
 # %% [markdown]
-# On the right, no input's error crosses the dashed bound.
+# On the right, no input's error crosses the dashed bound, the sum of the two.
 #
 # **Half of one block RAM holds a sigma that is right to within 0.0025.**
 #
 # ## Explain
 #
-# How good were your guesses, and does the network now fit?
+# Compare your guesses, and look at what the weights take now.
 
 # %% tags=["picture"]
 images_result = counted(sum(changed), "images", "the golden model")
@@ -358,7 +363,7 @@ figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 #
 # Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
 # Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.
-# So 25 bits hold every sum, and a DSP can requantise it, whatever the weights are.
+# So 25 bits hold every sum whatever the weights are, and one DSP can still multiply it by $m$.
 #
 # ### Outside
 #

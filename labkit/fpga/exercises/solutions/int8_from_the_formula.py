@@ -22,7 +22,8 @@ def accumulator_bits(w, b, low, high):
     """integers w [K, D], b [K]; each input lies from low to high, low <= 0 <= high -> bits"""
     smallest = b + np.minimum(w * low, w * high).sum(axis=1)
     largest = b + np.maximum(w * low, w * high).sum(axis=1)
-    return signed_bits(smallest.min(), largest.max())
+    bits = signed_bits(smallest.min(), largest.max())
+    return bits
 
 
 def requantize(acc, m, shift, low):
