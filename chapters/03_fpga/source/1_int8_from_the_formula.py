@@ -26,7 +26,7 @@
 # Yet the FPGA's 220 multipliers, at 100 million products per second each, need only 0.28 ms for an image (predicted).
 # Can the network live on the FPGA, and what would it lose?
 #
-# Before we describe circuits in lesson 2, we choose what to build, and in which numbers.
+# Before we describe circuits in lesson 2, we choose what to build and in which numbers.
 #
 # ## What you will be able to do
 #
@@ -47,9 +47,7 @@
 # Each output then begins as a sum: a bias plus products of integers.
 # The part of a circuit that adds them up is called the **accumulator**.
 #
-# Guess two numbers.
-# On how many of 500 test images will the integer network name another class than the one in float32?
-# And how many bits must conv2's accumulator have, so that no image can overflow it?
+# The next cell asks how many answers this will change, and how wide an accumulator must be.
 
 # %%
 import numpy as np
@@ -261,7 +259,7 @@ print("outputs agree:", np.array_equal(y, few["relu3"]))
 # ### Bits
 #
 # How wide must the real accumulators be?
-# The inputs of conv1 have both signs, but the other layers read what a ReLU has left, 0 to 127.
+# Only conv1 reads numbers of both signs; the other layers read what a ReLU has left, 0 to 127.
 
 # %%
 bits = {}
@@ -286,7 +284,7 @@ figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 # ### Accuracy
 #
 # Now the whole network runs in integers.
-# The second row of the table is the log of a longer run.
+# The second row of the table is logged from a longer run.
 
 # %%
 images, labels = data.test.images, data.test.labels
@@ -324,7 +322,7 @@ table = SigmaTable(entries=2048)
 pictures.sigma(SigmaTable(entries=32), table)
 
 # %% [markdown]
-# On the right, no input's error crosses the dashed bound, the sum of the two.
+# On the right, no input's error crosses the dashed bound, $0.0005 + 0.0020$.
 #
 # **Half of one block RAM holds a sigma that is right to within 0.0025.**
 #
@@ -359,7 +357,8 @@ figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 #
 # ## Recap
 #
-# **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down, and knowing the weights and inputs saved us 1 to 4 of them.**
+# **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down.**
+# Knowing the weights and inputs saved us 1 to 4 of them.
 #
 # Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
 # Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.
