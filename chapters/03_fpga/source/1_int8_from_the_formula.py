@@ -1,0 +1,386 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: int8 from the formula
+#     minutes: 52
+#     needs: []
+# ---
+
+# %% [markdown]
+# # int8 from the formula
+#
+# **2.18 MB of weights, but only 0.645 MB of memory beside the multipliers.**
+# The weights are those of the course's network in float32, and the memory is that of the FPGA on a Pynq-Z1 board (published).
+# An **FPGA** is a chip full of small parts that can be wired to any circuit: you describe it, and a tool finds the wiring.
+#
+# If images come one by one, weights that do not fit must be read from another chip for each image.
+# At the 2.1 GB/s of the board's memory, this takes 1.04 ms (predicted).
+# Yet the FPGA's 220 multipliers, at 100 million products per second each, need only 0.28 ms for an image (predicted).
+# Can the network live on the FPGA, and what would it lose?
+#
+# Before we describe circuits in lesson 2, we choose what to build and in which numbers.
+#
+# ## What you will be able to do
+#
+# - find the layers of a network that are worth building;
+# - turn a layer into integers, with scales that you can explain;
+# - prove that no image can overflow a sum.
+#
+# You need [convolutions](../01_gpu/1_gradients_and_convolutions.ipynb) and multiply-adds, but no hardware design.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# An **int8** is an integer with 8 bits, from -128 to 127.
+# We will turn the network's weights and the inputs of its layers into int8.
+# Each output then begins as a sum: a bias plus products of integers.
+# The part of a circuit that adds them up is called the **accumulator**.
+#
+# The next cell asks how many answers this will change, and how wide an accumulator must be.
+
+# %%
+import numpy as np
+
+from labkit import check, convnet, figures, hint, predict, quiz
+from labkit.datasets import cifar10
+from labkit.fpga import accuracy, pictures, quantize
+from labkit.fpga.bounds import signed_bits
+from labkit.fpga.sigma_table import SigmaTable
+from labkit.provenance import counted, predicted
+
+# STUB:
+# changed_guess = predict("fpga.changed_classes", None, "images")
+# bits_guess = predict("fpga.conv2_bits", None, "bit")
+# BEGIN SOLUTION
+changed_guess = predict("fpga.changed_classes", 20, "images")
+bits_guess = predict("fpga.conv2_bits", 24, "bit")
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### What is worth building
+#
+# The FPGA of the Pynq-Z1, an XC7Z020, has four kinds of parts (published, AMD DS190):
+#
+# | part | what one of them does | on the chip |
+# |---|---|---|
+# | **LUT** | turns 6 bits into 1, by any table that you choose | 53,200 |
+# | **flip-flop** | remembers 1 bit | 106,400 |
+# | **DSP** | multiplies a 25-bit integer by an 18-bit one, and can add the product to a sum | 220 |
+# | **block RAM** | stores 36 kbit, or 4,608 bytes | 140 |
+#
+# Multiply-adds need DSPs, and weights need block RAM.
+# How much of each does a layer need?
+
+# %% tags=["picture"]
+weights = convnet.load_weights()
+layers = {layer.name: layer for layer in convnet.LAYERS if layer.parameters}
+work, stored = {}, {}
+for name, layer in layers.items():
+    w = weights[f"{name}.weight"]
+    pixels = np.prod(layer.output_shape[1:], dtype=int)  # 1 in a fully connected layer
+    work[name] = w.size * pixels  # each weight is used once for every pixel of the output
+    stored[name] = layer.parameters
+pictures.shares({"multiply-adds": work, "weights": stored})
+rows = [[name, work[name], 4 * stored[name], stored[name]] for name in layers]
+rows.append(["all", sum(work.values()), 4 * sum(stored.values()), sum(stored.values())])
+heads = ["layer", "multiply-adds", "bytes in float32", "bytes in int8"]
+figures.table(heads, rows, "Counted for one image. The weights include the biases.")
+
+# %% [markdown]
+# Compare the two bars.
+#
+# **conv2 does 77 % of the multiply-adds, so a circuit for convolutions is worth building; fc1 holds 96 % of the weights, so its bytes decide what fits.**
+#
+# With a byte for each, all weights take 0.55 MB and fit, so we look for integers that can stand for them.
+#
+# ### A weight in a byte
+#
+# An integer can stand for a real number if we agree on what one step is worth: this is the **scale**.
+# As an example, take an output channel with three weights:
+#
+# ```
+# weights        0.635   -0.300    0.123
+# scale          0.635 / 127 = 0.005         the largest magnitude becomes 127
+# in steps       127     -60       24.6      weight / scale
+# integers       127     -60       25        rounded to the nearest
+# stand for      0.635   -0.300    0.125     integer x scale
+# ```
+#
+# No weight is off by more than half a step.
+# In another channel, all weights may be much smaller, so each output channel gets a scale of its own.
+#
+# **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
+
+
+# %% tags=["exercise:fpga.quantize_weights"]
+def quantize_weights(w):
+    """real weights w [K, D], no row all 0 -> integers q [K, D] int8, scale [K]"""
+    # STUB:
+    # q = np.zeros(w.shape, np.int8)
+    # scale = np.zeros(len(w))
+    # BEGIN SOLUTION
+    scale = np.abs(w).max(axis=1) / 127
+    steps = w / scale[:, None]  # [K, D] / [K, 1]: each row by its own scale
+    q = np.floor(steps + 0.5).astype(np.int8)
+    # END SOLUTION
+    return q, scale
+
+
+quantize_weights = check("fpga.quantize_weights", quantize_weights)
+
+# %% [markdown]
+# ### A sum of integers
+#
+# A layer computes $y = \sigma(w^T x + b)$, where $\sigma$ is ReLU in our network.
+# Let the integers $q_w$ and $q_x$ stand for the weights and the inputs, with the scales $s_w$ and $s_x$.
+# All products in a sum contain the factor $s_w s_x$, so we need it only once, after the sum:
+#
+# $$\sum_i w_i x_i = s_w s_x \sum_i q_{wi}\, q_{xi}$$
+#
+# In the example, the inputs have the scale 0.01, and the bias is 0.1:
+#
+# ```
+# inputs         0.80    0.50    -0.20
+# integers       80      50      -20        input / 0.01
+# one step       0.005 x 0.01 = 0.00005     of the sum: scale of w x scale of x
+# bias           0.1 / 0.00005 = 2,000
+# sum            2,000 + 127 x 80 - 60 x 50 + 25 x (-20) = 8,660
+# stands for     8,660 x 0.00005 = 0.433    in real numbers: 0.4334
+# ```
+#
+# How wide must the accumulator be?
+# We know the weights and the bias, but each input may be anything from -128 to 127.
+# The sum is largest when every input makes its own product as large as possible:
+#
+# ```
+# largest        2,000 + 127 x 127    + 60 x 128    + 25 x 127    =  28,984
+# smallest       2,000 - 127 x 128    - 60 x 127    - 25 x 128    = -25,076
+# 16 bits hold   -32,768 to 32,767, so both of them fit; 15 bits hold half as much
+# ```
+#
+# If the weights could be any int8, too, three products would need 17 bits.
+#
+# **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
+# `signed_bits(i, j)` gives the bits with which a signed number can hold both of the integers `i` and `j`.
+
+
+# %% tags=["exercise:fpga.accumulator_bits"]
+def accumulator_bits(w, b, low, high):
+    """integers w [K, D], b [K]; each input lies from low to high, low <= 0 <= high -> bits"""
+    # STUB:
+    # bits = 0
+    # BEGIN SOLUTION
+    smallest = b + np.minimum(w * low, w * high).sum(axis=1)
+    largest = b + np.maximum(w * low, w * high).sum(axis=1)
+    bits = signed_bits(smallest.min(), largest.max())
+    # END SOLUTION
+    return bits
+
+
+accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
+
+# %% [markdown]
+# ### Back to a byte
+#
+# The sum is too wide for the next layer, which reads int8.
+# In the example, the output has the scale 0.02, so the sum 8,660 should become $0.433 / 0.02 = 21.65$, rounded to 22.
+# Bringing a sum to the scale of the output is called **requantisation**.
+#
+# Here the factor is $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
+# So we write the factor as an integer over a power of two, because dividing by $2^{16}$ only drops the last 16 binary digits.
+# This **shift** costs nothing: the circuit leaves 16 wires unconnected.
+#
+# ```
+# factor         0.0025 is nearly 164 / 2^16     multiplier m = 164, shift = 16
+# product        8,660 x 164 = 1,420,240
+# plus half      + 2^15 = 1,453,008              half of 2^16, so that the shift rounds
+# shifted        1,453,008 >> 16 = 22            what is left of 22.17
+# clamped        22                              from low to 127 alone: what lies beyond becomes the end
+# stands for     22 x 0.02 = 0.44
+# ```
+#
+# Thanks to the added half, the shift rounds to the nearest integer, and a half goes up.
+# The **clamp** keeps the result between `low` and 127.
+# With `low` = 0 instead of -128, the clamp is the ReLU as well.
+#
+# **Exercise `fpga.requantize`**: do this for all sums, with a multiplier for each channel.
+# A product can exceed 32 bits, so begin with `acc.astype(np.int64)`.
+
+
+# %% tags=["exercise:fpga.requantize"]
+def requantize(acc, m, shift, low):
+    """sums acc [N, K] int32, m [K], shift >= 1, low 0 or -128 -> [N, K] int8"""
+    # STUB:
+    # q = np.zeros(acc.shape)
+    # BEGIN SOLUTION
+    product = acc.astype(np.int64) * m
+    rounded = (product + 2 ** (shift - 1)) >> shift
+    q = np.clip(rounded, low, 127)
+    # END SOLUTION
+    return q.astype(np.int8)
+
+
+requantize = check("fpga.requantize", requantize)
+
+# %% [markdown]
+# ## Check
+#
+# `quantize` does all this for the whole network.
+# It chooses the scales of the outputs from the values that 500 training images produce.
+# The integer network that it returns is our **golden model**: later circuits must agree with it in every bit.
+# Do your functions agree with its layer fc1?
+
+# %%
+data = cifar10("sample")
+golden = quantize(weights, data.train.images[:500])
+fc1 = golden.layer("fc1")
+few = golden.activations(data.test.images[:50])  # every tensor on the way
+q, scale = quantize_weights(weights["fc1.weight"].astype(float))
+y = requantize(few["fc1"], fc1.multiplier, fc1.shift, low=0)
+print("weights agree:", np.array_equal(q, fc1.weights))
+print("outputs agree:", np.array_equal(y, few["relu3"]))
+
+# %% [markdown]
+# ## Measure
+#
+# ### Bits
+#
+# How wide must the real accumulators be?
+# Only conv1 reads numbers of both signs; the other layers read what a ReLU has left, 0 to 127.
+
+# %%
+bits = {}
+rows = []
+for layer in golden.layers:
+    w = layer.weights.reshape(len(layer.weights), -1).astype(int)
+    low = -128 if layer.name == "conv1" else 0
+    products = w.shape[1]
+    bits[layer.name] = accumulator_bits(w, layer.bias, low, 127)
+    largest = products * 128 * 128
+    rows.append([layer.name, products, signed_bits(-largest, largest), bits[layer.name]])
+heads = ["layer", "products in a sum", "bits for any int8", "bits needed"]
+figures.table(heads, rows, "Predicted by bounds that hold for every image.")
+
+# %% [markdown]
+# Look at fc1, which needs the widest sum.
+# For any weights and inputs it would take 28 bits, but here 25 are enough.
+# A DSP multiplies 25 bits by 18, and `quantize` keeps every $m$ below $2^{16}$.
+#
+# **Because the bound knows the weights, one DSP is enough to multiply any sum by its $m$.**
+#
+# ### Accuracy
+#
+# Now the whole network runs in integers.
+# The second row of the table is logged from a longer run.
+
+# %%
+images, labels = data.test.images, data.test.labels
+by_float = accuracy.float_classes(weights, images)
+by_int8 = golden.predict(images)
+changed = by_float != by_int8
+float_right = by_float == labels
+int8_right = by_int8 == labels
+rows = [["this run", len(labels), sum(float_right), sum(int8_right)]]
+rows.append(["logged", *accuracy.logged()])
+figures.table(
+    ["", "test images", "float32 right", "int8 right"],
+    rows,
+    "counted; the log is of tools/quantize_convnet.py",
+)
+print(sum(changed), "classes changed.")
+print("Right before:", sum(changed & float_right), " Right now:", sum(changed & int8_right))
+
+# %% [markdown]
+# Of the five classes that changed, three had been right, and two became right.
+# So integers lose one right answer here, and 9 on all 10,000 test images.
+#
+# **Eight bits cost this network 0.09 percentage points.**
+#
+# ### Another sigma
+#
+# Other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which a circuit can look up in a table.
+# Ours has 2,048 entries of a byte for $x$ from -8 to 8.
+# If $x$ comes in steps of 1/256, an entry serves two inputs, each 1/512 from their middle.
+# Because the slope of $\sigma$ is at most 1/4, this adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
+# Rounding to a byte, in 255 steps from 0 to 1, adds at most half a step, $0.5 / 255 = 0.0020$.
+
+# %% tags=["picture"]
+table = SigmaTable(entries=2048)
+pictures.sigma(SigmaTable(entries=32), table)
+
+# %% [markdown]
+# On the right, no input's error crosses the dashed bound, $0.0005 + 0.0020$.
+#
+# **Half of one block RAM holds a sigma that is right to within 0.0025.**
+#
+# ## Explain
+#
+# Compare your guesses, and look at what the weights take now.
+
+# %% tags=["picture"]
+images_result = counted(sum(changed), "images", "the golden model")
+bits_result = predicted(bits["conv2"], "bit", "interval bounds")
+rows = [("classes changed", changed_guess, images_result)]
+rows.append(("conv2's accumulator", bits_guess, bits_result))
+figures.guesses(rows)
+
+on_chip = 140 * 4608  # bytes in 140 block RAMs
+in_int8 = sum(array.nbytes for array in golden.weights.values())  # biases are int32
+rows = []
+for name, size in {"float32": 4 * sum(stored.values()), "int8": in_int8}.items():
+    rows.append([name, size / 1e6, 100 * size / on_chip])
+figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
+
+# %% [markdown]
+# The accumulator of conv2 needs 21 bits instead of 24, because its inputs are never negative and most of its weights are small.
+#
+# Can the network live on the FPGA?
+# In int8 it can, because its weights and biases fill 85 % of the block RAM instead of 338 %.
+# **The 1.04 ms of reading are gone (predicted), at the price of 9 right answers in 10,000.**
+#
+# ## On trial
+#
+# The chapter's claim needs circuits first, so lesson 4 tries it.
+#
+# ## Recap
+#
+# **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down.**
+# Knowing the weights and inputs saved us 1 to 4 of them.
+#
+# Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
+# Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.
+# So 25 bits hold every sum whatever the weights are, and one DSP can still multiply it by $m$.
+#
+# ### Outside
+#
+# In ONNX Runtime, `quantize_static("model.onnx", "int8.onnx", reader, per_channel=True)` chooses scales from the images of a `reader`.
+# Brevitas trains networks for even fewer bits, and hls4ml makes circuits of them.
+# We left out schemes in which the integer 0 does not stand for 0.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("fpga.quiz_wider", None)
+# quiz("fpga.quiz_scale", None)
+# quiz("fpga.quiz_relu", None)
+# BEGIN SOLUTION
+quiz("fpga.quiz_wider", "b")
+quiz("fpga.quiz_scale", "d")
+quiz("fpga.quiz_relu", "a")
+# END SOLUTION

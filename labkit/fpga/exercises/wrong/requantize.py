@@ -1,0 +1,81 @@
+"""Wrong ideas of `fpga.requantize`: acc [N, K] int32, m [K], shift, low -> [N, K] int8."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def product_of(acc, m):
+    """The products, which need more than 32 bits."""
+    return acc.astype(np.int64) * m
+
+
+def clamped(q, low):
+    """q from low to 127, as a byte."""
+    return np.clip(q, low, 127).astype(np.int8)
+
+
+def rounded(acc, m, shift):
+    """The right integers, before the clamp."""
+    return (product_of(acc, m) + 2 ** (shift - 1)) >> shift
+
+
+def rounded_by(rounding: Callable) -> Callable:
+    """The idea that the quotient becomes an integer by `rounding`; float64 holds it exactly."""
+
+    def idea(acc, m, shift, low):
+        return clamped(rounding(product_of(acc, m) / 2**shift), low)
+
+    return idea
+
+
+def half_away(x):
+    """A half is rounded away from 0."""
+    return np.sign(x) * np.floor(np.abs(x) + 0.5)
+
+
+def in_32_bits(acc, m, shift, low):
+    """The product wraps round in 32 bits."""
+    product = acc * m
+    return clamped((product + np.int32(2 ** (shift - 1))) >> shift, low)
+
+
+def half_before_product(acc, m, shift, low):
+    """The half is added to the sum, and multiplied too."""
+    return clamped(product_of(acc.astype(np.int64) + 2 ** (shift - 1), m) >> shift, low)
+
+
+def shift_first(acc, m, shift, low):
+    """The sum is shifted, then multiplied."""
+    return clamped(((acc.astype(np.int64) + 2 ** (shift - 1)) >> shift) * m, low)
+
+
+def not_clamped(acc, m, shift, low):
+    """What does not fit wraps round in the byte."""
+    return rounded(acc, m, shift).astype(np.int8)
+
+
+def clamped_from(least: int) -> Callable:
+    """The idea that the clamp begins at `least`, whatever low is."""
+    return lambda acc, m, shift, low: clamped(rounded(acc, m, shift), least)
+
+
+def symmetric(acc, m, shift, low):
+    """-128 is left out."""
+    return clamped(rounded(acc, m, shift), max(low, -127))
+
+
+def half_after_clamp(acc, m, shift, low):
+    """The clamp comes first, at 2^shift times its ends; then what is left is rounded."""
+    product = np.clip(product_of(acc, m), low * 2**shift, 127 * 2**shift)
+    return (product >> shift).astype(np.int8)
+
+
+def first_multiplier(acc, m, shift, low):
+    """The multiplier of channel 0 serves all."""
+    return clamped(rounded(acc, m[0], shift), low)
+
+
+def one_bit_too_far(acc, m, shift, low):
+    """Shifted by one place too many."""
+    return clamped((product_of(acc, m) + 2**shift) >> (shift + 1), low)
