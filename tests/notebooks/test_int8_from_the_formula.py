@@ -102,7 +102,10 @@ def test_the_right_answers(lesson):
     found = rows(printed(lesson, RIGHT), ("this run", "logged"))
     assert found["this run"] == [500, 401, 400]
     assert found["logged"] == [10_000, 8042, 8033] == [*accuracy.logged()]
-    assert "5 classes changed.\nRight before: 3  Right now: 2" in printed(lesson, RIGHT)
+    assert (
+        "5 classes changed.\nOf these, right in float32: 3\nOf these, right in int8: 2"
+        in printed(lesson, RIGHT)
+    )
     labels = lesson.namespace["data"].test.labels
 
     class Perfect:

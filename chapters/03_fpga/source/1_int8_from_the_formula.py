@@ -21,12 +21,12 @@
 # The weights are those of the course's network in float32, and the memory is that of the FPGA on a Pynq-Z1 board (published).
 # An **FPGA** is a chip full of small parts that can be wired to any circuit: you describe it, and a tool finds the wiring.
 #
-# If images come one by one, weights that do not fit must be read from another chip for each image.
-# At the 2.1 GB/s of the board's memory, this takes 1.04 ms (predicted).
+# So the weights must lie in another chip.
+# If images come one by one, reading all 2.18 MB at that chip's 2.1 GB/s takes 1.04 ms for each image (predicted).
 # Yet the FPGA's 220 multipliers, at 100 million products per second each, need only 0.28 ms for an image (predicted).
 # Can the network live on the FPGA, and what would it lose?
 #
-# Before we describe circuits in lesson 2, we choose what to build and in which numbers.
+# Before we describe circuits in lesson 2, we choose what to build, and with which kind of numbers.
 #
 # ## What you will be able to do
 #
@@ -46,8 +46,6 @@
 # We will turn the network's weights and the inputs of its layers into int8.
 # Each output then begins as a sum: a bias plus products of integers.
 # The part of a circuit that adds them up is called the **accumulator**.
-#
-# The next cell asks how many answers this will change, and how wide an accumulator must be.
 
 # %%
 import numpy as np
@@ -109,7 +107,7 @@ figures.table(heads, rows, "Counted for one image. The weights include the biase
 # ### A weight in a byte
 #
 # An integer can stand for a real number if we agree on what one step is worth: this is the **scale**.
-# As an example, take an output channel with three weights:
+# Take an output channel with three weights:
 #
 # ```
 # weights        0.635   -0.300    0.123
@@ -155,7 +153,7 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # ```
 # inputs         0.80    0.50    -0.20
 # integers       80      50      -20        input / 0.01
-# one step       0.005 x 0.01 = 0.00005     of the sum: scale of w x scale of x
+# step of sum    0.005 x 0.01 = 0.00005     scale of w x scale of x
 # bias           0.1 / 0.00005 = 2,000
 # sum            2,000 + 127 x 80 - 60 x 50 + 25 x (-20) = 8,660
 # stands for     8,660 x 0.00005 = 0.433    in real numbers: 0.4334
@@ -174,7 +172,7 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # If the weights could be any int8, too, three products would need 17 bits.
 #
 # **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
-# `signed_bits(i, j)` gives the bits with which a signed number can hold both of the integers `i` and `j`.
+# `signed_bits(i, j)` returns how many bits a signed number needs to hold `i` as well as `j`.
 
 
 # %% tags=["exercise:fpga.accumulator_bits"]
@@ -199,22 +197,22 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # In the example, the output has the scale 0.02, so the sum 8,660 should become $0.433 / 0.02 = 21.65$, rounded to 22.
 # Bringing a sum to the scale of the output is called **requantisation**.
 #
-# Here the factor is $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
+# To change scales, we multiply the sum by $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
 # So we write the factor as an integer over a power of two, because dividing by $2^{16}$ only drops the last 16 binary digits.
 # This **shift** costs nothing: the circuit leaves 16 wires unconnected.
 #
 # ```
 # factor         0.0025 is nearly 164 / 2^16     multiplier m = 164, shift = 16
 # product        8,660 x 164 = 1,420,240
-# plus half      + 2^15 = 1,453,008              half of 2^16, so that the shift rounds
-# shifted        1,453,008 >> 16 = 22            what is left of 22.17
-# clamped        22                              from low to 127 alone: what lies beyond becomes the end
+# plus half      1,420,240 + 2^15 = 1,453,008    half of 2^16, so that the shift rounds
+# shifted        1,453,008 >> 16 = 22            22.17 without its fraction
+# clamped        22                              below -128 becomes -128, above 127 becomes 127
 # stands for     22 x 0.02 = 0.44
 # ```
 #
-# Thanks to the added half, the shift rounds to the nearest integer, and a half goes up.
-# The **clamp** keeps the result between `low` and 127.
-# With `low` = 0 instead of -128, the clamp is the ReLU as well.
+# The added half makes the shift round to the nearest integer, exact halves up.
+# The **clamp** keeps the result in an int8.
+# If its lower end `low` is 0 instead of -128, it is the ReLU as well.
 #
 # **Exercise `fpga.requantize`**: do this for all sums, with a multiplier for each channel.
 # A product can exceed 32 bits, so begin with `acc.astype(np.int64)`.
@@ -259,7 +257,7 @@ print("outputs agree:", np.array_equal(y, few["relu3"]))
 # ### Bits
 #
 # How wide must the real accumulators be?
-# Only conv1 reads numbers of both signs; the other layers read what a ReLU has left, 0 to 127.
+# Only conv1 reads numbers of both signs; the other layers read the output of a ReLU, from 0 to 127.
 
 # %%
 bits = {}
@@ -284,7 +282,7 @@ figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 # ### Accuracy
 #
 # Now the whole network runs in integers.
-# The second row of the table is logged from a longer run.
+# The second row of the table comes from the log of a longer run.
 
 # %%
 images, labels = data.test.images, data.test.labels
@@ -298,23 +296,24 @@ rows.append(["logged", *accuracy.logged()])
 figures.table(
     ["", "test images", "float32 right", "int8 right"],
     rows,
-    "counted; the log is of tools/quantize_convnet.py",
+    "Counted. The log was written by tools/quantize_convnet.py.",
 )
 print(sum(changed), "classes changed.")
-print("Right before:", sum(changed & float_right), " Right now:", sum(changed & int8_right))
+print("Of these, right in float32:", sum(changed & float_right))
+print("Of these, right in int8:", sum(changed & int8_right))
 
 # %% [markdown]
 # Of the five classes that changed, three had been right, and two became right.
 # So integers lose one right answer here, and 9 on all 10,000 test images.
 #
-# **Eight bits cost this network 0.09 percentage points.**
+# **Eight bits cost this network 0.09 percentage points of accuracy.**
 #
 # ### Another sigma
 #
 # Other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which a circuit can look up in a table.
-# Ours has 2,048 entries of a byte for $x$ from -8 to 8.
-# If $x$ comes in steps of 1/256, an entry serves two inputs, each 1/512 from their middle.
-# Because the slope of $\sigma$ is at most 1/4, this adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
+# Let a table have 2,048 entries of one byte for $x$ from -8 to 8, so that they are $16 / 2048 = 1/128$ apart.
+# If $x$ comes in steps of 1/256, two inputs share an entry, and each is 1/512 from their middle.
+# Because the slope of $\sigma$ is at most 1/4, sharing adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
 # Rounding to a byte, in 255 steps from 0 to 1, adds at most half a step, $0.5 / 255 = 0.0020$.
 
 # %% tags=["picture"]
@@ -322,13 +321,14 @@ table = SigmaTable(entries=2048)
 pictures.sigma(SigmaTable(entries=32), table)
 
 # %% [markdown]
-# On the right, no input's error crosses the dashed bound, $0.0005 + 0.0020$.
+# On the left is a table of only 32 entries, to show the steps.
+# On the right, no input's error crosses the dashed bound, $0.0005 + 0.0020$; beyond ±8, the end entries serve.
 #
 # **Half of one block RAM holds a sigma that is right to within 0.0025.**
 #
 # ## Explain
 #
-# Compare your guesses, and look at what the weights take now.
+# Compare your guesses with the results, and look at what the weights take now.
 
 # %% tags=["picture"]
 images_result = counted(sum(changed), "images", "the golden model")
@@ -345,20 +345,20 @@ for name, size in {"float32": 4 * sum(stored.values()), "int8": in_int8}.items()
 figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 
 # %% [markdown]
-# The accumulator of conv2 needs 21 bits instead of 24, because its inputs are never negative and most of its weights are small.
+# The accumulator of conv2 needs 21 bits instead of 24: two are saved by its weights, which we know, and one by its inputs, which are never negative.
 #
 # Can the network live on the FPGA?
-# In int8 it can, because its weights and biases fill 85 % of the block RAM instead of 338 %.
+# Its weights can in int8: with the biases they fill 85 % of the block RAM instead of 338 %.
 # **The 1.04 ms of reading are gone (predicted), at the price of 9 right answers in 10,000.**
 #
 # ## On trial
 #
-# The chapter's claim needs circuits first, so lesson 4 tries it.
+# Lesson 4 tests a claim about FPGAs.
 #
 # ## Recap
 #
 # **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down.**
-# Knowing the weights and inputs saved us 1 to 4 of them.
+# Knowing the weights and the range of the inputs saved us 1 to 4 of them.
 #
 # Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
 # Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.
