@@ -170,7 +170,7 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# In this kernel, each multiply-add reads two numbers from shared memory.
+# Can shared memory keep up with this kernel's arithmetic?
 #
 # The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
@@ -187,7 +187,7 @@ clock_pictures.clock_timeline()
 # %% [markdown]
 # Follow warp 1: its two passes come in clocks 0 and 1, and its multiply-add starts in clock 2.
 # In two clocks, the four parts could start the multiply-adds of $2 \cdot 4 = 8$ warps.
-# But two passes serve only one warp.
+# Two passes serve only one.
 # **With tiles alone, seven eighths of the arithmetic stand idle.**
 #
 # ### A patch in registers
@@ -204,7 +204,7 @@ clock_pictures.clock_timeline()
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# The lanes of a warp read together, so these four numbers cost four passes.
+# One read by all lanes of a warp is one pass, so these four numbers cost four.
 # They border the table; inside are four multiply-adds, so each costs one pass instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
@@ -341,10 +341,10 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # ## Recap
 #
-# A simple kernel reads each number again and again, 128 times in our product, and even when caches answer, most of its arithmetic waits for these reads.
+# A simple kernel reads each number again and again, 128 times in our product; caches answer most of these reads, but most arithmetic still waits.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
-# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work.**
+# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work in every clock.**
 #
 # With 64 results, a patch of $16 \times 4$ costs $20 / 64 = 0.31$ passes, and one of $8 \times 8$ only $0.25$: squares are best.
 #
