@@ -43,7 +43,7 @@
 # One product added to a sum is one **multiply-add**, or 2 FLOP.
 #
 # We will improve the coalesced kernel twice.
-# First, a block copies **tiles**, pieces of `a` and `b` with $32 \times 32$ numbers at first, to shared memory.
+# First, a block copies **tiles** to shared memory: pieces of `a` and `b`, here of $32 \times 32$ numbers.
 # Second, each thread makes several results; in Boehm's kernel it makes 64.
 # Guess:
 #
@@ -72,7 +72,7 @@ zero = np.float32(0)
 #
 # ### A product by hand
 #
-# We begin on paper, with matrices of $4 \times 4$.
+# We begin on paper, with $4 \times 4$ matrices.
 # If row 0 of `a` is $(1, 2, 3, 4)$ and column 0 of `b` is $(5, 6, 7, 8)$, then
 #
 # $$c_{00} = 1 \cdot 5 + 2 \cdot 6 + 3 \cdot 7 + 4 \cdot 8 = 70.$$
@@ -170,7 +170,7 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 # %% [markdown]
 # ### The clock of a multiprocessor
 #
-# In this kernel, each multiply-add reads two numbers from shared memory.
+# Can shared memory keep up with this kernel?
 #
 # The blocks run on the GPU's multiprocessors (**SMs**), and one beat of an SM is called a **clock**.
 # An SM of the RTX A6000 has four parts, and each warp stays in one of them.
@@ -185,10 +185,10 @@ matmul_tiled = check("gpu.matmul_tiled", matmul_tiled)
 clock_pictures.clock_timeline()
 
 # %% [markdown]
-# Follow warp 1: its two passes come in clocks 0 and 1, and its multiply-add starts in clock 2.
+# Follow warp 1: its passes come in clocks 0 and 1, and its multiply-add starts in clock 2.
 # In two clocks, the four parts could start the multiply-adds of $2 \cdot 4 = 8$ warps.
-# But two passes serve only one warp.
-# **With tiles alone, seven eighths of the arithmetic stand idle.**
+# Two passes serve only one.
+# **With tiles alone, at least seven eighths of the arithmetic stand idle.**
 #
 # ### A patch in registers
 #
@@ -204,8 +204,8 @@ clock_pictures.clock_timeline()
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# The lanes of a warp read together, so these four numbers cost four passes.
-# They border the table; inside are four multiply-adds, so each costs one pass instead of two.
+# Here one read by all lanes of a warp is one pass, so these four numbers, the table's border, cost four.
+# Inside are four multiply-adds: one pass for each, instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
 # In `c` its results lie apart: the next column belongs to the next lane, and the next row to the next warp.
@@ -248,7 +248,7 @@ matmul_registers = check("gpu.matmul_registers", matmul_registers)
 # %% [markdown]
 # ## Check
 #
-# Does your last kernel compute fc1 of our network to within 0.001?
+# Does your last kernel compute fc1 to within 0.001?
 
 # %%
 from labkit import convnet, datasets
@@ -275,7 +275,7 @@ c = np.zeros_like(a)
 coalesced = profile(matmul_coalesced, (4, 16), (32, 8), a, b, c)
 tiled = profile(matmul_tiled, (4, 4), (32, 32), a, b, c)
 patches = profile(matmul_registers, (2, 2), (32, 8), a, b, c)
-note = "It has no caches, so it counts all reads. With patches, a block makes 64 x 64 results."
+note = "It has no caches, so it counts all reads. Passes are those of shared memory."
 rows = []
 for name, p in {"coalesced": coalesced, "tiled": tiled, "patches": patches}.items():
     rows.append([name, reads_per_element(p, a, b), passes_per_multiply_add(p)])
@@ -299,13 +299,13 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
-# The reason is that on a GPU, caches (lesson 2) answer most of these reads even without tiles.
-# Boehm's profiler agrees: global memory delivered only 110 of 768 possible GB/s, so it did not limit the coalesced kernel (his *Worklog*, 2022).
+# One reason is that on a GPU, caches answer most of these reads even without tiles.
+# Boehm's profiler agrees: global memory delivered only 110 of 768 possible GB/s, so its bandwidth did not limit the coalesced kernel (his *Worklog*, 2022).
 #
 # Boehm's tiled kernel waits for shared memory, as his profiler showed.
-# His patch has $8 \times 8$ results, so 16 reads serve 64 multiply-adds.
-# So a multiply-add costs a quarter of a pass, and each clock's one pass can feed all four parts.
-# The kernel became 5.4 times as fast, but not by the patch alone: each block's tile of results also grew.
+# In his kernel with patches of $8 \times 8$ results, 16 reads serve 64 multiply-adds.
+# At one pass for each read, that is a quarter of a pass for each multiply-add, enough for all four parts; bank conflicts cost more, merged reads less.
+# This kernel became 5.4 times as fast, but not by the patch alone: each block's tile of results also grew.
 #
 # **Counts tell us what to change next, but only a GPU tells us what we gain.**
 #
@@ -330,21 +330,21 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # ### Outside
 #
-# `torch.mm` calls cuBLAS; the tools Triton and CUTLASS build kernels from tiles.
+# `torch.mm` calls cuBLAS, and Triton and CUTLASS build kernels from tiles.
 # NVIDIA's profiler Nsight Compute counts our passes as *wavefronts*:
 #
 # ```
 # ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum python my_script.py
 # ```
 #
-# We left out tensor cores, which multiply small matrices whole.
+# We left out tensor cores.
 #
 # ## Recap
 #
-# A simple kernel reads each number again and again, 128 times in our product, and even when caches answer, most of its arithmetic waits for these reads.
+# A simple kernel reads each number again and again, 128 times in our product; caches answer most of these reads, but most arithmetic still waits for its numbers.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
-# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, all four parts of an SM can work.**
+# - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, shared memory can feed all four parts of an SM.**
 #
 # With 64 results, a patch of $16 \times 4$ costs $20 / 64 = 0.31$ passes, and one of $8 \times 8$ only $0.25$: squares are best.
 #
