@@ -34,7 +34,7 @@
 # %% [markdown]
 # ## Predict
 #
-# Boehm made his kernel faster step by step, and we wrote the same **ladder** in Python.
+# Boehm made his kernel faster step by step, and we wrote the same **ladder** in Python, without his last step.
 # In the *2-D register tile*, each thread keeps 8 x 8 sums in registers.
 # The next kernel, *vector loads*, also fetches four floats with one instruction.
 # Guess two numbers:
@@ -160,7 +160,7 @@ made.occupancy("2-D register tile").draw()
 #
 # An **access** is an instruction with which a warp reads or writes memory.
 # Like a multiply-add, it takes one of the SM's 4 starts per clock.
-# With 3 accesses for each multiply-add, one instruction of four is a multiply-add:
+# Let this kernel need 3 accesses for each multiply-add, so that one instruction of four is a multiply-add:
 #
 # $$\text{instructions leave} \quad \frac{1}{1 + 3} = \frac{1}{4}$$
 #
@@ -221,8 +221,8 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted every read in the source code, and the compiler merges some in the three tiles limited by passes.
-# So these tiles may need fewer passes, and then traffic limits the 2-D tile, where it leaves 42 %.
+# But we counted every read in the source code, and in the three tiles limited by passes, the compiler merges some into wider reads.
+# If this saves the 2-D tile enough passes, traffic limits it instead, and leaves 42 %.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
 # ### Tensor cores
@@ -289,7 +289,6 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # Practitioners use NVIDIA's profiler: `ncu --set full python my_kernel.py`.
 # It reports a kernel's registers and occupancy, and how busy each memory was.
-# Our ladder leaves out Boehm's last step, *warp tiling*.
 #
 # ## Recap
 #
