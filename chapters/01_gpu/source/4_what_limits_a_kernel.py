@@ -17,8 +17,8 @@
 # %% [markdown]
 # # What limits a kernel
 #
-# **In lesson 3, each number in a tile served 32 threads.
-# But when Simon Boehm timed such a kernel on an RTX A6000, 92 % of the arithmetic stood idle.**
+# **In lesson 3's tiled kernel, each number in a tile served 32 threads.
+# But when Simon Boehm timed one on an RTX A6000, 92 % of the arithmetic stood idle.**
 # It reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).
 # What held it back?
 # Here you learn to answer such questions by counting, without a GPU.
@@ -221,7 +221,7 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # With vector loads the passes are few, and the traffic is the limit again.
 # **Whoever removes one limit meets the next.**
 #
-# But we counted every read in the source code, and in the three tiles limited by passes, the compiler merges some into wider reads.
+# But we counted every read in the source code, and in the three tiles the compiler merges some of them.
 # If this saves the 2-D tile enough passes, traffic limits it instead, and leaves 42 %.
 # For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
 #
@@ -258,7 +258,7 @@ figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
 # Two diamonds are far above the sloping roof, which assumes that all traffic comes from DRAM.
-# For these two kernels, caches answered most requests, so our traffic sets no bound.
+# For these two kernels, caches answered most requests, so the sloping roof is no bound.
 # The flat roof is a true bound, because an SM starts at most 4 multiply-adds of 32 lanes per clock.
 #
 # ## On trial
@@ -279,7 +279,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
 # Those for naive and coalesced are too low, because our traffic ignores the caches.
-# Those for the shared tile and vector loads are too high, because we count neither waiting nor Boehm's bank conflicts.
+# Those for the shared tile and vector loads are too high, because we count neither waiting nor bank conflicts like Boehm's.
 #
 # **Verdict on C33: wrong.**
 # In the published timings, even the best of the three reaches only 8 % of the peak, and cuBLAS reaches 60 %.
@@ -298,7 +298,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
 # Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 channels.
-# Each step reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
+# For each place in the filter, it reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
 # ## Quiz
