@@ -33,8 +33,8 @@ CLOSE = 1.2  # an estimate is close if it is within 20 %
 SHARES_NOTE = (
     "In percent of the A6000's published peak in float32, 38.7 TFLOP/s. Boehm's naive kernel has "
     "blocks of 32 x 32; for these, the estimate would be 6.6 times too low. His profiler saw bank "
-    "conflicts in his kernel with vector loads, and ours has none. In the register tiles, merged "
-    "reads and waiting may cancel each other."
+    "conflicts in his kernel with vector loads, and ours has none. For the register tiles, two "
+    "errors may cancel: we ignore merged reads and waiting."
 )
 
 

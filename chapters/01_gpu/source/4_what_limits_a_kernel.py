@@ -17,11 +17,11 @@
 # %% [markdown]
 # # What limits a kernel
 #
-# **In lesson 3, each number in a tile served 32 threads.
+# **In lesson 3's tiled kernel, each number in a tile served 32 threads.
 # But when Simon Boehm timed such a kernel on an RTX A6000, 92 % of the arithmetic stood idle.**
-# It reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).
+# The kernel reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).
 # What held it back?
-# Here you learn to answer such questions by counting, without a GPU.
+# You learn to answer that by counting, without a GPU.
 #
 # ## What you will be able to do
 #
@@ -34,10 +34,10 @@
 # %% [markdown]
 # ## Predict
 #
-# Boehm made his kernel faster step by step, and we wrote the same **ladder** in Python.
-# In the *2-D register tile*, each thread keeps 8 x 8 sums in registers.
+# Boehm made his kernel faster step by step, and we wrote a similar **ladder** of kernels in Python.
+# In the kernel *2-D register tile*, each thread keeps 8 x 8 sums in registers.
 # The next kernel, *vector loads*, also fetches four floats with one instruction.
-# Guess two numbers:
+# Guess:
 #
 # 1. How many registers does NVIDIA's compiler give a thread of our 2-D register tile in all?
 # 2. What percentage of the A6000's peak did Boehm's kernel with vector loads reach?
@@ -122,8 +122,7 @@ blocks_that_fit = check("gpu.blocks_that_fit", blocks_that_fit)
 # %% [markdown]
 # ## Check
 #
-# Let your function work on the whole ladder, and look at the last column of the table.
-# The picture shows what limits the 2-D register tile.
+# Let your function work on the whole ladder; the picture shows what limits the 2-D register tile.
 
 # %% tags=["picture"]
 blocks = blocks_that_fit(made.warps, made.registers, made.shared, multiprocessor("sm_86"))
@@ -151,7 +150,7 @@ made.occupancy("2-D register tile").draw()
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
-# A **pass** gives one number to each lane of a warp, from shared memory or from the caches, and an SM makes one pass per clock.
+# A **pass** gives one number to each lane of a warp, and an SM makes one per clock; from here on, we count those from the caches, too.
 # Let this kernel need 2 passes for each multiply-add (`total += a * b` in all lanes of a warp).
 # An SM starts 4 instructions per clock.
 # So in 2 clocks it could start 4 x 2 multiply-adds, but numbers arrive for only one:
@@ -159,10 +158,10 @@ made.occupancy("2-D register tile").draw()
 # $$\text{passes leave} \quad \frac{1}{4 \times 2} = \frac{1}{8}$$
 #
 # An **access** is an instruction with which a warp reads or writes memory.
-# Like a multiply-add, it takes one of the SM's 4 starts per clock.
-# With 3 accesses for each multiply-add, one instruction of four is a multiply-add:
+# Like a multiply-add, it is one of 4 that an SM starts per clock.
+# Let this kernel need 2 accesses for each multiply-add, so that one instruction of three is a multiply-add:
 #
-# $$\text{instructions leave} \quad \frac{1}{1 + 3} = \frac{1}{4}$$
+# $$\text{instructions leave} \quad \frac{1}{1 + 2} = \frac{1}{3}$$
 #
 # Traffic, passes and instructions go on at the same time, so the slowest sets the pace.
 # Our **estimate** is the smallest share, here a tenth, and the traffic limits this kernel.
@@ -200,13 +199,13 @@ ladder.show_counts(counts)
 
 # %% [markdown]
 # The shared tile does 20 times as many FLOP per byte as the coalesced kernel, but its passes stay at about two.
-# They fall only when a thread makes several results.
+# In this ladder, they fall only when a thread makes several results.
 # **A tile saves traffic; several results per thread also save passes.**
 #
 # ### Which limit is next?
 #
 # Your function turns these counts into shares of the peak.
-# Look for the smallest share in each row; the last column names its count.
+# The last column names the smallest share of each row.
 
 # %%
 gpu = hardware.machine("a6000")
@@ -219,11 +218,11 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # By our counts, traffic limits naive and coalesced.
 # The shared tile has less traffic, so the passes come next: they leave 11.4 %.
 # With vector loads the passes are few, and the traffic is the limit again.
-# **Whoever removes one limit meets the next.**
+# **Remove one limit, and you meet the next.**
 #
-# But we counted every read in the source code, and the compiler merges some in the three tiles limited by passes.
-# So these tiles may need fewer passes, and then traffic limits the 2-D tile, where it leaves 42 %.
-# For the shared tile, Boehm's profiler supports our answer: warps waited for shared memory, and so for passes (*Worklog*, 2022).
+# But we counted every read in the source code, and in the shared and register tiles the compiler merges some.
+# As compiled, 4 of 16 reads remain in the 2-D register tile; then traffic limits it, and leaves 42 %.
+# For the shared tile, Boehm's profiler saw warps waiting for shared memory (*Worklog*, 2022), which fits our answer.
 #
 # ### Tensor cores
 #
@@ -257,8 +256,8 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Two diamonds are far above the sloping roof, which assumes that all traffic comes from DRAM.
-# For these two kernels, caches answered most requests, so our traffic sets no bound.
+# Two diamonds are far above the sloping roof, which assumes traffic from DRAM.
+# For these two kernels, caches answered most requests, so the sloping roof is no bound.
 # The flat roof is a true bound, because an SM starts at most 4 multiply-adds of 32 lanes per clock.
 #
 # ## On trial
@@ -279,17 +278,15 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
 # Those for naive and coalesced are too low, because our traffic ignores the caches.
-# Those for the shared tile and vector loads are too high, because we count neither waiting nor Boehm's bank conflicts.
+# Those for the shared tile and vector loads are too high, perhaps because we count no waiting.
 #
 # **Verdict on C33: wrong.**
 # In the published timings, even the best of the three reaches only 8 % of the peak, and cuBLAS reaches 60 %.
-# The three need two passes per multiply-add, which leave an eighth of the peak.
+# As written, the three need at least two passes per multiply-add by our count, which leave at most an eighth.
 #
 # ### Outside
 #
-# Practitioners use NVIDIA's profiler: `ncu --set full python my_kernel.py`.
-# It reports a kernel's registers and occupancy, and how busy each memory was.
-# Our ladder leaves out Boehm's last step, *warp tiling*.
+# NVIDIA's profiler, `ncu --set full python my_kernel.py`, reports a kernel's registers, its occupancy, and how busy each memory was.
 #
 # ## Recap
 #
@@ -297,9 +294,9 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # By our counts, its passes: they alone keep 89 % of the arithmetic idle.
 # In Boehm's timing, 92 % was idle.
 #
-# **A rule to keep: two passes per multiply-add leave an eighth of the peak.**
+# **A rule to keep: if an SM has four parts, two passes per multiply-add leave an eighth of the peak.**
 # Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 channels.
-# Each step reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
+# For each place in the filter, it reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
 # ## Quiz
