@@ -115,7 +115,8 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# For the layer of the opening, the line in the picture is the **roofline**, the highest speed that peak and HBM allow.
+# The next picture is for the layer of the opening.
+# Its line is the **roofline**, the highest speed that peak and HBM allow.
 # The dots follow from the compiler's estimated cycles.
 
 # %% tags=["picture"]
@@ -134,7 +135,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
-# But the left dots lie above it, too fast for a chip that fetches these weights from HBM.
+# But the left dots lie above it, too fast for weights from HBM.
 # They leave out the fetch: the compiler copies the weights in a separate operation that has no estimate.
 # **So a time from estimated cycles can be far too short: at a batch of 16, the dot is at 61 TFLOP/s and the roofline at 13.**
 #
@@ -196,7 +197,8 @@ throughput = check("tpu.throughput", throughput)
 # ## Check
 #
 # Does such a simple sum come close to a real machine?
-# Google published two logs of training the large network ResNet-50 on four v2 chips, whose eight cores are devices with 128 images each.
+# Google published two logs of training the large network ResNet-50 on four v2 chips.
+# Their eight cores count as devices, with 128 images each.
 # We compare them with our prediction; then the compiler tells which batch fits in a v5e's HBM.
 
 # %%
@@ -241,7 +243,7 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
-# A bias was added to every pixel of every image, so its gradient is a sum over them all.
+# One such sum is the gradient of a bias: it adds up every pixel of every image.
 # **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
 # ### Four chips
@@ -265,7 +267,7 @@ reports.exchange(four)
 # %% [markdown]
 # In an **all-reduce**, all chips add up their numbers, and each gets the sum.
 # Our function does not ask for one: the compiler put it in.
-# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for a chip's share of 256 images.
+# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for the whole network on a chip's 256 images.
 #
 # ## Explain
 #
@@ -322,7 +324,7 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if a v4 is compared with an A100.**
-# A v4 has at least 0.46 TFLOP/s for each mm² and an A100 0.38, but a v2 has only half of a V100's.
+# A v4 has at least 0.46 TFLOP/s for each mm² and an A100 0.38, but a v2's density is only half of a V100's.
 # In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring.
 #
 # ## Recap
