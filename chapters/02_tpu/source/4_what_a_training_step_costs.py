@@ -135,7 +135,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
-# But the left dots lie above it, too fast for weights from HBM.
+# But the left dots lie above it, faster than HBM allows.
 # They leave out the fetch: the compiler copies the weights in a separate operation that has no estimate.
 # **So a time from estimated cycles can be far too short: at a batch of 16, the dot is at 61 TFLOP/s and the roofline at 13.**
 #
@@ -199,7 +199,7 @@ throughput = check("tpu.throughput", throughput)
 # Does such a simple sum come close to a real machine?
 # Google published two logs of training the large network ResNet-50 on four v2 chips.
 # Their eight cores count as devices, with 128 images each.
-# We compare them with our prediction; then the compiler tells which batch fits in a v5e's HBM.
+# We compare the logs with our prediction; then the compiler tells which batch fits in a v5e's HBM.
 
 # %%
 from labkit.provenance import predicted
@@ -223,7 +223,7 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 # ## Measure
 #
 # Now we compile the gradients of our own network (`jax.grad`), with 256 images, for a v5e.
-# How long would they take, without the update of the weights?
+# How long would this step take, without its weight update?
 # What share of the cycles goes to *products* (convolutions and matrix products)?
 
 # %%
@@ -243,7 +243,7 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
-# One such sum is the gradient of a bias: it adds up every pixel of every image.
+# One example is a bias's gradient, a sum of gradients over every pixel of every image.
 # **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
 #
 # ### Four chips
@@ -265,7 +265,7 @@ four = ask(gradient, shapes, "v5e:2x2", shardings=[batch_cut, batch_cut])
 reports.exchange(four)
 
 # %% [markdown]
-# In an **all-reduce**, all chips add up their numbers, and each gets the sum.
+# An **all-reduce** adds the chips' arrays element by element, and each chip gets the result.
 # Our function does not ask for one: the compiler put it in.
 # For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for the whole network on a chip's 256 images.
 #
