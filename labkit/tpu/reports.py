@@ -113,8 +113,8 @@ def exchange(made: Compiled) -> None:
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
         "At least: in a ring of n chips, each sends 2 (n - 1)/n of the array, here over two links "
-        f"of {sending / LINKS_OF_A_RING / 1e9:.0f} GB/s each ({V5E_LINKS.origin}: "
-        f"{V5E_LINKS.number} for four links in both directions)."
+        f"of {sending / LINKS_OF_A_RING / 1e9:.0f} GB/s each: a v5e's four links move "
+        f"{V5E_LINKS.number} if both directions are counted ({V5E_LINKS.origin})."
     )
     figures.table(heads, rows, note)
 
