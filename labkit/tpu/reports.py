@@ -112,11 +112,9 @@ def exchange(made: Compiled) -> None:
         rows.append([sent.kind, sent.shape, array, sent.group, each, least])
     heads = ["operation", "array", "its bytes", "chips", "each sends", "at least"]
     note = (
-        "Parts of 1/n of the array go around a ring of n chips: n - 1 times to be added up, and "
-        "n - 1 times to hand out the sums. So each chip sends 2 (n - 1)/n of the array. A v5e has "
-        f"four links, which move {V5E_LINKS.number} if both directions are counted "
-        f"({V5E_LINKS.origin}); one link moves an eighth of that in one direction, "
-        f"{sending / LINKS_OF_A_RING / 1e9:.0f} GB/s."
+        "At least: in a ring of n chips, each sends 2 (n - 1)/n of the array, here over two links "
+        f"of {sending / LINKS_OF_A_RING / 1e9:.0f} GB/s each: a v5e's four links move "
+        f"{V5E_LINKS.number} if both directions are counted ({V5E_LINKS.origin})."
     )
     figures.table(heads, rows, note)
 

@@ -88,7 +88,7 @@ step_pictures.road()
 # | multiply an image by the weights | 20 x 30 x 2 = 1,200 FLOP | 1,200 / 6 = 200 |
 #
 # With one image, moving the data takes 1,200 + 100 = 1,300 cycles, and the arithmetic only 200.
-# But each image adds 200 cycles of arithmetic and only 100 for its data, so the arithmetic catches up by 100 cycles an image.
+# But each image, the first included, brings 200 cycles of arithmetic and only 100 for its data, so the arithmetic catches up by 100 an image.
 # After 1,200 / 100 = 12 images, it has made up for the 1,200 cycles that the weights take.
 # These 12 are the layer's **critical batch**: with fewer images, memory sets the time.
 #
@@ -115,7 +115,8 @@ def critical_batch(K, N, peak, bandwidth, itemsize):
 critical_batch = check("tpu.critical_batch", critical_batch)
 
 # %% [markdown]
-# For the layer of the opening, the line in the picture is the **roofline**, the highest speed that peak and HBM allow.
+# The next picture is for the layer of the opening.
+# Its line is the **roofline**, the highest speed that peak and HBM allow.
 # The dots follow from the compiler's estimated cycles.
 
 # %% tags=["picture"]
@@ -134,14 +135,14 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 
 # %% [markdown]
 # The roofline becomes flat at the critical batch of 273 images.
-# But the left dots lie above it, too fast for a chip that fetches these weights from HBM.
+# But the left dots lie above it, faster than HBM allows.
 # They leave out the fetch: the compiler copies the weights in a separate operation that has no estimate.
-# **So a time from estimated cycles can be far too short: at a batch of 16, the dot is at 61 TFLOP/s and the roofline at 13.**
+# **So a time from estimated cycles can be far too short: at a batch of 16, at least 4.7 times (61 against 13 TFLOP/s).**
 #
 # ### Fusion
 #
 # In conv2, a bias and ReLU follow the convolution.
-# Each separate operation writes its result to VMEM, and the next one reads it again.
+# Here each separate operation but the last writes its result to VMEM, and the next one reads it again.
 # To save these trips, the compiler **fuses** operations: it joins several into one.
 # For comparison, an `optimization_barrier` forbids this.
 
@@ -196,8 +197,9 @@ throughput = check("tpu.throughput", throughput)
 # ## Check
 #
 # Does such a simple sum come close to a real machine?
-# Google published two logs of training the large network ResNet-50 on four v2 chips, whose eight cores are devices with 128 images each.
-# We compare them with our prediction; then the compiler tells which batch fits in a v5e's HBM.
+# Google published two logs of training the large network ResNet-50 on four v2 chips.
+# Their eight cores count as devices, with 128 images each.
+# We compare the logs with our prediction, and then ask which batch of ResNet-50 fits in a v5e's HBM.
 
 # %%
 from labkit.provenance import predicted
@@ -220,8 +222,8 @@ reports.memory("ResNet-50 step of {} images", [256, 1024], "v5e:1x1")
 #
 # ## Measure
 #
-# Now we compile the gradients of our own network (`jax.grad`), with 256 images, for a v5e.
-# How long would they take, without the update of the weights?
+# Now we compile a step of our own network without its weight update, with 256 images, for a v5e.
+# How long would it take?
 # What share of the cycles goes to *products* (convolutions and matrix products)?
 
 # %%
@@ -241,8 +243,8 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # %% [markdown]
 # Products do nearly all of the arithmetic, but they take less than half of the cycles.
 # Half of the cycles go to `reduce`, which combines many numbers into few.
-# A bias was added to every pixel of every image, so its gradient is a sum over them all.
-# **Everything except products takes 100 - 42 = 58 % of the cycles, and meanwhile the matrix units wait.**
+# One example is a bias's gradient, a sum of gradients over every pixel of every image.
+# **Of the estimated cycles, 100 - 42 = 58 % go to operations that do not use the matrix units.**
 #
 # ### Four chips
 #
@@ -263,13 +265,13 @@ four = ask(gradient, shapes, "v5e:2x2", shardings=[batch_cut, batch_cut])
 reports.exchange(four)
 
 # %% [markdown]
-# In an **all-reduce**, all chips add up their numbers, and each gets the sum.
+# An **all-reduce** adds the chips' arrays element by element, and each chip gets the result.
 # Our function does not ask for one: the compiler put it in.
-# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for a chip's share of 256 images.
+# For fc1 it takes at least 16 µs, which is little beside the 475 µs estimated for the whole network on a chip's 256 images.
 #
 # ## Explain
 #
-# Compare your guesses.
+# Compare your guesses with the results.
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
@@ -313,8 +315,8 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 #
 # > TPUs have higher compute density and energy efficiency than GPUs
 #
-# Density is peak for each mm² of the chip.
-# Efficiency is work for each joule, which Google compared for a v4 and an A100 (*published*).
+# Density is peak per mm² of the chip.
+# Efficiency is work per joule, which Google compared for a v4 and an A100 (*published*).
 
 # %%
 reports.chips(["tpu_v2", "tpu_v3", "v100", "tpu_v4", "a100"])
@@ -322,13 +324,13 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if a v4 is compared with an A100.**
-# A v4 has at least 0.46 TFLOP/s for each mm² and an A100 0.38, but a v2 has only half of a V100's.
+# A v4 has about 0.46 TFLOP/s or more per mm², and an A100 0.38; among older chips, a v3 is ahead of a V100, a v2 perhaps behind.
 # In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring.
 #
 # ## Recap
 #
-# - **The rule to keep: to keep the matrix units busy, a large bfloat16 layer needs a batch a little above the ridge, which is 241 on a v5e.**
-# - An A100 has a ridge of 312 TFLOP/s / 2,039 GB/s = 153, and for the layer of the opening your function gives 165 images.
+# - **The rule to keep: to keep the matrix units busy, a large dense layer in bfloat16 needs a batch a little above the ridge, which is 241 on a v5e.**
+# - On an A100, the ridge is 312 TFLOP/s / 2,039 GB/s = 153, and your function gives 165 images.
 #
 # ### Outside
 #
