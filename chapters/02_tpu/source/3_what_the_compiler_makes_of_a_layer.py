@@ -41,7 +41,7 @@
 # ## Predict
 #
 # The **matrix unit** (MXU) of a TPU is the systolic array of lesson 1.
-# To multiply a matrix [M, K] by weights [K, N], it holds a **weight tile** of up to 128 x 128 weights while M rows stream through.
+# To multiply a matrix [M, K] by weights [K, N], it holds one **weight tile** of up to 128 x 128 weights after another, while M rows stream through each.
 # In lesson 1's simulator, a weight tile that is partly empty takes as long as a full one.
 #
 # The next cell asks for three guesses, and only the first follows from these rules alone.
@@ -142,7 +142,7 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 #
 # Which order does the compiler choose for our network?
 # `compile_for_tpu` takes a JAX function, the shapes of its arguments and a chip, here a single v5e.
-# Except in Check, its answers come from a *snapshot*, saved earlier.
+# Except in the section Check, its answers come from a *snapshot* saved earlier.
 # Their numbers are **compiled**: the compiler expects them, but nothing has run.
 #
 # The axes of the images are [B, H, W, C], where B is the batch of 256.
@@ -166,7 +166,8 @@ for name, array in shown.items():
     agree = chosen == array.padded_bytes
     rows.append([name, str(array.shape), written / 1e6, chosen / 1e6, agree, array.order])
 heads = ["array", "shape", "as written, MB", "chosen, MB", "compiler agrees", "chosen order"]
-figures.table(heads, rows, "MB are predicted by padded_bytes; the chosen order is compiled.")
+note = "padded_bytes predicts MB; the compiler gives the order, and agrees with its MB or not."
+figures.table(heads, rows, note)
 orders = {"as written": (3, 2, 1, 0), "as the compiler chose": images.axes}
 layout_pictures.one_tile(images.shape, orders, "BHWC")
 
@@ -254,7 +255,7 @@ figures.table(heads, list(rows), note)
 # ## Check
 #
 # Where the compiler is installed, the next cell asks it about fc1 on a v5e, and compares the answer with the snapshot.
-# On a TPU it also *measures* `square`, which we could not try.
+# On a TPU it also *measures* `square`; we had no TPU to try this.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from time import perf_counter
@@ -364,7 +365,7 @@ figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 # %% [markdown]
 # The rule holds: 56 more channels are free, while the 257th costs 44 % more cycles.
 #
-# For another batch, however, the compiler may lay another axis along the 128, so that other numbers of channels are free: ask it again.
+# With another batch size, however, the compiler may lay another axis along the 128: ask it again.
 #
 # ### Outside
 #
