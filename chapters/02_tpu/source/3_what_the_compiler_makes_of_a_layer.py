@@ -155,8 +155,7 @@ ask = partial(compile_for_tpu, source="snapshot")
 network = ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1")  # shapes: all weights, images
 arrays = {array.name: array for array in network.padding}  # how each array is stored
 images = arrays["x"]
-shown = {"images": images}
-shown["conv1's result"] = arrays["conv1/conv_general_dilated"]
+shown = {"images": images, "conv1's result": arrays["conv1/conv_general_dilated"]}
 shown["fc2's weights"] = arrays["w['fc2.weight']"]
 rows = []
 for name, array in shown.items():
