@@ -41,7 +41,7 @@
 # ## Predict
 #
 # The **matrix unit** (MXU) of a TPU is the systolic array of lesson 1.
-# To multiply a matrix [M, K] by weights [K, N], it holds one **weight tile** of up to 128 x 128 weights after another, while M rows stream through each.
+# To multiply a matrix [M, K] by weights [K, N], it holds **weight tiles** of up to 128 x 128 weights, one after another, while M rows stream through each.
 # In lesson 1's simulator, a weight tile that is partly empty takes as long as a full one.
 #
 # The next cell asks for three guesses, and only the first follows from these rules alone.
@@ -81,7 +81,7 @@ guesses = {
 # The fastest axis runs across the 128 columns of a tile, and the next axis runs down its 8 rows.
 # Where the edge of the array cuts through a tile, the places left empty are called **padding**.
 #
-# Let us store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, with axis 1 as the fastest:
+# We store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, with axis 1 as the fastest:
 #
 # ```
 # axis 1      5 becomes 8    two tiles of 4 columns, side by side
@@ -165,7 +165,7 @@ for name, array in shown.items():
     agree = chosen == array.padded_bytes
     rows.append([name, str(array.shape), written / 1e6, chosen / 1e6, agree, array.order])
 heads = ["array", "shape", "as written, MB", "chosen, MB", "compiler agrees", "chosen order"]
-note = "padded_bytes predicts MB; the compiler gives the order, and agrees with its MB or not."
+note = "The compiler gives the chosen order; from it, padded_bytes predicts the MB."
 figures.table(heads, rows, note)
 orders = {"as written": (3, 2, 1, 0), "as the compiler chose": images.axes}
 layout_pictures.one_tile(images.shape, orders, "BHWC")
@@ -219,7 +219,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 # Do real layers respect this limit?
 # Lesson 1's simulator *counts* the cycles of a layer on one unit.
 # A core of a TPU v2 has one unit, too, so we set the cycles compiled for it beside the count.
-# The last row, `square`, multiplies two matrices [1024, 1024].
+# We add `square`, a product of two matrices [1024, 1024].
 
 # %%
 from labkit.tpu.programs import LAYERS, conv, matmul, product_sizes
@@ -240,7 +240,7 @@ M, K, N = np.transpose([product_sizes(*layer) for layer in LAYERS.values()])
 used, filled = mxu_utilization(M, K, N, np.array(v2), units=1, size=128)
 rows = zip(LAYERS, counted, v2, 100 * filled, 100 * used, strict=True)
 heads = ["layer", "cycles, counted", "cycles, compiled", "filled, %", "utilization, %"]
-note = "The count leaves out memory and starting costs, so fc1, fc2 and square take longer."
+note = "The count leaves out memory and starting costs, so it is too low for fc1, fc2 and square."
 figures.table(heads, list(rows), note)
 
 # %% [markdown]
@@ -288,7 +288,7 @@ layout_pictures.stairs(counts, stairs, "v2")
 
 # %% [markdown]
 # Up to each multiple of 128 the points stay level, and just past it they jump.
-# All jumps but the first are as high as the simulator's, and the points lie higher, because the count leaves out memory.
+# The points lie above the line, because the count leaves out memory, but all jumps except the first are equally high.
 #
 # **On a v2, from K = 256 on, one step past a multiple of 128 costs a whole row of weight tiles.**
 #
@@ -362,7 +362,7 @@ for N in (200, 256, 257):
 figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
-# The rule holds: 56 more channels are free, while the 257th costs 44 % more cycles.
+# The rule holds: 56 more channels are free, but the 257th costs 44 % more cycles.
 #
 # With another batch size, however, the compiler may lay another axis along the 128: ask it again.
 #
