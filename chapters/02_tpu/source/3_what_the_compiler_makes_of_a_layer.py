@@ -21,10 +21,10 @@
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
 # Stored on a TPU in the order in which we write it, with the three colours last, this array would take 67 MB.
 # Reading so much would keep a TPU v5e busy for 82 µs (predicted).
-# Where do 65 MB of nothing come from, and how can they be avoided?
+# Where do 66 MB of nothing come from, and how can we avoid them?
 #
 # We ask Google's compiler, **XLA**.
-# Even without a TPU, it tells us how it would store each array and how many cycles a layer should take.
+# Even without a TPU, it tells us how it would store arrays and how many cycles layers should take.
 #
 # ## What you will be able to do
 #
@@ -41,7 +41,7 @@
 # ## Predict
 #
 # The **matrix unit** (MXU) of a TPU is the systolic array of lesson 1.
-# To multiply a matrix [M, K] by weights [K, N], it holds a **weight tile** of up to 128 x 128 weights while M rows stream through.
+# To multiply a matrix [M, K] by weights [K, N], it holds **weight tiles** of up to 128 x 128 weights, one after another, while M rows stream through each.
 # In lesson 1's simulator, a weight tile that is partly empty takes as long as a full one.
 #
 # The next cell asks for three guesses, and only the first follows from these rules alone.
@@ -81,7 +81,7 @@ guesses = {
 # The fastest axis runs across the 128 columns of a tile, and the next axis runs down its 8 rows.
 # Where the edge of the array cuts through a tile, the places left empty are called **padding**.
 #
-# Let us store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, with axis 1 as the fastest:
+# As a toy, we store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, axis 1 fastest:
 #
 # ```
 # axis 1      5 becomes 8    two tiles of 4 columns, side by side
@@ -98,7 +98,7 @@ guesses = {
 
 # %% tags=["picture"]
 def round_up(n, multiple):
-    """n as a multiple: the same, or the next larger one; for a number or an array of numbers"""
+    """n rounded up to a multiple; n may be an array"""
     blocks = np.ceil(n / multiple).astype(int)
     return blocks * multiple
 
@@ -142,7 +142,7 @@ padded_bytes = check("tpu.padded_bytes", padded_bytes)
 #
 # Which order does the compiler choose for our network?
 # `compile_for_tpu` takes a JAX function, the shapes of its arguments and a chip, here a single v5e.
-# Except in Check, its answers come from a *snapshot*, saved earlier.
+# Except in the section Check, its answers come from a *snapshot* saved earlier.
 # Their numbers are **compiled**: the compiler expects them, but nothing has run.
 #
 # The axes of the images are [B, H, W, C], where B is the batch of 256.
@@ -155,8 +155,7 @@ ask = partial(compile_for_tpu, source="snapshot")
 network = ask(convnet, [CONVNET, (256, 32, 32, 3)], "v5e:1x1")  # shapes: all weights, images
 arrays = {array.name: array for array in network.padding}  # how each array is stored
 images = arrays["x"]
-shown = {"images": images}
-shown["conv1's result"] = arrays["conv1/conv_general_dilated"]
+shown = {"images": images, "conv1's result": arrays["conv1/conv_general_dilated"]}
 shown["fc2's weights"] = arrays["w['fc2.weight']"]
 rows = []
 for name, array in shown.items():
@@ -166,7 +165,8 @@ for name, array in shown.items():
     agree = chosen == array.padded_bytes
     rows.append([name, str(array.shape), written / 1e6, chosen / 1e6, agree, array.order])
 heads = ["array", "shape", "as written, MB", "chosen, MB", "compiler agrees", "chosen order"]
-figures.table(heads, rows, "MB are predicted by padded_bytes; the chosen order is compiled.")
+note = "The compiler gives the chosen order; from it, padded_bytes predicts the MB."
+figures.table(heads, rows, note)
 orders = {"as written": (3, 2, 1, 0), "as the compiler chose": images.axes}
 layout_pictures.one_tile(images.shape, orders, "BHWC")
 
@@ -175,7 +175,7 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 # As written, the three colours of a pixel take 128 columns, of which 125 are padding.
 # In the compiler's order, `0,2,3,1`, the batch lies along the 128 columns, and 256 images exactly fill the columns of two tiles.
 #
-# **Put a long axis along the 128, and most of the padding is gone.**
+# **Put a long axis along the 128, best a multiple of it, and most of the padding is gone.**
 #
 # ### Busy cells
 #
@@ -192,7 +192,7 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 # filled         10 / 32 = 31 %       the cells that hold a weight
 # ```
 #
-# **With lesson 1's mapping, which gives each weight one cell, the utilization cannot be above `filled`.**
+# **In lesson 1's mapping, each weight has one cell and empty cells do nothing useful, so utilization cannot exceed `filled`.**
 #
 # **Exercise `tpu.mxu_utilization`**: compute both shares for each of n products, on units of `size` x `size` cells.
 
@@ -219,7 +219,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 # Do real layers respect this limit?
 # Lesson 1's simulator *counts* the cycles of a layer on one unit.
 # A core of a TPU v2 has one unit, too, so we set the cycles compiled for it beside the count.
-# The last row, `square`, multiplies two matrices [1024, 1024].
+# To our four layers we add `square`, a product of two matrices [1024, 1024].
 
 # %%
 from labkit.tpu.programs import LAYERS, conv, matmul, product_sizes
@@ -240,21 +240,20 @@ M, K, N = np.transpose([product_sizes(*layer) for layer in LAYERS.values()])
 used, filled = mxu_utilization(M, K, N, np.array(v2), units=1, size=128)
 rows = zip(LAYERS, counted, v2, 100 * filled, 100 * used, strict=True)
 heads = ["layer", "cycles, counted", "cycles, compiled", "filled, %", "utilization, %"]
-note = "The count leaves out memory and starting costs, so fc1, fc2 and square take longer."
+note = "fc1, fc2 and square take longer than counted; for fc1, memory alone does not explain it."
 figures.table(heads, list(rows), note)
 
 # %% [markdown]
-# Compare the last two columns.
-# `square` fills its tiles, but its utilization is only 89 %, since the compiler expects 12 % more cycles than we counted.
+# For `square`, which fills its tiles, the utilization is 89 %.
 #
 # For conv1 and conv2, however, the utilization is above `filled`.
-# So the compiler must use another mapping, with which conv1 takes half of the counted cycles.
+# So if its estimates are right, the compiler uses another mapping, with which conv1 takes half the cycles.
 # **A count holds for one mapping, and the compiler knows others.**
 #
 # ## Check
 #
 # Where the compiler is installed, the next cell asks it about fc1 on a v5e, and compares the answer with the snapshot.
-# On a TPU it also *measures* `square`, which we could not try.
+# On a TPU it also *measures* `square`; we had no TPU to try this.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from time import perf_counter
@@ -288,7 +287,7 @@ layout_pictures.stairs(counts, stairs, "v2")
 
 # %% [markdown]
 # Up to each multiple of 128 the points stay level, and just past it they jump.
-# All jumps but the first are as high as the simulator's, and the points lie higher, because the count leaves out memory.
+# Why the points lie above the line, we cannot say, but all their jumps except the first are as high as the line's.
 #
 # **On a v2, from K = 256 on, one step past a multiple of 128 costs a whole row of weight tiles.**
 #
@@ -311,13 +310,14 @@ figures.table(["output channels", "cycles", "fastest axis", "result, MB"], rows,
 
 # %% [markdown]
 # In the result, the output channels (axis C) lie along the 128, so 64 of them leave half of each tile in memory empty, and the next 64 fill this padding.
-# The 129th channel finds no room there, so it needs new tiles and doubles the bytes.
+# The 129th finds no room there: it needs new tiles, which double the bytes and raise the cycles.
 #
 # **With these 32 images, the second 64 channels are free, but one more costs 76 % more cycles.**
+# Nearly half of these cycles reorder the result, which a network may not need.
 #
 # ## Explain
 #
-# How good were your guesses, and what became of the 67 MB?
+# How good were your guesses, and where are the 67 MB?
 
 # %% tags=["picture"]
 more = 100 * (stairs[1025] / stairs[1024] - 1)
@@ -337,9 +337,9 @@ heads = ["256 images", "MB", "time to read, µs"]
 figures.table(heads, rows, "predicted, at the published 819 GB/s")
 
 # %% [markdown]
-# K = 1,025 costs a ninth row of weight tiles, conv1 has a better mapping than lesson 1's, and the second 64 channels fill padding.
+# K = 1,025 takes a ninth row of weight tiles, an eighth more work.
 #
-# **The 65 MB of nothing** were the 125 empty columns beside each pixel's three colours.
+# **The 66 MB of nothing** were the 125 empty columns beside each pixel's three colours.
 # With 256 images along the 128 instead, the array takes 1.6 MB, and a v5e reads it in 2 µs instead of 82 µs (predicted).
 #
 # ## On trial
@@ -350,9 +350,9 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
 #
-# Take a new layer, a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
+# Take a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
 # By the rule, the 200 take the room of 256.
-# What would 256 or 257 output channels cost?
+# Does the rule hold for 256 or 257 output channels?
 
 # %%
 rows = []
@@ -362,9 +362,9 @@ for N in (200, 256, 257):
 figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
-# The rule holds: 56 more channels are free, while the 257th costs 44 % more cycles.
+# It does: 56 more channels are free, but the 257th costs 44 % more cycles.
 #
-# For another batch, however, the compiler may lay another axis along the 128, so that other numbers of channels are free: ask it again.
+# With another batch size, however, the compiler may lay another axis along the 128: ask it again.
 #
 # ### Outside
 #

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def round_up(n, multiple):
-    """n as a multiple: the same, or the next larger one; for a number or an array of numbers"""
+    """n rounded up to a multiple; n may be an array"""
     blocks = np.ceil(n / multiple).astype(int)
     return blocks * multiple
 
