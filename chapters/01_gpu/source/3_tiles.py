@@ -204,7 +204,7 @@ clock_pictures.clock_timeline()
 # | **2** | 2·10 = 20 | 2·20 = 40 |
 # | **3** | 3·10 = 30 | 3·20 = 60 |
 #
-# Here one read by all lanes of a warp is one pass, so these four numbers, the table's border, cost four.
+# A warp reads each of these four numbers, the table's border, in one pass: four passes.
 # Inside are four multiply-adds: one pass for each, instead of two.
 #
 # Our kernel's patch is such a table with a longer border: $8 + 2$ reads, and $8 \cdot 2$ multiply-adds inside.
@@ -304,8 +304,8 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 #
 # Boehm's tiled kernel waits for shared memory, as his profiler showed.
 # In his kernel with patches of $8 \times 8$ results, 16 reads serve 64 multiply-adds.
-# At one pass for each read, that is a quarter of a pass for each multiply-add, enough for all four parts; bank conflicts cost more, merged reads less.
-# This kernel became 5.4 times as fast, but not by the patch alone: each block's tile of results also grew.
+# At one pass for each read, a multiply-add costs a quarter of a pass, so shared memory could feed all four parts, if bank conflicts add none.
+# It is 5.4 times as fast as the tiled one, but not by the patch alone: each block's tile of results also grew.
 #
 # **Counts tell us what to change next, but only a GPU tells us what we gain.**
 #

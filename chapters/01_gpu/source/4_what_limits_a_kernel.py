@@ -158,7 +158,7 @@ made.occupancy("2-D register tile").draw()
 # $$\text{passes leave} \quad \frac{1}{4 \times 2} = \frac{1}{8}$$
 #
 # An **access** is an instruction with which a warp reads or writes memory.
-# Like a multiply-add, it is one of 4 that an SM starts per clock.
+# It takes one of the SM's 4 starts per clock, as a multiply-add does.
 # Let this kernel need 2 accesses for each multiply-add, so that one instruction of three is a multiply-add:
 #
 # $$\text{instructions leave} \quad \frac{1}{1 + 2} = \frac{1}{3}$$
@@ -199,7 +199,7 @@ ladder.show_counts(counts)
 
 # %% [markdown]
 # The shared tile does 20 times as many FLOP per byte as the coalesced kernel, but its passes stay at about two.
-# In this ladder, they fall only when a thread makes several results.
+# In this ladder, they first fall when a thread makes several results.
 # **A tile saves traffic; several results per thread also save passes.**
 #
 # ### Which limit is next?
@@ -221,7 +221,7 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # **Remove one limit, and you meet the next.**
 #
 # But we counted every read in the source code, and in the shared and register tiles the compiler merges some.
-# As compiled, 4 of 16 reads remain in the 2-D register tile; then traffic limits it, and leaves 42 %.
+# In the 2-D register tile, 4 of 16 reads for each `k` remain; counted so, traffic limits it, and leaves 42 %.
 # For the shared tile, Boehm's profiler saw warps waiting for shared memory (*Worklog*, 2022), which fits our answer.
 #
 # ### Tensor cores

@@ -219,7 +219,7 @@ mxu_utilization = check("tpu.mxu_utilization", mxu_utilization)
 # Do real layers respect this limit?
 # Lesson 1's simulator *counts* the cycles of a layer on one unit.
 # A core of a TPU v2 has one unit, too, so we set the cycles compiled for it beside the count.
-# To our four layers we add `square`, a product of two matrices [1024, 1024].
+# We also take `square`, a product of two matrices [1024, 1024].
 
 # %%
 from labkit.tpu.programs import LAYERS, conv, matmul, product_sizes
@@ -240,7 +240,7 @@ M, K, N = np.transpose([product_sizes(*layer) for layer in LAYERS.values()])
 used, filled = mxu_utilization(M, K, N, np.array(v2), units=1, size=128)
 rows = zip(LAYERS, counted, v2, 100 * filled, 100 * used, strict=True)
 heads = ["layer", "cycles, counted", "cycles, compiled", "filled, %", "utilization, %"]
-note = "fc1, fc2 and square take longer than counted; for fc1, memory alone does not explain it."
+note = "The compiler expects more cycles for fc1, fc2 and square than we counted."
 figures.table(heads, list(rows), note)
 
 # %% [markdown]
@@ -313,11 +313,11 @@ figures.table(["output channels", "cycles", "fastest axis", "result, MB"], rows,
 # The 129th finds no room there: it needs new tiles, which double the bytes and raise the cycles.
 #
 # **With these 32 images, the second 64 channels are free, but one more costs 76 % more cycles.**
-# Nearly half of these cycles reorder the result, which a network may not need.
+# Nearly half of all these cycles reorder the result, a step that a network may not need.
 #
 # ## Explain
 #
-# How good were your guesses, and where are the 67 MB?
+# How good were your guesses, and what were the 66 MB?
 
 # %% tags=["picture"]
 more = 100 * (stairs[1025] / stairs[1024] - 1)
@@ -337,7 +337,7 @@ heads = ["256 images", "MB", "time to read, µs"]
 figures.table(heads, rows, "predicted, at the published 819 GB/s")
 
 # %% [markdown]
-# K = 1,025 takes a ninth row of weight tiles, an eighth more work.
+# K = 1,024 fills 8 rows of weight tiles, and K = 1,025 needs a row more.
 #
 # **The 66 MB of nothing** were the 125 empty columns beside each pixel's three colours.
 # With 256 images along the 128 instead, the array takes 1.6 MB, and a v5e reads it in 2 µs instead of 82 µs (predicted).
@@ -352,7 +352,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # Take a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
 # By the rule, the 200 take the room of 256.
-# Does the rule hold for 256 or 257 output channels?
+# So 256 should cost no more, but 257 should.
 
 # %%
 rows = []
@@ -362,7 +362,7 @@ for N in (200, 256, 257):
 figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
-# It does: 56 more channels are free, but the 257th costs 44 % more cycles.
+# Indeed 56 more are free, but the 257th costs 44 % more cycles.
 #
 # With another batch size, however, the compiler may lay another axis along the 128: ask it again.
 #

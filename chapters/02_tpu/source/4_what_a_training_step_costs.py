@@ -142,7 +142,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # ### Fusion
 #
 # In conv2, a bias and ReLU follow the convolution.
-# Here each separate operation but the last writes its result to VMEM, and the next one reads it again.
+# Run separately, each but the last would write its result to VMEM for the next.
 # To save these trips, the compiler **fuses** operations: it joins several into one.
 # For comparison, an `optimization_barrier` forbids this.
 
@@ -324,13 +324,13 @@ reports.work_for_each_joule()
 
 # %% [markdown]
 # **Verdict on C09: holds if a v4 is compared with an A100.**
-# A v4 has about 0.46 TFLOP/s or more per mm², and an A100 0.38; among older chips, a v3 is ahead of a V100, a v2 perhaps behind.
+# A v4 has about 0.46 TFLOP/s per mm², and an A100 0.38; of the older chips, a v3 is ahead of a V100, and a v2 may be behind it.
 # In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring.
 #
 # ## Recap
 #
-# - **The rule to keep: to keep the matrix units busy, a large dense layer in bfloat16 needs a batch a little above the ridge, which is 241 on a v5e.**
-# - On an A100, the ridge is 312 TFLOP/s / 2,039 GB/s = 153, and your function gives 165 images.
+# - **The rule to keep: in bfloat16, a large dense layer fills the matrix units from a batch a little above the ridge, which is 241 on a v5e.**
+# - On an A100, the ridge is 312 TFLOP/s / 2,039 GB/s = 153, and for weights [4096, 4096] your function gives 165 images.
 #
 # ### Outside
 #
