@@ -19,11 +19,11 @@
 #
 # **One multiplier works, and 219 rest.**
 # Layer fc1 of the course's network needs 4,096 x 128 = 524,288 multiply-adds for an image.
-# A circuit that does them one by one uses a single one of the FPGA's 220 multipliers.
+# A circuit that does them one by one uses one of the FPGA's 220 multipliers.
 # How do you put more of them to work, and what else does that cost?
 #
 # You will describe circuits in **SystemVerilog**, a language for hardware.
-# In seconds, a simulator runs them and a synthesis tool says which parts of the FPGA they take.
+# A simulator runs them in seconds, and a synthesis tool says which parts of the FPGA they take.
 #
 # ## What you will be able to do
 #
@@ -57,7 +57,7 @@ from labkit.fpga import quantize, simulate, synthesize, waveforms
 from labkit.fpga.errors import RTLError
 from labkit.fpga.packing import unpack
 from labkit.fpga.words import ends, sum_words, term_words
-from labkit.provenance import compiled
+from labkit.provenance import compiled, predicted
 
 # STUB:
 # luts_guess = predict("fpga.mac_luts", None, "LUT")
@@ -105,7 +105,7 @@ waveforms.draw(run.trace, ["next", "count"])
 # %% [markdown]
 # This picture is a **waveform**, with a row for each wire and a column for each cycle.
 # In each cycle the adder prepares `next`, and the register takes it at the end.
-# After 3 comes 0, because two bits cannot hold 4.
+# In the row of `count`, 0 comes after 3, because two bits cannot hold 4.
 #
 # **The lines of a circuit do not run one after the other: all of them work all the time.**
 #
@@ -149,8 +149,8 @@ module mac (
     if (rst) begin y_valid <= 0; first <= 1; end
     else if (terms_valid && terms_ready) begin
       # STUB:
-      # y_data <= 0;
-      # first <= 1;
+      # y_data <= 0;  // yours
+      # first <= 1;  // yours
       # BEGIN SOLUTION
       y_data <= (first ? 0 : y_data) + x * w;
       first <= terms_last;
@@ -214,9 +214,9 @@ module mac_array #(parameter LANES = 4) (
     logic [7:0] x, w;
     logic [31:0] sum;
     # STUB:
-    # assign x = 0;
-    # assign w = 0;
-    # assign y_data[32*k +: 32] = 0;
+    # assign x = 0;  // yours
+    # assign w = 0;  // yours
+    # assign y_data[32*k +: 32] = 0;  // yours
     # BEGIN SOLUTION
     assign x = terms_data[7:0];
     assign w = terms_data[8*(k+1) +: 8];
@@ -260,7 +260,7 @@ module requantize #(parameter SHIFT = 16) (
   assign m = {1'b0, x_data[47:32]};  // a 0 in front: m is never negative
   assign x_ready = !y_valid || y_ready;
   # STUB:
-  # assign shifted = 0;
+  # assign shifted = 0;  // yours
   # BEGIN SOLUTION
   assign shifted = (sum * m + 2 ** (SHIFT - 1)) >>> SHIFT;
   # END SOLUTION
@@ -269,7 +269,7 @@ module requantize #(parameter SHIFT = 16) (
     else if (x_ready) begin
       y_valid <= x_valid;
       # STUB:
-      # y_data <= 0;
+      # y_data <= 0;  // yours
       # BEGIN SOLUTION
       y_data <= shifted < 0 ? 0 : shifted > 127 ? 127 : 8'(shifted);
       # END SOLUTION
@@ -315,7 +315,7 @@ print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 #
 # ### Cycles and parts
 #
-# With $L$ lanes there are $128 / L$ rounds, and in one more cycle the last sums leave their registers:
+# With $L$ lanes there are $128 / L$ rounds of 4,096 words, and in one more cycle the last sums leave their registers:
 #
 # $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
 #
@@ -333,8 +333,8 @@ figures.table(heads, rows, "DSPs, LUTs and flip-flops are compiled by Yosys, for
 
 # %% [markdown]
 # The formula is exact.
-# Now look at the LUTs: with 3 or 4 for each lane, where are the adders?
-# They are in the DSPs, each of which has an adder and a register of 48 bits behind its multiplier.
+# Now look at the LUTs: if a lane has 3 or 4 of them, where is its adder?
+# It is in the DSP, which has an adder and a register of 48 bits behind its multiplier.
 #
 # ### What nobody reads
 #
@@ -357,7 +357,7 @@ print(hollow.multipliers)
 # %% [markdown]
 # The tool has removed 15 multipliers, because nobody outside could tell the difference.
 # For the simulator, all 16 lanes still work.
-# What if we tell `synthesize` so?
+# What if we tell `synthesize` about these 16 multiply-adds per cycle?
 
 # %%
 try:
@@ -381,11 +381,12 @@ rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_gue
 figures.guesses(rows)
 widest = synthesize([mac_array, mac], "mac_array", {"LANES": 128})
 widest.budget()
-print("cycles with 128 lanes:", K // 128 * D + 1, "(predicted)")
+print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 
 # %% [markdown]
 # Our unit takes 4 LUTs, because the tool recognised the DSP's adder in it.
-# Written as `first ? x * w : y_data + x * w`, the same sum takes 67.
+# Written as `first ? x * w : y_data + x * w`, the same sum takes 67 LUTs.
+# **In hardware, two lines that compute the same need not cost the same.**
 #
 # With one lane, fc1 took 524,289 cycles, and 219 multipliers rested.
 # **With 128 lanes it takes 4,097 cycles (predicted), and 92 rest.**
