@@ -64,7 +64,8 @@ def rtl_exercise(
     read      read(simulation, *inputs) -> the outputs; without it, the words of the streams (or
               the values of the ports) that `outputs` names
     cycles    cycles(*inputs) -> how many clock cycles a run without stalls may take
-    gates     what the synthesised module may use: {"dsp": 4, "lut": 200}
+    gates     what the synthesised module may use, with the parameters of the first case:
+              {"dsp": 4, "lut": 200}
     fields    those of an `Exercise`
     """
     outputs = fields.get("outputs", ("y",))
@@ -173,7 +174,7 @@ class RTLJudge:
             return outputs
         self.demand_patience(answer, inputs, expected)
         self.demand_few_cycles(simulation, inputs)
-        self.demand_few_gates(answer)
+        self.demand_few_gates(answer, inputs)
         return outputs
 
     def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
@@ -215,15 +216,19 @@ class RTLJudge:
                 "enough."
             )
 
-    def demand_few_gates(self, answer: str) -> None:
-        """TooDear where the synthesised module uses more than the exercise allows."""
+    def demand_few_gates(self, answer: str, inputs: tuple) -> None:
+        """TooDear where the synthesised module uses more than the exercise allows.
+
+        It is synthesised once, with the parameters of the first case.
+        """
         if not self.gates:
             return
         from labkit.fpga import synthesize
 
         if self.report is None:
             try:
-                self.report = synthesize([answer, *self.support], self.top)
+                parameters = dict(self.drive(*inputs).parameters)
+                self.report = synthesize([answer, *self.support], self.top, parameters)
             except RTLError as error:
                 raise Refused(str(error)) from None
         for resource, enough in self.gates.items():

@@ -111,14 +111,15 @@ waveforms.draw(run.trace, ["next", "count"])
 #
 # ### Words that wait
 #
-# Circuits pass data on in **words**.
+# Circuits pass data on in **words** of a fixed width.
 # But in some cycles the sender has none, and in others the receiver is busy.
-# So two wires go with the data, called a **handshake**: `valid` is 1 while the sender offers a word, and `ready` is 1 while the receiver can take one.
+# So two wires go with the data, called a **handshake**.
+# `valid` is 1 while the sender offers a word, and `ready` is 1 while the receiver can take one.
 #
 # **A word moves in each cycle in which both are 1; until then the sender keeps it on offer.**
 #
 # Our unit takes **terms**, words with two bytes `x` and `w`.
-# The wire `last` is 1 with the last term of a sum.
+# With the last term of a sum, `terms_last` is 1, and the sum leaves as `y`.
 # Let us follow $2 \cdot 4 + 3 \cdot 5 = 23$ and $1 \cdot 6 = 6$, while the receiver is busy in cycle 2:
 #
 # | cycle | x, w | last | sum | what happens |
@@ -131,7 +132,8 @@ waveforms.draw(run.trace, ["next", "count"])
 #
 # In SystemVerilog, `c ? a : b` is Python's `a if c else b`; `!`, `||` and `&&` are *not*, *or* and *and*; `begin` and `end` hold lines together.
 #
-# **Exercise `fpga.mac`**: write the next values of the sum `y_data` and of the register `first`, which is 1 when the next term begins a sum.
+# **Exercise `fpga.mac`**: write the next values of two registers, the sum `y_data` and `first`.
+# The latter is 1 when the next term begins a sum.
 # Use one DSP, at most 100 LUTs and 100 flip-flops, and a cycle for each term.
 
 # %% tags=["exercise:fpga.mac"]
@@ -385,8 +387,8 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 
 # %% [markdown]
 # Our unit takes 4 LUTs, because the tool recognised the DSP's adder in it.
-# Written as `first ? x * w : y_data + x * w`, the same sum takes 67 LUTs.
-# **In hardware, two lines that compute the same need not cost the same.**
+# Written as `first ? x * w : y_data + x * w`, the same sum takes 67.
+# **Two lines that compute the same need not cost the same.**
 #
 # With one lane, fc1 took 524,289 cycles, and 219 multipliers rested.
 # **With 128 lanes it takes 4,097 cycles (predicted), and 92 rest.**

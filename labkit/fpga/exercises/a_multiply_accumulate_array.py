@@ -151,8 +151,7 @@ def array_drive(x: np.ndarray, w: np.ndarray) -> Drive:
     lanes = len(w)
     terms = np.concatenate([term_words(image, w, lanes) for image in x])
     inputs = {"terms": terms, "terms_last": ends(D, images)}
-    parameters = {} if lanes == 4 else {"LANES": lanes}
-    return Drive(inputs, words={"y": images}, parameters=parameters)
+    return Drive(inputs, words={"y": images}, parameters={"LANES": lanes})
 
 
 def array_sums(simulation, x: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -234,12 +233,12 @@ def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
         "one sum": (1, 16),
         "two sums": (2, 16),
         "a prime number": (11, 16),
-        "another shift": (9, 9),
+        "the shift of fc1": (9, 25),
         "many sums": (200, 16),
         "one sum again": (1, 16),
     }
     for name, (n, shift) in sizes.items():
-        m = rng.integers(1, 2**16, n)
+        m = rng.integers(1 if shift == 16 else 2**12, 2**16, n)
         wanted = rng.uniform(-100, 200, n)
         if n == 1:
             wanted = rng.uniform(20, 100, n)
