@@ -95,8 +95,7 @@ module counter (input logic clk, rst, output logic [1:0] count);
   logic [1:0] next;
   assign next = count + 1;
   always_ff @(posedge clk)
-    if (rst) count <= 0;
-    else count <= next;
+    if (rst) count <= 0; else count <= next;
 endmodule
 """
 run = simulate(counter, "counter", {}, cycles=6, watch=["next"])
@@ -181,8 +180,8 @@ waveforms.draw(run.trace, shown)
 # ### Lanes
 #
 # Units that work side by side are called **lanes**.
-# The outputs of a fully connected layer read the same inputs, so lanes can share `x`.
-# Here are two outputs of a layer whose inputs are 2 and 3:
+# All outputs of a fully connected layer read the same inputs, so lanes can share `x`.
+# Take two outputs of a layer whose inputs are 2 and 3:
 #
 # ```
 #            x    lane 0, weights 4 and 5    lane 1, weights -1 and 2
@@ -286,7 +285,6 @@ requantize = check("fpga.requantize_rtl", requantize)
 # Do your circuits compute the real layer fc1?
 # Lesson 1's golden model gives its 4,096 inputs for a test image.
 # With 16 lanes, the 128 outputs take eight rounds of 4,096 words.
-# Between the two circuits, NumPy adds the biases.
 
 # %%
 data = cifar10("sample")
@@ -304,7 +302,7 @@ def run_array(lanes):
     return simulate([mac_array, mac], "mac_array", words, parameters=size, trace=False)
 
 
-sums = unpack(run_array(16).outputs["y"], 16, 32).ravel() + fc1.bias  # words of 16 sums
+sums = unpack(run_array(16).outputs["y"], 16, 32).ravel() + fc1.bias  # in NumPy
 words = {"x": sum_words(sums, fc1.multiplier)}
 run = simulate(requantize, "requantize", words, parameters={"SHIFT": fc1.shift})
 print("sums agree:", np.array_equal(sums, image["fc1"][0]))
@@ -368,8 +366,6 @@ except RTLError as refused:
     print(fill(str(refused), 90))
 
 # %% [markdown]
-# Such a report is refused, as it would be of another circuit.
-#
 # **A small report may only mean that an output is not connected.**
 #
 # ## Explain
