@@ -9,6 +9,7 @@ the gates are held against their limits.
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from labkit.provenance import Quantity
 
 BEFORE, AFTER = 4, 2  # cycles of the waveform around the first wrong word
 STALLED = 0.4  # share of the cycles in which a stalled stream does not move
+WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
@@ -62,7 +64,8 @@ def rtl_exercise(
     read      read(simulation, *inputs) -> the outputs; without it, the words of the streams (or
               the values of the ports) that `outputs` names
     cycles    cycles(*inputs) -> how many clock cycles a run without stalls may take
-    gates     what the synthesised module may use: {"dsp": 4, "lut": 200}
+    gates     what the synthesised module may use, with the parameters of the first case:
+              {"dsp": 4, "lut": 200}
     fields    those of an `Exercise`
     """
     outputs = fields.get("outputs", ("y",))
@@ -136,41 +139,55 @@ class RTLJudge:
 
     def demand_ports(self, answer: str) -> None:
         """Refused where the module does not have the ports, widths and signs of the course's."""
-        from labkit.fpga.ports import read_ports
-        from labkit.fpga.sources import read_sources
-
         try:
-            theirs = read_ports(read_sources([answer, *self.support], self.top))
+            theirs = self.ports_of(answer)
         except RTLError as error:
             raise Refused(str(error)) from None
-        ours = read_ports(read_sources([self.solution, *self.support], self.top))
-        for port in ours.all:
+        for port in self.ports.all:
             if port.name not in theirs:
                 raise Refused(f"The module {self.top} has no port `{port.name}`.")
             if theirs[port.name] != port:
                 raise Refused(f"The port `{port.name}` should be {described(port)}.")
 
+    @cached_property
+    def ports(self) -> Any:
+        """The ports of the course's own module."""
+        return self.ports_of(self.solution)
+
+    def ports_of(self, answer: str) -> Any:
+        """The ports of a module; raises RTLError where it cannot be read."""
+        from labkit.fpga.ports import read_ports
+        from labkit.fpga.sources import read_sources
+
+        return read_ports(read_sources([answer, *self.support], self.top))
+
     def judged(self, answer: str, inputs: tuple) -> Any:
         """The outputs; Refused or TooDear where these say all."""
         try:
             simulation = self.simulated(answer, inputs)
-            outputs = self.read(simulation, *inputs)
-            self.runs[pickle.dumps(inputs)] = simulation
-            stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
         except RTLError as error:
             raise Refused(str(error)) from None
+        outputs = self.read(simulation, *inputs)
+        self.runs[pickle.dumps(inputs)] = simulation
         expected = self.plain(self.solution, *inputs)
         if not same(outputs, expected):
             return outputs
+        self.demand_patience(answer, inputs, expected)
+        self.demand_few_cycles(simulation, inputs)
+        self.demand_few_gates(answer, inputs)
+        return outputs
+
+    def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
+        """Refused where other words come out once neighbours wait, or not all of them."""
+        try:
+            stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
+        except RTLError as error:
+            raise Refused(f"{WHEN_STALLED} {error}") from None
         if not same(stalled, expected):
             raise Refused(
-                "The words are right when they flow freely, but not when a neighbour waits: with "
-                "valid or ready at 0 in some cycles, other words come out. What may change in a "
-                "cycle in which nothing moves?"
+                f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words "
+                "come out. What may change in a cycle in which nothing moves?"
             )
-        self.demand_few_cycles(simulation, inputs)
-        self.demand_few_gates(answer)
-        return outputs
 
     def simulated(self, source: str, inputs: tuple, stalled: bool = False) -> Any:
         """One run of a module on the inputs of a case."""
@@ -199,14 +216,21 @@ class RTLJudge:
                 "enough."
             )
 
-    def demand_few_gates(self, answer: str) -> None:
-        """TooDear where the synthesised module uses more than the exercise allows."""
+    def demand_few_gates(self, answer: str, inputs: tuple) -> None:
+        """TooDear where the synthesised module uses more than the exercise allows.
+
+        It is synthesised once, with the parameters of the first case.
+        """
         if not self.gates:
             return
         from labkit.fpga import synthesize
 
         if self.report is None:
-            self.report = synthesize([answer, *self.support], self.top)
+            try:
+                parameters = dict(self.drive(*inputs).parameters)
+                self.report = synthesize([answer, *self.support], self.top, parameters)
+            except RTLError as error:
+                raise Refused(str(error)) from None
         for resource, enough in self.gates.items():
             used = float(getattr(self.report, resource))
             if used > enough:
@@ -228,9 +252,12 @@ class RTLJudge:
         """Where the wrong element of an output shows in a waveform: the cycles around it."""
         simulation = self.runs.get(pickle.dumps(inputs))
         times = getattr(simulation, "times", {}).get(output)
-        if times is None or len(index) != 1 or index[0] >= len(times):
+        if times is None or not index:
             return []
-        cycle = int(times[index[0]])
+        word = 0 if len(times) == 1 else index[0]  # the lanes of a single word are all in it
+        if word >= len(times):
+            return []
+        cycle = int(times[word])
         return [f"It shows in clock cycle {cycle}:", Code(wave_text(simulation.trace, cycle))]
 
 
@@ -252,11 +279,18 @@ def wave_text(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
     """A table of all ports in the cycles around one: a column for each cycle, a row for each port.
 
     trace   the value of each port in each cycle
+
+    Ports that hold several numbers side by side are in hexadecimal, the low digits of wide ones.
     """
     length = min(len(values) for values in trace.values())
     shown = range(max(0, cycle - BEFORE), min(length, cycle + AFTER + 1))
     rows = [("cycle", [str(c) for c in shown])]
-    rows += [(name, [str(int(values[c])) for c in shown]) for name, values in trace.items()]
+    for name, values in trace.items():
+        port = getattr(trace, "signals", {}).get(name)
+        if is_packed(port):
+            rows.append((f"{name}, hex", [hexadecimal(values[c], port) for c in shown]))
+        else:
+            rows.append((name, [str(int(values[c])) for c in shown]))
     names = max(len(name) for name, _ in rows)
     widths = [max(len(cells[c]) for _, cells in rows) for c in range(len(shown))]
     lines = []
@@ -264,3 +298,15 @@ def wave_text(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
         aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
         lines.append("  ".join([name.ljust(names), *aligned]))
     return "\n".join(lines)
+
+
+def is_packed(port: Any) -> bool:
+    """Whether a port is wider than one number and has no sign: then it holds several, in bytes."""
+    return port is not None and not port.signed and port.width > 8
+
+
+def hexadecimal(value: int, port: Any) -> str:
+    """The value of a port in hexadecimal digits; of many, the last eight."""
+    digits = (port.width + 3) // 4
+    text = f"{int(value):0{digits}x}"
+    return text if digits <= 12 else f"…{text[-8:]}"
