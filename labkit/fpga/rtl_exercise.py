@@ -2,8 +2,8 @@
 
 An answer is the text of one module. It must pass lint and have the ports of the course's own
 module; then it is simulated on every case, once as fast as it goes and once with stalls, and what
-its streams hand over is compared with the oracle. Only when all words are right, the cycles and
-the gates are held against their limits.
+its streams hand over is compared with the oracle. Only when all words are right, a proof may be
+demanded, and the cycles, the gates and the clock are held against their limits.
 """
 
 import pickle
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Case, Exercise, Refused, TooDear
+from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.lesson_files import exercise
 from labkit.checks.render import Code
 from labkit.fpga.errors import RTLError
@@ -22,6 +22,11 @@ from labkit.provenance import Quantity
 
 BEFORE, AFTER = 4, 2  # cycles of the waveform around the first wrong word
 STALLED = 0.4  # share of the cycles in which a stalled stream does not move
+WAITS = (
+    "The words are right when they flow freely, but not when a neighbour waits: with valid or "
+    "ready at 0 in some cycles, other words come out. What may change in a cycle in which nothing "
+    "moves?"
+)
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
@@ -50,6 +55,9 @@ def rtl_exercise(
     read: Callable[..., Any] | None = None,
     cycles: Callable[..., int] | None = None,
     gates: Mapping[str, int] | None = None,
+    proves: str | None = None,
+    clock: float | None = None,
+    given: str | None = None,
     **fields: Any,
 ) -> Exercise:
     """An `Exercise` of which the learner writes a module; its texts stand beside its module.
@@ -64,10 +72,17 @@ def rtl_exercise(
               the values of the ports) that `outputs` names
     cycles    cycles(*inputs) -> how many clock cycles a run without stalls may take
     gates     what the synthesised module may use: {"dsp": 4, "lut": 200}
+    proves    what `prove` must prove for ever, beside that each stream out holds a word until it is
+              taken: the text of its `properties`, "" for nothing else
+    clock     the share of the highest clock of the course's own module that is enough: 0.8; both
+              are compiled for the ECP5, so that they are the same on every machine
+    given     the module that the learner is to repair: as it stands, it is not yet an answer
     fields    those of an `Exercise`
     """
     outputs = fields.get("outputs", ("y",))
-    judge = RTLJudge(top, solution, drive, support, read or reader(outputs), cycles, gates)
+    judge = RTLJudge(
+        top, solution, drive, support, read or reader(outputs), cycles, gates, proves, clock, given
+    )
 
     def cost() -> list[tuple[str, Quantity]]:
         return judge.costs()
@@ -109,6 +124,9 @@ class RTLJudge:
         read: Callable[..., Any],
         cycles: Callable[..., int] | None,
         gates: Mapping[str, int] | None,
+        proves: str | None = None,
+        clock: float | None = None,
+        given: str | None = None,
     ) -> None:
         """The arguments are those of `rtl_exercise`."""
         self.top = top
@@ -118,16 +136,23 @@ class RTLJudge:
         self.read = read
         self.cycles = cycles
         self.gates = gates or {}
+        self.proves = proves
+        self.clock = clock
+        self.given = given
         self.runs: dict[bytes, Any] = {}  # simulations of the learner's module, by inputs
         self.report: Any = None  # of its synthesis
+        self.timing: Any = None  # of its place and route
+        self.proof: Any = None
 
     def adapter(self, answer: object) -> Callable:
         """A function of the inputs that simulates the learner's module; or Refused."""
         if not isinstance(answer, str):
             kind = type(answer).__name__
             raise Refused(f"The answer is the text of a module, in quotes; this is of type {kind}.")
+        if self.given is not None and answer.split() == self.given.split():
+            raise Unsolved("the module is still as it was given")
         self.runs.clear()
-        self.report = None
+        self.report = self.timing = self.proof = None
         self.demand_ports(answer)
         return lambda *inputs: self.judged(answer, inputs)
 
@@ -164,22 +189,47 @@ class RTLJudge:
         try:
             simulation = self.simulated(answer, inputs)
             outputs = self.read(simulation, *inputs)
-            self.runs[pickle.dumps(inputs)] = simulation
-            stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
         except RTLError as error:
             raise Refused(str(error)) from None
+        self.runs[pickle.dumps(inputs)] = simulation
         expected = self.plain(self.solution, *inputs)
         if not same(outputs, expected):
             return outputs
-        if not same(stalled, expected):
-            raise Refused(
-                "The words are right when they flow freely, but not when a neighbour waits: with "
-                "valid or ready at 0 in some cycles, other words come out. What may change in a "
-                "cycle in which nothing moves?"
-            )
+        self.demand_the_same_when_stalled(answer, inputs, expected)
+        self.demand_proof(answer)
         self.demand_few_cycles(simulation, inputs)
         self.demand_few_gates(answer)
+        self.demand_fast_clock(answer)
         return outputs
+
+    def demand_the_same_when_stalled(self, answer: str, inputs: tuple, expected: Any) -> None:
+        """Refused where other words come out, or too few, when streams wait by chance."""
+        try:
+            stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
+            if same(stalled, expected):
+                return
+            said = WAITS
+        except RTLError as error:
+            said = f"{WAITS} {error}"
+        if self.proves is not None and self.proved(answer).counterexample:
+            said = f"{WAITS} The shortest run that shows it: {self.proof.explain()}"
+        raise Refused(said)
+
+    def demand_proof(self, answer: str) -> None:
+        """Refused where the solver does not prove what the exercise asks for."""
+        if self.proves is not None and self.proved(answer).holds != "proved":
+            raise Refused(f"The words are right, but no proof is found. {self.proof.explain()}")
+
+    def proved(self, answer: str) -> Any:
+        """The solver's answer on the learner's module, asked for once; Refused where it fails."""
+        from labkit.fpga import prove
+
+        if self.proof is None:
+            try:
+                self.proof = prove([answer, *self.support], self.top, properties=self.proves)
+            except RTLError as error:
+                raise Refused(str(error)) from None
+        return self.proof
 
     def simulated(self, source: str, inputs: tuple, stalled: bool = False) -> Any:
         """One run of a module on the inputs of a case."""
@@ -225,12 +275,30 @@ class RTLJudge:
                     "enough."
                 )
 
+    def demand_fast_clock(self, answer: str) -> None:
+        """TooDear where a path between two registers is much longer than in the course's module."""
+        if self.clock is None:
+            return
+        from labkit.fpga import place_and_route
+
+        if self.timing is None:
+            self.timing = place_and_route([answer, *self.support], self.top)
+        ours = place_and_route([self.solution, *self.support], self.top)
+        if float(self.timing.fmax) < self.clock * float(ours.fmax):
+            raise TooDear(
+                f"The words are right, but the highest clock is {self.timing.fmax.number} on the "
+                f"ECP5, and ours reaches {ours.fmax.number}. Which path between two registers is "
+                "still long?"
+            )
+
     def costs(self) -> list[tuple[str, Quantity]]:
-        """Rows (label, quantity): cycles of the longest run, and the gates that are limited."""
+        """Rows (label, quantity): cycles of the longest run, and what else is limited."""
         longest = max(self.runs.values(), key=lambda run: int(run.cycles))
         rows = [("cycles of the longest case", longest.cycles)]
         for resource in self.gates:
             rows.append((RESOURCES[resource], getattr(self.report, resource)))
+        if self.timing is not None:
+            rows.append(("highest clock on the ECP5", self.timing.fmax))
         return rows
 
     def locate(self, inputs: tuple, output: str, index: tuple[int, ...]) -> list[Any]:
