@@ -46,3 +46,8 @@ module queue (
   end
 endmodule
 """
+
+# The words of a counterexample, so that a reader can tell them apart: 1 in cycle 1, then 2, 3, ...
+NUMBERED = """
+if ($past(rst)) assume (in_data == 1); else assume (in_data == 8'($past(in_data) + 1));
+"""

@@ -48,13 +48,3 @@ def rows(clock: Quantity) -> list[list]:
         ],
     ]
 
-
-def in_bulk() -> list[list]:
-    """[task, FPGA, GPU]: images per second of ResNet-50, where all images are there at once."""
-    return [
-        [
-            "ResNet-50, images per second",
-            published(174.0, "1/s", MLPERF),
-            published(31063.5, "1/s", MLPERF),
-        ]
-    ]

@@ -20,17 +20,17 @@
 # **At most 127 million sums a second.**
 # A module with seven adders sums eight numbers in one clock cycle.
 # Compiled for a small FPGA, it can be clocked at 127 MHz and no faster.
-# With a few registers between the adders, the clock can be faster, but then several words are inside the module at once.
+# With registers between the adders the clock can be faster, but then several words are inside the module at once.
 # If the next module is busy, all of them have to wait, and a word that waits can be lost.
-# How fast may the clock be, and how can we be sure that no word is ever lost?
+# How fast may the clock be, and how can we be sure that no word is lost?
 #
 # ## What you will be able to do
 #
 # - find the path that limits the clock, and cut it;
-# - write a stage that keeps its word for as long as the next one is busy;
-# - have a solver prove that no input can break a rule, or read the run in which one does.
+# - write a stage that keeps its word while the next one is busy;
+# - have a solver prove a rule, or show you the run that breaks it.
 #
-# You need lesson 2, where you met modules, streams, `valid` and `ready`.
+# You need lesson 2.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -38,31 +38,31 @@
 # %% [markdown]
 # ## Predict
 #
-# In each clock cycle, signals leave the registers, run through wires and adders, and have to reach the next registers before the cycle ends.
+# In each clock cycle, signals leave registers, run through wires and adders, and have to reach the next registers before the cycle ends.
 # The slowest way from one register to the next is called the **critical path**.
 #
 # The seven adders form a tree with three levels: four adders, then two, then one.
-# Guess before you read on:
+# Guess:
 #
-# 1. With registers behind each of the three levels, how many times as fast can the clock be?
-# 2. A queue of words loses none in our simulations, but it has a bug. In which clock cycle, counted from the reset in cycle 0, can it lose a word for the first time?
+# 1. With registers behind all three levels, how many times as fast can the clock be?
+# 2. A queue of words has a bug that our simulations miss, so how soon after the reset can it lose a word?
 
 # %%
 import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
-from labkit.fpga import latencies, place_and_route, prove, simulate, timing_pictures
-from labkit.fpga.given_modules import QUEUE, TREE
+from labkit.fpga import latencies, place_and_route, prove, simulate, timing_pictures, waveforms
+from labkit.fpga.given_modules import NUMBERED, QUEUE, TREE
 
 # STUB:
 # guesses = {
 #     "clock": predict("fpga.pipelined_clock", None, "times"),
-#     "word lost": predict("fpga.first_word_lost", None, "cycle"),
+#     "word lost": predict("fpga.first_word_lost", None, "cycles"),
 # }
 # BEGIN SOLUTION
 guesses = {
     "clock": predict("fpga.pipelined_clock", 3, "times"),
-    "word lost": predict("fpga.first_word_lost", 10, "cycle"),
+    "word lost": predict("fpga.first_word_lost", 10, "cycles"),
 }
 # END SOLUTION
 
@@ -71,44 +71,45 @@ guesses = {
 #
 # ### A path by hand
 #
-# Take four numbers and two levels of adders.
-# Suppose that a signal needs 0.5 ns to leave its register, 1 ns for each wire, and 1.5 ns for each adder.
-# Then we can add up the critical path, and a path of 1 ns would allow a clock of 1,000 MHz:
+# Take four numbers, and so two levels of adders.
+# Suppose that a signal takes 0.5 ns to leave its register, 1 ns for each wire, and 1.5 ns for each adder.
+# The clock in MHz is 1,000 divided by the nanoseconds of the critical path:
 #
-# | registers | critical path, ns | clock |
-# |---|---|---|
-# | at both ends | 0.5 + 1 + 1.5 + 1 + 1.5 + 1 = 6.5 | 1,000 / 6.5 = 154 MHz |
-# | also behind level 1 | 0.5 + 1 + 1.5 + 1 = 4 | 1,000 / 4 = 250 MHz |
+# ```
+# registers at both ends     0.5 + 1 + 1.5 + 1 + 1.5 + 1 = 6.5 ns     1,000 / 6.5 = 154 MHz
+# also behind level 1        0.5 + 1 + 1.5 + 1           = 4 ns       1,000 / 4   = 250 MHz
+# ```
 #
-# With registers in between, a word needs two clock cycles.
-# But level 1 can already add word B while level 2 adds word A:
+# With registers behind level 1, a word needs two cycles.
+# But while level 2 adds word A, level 1 already adds word B:
 #
-# | cycle | level 1 adds | level 2 adds |
-# |---|---|---|
-# | 0 | word A | |
-# | 1 | word B | word A |
-# | 2 | word C | word B |
+# ```
+# cycle           0    1    2    3
+# level 1 adds    A    B    C    D
+# level 2 adds         A    B    C
+# ```
 #
-# This is a **pipeline**, and each part between registers is a **stage**.
-# **A pipeline delivers a sum in every cycle, as before, but at a faster clock.**
+# This is a **pipeline**, and each of its parts is a **stage**.
+# **A pipeline still delivers a sum in every cycle, and its cycles are shorter.**
 #
 # ### A stage that waits
 #
-# A stage with one register receives words from a stream `in` and offers them to a stream `out`.
-# A word moves when `valid` and `ready` are both 1 at the end of a cycle.
+# A stage takes words from a stream `in` and offers them to a stream `out`.
+# A word moves if `valid` and `ready` are both 1 at the end of a cycle.
 # By hand, with the words 7 and 8:
 #
-# | cycle | `in` offers | `out` offers | `out_ready` | `in_ready` | at the end of the cycle |
-# |---|---|---|---|---|---|
-# | 0 | 7 | nothing | 0 | 1 | 7 moves in |
-# | 1 | 8 | 7 | 0 | 0 | 7 stays |
-# | 2 | 8 | 7 | 1 | 1 | 7 moves out, 8 moves in |
-# | 3 | nothing | 8 | 1 | 1 | 8 moves out |
+# ```
+# cycle                  0          1          2                        3
+# in offers              7          8          8                        nothing
+# out offers             nothing    7          7                        8
+# out_ready              0          0          1                        1
+# in_ready               1          0          1                        1
+# end of the cycle       7 in       7 stays    7 out, 8 in              8 out
+# ```
 #
 # **Exercise `fpga.register_stage`.**
-# Write this stage.
-# Follow the table for `in_ready`, so that a word can move in every cycle if nobody waits.
-# In an `always_ff` block, `<=` sets registers at the end of the cycle; at a reset, set `out_valid` to 0.
+# Write this stage, with one register for the word and one for `out_valid`, which is 0 after a reset.
+# As in the table, a word can move in every cycle.
 
 # %% tags=["exercise:fpga.register_stage"]
 register_stage = r"""
@@ -137,29 +138,29 @@ register_stage = check("fpga.register_stage", register_stage)
 # %% [markdown]
 # ### Proof by induction
 #
-# `check` tried some words and some pauses, but there are far more.
+# `check` simulated some words and some pauses.
 # A **solver** is a program that decides whether any input at all can break a rule.
-# It asks two questions.
 #
-# Take a counter that is reset to 0 and counts 0, 1, 2, 0, 1, and so on.
-# It has two bits, so there is a fourth state, 3, and our rule says that the counter never reaches it:
+# Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0, 1, and so on.
+# Our rule is that it never reaches 3.
+# The solver asks two questions:
 #
-# | question | the solver looks at | answer |
-# |---|---|---|
-# | Does some run from the reset break the rule? | 0, 1, 2, 0, 1, … | no |
-# | Can one step lead from a state that keeps the rule to one that breaks it? | 0 to 1, 1 to 2, 2 to 0 | no |
+# ```
+# Does a run from the reset break the rule?           0, 1, 2, 0, 1, ...        no
+# Does a step from any state that keeps the rule      0 to 1, 1 to 2, 2 to 0    no
+# lead to one that breaks it?
+# ```
 #
-# The run starts well, and no step leads astray, so the rule holds for ever.
-# This is a proof by **induction**.
-# If the first answer is yes, the run that breaks the rule is called a **counterexample**.
+# So the rule holds for ever, which is a proof by **induction**.
+# A run that breaks a rule is called a **counterexample**.
 #
 # Our stage loses no word if it keeps two rules:
 #
-# - a word that has moved in is offered in the next cycle;
-# - a word that is offered stays until it moves out.
+# 1. a word that has moved in is offered in the next cycle;
+# 2. an offered word stays until it moves out.
 #
-# `prove` always asks for the second rule.
-# The first one is written as a property: `$past` means one cycle earlier.
+# `prove` always asks for the second.
+# We write the first as a property, in which `$past` means one cycle earlier.
 
 # %%
 arrives = """
@@ -168,7 +169,7 @@ if ($past(in_valid && in_ready && !rst)) assert (out_valid && out_data == $past(
 print(prove(register_stage, "register_stage", properties=arrives).explain())
 
 # %% [markdown]
-# **No input and no pattern of pauses makes this stage lose a word.**
+# **No input and no pause can make this stage lose a word.**
 #
 # ### The tree
 #
@@ -178,20 +179,19 @@ print(prove(register_stage, "register_stage", properties=arrives).explain())
 print(TREE)
 
 # %% [markdown]
-# Three of its lines may be new:
+# Two of its lines may look new:
 #
 # | line | meaning |
 # |---|---|
-# | `logic [7:0][15:0] in_data` | eight numbers of 16 bits, named `in_data[0]` to `in_data[7]` |
+# | `logic [7:0][15:0] in_data` | eight numbers of 16 bits, `in_data[0]` to `in_data[7]` |
 # | `for (int i = 0; i < 4; i++) …` | four adders side by side, not four steps in time |
-# | `always_comb` | logic without registers: here `=` stands where `always_ff` has `<=` |
 #
-# In a pipeline, each stage needs a bit that says whether its registers hold a word.
-# These bits move along with the words.
-# If the last stage has to wait, all stages wait.
+# In a pipeline, each stage also has a **valid bit**, which says whether its registers hold a word.
+# The valid bits move along with the words, and if the last stage waits, all stages wait.
 #
 # **Exercise `fpga.pipelined_tree`.**
-# Write what happens when the words move: the registers `pairs`, `fours` and `out_data` get their sums, and each of the three valid bits gets the bit of the stage before.
+# Write what happens when the words move: `pairs`, `fours` and `out_data` become registers of sums, and each valid bit comes from the stage before.
+# `check` also compiles your tree, and asks for 80 % of our clock.
 
 # %% tags=["exercise:fpga.pipelined_tree"]
 pipelined_tree = r"""
@@ -225,29 +225,29 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 #
 # A **queue** keeps several words while the next module is busy.
 # Ours has four places, numbered 0 to 3.
-# The number `tail` says where the next word goes in, and `head` says which word comes out next.
+# The next word goes into place `tail`, and the next one to leave is in place `head`.
 # Both count 0, 1, 2, 3, 0, and so on, so `tail - head` words are waiting.
 #
-# We simulate the queue with 1,000 words, first without pauses and then with a pause of both neighbours in every second cycle.
-# After that, we ask the solver.
+# We simulate it with 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
+# Then we ask the solver, for words numbered 1, 2, 3.
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
 for pauses in ({}, {"in": [0, 1], "out": [0, 1]}):
     run = simulate(QUEUE, "queue", {"in": x}, words={"out": 1000}, stalls=pauses)
     print("all words right:", np.array_equal(run.outputs["out"], x), "in", run.cycles)
-proof = prove(QUEUE, "queue")
+proof = prove(QUEUE, "queue", properties=NUMBERED)
 print(proof.explain())
-proof.draw()
+shown = ["in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data", "inner.waiting"]
+waveforms.draw(proof.counterexample, shown, range(1, 6), proof.wrong)
 
 # %% [markdown]
-# Both simulations pass, but the solver finds a run that breaks the rule.
-# In this waveform, a blue field is a word that moves.
-# The queue takes word after word while `out_ready` is 0, until the first word disappears.
+# Both simulations pass, but the solver finds a counterexample.
+# In this waveform, blue fields are words that move in; the last row is a signal inside the queue.
+# Read it up to cycle 5, where word 1 disappears.
 #
 # **Exercise `fpga.find_the_bug`.**
-# Repair the queue.
-# How many words wait in cycle 5, and what does `waiting` say, which has two bits?
+# Repair the queue, which shall still be able to move a word in every cycle.
 
 # %% tags=["exercise:fpga.find_the_bug"]
 queue = r"""
@@ -276,9 +276,9 @@ endmodule
 queue = check("fpga.find_the_bug", queue)
 
 # %% [markdown]
-# With four words, `tail - head` would be 4, but two bits show it as 0: a full queue looks like an empty one.
-# So our repair never fills the last place.
-# **A simulation shows what happened; a proof says what can happen.**
+# After four words, `tail` is 0 again like `head`, so a full queue looks empty.
+# Our repair never fills the last place.
+# **A simulation shows what did happen, a proof what can happen.**
 #
 # ## Check
 #
@@ -294,23 +294,23 @@ for name, (module, top) in trees.items():
 figures.table(["tree", "sums right", "1,000 sums"], rows)
 
 # %% [markdown]
-# The pipeline costs two cycles in all, not two cycles for each sum.
+# The pipeline costs two cycles in all, not two for each sum.
 #
 # ## Measure
 #
 # How fast can each tree be clocked?
-# That depends on where each adder lies on the chip, and how long the wires between them are.
+# That depends on where its parts lie on the chip, because wires take time.
 # The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths.
-# For the Zynq of our board, only its vendor's tool Vivado can do this, so these clocks are not the Zynq's.
+# These clocks are the ECP5's, not those of our Zynq.
 
 # %% tags=["picture"]
 timings = {name: place_and_route(module, top) for name, (module, top) in trees.items()}
 timing_pictures.paths(timings)
 
 # %% [markdown]
-# Each bar is a critical path, from one clock edge to the next.
-# In the tree with one stage, the path goes through the adders.
-# With three stages there is no adder on the path at all: it starts at `out_valid` and ends where the registers learn whether they may move.
+# Each bar is a critical path.
+# In one stage, the path leads through the adders, which are made of LUTs and a carry chain.
+# In three stages, it leads through no adder: it begins at `out_valid` and ends where the registers learn whether they may move.
 #
 # ## Explain
 #
@@ -321,15 +321,14 @@ from labkit.provenance import compiled, counted
 
 slow, fast = (float(timing.fmax) for timing in timings.values())
 faster = compiled(fast / slow, "times", "nextpnr for the ECP5")
-lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycle", "the solver")
+lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycles", "the solver")
 figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)))
 
 # %% [markdown]
-# Three stages do not make the clock three times as fast.
-# Once the adders are cut apart, the wires that carry `ready` to every register are the longest path.
+# Three stages make the clock little more than twice as fast.
+# With the adders cut apart, the longest path is the one by which a stage learns that it has to wait.
 #
-# This answers the opening.
-# **The same seven adders deliver 285 instead of 127 million sums a second, and a proof says that no word is changed or withdrawn while it waits.**
+# **The same seven adders deliver 285 million sums a second instead of 127 million, and no input makes the tree change or withdraw a sum that waits.**
 #
 # ## On trial
 #
@@ -337,43 +336,36 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # > In some cases an FPGA beats general accelerators at inference
 #
-# Take two networks of very different size, and let one input arrive at a time.
-# Particle detectors use the first, with layers of 16, 64, 32, 32 and 5 numbers.
-# As a pipeline, each of its four layers needs one stage for the products, and a tree with one stage per level.
-# That makes 24 stages, which we clock like your tree.
-# For a GPU, the formula is operations divided by peak.
+# Take two networks, and let one input arrive at a time.
+# The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
+# As a pipeline, each of its four layers needs a stage for the products and a tree of adders: 24 stages in all, clocked like your tree.
 
 # %%
 rows = latencies.rows(timings["three stages"].fmax)
-heads = ["inference", "FPGA, formula", "FPGA", "GPU, formula", "GPU"]
+heads = ["one input", "FPGA, formula", "FPGA", "GPU, formula", "GPU"]
 figures.table(heads, rows)
-figures.table(["all images at once", "FPGA", "GPU"], latencies.in_bulk())
 
 # %% [markdown]
-# Look at the small network first.
-# A GPU has almost nothing to calculate, but even to start its kernels takes microseconds.
-# The FPGA has no kernels to start: each product has its own multiplier, each sum its own adders, and numbers of few bits let all of them fit on one chip.
-# ResNet-50 does not fit in this way, and there the GPU is 35 times as fast for one image, and 178 times in bulk.
+# Compare the published columns.
+# The small network gives a GPU almost nothing to calculate, but starting its kernels takes microseconds.
+# On the FPGA each product has its own multiplier, and few bits make all of them fit on one chip.
+# ResNet-50 has too many products for that, and there the GPU is 35 times as fast.
 #
 # **Verdict on C08: holds if a small network has to answer a single input within microseconds.**
-# A detector takes 100 ns on the FPGA, where a similar network takes 16 µs on a GPU.
+# The FPGA answers in 100 ns, where a similar network takes a GPU 16 µs.
 #
 # ## Recap
 #
-# Registers cut a long path, and a word then takes more cycles, but a word still arrives in every cycle.
-# Each stage has to keep its word while the next one is busy, and a solver can prove that it does.
+# Registers cut long paths, and a solver proves that a stage keeps its word while the next one is busy.
 #
 # - **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
 #
 # For example, a path of 8 ns allows 125 MHz.
-# If a register leaves pieces of 5 ns and 4 ns, the clock becomes $1{,}000 / 5 = 200$ MHz, and not 250.
+# If a register cuts it into 5 ns and 4 ns, the clock becomes $1{,}000 / 5 = 200$ MHz.
 #
 # ### Outside
 #
-# In Vivado, `report_timing_summary` lists the critical paths of a Zynq design, and `report_utilization` its resources.
-# Vitis HLS reports an estimated clock and the latency in cycles.
-# We ran neither.
-# The open tool SymbiYosys runs proofs like ours, on whole projects.
+# In Vivado, `report_timing_summary` lists critical paths on the Zynq, and Vitis HLS estimates clock and latency; we ran neither.
 #
 # ## Quiz
 #

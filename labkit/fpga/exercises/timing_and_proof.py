@@ -60,7 +60,7 @@ stage = rtl_exercise(
     outputs=("out",),
     proves="",
     cycles=lambda x: len(x) + 1,
-    gates={"ff": 17, "lut": 24},
+    gates={"ff": 12},
 )
 
 
@@ -86,7 +86,6 @@ tree = rtl_exercise(
     outputs=("out",),
     proves="",
     cycles=lambda x: len(x) + 3,
-    gates={"ff": 180},
     clock=0.8,
 )
 
@@ -107,7 +106,6 @@ queue = rtl_exercise(
     outputs=("out",),
     proves="",
     cycles=lambda x: len(x) + 1,
-    gates={"ff": 60, "lut": 60},
     given=QUEUE,
 )
 
