@@ -3,6 +3,7 @@
 Lesson timing_and_proof puts a claim on trial with them.
 """
 
+from itertools import pairwise
 from math import ceil, log2
 
 from labkit import hardware
@@ -27,7 +28,7 @@ def rows(clock: Quantity) -> list[list]:
     clock   of the pipeline, Hz; a GPU's formula is its peak alone
     """
     a100 = float(hardware.machine("a100").rate("int8"))  # operations a second
-    of_jets = 2 * sum(n * m for n, m in zip(JET_LAYERS, JET_LAYERS[1:], strict=False))
+    of_jets = 2 * sum(n * m for n, m in pairwise(JET_LAYERS))
     of_image = 2 * RESNET50_MULTIPLY_ADDS
     stages = predicted(tree_stages() / float(clock), "s", "stages / clock, on the ECP5's clock")
     by_peak = "operations / peak of an A100"
@@ -47,4 +48,3 @@ def rows(clock: Quantity) -> list[list]:
             published(0.497e-3, "s", MLPERF),
         ],
     ]
-

@@ -72,8 +72,9 @@ def rtl_exercise(
               the values of the ports) that `outputs` names
     cycles    cycles(*inputs) -> how many clock cycles a run without stalls may take
     gates     what the synthesised module may use: {"dsp": 4, "lut": 200}
-    proves    what `prove` must prove for ever, beside that each stream out holds a word until it is
-              taken: the text of its `properties`, "" for nothing else
+    proves    rules that no input may break, beside that each stream out holds a word until it is
+              taken: the `properties` of `prove`, "" for nothing else. A counterexample is refused,
+              and a proof of nothing; a right module for which induction is too weak is not
     clock     the share of the highest clock of the course's own module that is enough: 0.8; both
               are compiled for the ECP5, so that they are the same on every machine
     given     the module that the learner is to repair: as it stands, it is not yet an answer
@@ -216,9 +217,14 @@ class RTLJudge:
         raise Refused(said)
 
     def demand_proof(self, answer: str) -> None:
-        """Refused where the solver does not prove what the exercise asks for."""
-        if self.proves is not None and self.proved(answer).holds != "proved":
-            raise Refused(f"The words are right, but no proof is found. {self.proof.explain()}")
+        """TooDear where the solver finds an input that breaks a rule, or proves nothing at all.
+
+        So what a simulation shows of the same mistake, in this case or another, is told first.
+        """
+        if self.proves is not None and self.proved(answer).holds in ("fails", "says nothing"):
+            raise TooDear(
+                f"The words are right, but the solver is not content. {self.proof.explain()}"
+            )
 
     def proved(self, answer: str) -> Any:
         """The solver's answer on the learner's module, asked for once; Refused where it fails."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONGEST = 10  # letters of a value that are drawn: the last ones of a longer one
-SHORT = 8  # cycles, below which the note at the foot stands in a line of its own
+SHORT = 8  # cycles, up to which the note at the foot stands in a line of its own
 _HIGH = 0.6  # of a signal, where a row is 1 high
 _SLOPE = 0.1  # of a cycle, in which a bus changes
 _FILL = {"moves": SKY, "waits": CARD, "idle": CARD, "plain": CARD, "wrong": "#f6d7ae"}

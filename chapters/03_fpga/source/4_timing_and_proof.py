@@ -18,11 +18,10 @@
 # # Timing and proof
 #
 # **At most 127 million sums a second.**
-# A module with seven adders sums eight numbers in one clock cycle.
-# Compiled for a small FPGA, it can be clocked at 127 MHz and no faster.
-# With registers between the adders the clock can be faster, but then several words are inside the module at once.
+# A module with seven adders sums eight numbers in one clock cycle, and compiled for a small FPGA, its clock can reach 127 MHz.
+# With registers between the adders the clock can be faster, but then several words are inside at once.
 # If the next module is busy, all of them have to wait, and a word that waits can be lost.
-# How fast may the clock be, and how can we be sure that no word is lost?
+# How fast may the clock be, and can we be sure that no word is lost?
 #
 # ## What you will be able to do
 #
@@ -80,8 +79,7 @@ guesses = {
 # also behind level 1        0.5 + 1 + 1.5 + 1           = 4 ns       1,000 / 4   = 250 MHz
 # ```
 #
-# With registers behind level 1, a word needs two cycles.
-# But while level 2 adds word A, level 1 already adds word B:
+# A word now needs two cycles, but while level 2 adds word A, level 1 already adds word B:
 #
 # ```
 # cycle           0    1    2    3
@@ -89,7 +87,7 @@ guesses = {
 # level 2 adds         A    B    C
 # ```
 #
-# This is a **pipeline**, and each of its parts is a **stage**.
+# This is a **pipeline**, and its parts are **stages**.
 # **A pipeline still delivers a sum in every cycle, and its cycles are shorter.**
 #
 # ### A stage that waits
@@ -138,8 +136,7 @@ register_stage = check("fpga.register_stage", register_stage)
 # %% [markdown]
 # ### Proof by induction
 #
-# `check` simulated some words and some pauses.
-# A **solver** is a program that decides whether any input at all can break a rule.
+# `check` simulated some words and pauses, but a **solver** is a program that decides whether any input at all can break a rule.
 #
 # Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0, 1, and so on.
 # Our rule is that it never reaches 3.
@@ -151,7 +148,7 @@ register_stage = check("fpga.register_stage", register_stage)
 # lead to one that breaks it?
 # ```
 #
-# So the rule holds for ever, which is a proof by **induction**.
+# So the rule holds for ever: this is a proof by **induction**.
 # A run that breaks a rule is called a **counterexample**.
 #
 # Our stage loses no word if it keeps two rules:
@@ -173,18 +170,19 @@ print(prove(register_stage, "register_stage", properties=arrives).explain())
 #
 # ### The tree
 #
-# Here is the tree of the opening, with registers only behind its last adder.
+# This is the tree of the opening, with registers only behind its last adder.
 
 # %%
 print(TREE)
 
 # %% [markdown]
-# Two of its lines may look new:
+# Three kinds of lines may be new:
 #
 # | line | meaning |
 # |---|---|
 # | `logic [7:0][15:0] in_data` | eight numbers of 16 bits, `in_data[0]` to `in_data[7]` |
 # | `for (int i = 0; i < 4; i++) …` | four adders side by side, not four steps in time |
+# | `{a, b} <= {x, y}` | `a` becomes `x`, and `b` becomes `y` |
 #
 # In a pipeline, each stage also has a **valid bit**, which says whether its registers hold a word.
 # The valid bits move along with the words, and if the last stage waits, all stages wait.
@@ -228,8 +226,8 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # The next word goes into place `tail`, and the next one to leave is in place `head`.
 # Both count 0, 1, 2, 3, 0, and so on, so `tail - head` words are waiting.
 #
-# We simulate it with 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
-# Then we ask the solver, for words numbered 1, 2, 3.
+# We simulate 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
+# Then we ask the solver, with words numbered 1, 2, 3.
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
@@ -243,11 +241,10 @@ waveforms.draw(proof.counterexample, shown, range(1, 6), proof.wrong)
 
 # %% [markdown]
 # Both simulations pass, but the solver finds a counterexample.
-# In this waveform, blue fields are words that move in; the last row is a signal inside the queue.
-# Read it up to cycle 5, where word 1 disappears.
+# Read it up to cycle 5, where word 1 disappears: blue fields are words that move, and the last row is a signal inside the queue.
 #
 # **Exercise `fpga.find_the_bug`.**
-# Repair the queue, which shall still be able to move a word in every cycle.
+# Repair the queue; it should still move a word in every cycle when nobody waits.
 
 # %% tags=["exercise:fpga.find_the_bug"]
 queue = r"""
@@ -282,7 +279,7 @@ queue = check("fpga.find_the_bug", queue)
 #
 # ## Check
 #
-# Do both trees give the same sums, and in how many cycles?
+# Do both trees give the same sums?
 
 # %%
 x = np.random.default_rng(0).integers(-4000, 4000, (1000, 8)).astype(np.int16)
@@ -299,7 +296,7 @@ figures.table(["tree", "sums right", "1,000 sums"], rows)
 # ## Measure
 #
 # How fast can each tree be clocked?
-# That depends on where its parts lie on the chip, because wires take time.
+# That depends on where its parts lie on the chip, since wires take time.
 # The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths.
 # These clocks are the ECP5's, not those of our Zynq.
 
@@ -309,8 +306,8 @@ timing_pictures.paths(timings)
 
 # %% [markdown]
 # Each bar is a critical path.
-# In one stage, the path leads through the adders, which are made of LUTs and a carry chain.
-# In three stages, it leads through no adder: it begins at `out_valid` and ends where the registers learn whether they may move.
+# In one stage, the path leads through the adders, made of LUTs and a carry chain.
+# In three stages, it passes no adder: it leads from `out_ready` to the registers, which learn whether they may move.
 #
 # ## Explain
 #
@@ -325,8 +322,7 @@ lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycles", "the solver
 figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)))
 
 # %% [markdown]
-# Three stages make the clock little more than twice as fast.
-# With the adders cut apart, the longest path is the one by which a stage learns that it has to wait.
+# Three stages make the clock only 2.25 times as fast, because another path is the longest now: it tells the stages whether they have to wait.
 #
 # **The same seven adders deliver 285 million sums a second instead of 127 million, and no input makes the tree change or withdraw a sum that waits.**
 #
@@ -348,7 +344,7 @@ figures.table(heads, rows)
 # %% [markdown]
 # Compare the published columns.
 # The small network gives a GPU almost nothing to calculate, but starting its kernels takes microseconds.
-# On the FPGA each product has its own multiplier, and few bits make all of them fit on one chip.
+# On the FPGA, each product has its own multiplier, and with few bits all of them fit on one chip.
 # ResNet-50 has too many products for that, and there the GPU is 35 times as fast.
 #
 # **Verdict on C08: holds if a small network has to answer a single input within microseconds.**
@@ -356,12 +352,9 @@ figures.table(heads, rows)
 #
 # ## Recap
 #
-# Registers cut long paths, and a solver proves that a stage keeps its word while the next one is busy.
-#
 # - **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
 #
-# For example, a path of 8 ns allows 125 MHz.
-# If a register cuts it into 5 ns and 4 ns, the clock becomes $1{,}000 / 5 = 200$ MHz.
+# For example, a path of 8 ns allows 125 MHz, and cut into 5 ns and 4 ns, $1{,}000 / 5 = 200$ MHz.
 #
 # ### Outside
 #
