@@ -22,11 +22,7 @@ from labkit.provenance import Quantity
 
 BEFORE, AFTER = 4, 2  # cycles of the waveform around the first wrong word
 STALLED = 0.4  # share of the cycles in which a stalled stream does not move
-WAITS = (
-    "The words are right when they flow freely, but not when a neighbour waits: with valid or "
-    "ready at 0 in some cycles, other words come out. What may change in a cycle in which nothing "
-    "moves?"
-)
+WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
@@ -189,32 +185,37 @@ class RTLJudge:
         """The outputs; Refused or TooDear where these say all."""
         try:
             simulation = self.simulated(answer, inputs)
-            outputs = self.read(simulation, *inputs)
         except RTLError as error:
             raise Refused(str(error)) from None
+        outputs = self.read(simulation, *inputs)
         self.runs[pickle.dumps(inputs)] = simulation
         expected = self.plain(self.solution, *inputs)
         if not same(outputs, expected):
             return outputs
-        self.demand_the_same_when_stalled(answer, inputs, expected)
+        self.demand_patience(answer, inputs, expected)
         self.demand_proof(answer)
         self.demand_few_cycles(simulation, inputs)
         self.demand_few_gates(answer)
         self.demand_fast_clock(answer)
         return outputs
 
-    def demand_the_same_when_stalled(self, answer: str, inputs: tuple, expected: Any) -> None:
-        """Refused where other words come out, or too few, when streams wait by chance."""
+    def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
+        """Refused where other words come out once neighbours wait, or not all of them."""
         try:
             stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
-            if same(stalled, expected):
-                return
-            said = WAITS
         except RTLError as error:
-            said = f"{WAITS} {error}"
-        if self.proves is not None and self.proved(answer).counterexample:
-            said = f"{WAITS} The shortest run that shows it: {self.proof.explain()}"
-        raise Refused(said)
+            raise Refused(f"{WHEN_STALLED} {self.shortest(answer) or error}") from None
+        if not same(stalled, expected):
+            raise Refused(
+                f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
+                f"{self.shortest(answer) or 'What may change in a cycle in which nothing moves?'}"
+            )
+
+    def shortest(self, answer: str) -> str:
+        """A sentence on the shortest run that breaks a rule; empty where none is asked or found."""
+        if self.proves is None or not self.proved(answer).counterexample:
+            return ""
+        return f"The shortest run that shows it: {self.proof.explain()}"
 
     def demand_proof(self, answer: str) -> None:
         """TooDear where the solver finds an input that breaks a rule, or proves nothing at all.
@@ -271,7 +272,10 @@ class RTLJudge:
         from labkit.fpga import synthesize
 
         if self.report is None:
-            self.report = synthesize([answer, *self.support], self.top)
+            try:
+                self.report = synthesize([answer, *self.support], self.top)
+            except RTLError as error:
+                raise Refused(str(error)) from None
         for resource, enough in self.gates.items():
             used = float(getattr(self.report, resource))
             if used > enough:
@@ -311,9 +315,12 @@ class RTLJudge:
         """Where the wrong element of an output shows in a waveform: the cycles around it."""
         simulation = self.runs.get(pickle.dumps(inputs))
         times = getattr(simulation, "times", {}).get(output)
-        if times is None or len(index) != 1 or index[0] >= len(times):
+        if times is None or not index:
             return []
-        cycle = int(times[index[0]])
+        word = 0 if len(times) == 1 else index[0]  # the lanes of a single word are all in it
+        if word >= len(times):
+            return []
+        cycle = int(times[word])
         return [f"It shows in clock cycle {cycle}:", Code(wave_text(simulation.trace, cycle))]
 
 
@@ -335,11 +342,18 @@ def wave_text(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
     """A table of all ports in the cycles around one: a column for each cycle, a row for each port.
 
     trace   the value of each port in each cycle
+
+    Ports that hold several numbers side by side are in hexadecimal, the low digits of wide ones.
     """
     length = min(len(values) for values in trace.values())
     shown = range(max(0, cycle - BEFORE), min(length, cycle + AFTER + 1))
     rows = [("cycle", [str(c) for c in shown])]
-    rows += [(name, [str(int(values[c])) for c in shown]) for name, values in trace.items()]
+    for name, values in trace.items():
+        port = getattr(trace, "signals", {}).get(name)
+        if is_packed(port):
+            rows.append((f"{name}, hex", [hexadecimal(values[c], port) for c in shown]))
+        else:
+            rows.append((name, [str(int(values[c])) for c in shown]))
     names = max(len(name) for name, _ in rows)
     widths = [max(len(cells[c]) for _, cells in rows) for c in range(len(shown))]
     lines = []
@@ -347,3 +361,15 @@ def wave_text(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
         aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
         lines.append("  ".join([name.ljust(names), *aligned]))
     return "\n".join(lines)
+
+
+def is_packed(port: Any) -> bool:
+    """Whether a port is wider than one number and has no sign: then it holds several, in bytes."""
+    return port is not None and not port.signed and port.width > 8
+
+
+def hexadecimal(value: int, port: Any) -> str:
+    """The value of a port in hexadecimal digits; of many, the last eight."""
+    digits = (port.width + 3) // 4
+    text = f"{int(value):0{digits}x}"
+    return text if digits <= 12 else f"…{text[-8:]}"

@@ -109,7 +109,7 @@ def _script(sources: Sources, parameters: dict[str, int] | None) -> list[str]:
         f"{_SYNTHESIS} -run begin:coarse",
         *_on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
         f"{_SYNTHESIS} -run coarse:",
-        *_write("final", "t:*"),
+        *_write("final", "t:* t:$scopeinfo %d"),  # where an instance stood, which is no cell
     ]
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONGEST = 10  # letters of a value that are drawn: the last ones of a longer one
-SHORT = 8  # cycles, up to which the note at the foot stands in a line of its own
 _HIGH = 0.6  # of a signal, where a row is 1 high
 _SLOPE = 0.1  # of a cycle, in which a bus changes
 _FILL = {"moves": SKY, "waits": CARD, "idle": CARD, "plain": CARD, "wrong": "#f6d7ae"}
@@ -134,8 +133,7 @@ def _draw_axes(axes: Axes, window: Window, names: Sequence[str]) -> None:
     axes.set_xlim(window.cycles.start - 0.02, window.cycles.stop + 0.02)
     axes.set_ylim(len(names) + 0.35, -_HIGH - 0.2)
     streams = any(span.state == "moves" for name in names for span in window.each_cycle(name))
-    filled = "(filled: the word moves, since valid and ready are 1)" if streams else ""
-    gap = " " if len(window.cycles) > SHORT else "\n"
-    axes.set_xlabel(f"clock cycle{gap}{filled}".strip())
+    filled = "\n(filled: the word moves)" if streams else ""
+    axes.set_xlabel(f"clock cycle{filled}")
     axes.tick_params(left=False, bottom=False)
     axes.spines[:].set_visible(False)

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Timing and proof
 #     minutes: 56
-#     needs: [fpga]
+#     needs: []
 # ---
 
 # %% [markdown]
@@ -29,7 +29,7 @@
 # - write a stage that keeps its word while the next one is busy;
 # - have a solver prove a rule, or show you the run that breaks it.
 #
-# You need lesson 2.
+# You need [lesson 2](2_a_multiply_accumulate_array.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.

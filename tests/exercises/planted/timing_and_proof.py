@@ -126,7 +126,7 @@ PLANTED = {
         (always_ready, WAITS),
         (half_speed, "clock cycles, and"),
         (early, "out_valid is 1 one cycle before"),
-        (blocking, "line"),
+        (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
         (one_early, "out_valid comes one cycle before its sum"),
@@ -136,14 +136,14 @@ PLANTED = {
         (one_waits, WAITS),
         (long_path, "the highest clock is"),
         (pauses, "clock cycles, and"),
-        (unequal, "line"),
+        (unequal, "line 15: 16 bits go into 12"),
     ],
     QUEUE: [
         (always_room, WAITS),
         (one_place, "clock cycles, and"),
         (head_stays, "The first word stays for ever"),
         (next_word, "read one place too early"),
-        (compared, "line"),
+        (compared, "line 10: out_valid"),
     ],
 }
 ALSO_RIGHT = {TREE: [each_when_free], QUEUE: [three_bits, also_when_it_leaves]}

@@ -1,0 +1,421 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: A multiply-accumulate array
+#     minutes: 51
+#     needs: []
+# ---
+
+# %% [markdown]
+# # A multiply-accumulate array
+#
+# **One multiplier works, and 219 rest.**
+# Layer fc1 of the course's network needs 4,096 x 128 = 524,288 multiply-adds for an image.
+# A circuit that does them one by one uses a single one of the FPGA's 220 multipliers.
+# How do you put more of them to work, and what else does that cost?
+#
+# You will describe circuits in **SystemVerilog**, a language for hardware.
+# In seconds, a simulator runs them and a synthesis tool says which parts of the FPGA they take.
+#
+# ## What you will be able to do
+#
+# - describe a circuit, and see what it does;
+# - pass numbers on without losing any;
+# - predict the cycles of an array, and read its cost.
+#
+# You need [lesson 1](1_int8_from_the_formula.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# A **multiply-accumulate unit** multiplies two numbers, and adds the product to a sum that it keeps.
+# One DSP is enough for the multiplication.
+# The sum has 32 bits, and an adder of that width takes 32 LUTs when it is made of LUTs (compiled).
+#
+# How many LUTs will the whole unit take beside its DSP?
+# And if 16 units stand side by side, but only the first one's sum is used, how many multipliers will the tool build?
+
+# %%
+from textwrap import fill
+
+import numpy as np
+
+from labkit import check, convnet, figures, hint, predict, quiz
+from labkit.datasets import cifar10
+from labkit.fpga import quantize, simulate, synthesize, waveforms
+from labkit.fpga.errors import RTLError
+from labkit.fpga.packing import unpack
+from labkit.fpga.words import ends, sum_words, term_words
+from labkit.provenance import compiled
+
+# STUB:
+# luts_guess = predict("fpga.mac_luts", None, "LUT")
+# left_guess = predict("fpga.multipliers_left", None, "multipliers")
+# BEGIN SOLUTION
+luts_guess = predict("fpga.mac_luts", 40, "LUT")
+left_guess = predict("fpga.multipliers_left", 16, "multipliers")
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### A circuit that counts
+#
+# A **wire** carries a value that follows from other values at once.
+# A **register**, made of flip-flops, keeps a value.
+# A **clock** is a wire that goes up and down all the time.
+# Each time it goes up, all registers take their next values together.
+# The time from one such moment to the next is a **clock cycle**.
+#
+# Here is a counter with two bits:
+#
+# | line | what it describes |
+# |---|---|
+# | `module counter (...);` | a circuit with its **ports**, the wires that lead in and out |
+# | `input logic clk, rst` | two wires of one bit; `rst` (reset) is 1 only before cycle 0 |
+# | `logic [1:0] next;` | a value inside, with the bits 1 and 0 |
+# | `assign next = count + 1;` | an adder: whenever `count` changes, so does `next` |
+# | `always_ff @(posedge clk)` | a register: each time the clock goes up, ... |
+# | `count <= next;` | ... `count` takes the value that `next` had just before |
+
+# %% tags=["picture"]
+counter = r"""
+module counter (input logic clk, rst, output logic [1:0] count);
+  logic [1:0] next;
+  assign next = count + 1;
+  always_ff @(posedge clk)
+    if (rst) count <= 0;
+    else count <= next;
+endmodule
+"""
+run = simulate(counter, "counter", {}, cycles=6, watch=["next"])
+waveforms.draw(run.trace, ["next", "count"])
+
+# %% [markdown]
+# This picture is a **waveform**, with a row for each wire and a column for each cycle.
+# In each cycle the adder prepares `next`, and at the end of the cycle the register takes it.
+# After 3 comes 0, because two bits cannot hold 4.
+#
+# **The lines of a circuit do not run one after the other: all of them work all the time.**
+#
+# ### Words that wait
+#
+# Circuits pass data on in **words**.
+# But in some cycles the sender has none, and in others the receiver is busy.
+# So two wires go with the data, called a **handshake**: `valid` is 1 while the sender offers a word, and `ready` is 1 while the receiver can take one.
+#
+# **A word moves in each cycle in which both are 1; until then the sender keeps it on offer.**
+#
+# Our unit takes **terms**, words with two bytes `x` and `w`.
+# The wire `last` is 1 with the last term of a sum.
+# Let us follow $2 \cdot 4 + 3 \cdot 5 = 23$ and $1 \cdot 6 = 6$, while the receiver is busy in cycle 2:
+#
+# | cycle | x, w | last | sum | what happens |
+# |---|---|---|---|---|
+# | 0 | 2, 4 | 0 | ? | a first term moves: the next sum is 0 + 8 |
+# | 1 | 3, 5 | 1 | 8 | the last term moves: the next sum is 8 + 15 |
+# | 2 | 1, 6 | 1 | 23 | nobody takes the complete sum, so the next term waits |
+# | 3 | 1, 6 | 1 | 23 | the sum is taken, a first term moves: 0 + 6 |
+# | 4 | | | 6 | the sum is taken |
+#
+# In SystemVerilog, `c ? a : b` is Python's `a if c else b`; `!`, `||` and `&&` are *not*, *or* and *and*; `begin` and `end` hold lines together.
+#
+# **Exercise `fpga.mac`**: write the next values of the sum `y_data` and of the register `first`, which is 1 when the next term begins a sum.
+# Use one DSP, at most 100 LUTs and 100 flip-flops, and a cycle for each term.
+
+# %% tags=["exercise:fpga.mac"]
+mac = r"""
+module mac (
+    input logic clk, rst, terms_valid, terms_last, y_ready,
+    input logic [15:0] terms_data,
+    output logic terms_ready, y_valid,
+    output logic signed [31:0] y_data);
+  logic signed [7:0] x, w;  // -128 to 127
+  logic first;
+  assign {w, x} = terms_data;  // side by side: w is the upper byte
+  assign terms_ready = !y_valid || y_ready;  // no term moves while a complete sum waits
+  always_ff @(posedge clk)
+    if (rst) begin y_valid <= 0; first <= 1; end
+    else if (terms_valid && terms_ready) begin
+      # STUB:
+      # y_data <= 0;
+      # first <= 1;
+      # BEGIN SOLUTION
+      y_data <= (first ? 0 : y_data) + x * w;
+      first <= terms_last;
+      # END SOLUTION
+      y_valid <= terms_last;
+    end else if (y_ready) y_valid <= 0;  // the sum is taken, and no term moves
+endmodule
+"""
+mac = check("fpga.mac", mac)
+
+# %% [markdown]
+# Does your circuit do what the table says?
+# `watch` adds wires inside a module to the waveform.
+
+# %% tags=["picture"]
+terms = np.array([[2, 4], [3, 5], [1, 6]], np.int8)
+busy = {"y": [0, 0, 1, 0, 0]}  # nobody takes y in cycle 2
+run = simulate(mac, "mac", {"terms": terms, "terms_last": [0, 1, 1]}, stalls=busy, watch=["x", "w"])
+shown = ["x", "w", "terms_valid", "terms_ready", "terms_last", "y_data", "y_valid", "y_ready"]
+waveforms.draw(run.trace, shown)
+
+# %% [markdown]
+# Look at cycle 2, where `y_ready` is 0.
+# So `terms_ready` is 0, too: 1 and 6 stay on offer, and 23 is not lost.
+#
+# ### Lanes
+#
+# Units that work side by side are called **lanes**.
+# Every output of a fully connected layer reads the same inputs, so lanes can share `x`, and only their weights differ.
+# Here are two outputs of a layer whose inputs are 2 and 3:
+#
+# ```
+#            x    lane 0, weights 4 and 5    lane 1, weights -1 and 2
+# cycle 0    2      0 + 2 x 4 =  8             0 + 2 x (-1) = -2
+# cycle 1    3      8 + 3 x 5 = 23            -2 + 3 x 2    =  4
+#
+# first word    bytes 2, 4, -1    byte 0 is x, byte k + 1 the weight of lane k
+# result        23 and 4          in bits 0 to 31 and 32 to 63
+# ```
+#
+# A module may contain copies of another one:
+#
+# | line | what it describes |
+# |---|---|
+# | `parameter LANES = 4` | a number, chosen when the circuit is built |
+# | `for (genvar k = 0; ...)` | no loop in time: the copies all work at once |
+# | `mac lane (.clk, .y_data(sum), ...);` | a copy of `mac`: its `y_data` joins our `sum`, its `clk` our `clk` |
+# | `terms_data[8*n +: 8]` | byte n: 8 bits from bit `8*n` upwards |
+#
+# **Exercise `fpga.mac_array`**: in lane k, connect `x`, `w` and the result.
+# Four lanes may use 4 DSPs, 400 LUTs and 400 flip-flops, and a cycle for each word.
+
+# %% tags=["exercise:fpga.mac_array"]
+mac_array = r"""
+module mac_array #(parameter LANES = 4) (
+    input logic clk, rst, terms_valid, terms_last, y_ready, input logic [8*LANES+7:0] terms_data,
+    output logic terms_ready, y_valid, output logic [32*LANES-1:0] y_data);
+  logic [LANES-1:0] ready, valid;
+  assign {terms_ready, y_valid} = {ready[0], valid[0]};  // all lanes move together
+  for (genvar k = 0; k < LANES; k++) begin : gen_lanes
+    logic [7:0] x, w;
+    logic [31:0] sum;
+    # STUB:
+    # assign x = 0;
+    # assign w = 0;
+    # assign y_data[32*k +: 32] = 0;
+    # BEGIN SOLUTION
+    assign x = terms_data[7:0];
+    assign w = terms_data[8*(k+1) +: 8];
+    assign y_data[32*k +: 32] = sum;
+    # END SOLUTION
+    mac lane (.clk, .rst, .terms_valid, .terms_last, .y_ready, .y_data(sum),
+              .terms_data({w, x}), .terms_ready(ready[k]), .y_valid(valid[k]));
+  end
+endmodule
+"""
+mac_array = check("fpga.mac_array", mac_array)
+
+# %% [markdown]
+# ### Back to a byte
+#
+# The next layer reads int8, so the sums must be requantised as in lesson 1:
+#
+# ```
+# sum              8,660        -8,660
+# times m = 164    1,420,240    -1,420,240
+# plus 2^15        1,453,008    -1,387,472
+# shifted by 16    22           -22
+# clamped          22           0             0 to 127, with the ReLU
+# ```
+#
+# The shift must keep the sign: `>>>` does, while `>>` fills in zeros.
+# And `8'(v)` keeps the low 8 bits of v.
+#
+# **Exercise `fpga.requantize_rtl`**: write `shifted`, for any SHIFT, and the next value of `y_data`.
+# Use at most 2 DSPs, 200 LUTs and 200 flip-flops, and a cycle for each sum.
+
+# %% tags=["exercise:fpga.requantize_rtl"]
+requantize = r"""
+module requantize #(parameter SHIFT = 16) (
+    input logic clk, rst, x_valid, y_ready, input logic [47:0] x_data,
+    output logic x_ready, y_valid, output logic signed [7:0] y_data);
+  logic signed [31:0] sum;
+  logic signed [16:0] m;
+  logic signed [47:0] shifted;
+  assign sum = x_data[31:0];
+  assign m = {1'b0, x_data[47:32]};  // a 0 in front: m is never negative
+  assign x_ready = !y_valid || y_ready;
+  # STUB:
+  # assign shifted = 0;
+  # BEGIN SOLUTION
+  assign shifted = (sum * m + 2 ** (SHIFT - 1)) >>> SHIFT;
+  # END SOLUTION
+  always_ff @(posedge clk)
+    if (rst) y_valid <= 0;
+    else if (x_ready) begin
+      y_valid <= x_valid;
+      # STUB:
+      # y_data <= 0;
+      # BEGIN SOLUTION
+      y_data <= shifted < 0 ? 0 : shifted > 127 ? 127 : 8'(shifted);
+      # END SOLUTION
+    end
+endmodule
+"""
+requantize = check("fpga.requantize_rtl", requantize)
+
+# %% [markdown]
+# ## Check
+#
+# Do your circuits compute the real layer fc1?
+# Lesson 1's golden model gives its 4,096 inputs for a test image.
+# With 16 lanes, the 128 outputs take eight rounds of 4,096 words.
+# Between the two circuits, NumPy adds the biases.
+
+# %%
+data = cifar10("sample")
+golden = quantize(convnet.load_weights(), data.train.images[:500])
+fc1 = golden.layer("fc1")
+image = golden.activations(data.test.images[:1])  # every tensor on the way
+K, D = fc1.weights.shape
+
+
+def run_array(lanes):
+    """all of fc1 for the image, by an array with so many lanes"""
+    words = {"terms": term_words(image["flat"][0], fc1.weights, lanes)}
+    words["terms_last"] = ends(D, K // lanes)
+    size = {"LANES": lanes}
+    return simulate([mac_array, mac], "mac_array", words, parameters=size, trace=False)
+
+
+sums = unpack(run_array(16).outputs["y"], 16, 32).ravel()  # each word has 16 sums of 32 bits
+sums = sums + fc1.bias
+words = {"x": sum_words(sums, fc1.multiplier)}
+run = simulate(requantize, "requantize", words, parameters={"SHIFT": fc1.shift})
+print("sums agree:", np.array_equal(sums, image["fc1"][0]))
+print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
+
+# %% [markdown]
+# All 128 outputs equal those of the golden model, bit for bit.
+#
+# ## Measure
+#
+# ### Cycles and parts
+#
+# With $L$ lanes there are $128 / L$ rounds, and in one more cycle the last sums leave their registers:
+#
+# $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
+#
+# The simulator counts the cycles.
+# `synthesize` lists the parts, as the synthesis tool Yosys chooses them.
+
+# %%
+rows = []
+for lanes in (1, 4, 16):
+    expected = K // lanes * D + 1
+    cycles = int(run_array(lanes).cycles)
+    report = synthesize([mac_array, mac], "mac_array", {"LANES": lanes})
+    rows.append([lanes, expected, cycles, int(report.dsp), int(report.lut), int(report.ff)])
+heads = ["lanes", "cycles, predicted", "cycles, counted", "DSPs", "LUTs", "flip-flops"]
+figures.table(heads, rows, "DSPs, LUTs and flip-flops are compiled by Yosys, for the XC7Z020.")
+
+# %% [markdown]
+# The formula is exact.
+# Now look at the LUTs: with 3 or 4 for each lane, where are the adders?
+# They are in the DSPs, which have an adder and a register of 48 bits behind the multiplier.
+#
+# ### What nobody reads
+#
+# The next module contains your array with 16 lanes, but only lane 0 leads out.
+# In it, `.*` connects each port to the wire of the same name.
+
+# %%
+one_answer = r"""
+module one_answer (
+    input logic clk, rst, terms_valid, terms_last, y_ready, input logic [135:0] terms_data,
+    output logic terms_ready, y_valid, output logic [31:0] y_data);
+  logic [511:0] sums;
+  mac_array #(.LANES(16)) array (.*, .y_data(sums));
+  assign y_data = sums[31:0];
+endmodule
+"""
+sources = [one_answer, mac_array, mac]
+hollow = synthesize(sources, "one_answer")
+print(hollow.multipliers)
+try:
+    synthesize(sources, "one_answer", multiply_adds_per_cycle=16)
+except RTLError as refused:
+    print(fill(str(refused), 90))
+
+# %% [markdown]
+# The tool has removed 15 of the 16 multipliers, because nobody outside could tell the difference.
+# Told how many multiply-adds the simulation did, `synthesize` refuses to report a circuit that cannot do them.
+#
+# **A small report may only mean that an output is not connected.**
+#
+# ## Explain
+#
+# How good were your guesses, and what does a lane for each of the 128 outputs cost?
+
+# %% tags=["picture"]
+alone = synthesize(mac, "mac")
+left = compiled(len(hollow.multipliers.left), "multipliers", "Yosys")
+rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_guess, left)]
+figures.guesses(rows)
+widest = synthesize([mac_array, mac], "mac_array", {"LANES": 128})
+widest.budget()
+print("cycles with 128 lanes:", K // 128 * D + 1, "(predicted)")
+
+# %% [markdown]
+# Our unit takes 4 LUTs, because the tool recognised the DSP's adder in it.
+# Written as `first ? x * w : y_data + x * w`, the same sum takes 67.
+#
+# With one lane, fc1 took 524,289 cycles, and 219 multipliers rested.
+# **With 128 lanes it takes 4,097 cycles (predicted), and 92 rest.**
+# Besides 58 % of the DSPs, this costs less than 1 % of the LUTs, but 128 weights must arrive in each cycle.
+#
+# ## On trial
+#
+# The chapter's claim comes in lesson 4.
+#
+# ## Recap
+#
+# **The rule to keep: each lane is one DSP, and a fully connected layer takes (outputs / lanes) x inputs + 1 cycles.**
+#
+# Take a new layer, fc2 with 128 inputs and 10 outputs.
+# Ten lanes take 10 DSPs and 129 cycles.
+#
+# ### Outside
+#
+# AMD's Vivado lists the same parts with `report_utilization`; Vitis HLS makes circuits from C++ and reports their cycles and DSPs.
+# Neither was run here.
+# We left out lanes with several products per cycle: see labkit's `mac_array.sv`.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("fpga.quiz_registers", None)
+# quiz("fpga.quiz_waiting", None)
+# quiz("fpga.quiz_cycles", None)
+# BEGIN SOLUTION
+quiz("fpga.quiz_registers", "c")
+quiz("fpga.quiz_waiting", "b")
+quiz("fpga.quiz_cycles", "d")
+# END SOLUTION
