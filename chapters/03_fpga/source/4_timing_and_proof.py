@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Timing and proof
-#     minutes: 56
+#     minutes: 55
 #     needs: []
 # ---
 
@@ -18,7 +18,8 @@
 # # Timing and proof
 #
 # **At most 127 million sums a second.**
-# A module with seven adders sums eight numbers in one clock cycle, and compiled for a small FPGA, its clock can reach 127 MHz.
+# A module with seven adders sums eight numbers in one clock cycle.
+# On a small FPGA, its clock can reach 127 MHz (compiled).
 # With registers between the adders the clock can be faster, but then several words are inside at once.
 # If the next module is busy, all of them have to wait, and a word that waits can be lost.
 # How fast may the clock be, and can we be sure that no word is lost?
@@ -44,7 +45,8 @@
 # Guess:
 #
 # 1. With registers behind all three levels, how many times as fast can the clock be?
-# 2. A queue of words has a bug that our simulations miss, so how soon after the reset can it lose a word?
+# 2. A queue of words has a bug that our simulations miss.
+#    How many cycles after the reset can it first lose a word?
 
 # %%
 import numpy as np
@@ -70,7 +72,7 @@ guesses = {
 #
 # ### A path by hand
 #
-# Take four numbers, and so two levels of adders.
+# Take four numbers, with two levels of adders.
 # Suppose that a signal takes 0.5 ns to leave its register, 1 ns for each wire, and 1.5 ns for each adder.
 # The clock in MHz is 1,000 divided by the nanoseconds of the critical path:
 #
@@ -93,8 +95,8 @@ guesses = {
 # ### A stage that waits
 #
 # A stage takes words from a stream `in` and offers them to a stream `out`.
-# A word moves if `valid` and `ready` are both 1 at the end of a cycle.
-# By hand, with the words 7 and 8:
+# As in lesson 2, a word moves in each cycle in which `valid` and `ready` are both 1.
+# Here are the words 7 and 8:
 #
 # ```
 # cycle                  0          1          2                        3
@@ -107,7 +109,7 @@ guesses = {
 #
 # **Exercise `fpga.register_stage`.**
 # Write this stage, with one register for the word and one for `out_valid`, which is 0 after a reset.
-# As in the table, a word can move in every cycle.
+# When nobody waits, a word should move in every cycle.
 
 # %% tags=["exercise:fpga.register_stage"]
 register_stage = r"""
@@ -136,7 +138,8 @@ register_stage = check("fpga.register_stage", register_stage)
 # %% [markdown]
 # ### Proof by induction
 #
-# `check` simulated some words and pauses, but a **solver** is a program that decides whether any input at all can break a rule.
+# `check` simulated only some words and pauses.
+# A **solver** is a program that decides whether any input at all can break a rule.
 #
 # Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0, 1, and so on.
 # Our rule is that it never reaches 3.
@@ -148,7 +151,7 @@ register_stage = check("fpga.register_stage", register_stage)
 # lead to one that breaks it?
 # ```
 #
-# So the rule holds for ever: this is a proof by **induction**.
+# The first state keeps the rule and no step breaks it, so it holds for ever: this is a proof by **induction**.
 # A run that breaks a rule is called a **counterexample**.
 #
 # Our stage loses no word if it keeps two rules:
@@ -185,7 +188,7 @@ print(TREE)
 # | `{a, b} <= {x, y}` | `a` becomes `x`, and `b` becomes `y` |
 #
 # In a pipeline, each stage also has a **valid bit**, which says whether its registers hold a word.
-# The valid bits move along with the words, and if the last stage waits, all stages wait.
+# The valid bits move along with the words, and if the last stage waits, all wait.
 #
 # **Exercise `fpga.pipelined_tree`.**
 # Write what happens when the words move: `pairs`, `fours` and `out_data` become registers of sums, and each valid bit comes from the stage before.
@@ -224,7 +227,7 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # A **queue** keeps several words while the next module is busy.
 # Ours has four places, numbered 0 to 3.
 # The next word goes into place `tail`, and the next one to leave is in place `head`.
-# Both count 0, 1, 2, 3, 0, and so on, so `tail - head` words are waiting.
+# Both count 0, 1, 2, 3, 0, and so on, and their difference is meant to say how many words wait.
 #
 # We simulate 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
 # Then we ask the solver, with words numbered 1, 2, 3.
@@ -241,7 +244,7 @@ waveforms.draw(proof.counterexample, shown, range(1, 6), proof.wrong)
 
 # %% [markdown]
 # Both simulations pass, but the solver finds a counterexample.
-# Read it up to cycle 5, where word 1 disappears: blue fields are words that move, and the last row is a signal inside the queue.
+# Read it up to cycle 5, where word 1 disappears; the last row is a signal inside the queue.
 #
 # **Exercise `fpga.find_the_bug`.**
 # Repair the queue; it should still move a word in every cycle when nobody waits.
@@ -274,7 +277,7 @@ queue = check("fpga.find_the_bug", queue)
 
 # %% [markdown]
 # After four words, `tail` is 0 again like `head`, so a full queue looks empty.
-# Our repair never fills the last place.
+# Our repair never fills the fourth place.
 # **A simulation shows what did happen, a proof what can happen.**
 #
 # ## Check
@@ -296,8 +299,7 @@ figures.table(["tree", "sums right", "1,000 sums"], rows)
 # ## Measure
 #
 # How fast can each tree be clocked?
-# That depends on where its parts lie on the chip, since wires take time.
-# The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths.
+# The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths, wires included.
 # These clocks are the ECP5's, not those of our Zynq.
 
 # %% tags=["picture"]
@@ -354,11 +356,11 @@ figures.table(heads, rows)
 #
 # - **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
 #
-# For example, a path of 8 ns allows 125 MHz, and cut into 5 ns and 4 ns, $1{,}000 / 5 = 200$ MHz.
+# For example, a path of 8 ns allows 125 MHz; cut into 5 ns and 4 ns, it allows $1{,}000 / 5 = 200$ MHz.
 #
 # ### Outside
 #
-# In Vivado, `report_timing_summary` lists critical paths on the Zynq, and Vitis HLS estimates clock and latency; we ran neither.
+# Vivado's `report_timing_summary` lists critical paths on the Zynq, and the synthesis report of Vitis HLS estimates clock and latency; we ran neither.
 #
 # ## Quiz
 #

@@ -1,5 +1,7 @@
 """Wrong and right modules for lesson timing_and_proof."""
 
+import numpy as np
+
 from tests.exercises.edits import edit
 
 # --- fpga.register_stage ---
@@ -147,3 +149,9 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {TREE: [each_when_free], QUEUE: [three_bits, also_when_it_leaves]}
+NOTHING = {
+    STAGE: np.zeros(2, np.int8),
+    TREE: np.zeros((2, 8), np.int16),
+    QUEUE: np.zeros(2, np.int8),
+}
+RIGHT_ON = {wrong: (NOTHING[id],) for id, plants in PLANTED.items() for wrong, _ in plants}
