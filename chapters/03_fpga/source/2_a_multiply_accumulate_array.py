@@ -19,11 +19,11 @@
 #
 # **One multiplier works, and 219 rest.**
 # Layer fc1 of the course's network needs 4,096 x 128 = 524,288 multiply-adds for an image.
-# A circuit that does them one by one uses a single one of the FPGA's 220 multipliers.
+# A circuit that does them one by one uses one of the FPGA's 220 multipliers.
 # How do you put more of them to work, and what else does that cost?
 #
 # You will describe circuits in **SystemVerilog**, a language for hardware.
-# In seconds, a simulator runs them and a synthesis tool says which parts of the FPGA they take.
+# A simulator runs them in seconds, and a synthesis tool says which parts of the FPGA they take.
 #
 # ## What you will be able to do
 #
@@ -57,7 +57,7 @@ from labkit.fpga import quantize, simulate, synthesize, waveforms
 from labkit.fpga.errors import RTLError
 from labkit.fpga.packing import unpack
 from labkit.fpga.words import ends, sum_words, term_words
-from labkit.provenance import compiled
+from labkit.provenance import compiled, predicted
 
 # STUB:
 # luts_guess = predict("fpga.mac_luts", None, "LUT")
@@ -83,7 +83,7 @@ left_guess = predict("fpga.multipliers_left", 16, "multipliers")
 # | line | what it describes |
 # |---|---|
 # | `module counter (...);` | a circuit with its **ports**, the wires that lead in and out |
-# | `input logic clk, rst` | two wires of one bit; `rst` (reset) is 1 only before cycle 0 |
+# | `input logic clk, rst` | two wires of one bit; `rst` (reset) is 1 before cycle 0 |
 # | `logic [1:0] next;` | a value inside, with the bits 1 and 0 |
 # | `assign next = count + 1;` | an adder: whenever `count` changes, so does `next` |
 # | `always_ff @(posedge clk)` | a register: each time the clock goes up, ... |
@@ -104,8 +104,8 @@ waveforms.draw(run.trace, ["next", "count"])
 
 # %% [markdown]
 # This picture is a **waveform**, with a row for each wire and a column for each cycle.
-# In each cycle the adder prepares `next`, and at the end of the cycle the register takes it.
-# After 3 comes 0, because two bits cannot hold 4.
+# In each cycle the adder prepares `next`, and the register takes it at the end.
+# In the row of `count`, 0 comes after 3, because two bits cannot hold 4.
 #
 # **The lines of a circuit do not run one after the other: all of them work all the time.**
 #
@@ -125,8 +125,8 @@ waveforms.draw(run.trace, ["next", "count"])
 # |---|---|---|---|---|
 # | 0 | 2, 4 | 0 | ? | a first term moves: the next sum is 0 + 8 |
 # | 1 | 3, 5 | 1 | 8 | the last term moves: the next sum is 8 + 15 |
-# | 2 | 1, 6 | 1 | 23 | nobody takes the complete sum, so the next term waits |
-# | 3 | 1, 6 | 1 | 23 | the sum is taken, a first term moves: 0 + 6 |
+# | 2 | 1, 6 | 1 | 23 | nobody takes the sum, so the next term waits |
+# | 3 | 1, 6 | 1 | 23 | the sum is taken, and a first term moves |
 # | 4 | | | 6 | the sum is taken |
 #
 # In SystemVerilog, `c ? a : b` is Python's `a if c else b`; `!`, `||` and `&&` are *not*, *or* and *and*; `begin` and `end` hold lines together.
@@ -149,8 +149,8 @@ module mac (
     if (rst) begin y_valid <= 0; first <= 1; end
     else if (terms_valid && terms_ready) begin
       # STUB:
-      # y_data <= 0;
-      # first <= 1;
+      # y_data <= 0;  // yours
+      # first <= 1;  // yours
       # BEGIN SOLUTION
       y_data <= (first ? 0 : y_data) + x * w;
       first <= terms_last;
@@ -179,7 +179,7 @@ waveforms.draw(run.trace, shown)
 # ### Lanes
 #
 # Units that work side by side are called **lanes**.
-# Every output of a fully connected layer reads the same inputs, so lanes can share `x`, and only their weights differ.
+# The outputs of a fully connected layer read the same inputs, so lanes can share `x`.
 # Here are two outputs of a layer whose inputs are 2 and 3:
 #
 # ```
@@ -196,7 +196,7 @@ waveforms.draw(run.trace, shown)
 # | line | what it describes |
 # |---|---|
 # | `parameter LANES = 4` | a number, chosen when the circuit is built |
-# | `for (genvar k = 0; ...)` | no loop in time: the copies all work at once |
+# | `for (genvar k = 0; ...)` | not a loop in time: all copies work at once |
 # | `mac lane (.clk, .y_data(sum), ...);` | a copy of `mac`: its `y_data` joins our `sum`, its `clk` our `clk` |
 # | `terms_data[8*n +: 8]` | byte n: 8 bits from bit `8*n` upwards |
 #
@@ -214,9 +214,9 @@ module mac_array #(parameter LANES = 4) (
     logic [7:0] x, w;
     logic [31:0] sum;
     # STUB:
-    # assign x = 0;
-    # assign w = 0;
-    # assign y_data[32*k +: 32] = 0;
+    # assign x = 0;  // yours
+    # assign w = 0;  // yours
+    # assign y_data[32*k +: 32] = 0;  // yours
     # BEGIN SOLUTION
     assign x = terms_data[7:0];
     assign w = terms_data[8*(k+1) +: 8];
@@ -260,7 +260,7 @@ module requantize #(parameter SHIFT = 16) (
   assign m = {1'b0, x_data[47:32]};  // a 0 in front: m is never negative
   assign x_ready = !y_valid || y_ready;
   # STUB:
-  # assign shifted = 0;
+  # assign shifted = 0;  // yours
   # BEGIN SOLUTION
   assign shifted = (sum * m + 2 ** (SHIFT - 1)) >>> SHIFT;
   # END SOLUTION
@@ -269,7 +269,7 @@ module requantize #(parameter SHIFT = 16) (
     else if (x_ready) begin
       y_valid <= x_valid;
       # STUB:
-      # y_data <= 0;
+      # y_data <= 0;  // yours
       # BEGIN SOLUTION
       y_data <= shifted < 0 ? 0 : shifted > 127 ? 127 : 8'(shifted);
       # END SOLUTION
@@ -302,8 +302,7 @@ def run_array(lanes):
     return simulate([mac_array, mac], "mac_array", words, parameters=size, trace=False)
 
 
-sums = unpack(run_array(16).outputs["y"], 16, 32).ravel()  # each word has 16 sums of 32 bits
-sums = sums + fc1.bias
+sums = unpack(run_array(16).outputs["y"], 16, 32).ravel() + fc1.bias  # words of 16 sums
 words = {"x": sum_words(sums, fc1.multiplier)}
 run = simulate(requantize, "requantize", words, parameters={"SHIFT": fc1.shift})
 print("sums agree:", np.array_equal(sums, image["fc1"][0]))
@@ -316,12 +315,11 @@ print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 #
 # ### Cycles and parts
 #
-# With $L$ lanes there are $128 / L$ rounds, and in one more cycle the last sums leave their registers:
+# With $L$ lanes there are $128 / L$ rounds of 4,096 words, and in one more cycle the last sums leave their registers:
 #
 # $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
 #
-# The simulator counts the cycles.
-# `synthesize` lists the parts, as the synthesis tool Yosys chooses them.
+# The simulator counts the cycles, and `synthesize` lists the parts that the tool Yosys chose.
 
 # %%
 rows = []
@@ -335,13 +333,12 @@ figures.table(heads, rows, "DSPs, LUTs and flip-flops are compiled by Yosys, for
 
 # %% [markdown]
 # The formula is exact.
-# Now look at the LUTs: with 3 or 4 for each lane, where are the adders?
-# They are in the DSPs, which have an adder and a register of 48 bits behind the multiplier.
+# Now look at the LUTs: if a lane has 3 or 4 of them, where is its adder?
+# It is in the DSP, which has an adder and a register of 48 bits behind its multiplier.
 #
 # ### What nobody reads
 #
 # The next module contains your array with 16 lanes, but only lane 0 leads out.
-# In it, `.*` connects each port to the wire of the same name.
 
 # %%
 one_answer = r"""
@@ -349,21 +346,27 @@ module one_answer (
     input logic clk, rst, terms_valid, terms_last, y_ready, input logic [135:0] terms_data,
     output logic terms_ready, y_valid, output logic [31:0] y_data);
   logic [511:0] sums;
-  mac_array #(.LANES(16)) array (.*, .y_data(sums));
+  mac_array #(.LANES(16)) array (.*, .y_data(sums));  // .* joins all ports and wires of one name
   assign y_data = sums[31:0];
 endmodule
 """
 sources = [one_answer, mac_array, mac]
 hollow = synthesize(sources, "one_answer")
 print(hollow.multipliers)
+
+# %% [markdown]
+# The tool has removed 15 multipliers, because nobody outside could tell the difference.
+# For the simulator, all 16 lanes still work.
+# What if we tell `synthesize` about these 16 multiply-adds per cycle?
+
+# %%
 try:
     synthesize(sources, "one_answer", multiply_adds_per_cycle=16)
 except RTLError as refused:
     print(fill(str(refused), 90))
 
 # %% [markdown]
-# The tool has removed 15 of the 16 multipliers, because nobody outside could tell the difference.
-# Told how many multiply-adds the simulation did, `synthesize` refuses to report a circuit that cannot do them.
+# Such a report is refused, as it would be of another circuit.
 #
 # **A small report may only mean that an output is not connected.**
 #
@@ -378,15 +381,16 @@ rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_gue
 figures.guesses(rows)
 widest = synthesize([mac_array, mac], "mac_array", {"LANES": 128})
 widest.budget()
-print("cycles with 128 lanes:", K // 128 * D + 1, "(predicted)")
+print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 
 # %% [markdown]
 # Our unit takes 4 LUTs, because the tool recognised the DSP's adder in it.
-# Written as `first ? x * w : y_data + x * w`, the same sum takes 67.
+# Written as `first ? x * w : y_data + x * w`, the same sum takes 67 LUTs.
+# **In hardware, two lines that compute the same need not cost the same.**
 #
 # With one lane, fc1 took 524,289 cycles, and 219 multipliers rested.
 # **With 128 lanes it takes 4,097 cycles (predicted), and 92 rest.**
-# Besides 58 % of the DSPs, this costs less than 1 % of the LUTs, but 128 weights must arrive in each cycle.
+# This costs less than 1 % of the LUTs, but 128 weights must arrive in each cycle.
 #
 # ## On trial
 #
@@ -401,9 +405,9 @@ print("cycles with 128 lanes:", K // 128 * D + 1, "(predicted)")
 #
 # ### Outside
 #
-# AMD's Vivado lists the same parts with `report_utilization`; Vitis HLS makes circuits from C++ and reports their cycles and DSPs.
+# AMD's Vivado lists the same parts with `report_utilization`, and Vitis HLS reports cycles and DSPs of circuits that it makes from C++.
 # Neither was run here.
-# We left out lanes with several products per cycle: see labkit's `mac_array.sv`.
+# We left out lanes with several products per cycle.
 #
 # ## Quiz
 #

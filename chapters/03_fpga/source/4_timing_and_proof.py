@@ -179,11 +179,12 @@ print(prove(register_stage, "register_stage", properties=arrives).explain())
 print(TREE)
 
 # %% [markdown]
-# Three kinds of lines may be new:
+# Some lines may be new:
 #
 # | line | meaning |
 # |---|---|
 # | `logic [7:0][15:0] in_data` | eight numbers of 16 bits, `in_data[0]` to `in_data[7]` |
+# | `always_comb` | adders without registers |
 # | `for (int i = 0; i < 4; i++) …` | four adders side by side, not four steps in time |
 # | `{a, b} <= {x, y}` | `a` becomes `x`, and `b` becomes `y` |
 #
@@ -191,7 +192,7 @@ print(TREE)
 # The valid bits move along with the words, and if the last stage waits, all wait.
 #
 # **Exercise `fpga.pipelined_tree`.**
-# Write what happens when the words move: `pairs`, `fours` and `out_data` become registers of sums, and each valid bit comes from the stage before.
+# Write what happens when the words move: `pairs`, `fours` and `out_data` become registers, and each valid bit comes from the stage before.
 # `check` also compiles your tree, and asks for 80 % of our clock.
 
 # %% tags=["exercise:fpga.pipelined_tree"]
@@ -225,9 +226,10 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # ### A queue with a bug
 #
 # A **queue** keeps several words while the next module is busy.
-# Ours has four places, numbered 0 to 3.
+# Ours is a memory of four places, `words[0]` to `words[3]`.
 # The next word goes into place `tail`, and the next one to leave is in place `head`.
 # Both count 0, 1, 2, 3, 0, and so on, and their difference is meant to say how many words wait.
+# `2'(…)` makes a number of two bits.
 #
 # We simulate 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
 # Then we ask the solver, with words numbered 1, 2, 3.
@@ -298,9 +300,9 @@ figures.table(["tree", "sums right", "1,000 sums"], rows)
 #
 # ## Measure
 #
-# How fast can each tree be clocked?
 # The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths, wires included.
 # These clocks are the ECP5's, not those of our Zynq.
+# Our tree reaches 285 MHz; yours may differ by a tenth, because other lines are placed in other ways.
 
 # %% tags=["picture"]
 timings = {name: place_and_route(module, top) for name, (module, top) in trees.items()}
@@ -308,8 +310,8 @@ timing_pictures.paths(timings)
 
 # %% [markdown]
 # Each bar is a critical path.
-# In one stage, the path leads through the adders, made of LUTs and a carry chain.
-# In three stages, it passes no adder: it leads from `out_ready` to the registers, which learn whether they may move.
+# In one stage, it leads through the adders, made of LUTs and a carry chain.
+# In our three stages, it passes no adder: it leads from `out_ready` to the registers, which learn whether they may move.
 #
 # ## Explain
 #
@@ -324,7 +326,7 @@ lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycles", "the solver
 figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)))
 
 # %% [markdown]
-# Three stages make the clock only 2.25 times as fast, because another path is the longest now: it tells the stages whether they have to wait.
+# Our three stages make the clock only 2.25 times as fast, because another path is the longest now: it tells them whether they have to wait.
 #
 # **The same seven adders deliver 285 million sums a second instead of 127 million, and no input makes the tree change or withdraw a sum that waits.**
 #

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from tests.exercises.edits import edit
 
 EVERY_OTHER = "\n  logic odd;\n  always_ff @(posedge clk) odd <= rst ? 0 : !odd;"  # cycle
@@ -126,3 +128,11 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {"fpga.mac": [another_style]}
+
+ONE = np.array([[5]], np.int8)
+RIGHT_ON = {
+    no_parentheses: (np.array([0, 3], np.int8), np.array([7, -2], np.int8), np.array([0, 1])),
+    same_weight: (ONE, -ONE),  # an array of one lane
+    from_the_top: (ONE, -ONE),
+    weights_from_0: (ONE, ONE),
+}

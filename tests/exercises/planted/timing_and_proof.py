@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.exercises.edits import edit
+from tests.exercises.edits import Module, edit
 
 # --- fpga.register_stage ---
 
@@ -26,6 +26,29 @@ early = edit(
     ("  assign in_ready =", "  assign out_valid = in_valid;\n  assign in_ready ="),
 )
 blocking = edit(STAGE, "blocking", "out_data  <= in_data", "out_data  = in_data")
+
+two_words = Module(
+    """
+module register_stage (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid,
+  input  logic signed [7:0] in_data,
+  output logic signed [7:0] out_data);
+  logic spare_valid;
+  logic signed [7:0] spare;
+  assign in_ready = !spare_valid;
+  always_ff @(posedge clk) begin
+    if (in_ready) spare <= in_data;
+    if (rst) {out_valid, spare_valid} <= 0;
+    else if (!out_valid || out_ready) begin
+      {out_valid, spare_valid} <= {in_valid || spare_valid, 1'b0};
+      out_data <= spare_valid ? spare : in_data;
+    end else if (in_valid) spare_valid <= 1;
+  end
+endmodule
+""",
+    "two_words",
+)
 
 # --- fpga.pipelined_tree ---
 
@@ -128,6 +151,7 @@ PLANTED = {
         (always_ready, WAITS),
         (half_speed, "clock cycles, and"),
         (early, "out_valid is 1 one cycle before"),
+        (two_words, "flip-flops, and 12 are enough"),
         (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
