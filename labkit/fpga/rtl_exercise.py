@@ -2,8 +2,8 @@
 
 An answer is the text of one module. It must pass lint and have the ports of the course's own
 module; then it is simulated on every case, once as fast as it goes and once with stalls, and what
-its streams hand over is compared with the oracle. Only when all words are right, the cycles and
-the gates are held against their limits.
+its streams hand over is compared with the oracle. Only when all words are right, a proof may be
+demanded, and the cycles, the gates and the clock are held against their limits.
 """
 
 import pickle
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Case, Exercise, Refused, TooDear
+from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.lesson_files import exercise
 from labkit.checks.render import Code
 from labkit.fpga.errors import RTLError
@@ -51,6 +51,9 @@ def rtl_exercise(
     read: Callable[..., Any] | None = None,
     cycles: Callable[..., int] | None = None,
     gates: Mapping[str, int] | None = None,
+    proves: str | None = None,
+    clock: float | None = None,
+    given: str | None = None,
     **fields: Any,
 ) -> Exercise:
     """An `Exercise` of which the learner writes a module; its texts stand beside its module.
@@ -66,10 +69,18 @@ def rtl_exercise(
     cycles    cycles(*inputs) -> how many clock cycles a run without stalls may take
     gates     what the synthesised module may use, with the parameters of the first case:
               {"dsp": 4, "lut": 200}
+    proves    rules that no input may break, beside that each stream out holds a word until it is
+              taken: the `properties` of `prove`, "" for nothing else. A counterexample is refused,
+              and a proof of nothing; a right module for which induction is too weak is not
+    clock     the share of the highest clock of the course's own module that is enough: 0.8; both
+              are compiled for the ECP5, so that they are the same on every machine
+    given     the module that the learner is to repair: as it stands, it is not yet an answer
     fields    those of an `Exercise`
     """
     outputs = fields.get("outputs", ("y",))
-    judge = RTLJudge(top, solution, drive, support, read or reader(outputs), cycles, gates)
+    judge = RTLJudge(
+        top, solution, drive, support, read or reader(outputs), cycles, gates, proves, clock, given
+    )
 
     def cost() -> list[tuple[str, Quantity]]:
         return judge.costs()
@@ -111,6 +122,9 @@ class RTLJudge:
         read: Callable[..., Any],
         cycles: Callable[..., int] | None,
         gates: Mapping[str, int] | None,
+        proves: str | None = None,
+        clock: float | None = None,
+        given: str | None = None,
     ) -> None:
         """The arguments are those of `rtl_exercise`."""
         self.top = top
@@ -120,16 +134,23 @@ class RTLJudge:
         self.read = read
         self.cycles = cycles
         self.gates = gates or {}
+        self.proves = proves
+        self.clock = clock
+        self.given = given
         self.runs: dict[bytes, Any] = {}  # simulations of the learner's module, by inputs
         self.report: Any = None  # of its synthesis
+        self.timing: Any = None  # of its place and route
+        self.proof: Any = None
 
     def adapter(self, answer: object) -> Callable:
         """A function of the inputs that simulates the learner's module; or Refused."""
         if not isinstance(answer, str):
             kind = type(answer).__name__
             raise Refused(f"The answer is the text of a module, in quotes; this is of type {kind}.")
+        if self.given is not None and answer.split() == self.given.split():
+            raise Unsolved("the module is still as it was given")
         self.runs.clear()
-        self.report = None
+        self.report = self.timing = self.proof = None
         self.demand_ports(answer)
         return lambda *inputs: self.judged(answer, inputs)
 
@@ -173,8 +194,10 @@ class RTLJudge:
         if not same(outputs, expected):
             return outputs
         self.demand_patience(answer, inputs, expected)
+        self.demand_proof(answer)
         self.demand_few_cycles(simulation, inputs)
         self.demand_few_gates(answer, inputs)
+        self.demand_fast_clock(answer)
         return outputs
 
     def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
@@ -182,12 +205,39 @@ class RTLJudge:
         try:
             stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
         except RTLError as error:
-            raise Refused(f"{WHEN_STALLED} {error}") from None
+            raise Refused(f"{WHEN_STALLED} {self.shortest(answer) or error}") from None
         if not same(stalled, expected):
             raise Refused(
-                f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words "
-                "come out. What may change in a cycle in which nothing moves?"
+                f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
+                f"{self.shortest(answer) or 'What may change in a cycle in which nothing moves?'}"
             )
+
+    def shortest(self, answer: str) -> str:
+        """A sentence on the shortest run that breaks a rule; empty where none is asked or found."""
+        if self.proves is None or not self.proved(answer).counterexample:
+            return ""
+        return f"The shortest run that shows it: {self.proof.explain()}"
+
+    def demand_proof(self, answer: str) -> None:
+        """TooDear where the solver finds an input that breaks a rule, or proves nothing at all.
+
+        So what a simulation shows of the same mistake, in this case or another, is told first.
+        """
+        if self.proves is not None and self.proved(answer).holds in ("fails", "says nothing"):
+            raise TooDear(
+                f"The words are right, but the solver is not content. {self.proof.explain()}"
+            )
+
+    def proved(self, answer: str) -> Any:
+        """The solver's answer on the learner's module, asked for once; Refused where it fails."""
+        from labkit.fpga import prove
+
+        if self.proof is None:
+            try:
+                self.proof = prove([answer, *self.support], self.top, properties=self.proves)
+            except RTLError as error:
+                raise Refused(str(error)) from None
+        return self.proof
 
     def simulated(self, source: str, inputs: tuple, stalled: bool = False) -> Any:
         """One run of a module on the inputs of a case."""
@@ -240,12 +290,30 @@ class RTLJudge:
                     "enough."
                 )
 
+    def demand_fast_clock(self, answer: str) -> None:
+        """TooDear where a path between two registers is much longer than in the course's module."""
+        if self.clock is None:
+            return
+        from labkit.fpga import place_and_route
+
+        if self.timing is None:
+            self.timing = place_and_route([answer, *self.support], self.top)
+        ours = place_and_route([self.solution, *self.support], self.top)
+        if float(self.timing.fmax) < self.clock * float(ours.fmax):
+            raise TooDear(
+                f"The words are right, but the highest clock is {self.timing.fmax.number} on the "
+                f"ECP5, and ours reaches {ours.fmax.number}. Which path between two registers is "
+                "still long?"
+            )
+
     def costs(self) -> list[tuple[str, Quantity]]:
-        """Rows (label, quantity): cycles of the longest run, and the gates that are limited."""
+        """Rows (label, quantity): cycles of the longest run, and what else is limited."""
         longest = max(self.runs.values(), key=lambda run: int(run.cycles))
         rows = [("cycles of the longest case", longest.cycles)]
         for resource in self.gates:
             rows.append((RESOURCES[resource], getattr(self.report, resource)))
+        if self.timing is not None:
+            rows.append(("highest clock on the ECP5", self.timing.fmax))
         return rows
 
     def locate(self, inputs: tuple, output: str, index: tuple[int, ...]) -> list[Any]:

@@ -43,11 +43,11 @@ def oracle(x):
     return 2 * x.astype(int)
 
 
-def make(cycles=None, gates=None):
+def make(cycles=None, gates=None, **limits):
     def drive(x):
         return Drive({"x": x}, words={"y": len(x)})
 
-    found = RTLJudge("doubler", SOLUTION, drive, (), reader(["y"]), cycles, gates)
+    found = RTLJudge("doubler", SOLUTION, drive, (), reader(["y"]), cycles, gates, **limits)
     wrong = Misconception("The word is squared, not doubled.", lambda x: x.astype(int) ** 2)
     return Exercise(
         ID,
@@ -118,6 +118,46 @@ def test_too_many_cycles_and_too_many_gates_are_refused(said):
     assert "clock cycles, and" in words and "are enough" in words
     _, words = said("// large\n" + SOLUTION, gates={"ff": 3})
     assert "takes 9 flip-flops, and 3 are enough" in words
+
+
+def test_a_module_that_loses_words_is_shown_the_shortest_run(said):
+    _, words = said(edited("!y_valid || y_ready", "1"), proves="")
+    assert "not when a neighbour waits" in words
+    assert "The shortest run that shows it: In cycle 2 y offers the word" in words
+
+
+def test_what_no_simulation_shows_is_found_by_the_solver(said):
+    limit = "  assign x_ready = !y_valid || y_ready || waited == 15;\n  logic [3:0] waited;"
+    count = "always_ff @(posedge clk) waited <= rst || !y_valid || y_ready ? 0 : waited + 1;"
+    late = edited("  assign x_ready = !y_valid || y_ready;", f"{limit}\n  {count}")
+    assert "is solved" in said(late)[1]
+    _, words = said(late, proves="")
+    assert "the solver is not content" in words and "In cycle 17 y offers the word" in words
+
+
+def test_a_right_module_is_right_with_a_proof_and_a_clock(said):
+    _, words = said(
+        "// mine too\n" + SOLUTION, proves="assert (y_data[0] == 0 || !y_valid);", clock=1
+    )
+    assert "is solved" in words and "highest clock on the ECP5" in words and "MHz" in words
+
+
+def test_a_rule_that_an_input_breaks_is_named(said):
+    _, words = said("// and mine\n" + SOLUTION, proves="assert (!y_valid || y_data != 6);")
+    assert "assert (!y_valid || y_data != 6);" in words and "solved" not in words
+
+
+def test_a_long_path_is_refused_by_its_clock(said):
+    square = "  logic signed [15:0] square;\n  assign square = x_data * x_data;\n  assign x_ready"
+    long = edited("  assign x_ready", square)
+    long = long.replace("2 * 16'(x_data)", "square >= 0 ? 2 * 16'(x_data) : square")
+    _, words = said(long, clock=0.8)
+    assert "the highest clock is" in words and "Which path between two registers" in words
+
+
+def test_the_given_module_is_not_yet_an_answer(said):
+    returned, words = said("\n" + SOLUTION, given=SOLUTION)
+    assert returned == SOLUTION and "is not solved yet" in words
 
 
 @pytest.mark.parametrize(

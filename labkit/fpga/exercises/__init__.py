@@ -1,6 +1,12 @@
 """The exercises of chapter 03_fpga: functions (.py) and texts (.toml) of each lesson.
 
-LESSONS = [
+An answer in SystemVerilog is a text; `labkit.fpga.rtl_exercise` says how it is judged. Beside the
+lessons lies the package `wrong`: what a wrong idea computes.
+"""
+
+# In the order of the chapter; a lesson's name is that of its source, without the number.
+LESSONS = (
     "int8_from_the_formula",
     "a_multiply_accumulate_array",
-]
+    "timing_and_proof",
+)

@@ -1,0 +1,380 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Timing and proof
+#     minutes: 55
+#     needs: []
+# ---
+
+# %% [markdown]
+# # Timing and proof
+#
+# **At most 127 million sums a second.**
+# A module with seven adders sums eight numbers in one clock cycle.
+# On a small FPGA, its clock can reach 127 MHz (compiled).
+# With registers between the adders the clock can be faster, but then several words are inside at once.
+# If the next module is busy, all of them have to wait, and a word that waits can be lost.
+# How fast may the clock be, and can we be sure that no word is lost?
+#
+# ## What you will be able to do
+#
+# - find the path that limits the clock, and cut it;
+# - write a stage that keeps its word while the next one is busy;
+# - have a solver prove a rule, or show you the run that breaks it.
+#
+# You need [lesson 2](2_a_multiply_accumulate_array.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# In each clock cycle, signals leave registers, run through wires and adders, and have to reach the next registers before the cycle ends.
+# The slowest way from one register to the next is called the **critical path**.
+#
+# The seven adders form a tree with three levels: four adders, then two, then one.
+# Guess:
+#
+# 1. With registers behind all three levels, how many times as fast can the clock be?
+# 2. A queue of words has a bug that our simulations miss.
+#    How many cycles after the reset can it first lose a word?
+
+# %%
+import numpy as np
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.fpga import latencies, place_and_route, prove, simulate, timing_pictures, waveforms
+from labkit.fpga.given_modules import NUMBERED, QUEUE, TREE
+
+# STUB:
+# guesses = {
+#     "clock": predict("fpga.pipelined_clock", None, "times"),
+#     "word lost": predict("fpga.first_word_lost", None, "cycles"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "clock": predict("fpga.pipelined_clock", 3, "times"),
+    "word lost": predict("fpga.first_word_lost", 10, "cycles"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### A path by hand
+#
+# Take four numbers, with two levels of adders.
+# Suppose that a signal takes 0.5 ns to leave its register, 1 ns for each wire, and 1.5 ns for each adder.
+# The clock in MHz is 1,000 divided by the nanoseconds of the critical path:
+#
+# ```
+# registers at both ends     0.5 + 1 + 1.5 + 1 + 1.5 + 1 = 6.5 ns     1,000 / 6.5 = 154 MHz
+# also behind level 1        0.5 + 1 + 1.5 + 1           = 4 ns       1,000 / 4   = 250 MHz
+# ```
+#
+# A word now needs two cycles, but while level 2 adds word A, level 1 already adds word B:
+#
+# ```
+# cycle           0    1    2    3
+# level 1 adds    A    B    C    D
+# level 2 adds         A    B    C
+# ```
+#
+# This is a **pipeline**, and its parts are **stages**.
+# **A pipeline still delivers a sum in every cycle, and its cycles are shorter.**
+#
+# ### A stage that waits
+#
+# A stage takes words from a stream `in` and offers them to a stream `out`.
+# As in lesson 2, a word moves in each cycle in which `valid` and `ready` are both 1.
+# Here are the words 7 and 8:
+#
+# ```
+# cycle                  0          1          2                        3
+# in offers              7          8          8                        nothing
+# out offers             nothing    7          7                        8
+# out_ready              0          0          1                        1
+# in_ready               1          0          1                        1
+# end of the cycle       7 in       7 stays    7 out, 8 in              8 out
+# ```
+#
+# **Exercise `fpga.register_stage`.**
+# Write this stage, with one register for the word and one for `out_valid`, which is 0 after a reset.
+# When nobody waits, a word should move in every cycle.
+
+# %% tags=["exercise:fpga.register_stage"]
+register_stage = r"""
+module register_stage (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid,
+  input  logic signed [7:0] in_data,
+  output logic signed [7:0] out_data);
+  # STUB:
+  # assign in_ready  = out_ready;  // only wires so far: write a register
+  # assign out_valid = in_valid;
+  # assign out_data  = 0;
+  # BEGIN SOLUTION
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk)
+    if (rst) out_valid <= 0;
+    else if (in_ready) begin
+      out_valid <= in_valid;
+      out_data  <= in_data;
+    end
+  # END SOLUTION
+endmodule
+"""
+register_stage = check("fpga.register_stage", register_stage)
+
+# %% [markdown]
+# ### Proof by induction
+#
+# `check` simulated only some words and pauses.
+# A **solver** is a program that decides whether any input at all can break a rule.
+#
+# Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0, 1, and so on.
+# Our rule is that it never reaches 3.
+# The solver asks two questions:
+#
+# ```
+# Does a run from the reset break the rule?           0, 1, 2, 0, 1, ...        no
+# Does a step from any state that keeps the rule      0 to 1, 1 to 2, 2 to 0    no
+# lead to one that breaks it?
+# ```
+#
+# The first state keeps the rule and no step breaks it, so it holds for ever: this is a proof by **induction**.
+# A run that breaks a rule is called a **counterexample**.
+#
+# Our stage loses no word if it keeps two rules:
+#
+# 1. a word that has moved in is offered in the next cycle;
+# 2. an offered word stays until it moves out.
+#
+# `prove` always asks for the second.
+# We write the first as a property, in which `$past` means one cycle earlier.
+
+# %%
+arrives = """
+if ($past(in_valid && in_ready && !rst)) assert (out_valid && out_data == $past(in_data));
+"""
+print(prove(register_stage, "register_stage", properties=arrives).explain())
+
+# %% [markdown]
+# **No input and no pause can make this stage lose a word.**
+#
+# ### The tree
+#
+# This is the tree of the opening, with registers only behind its last adder.
+
+# %%
+print(TREE)
+
+# %% [markdown]
+# Some lines may be new:
+#
+# | line | meaning |
+# |---|---|
+# | `logic [7:0][15:0] in_data` | eight numbers of 16 bits, `in_data[0]` to `in_data[7]` |
+# | `always_comb` | adders without registers |
+# | `for (int i = 0; i < 4; i++) …` | four adders side by side, not four steps in time |
+# | `{a, b} <= {x, y}` | `a` becomes `x`, and `b` becomes `y` |
+#
+# In a pipeline, each stage also has a **valid bit**, which says whether its registers hold a word.
+# The valid bits move along with the words, and if the last stage waits, all wait.
+#
+# **Exercise `fpga.pipelined_tree`.**
+# Write what happens when the words move: `pairs`, `fours` and `out_data` become registers, and each valid bit comes from the stage before.
+# `check` also compiles your tree, and asks for 80 % of our clock.
+
+# %% tags=["exercise:fpga.pipelined_tree"]
+pipelined_tree = r"""
+module pipelined_tree (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid,
+  input  logic [7:0][15:0] in_data,
+  output logic signed [15:0] out_data);
+  logic [3:0][15:0] pairs; logic [1:0][15:0] fours;
+  logic pairs_valid, fours_valid;
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk)
+    if (rst) {pairs_valid, fours_valid, out_valid} <= 0;
+    else if (in_ready) begin
+      # STUB:
+      # out_valid <= in_valid;  // three stages, each with its bit and its sums
+      # out_data  <= 0;
+      # BEGIN SOLUTION
+      {pairs_valid, fours_valid, out_valid} <= {in_valid, pairs_valid, fours_valid};
+      for (int i = 0; i < 4; i++) pairs[i] <= in_data[2*i] + in_data[2*i+1];
+      for (int i = 0; i < 2; i++) fours[i] <= pairs[2*i] + pairs[2*i+1];
+      out_data <= fours[0] + fours[1];
+      # END SOLUTION
+    end
+endmodule
+"""
+pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
+
+# %% [markdown]
+# ### A queue with a bug
+#
+# A **queue** keeps several words while the next module is busy.
+# Ours is a memory of four places, `words[0]` to `words[3]`.
+# The next word goes into place `tail`, and the next one to leave is in place `head`.
+# Both count 0, 1, 2, 3, 0, and so on, and their difference is meant to say how many words wait.
+# `2'(…)` makes a number of two bits.
+#
+# We simulate 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
+# Then we ask the solver, with words numbered 1, 2, 3.
+
+# %% tags=["picture"]
+x = np.arange(1000) % 256 - 128
+for pauses in ({}, {"in": [0, 1], "out": [0, 1]}):
+    run = simulate(QUEUE, "queue", {"in": x}, words={"out": 1000}, stalls=pauses)
+    print("all words right:", np.array_equal(run.outputs["out"], x), "in", run.cycles)
+proof = prove(QUEUE, "queue", properties=NUMBERED)
+print(proof.explain())
+shown = ["in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data", "inner.waiting"]
+waveforms.draw(proof.counterexample, shown, range(1, 6), proof.wrong)
+
+# %% [markdown]
+# Both simulations pass, but the solver finds a counterexample.
+# Read it up to cycle 5, where word 1 disappears; the last row is a signal inside the queue.
+#
+# **Exercise `fpga.find_the_bug`.**
+# Repair the queue; it should still move a word in every cycle when nobody waits.
+
+# %% tags=["exercise:fpga.find_the_bug"]
+queue = r"""
+module queue (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid,
+  input  logic signed [7:0] in_data,
+  output logic signed [7:0] out_data);
+  logic signed [7:0] words [4];
+  logic [1:0] head, tail, waiting;
+  assign waiting   = tail - head;
+  assign out_valid = waiting != 0;
+  assign out_data  = words[head];
+  # STUB:
+  # assign in_ready  = waiting != 4;
+  # BEGIN SOLUTION
+  assign in_ready  = waiting != 3;
+  # END SOLUTION
+  always_ff @(posedge clk) begin
+    if (in_valid && in_ready) words[tail] <= in_data;
+    head <= rst ? '0 : head + 2'(out_valid && out_ready);
+    tail <= rst ? '0 : tail + 2'(in_valid && in_ready);
+  end
+endmodule
+"""
+queue = check("fpga.find_the_bug", queue)
+
+# %% [markdown]
+# After four words, `tail` is 0 again like `head`, so a full queue looks empty.
+# Our repair never fills the fourth place.
+# **A simulation shows what did happen, a proof what can happen.**
+#
+# ## Check
+#
+# Do both trees give the same sums?
+
+# %%
+x = np.random.default_rng(0).integers(-4000, 4000, (1000, 8)).astype(np.int16)
+trees = {"one stage": (TREE, "tree"), "three stages": (pipelined_tree, "pipelined_tree")}
+rows = []
+for name, (module, top) in trees.items():
+    run = simulate(module, top, {"in": x}, words={"out": 1000})
+    rows.append([name, np.array_equal(run.outputs["out"], x.sum(axis=1)), run.cycles])
+figures.table(["tree", "sums right", "1,000 sums"], rows)
+
+# %% [markdown]
+# The pipeline costs two cycles in all, not two for each sum.
+#
+# ## Measure
+#
+# The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths, wires included.
+# These clocks are the ECP5's, not those of our Zynq.
+# Our tree reaches 285 MHz; yours may differ by a tenth, because other lines are placed in other ways.
+
+# %% tags=["picture"]
+timings = {name: place_and_route(module, top) for name, (module, top) in trees.items()}
+timing_pictures.paths(timings)
+
+# %% [markdown]
+# Each bar is a critical path.
+# In one stage, it leads through the adders, made of LUTs and a carry chain.
+# In our three stages, it passes no adder: it leads from `out_ready` to the registers, which learn whether they may move.
+#
+# ## Explain
+#
+# How good were your guesses?
+
+# %% tags=["picture"]
+from labkit.provenance import compiled, counted
+
+slow, fast = (float(timing.fmax) for timing in timings.values())
+faster = compiled(fast / slow, "times", "nextpnr for the ECP5")
+lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycles", "the solver")
+figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)))
+
+# %% [markdown]
+# Our three stages make the clock only 2.25 times as fast, because another path is the longest now: it tells them whether they have to wait.
+#
+# **The same seven adders deliver 285 million sums a second instead of 127 million, and no input makes the tree change or withdraw a sum that waits.**
+#
+# ## On trial
+#
+# ### <a id="C08"></a>C08 on trial
+#
+# > In some cases an FPGA beats general accelerators at inference
+#
+# Take two networks, and let one input arrive at a time.
+# The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
+# As a pipeline, each of its four layers needs a stage for the products and a tree of adders: 24 stages in all, clocked like your tree.
+
+# %%
+rows = latencies.rows(timings["three stages"].fmax)
+heads = ["one input", "FPGA, formula", "FPGA", "GPU, formula", "GPU"]
+figures.table(heads, rows)
+
+# %% [markdown]
+# Compare the published columns.
+# The small network gives a GPU almost nothing to calculate, but starting its kernels takes microseconds.
+# On the FPGA, each product has its own multiplier, and with few bits all of them fit on one chip.
+# ResNet-50 has too many products for that, and there the GPU is 35 times as fast.
+#
+# **Verdict on C08: holds if a small network has to answer a single input within microseconds.**
+# The FPGA answers in 100 ns, where a similar network takes a GPU 16 µs.
+#
+# ## Recap
+#
+# - **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
+#
+# For example, a path of 8 ns allows 125 MHz; cut into 5 ns and 4 ns, it allows $1{,}000 / 5 = 200$ MHz.
+#
+# ### Outside
+#
+# Vivado's `report_timing_summary` lists critical paths on the Zynq, and the synthesis report of Vitis HLS estimates clock and latency; we ran neither.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("fpga.quiz_cut", None)
+# quiz("fpga.quiz_half_speed", None)
+# quiz("fpga.quiz_induction", None)
+# BEGIN SOLUTION
+quiz("fpga.quiz_cut", "b")
+quiz("fpga.quiz_half_speed", "c")
+quiz("fpga.quiz_induction", "a")
+# END SOLUTION

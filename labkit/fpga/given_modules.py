@@ -1,0 +1,53 @@
+"""Modules that lesson timing_and_proof gives: a tree of adders in one stage, and a queue.
+
+The queue looks right, and loses words: the lesson asks for its bug.
+"""
+
+TREE = """
+module tree (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid,
+  input  logic [7:0][15:0] in_data,
+  output logic signed [15:0] out_data);
+
+  logic [3:0][15:0] pairs;
+  logic [1:0][15:0] fours;
+  always_comb begin
+    for (int i = 0; i < 4; i++) pairs[i] = in_data[2*i] + in_data[2*i+1];
+    for (int i = 0; i < 2; i++) fours[i] = pairs[2*i] + pairs[2*i+1];
+  end
+
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk)
+    if (rst) out_valid <= 0;
+    else if (in_ready) begin
+      out_valid <= in_valid;
+      out_data  <= fours[0] + fours[1];
+    end
+endmodule
+"""
+
+QUEUE = """
+module queue (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid,
+  input  logic signed [7:0] in_data,
+  output logic signed [7:0] out_data);
+  logic signed [7:0] words [4];
+  logic [1:0] head, tail, waiting;
+  assign waiting   = tail - head;
+  assign out_valid = waiting != 0;
+  assign out_data  = words[head];
+  assign in_ready  = waiting != 4;
+  always_ff @(posedge clk) begin
+    if (in_valid && in_ready) words[tail] <= in_data;
+    head <= rst ? '0 : head + 2'(out_valid && out_ready);
+    tail <= rst ? '0 : tail + 2'(in_valid && in_ready);
+  end
+endmodule
+"""
+
+# The words of a counterexample, so that a reader can tell them apart: 1 in cycle 1, then 2, 3, ...
+NUMBERED = """
+if ($past(rst)) assume (in_data == 1); else assume (in_data == 8'($past(in_data) + 1));
+"""

@@ -1,0 +1,50 @@
+"""How soon one input is answered, on an FPGA and on a GPU: figures of others beside formulas.
+
+Lesson timing_and_proof puts a claim on trial with them.
+"""
+
+from itertools import pairwise
+from math import ceil, log2
+
+from labkit import hardware
+from labkit.provenance import Quantity, predicted, published
+
+JET_LAYERS = (16, 64, 32, 32, 5)  # of the network of Duarte et al., 2018: inputs, hidden, outputs
+RESNET50_MULTIPLY_ADDS = 4.1e9  # of one image of 224 x 224
+
+DUARTE = "Duarte et al., 2018, arXiv 1804.06913: an FPGA for a particle detector"
+CUDA_JL = "the documentation of CUDA.jl, Graphs: another network with 4 layers, 16 inputs at once"
+MLPERF = "MLPerf Inference v1.0, 2021, closed, edge: Alveo U250 (Mobilint), A100 PCIe (NVIDIA)"
+
+
+def tree_stages(layers: tuple[int, ...] = JET_LAYERS) -> int:
+    """Clock cycles through a network that is a pipeline: per layer the products, and their tree."""
+    return sum(1 + ceil(log2(inputs)) for inputs in layers[:-1])
+
+
+def rows(clock: Quantity) -> list[list]:
+    """[task, FPGA by formula, FPGA by others, GPU by formula, GPU by others], seconds.
+
+    clock   of the pipeline, Hz; a GPU's formula is its peak alone
+    """
+    a100 = float(hardware.machine("a100").rate("int8"))  # operations a second
+    of_jets = 2 * sum(n * m for n, m in pairwise(JET_LAYERS))
+    of_image = 2 * RESNET50_MULTIPLY_ADDS
+    stages = predicted(tree_stages() / float(clock), "s", "stages / clock, on the ECP5's clock")
+    by_peak = "operations / peak of an A100"
+    return [
+        [
+            "small network for jets",
+            stages,
+            published(100e-9, "s", DUARTE),
+            predicted(of_jets / a100, "s", by_peak),
+            published(16e-6, "s", CUDA_JL),
+        ],
+        [
+            "ResNet-50, an image",
+            None,
+            published(17.2e-3, "s", MLPERF),
+            predicted(of_image / a100, "s", by_peak),
+            published(0.497e-3, "s", MLPERF),
+        ],
+    ]

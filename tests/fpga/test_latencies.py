@@ -1,0 +1,28 @@
+"""labkit.fpga.latencies: the formulas by hand, and the published figures as their sources say."""
+
+import pytest
+
+from labkit.fpga import latencies
+from labkit.provenance import compiled
+
+
+def test_stages_by_hand():
+    # A stage of products in each of four layers, and trees for 16, 64, 32 and 32 numbers.
+    assert latencies.tree_stages() == 4 + (4 + 6 + 5 + 5) == 24
+    assert latencies.tree_stages((3, 1)) == 1 + 2
+
+
+def test_formulas_follow_the_clock_and_the_peak():
+    jets, image = latencies.rows(compiled(100e6, "Hz", "a tool"))
+    assert float(jets[1]) == pytest.approx(240e-9) and jets[1].word == "predicted"
+    products = 16 * 64 + 64 * 32 + 32 * 32 + 32 * 5
+    assert float(jets[3]) == pytest.approx(2 * products / 624e12)
+    assert float(image[3]) == pytest.approx(8.2e9 / 624e12) and image[1] is None
+
+
+def test_published_figures_are_those_of_the_sources():
+    jets, image = latencies.rows(compiled(100e6, "Hz", "a tool"))
+    assert [float(jets[2]), float(jets[4])] == [100e-9, 16e-6]
+    # Mean latencies, SingleStream: 17,228,509 and 496,841 ns.
+    assert [float(image[2]), float(image[4])] == [17.2e-3, 0.497e-3]
+    assert {one.word for one in (jets[2], jets[4], image[2], image[4])} == {"published"}
