@@ -109,8 +109,7 @@ def _script(sources: Sources, parameters: dict[str, int] | None) -> list[str]:
         f"{_SYNTHESIS} -run begin:coarse",
         *_on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
         f"{_SYNTHESIS} -run coarse:",
-        "delete t:$scopeinfo",  # what flatten leaves of an instance: its name, no gate
-        *_write("final", "t:*"),
+        *_write("final", "t:* t:$scopeinfo %d"),  # where an instance stood, which is no cell
     ]
 
 
