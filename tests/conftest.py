@@ -42,6 +42,7 @@ SLOW = (
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
     "exercises/test_exercises.py",
+    "exercises/test_rtl_exercises.py",
     "tpu/test_training.py",
     "tpu/test_compiler.py",
     "gpu/test_convolution_kernels.py",

@@ -9,6 +9,7 @@ the gates are held against their limits.
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,19 +137,27 @@ class RTLJudge:
 
     def demand_ports(self, answer: str) -> None:
         """Refused where the module does not have the ports, widths and signs of the course's."""
-        from labkit.fpga.ports import read_ports
-        from labkit.fpga.sources import read_sources
-
         try:
-            theirs = read_ports(read_sources([answer, *self.support], self.top))
+            theirs = self.ports_of(answer)
         except RTLError as error:
             raise Refused(str(error)) from None
-        ours = read_ports(read_sources([self.solution, *self.support], self.top))
-        for port in ours.all:
+        for port in self.ports.all:
             if port.name not in theirs:
                 raise Refused(f"The module {self.top} has no port `{port.name}`.")
             if theirs[port.name] != port:
                 raise Refused(f"The port `{port.name}` should be {described(port)}.")
+
+    @cached_property
+    def ports(self) -> Any:
+        """The ports of the course's own module."""
+        return self.ports_of(self.solution)
+
+    def ports_of(self, answer: str) -> Any:
+        """The ports of a module; raises RTLError where it cannot be read."""
+        from labkit.fpga.ports import read_ports
+        from labkit.fpga.sources import read_sources
+
+        return read_ports(read_sources([answer, *self.support], self.top))
 
     def judged(self, answer: str, inputs: tuple) -> Any:
         """The outputs; Refused or TooDear where these say all."""

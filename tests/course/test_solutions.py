@@ -98,6 +98,15 @@ def test_a_later_exercise_may_call_an_earlier_one(module):
     assert made.endswith('SOLUTIONS = {\n    "gpu.f": f,\n    "gpu.g": g,\n}\n')
 
 
+def test_a_text_is_taken_along_as_it_stands(module):
+    made = module(
+        'mac = r"""\nmodule mac;\n  # STUB:\n  # // your lines\n  # BEGIN SOLUTION\n'
+        '  assign y = x;\n  # END SOLUTION\nendmodule\n"""\n\nmac = check("fpga.mac", mac)'
+    )
+    text = 'mac = r"""\nmodule mac;\n  assign y = x;\nendmodule\n"""'
+    assert made.data.decode() == f'{HEAD}\n\n{text}\n\n\nSOLUTIONS = {{\n    "fpga.mac": mac,\n}}\n'
+
+
 def test_names_bound_together_are_written_once(module):
     made = module("M, N = 3, 4\ndef f(x):\n    return M * N * x\n\nf = check('gpu.f', f)")
     assert made.data.decode().count("M, N = 3, 4") == 1

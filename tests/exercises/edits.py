@@ -1,12 +1,13 @@
 """Answers made from the lessons' solutions: a copy of one, or a copy with one place edited.
 
 The solutions are those that `labkit build` takes out of the lessons' sources. A copy is compiled
-outside of labkit, as a learner's function is: `check` refuses the course's own kernels.
+outside of labkit, as a learner's function is: `check` refuses the course's own kernels. Where the
+solution is a text, the SystemVerilog of a module, so are its copies.
 """
 
 import ast
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +15,24 @@ from typing import NamedTuple
 COURSE = Path(__file__).resolve().parents[2]
 
 
+class Module(str):
+    """An answer that is the text of a SystemVerilog module; named, as a function is."""
+
+    def __new__(cls, text: str, name: str) -> "Module":
+        """The text under a name of its own."""
+        made = super().__new__(cls, text)
+        made.__name__ = name
+        return made
+
+
 class Source(NamedTuple):
     """The text of a module of solutions around the one function that solves an exercise."""
 
     before: str
-    function: str  # with its decorator
+    function: str  # with its decorator; or what a variable holds that is a text
     after: str  # without the table SOLUTIONS
-    name: str  # of the function
+    name: str  # of the function or variable
+    is_text: bool = False
 
 
 @cache
@@ -31,9 +43,21 @@ def sources() -> dict[str, Source]:
         text = path.read_text(encoding="utf-8")
         *statements, table = ast.parse(text).body
         defined = {s.name: s for s in statements if isinstance(s, ast.FunctionDef)}
-        for id, function in zip(table.value.keys, table.value.values, strict=True):
-            found[id.value] = _cut_out(text, defined[function.id], end=table.lineno - 1)
+        held = dict(_texts(statements))
+        for id, answer in zip(table.value.keys, table.value.values, strict=True):
+            if answer.id in held:
+                found[id.value] = Source("", held[answer.id], "", answer.id, is_text=True)
+            else:
+                found[id.value] = _cut_out(text, defined[answer.id], end=table.lineno - 1)
     return found
+
+
+def _texts(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Each variable that holds a text, with the text."""
+    for statement in statements:
+        match statement:
+            case ast.Assign([ast.Name(id=name)], ast.Constant(value=str(text))):
+                yield name, text
 
 
 def _cut_out(text: str, function: ast.FunctionDef, end: int) -> Source:
@@ -46,13 +70,13 @@ def _cut_out(text: str, function: ast.FunctionDef, end: int) -> Source:
     return Source("".join(before), "".join(own), "".join(after), function.name)
 
 
-def solution(id: str) -> Callable:
+def solution(id: str) -> Callable | Module:
     """A new copy of the lesson's own solution."""
     source = sources()[id]
     return _compiled(id, source, source.name)
 
 
-def edit(id: str, name: str, old: str, new: str, *more: tuple[str, str]) -> Callable:
+def edit(id: str, name: str, old: str, new: str, *more: tuple[str, str]) -> Callable | Module:
     """The solution under another name, with `new` where `old` stands, and so for `more` of them.
 
     `old` must stand exactly once in the function, or else exactly once in what the lesson defines
@@ -74,7 +98,9 @@ def _replaced(id: str, source: Source, old: str, new: str) -> Source:
     return source._replace(**{part: getattr(source, part).replace(old, new)})
 
 
-def _compiled(id: str, source: Source, name: str) -> Callable:
+def _compiled(id: str, source: Source, name: str) -> Callable | Module:
+    if source.is_text:
+        return Module(source.function, name)
     function = source.function.replace(f"def {source.name}(", f"def {name}(")
     text = source.before + function + source.after
     file = f"<{id}: {name}, {hash(text)}>"  # kernels are compiled from their source

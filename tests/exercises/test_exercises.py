@@ -1,45 +1,37 @@
-"""Every exercise: its shapes, its planted wrong answers, and that the lesson's solution passes.
+"""Every exercise that is a function: its shapes, its planted wrong answers, its solution.
 
-The planted answers are in planted/<lesson>.py, written without looking at the misconceptions that
-labkit.checks compares with. Each is a whole function, or a named edit of the solution (edits.py):
-
-    PLANTED     id -> [(wrong answer, words of its diagnosis)]
-    RIGHT_ON    wrong answer -> inputs on which it is right, where the exercise's cases have none
-    ALSO_RIGHT  id -> [right answers in other styles than the solution]
-    ENDLESS     id -> a kernel that never ends
-    EMPTY       id -> a kernel that does nothing
+The planted answers are in planted/<lesson>.py (answers.py reads them). Exercises in SystemVerilog
+have demands of their own, in test_rtl_exercises.py.
 """
 
 import copy
-import runpy
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labkit import check
-from labkit.checks.items import Exercise
-from labkit.checks.registry import registry
 from labkit.gpu.simt.errors import KernelError
+from tests.exercises.answers import (
+    ALSO_RIGHT,
+    EMPTY,
+    ENDLESS,
+    EXERCISES,
+    FUNCTIONS,
+    PLANTED,
+    RIGHT_ON,
+)
 from tests.exercises.edits import edit, solution, sources
 
-FILES = [runpy.run_path(str(path)) for path in sorted(Path(__file__).parent.glob("planted/*.py"))]
-PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
-RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
-ALSO_RIGHT = {id: fs for file in FILES for id, fs in file.get("ALSO_RIGHT", {}).items()}
-ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}
-EMPTY = {id: kernel for file in FILES for id, kernel in file.get("EMPTY", {}).items()}
-EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
 PLANTS = [
     pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
-    for id, plants in PLANTED.items()
-    for wrong, says in plants
+    for id in FUNCTIONS
+    for wrong, says in PLANTED.get(id, [])
 ]
 STYLES = [
     pytest.param(id, answer, id=f"{id}-{answer.__name__}")
-    for id, answers in ALSO_RIGHT.items()
-    for answer in answers
+    for id in FUNCTIONS
+    for answer in ALSO_RIGHT.get(id, [])
 ]
 
 
@@ -76,7 +68,7 @@ def test_every_exercise_has_planted_wrong_solutions_and_a_right_one():
     assert set(ALSO_RIGHT) <= set(EXERCISES)
 
 
-@pytest.mark.parametrize("id", EXERCISES)
+@pytest.mark.parametrize("id", FUNCTIONS)
 def test_an_exercise_has_enough_shapes_plants_and_hints(id):
     shapes = [[np.shape(a) for a in case.args if isinstance(a, np.ndarray)] for case in cases(id)]
     assert len({str(s) for s in shapes}) >= 5
@@ -95,7 +87,7 @@ def test_an_exercise_has_enough_shapes_plants_and_hints(id):
     assert len(EXERCISES[id].hints) >= 2
 
 
-@pytest.mark.parametrize("id", EXERCISES)
+@pytest.mark.parametrize("id", FUNCTIONS)
 def test_the_data_are_asymmetric(id):
     for case in cases(id):
         if case.name.startswith("equal "):  # where equal values are the point
@@ -108,7 +100,7 @@ def is_right(id, answer, capsys):
     return check(id, answer) is answer and "Right" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("id", EXERCISES)
+@pytest.mark.parametrize("id", FUNCTIONS)
 def test_the_lessons_solution_passes_and_is_returned(id, capsys):
     assert is_right(id, solution(id), capsys)
 

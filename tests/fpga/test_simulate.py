@@ -163,7 +163,9 @@ def test_a_run_without_an_end_says_what_it_waits_for(engine):
 
 
 def test_a_stuck_input_is_named():
-    source = RUDE.replace("x_ready = 1", "x_ready = x_data < 5").replace("<= x_v", "<= x_ready && x_v")
+    source = RUDE.replace("x_ready = 1", "x_ready = x_data < 5").replace(
+        "<= x_v", "<= x_ready && x_v"
+    )
     with pytest.raises(RTLError) as error:
         simulate(source, "rude", {"x": range(10)}, words=10, limit=400)
     assert "y has delivered 5 of 10 words" in str(error.value)
@@ -267,7 +269,11 @@ def test_a_clock_of_another_name():
 def test_mistakes_are_found_before_anything_is_compiled(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
     with pytest.raises(RTLError, match=r"rude.sv, line 11: Signal is not driven: 'unused'"):
-        simulate(RUDE.replace("  assign unused = y_ready;\n", "").replace("<= x_valid", "<= unused"), "rude", {"x": [1]})
+        simulate(
+            RUDE.replace("  assign unused = y_ready;\n", "").replace("<= x_valid", "<= unused"),
+            "rude",
+            {"x": [1]},
+        )
     assert not list(tmp_path.rglob("*.so"))
 
 
