@@ -74,6 +74,11 @@ def outputs() -> dict[str, np.ndarray]:
     return {name: found * FORMATS[name].step for name, found in steps.items()}
 
 
+def in_steps(y: np.ndarray, scale: float) -> np.ndarray:
+    """Real outputs after a ReLU as the golden model would write them: 0 to 127, in steps of `scale`."""
+    return np.clip(np.floor(y / scale + 0.5), 0, 127).astype(np.int64)
+
+
 def log() -> dict:
     """The log of the stored run."""
     return json.loads((DATA / LOG).read_text("utf-8"))
