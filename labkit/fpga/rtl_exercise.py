@@ -215,7 +215,10 @@ class RTLJudge:
         from labkit.fpga import synthesize
 
         if self.report is None:
-            self.report = synthesize([answer, *self.support], self.top)
+            try:
+                self.report = synthesize([answer, *self.support], self.top)
+            except RTLError as error:
+                raise Refused(str(error)) from None
         for resource, enough in self.gates.items():
             used = float(getattr(self.report, resource))
             if used > enough:
@@ -237,9 +240,12 @@ class RTLJudge:
         """Where the wrong element of an output shows in a waveform: the cycles around it."""
         simulation = self.runs.get(pickle.dumps(inputs))
         times = getattr(simulation, "times", {}).get(output)
-        if times is None or len(index) != 1 or index[0] >= len(times):
+        if times is None or not index:
             return []
-        cycle = int(times[index[0]])
+        word = 0 if len(times) == 1 else index[0]  # the lanes of a single word are all in it
+        if word >= len(times):
+            return []
+        cycle = int(times[word])
         return [f"It shows in clock cycle {cycle}:", Code(wave_text(simulation.trace, cycle))]
 
 
@@ -261,11 +267,18 @@ def wave_text(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
     """A table of all ports in the cycles around one: a column for each cycle, a row for each port.
 
     trace   the value of each port in each cycle
+
+    Ports that hold several numbers side by side are in hexadecimal, the low digits of wide ones.
     """
     length = min(len(values) for values in trace.values())
     shown = range(max(0, cycle - BEFORE), min(length, cycle + AFTER + 1))
     rows = [("cycle", [str(c) for c in shown])]
-    rows += [(name, [str(int(values[c])) for c in shown]) for name, values in trace.items()]
+    for name, values in trace.items():
+        port = getattr(trace, "signals", {}).get(name)
+        if is_packed(port):
+            rows.append((f"{name}, hex", [hexadecimal(values[c], port) for c in shown]))
+        else:
+            rows.append((name, [str(int(values[c])) for c in shown]))
     names = max(len(name) for name, _ in rows)
     widths = [max(len(cells[c]) for _, cells in rows) for c in range(len(shown))]
     lines = []
@@ -273,3 +286,15 @@ def wave_text(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
         aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
         lines.append("  ".join([name.ljust(names), *aligned]))
     return "\n".join(lines)
+
+
+def is_packed(port: Any) -> bool:
+    """Whether a port is wider than one number and has no sign: then it holds several, in bytes."""
+    return port is not None and not port.signed and port.width > 8
+
+
+def hexadecimal(value: int, port: Any) -> str:
+    """The value of a port in hexadecimal digits; of many, the last eight."""
+    digits = (port.width + 3) // 4
+    text = f"{int(value):0{digits}x}"
+    return text if digits <= 12 else f"…{text[-8:]}"

@@ -40,13 +40,36 @@ def linear_weight_words(w: np.ndarray, lanes: int, products: int = 1) -> np.ndar
     return grouped.transpose(2, 0, 1, 3).reshape(-1, lanes * products)
 
 
+def term_words(x: np.ndarray, w: np.ndarray, lanes: int) -> np.ndarray:
+    """x[D], w[K,D] -> words[K / lanes * D, lanes + 1] as a multiply-accumulate array takes them.
+
+    All inputs once for each group of `lanes` outputs. A word has the input, and above it the weight
+    of each lane.
+    """
+    K, D = w.shape
+    weights = w.reshape(K // lanes, lanes, D).transpose(0, 2, 1).reshape(-1, lanes)
+    inputs = np.tile(x, K // lanes)
+    return np.concatenate([inputs[:, None], weights], axis=1)
+
+
+def ends(length: int, packets: int) -> np.ndarray:
+    """The `last` of so many packets of one length: 1 at the last word of each."""
+    last = np.zeros((packets, length), np.uint8)
+    last[:, -1] = 1
+    return last.ravel()
+
+
+def sum_words(sums: np.ndarray, multiplier: np.ndarray) -> np.ndarray:
+    """sums[n] int32, multiplier[n] below 2^16 -> words[n], 48 bits, the sum in the low 32."""
+    return multiplier.astype(np.int64) << BIAS_BITS | sums.astype(np.int64) & (1 << BIAS_BITS) - 1
+
+
 def parameter_words(bias: np.ndarray, multiplier: np.ndarray) -> np.ndarray:
     """bias[K] int32, multiplier[K] below 2^16 -> words[K], 48 bits, as `requantize.sv` takes them.
 
     The bias is in the low 32 bits.
     """
-    low = bias.astype(np.int64) & (1 << BIAS_BITS) - 1
-    return multiplier.astype(np.int64) << BIAS_BITS | low
+    return sum_words(bias, multiplier)
 
 
 def feature_maps(

@@ -1,4 +1,7 @@
-"""The exercises of chapter 03_fpga: functions (.py) and texts (.toml) of each lesson."""
+"""The exercises of chapter 03_fpga: functions (.py) and texts (.toml) of each lesson.
+
+An answer in SystemVerilog is a text; `labkit.fpga.rtl_exercise` says how it is judged.
+"""
 
 # In the order of the chapter; a lesson's name is that of its source, without the number.
-LESSONS = ("a_convolution_as_a_stream",)
+LESSONS = ("a_multiply_accumulate_array", "a_convolution_as_a_stream")

@@ -1,0 +1,277 @@
+"""The exercises of lesson a_multiply_accumulate_array: modules that learners write."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from labkit.checks.items import Case
+from labkit.fpga.exercises.solutions.a_multiply_accumulate_array import SOLUTIONS
+from labkit.fpga.packing import unpack
+from labkit.fpga.rtl_exercise import Drive, rtl_exercise
+from labkit.fpga.words import ends, sum_words, term_words
+
+A_PIPELINE = 3  # cycles that a word may be on its way, where ours needs one
+
+
+def int8(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers from -128 to 127; both ends are there, from two numbers on."""
+    x = rng.integers(-128, 128, shape).astype(np.int8)
+    x.flat[: min(2, x.size)] = (-128, 127)[: x.size]
+    return x
+
+
+# --- fpga.mac
+
+
+def sums(products: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The sum of each packet; `last` is 1 at its last product."""
+    starts = np.flatnonzero(np.concatenate([[1], last[:-1]]))
+    return np.add.reduceat(products.astype(np.int64), starts)
+
+
+def products(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """x * w, term by term, without loss."""
+    return x.astype(np.int64) * w
+
+
+def mac_oracle(x, w, last):
+    """x [n], w [n] int8, last [n] -> a sum for each packet."""
+    return sums(products(x, w), last)
+
+
+def never_cleared(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Each sum goes on from the one before it."""
+    return np.cumsum(products(x, w))[last == 1]
+
+
+def first_lost(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The first product of each packet is not added."""
+    begins = np.concatenate([[1], last[:-1]])
+    return sums(np.where(begins, 0, products(x, w)), last)
+
+
+def last_lost(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The last product of each packet is not added."""
+    return sums(np.where(last, 0, products(x, w)), last)
+
+
+def last_alone(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The last product of each packet, and nothing else."""
+    return products(x, w)[last == 1]
+
+
+def no_signs(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The bytes are taken for numbers from 0 to 255."""
+    return sums(products(x.view(np.uint8), w.view(np.uint8)), last)
+
+
+def in_16_bits(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The sums wrap round in 16 bits."""
+    return mac_oracle(x, w, last).astype(np.int16)
+
+
+def added(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """x + w instead of x * w."""
+    return sums(x.astype(np.int64) + w, last)
+
+
+def mac_cases(rng: np.random.Generator) -> Iterable[Case]:
+    """Packets of several lengths; one word each in some of them."""
+    packets = {
+        "one term": [1],
+        "two terms": [2],
+        "a packet of seven": [7],
+        "three packets": [5, 1, 6],
+        "the largest products": [40],
+        "many packets": [1, 1, 30, 2, 17, 1, 45],
+        "one term again": [1],
+    }
+    for name, lengths in packets.items():
+        n = sum(lengths)
+        last = np.zeros(n, np.int8)
+        last[np.cumsum(lengths) - 1] = 1
+        x, w = int8(rng, n), int8(rng, n)
+        if name.startswith("the largest"):
+            x[:], w[:] = -128, np.where(np.arange(n) < 30, -128, 127)
+        yield Case(name, (x, w, last))
+
+
+def mac_drive(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> Drive:
+    """A word {w, x} for each term."""
+    words = np.stack([x, w], axis=1)
+    return Drive({"terms": words, "terms_last": last}, words={"y": int(last.sum())})
+
+
+mac = rtl_exercise(
+    "fpga.mac",
+    top="mac",
+    solution=SOLUTIONS["fpga.mac"],
+    drive=mac_drive,
+    cases=mac_cases,
+    oracle=mac_oracle,
+    wrong={
+        "never_cleared": never_cleared,
+        "first_lost": first_lost,
+        "last_lost": last_lost,
+        "last_alone": last_alone,
+        "no_signs": no_signs,
+        "in_16_bits": in_16_bits,
+        "added": added,
+    },
+    cycles=lambda x, w, last: len(x) + A_PIPELINE,
+    gates={"dsp": 1, "lut": 100, "ff": 100},
+)
+
+
+# --- fpga.mac_array
+
+
+def array_oracle(x, w):
+    """x [D], w [LANES, D] int8 -> the sum of each lane."""
+    return w.astype(np.int64) @ x
+
+
+def array_cases(rng: np.random.Generator) -> Iterable[Case]:
+    """One packet of D words, for 4 lanes and then for another number of them."""
+    sizes = {
+        "one word": (1, 4),
+        "two words": (2, 4),
+        "a prime number": (13, 4),
+        "three lanes": (5, 3),
+        "many words": (64, 4),
+        "one word again": (1, 4),
+    }
+    for name, (D, lanes) in sizes.items():
+        yield Case(name, (int8(rng, D), int8(rng, lanes, D)))
+
+
+def array_drive(x: np.ndarray, w: np.ndarray) -> Drive:
+    """A word {w of each lane, x} for each term."""
+    lanes = len(w)
+    inputs = {"terms": term_words(x, w, lanes), "terms_last": ends(len(x), 1)}
+    return Drive(inputs, words={"y": 1}, parameters={} if lanes == 4 else {"LANES": lanes})
+
+
+def array_sums(simulation, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The lanes of the one word that comes out."""
+    return unpack(simulation.outputs["y"], len(w), 32)[0]
+
+
+def with_weights(change: Callable) -> Callable:
+    """The sums with other weights than those of the lane."""
+    return lambda x, w: array_oracle(x, change(x, w))
+
+
+mac_array = rtl_exercise(
+    "fpga.mac_array",
+    top="mac_array",
+    solution=SOLUTIONS["fpga.mac_array"],
+    support=(SOLUTIONS["fpga.mac"],),
+    drive=array_drive,
+    cases=array_cases,
+    oracle=array_oracle,
+    read=array_sums,
+    wrong={
+        "same_weights": with_weights(lambda x, w: np.repeat(w[:1], len(w), axis=0)),
+        "one_byte_low": with_weights(lambda x, w: np.concatenate([[x], w[:-1]])),
+        "lanes_reversed": with_weights(lambda x, w: w[::-1]),
+        "x_of_each_lane": lambda x, w: (w.astype(np.int64) * w).sum(axis=1),
+        "x_alone": lambda x, w: np.full(len(w), (x.astype(np.int64) * x).sum()),
+        "one_lane": lambda x, w: np.where(np.arange(len(w)) == 0, array_oracle(x, w), 0),
+    },
+    cycles=lambda x, w: len(x) + A_PIPELINE,
+    gates={"dsp": 4, "lut": 400, "ff": 400},
+)
+
+
+# --- fpga.requantize_rtl
+
+
+def requantize_oracle(sums, m, shift):
+    """sums [n] int32, m [n] from 0 to 65,535, shift -> y [n] from 0 to 127."""
+    scaled = (sums.astype(np.int64) * m + (1 << shift - 1)) >> shift
+    return np.clip(scaled, 0, 127)
+
+
+def clamped(scaled: np.ndarray) -> np.ndarray:
+    """0 to 127."""
+    return np.clip(scaled, 0, 127)
+
+
+def half(shift: int) -> int:
+    """Half of what the shift drops."""
+    return 1 << shift - 1
+
+
+def logical_shift(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """Zeros come in from the left, also where the number is negative."""
+    product = sums.astype(np.int64) * m + half(shift)
+    return clamped((product & (1 << 48) - 1) >> shift)
+
+
+def in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The product wraps round in 32 bits."""
+    product = (sums.astype(np.int64) * m + half(shift)).astype(np.int32)
+    return clamped(product >> shift)
+
+
+def scaled(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """What comes out of the shift."""
+    return (sums.astype(np.int64) * m + half(shift)) >> shift
+
+
+def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
+    """Sums of both signs, most of them between -128 and 300 after the shift."""
+    sizes = {
+        "one sum": (1, 16),
+        "two sums": (2, 16),
+        "a prime number": (11, 16),
+        "another shift": (9, 9),
+        "many sums": (200, 16),
+        "one sum again": (1, 16),
+    }
+    for name, (n, shift) in sizes.items():
+        m = rng.integers(1, 2**16, n)
+        wanted = rng.uniform(-100, 200, n)
+        if n == 1:
+            wanted = rng.uniform(20, 100, n)
+        if n == 2:
+            wanted = np.array([rng.uniform(20, 100), rng.uniform(130, 250)])
+        sums = (wanted * 2**shift / m).astype(np.int32)
+        if n > 100:
+            sums[:4], m[:4] = [2**31 - 1, -(2**31), 2**31 - 1, -(2**31)], [65535, 65535, 1, 1]
+        yield Case(name, (sums, m, shift))
+
+
+def requantize_drive(sums: np.ndarray, m: np.ndarray, shift: int) -> Drive:
+    """A word {m, sum} for each sum."""
+    parameters = {} if shift == 16 else {"SHIFT": shift}
+    return Drive({"x": sum_words(sums, m)}, words={"y": len(sums)}, parameters=parameters)
+
+
+requantize_rtl = rtl_exercise(
+    "fpga.requantize_rtl",
+    top="requantize",
+    solution=SOLUTIONS["fpga.requantize_rtl"],
+    drive=requantize_drive,
+    cases=requantize_cases,
+    oracle=requantize_oracle,
+    wrong={
+        "no_half": lambda sums, m, shift: clamped((sums.astype(np.int64) * m) >> shift),
+        "logical_shift": logical_shift,
+        "in_32_bits": in_32_bits,
+        "wraps": lambda sums, m, shift: scaled(sums, m, shift).astype(np.int8),
+        "no_lower_end": lambda *args: np.minimum(scaled(*args), 127).astype(np.int8),
+        "no_upper_end": lambda *args: np.maximum(scaled(*args), 0).astype(np.int8),
+        "ends_at_255": lambda *args: np.clip(scaled(*args), 0, 255).astype(np.int8),
+        "not_relu": lambda *args: np.clip(scaled(*args), -128, 127),
+        "whole_one": lambda sums, m, shift: clamped(
+            (sums.astype(np.int64) * m + (1 << shift)) >> shift
+        ),
+        "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
+    },
+    cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,
+    gates={"dsp": 2, "lut": 200, "ff": 200},
+)
+
+EXERCISES = [mac, mac_array, requantize_rtl]
