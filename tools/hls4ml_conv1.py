@@ -1,9 +1,9 @@
 """Run layer conv1 through hls4ml's C simulation: python tools/hls4ml_conv1.py --out labkit/data
 
-hls4ml writes the layer as C++ for Vitis HLS; g++ compiles it, and it reads one image of the embedded
-sample as a stream of pixels. No tool of AMD's is needed. The folder --out gets conv1.hls4ml.npz, the
-outputs in each number format of `labkit.fpga.hls`, and conv1.hls4ml.log.jsonl: versions, formats,
-and the SHA-256 of what went in and came out.
+hls4ml writes the layer as C++ for Vitis HLS; g++ compiles it, and it reads one image of the
+embedded sample as a stream of pixels. No tool of AMD's is needed. The folder --out gets
+conv1.hls4ml.npz, the outputs in each number format of `labkit.fpga.hls`, and
+conv1.hls4ml.log.jsonl: versions, formats, and the SHA-256 of what went in and came out.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Layer conv1 by hls4ml: what its C simulation gives for one image, stored, and how to make it again.
+"""Layer conv1 by hls4ml: what its C simulation gave for one image, and how to make it again.
 
 hls4ml turns a layer into C++ with fixed-point numbers, which Vitis HLS would turn into a circuit.
 g++ alone can run that C++ ("C simulation"): bit-accurate, without clock cycles. Building takes
@@ -33,8 +33,8 @@ LOG = "conv1.hls4ml.log.jsonl"
 class Format:
     """The fixed-point numbers of a layer: (bits, whole) of each, and how they are rounded.
 
-    rounded   to the nearest, and limited where they do not fit; hls4ml's own choice is to cut digits
-              off and to wrap around
+    rounded   to the nearest, and limited where they do not fit; hls4ml's own choice is to cut
+              digits off and to wrap around
     """
 
     pixels: tuple[int, int]
@@ -75,7 +75,7 @@ def outputs() -> dict[str, np.ndarray]:
 
 
 def in_steps(y: np.ndarray, scale: float) -> np.ndarray:
-    """Real outputs after a ReLU as the golden model would write them: 0 to 127, in steps of `scale`."""
+    """Real outputs after a ReLU as the golden model writes them: 0 to 127, in steps of `scale`."""
     return np.clip(np.floor(y / scale + 0.5), 0, 127).astype(np.int64)
 
 

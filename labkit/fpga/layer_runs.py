@@ -29,7 +29,10 @@ def windows(
     own: Mapping[str, str] | None = None,
     stalls: Mapping[str, Sequence[int]] | None = None,
 ) -> Simulation:
-    """An image[H,W] of values from -128 to 127 through `window_3x3`, with `own` modules for the course's."""
+    """An image[H,W] of values from -128 to 127 through `window_3x3`.
+
+    own   module -> text, in place of the course's
+    """
     image = np.asarray(image, np.int8)
     H, W = image.shape
     sizes = {"HEIGHT": H, "WIDTH": W, "PIXEL_BITS": 8}

@@ -37,13 +37,13 @@
 # %% [markdown]
 # ## Predict
 #
-# You will build a circuit that forms all 3 x 3 windows of a picture, and run layer conv1 of our network with it.
+# You will build a circuit that forms all 3 x 3 windows of a picture.
 #
-# The program **hls4ml** makes circuits for layers, too: it writes C++, which AMD's compiler Vitis HLS translates.
-# Even without that compiler, the C++ can run on a CPU.
+# The program **hls4ml** describes layers as circuits, too, but in C++, which AMD's compiler Vitis HLS translates.
+# Even without that compiler, a CPU can run the C++.
 # This **C simulation** gives the circuit's numbers, but no clock cycles.
 #
-# The next cell asks how much memory your windows need, and how often hls4ml agrees with lesson 1's golden model.
+# Guess how much memory your windows need, and how often hls4ml agrees with lesson 1's golden model.
 
 # %%
 import numpy as np
@@ -73,7 +73,7 @@ equal_guess = predict("fpga.hls4ml_equal", 95, "%")
 # Taking in one of these numbers is called a **step**, so the picture takes 5 x 5 = 25 steps.
 #
 # The window around pixel 6 reaches from pixel 1 to pixel 11.
-# The next cell draws the step in which pixel 11 completes it.
+# The next picture shows the step in which pixel 11 completes it.
 
 # %% tags=["picture"]
 stream_pictures.step(4, 4, row=2, col=2)
@@ -82,10 +82,8 @@ stream_pictures.step(4, 4, row=2, col=2)
 # On the left, the blue cells are the window, and the grey ones will be needed again.
 # On the right is the circuit: three rows of registers, which move left by one at each step.
 # Pixel 11 enters the bottom row.
-# At the same time, pixel 7 enters the middle row, because it came 5 steps earlier.
-# Pixel 3, which came 10 steps earlier, enters the top row.
-#
-# So the circuit needs a part that hands on the number of 5 steps ago, and it needs this part twice.
+# At the same time, pixel 7 of 5 steps ago enters the middle row, and pixel 3 of 10 steps ago enters the top row.
+# So the circuit twice needs a part that hands on the number of 5 steps ago.
 #
 # **Two rows of memory and nine registers replace the picture.**
 #
@@ -107,7 +105,7 @@ stream_pictures.step(4, 4, row=2, col=2)
 # q, read one step before     -    -    -    7    8    9
 # ```
 #
-# In step 3, `q` is 7, which is the word of 3 steps ago.
+# In step 3, `q` is 7, the word of 3 steps ago.
 # In SystemVerilog, a memory takes three lines:
 #
 # | line | what it describes |
@@ -146,12 +144,11 @@ line_buffer = check("fpga.line_buffer", line_buffer)
 #
 # The camera may have no pixel yet, or the multipliers may still be busy with the last window.
 # So pixels and windows move by the handshake of lesson 2.
-#
 # Two parts are given.
-# The part `raster` says where the next number lies: in the `first_row`, in the `first_col`, or on the `border` of zeros.
-# The part `window_rows` holds the registers and line buffers, which move when `step` is 1.
+# `raster` says whether the next number lies in the `first_row`, in the `first_col`, or on the `border` of zeros.
+# `window_rows` holds the registers and line buffers, which move when `step` is 1.
 #
-# Your part decides when that is.
+# Your part decides when to step.
 # A step changes the registers, so there must be **room**: either no window waits, or the one that waits is taken in this cycle.
 #
 # | room? | next number | pixel offered? | `x_ready` | `step` |
@@ -161,11 +158,11 @@ line_buffer = check("fpga.line_buffer", line_buffer)
 # | yes | a pixel | yes | 1 | 1 |
 # | yes | on the border | any | 0 | 1 |
 #
-# In the picture, the step in row 2 and column 2 completed the window around row 1 and column 1.
-# So a step completes a window unless it lies in row 0 or column 0.
+# In the picture, the step in row 2, column 2 completes the window around row 1, column 1.
+# So every step completes a window, except in row 0 and column 0.
 #
 # **Exercise `fpga.window_control`**: describe `x_ready`, `step` and the register `window_valid`.
-# With room, `window_valid` becomes 1 if a step completes a window, and 0 if not; without room it keeps its value.
+# With room, `window_valid` becomes 1 if a step completes a window, else 0; without room it keeps its value.
 # Use one cycle for each step.
 
 # %% tags=["exercise:fpga.window_control"]
@@ -193,7 +190,7 @@ window_control = check("fpga.window_control", window_control)
 # %% [markdown]
 # ## Check
 #
-# Let the 4 x 4 picture run through your modules, while the receiver is busy in every third cycle.
+# Run the 4 x 4 picture through your modules, while the receiver is busy in every third cycle.
 
 # %% tags=["picture"]
 mine = {"line_buffer": line_buffer, "window_control": window_control}
@@ -202,15 +199,14 @@ run = layer_runs.windows(picture, mine, stalls={"window": [0, 0, 1]})
 stream_pictures.centres(run, range(5, 25))
 
 # %% [markdown]
-# Of each window, only the pixel in the centre is written.
+# Of each window, the centre is written.
 # Look at cycle 8, where window 2 waits because `window_ready` is 0.
-# In the same cycle `x_ready` is 0, so pixel 8 waits, too.
-# No window is missing, and none comes twice.
+# In the same cycle `x_ready` is 0, so pixel 8 waits, too, and no window is lost.
 #
 # ### A real layer
 #
-# labkit's module `conv_layer` puts your windows, multipliers and a requantisation one behind the other.
-# Does it compute conv1 with its trained weights, bit for bit, even when all its neighbours wait at random?
+# The module `conv_layer` lets your windows run on through multipliers and a requantisation.
+# With the trained weights of conv1, does it equal the golden model, even when all its neighbours wait at random?
 
 # %%
 data = cifar10("sample")
@@ -231,8 +227,7 @@ print("when neighbours wait:", np.array_equal(waiting.y, expected))
 # ### Cycles
 #
 # For each window, conv1 needs 3 x 9 = 27 multiplications for each of its 32 output channels.
-# With 27 multipliers, the circuit therefore holds each window for 32 cycles.
-# This number is called the **fold**.
+# With 27 multipliers, the circuit must hold each window for 32 cycles, which is called the **fold**.
 #
 # The other steps, in row 0 and column 0, take one cycle each.
 # A picture of $H$ rows and $W$ columns has $(H + 1)(W + 1) - H W = H + W + 1$ of them, so it takes
@@ -240,11 +235,11 @@ print("when neighbours wait:", np.array_equal(waiting.y, expected))
 # $$H \cdot W \cdot \text{fold} + H + W + 1$$
 #
 # cycles.
-# Once, we must add 288 cycles for loading the weights, and 14 for the registers between the last pixel and the last output.
+# Once, 288 cycles are added for loading the weights, and 14 for the registers on the way.
 
 # %%
 rows = []
-for lanes in (1, 2, 4):  # output channels at a time
+for lanes in (1, 4):  # output channels at a time
     fold = 32 // lanes
     formula = 32 * 32 * fold + 32 + 32 + 1
     run = layer_runs.conv(conv1, x, mine, lanes=lanes)
@@ -253,14 +248,13 @@ heads = ["multipliers", "fold", "one image", "with 288 + 14, predicted", "counte
 figures.table(heads, rows, "Clock cycles of conv1; counted by the simulator.")
 
 # %% [markdown]
-# Compare the last two columns: the prediction is exact in every row.
+# Compare the last two columns: the prediction is exact.
 #
-# **A stream has nothing like a cache, so its cycles follow from its sizes alone.**
+# **The cycles of a stream follow from its sizes alone.**
 #
 # ### Memory
 #
-# What do the windows cost?
-# Yosys compiles them for rows of 32 pixels, and for rows of Full HD.
+# What do the windows cost, for rows of 32 pixels and of Full HD?
 
 # %%
 rows = []
@@ -273,13 +267,13 @@ figures.table(heads, rows, "LUTs and block RAMs are compiled by Yosys, for the X
 
 # %% [markdown]
 # Two rows of Full HD fit into 3 of the 140 block RAMs.
-# For 32 pixels no block RAM is used, because Yosys makes such short memories from LUTs, some of which can also store bits.
+# Rows of 32 pixels take none, because Yosys makes such short memories from LUTs, which can also store bits.
 #
 # ### One layer, three ways
 #
 # Finally, hls4ml gets the weights and the image of conv1.
 # Its numbers are **fixed-point**: one step is a power of two, such as 1/16, and the same for all channels.
-# Its circuits took a minute to build, so labkit has stored their outputs, and the first line of the next cell says how to make them again.
+# Building takes a minute, so labkit has stored the outputs; the next cell's first line would make them again.
 
 # %%
 # To make them again: python tools/hls4ml_conv1.py --out my_folder
@@ -297,9 +291,9 @@ figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distan
 
 # %% [markdown]
 # Your circuit equals the golden model in every output.
-# hls4ml does not, but nothing is broken: it rounds the same layer to other steps.
-# With 8 bits its steps are coarser, 1/32 for a pixel where the golden model has 1/60, so its error is larger.
-# With 16 bits its error is smaller.
+# The outputs of hls4ml differ, but nothing is broken, because it rounds the same layer to other steps.
+# Its 8-bit steps are coarser, 1/32 for a pixel where the golden model has 1/60, and its error is larger.
+# With 16 bits, its error is smaller.
 #
 # **Only a model with the same number format can be equal bit for bit.**
 #
@@ -314,7 +308,7 @@ figures.guesses(guesses)
 
 # %% [markdown]
 # **How can a circuit read each pixel once?**
-# No window is higher than three rows, so it is enough to remember the last two.
+# No window is higher than three rows, so it only remembers the last two.
 # Instead of 6.2 MB these are 11.5 kB, and 3 block RAMs hold them (compiled).
 #
 # ## On trial
@@ -328,14 +322,12 @@ figures.guesses(guesses)
 # Take conv2, which reads 16 x 16 pixels of 32 channels, and has 64 output channels.
 # A window needs 9 x 32 x 64 = 18,432 multiplications, so with 144 multipliers the fold is 128.
 # By the rule, an image takes 256 x 128 + 33 = 32,801 cycles (predicted).
-# This is nearly as many as conv1 takes with 27 multipliers, so in a chain neither layer would wait long for the other.
+# With 27 multipliers, conv1 takes 32,833: in a chain, neither would wait long.
 #
 # ### Outside
 #
 # AMD's Vitis Vision library has line buffers in functions such as `xf::cv::filter2D`.
-# Vitis HLS would report the cycles and block RAMs of such C++ or of hls4ml's, and Vivado the parts after placement.
-# Neither was run here.
-# We left out convolutions that skip windows.
+# Vitis HLS reports their cycles, and Vivado the block RAMs after placement; neither was run here.
 #
 # ## Quiz
 #

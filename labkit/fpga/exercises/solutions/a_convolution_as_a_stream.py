@@ -7,17 +7,13 @@ Edit that, and build again. The code is as dense as it stands in the lesson.
 
 
 line_buffer = r"""
-module line_buffer #(parameter int WIDTH = 8, parameter int LENGTH = 33) (
-  input  logic clk, rst, step,
-  input  logic [WIDTH-1:0] d,
-  output logic [WIDTH-1:0] q
-);
-  localparam int BITS = $clog2(LENGTH);  // enough for the addresses
+module line_buffer #(parameter WIDTH = 8, parameter LENGTH = 33) (
+    input logic clk, rst, step, input logic [WIDTH-1:0] d, output logic [WIDTH-1:0] q);
   logic [WIDTH-1:0] words [LENGTH];
-  logic [BITS-1:0] now, next;
-  assign next = (now == BITS'(LENGTH - 1)) ? '0 : now + 1'b1;
+  logic [$clog2(LENGTH)-1:0] now, next;  // as many bits as an address needs
+  assign next = (now == LENGTH - 1) ? 0 : now + 1;
   always_ff @(posedge clk)
-    if (rst) now <= '0;
+    if (rst) now <= 0;
     else if (step) begin
       now <= next;
       words[now] <= d;
@@ -29,9 +25,8 @@ endmodule
 
 window_control = r"""
 module window_control (
-  input  logic clk, rst, x_valid, border, first_row, first_col, window_ready,
-  output logic x_ready, step, window_valid
-);
+    input logic clk, rst, x_valid, border, first_row, first_col, window_ready,
+    output logic x_ready, step, window_valid);
   logic room;
   assign room = !window_valid || window_ready;
   assign x_ready = room && !border;

@@ -39,21 +39,25 @@ def first(windows: list[np.ndarray], x: np.ndarray) -> np.ndarray:
 
 
 def right(x):
+    """After each step outside row 0 and column 0."""
     return first([s.after for s in steps(x) if s.row and s.col], x)
 
 
 def every_position(x):
+    """After each step."""
     return first([s.after for s in steps(x)], x)
 
 
 def first_column_too(x):
+    """After each step outside row 0."""
     return first([s.after for s in steps(x) if s.row], x)
 
 
 def first_row_too(x):
+    """After each step outside column 0."""
     return first([s.after for s in steps(x) if s.col], x)
 
 
 def one_step_early(x):
+    """Before the right steps."""
     return first([s.before for s in steps(x) if s.row and s.col], x)
-
