@@ -39,11 +39,11 @@
 #
 # You will build a circuit that forms all 3 x 3 windows of a picture.
 #
-# The program **hls4ml** describes layers as circuits, too, but in C++, which AMD's compiler Vitis HLS translates.
-# Even without that compiler, a CPU can run the C++.
+# The program **hls4ml** makes circuits, too: it writes a layer in C++, which AMD's compiler Vitis HLS turns into hardware.
+# Even without Vitis HLS, a CPU can run the C++.
 # This **C simulation** gives the circuit's numbers, but no clock cycles.
 #
-# Guess how much memory your windows need, and how often hls4ml agrees with lesson 1's golden model.
+# Guess how much memory your windows need, and how often hls4ml will agree with lesson 1's golden model.
 
 # %%
 import numpy as np
@@ -69,7 +69,7 @@ equal_guess = predict("fpga.hls4ml_equal", 95, "%")
 #
 # Take a picture of 4 x 4 pixels, numbered 1 to 16 in the order in which they arrive.
 # Behind each row we insert a zero, and behind the picture a row of zeros.
-# This is the padding, because the zero behind one row also stands before the next.
+# This is the padding, because the zero behind one row also stands before the next; above row 0, the circuit fills in zeros itself.
 # Taking in one of these numbers is called a **step**, so the picture takes 5 x 5 = 25 steps.
 #
 # The window around pixel 6 reaches from pixel 1 to pixel 11.
@@ -79,7 +79,7 @@ equal_guess = predict("fpga.hls4ml_equal", 95, "%")
 stream_pictures.step(4, 4, row=2, col=2)
 
 # %% [markdown]
-# On the left, the blue cells are the window, and the grey ones will be needed again.
+# On the left, the blue cells are the window, and later windows need the grey ones.
 # On the right is the circuit: three rows of registers, which move left by one at each step.
 # Pixel 11 enters the bottom row.
 # At the same time, pixel 7 of 5 steps ago enters the middle row, and pixel 3 of 10 steps ago enters the top row.
@@ -144,9 +144,10 @@ line_buffer = check("fpga.line_buffer", line_buffer)
 #
 # The camera may have no pixel yet, or the multipliers may still be busy with the last window.
 # So pixels and windows move by the handshake of lesson 2.
-# Two parts are given.
-# `raster` says whether the next number lies in the `first_row`, in the `first_col`, or on the `border` of zeros.
-# `window_rows` holds the registers and line buffers, which move when `step` is 1.
+# Two parts are given:
+#
+# - `raster` says whether the next number lies in the `first_row`, in the `first_col`, or on the `border` of zeros;
+# - `window_rows` holds the registers and line buffers, which move when `step` is 1.
 #
 # Your part decides when to step.
 # A step changes the registers, so there must be **room**: either no window waits, or the one that waits is taken in this cycle.
@@ -158,7 +159,7 @@ line_buffer = check("fpga.line_buffer", line_buffer)
 # | yes | a pixel | yes | 1 | 1 |
 # | yes | on the border | any | 0 | 1 |
 #
-# In the picture, the step in row 2, column 2 completes the window around row 1, column 1.
+# In the picture above, the step in row 2, column 2 completes the window around row 1, column 1.
 # So every step completes a window, except in row 0 and column 0.
 #
 # **Exercise `fpga.window_control`**: describe `x_ready`, `step` and the register `window_valid`.
@@ -199,14 +200,14 @@ run = layer_runs.windows(picture, mine, stalls={"window": [0, 0, 1]})
 stream_pictures.centres(run, range(5, 25))
 
 # %% [markdown]
-# Of each window, the centre is written.
+# Of each window, only the centre is shown.
 # Look at cycle 8, where window 2 waits because `window_ready` is 0.
 # In the same cycle `x_ready` is 0, so pixel 8 waits, too, and no window is lost.
 #
 # ### A real layer
 #
-# The module `conv_layer` lets your windows run on through multipliers and a requantisation.
-# With the trained weights of conv1, does it equal the golden model, even when all its neighbours wait at random?
+# In the module `conv_layer`, your windows feed multipliers, and their sums are requantised.
+# With conv1's trained weights, does it equal the golden model, even when its neighbours wait at random?
 
 # %%
 data = cifar10("sample")
@@ -227,9 +228,10 @@ print("when neighbours wait:", np.array_equal(waiting.y, expected))
 # ### Cycles
 #
 # For each window, conv1 needs 3 x 9 = 27 multiplications for each of its 32 output channels.
-# With 27 multipliers, the circuit must hold each window for 32 cycles, which is called the **fold**.
+# With 27 multipliers, the circuit must hold each window for 32 cycles.
+# This number is called the **fold**.
 #
-# The other steps, in row 0 and column 0, take one cycle each.
+# Steps in row 0 and column 0 complete no window, so they take one cycle each.
 # A picture of $H$ rows and $W$ columns has $(H + 1)(W + 1) - H W = H + W + 1$ of them, so it takes
 #
 # $$H \cdot W \cdot \text{fold} + H + W + 1$$
@@ -250,7 +252,7 @@ figures.table(heads, rows, "Clock cycles of conv1; counted by the simulator.")
 # %% [markdown]
 # Compare the last two columns: the prediction is exact.
 #
-# **The cycles of a stream follow from its sizes alone.**
+# **If nobody waits, the cycles of a stream follow from its sizes alone.**
 #
 # ### Memory
 #
@@ -271,7 +273,7 @@ figures.table(heads, rows, "LUTs and block RAMs are compiled by Yosys, for the X
 #
 # ### One layer, three ways
 #
-# Finally, hls4ml gets the weights and the image of conv1.
+# Finally, hls4ml gets the same weights and the same image.
 # Its numbers are **fixed-point**: one step is a power of two, such as 1/16, and the same for all channels.
 # Building takes a minute, so labkit has stored the outputs; the next cell's first line would make them again.
 
@@ -292,7 +294,7 @@ figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distan
 # %% [markdown]
 # Your circuit equals the golden model in every output.
 # The outputs of hls4ml differ, but nothing is broken, because it rounds the same layer to other steps.
-# Its 8-bit steps are coarser, 1/32 for a pixel where the golden model has 1/60, and its error is larger.
+# Its 8-bit steps are coarser, such as 1/32 for a pixel instead of 1/60, and its error is larger.
 # With 16 bits, its error is smaller.
 #
 # **Only a model with the same number format can be equal bit for bit.**
@@ -308,7 +310,7 @@ figures.guesses(guesses)
 
 # %% [markdown]
 # **How can a circuit read each pixel once?**
-# No window is higher than three rows, so it only remembers the last two.
+# No window is higher than three rows, so the circuit remembers only two.
 # Instead of 6.2 MB these are 11.5 kB, and 3 block RAMs hold them (compiled).
 #
 # ## On trial
@@ -322,12 +324,13 @@ figures.guesses(guesses)
 # Take conv2, which reads 16 x 16 pixels of 32 channels, and has 64 output channels.
 # A window needs 9 x 32 x 64 = 18,432 multiplications, so with 144 multipliers the fold is 128.
 # By the rule, an image takes 256 x 128 + 33 = 32,801 cycles (predicted).
-# With 27 multipliers, conv1 takes 32,833: in a chain, neither would wait long.
+# That is nearly as many as conv1 takes with 27.
 #
 # ### Outside
 #
 # AMD's Vitis Vision library has line buffers in functions such as `xf::cv::filter2D`.
 # Vitis HLS reports their cycles, and Vivado the block RAMs after placement; neither was run here.
+# We left out convolutions that skip windows.
 #
 # ## Quiz
 #

@@ -85,7 +85,7 @@ line_buffer = rtl_exercise(
     oracle=lambda x, length: of_steps_ago(x, length, length),
     wrong={
         "one_step_late": lambda x, length: of_steps_ago(x, length + 1, length),
-        "one_step_early": lambda x, length: of_steps_ago(x, length - 1, length),
+        "one_step_early": lambda x, length: of_steps_ago(x, max(length - 1, 2), length),
         "one_word": lambda x, length: of_steps_ago(x, 1, length),
         "passed_on": lambda x, length: of_steps_ago(x, 0, length),
         "power_of_two": lambda x, length: of_steps_ago(x, 1 << (length - 1).bit_length(), length),

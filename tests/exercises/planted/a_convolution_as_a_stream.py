@@ -28,7 +28,13 @@ everywhere = edit(CONTROL, "everywhere", "step && !first_row && !first_col", "st
 rows_only = edit(CONTROL, "rows_only", " && !first_col", "")
 columns_only = edit(CONTROL, "columns_only", " && !first_row", "")
 no_room = edit(CONTROL, "no_room", "step = room && ", "step = ")
-slow = edit(CONTROL, "slow", "!window_valid || window_ready", "!window_valid")
+slow = edit(
+    CONTROL,
+    "slow",
+    "!window_valid || window_ready",
+    "!window_valid",
+    ("else if (room)", "else if (room || window_ready)"),
+)
 at_once = edit(
     CONTROL,
     "at_once",
