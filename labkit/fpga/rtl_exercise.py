@@ -22,6 +22,7 @@ from labkit.provenance import Quantity
 
 BEFORE, AFTER = 4, 2  # cycles of the waveform around the first wrong word
 STALLED = 0.4  # share of the cycles in which a stalled stream does not move
+WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
@@ -163,23 +164,29 @@ class RTLJudge:
         """The outputs; Refused or TooDear where these say all."""
         try:
             simulation = self.simulated(answer, inputs)
-            outputs = self.read(simulation, *inputs)
-            self.runs[pickle.dumps(inputs)] = simulation
-            stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
         except RTLError as error:
             raise Refused(str(error)) from None
+        outputs = self.read(simulation, *inputs)
+        self.runs[pickle.dumps(inputs)] = simulation
         expected = self.plain(self.solution, *inputs)
         if not same(outputs, expected):
             return outputs
-        if not same(stalled, expected):
-            raise Refused(
-                "The words are right when they flow freely, but not when a neighbour waits: with "
-                "valid or ready at 0 in some cycles, other words come out. What may change in a "
-                "cycle in which nothing moves?"
-            )
+        self.demand_patience(answer, inputs, expected)
         self.demand_few_cycles(simulation, inputs)
         self.demand_few_gates(answer)
         return outputs
+
+    def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
+        """Refused where other words come out once neighbours wait, or not all of them."""
+        try:
+            stalled = self.read(self.simulated(answer, inputs, stalled=True), *inputs)
+        except RTLError as error:
+            raise Refused(f"{WHEN_STALLED} {error}") from None
+        if not same(stalled, expected):
+            raise Refused(
+                f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words "
+                "come out. What may change in a cycle in which nothing moves?"
+            )
 
     def simulated(self, source: str, inputs: tuple, stalled: bool = False) -> Any:
         """One run of a module on the inputs of a case."""

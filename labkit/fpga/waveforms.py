@@ -133,7 +133,7 @@ def _draw_axes(axes: Axes, window: Window, names: Sequence[str]) -> None:
     axes.set_xlim(window.cycles.start - 0.02, window.cycles.stop + 0.02)
     axes.set_ylim(len(names) + 0.35, -_HIGH - 0.2)
     streams = any(span.state == "moves" for name in names for span in window.each_cycle(name))
-    filled = " (filled: the word moves, since valid and ready are 1)" if streams else ""
+    filled = "\n(filled: the word moves)" if streams else ""
     axes.set_xlabel(f"clock cycle{filled}")
     axes.tick_params(left=False, bottom=False)
     axes.spines[:].set_visible(False)

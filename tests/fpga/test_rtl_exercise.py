@@ -8,6 +8,7 @@ from labkit.checks.items import Case, Exercise, Misconception
 from labkit.checks.registry import registry
 from labkit.fpga.ports import Port
 from labkit.fpga.rtl_exercise import Drive, RTLJudge, described, reader, wave_text
+from labkit.fpga.traces import Trace
 
 SOLUTION = """
 module doubler (
@@ -99,9 +100,14 @@ def test_a_wrong_word_is_shown_in_its_cycle_with_a_likely_cause(said):
 
 
 def test_a_module_that_forgets_to_wait_is_told_so(said):
-    _, words = said(edited("!y_valid || y_ready", "1"))
-    assert "not when a neighbour waits" in words or "y" in words
-    assert "solved" not in words
+    _, words = said(edited("!y_valid || y_ready", "1"))  # so words are lost
+    assert "not when a neighbour waits. doubler does not end" in words
+    follows = "  assign y_data = 2 * 16'(kept);\n  always_ff @(posedge clk) kept <= x_data;\n"
+    moved = edited("      y_data <= 2 * 16'(x_data);\n", "").replace(
+        "  always_ff", "  logic signed [7:0] kept;\n" + follows + "  always_ff"
+    )
+    _, words = said(moved)  # the word on offer changes before it is taken
+    assert "not when a neighbour waits. With valid or ready" in words
 
 
 def test_too_many_cycles_and_too_many_gates_are_refused(said):
@@ -141,6 +147,21 @@ def test_the_wave_has_a_column_for_each_cycle():
     assert lines[0].split() == ["cycle", "1", "2", "3", "4", "5", "6", "7"]
     assert lines[2].split() == ["y_data", "100", "200", "300", "400", "500", "600", "700"]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_numbers_side_by_side_are_hexadecimal():
+    ports = [
+        Port("pair", True, 16, False),
+        Port("wide", True, 128, False),
+        Port("y", False, 8, True),
+    ]
+    limbs = np.array([[0x0203, 1, 0, 0, 0xF, 0xFF]], "<u4")
+    lines = wave_text(Trace(ports, limbs, 0), 0).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["pair,", "hex", "0203"],
+        ["wide,", "hex", "…00000001"],
+        ["y", "-1"],
+    ]
 
 
 def test_ports_in_words():

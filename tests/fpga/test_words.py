@@ -35,6 +35,26 @@ def test_linear_weights(groups, lanes, steps, products):
     assert next(rows, None) is None
 
 
+@given(groups=small, lanes=small, D=small)
+def test_terms_of_an_array(groups, lanes, D):
+    x, w = np.arange(D), 100 + np.arange(groups * lanes * D).reshape(-1, D)
+    rows = iter(words.term_words(x, w, lanes))
+    for k in range(0, groups * lanes, lanes):
+        for d in range(D):
+            assert next(rows).tolist() == [x[d], *w[k : k + lanes, d]]
+    assert next(rows, None) is None
+
+
+def test_ends_of_packets():
+    assert words.ends(3, 2).tolist() == [0, 0, 1, 0, 0, 1]
+    assert words.ends(1, 2).tolist() == [1, 1]
+
+
+def test_sums_with_their_multipliers():
+    made = words.sum_words(np.array([8660, -1], np.int32), np.array([164, 65535]))
+    assert [hex(word) for word in made] == ["0xa4000021d4", "0xffffffffffff"]
+
+
 def test_pixels_and_back():
     x = np.random.default_rng(0).integers(-128, 128, (2, 4, 3, 5)).astype(np.int8)
     rows = words.pixel_words(x)

@@ -83,7 +83,7 @@ def mac_cases(rng: np.random.Generator) -> Iterable[Case]:
         "a packet of seven": [7],
         "three packets": [5, 1, 6],
         "the largest products": [40],
-        "many packets": [1, 1, 30, 2, 17, 1, 45],
+        "many packets": [1, 1, 3, 1, 1, 1, 2, 17, 1, 1, 1, 23, 1, 2, 1, 1, 31],
         "one term again": [1],
     }
     for name, lengths in packets.items():
@@ -127,39 +127,48 @@ mac = rtl_exercise(
 
 
 def array_oracle(x, w):
-    """x [D], w [LANES, D] int8 -> the sum of each lane."""
-    return w.astype(np.int64) @ x
+    """x [images, D], w [LANES, D] int8 -> the sum of each lane [images, LANES]."""
+    return x.astype(np.int64) @ w.T
 
 
 def array_cases(rng: np.random.Generator) -> Iterable[Case]:
-    """One packet of D words, for 4 lanes and then for another number of them."""
+    """A packet of D words for each image, for 4 lanes and for another number of them."""
     sizes = {
-        "one word": (1, 4),
-        "two words": (2, 4),
-        "a prime number": (13, 4),
-        "three lanes": (5, 3),
-        "many words": (64, 4),
-        "one word again": (1, 4),
+        "one word": (1, 1, 4),
+        "two words": (1, 2, 4),
+        "packets of one word": (13, 1, 4),
+        "three lanes": (2, 5, 3),
+        "many words": (4, 16, 4),
+        "one word again": (1, 1, 4),
     }
-    for name, (D, lanes) in sizes.items():
-        yield Case(name, (int8(rng, D), int8(rng, lanes, D)))
+    for name, (images, D, lanes) in sizes.items():
+        yield Case(name, (int8(rng, images, D), int8(rng, lanes, D)))
 
 
 def array_drive(x: np.ndarray, w: np.ndarray) -> Drive:
     """A word {w of each lane, x} for each term."""
+    images, D = x.shape
     lanes = len(w)
-    inputs = {"terms": term_words(x, w, lanes), "terms_last": ends(len(x), 1)}
-    return Drive(inputs, words={"y": 1}, parameters={} if lanes == 4 else {"LANES": lanes})
+    terms = np.concatenate([term_words(image, w, lanes) for image in x])
+    inputs = {"terms": terms, "terms_last": ends(D, images)}
+    parameters = {} if lanes == 4 else {"LANES": lanes}
+    return Drive(inputs, words={"y": images}, parameters=parameters)
 
 
 def array_sums(simulation, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The lanes of the one word that comes out."""
-    return unpack(simulation.outputs["y"], len(w), 32)[0]
+    """The lanes of each word that comes out."""
+    return unpack(simulation.outputs["y"], len(w), 32)
 
 
 def with_weights(change: Callable) -> Callable:
     """The sums with other weights than those of the lane."""
-    return lambda x, w: array_oracle(x, change(x, w))
+    return lambda x, w: array_oracle(x, change(w))
+
+
+def one_byte_low(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Lane 0 multiplies x by itself, and lane k takes the weight of lane k - 1."""
+    squares = (x.astype(np.int64) ** 2).sum(axis=1)
+    return np.column_stack([squares, array_oracle(x, w[:-1])])
 
 
 mac_array = rtl_exercise(
@@ -172,14 +181,16 @@ mac_array = rtl_exercise(
     oracle=array_oracle,
     read=array_sums,
     wrong={
-        "same_weights": with_weights(lambda x, w: np.repeat(w[:1], len(w), axis=0)),
-        "one_byte_low": with_weights(lambda x, w: np.concatenate([[x], w[:-1]])),
-        "lanes_reversed": with_weights(lambda x, w: w[::-1]),
-        "x_of_each_lane": lambda x, w: (w.astype(np.int64) * w).sum(axis=1),
-        "x_alone": lambda x, w: np.full(len(w), (x.astype(np.int64) * x).sum()),
+        "same_weights": with_weights(lambda w: np.repeat(w[:1], len(w), axis=0)),
+        "one_byte_low": one_byte_low,
+        "lanes_reversed": with_weights(lambda w: w[::-1]),
+        "x_of_each_lane": lambda x, w: (0 * x[:, :1]) + (w.astype(np.int64) ** 2).sum(axis=1),
+        "x_alone": lambda x, w: np.repeat(
+            (x.astype(np.int64) ** 2).sum(axis=1, keepdims=True), len(w), axis=1
+        ),
         "one_lane": lambda x, w: np.where(np.arange(len(w)) == 0, array_oracle(x, w), 0),
     },
-    cycles=lambda x, w: len(x) + A_PIPELINE,
+    cycles=lambda x, w: x.size + A_PIPELINE,
     gates={"dsp": 4, "lut": 400, "ff": 400},
 )
 
@@ -189,35 +200,32 @@ mac_array = rtl_exercise(
 
 def requantize_oracle(sums, m, shift):
     """sums [n] int32, m [n] from 0 to 65,535, shift -> y [n] from 0 to 127."""
-    scaled = (sums.astype(np.int64) * m + (1 << shift - 1)) >> shift
-    return np.clip(scaled, 0, 127)
+    return clamped(scaled(sums, m, shift))
 
 
-def clamped(scaled: np.ndarray) -> np.ndarray:
+def clamped(numbers: np.ndarray) -> np.ndarray:
     """0 to 127."""
-    return np.clip(scaled, 0, 127)
+    return np.clip(numbers, 0, 127)
 
 
-def half(shift: int) -> int:
-    """Half of what the shift drops."""
-    return 1 << shift - 1
+def scaled(sums: np.ndarray, m: np.ndarray, shift: int, half: float = 0.5) -> np.ndarray:
+    """What comes out of the shift, with `half` of 2^shift added before it."""
+    return plus_half(sums, m, shift, half) >> shift
+
+
+def plus_half(sums: np.ndarray, m: np.ndarray, shift: int, half: float = 0.5) -> np.ndarray:
+    """The product before the shift."""
+    return sums.astype(np.int64) * m + np.int64(half * 2.0**shift)
 
 
 def logical_shift(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     """Zeros come in from the left, also where the number is negative."""
-    product = sums.astype(np.int64) * m + half(shift)
-    return clamped((product & (1 << 48) - 1) >> shift)
+    return clamped((plus_half(sums, m, shift) & (1 << 48) - 1) >> shift)
 
 
 def in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     """The product wraps round in 32 bits."""
-    product = (sums.astype(np.int64) * m + half(shift)).astype(np.int32)
-    return clamped(product >> shift)
-
-
-def scaled(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
-    """What comes out of the shift."""
-    return (sums.astype(np.int64) * m + half(shift)) >> shift
+    return clamped(plus_half(sums, m, shift).astype(np.int32) >> shift)
 
 
 def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
@@ -257,17 +265,15 @@ requantize_rtl = rtl_exercise(
     cases=requantize_cases,
     oracle=requantize_oracle,
     wrong={
-        "no_half": lambda sums, m, shift: clamped((sums.astype(np.int64) * m) >> shift),
+        "no_half": lambda *args: clamped(scaled(*args, half=0)),
         "logical_shift": logical_shift,
         "in_32_bits": in_32_bits,
-        "wraps": lambda sums, m, shift: scaled(sums, m, shift).astype(np.int8),
+        "wraps": lambda *args: scaled(*args).astype(np.int8),
         "no_lower_end": lambda *args: np.minimum(scaled(*args), 127).astype(np.int8),
         "no_upper_end": lambda *args: np.maximum(scaled(*args), 0).astype(np.int8),
         "ends_at_255": lambda *args: np.clip(scaled(*args), 0, 255).astype(np.int8),
         "not_relu": lambda *args: np.clip(scaled(*args), -128, 127),
-        "whole_one": lambda sums, m, shift: clamped(
-            (sums.astype(np.int64) * m + (1 << shift)) >> shift
-        ),
+        "whole_one": lambda *args: clamped(scaled(*args, half=1)),
         "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
     },
     cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,

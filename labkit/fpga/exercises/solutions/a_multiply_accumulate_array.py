@@ -12,17 +12,17 @@ module mac (
     input logic [15:0] terms_data,
     output logic terms_ready, y_valid,
     output logic signed [31:0] y_data);
-  logic signed [7:0] x, w;
+  logic signed [7:0] x, w;  // -128 to 127
   logic first;
-  assign {w, x} = terms_data;
-  assign terms_ready = !y_valid || y_ready;
+  assign {w, x} = terms_data;  // side by side: w is the upper byte
+  assign terms_ready = !y_valid || y_ready;  // no term moves while a complete sum waits
   always_ff @(posedge clk)
     if (rst) begin y_valid <= 0; first <= 1; end
     else if (terms_valid && terms_ready) begin
       y_data <= (first ? 0 : y_data) + x * w;
       first <= terms_last;
       y_valid <= terms_last;
-    end else if (y_ready) y_valid <= 0;
+    end else if (y_ready) y_valid <= 0;  // the sum is taken, and no term moves
 endmodule
 """
 
@@ -32,7 +32,7 @@ module mac_array #(parameter LANES = 4) (
     input logic clk, rst, terms_valid, terms_last, y_ready, input logic [8*LANES+7:0] terms_data,
     output logic terms_ready, y_valid, output logic [32*LANES-1:0] y_data);
   logic [LANES-1:0] ready, valid;
-  assign {terms_ready, y_valid} = {ready[0], valid[0]};
+  assign {terms_ready, y_valid} = {ready[0], valid[0]};  // all lanes move together
   for (genvar k = 0; k < LANES; k++) begin : gen_lanes
     logic [7:0] x, w;
     logic [31:0] sum;

@@ -1,0 +1,138 @@
+"""Wrong modules of the lesson, written as a learner would, and what each must be told."""
+
+from functools import partial
+
+import numpy as np
+
+from tests.exercises.edits import edit
+
+EVERY_OTHER = "\n  logic odd;\n  always_ff @(posedge clk) odd <= rst ? 0 : !odd;"  # cycle
+
+# --- fpga.mac
+
+mac = partial(edit, "fpga.mac")
+TERM = "(first ? 0 : y_data) + x * w"
+goes_on = mac(
+    "goes_on",
+    "(first ? 0 : y_data)",
+    "(rst ? 0 : y_data)",
+    ("0; first <= 1;", "0; first <= 1; y_data <= 0;"),
+)
+no_parentheses = mac("no_parentheses", TERM, "first ? 0 : y_data + x * w")
+product_alone = mac("product_alone", TERM, "x * w")
+bytes_unsigned = mac("bytes_unsigned", "logic signed [7:0] x, w;", "logic [7:0] x, w;")
+never_waits = mac("never_waits", "!y_valid || y_ready;", "1;")
+takes_every_other = mac(
+    "takes_every_other",
+    "logic first;",
+    "logic first;" + EVERY_OTHER,
+    ("!y_valid || y_ready;", "(!y_valid || y_ready) && odd;"),
+)
+blocking = mac("blocking", "first <= terms_last;", "first = terms_last;")
+two_multipliers = mac(
+    "two_multipliers",
+    TERM,
+    "first ? x * w : y_data + 32'(9'(w) * 9'(x)) + 0 * x",
+)
+
+# Another style, for which the tool does not use the DSP's adder.
+another_style = mac(
+    "another_style",
+    TERM,
+    "first ? x * w : y_data + x * w",
+)
+
+# --- fpga.mac_array
+
+array = partial(edit, "fpga.mac_array")
+same_weight = array("same_weight", "8*(k+1) +: 8", "8 +: 8")
+weights_from_0 = array("weights_from_0", "8*(k+1) +: 8", "8*k +: 8")
+from_the_top = array("from_the_top", "y_data[32*k +: 32]", "y_data[32*(LANES-1-k) +: 32]")
+lanes_never_wait = array(
+    "lanes_never_wait", ".terms_last, .y_ready,", ".terms_last, .y_ready(1'b1),"
+)
+array_takes_every_other = array(
+    "array_takes_every_other",
+    "logic [LANES-1:0] ready, valid;",
+    "logic [LANES-1:0] ready, valid;" + EVERY_OTHER,
+    ("{ready[0], valid[0]}", "{ready[0] && odd, valid[0]}"),
+    (
+        ".terms_valid, .terms_last, .y_ready,",
+        ".terms_valid(terms_valid && odd), .terms_last, .y_ready,",
+    ),
+)
+everything_twice = array(
+    "everything_twice",
+    "= sum;",
+    "= terms_valid || y_valid ? sum : again;",
+    ("logic [31:0] sum;", "logic [31:0] sum, again;"),
+    (
+        "    mac lane",
+        "    logic r, v;\n"
+        "    mac second (.clk, .rst, .terms_valid, .terms_last, .y_ready, .y_data(again),\n"
+        "                .terms_data({x, w}), .terms_ready(r), .y_valid(v));\n"
+        "    mac lane",
+    ),
+)
+
+# --- fpga.requantize_rtl
+
+requantize = partial(edit, "fpga.requantize_rtl")
+SCALED = "(sum * m + 2 ** (SHIFT - 1)) >>> SHIFT"
+down = requantize("down", SCALED, "(sum * m) >>> SHIFT")
+zeros_from_the_left = requantize("zeros_from_the_left", ">>>", ">>")
+low_byte = requantize(
+    "low_byte", "shifted < 0 ? 0 : shifted > 127 ? 127 : 8'(shifted)", "8'(shifted)"
+)
+short_product = requantize(
+    "short_product", "(sum * m + 2 ** (SHIFT - 1))", "32'(sum * m + 2 ** (SHIFT - 1))"
+)
+never_stops = requantize("never_stops", "!y_valid || y_ready;", "1;")
+every_other_sum = requantize(
+    "every_other_sum",
+    "logic signed [31:0] sum;",
+    "logic signed [31:0] sum;" + EVERY_OTHER,
+    ("!y_valid || y_ready;", "(!y_valid || y_ready) && odd;"),
+    ("else if (x_ready) begin", "else if (!y_valid || y_ready) begin"),
+    ("y_valid <= x_valid;", "y_valid <= x_valid && odd;"),
+)
+too_wide = requantize("too_wide", "8'(shifted)", "shifted")
+
+PLANTED = {
+    "fpga.mac": [
+        (goes_on, "Each sum goes on from the one before"),
+        (no_parentheses, "The first product of each packet is missing"),
+        (product_alone, "Only the last product of each packet is there"),
+        (bytes_unsigned, "The bytes are read as 0 to 255"),
+        (never_waits, "not when a neighbour waits"),
+        (takes_every_other, "clock cycles, and"),
+        (blocking, "In always_ff write <=: all registers change together"),
+        (two_multipliers, "DSPs, and 1 are enough"),
+    ],
+    "fpga.mac_array": [
+        (same_weight, "All lanes get the weight of lane 0"),
+        (weights_from_0, "lane 0 gets x. Byte 0 is x"),
+        (from_the_top, "The lanes are in the opposite order"),
+        (lanes_never_wait, "not when a neighbour waits"),
+        (array_takes_every_other, "clock cycles, and"),
+        (everything_twice, "LUTs, and 400 are enough"),
+    ],
+    "fpga.requantize_rtl": [
+        (down, "The results are rounded down"),
+        (zeros_from_the_left, "Negative sums become large"),
+        (low_byte, "The low 8 bits are taken as they are"),
+        (short_product, "The product wraps round in 32 bits"),
+        (never_stops, "not when a neighbour waits"),
+        (every_other_sum, "clock cycles, and"),
+        (too_wide, "line 16: 48 bits go into 8"),
+    ],
+}
+ALSO_RIGHT = {"fpga.mac": [another_style]}
+
+ONE = np.array([[5]], np.int8)
+RIGHT_ON = {
+    no_parentheses: (np.array([0, 3], np.int8), np.array([7, -2], np.int8), np.array([0, 1])),
+    same_weight: (ONE, -ONE),  # an array of one lane
+    from_the_top: (ONE, -ONE),
+    weights_from_0: (ONE, ONE),
+}
