@@ -19,7 +19,7 @@
 #
 # **6.2 MB of picture, and 0.645 MB of memory.**
 # A camera sends a Full HD picture of 1,920 x 1,080 pixels, one after another, with 3 bytes each.
-# That is 6.2 MB, but all the block RAM of the XC7Z020 holds only 0.645 MB (published).
+# That is 6.2 MB, but the block RAM of the XC7Z020 holds only 0.645 MB (published).
 # A 3 x 3 convolution needs each pixel in nine windows, and the camera sends it once.
 # How can a circuit read each pixel once, without storing the picture?
 #
@@ -37,13 +37,13 @@
 # %% [markdown]
 # ## Predict
 #
-# You will build a circuit that forms all 3 x 3 windows of a picture.
+# You will build a circuit that forms all 3 x 3 windows of a picture; guess how much memory it needs.
 #
-# The program **hls4ml** makes circuits, too: it writes a layer in C++, which AMD's compiler Vitis HLS turns into hardware.
+# The program **hls4ml** writes a layer in C++, which AMD's compiler Vitis HLS turns into hardware.
 # Even without Vitis HLS, a CPU can run the C++.
 # This **C simulation** gives the circuit's numbers, but no clock cycles.
 #
-# Guess how much memory your windows need, and how often hls4ml will agree with lesson 1's golden model.
+# Guess how often hls4ml agrees with lesson 1's golden model.
 
 # %%
 import numpy as np
@@ -82,7 +82,7 @@ stream_pictures.step(4, 4, row=2, col=2)
 # On the left, the blue cells are the window, and later windows need the grey ones.
 # On the right is the circuit: three rows of registers, which move left by one at each step.
 # Pixel 11 enters the bottom row.
-# At the same time, pixel 7 of 5 steps ago enters the middle row, and pixel 3 of 10 steps ago enters the top row.
+# At the same time, pixel 7 of 5 steps ago enters the middle row, and pixel 3 of 10 steps ago the top row.
 # So the circuit twice needs a part that hands on the number of 5 steps ago.
 #
 # **Two rows of memory and nine registers replace the picture.**
@@ -250,7 +250,7 @@ heads = ["multipliers", "fold", "one image", "with 288 + 14, predicted", "counte
 figures.table(heads, rows, "Clock cycles of conv1; counted by the simulator.")
 
 # %% [markdown]
-# Compare the last two columns: the prediction is exact.
+# As the last two columns show, the prediction is exact.
 #
 # **If nobody waits, the cycles of a stream follow from its sizes alone.**
 #
@@ -273,8 +273,8 @@ figures.table(heads, rows, "LUTs and block RAMs are compiled by Yosys, for the X
 #
 # ### One layer, three ways
 #
-# Finally, hls4ml gets the same weights and the same image.
-# Its numbers are **fixed-point**: one step is a power of two, such as 1/16, and the same for all channels.
+# Finally, hls4ml gets the same weights and image.
+# Its numbers are **fixed-point**: one step is a power of two, such as 1/16, for all channels.
 # Building takes a minute, so labkit has stored the outputs; the next cell's first line would make them again.
 
 # %%
@@ -294,10 +294,10 @@ figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distan
 # %% [markdown]
 # Your circuit equals the golden model in every output.
 # The outputs of hls4ml differ, but nothing is broken, because it rounds the same layer to other steps.
-# Its 8-bit steps are coarser, such as 1/32 for a pixel instead of 1/60, and its error is larger.
+# Its 8-bit steps are coarser, such as 1/32 for a pixel instead of 1/60, so its error is larger, and largest when it cuts digits off.
 # With 16 bits, its error is smaller.
 #
-# **Only a model with the same number format can be equal bit for bit.**
+# **Expect equal bits only from the same number format.**
 #
 # ## Explain
 #
