@@ -150,7 +150,7 @@ made.occupancy("2-D register tile").draw()
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
-# A **pass** gives one number to each lane of a warp, and an SM makes one per clock; from here on, we count those from the caches, too.
+# A **pass** gives one number to each lane of a warp, and an SM makes one per clock; from here on, a read from a cache costs passes, too.
 # Let this kernel need 2 passes for each multiply-add (`total += a * b` in all lanes of a warp).
 # An SM starts 4 instructions per clock.
 # So in 2 clocks it could start 4 x 2 multiply-adds, but numbers arrive for only one:
@@ -204,7 +204,7 @@ ladder.show_counts(counts)
 #
 # ### Which limit is next?
 #
-# Your function turns these counts into shares of the peak.
+# Your function turns the counts into shares.
 # The last column names the smallest share of each row.
 
 # %%
@@ -221,8 +221,8 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # **Remove one limit, and you meet the next.**
 #
 # But we counted every read in the source code, and in the shared and register tiles the compiler merges some.
-# In the 2-D register tile, 4 of 16 reads for each `k` remain; counted so, traffic limits it, and leaves 42 %.
-# For the shared tile, Boehm's profiler saw warps waiting for shared memory (*Worklog*, 2022), which fits our answer.
+# In the 2-D register tile, 4 of 16 reads for each `k` remain; so few need fewer passes, and traffic is the limit, at 42 %.
+# In the shared tile, Boehm's profiler saw warps wait for shared memory (*Worklog*, 2022).
 #
 # ### Tensor cores
 #
@@ -237,7 +237,7 @@ ladder.show_generations()
 
 # %% [markdown]
 # One `mma` replaces 64 multiply-adds, but it also takes longer than one, so the GPU is not 64 times as fast.
-# Newer instructions read the matrices from other memories, which saves registers.
+# Newer instructions read matrices from elsewhere, which saves registers.
 
 # %% tags=["timing", "nbval-ignore-output"]
 # On a CUDA GPU this times the ladder, beside cuBLAS; elsewhere, NumPy's product on your processor.
@@ -256,7 +256,7 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Two diamonds are far above the sloping roof, which assumes traffic from DRAM.
+# Two diamonds are far above the sloping roof, for traffic from DRAM.
 # For these two kernels, caches answered most requests, so the sloping roof is no bound.
 # The flat roof is a true bound, because an SM starts at most 4 multiply-adds of 32 lanes per clock.
 #
@@ -277,12 +277,12 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
-# Those for naive and coalesced are too low, because our traffic ignores the caches.
-# Those for the shared tile and vector loads are too high, perhaps because we count no waiting.
+# Naive and coalesced come out too low, because our traffic ignores the caches.
+# The shared tile and vector loads come out too high, perhaps because we count no waiting.
 #
 # **Verdict on C33: wrong.**
 # In the published timings, even the best of the three reaches only 8 % of the peak, and cuBLAS reaches 60 %.
-# As written, the three need at least two passes per multiply-add by our count, which leave at most an eighth.
+# By our count of the source code, the three need at least two passes per multiply-add, and these leave at most an eighth.
 #
 # ### Outside
 #
@@ -294,9 +294,9 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # By our counts, its passes: they alone keep 89 % of the arithmetic idle.
 # In Boehm's timing, 92 % was idle.
 #
-# **A rule to keep: if an SM has four parts, two passes per multiply-add leave an eighth of the peak.**
-# Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 channels.
-# For each place in the filter, it reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
+# **A rule to keep: if an SM starts 4 instructions per clock, two passes per multiply-add leave an eighth of the peak.**
+# Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 output channels.
+# For each filter place and input channel, it reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
 # Two passes leave an eighth, so half a pass leaves a half.
 #
 # ## Quiz

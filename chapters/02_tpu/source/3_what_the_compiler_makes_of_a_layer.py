@@ -20,7 +20,7 @@
 # **67 MB of memory for 1.6 MB of images.**
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
 # Stored on a TPU in the order in which we write it, with the three colours last, this array would take 67 MB.
-# Reading so much would keep a TPU v5e busy for 82 µs (predicted).
+# Reading it would keep a TPU v5e busy for 82 µs (predicted).
 # Where do 66 MB of nothing come from, and how can we avoid them?
 #
 # We ask Google's compiler, **XLA**.
@@ -175,7 +175,7 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 # As written, the three colours of a pixel take 128 columns, of which 125 are padding.
 # In the compiler's order, `0,2,3,1`, the batch lies along the 128 columns, and 256 images exactly fill the columns of two tiles.
 #
-# **Put a long axis along the 128, best a multiple of it, and most of the padding is gone.**
+# **Put a long axis, best a multiple of 128, along the 128, and most of the padding is gone.**
 #
 # ### Busy cells
 #
@@ -313,7 +313,7 @@ figures.table(["output channels", "cycles", "fastest axis", "result, MB"], rows,
 # The 129th finds no room there: it needs new tiles, which double the bytes and raise the cycles.
 #
 # **With these 32 images, the second 64 channels are free, but one more costs 76 % more cycles.**
-# Nearly half of all these cycles reorder the result, a step that a network may not need.
+# In each row, nearly half of the cycles reorder the result, which networks may not need.
 #
 # ## Explain
 #
@@ -337,7 +337,7 @@ heads = ["256 images", "MB", "time to read, µs"]
 figures.table(heads, rows, "predicted, at the published 819 GB/s")
 
 # %% [markdown]
-# K = 1,024 fills 8 rows of weight tiles, and K = 1,025 needs a row more.
+# K = 1,024 fills 8 rows of weight tiles, and K = 1,025 needs one more, or an eighth.
 #
 # **The 66 MB of nothing** were the 125 empty columns beside each pixel's three colours.
 # With 256 images along the 128 instead, the array takes 1.6 MB, and a v5e reads it in 2 µs instead of 82 µs (predicted).
@@ -351,8 +351,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
 #
 # Take a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
-# By the rule, the 200 take the room of 256.
-# So 256 should cost no more, but 257 should.
+# By the rule, the 200 take the room of 256, so 256 should cost no more, but 257 should.
 
 # %%
 rows = []

@@ -137,7 +137,7 @@ step_pictures.batch_roofline(v5e, (4096, 4096), answers, large)
 # The roofline becomes flat at the critical batch of 273 images.
 # But the left dots lie above it, faster than HBM allows.
 # They leave out the fetch: the compiler copies the weights in a separate operation that has no estimate.
-# **So a time from estimated cycles can be far too short: at a batch of 16, at least 4.7 times (61 against 13 TFLOP/s).**
+# **So a time from estimated cycles can be far too short: at a batch of 16, the true time is at least 4.7 times as long.**
 #
 # ### Fusion
 #
@@ -271,7 +271,7 @@ reports.exchange(four)
 #
 # ## Explain
 #
-# Compare your guesses with the results.
+# Compare your guesses.
 
 # %% tags=["picture"]
 batch = predicted(large, "images", "the critical batch")
@@ -329,7 +329,7 @@ reports.work_for_each_joule()
 #
 # ## Recap
 #
-# - **The rule to keep: in bfloat16, a large dense layer fills the matrix units from a batch a little above the ridge, which is 241 on a v5e.**
+# - **The rule to keep: in bfloat16, a large dense layer keeps the matrix units busy from a batch a little above the ridge, which is 241 on a v5e.**
 # - On an A100, the ridge is 312 TFLOP/s / 2,039 GB/s = 153, and for weights [4096, 4096] your function gives 165 images.
 #
 # ### Outside

@@ -72,7 +72,7 @@ guesses = {
 #
 # ### A path by hand
 #
-# Take four numbers, with two levels of adders.
+# Let a word be four numbers, summed by two levels of adders.
 # Suppose that a signal takes 0.5 ns to leave its register, 1 ns for each wire, and 1.5 ns for each adder.
 # The clock in MHz is 1,000 divided by the nanoseconds of the critical path:
 #
@@ -96,7 +96,7 @@ guesses = {
 #
 # A stage takes words from a stream `in` and offers them to a stream `out`.
 # As in lesson 2, a word moves in each cycle in which `valid` and `ready` are both 1.
-# Here are the words 7 and 8:
+# This is how the words 7 and 8 pass through:
 #
 # ```
 # cycle                  0          1          2                        3
@@ -146,12 +146,11 @@ register_stage = check("fpga.register_stage", register_stage)
 # The solver asks two questions:
 #
 # ```
-# Does a run from the reset break the rule?           0, 1, 2, 0, 1, ...        no
-# Does a step from any state that keeps the rule      0 to 1, 1 to 2, 2 to 0    no
-# lead to one that breaks it?
+# 1. Does the state after the reset break the rule?                    0                         no
+# 2. Does a step lead from a state that keeps it to one that breaks it? 0 to 1, 1 to 2, 2 to 0    no
 # ```
 #
-# The first state keeps the rule and no step breaks it, so it holds for ever: this is a proof by **induction**.
+# Each run starts in a state that keeps the rule, and no step leads out of such states, so the rule holds for ever: this is a proof by **induction**.
 # A run that breaks a rule is called a **counterexample**.
 #
 # Our stage loses no word if it keeps two rules:
@@ -159,8 +158,8 @@ register_stage = check("fpga.register_stage", register_stage)
 # 1. a word that has moved in is offered in the next cycle;
 # 2. an offered word stays until it moves out.
 #
-# `prove` always asks for the second.
-# We write the first as a property, in which `$past` means one cycle earlier.
+# `prove` always checks rule 2 by itself.
+# We write rule 1 as a property, in which `$past` means one cycle earlier.
 
 # %%
 arrives = """
@@ -229,10 +228,9 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # Ours is a memory of four places, `words[0]` to `words[3]`.
 # The next word goes into place `tail`, and the next one to leave is in place `head`.
 # Both count 0, 1, 2, 3, 0, and so on, and their difference is meant to say how many words wait.
-# `2'(…)` makes a number of two bits.
 #
 # We simulate 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
-# Then we ask the solver, with words numbered 1, 2, 3.
+# Then we ask the solver, which numbers the words 1, 2, 3 and so on.
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
@@ -246,10 +244,11 @@ waveforms.draw(proof.counterexample, shown, range(1, 6), proof.wrong)
 
 # %% [markdown]
 # Both simulations pass, but the solver finds a counterexample.
-# Read it up to cycle 5, where word 1 disappears; the last row is a signal inside the queue.
+# Read it up to cycle 5, where word 1 disappears; the last row, `waiting`, is a signal inside the queue.
 #
 # **Exercise `fpga.find_the_bug`.**
 # Repair the queue; it should still move a word in every cycle when nobody waits.
+# (Here `2'(…)` has two bits.)
 
 # %% tags=["exercise:fpga.find_the_bug"]
 queue = r"""
@@ -280,11 +279,11 @@ queue = check("fpga.find_the_bug", queue)
 # %% [markdown]
 # After four words, `tail` is 0 again like `head`, so a full queue looks empty.
 # Our repair never fills the fourth place.
-# **A simulation shows what did happen, a proof what can happen.**
+# **A simulation shows what happened in one run, and a proof covers every run.**
 #
 # ## Check
 #
-# Do both trees give the same sums?
+# Do both trees give the same sums, and does your tree keep each sum until it is taken?
 
 # %%
 x = np.random.default_rng(0).integers(-4000, 4000, (1000, 8)).astype(np.int16)
@@ -294,6 +293,7 @@ for name, (module, top) in trees.items():
     run = simulate(module, top, {"in": x}, words={"out": 1000})
     rows.append([name, np.array_equal(run.outputs["out"], x.sum(axis=1)), run.cycles])
 figures.table(["tree", "sums right", "1,000 sums"], rows)
+print(prove(pipelined_tree, "pipelined_tree").explain())
 
 # %% [markdown]
 # The pipeline costs two cycles in all, not two for each sum.
@@ -302,7 +302,7 @@ figures.table(["tree", "sums right", "1,000 sums"], rows)
 #
 # The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths, wires included.
 # These clocks are the ECP5's, not those of our Zynq.
-# Our tree reaches 285 MHz; yours may differ by a tenth, because other lines are placed in other ways.
+# Our tree reaches 285 MHz; yours may differ by a tenth, since it is placed differently.
 
 # %% tags=["picture"]
 timings = {name: place_and_route(module, top) for name, (module, top) in trees.items()}
@@ -310,8 +310,8 @@ timing_pictures.paths(timings)
 
 # %% [markdown]
 # Each bar is a critical path.
-# In one stage, it leads through the adders, made of LUTs and a carry chain.
-# In our three stages, it passes no adder: it leads from `out_ready` to the registers, which learn whether they may move.
+# In the one-stage tree, the path leads through the adders.
+# In ours of three stages, it passes no adder: it leads from the register before `out_ready` to those that may have to wait.
 #
 # ## Explain
 #
@@ -326,7 +326,8 @@ lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycles", "the solver
 figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)))
 
 # %% [markdown]
-# Our three stages make the clock only 2.25 times as fast, because another path is the longest now: it tells them whether they have to wait.
+# Our three stages make the clock 2.25 times as fast.
+# Now another path is the longest, the one that tells the stages whether to wait.
 #
 # **The same seven adders deliver 285 million sums a second instead of 127 million, and no input makes the tree change or withdraw a sum that waits.**
 #
@@ -338,7 +339,7 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # Take two networks, and let one input arrive at a time.
 # The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
-# As a pipeline, each of its four layers needs a stage for the products and a tree of adders: 24 stages in all, clocked like your tree.
+# As a pipeline, each of its four layers needs a stage for the products and a tree of adders: 5 + 7 + 6 + 6 = 24 stages, clocked like your tree.
 
 # %%
 rows = latencies.rows(timings["three stages"].fmax)
@@ -352,7 +353,7 @@ figures.table(heads, rows)
 # ResNet-50 has too many products for that, and there the GPU is 35 times as fast.
 #
 # **Verdict on C08: holds if a small network has to answer a single input within microseconds.**
-# The FPGA answers in 100 ns, where a similar network takes a GPU 16 µs.
+# The FPGA answers in 100 ns, where another small network takes a GPU 16 µs.
 #
 # ## Recap
 #
