@@ -6,7 +6,7 @@ import pytest
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.fpga import prove, simulate
-from labkit.fpga.given_modules import NUMBERED, QUEUE, TREE
+from labkit.fpga.given_modules import NUMBERED, QUEUE, TREE, course_module
 from labkit.fpga.lint import lint
 from labkit.fpga.sources import read_sources
 
@@ -40,3 +40,7 @@ def test_the_lesson_shows_the_queue_as_it_is_here():
         if "exercise:fpga.find_the_bug" in cell.tags
     )
     assert " ".join(QUEUE.split()) in " ".join(text.split())
+
+
+def test_the_courses_own_module_is_a_right_answer():
+    assert "module mac" in course_module("fpga.mac")

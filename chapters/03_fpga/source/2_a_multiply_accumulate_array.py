@@ -20,7 +20,7 @@
 # **One multiplier works, and 219 rest.**
 # Layer fc1 of the course's network needs 4,096 x 128 = 524,288 multiply-adds for an image.
 # A circuit that does them one by one uses one of the FPGA's 220 multipliers.
-# How do you put more of them to work, and what else does that cost?
+# How do you put more of them to work, and what does that cost besides multipliers?
 #
 # You will describe circuits in **SystemVerilog**, a language for hardware.
 # A simulator runs them in seconds, and a synthesis tool says which parts of the FPGA they take.
@@ -55,6 +55,7 @@ from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import quantize, simulate, synthesize, waveforms
 from labkit.fpga.errors import RTLError
+from labkit.fpga.given_modules import course_module
 from labkit.fpga.packing import unpack
 from labkit.fpga.words import ends, sum_words, term_words
 from labkit.provenance import compiled, predicted
@@ -72,7 +73,7 @@ left_guess = predict("fpga.multipliers_left", 16, "multipliers")
 #
 # ### A circuit that counts
 #
-# A **wire** carries a value that follows from other values at once.
+# A **wire** carries a value that changes as soon as the values change from which it follows.
 # A **register**, made of flip-flops, keeps a value.
 # A **clock** is a wire that goes up and down all the time.
 # Each time it goes up, all registers take their next values together.
@@ -104,7 +105,6 @@ waveforms.draw(run.trace, ["next", "count"])
 # %% [markdown]
 # This picture is a **waveform**, with a row for each wire and a column for each cycle.
 # In each cycle the adder prepares `next`, and the register takes it at the end.
-# In the row of `count`, 0 comes after 3, because two bits cannot hold 4.
 #
 # **The lines of a circuit do not run one after the other: all of them work all the time.**
 #
@@ -112,19 +112,19 @@ waveforms.draw(run.trace, ["next", "count"])
 #
 # Circuits pass data on in **words** of a fixed width.
 # But in some cycles the sender has none, and in others the receiver is busy.
-# So two wires go with the data, called a **handshake**.
+# So two wires, together called a **handshake**, go with the data.
 # `valid` is 1 while the sender offers a word, and `ready` is 1 while the receiver can take one.
 #
 # **A word moves in each cycle in which both are 1; until then the sender keeps it on offer.**
 #
 # Our unit takes **terms**, words with two bytes `x` and `w`.
-# With the last term of a sum, `terms_last` is 1, and the sum leaves as `y`.
+# With the last term of a sum, `terms_last` is 1; from the next cycle on, the unit offers the sum as `y`.
 # Let us follow $2 \cdot 4 + 3 \cdot 5 = 23$ and $1 \cdot 6 = 6$, while the receiver is busy in cycle 2:
 #
 # | cycle | x, w | last | sum | what happens |
 # |---|---|---|---|---|
-# | 0 | 2, 4 | 0 | ? | a first term moves: the next sum is 0 + 8 |
-# | 1 | 3, 5 | 1 | 8 | the last term moves: the next sum is 8 + 15 |
+# | 0 | 2, 4 | 0 | ? | a first term moves: the register becomes 0 + 8 |
+# | 1 | 3, 5 | 1 | 8 | the last term moves: the register becomes 8 + 15 |
 # | 2 | 1, 6 | 1 | 23 | nobody takes the sum, so the next term waits |
 # | 3 | 1, 6 | 1 | 23 | the sum is taken, and a first term moves |
 # | 4 | | | 6 | the sum is taken |
@@ -133,7 +133,7 @@ waveforms.draw(run.trace, ["next", "count"])
 #
 # **Exercise `fpga.mac`**: write the next values of two registers, the sum `y_data` and `first`.
 # The latter is 1 when the next term begins a sum.
-# Use one DSP, at most 100 LUTs and 100 flip-flops, and a cycle for each term.
+# Use one DSP and at most 100 LUTs and 100 flip-flops, and take a term per cycle.
 
 # %% tags=["exercise:fpga.mac"]
 mac = r"""
@@ -164,7 +164,7 @@ mac = check("fpga.mac", mac)
 
 # %% [markdown]
 # Does your circuit do what the table says?
-# `watch` adds wires inside a module to the waveform.
+# `watch` adds wires inside a module, and a sum is drawn only while it is offered.
 
 # %% tags=["picture"]
 terms = np.array([[2, 4], [3, 5], [1, 6]], np.int8)
@@ -244,7 +244,7 @@ mac_array = check("fpga.mac_array", mac_array)
 # ```
 #
 # The shift must keep the sign: `>>>` does, while `>>` fills in zeros.
-# And `8'(v)` keeps the low 8 bits of v.
+# `8'(v)` keeps the low 8 bits of v, and `2 ** n` is a power.
 #
 # **Exercise `fpga.requantize_rtl`**: write `shifted`, for any SHIFT, and the next value of `y_data`.
 # Use at most 2 DSPs, 200 LUTs and 200 flip-flops, and a cycle for each sum.
@@ -320,13 +320,15 @@ print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 # $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
 #
 # The simulator counts the cycles, and `synthesize` lists the parts that the tool Yosys chose.
+# The parts are those of our own unit, because another right one can take more.
 
 # %%
+unit = course_module("fpga.mac")
 rows = []
 for lanes in (1, 4, 16):
     expected = K // lanes * D + 1
     cycles = int(run_array(lanes).cycles)
-    report = synthesize([mac_array, mac], "mac_array", {"LANES": lanes})
+    report = synthesize([mac_array, unit], "mac_array", {"LANES": lanes})
     rows.append([lanes, expected, cycles, int(report.dsp), int(report.lut), int(report.ff)])
 heads = ["lanes", "cycles, predicted", "cycles, counted", "DSPs", "LUTs", "flip-flops"]
 figures.table(heads, rows, "DSPs, LUTs and flip-flops are compiled by Yosys, for the XC7Z020.")
@@ -338,7 +340,7 @@ figures.table(heads, rows, "DSPs, LUTs and flip-flops are compiled by Yosys, for
 #
 # ### What nobody reads
 #
-# The next module contains your array with 16 lanes, but only lane 0 leads out.
+# The next module contains your array with 16 lanes, but only the sum of lane 0 is connected to an output.
 
 # %%
 one_answer = r"""
@@ -350,14 +352,13 @@ module one_answer (
   assign y_data = sums[31:0];
 endmodule
 """
-sources = [one_answer, mac_array, mac]
+sources = [one_answer, mac_array, unit]
 hollow = synthesize(sources, "one_answer")
 print(hollow.multipliers)
 
 # %% [markdown]
 # The tool has removed 15 multipliers, because nobody outside could tell the difference.
-# For the simulator, all 16 lanes still work.
-# What if we tell `synthesize` about these 16 multiply-adds per cycle?
+# So we tell `synthesize` that the simulator saw 16 multiply-adds per cycle.
 
 # %%
 try:
@@ -366,46 +367,44 @@ except RTLError as refused:
     print(fill(str(refused), 90))
 
 # %% [markdown]
-# **A small report may only mean that an output is not connected.**
+# **A small report may simply mean that an output is not connected.**
 #
 # ## Explain
 #
 # How good were your guesses, and what does a lane for each of the 128 outputs cost?
 
 # %% tags=["picture"]
-alone = synthesize(mac, "mac")
+alone = synthesize(unit, "mac")
 left = compiled(len(hollow.multipliers.left), "multipliers", "Yosys")
 rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_guess, left)]
 figures.guesses(rows)
-widest = synthesize([mac_array, mac], "mac_array", {"LANES": 128})
+widest = synthesize([mac_array, unit], "mac_array", {"LANES": 128})
 widest.budget()
 print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 
 # %% [markdown]
-# Our unit takes 4 LUTs, because the tool recognised the DSP's adder in it.
-# Written as `first ? x * w : y_data + x * w`, the same sum takes 67.
+# The unit as we wrote it takes 4 LUTs.
+# Written as `first ? x * w : y_data + x * w`, the whole unit takes 67, because the tool does not see that the DSP can add.
 # **Two lines that compute the same need not cost the same.**
 #
 # With one lane, fc1 took 524,289 cycles, and 219 multipliers rested.
 # **With 128 lanes it takes 4,097 cycles (predicted), and 92 rest.**
-# This costs less than 1 % of the LUTs, but 128 weights must arrive in each cycle.
+# The lanes take less than 1 % of the LUTs, but 128 weights must arrive in each cycle.
 #
 # ## On trial
 #
-# The chapter's claim comes in lesson 4.
+# This chapter puts its claim on trial in lesson 4.
 #
 # ## Recap
 #
 # **The rule to keep: each lane is one DSP, and a fully connected layer takes (outputs / lanes) x inputs + 1 cycles.**
 #
-# Take a new layer, fc2 with 128 inputs and 10 outputs.
-# Ten lanes take 10 DSPs and 129 cycles.
+# For example, fc2 has 128 inputs and 10 outputs, so ten lanes take 10 DSPs and 129 cycles.
 #
 # ### Outside
 #
 # AMD's Vivado lists the same parts with `report_utilization`, and Vitis HLS reports cycles and DSPs of circuits that it makes from C++.
 # Neither was run here.
-# We left out lanes with several products per cycle.
 #
 # ## Quiz
 #
