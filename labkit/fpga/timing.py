@@ -139,6 +139,7 @@ def _run(sources: Sources, script: list[str], top: str) -> dict:
 
 
 def _refusal(output: str, top: str) -> RTLError:
+    """The error for what nextpnr printed: too few cells of a kind, or its own words."""
     if short := _SHORT.search(output):
         kind = _KINDS.get(short["kind"], short["kind"])
         return RTLError(
@@ -151,6 +152,7 @@ def _refusal(output: str, top: str) -> RTLError:
 
 
 def _timing(top: str, report: dict, sources: Sources) -> Timing:
+    """nextpnr's report as a `Timing`; raises RTLError for a module without a path."""
     clocks = report["fmax"]
     if CLOCK not in clocks:
         raise RTLError(
