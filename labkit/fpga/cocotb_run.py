@@ -60,7 +60,8 @@ def run_cocotb(
     not get as far as its tests, with its last words.
     """
     cocotb = installed_version("cocotb", "cocotb")
-    sources, parameters = read_sources(source, top), parameters or {}
+    sources = read_sources(source, top)
+    parameters = parameters or {}
     key = [cocotb, version(), sources.digest, repr(sorted(parameters.items())), *WRITE]
     program = kept(f"{top}.cocotb", key, lambda path: _build(sources, parameters, path))
     with TemporaryDirectory() as folder:

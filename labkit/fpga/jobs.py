@@ -48,23 +48,26 @@ class Plan:
         self.wanted = _wanted(self.streams_out, words)
         self.recorded = self._recorded(watch) if trace else []
         plain = [self._plain(port, inputs) for port in plain_inputs(self.ports, inputs)]
-        lengths = [row.count for row in plain if row.count > 1]
-        if cycles is None and not self.streams_in and not self.streams_out:
-            cycles = max(lengths, default=1)
-        self.job = runs.Job(
-            model=model.table,
-            clock=self.ports.index(CLOCK),
-            reset=-1 if RESET in inputs else self.ports.index(RESET),
-            cycles=-1 if cycles is None else cycles,
-            at_least=max(lengths, default=0),
-            quiet=QUIET,
-            limit=limit if cycles is None else max(limit, cycles),
-            rows=rows_that_fit(self.recorded),
-        )
+        self.job = self._job(inputs, cycles, longest=max((row.count for row in plain), default=0))
         self._rows("offered", runs.Offered, [self._offered(n, inputs) for n in self.streams_in])
         self._rows("taken", runs.Taken, [self._taken(name) for name in self.streams_out])
         self._rows("plain", runs.Plain, plain)
         self._rows("recorded", runs.Recorded, [self._record(signal) for signal in self.recorded])
+
+    def _job(self, inputs: Mapping[str, object], cycles: int | None, longest: int) -> runs.Job:
+        """The numbers of a job; `longest` is the count of values of the longest plain input."""
+        if cycles is None and not self.streams_in and not self.streams_out:
+            cycles = max(longest, 1)
+        return runs.Job(
+            model=self.model.table,
+            clock=self.ports.index(CLOCK),
+            reset=-1 if RESET in inputs else self.ports.index(RESET),
+            cycles=-1 if cycles is None else cycles,
+            at_least=longest if longest > 1 else 0,  # a single value is held: it sets no length
+            quiet=QUIET,
+            limit=self.limit if cycles is None else max(self.limit, cycles),
+            rows=rows_that_fit(self.recorded),
+        )
 
     def _rows(self, name: str, kind: type, rows: list) -> None:
         """Hands the job an array of rows under a name, with their count."""

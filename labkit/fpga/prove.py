@@ -89,14 +89,19 @@ def prove(
     tools = [yosys_version(), solver.solver_version(), text_of(__file__, solver.__file__)]
     depends_on = [bench.digest, bench.names, depth, tools]
     answer = remembered("proofs", depends_on, lambda: _ask(bench, depth, properties))
+    return _proof(sources, ports, properties, depth, answer)
+
+
+def _proof(sources: Sources, ports: Ports, properties: str, depth: int, answer: dict) -> Proof:
+    """What the solver's answer, that of `_ask`, says of the module."""
+    top = sources.top
     if answer["broken"]:
         return _failed(sources, ports, properties, answer)
     if answer["unreached"]:
         return Proof(top, NOTHING, vacuous(answer["unreached"], sources, properties, depth))
     if answer["proved"]:
-        return Proof(
-            top, PROVED, (f"{asked(ports, properties)}: proved for every input, for ever.",)
-        )
+        said = f"{asked(ports, properties)}: proved for every input, for ever."
+        return Proof(top, PROVED, (said,))
     holds = f"holds for the first {depth} cycles"
     said = (
         f"{asked(ports, properties)}: no input breaks it within {depth} cycles. Induction proves "
