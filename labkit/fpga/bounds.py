@@ -20,12 +20,8 @@ from math import prod
 
 import numpy as np
 
-from labkit import figures
 from labkit.fpga.quantize import QuantizedConvNet
 from labkit.fpga.requantize import INT8, requantize
-from labkit.provenance import predicted
-
-BY = "interval bounds"
 
 
 @dataclass(frozen=True)
@@ -34,12 +30,6 @@ class Bounds:
 
     low: np.ndarray
     high: np.ndarray
-
-    @property
-    def channel_bits(self) -> np.ndarray:
-        """bits[K]: the width in two's complement that each channel needs."""
-        ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
-        return np.array([signed_bits(low, high) for low, high in ends])
 
     @property
     def bits(self) -> int:
@@ -117,23 +107,3 @@ def network_bounds(quantized: QuantizedConvNet) -> list[LayerBounds]:
             ends = np.stack([acc.low, acc.high])  # [2,K]
             low, high = requantize(ends, layer.multiplier, layer.shift, low=0)
     return found
-
-
-def bounds_table(quantized: QuantizedConvNet) -> None:
-    """Shows how wide each layer's accumulator must be: for any weights, and for these."""
-    rows = []
-    layers = network_bounds(quantized)
-    for layer in layers:
-        rows.append(
-            [
-                layer.name,
-                layer.products,
-                predicted(layer.bits_of_any_weights, "bit", BY),
-                predicted(int(layer.acc.low.min()), "", BY),
-                predicted(int(layer.acc.high.max()), "", BY),
-                predicted(layer.acc.bits, "bit", BY),
-            ]
-        )
-    heads = ["layer", "products", "any weights", "smallest sum", "largest sum", "these weights"]
-    widest = max(layer.acc.bits for layer in layers)
-    figures.table(heads, rows, f"Whatever the image, {widest} bits hold every sum; int32 has 32.")

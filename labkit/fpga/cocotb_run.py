@@ -9,8 +9,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +16,7 @@ from labkit.fpga.cpp import compile_cpp, kept
 from labkit.fpga.errors import RTLError
 from labkit.fpga.lint import lint
 from labkit.fpga.sources import Source, Sources, read_sources
+from labkit.fpga.tools import installed_version, last_line
 from labkit.fpga.verilated import (
     RUNTIME,
     include_options,
@@ -60,11 +59,9 @@ def run_cocotb(
     Raises RTLError for sources that do not lint, for a missing tool, and for a testbench that does
     not get as far as its tests, with its last words.
     """
-    try:
-        cocotb = version_of("cocotb")
-    except PackageNotFoundError as error:
-        raise RTLError("cocotb is not installed: `pip install cocotb` brings it.") from error
-    sources, parameters = read_sources(source, top), parameters or {}
+    cocotb = installed_version("cocotb", "cocotb")
+    sources = read_sources(source, top)
+    parameters = parameters or {}
     key = [cocotb, version(), sources.digest, repr(sorted(parameters.items())), *WRITE]
     program = kept(f"{top}.cocotb", key, lambda path: _build(sources, parameters, path))
     with TemporaryDirectory() as folder:
@@ -77,8 +74,9 @@ def run_cocotb(
 
 def _counts(top: str, results: Path, log: str) -> CocotbRun:
     if not results.exists():
-        last = (log.strip().splitlines() or ["nothing"])[-1]
-        raise RTLError(f"The testbench of {top} did not get as far as its tests. It said: {last}")
+        raise RTLError(
+            f"The testbench of {top} did not get as far as its tests. It said: {last_line(log)}"
+        )
     xml = results.read_text("utf-8")
     return CocotbRun(len(re.findall(r"<testcase\b", xml)), len(re.findall(r"<failure\b", xml)), log)
 

@@ -35,34 +35,42 @@ class Plan:
         watch: Sequence[str],
         trace: bool,
     ) -> None:
-        self.model, self.ports, self._alive = model, model.ports, []
+        """The arguments are those of `simulate`; raises RTLError where they do not fit."""
+        self.model = model
+        self.ports = model.ports
+        self.limit = limit
+        self._stalls = stalls
+        self._alive = []  # arrays that the job points to
         self.streams_in = self.ports.streams_in
         self.streams_out = self.ports.streams_out
         check_names(self.ports, inputs, stalls if isinstance(stalls, Mapping) else {})
         self.offered = {name: self._values(name, inputs) for name in self.streams_in}
         self.wanted = _wanted(self.streams_out, words)
         self.recorded = self._recorded(watch) if trace else []
-        self.limit, self._stalls = limit, stalls
         plain = [self._plain(port, inputs) for port in plain_inputs(self.ports, inputs)]
-        lengths = [row.count for row in plain if row.count > 1]
-        if cycles is None and not self.streams_in and not self.streams_out:
-            cycles = max(lengths, default=1)
-        self.job = runs.Job(
-            model=model.table,
-            clock=self.ports.index(CLOCK),
-            reset=-1 if RESET in inputs else self.ports.index(RESET),
-            cycles=-1 if cycles is None else cycles,
-            at_least=max(lengths, default=0),
-            quiet=QUIET,
-            limit=limit if cycles is None else max(limit, cycles),
-            rows=rows_that_fit(self.recorded),
-        )
+        self.job = self._job(inputs, cycles, longest=max((row.count for row in plain), default=0))
         self._rows("offered", runs.Offered, [self._offered(n, inputs) for n in self.streams_in])
         self._rows("taken", runs.Taken, [self._taken(name) for name in self.streams_out])
         self._rows("plain", runs.Plain, plain)
         self._rows("recorded", runs.Recorded, [self._record(signal) for signal in self.recorded])
 
+    def _job(self, inputs: Mapping[str, object], cycles: int | None, longest: int) -> runs.Job:
+        """The numbers of a job; `longest` is the count of values of the longest plain input."""
+        if cycles is None and not self.streams_in and not self.streams_out:
+            cycles = max(longest, 1)
+        return runs.Job(
+            model=self.model.table,
+            clock=self.ports.index(CLOCK),
+            reset=-1 if RESET in inputs else self.ports.index(RESET),
+            cycles=-1 if cycles is None else cycles,
+            at_least=longest if longest > 1 else 0,  # a single value is held: it sets no length
+            quiet=QUIET,
+            limit=self.limit if cycles is None else max(self.limit, cycles),
+            rows=rows_that_fit(self.recorded),
+        )
+
     def _rows(self, name: str, kind: type, rows: list) -> None:
+        """Hands the job an array of rows under a name, with their count."""
         array = (kind * len(rows))(*rows)
         self._alive.append(array)
         setattr(self.job, name, array)
@@ -72,11 +80,13 @@ class Plan:
         return to_limbs(inputs[stream], self.ports[f"{stream}_data"], f"The stream {stream}")
 
     def _pointer(self, array: np.ndarray) -> int:
+        """The address of an array, which stays as long as the plan does."""
         array = np.ascontiguousarray(array)
         self._alive.append(array)
         return array.ctypes.data
 
     def _places(self, stream: str) -> dict[str, int]:
+        """Which ports a stream has, by their places, and how many words of 32 bits its data."""
         ends = ("valid", "ready", "data", "last")
         places = {end: self.ports.index(f"{stream}_{end}") for end in ends}
         return {**places, "words": words_of_32(self.ports[f"{stream}_data"])}
@@ -86,6 +96,7 @@ class Plan:
         return runs.Stalls(self._pointer(row), len(row))
 
     def _offered(self, stream: str, inputs: Mapping[str, object]) -> runs.Offered:
+        """What a stream in is offered; without its `last`, that is 1 with the last word."""
         values = self.offered[stream]
         lasts = np.zeros(len(values), np.uint8)
         if f"{stream}_last" in inputs:
@@ -106,6 +117,7 @@ class Plan:
         return runs.Taken(**places, wanted=wanted, stalls=self._stalled(stream))
 
     def _plain(self, port: Port, inputs: Mapping[str, object]) -> runs.Plain:
+        """The values of an input that belongs to no stream: one that is held, or one a cycle."""
         given = inputs[port.name]
         values = [given] if np.ndim(given) == 0 else given
         limbs = to_limbs(values, port, f"The input {port.name}")
@@ -154,6 +166,7 @@ def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str,
 
 
 def _check_streams(ports: Ports) -> None:
+    """Raises RTLError for a stream of which a port points the wrong way."""
     for name in ports.streams_in + ports.streams_out:
         inwards = ports[f"{name}_data"].is_input
         if ports[f"{name}_valid"].is_input != inwards or ports[f"{name}_ready"].is_input == inwards:
@@ -164,6 +177,7 @@ def _check_streams(ports: Ports) -> None:
 
 
 def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[str, int]:
+    """How many words to wait for on each stream out; raises RTLError for a name not among them."""
     if words is None:
         return {}
     if not isinstance(words, Mapping):
@@ -177,6 +191,7 @@ def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[s
 
 
 def _lasts(given: Sequence[int], count: int, stream: str) -> np.ndarray:
+    """The `last` of each of `count` words, as bytes; raises RTLError for anything else."""
     row = np.asarray(given)
     if row.shape != (count,) or not np.isin(row, (0, 1)).all():
         raise RTLError(f"{stream}_last is a row of 0 and 1, one for each of {count} words.")

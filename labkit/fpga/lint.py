@@ -75,6 +75,7 @@ def _own_words(code: str | None, words: str) -> str:
 
 
 def _judge_yosys(said: str, sources: Sources) -> None:
+    """Raises RTLError for a loop of logic, several drivers, or none, in what Yosys said."""
     if loop := _LOOP.search(said):
         through = ", ".join(dict.fromkeys(_WIRE.findall(loop.group()))) or "itself"
         words = f"The logic drives itself, in a loop through {through}. Put a register into it."

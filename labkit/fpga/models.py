@@ -55,7 +55,8 @@ class Model:
         destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(table.destroy)
         arguments = (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int))
         find = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(table.find)
-        design, width = create(), ctypes.c_int()
+        design = create()
+        width = ctypes.c_int()
         found = find(design, signal.encode(), ctypes.byref(width))
         destroy(design)
         if found < 0:
@@ -74,7 +75,8 @@ def compiled(sources: Sources, engine: str, parameters: dict[str, int] | None = 
     """
     if engine not in ENGINES:
         raise RTLError(f"There is no engine {engine!r}: take {' or '.join(map(repr, ENGINES))}.")
-    tool, parameters = ENGINES[engine], parameters or {}
+    tool = ENGINES[engine]
+    parameters = parameters or {}
 
     def make(library: Path) -> None:
         lint(sources, parameters)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from labkit.fpga import proof_bench, solver
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import CLOCK, RESET, Ports, read_ports
+from labkit.fpga.proof_reasons import asked, broken_stream, place_of, vacuous
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources, without_comments
 from labkit.fpga.yosys import read_commands, yosys_version
@@ -18,7 +19,6 @@ from labkit.fpga.yosys import read_commands, yosys_version
 PROVED, FAILS, NOTHING = "proved", "fails", "says nothing"
 DRAWN = 16  # cycles of a counterexample: the last ones
 _LIMITS = re.compile(r"\b(assume|restrict)\b|`(ifn?def|elsif)\s+(FORMAL|SYNTHESIS|YOSYS)\b")
-_PLACE = re.compile(r"(?P<file>[\w.-]+):(?P<line>\d+)")
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,22 @@ def prove(
     tools = [yosys_version(), solver.solver_version(), text_of(__file__, solver.__file__)]
     depends_on = [bench.digest, bench.names, depth, tools]
     answer = remembered("proofs", depends_on, lambda: _ask(bench, depth, properties))
+    return _proof(sources, ports, properties, depth, answer)
+
+
+def _proof(sources: Sources, ports: Ports, properties: str, depth: int, answer: dict) -> Proof:
+    """What the solver's answer, that of `_ask`, says of the module."""
+    top = sources.top
     if answer["broken"]:
         return _failed(sources, ports, properties, answer)
     if answer["unreached"]:
-        return Proof(top, NOTHING, _vacuous(answer["unreached"], sources, properties, depth))
+        return Proof(top, NOTHING, vacuous(answer["unreached"], sources, properties, depth))
     if answer["proved"]:
-        return Proof(
-            top, PROVED, (f"{_asked(ports, properties)}: proved for every input, for ever.",)
-        )
+        said = f"{asked(ports, properties)}: proved for every input, for ever."
+        return Proof(top, PROVED, (said,))
     holds = f"holds for the first {depth} cycles"
     said = (
-        f"{_asked(ports, properties)}: no input breaks it within {depth} cycles. Induction proves "
+        f"{asked(ports, properties)}: no input breaks it within {depth} cycles. Induction proves "
         "no more: some state, which need not be reachable, would lead to a bad one. A larger depth "
         "may prove it, or a property about the state."
     )
@@ -135,19 +140,10 @@ def _ask(bench: Sources, depth: int, properties: str) -> dict:
         return answer
 
 
-def _asked(ports: Ports, properties: str) -> str:
-    held = [f"valid and data of {stream} hold until ready" for stream in ports.streams_out]
-    own = ["the properties hold"] if properties.strip() else []
-    text = ", and ".join(held + own) or "the assertions in the module hold"
-    return text[0].upper() + text[1:]
-
-
-# --- what fails ---
-
-
 def _failed(sources: Sources, ports: Ports, properties: str, answer: dict) -> Proof:
+    """The proof that fails, with its counterexample and a sentence for all that broke."""
     trace = dict(answer["trace"])
-    own = [_place(what, sources, properties) for what in answer["broken"]]
+    own = [place_of(what, sources, properties) for what in answer["broken"]]
     # What is checked at a clock edge is known to the solver a cycle later.
     in_module = [place for place in own if place and not place.startswith(proof_bench.PROPERTIES)]
     if not in_module:
@@ -160,72 +156,6 @@ def _failed(sources: Sources, ports: Ports, properties: str, answer: dict) -> Pr
             reasons.append(f"{place} fails in cycle {last}.")
         else:
             signal = what.removesuffix("_holds")
-            reasons.append(_broken_stream(signal, trace, last))
+            reasons.append(broken_stream(signal, trace, last))
             wrong[signal, last] = trace[signal][last - 1]
     return Proof(sources.top, FAILS, tuple(reasons), trace, wrong, ports)
-
-
-def _broken_stream(signal: str, trace: dict[str, list[int]], last: int) -> str:
-    """The sentence for a `signal` that did not hold: NAME_valid, NAME_data or NAME_last."""
-    stream = signal.rpartition("_")[0]
-    word = trace[f"{stream}_data"][last - 1]
-    before = f"In cycle {last - 1} {stream} offers the word {word} and {stream}_ready is 0"
-    if signal.endswith("_valid"):
-        return f"{before}; in cycle {last} {signal} is 0 again: the word is lost."
-    now = trace[signal][last]
-    was = trace[signal][last - 1]
-    return (
-        f"{before}; in cycle {last} {signal} is {now} in place of {was}, although nobody has "
-        "taken it."
-    )
-
-
-def _place(what: str, sources: Sources, properties: str) -> str | None:
-    """Where the learner's own assertion stands, with its text; None for ours.
-
-    what   as the solver names it: "file:12.9-12.30", or the label that the assertion bears
-    """
-    if found := _PLACE.match(what):
-        file, number = found["file"], int(found["line"])
-    else:
-        file, number = _labelled(what.rpartition(".")[2], sources, properties)
-    if file == proof_bench.PROPERTIES:
-        lines = properties.splitlines()
-        text = lines[number - 1].strip() if number <= len(lines) else ""
-    elif file in sources.names:
-        text = sources.line(file, number)
-    else:
-        return None
-    return f"{file}, line {number}, `{text}`,"
-
-
-def _labelled(label: str, sources: Sources, properties: str) -> tuple[str, int]:
-    """File and line of a label; ("", 0) if the learner has none such."""
-    for file, text in ((proof_bench.PROPERTIES, properties), *sources.files):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if re.search(rf"\b{re.escape(label)}\s*:", line):
-                return file, number
-    return "", 0
-
-
-# --- what says nothing ---
-
-
-def _vacuous(
-    unreached: list[str], sources: Sources, properties: str, depth: int
-) -> tuple[str, ...]:
-    """A sentence for each case that never happens."""
-    reasons = [f"Nothing is broken within {depth} cycles, but that says nothing."]
-    if "can_run" in unreached:
-        return (*reasons, "No input keeps the assumptions: do they contradict each other?")
-    for what in unreached:
-        if what.endswith("_can_wait"):
-            stream = what.removesuffix("_can_wait")
-            reasons.append(
-                f"No word of {stream} ever waits: does {stream}_valid look at {stream}_ready?"
-            )
-        elif what.endswith("_can_move"):
-            reasons.append(f"No word of {what.removesuffix('_can_move')} is ever handed over.")
-        elif place := _place(what, sources, properties):
-            reasons.append(f"{place} is never asked, because its condition never holds.")
-    return (*reasons, "If this takes longer, choose a larger depth.")

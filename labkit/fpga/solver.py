@@ -10,11 +10,11 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Sources
+from labkit.fpga.tools import installed_version, last_line
 from labkit.fpga.yosys import run_yosys
 
 PATIENCE = 120  # seconds for one question: this only ends a hang
@@ -39,12 +39,7 @@ class Search:
 
 def solver_version() -> str:
     """Z3's version; raises RTLError with what to install when it is missing."""
-    try:
-        return version("z3-solver")
-    except PackageNotFoundError as error:
-        raise RTLError(
-            "Z3 is not installed. `pip install z3-solver` brings it, and so does `make lab`."
-        ) from error
+    return installed_version("z3-solver", "Z3")
 
 
 def write_formulas(script: list[str], folder: Path, sources: Sources) -> None:
@@ -130,4 +125,4 @@ def _ask(folder: Path, options: list[str]) -> str:
             f"The solver found no answer within {PATIENCE} s. Ask for fewer cycles with `depth`, "
             "or take smaller parameters: narrower words, fewer lanes."
         )
-    raise RTLError(f"The solver failed: {(said.strip().splitlines() or ['it said nothing'])[-1]}")
+    raise RTLError(f"The solver failed: {last_line(said)}")

@@ -15,6 +15,7 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.multipliers import Multipliers
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
+from labkit.fpga.tools import without_patch
 from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
 
@@ -169,15 +170,10 @@ def _latch(found: re.Match, sources: Sources) -> RTLError:
 def _report(top: str, netlists: dict) -> Synthesis:
     cells = netlists["cells"]
     budget.refuse_unknown(cells)
-    by = f"Yosys {tool_version()} for the {budget.device_name()}"
+    by = f"Yosys {without_patch(yosys_version())} for the {budget.device_name()}"
     taken = {
         resource: compiled(budget.taken(resource, cells), unit, by)
         for resource, unit in budget.RESOURCES.items()
     }
     found = multipliers.from_netlists(netlists["written"], netlists["left"])
     return Synthesis(top, multipliers=found, cells=cells, **taken)
-
-
-def tool_version() -> str:
-    """Yosys's own version, "0.70", without what its package adds."""
-    return ".".join(yosys_version().split(".")[:2])

