@@ -44,6 +44,7 @@ class Demands:
     cycles: Callable[..., int] | None = None
     gates: Mapping[str, int] = field(default_factory=dict)
     clock: float | None = None
+    gate_parameters: Mapping[str, int] = field(default_factory=dict)
     proof: Proof | None = field(default=None, init=False)
     synthesis: Synthesis | None = field(default=None, init=False)
     timing: Timing | None = field(default=None, init=False)
@@ -103,16 +104,14 @@ class Demands:
                 "enough."
             )
 
-    def demand_few_gates(self, answer: str, parameters: Mapping[str, int]) -> None:
-        """TooDear where the synthesised module uses more than the exercise allows.
-
-        It is synthesised once, with the parameters of the first case.
-        """
+    def demand_few_gates(self, answer: str) -> None:
+        """TooDear where the synthesised module uses more than the exercise allows."""
         if not self.gates:
             return
         if self.synthesis is None:
             with refused_by_tools():
-                self.synthesis = synthesize([answer, *self.support], self.top, dict(parameters))
+                parameters = dict(self.gate_parameters)
+                self.synthesis = synthesize([answer, *self.support], self.top, parameters)
         for resource, enough in self.gates.items():
             used = float(getattr(self.synthesis, resource))
             if used > enough:

@@ -38,7 +38,9 @@ class Plan:
         """The arguments are those of `simulate`; raises RTLError where they do not fit."""
         self.model = model
         self.ports = model.ports
-        self.limit = limit
+        self.limit = _whole("limit", limit, least=1)
+        if cycles is not None:
+            cycles = _whole("cycles", cycles, least=0)
         self._stalls = stalls
         self._alive = []  # arrays that the job points to
         self.streams_in = self.ports.streams_in
@@ -185,9 +187,16 @@ def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[s
     for name, count in words.items():
         if name not in streams:
             raise RTLError(f"words waits for {name!r}, and the outputs are {_listed(streams, [])}.")
-        if count < 0:
-            raise RTLError(f"words waits for {count} words of {name}: 0 or more.")
+        _whole(f"words, of {name},", count, least=0)
     return dict(words)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    """A count as an int; raises RTLError where it is no whole number from `least` to 2^62."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= 2**62:
+        raise RTLError(f"{name} is {value!r}: it should be a whole number from {least} on.")
+    return int(value)
 
 
 def _lasts(given: Sequence[int], count: int, stream: str) -> np.ndarray:

@@ -89,6 +89,8 @@ def read_ports(sources: Sources, parameters: dict[str, int] | None = None) -> Po
         design = json.loads((folder / "ports.json").read_text("utf-8"))
     tops = [m for m in design["modules"].values() if int(m["attributes"].get("top", "0"), 2)]
     described = tops[0]["ports"]
+    if not any(port["direction"] == "output" for port in described.values()):
+        raise RTLError(f"The module {sources.top} has no output, so nothing that it does shows.")
     return Ports(sources.top, tuple(_port(sources, name, p) for name, p in described.items()))
 
 

@@ -33,6 +33,7 @@ def rtl_exercise(
     read: Callable[..., Any] | None = None,
     cycles: Callable[..., int] | None = None,
     gates: Mapping[str, int] | None = None,
+    gate_parameters: Mapping[str, int] | None = None,
     proves: str | None = None,
     clock: float | None = None,
     given: str | None = None,
@@ -49,8 +50,8 @@ def rtl_exercise(
     read      read(simulation, *inputs) -> the outputs; without it, the words of the streams (or
               the values of the ports) that `outputs` names
     cycles    cycles(*inputs) -> how many clock cycles a run without stalls may take
-    gates     what the synthesised module may use, with the parameters of the first case:
-              {"dsp": 4, "lut": 200}
+    gates     what the synthesised module may use: {"dsp": 4, "lut": 200}
+    gate_parameters   with these parameters; without them, with those that the top declares
     proves    rules that no input may break, beside that each stream out holds a word until it is
               taken: the `properties` of `prove`, "" for nothing else. A counterexample is refused,
               and a proof of nothing; a right module for which induction is too weak is not
@@ -60,7 +61,9 @@ def rtl_exercise(
     fields    those of an `Exercise`
     """
     outputs = fields.get("outputs", ("y",))
-    demands = Demands(top, solution, support, proves, cycles, gates or {}, clock)
+    demands = Demands(
+        top, solution, support, proves, cycles, gates or {}, clock, gate_parameters or {}
+    )
     judge = RTLJudge(top, solution, support, drive, read or reader(outputs), demands, given)
     defaults = {"outputs": outputs, "dtype": "any", "rtol": 0.0, "atol": 0.0}
     return exercise(

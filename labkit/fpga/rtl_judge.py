@@ -135,14 +135,15 @@ class RTLJudge:
         self.demand_patience(answer, inputs, expected)
         self.demands.demand_proof(answer)
         self.demands.demand_few_cycles(int(simulation.cycles), inputs)
-        self.demands.demand_few_gates(answer, self.drive(*inputs).parameters)
+        self.demands.demand_few_gates(answer)
         self.demands.demand_fast_clock(answer)
         return outputs
 
     def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
         """Refused where other words come out once neighbours wait, or not all of them."""
         try:
-            stalled = self.read(self.simulated(answer, inputs, STALLS), *inputs)
+            run = self.simulated(answer, inputs, STALLS)
+            stalled = self.read(run, *inputs)
         except RTLError as error:
             why = self.demands.shortest_run(answer) or error
             raise Refused(f"{WHEN_STALLED} {why}") from None
@@ -151,6 +152,11 @@ class RTLJudge:
             raise Refused(
                 f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
                 f"{why or 'What may change in a cycle in which nothing moves?'}"
+            )
+        if run.violations:
+            raise Refused(
+                "The words are right, but a word that is offered must stay on offer until it is "
+                f"taken, and with stalls it does not: {run.violations[0]}."
             )
 
 

@@ -58,6 +58,11 @@ CONSTRUCTS = (
         r"\$(?:finish|stop)\b",
         "a design does not end itself: `simulate` ends a run by words or cycles",
     ),
+    Construct(
+        "a value x",
+        r"'[bohd]?[xX]|\d'[bohd][0-9a-fA-F_?]*[xX]",
+        "give each case a value: a circuit has no unknown one",
+    ),
     Construct("a random number", r"\$u?random\w*\b", "stream random words in"),
     Construct(
         "a delay",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from labkit.fpga import budget, multipliers
 from labkit.fpga.errors import RTLError
+from labkit.fpga.lint import lint
 from labkit.fpga.multipliers import Multipliers
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
@@ -89,7 +90,12 @@ def synthesize(
     sources = read_sources(source, top)
     script = _script(sources, parameters)
     depends_on = [sources.digest, sources.names, script, yosys_version(), text_of(__file__)]
-    netlists = remembered("synthesis", depends_on, lambda: _run(sources, script))
+
+    def run() -> dict:
+        lint(sources, parameters or {})
+        return _run(sources, script)
+
+    netlists = remembered("synthesis", depends_on, run)
     report = _report(top, netlists)
     if multiply_adds_per_cycle is not None:
         multipliers.refuse(report.multipliers, multiply_adds_per_cycle)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from labkit.fpga import timing_pictures
 from labkit.fpga.around import instance, wrapped
 from labkit.fpga.errors import RTLError
+from labkit.fpga.lint import lint
 from labkit.fpga.ports import CLOCK, Ports, read_ports
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
@@ -95,7 +96,12 @@ def place_and_route(source: Source, top: str, parameters: dict[str, int] | None 
     script = [*read_commands(design), "synth_ecp5 -json design.json"]
     tools = [yosys_version(), nextpnr_version(), text_of(__file__)]
     depends_on = [design.digest, design.names, script, _OPTIONS, tools]
-    report = remembered("timing", depends_on, lambda: _run(design, script, top))
+
+    def run() -> dict:
+        lint(sources, parameters or {})
+        return _run(design, script, top)
+
+    report = remembered("timing", depends_on, run)
     return _timing(top, report, sources)
 
 
@@ -159,11 +165,17 @@ def _timing(top: str, report: dict, sources: Sources) -> Timing:
             f"{top} has no way from one register to another: its outputs are constants, or hang "
             "on nothing. Does every output follow from an input?"
         )
-    path = next(
+    paths = [
         one["path"]
         for one in report["critical_paths"]
         if one["from"] == one["to"] == f"posedge {CLOCK}"
-    )
+    ]
+    if not paths:
+        raise RTLError(
+            f"{top} has another clock beside {CLOCK}, or takes both of its edges: all registers "
+            f"should take their values at `posedge {CLOCK}`."
+        )
+    path = paths[0]
     tool = f"nextpnr {without_patch(nextpnr_version())} for a {DEVICE}, not for the Zynq"
     taken = {kind: one["used"] for kind, one in report["utilization"].items() if one["used"]}
     return Timing(

@@ -91,6 +91,7 @@ line_buffer = rtl_exercise(
         "power_of_two": lambda x, length: of_steps_ago(x, 1 << (length - 1).bit_length(), length),
     },
     gates={"lut": 40, "bram36": 2},
+    gate_parameters={"WIDTH": 24, "LENGTH": 1921},
 )
 
 # fpga.window_control: images int8[N,H,W] -> windows int64[N*H*W, 9]

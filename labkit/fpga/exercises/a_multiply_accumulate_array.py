@@ -191,6 +191,7 @@ mac_array = rtl_exercise(
     },
     cycles=lambda x, w: x.size + A_PIPELINE,
     gates={"dsp": 4, "lut": 400, "ff": 400},
+    gate_parameters={"LANES": 4},
 )
 
 
@@ -277,6 +278,7 @@ requantize_rtl = rtl_exercise(
     },
     cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,
     gates={"dsp": 2, "lut": 200, "ff": 200},
+    gate_parameters={"SHIFT": 16},
 )
 
 EXERCISES = [mac, mac_array, requantize_rtl]

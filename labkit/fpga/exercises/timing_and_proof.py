@@ -44,6 +44,12 @@ def dropped(x: np.ndarray) -> np.ndarray:
     return np.repeat(x[::2], 2)[: len(x)].astype(int)
 
 
+# A stage shows in the next cycle what has moved in; a queue then offers something. Wires do not.
+ARRIVES = """
+if ($past(in_valid && in_ready && !rst)) assert (out_valid && out_data == $past(in_data));
+"""
+KEPT = "if ($past(in_valid && in_ready && !rst)) assert (out_valid);"
+
 stage = rtl_exercise(
     "fpga.register_stage",
     top="register_stage",
@@ -58,7 +64,7 @@ stage = rtl_exercise(
         "unsigned": lambda x: np.abs(x.astype(int)),
     },
     outputs=("out",),
-    proves="",
+    proves=ARRIVES,
     cycles=lambda x: len(x) + 1,
     gates={"ff": 12},
 )
@@ -104,7 +110,7 @@ queue = rtl_exercise(
         "two_late": lambda x: moved_on(x.astype(int), 2),
     },
     outputs=("out",),
-    proves="",
+    proves=KEPT,
     cycles=lambda x: len(x) + 1,
     given=QUEUE,
 )
