@@ -73,6 +73,7 @@ SLOW = (
     "notebooks/test_tiles.py",
     "course/test_build.py",
     "fpga/test_simulate.py",
+    "fpga/test_models.py",
     "fpga/test_engines.py",
     "fpga/test_cocotb_run.py",
 )
