@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.checks import judge
-from labkit.checks.items import Case, Exercise, Misconception
+from labkit.checks.items import Case, Exercise, Misconception, TooDear
 from labkit.checks.registry import registry
 from labkit.fpga.demands import Demands
 from labkit.fpga.ports import Port
@@ -186,3 +186,25 @@ def test_a_module_that_never_hands_over_a_word_is_stopped(said):
 def test_ports_in_words():
     assert described(Port("x", True, 8, True)) == "an input of 8 bits, signed"
     assert described(Port("y", False, 1, False)) == "an output of 1 bit"
+
+
+def test_a_module_that_withdraws_its_word_is_refused(said):
+    shy = SOLUTION.replace("output logic y_valid,", "output logic y_valid,").replace(
+        "  // One register stage",
+        "  logic full, blink;\n  assign y_valid = full && !blink;\n"
+        "  always_ff @(posedge clk) blink <= rst ? 0 : !blink;\n  // One register stage",
+    )
+    shy = shy.replace(
+        "assign x_ready = !y_valid || y_ready;", "assign x_ready = !full || (y_valid && y_ready);"
+    )
+    shy = shy.replace("if (rst) y_valid <= 0;", "if (rst) full <= 0;").replace(
+        "y_valid <= x_valid;", "full <= x_valid;"
+    )
+    _, words = said(shy)
+    assert "must stay on offer until it is taken" in words
+
+
+def test_gates_are_counted_with_the_parameters_that_the_exercise_names():
+    judge = Demands("doubler", SOLUTION, gates={"ff": 3}, gate_parameters={})
+    with pytest.raises(TooDear, match="takes 9 flip-flops, and 3 are enough"):
+        judge.demand_few_gates(SOLUTION)

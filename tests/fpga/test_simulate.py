@@ -283,3 +283,22 @@ def test_no_shortcut_past_the_clock():
     stalls = Stalls(seed=3, share=0.5)
     slow = simulate(source, "accumulator", inputs, stalls=stalls)
     assert int(slow.cycles) > int(simulate(source, "accumulator", inputs).cycles)
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        ({"limit": -1}, "limit is -1: it should be a whole number from 1 on"),
+        ({"words": 2**70}, "should be a whole number from 0 on"),
+        ({"cycles": -1}, "cycles is -1"),
+        ({"cycles": "many"}, "cycles is 'many'"),
+    ],
+)
+def test_the_end_of_a_run_is_a_whole_number(ends, says):
+    with pytest.raises(RTLError, match=says):
+        simulate(MODULES / "accumulator.sv", "accumulator", {"x": [1]}, **ends)
+
+
+def test_a_module_without_an_output_is_refused():
+    with pytest.raises(RTLError, match="has no output, so nothing that it does shows"):
+        simulate("module m (input logic clk, rst);\nendmodule", "m", {}, cycles=3)

@@ -17,6 +17,7 @@ FOREIGN = {
     "a file": 'initial $readmemh("t.hex", t);',
     "printing": '$display("%d", a);',
     "an end from inside": "initial $finish;",
+    "a value x": "assign y = a ? 8'bx : a;",
     "a random number": "assign y = $urandom();",
     "a delay": "always_ff @(posedge clk) y <= #1 a;",
     "the falling edge of the clock": "always_ff @(negedge clk) y <= a;",

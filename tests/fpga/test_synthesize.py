@@ -134,19 +134,19 @@ BAD = {
     "two drivers": (
         "module m (input logic clk, a, b, output logic q);\n"
         "    always_ff @(posedge clk) q <= a;\n    always_ff @(posedge clk) q <= b;\nendmodule",
-        "q has several drivers",
-        None,
+        "q is driven in several places",
+        3,
     ),
     "two edges": (
         "module m (input logic clk, a, output logic q);\n"
         "    always_ff @(posedge clk or negedge clk) q <= a;\nendmodule",
-        "m.sv, line 2: Multiple edge sensitive events",
+        "m.sv, line 2: the falling edge of the clock",
         2,
     ),
     "a loop without a bound": (
         "module m (input logic [3:0] a, output logic [3:0] q);\n    always_comb begin\n"
         "        q = 0;\n        while (q < a) q = q + 1;\n    end\nendmodule",
-        "m.sv, line 4: While loops",
+        "m.sv, line 4: `while` is outside",
         4,
     ),
 }

@@ -81,3 +81,16 @@ def test_the_name_of_the_generated_module_is_taken():
     sources = read_sources(text, "between_registers")
     with pytest.raises(RTLError, match="call your file differently"):
         module.wrapped(sources, "between_registers", "")
+
+
+def test_a_second_clock_is_named():
+    source = """
+module two (input logic clk, a, output logic y);
+  logic n, q;
+  assign n = ~clk;
+  always_ff @(posedge n) q <= a;
+  always_ff @(posedge clk) y <= q;
+endmodule
+"""
+    with pytest.raises(RTLError, match="another clock beside clk"):
+        place_and_route(source, "two")

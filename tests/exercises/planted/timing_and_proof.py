@@ -151,7 +151,7 @@ PLANTED = {
         (always_ready, WAITS),
         (half_speed, "clock cycles, and"),
         (early, "out_valid is 1 one cycle before"),
-        (two_words, "flip-flops, and 12 are enough"),
+        (two_words, "the solver is not content"),
         (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
