@@ -151,6 +151,7 @@ def whole(tiny):
     shutil.copytree(tiny / "chapters", copy / "chapters")
     shutil.copytree(tiny / "tests", copy / "tests")
     (copy / "tests" / "notebooks").mkdir()
+    shutil.copy(REPOSITORY / "tests" / "__init__.py", copy / "tests")
     shutil.copy(REPOSITORY / "tests" / "notebooks" / "running.py", copy / "tests" / "notebooks")
     (copy / "pyproject.toml").write_text((tiny / "pyproject.toml").read_text())
 
