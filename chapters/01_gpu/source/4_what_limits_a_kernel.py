@@ -70,7 +70,6 @@ made = compiled_ladder.compile_all()  # the ladder, for sm_86: the A6000's kind 
 print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 
 # %% [markdown]
-# The 64 sums take just over half of these registers.
 # How many blocks of such threads can an SM hold?
 #
 # ### How many blocks fit
@@ -150,7 +149,7 @@ made.occupancy("2-D register tile").draw()
 #
 # $$\text{traffic leaves} \quad \frac{5}{50} = \frac{1}{10}$$
 #
-# A **pass** gives one number to each lane of a warp, and an SM makes one per clock; from here on, a read from a cache costs passes, too.
+# A **pass** gives one number to each lane of a warp, and an SM makes one per clock; we count passes for caches as for shared memory, though scattered reads may take more.
 # Let this kernel need 2 passes for each multiply-add (`total += a * b` in all lanes of a warp).
 # An SM starts 4 instructions per clock.
 # So in 2 clocks it could start 4 x 2 multiply-adds, but numbers arrive for only one:
@@ -158,7 +157,7 @@ made.occupancy("2-D register tile").draw()
 # $$\text{passes leave} \quad \frac{1}{4 \times 2} = \frac{1}{8}$$
 #
 # An **access** is an instruction with which a warp reads or writes memory.
-# It takes one of the SM's 4 starts per clock, as a multiply-add does.
+# It takes one of the SM's 4 starts per clock, as a multiply-add does, and we leave out all other instructions.
 # Let this kernel need 2 accesses for each multiply-add, so that one instruction of three is a multiply-add:
 #
 # $$\text{instructions leave} \quad \frac{1}{1 + 2} = \frac{1}{3}$$
@@ -221,8 +220,8 @@ estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
 # **Remove one limit, and you meet the next.**
 #
 # But we counted every read in the source code, and in the shared and register tiles the compiler merges some.
-# In the 2-D register tile, 4 of 16 reads for each `k` remain; so few need fewer passes, and traffic is the limit, at 42 %.
-# In the shared tile, Boehm's profiler saw warps wait for shared memory (*Worklog*, 2022).
+# In the 2-D register tile, 4 of 16 reads for each `k` remain; even at worst, their passes leave more than the traffic, which is then the limit, at 42 %.
+# The shared tile's limit fits Boehm's profile: warps waited for shared memory (*Worklog*, 2022).
 #
 # ### Tensor cores
 #
@@ -236,8 +235,7 @@ ladder.show_counts(tensor)
 ladder.show_generations()
 
 # %% [markdown]
-# One `mma` replaces 64 multiply-adds, but it also takes longer than one, so the GPU is not 64 times as fast.
-# Newer instructions read matrices from elsewhere, which saves registers.
+# One `mma` replaces 64 multiply-adds but takes longer than a single one, so the GPU is not 64 times as fast.
 
 # %% tags=["timing", "nbval-ignore-output"]
 # On a CUDA GPU this times the ladder, beside cuBLAS; elsewhere, NumPy's product on your processor.
@@ -256,7 +254,7 @@ intensities = dict(zip(counts.names, counts.intensity, strict=True))
 figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
-# Two diamonds are far above the sloping roof, for traffic from DRAM.
+# Two diamonds are far above the sloping roof, which assumes traffic from DRAM.
 # For these two kernels, caches answered most requests, so the sloping roof is no bound.
 # The flat roof is a true bound, because an SM starts at most 4 multiply-adds of 32 lanes per clock.
 #
