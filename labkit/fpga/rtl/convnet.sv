@@ -60,7 +60,7 @@ module convnet #(
 
   localparam int Fc1Inputs  = (HEIGHT / 4) * (WIDTH / 4) * CONV2_CHANNELS;
   localparam int PixelBits  = CONV1_CHANNELS * 8;
-  localparam int ImageBeats = HEIGHT * WIDTH / 2;
+  localparam int ImageBeats = 1 << $clog2(HEIGHT * WIDTH / 2);  // a power of two
   localparam int Fc2Inputs  = 4;  // of fc2 at a time, with two outputs: 8 weights, a beat
 
   if ((HEIGHT % 4 != 0) || (WIDTH % 4 != 0) || (WIDTH < 8)) begin : gen_sides_refused
@@ -73,7 +73,8 @@ module convnet #(
     $error("FC1_LANES must be a multiple of 8: a beat has 8 weights");
   end
 
-  // ---- image: room for two, so that the next one is there before the weights for this one.
+  // ---- image: with streamed weights the next one comes before the weights for this one, so
+  // there is room for two.
   logic        pixels_valid;
   logic        pixels_ready;
   logic [63:0] pixels;
@@ -83,7 +84,7 @@ module convnet #(
 
   block_fifo #(
     .WIDTH(64),
-    .DEPTH(2 * (1 << $clog2(ImageBeats)))
+    .DEPTH(RESIDENT ? ImageBeats : 2 * ImageBeats)
   ) u_image (
     .clk      (clk),
     .rst      (rst),
@@ -342,8 +343,9 @@ module convnet #(
       .y_data (fc1_weights)
     );
     weight_store #(
-      .WIDTH(64),
-      .DEPTH(FC1_OUTPUTS * FC2_OUTPUTS / 8)
+      .WIDTH  (64),
+      .DEPTH  (FC1_OUTPUTS * FC2_OUTPUTS / 8),
+      .IN_LUTS(1'b1)
     ) u_fc2_weights (
       .clk    (clk),
       .rst    (rst),

@@ -78,7 +78,9 @@ module job_control #(
   assign is_other   = at_first && (in_data != NETWORK);
 
   // ---- The output: a register, so that an offered word stays whatever happens to the job.
-  logic [31:0] words_left;
+  logic [2:0]  word;         // of this image's result
+  logic [15:0] images_left;  // whose results are not all out
+  logic        last_word;
   logic        give_valid;
   logic        give_ready;
   logic        give_last;
@@ -86,7 +88,8 @@ module job_control #(
   logic        ended;  // the last word has gone out
   assign core_rst     = rst || (state == Clear) || failed;
   assign give_valid   = (state == GiveUp) || (result_valid && !core_rst);
-  assign give_last    = (state == GiveUp) || (words_left == 32'd1);
+  assign give_last    = (state == GiveUp) || (last_word && (images_left == 16'd1));
+  assign last_word    = word == 3'(WORDS_PER_RESULT - 1);
   assign result_ready = give_ready && (state != GiveUp);
   assign out_moves    = out_valid && out_ready;
 
@@ -152,7 +155,8 @@ module job_control #(
       too_short        <= 1'b0;
       too_long         <= 1'b0;
       ended            <= 1'b0;
-      words_left       <= '0;
+      word             <= '0;
+      images_left      <= '0;
       job_images       <= '0;
       cycles           <= '0;
       beats_in         <= '0;
@@ -165,7 +169,8 @@ module job_control #(
       too_short        <= 1'b0;
       too_long         <= 1'b0;
       ended            <= 1'b0;
-      words_left       <= 32'(images) * 32'(WORDS_PER_RESULT);
+      word             <= '0;
+      images_left      <= images;
       job_images       <= images;
       cycles           <= '0;
       beats_in         <= '0;
@@ -184,7 +189,10 @@ module job_control #(
         too_long      <= at_end && !in_last;
       end
       if (give_valid && give_ready) begin
-        words_left <= words_left - 1'b1;
+        word <= last_word ? '0 : word + 1'b1;
+        if (last_word) begin
+          images_left <= images_left - 1'b1;
+        end
       end
       if (out_moves) begin
         beats_out <= beats_out + 1'b1;

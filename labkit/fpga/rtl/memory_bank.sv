@@ -10,6 +10,7 @@ module memory_bank #(
   parameter  int WIDTH        = 24,
   parameter  int MEMORIES     = 9,
   parameter  int DEPTH        = 32,
+  parameter  bit IN_LUTS      = 1'b0,
   localparam int ADDRESS_BITS = (DEPTH > 1) ? $clog2(DEPTH) : 1
 ) (
   input  logic                      clk,
@@ -53,8 +54,9 @@ module memory_bank #(
 
   for (genvar m = 0; m < MEMORIES; m++) begin : gen_memories
     memory #(
-      .WIDTH(WIDTH),
-      .DEPTH(DEPTH)
+      .WIDTH  (WIDTH),
+      .DEPTH  (DEPTH),
+      .IN_LUTS(IN_LUTS)
     ) u_memory (
       .clk          (clk),
       .write        (write && (choice == ChoiceBits'(m))),

@@ -7,8 +7,9 @@
 // Lesson  folding_under_a_budget.
 
 module weight_store #(
-  parameter int WIDTH = 64,
-  parameter int DEPTH = 65536
+  parameter int WIDTH   = 64,
+  parameter int DEPTH   = 65536,
+  parameter bit IN_LUTS = 1'b0
 ) (
   input  logic             clk,
   input  logic             rst,
@@ -40,7 +41,8 @@ module weight_store #(
   memory_bank #(
     .WIDTH   (WIDTH),
     .MEMORIES(1),
-    .DEPTH   (DEPTH)
+    .DEPTH   (DEPTH),
+    .IN_LUTS (IN_LUTS)
   ) u_memory (
     .clk    (clk),
     .rst    (rst),
