@@ -1,4 +1,4 @@
-// A large queue in a stream, in block RAM: the first word in is the first word out.
+// A large queue in a stream, whose memory can be block RAM: the first word in is the first out.
 //
 // A block RAM answers one cycle after it is asked. So the queue asks for a word as soon as the
 // register behind the memory is free, and the word stands there until it is taken.
@@ -8,8 +8,9 @@
 // Lesson  folding_under_a_budget.
 
 module block_fifo #(
-  parameter int WIDTH = 64,
-  parameter int DEPTH = 1024
+  parameter int WIDTH   = 64,
+  parameter int DEPTH   = 1024,
+  parameter bit IN_LUTS = 1'b0
 ) (
   input  logic             clk,
   input  logic             rst,
@@ -56,8 +57,9 @@ module block_fifo #(
   end
 
   memory #(
-    .WIDTH(WIDTH),
-    .DEPTH(DEPTH)
+    .WIDTH  (WIDTH),
+    .DEPTH  (DEPTH),
+    .IN_LUTS(IN_LUTS)
   ) u_memory (
     .clk          (clk),
     .write        (write),

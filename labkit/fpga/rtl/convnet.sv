@@ -270,8 +270,9 @@ module convnet #(
   logic [7:0]               value;
 
   block_fifo #(
-    .WIDTH(CONV2_LANES * 8),
-    .DEPTH(VALUE_QUEUE / CONV2_LANES)
+    .WIDTH  (CONV2_LANES * 8),
+    .DEPTH  (VALUE_QUEUE / CONV2_LANES),
+    .IN_LUTS(1'b1)
   ) u_value_queue (
     .clk      (clk),
     .rst      (rst),
