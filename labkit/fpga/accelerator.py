@@ -5,7 +5,7 @@
     run.logits, run.cycles
 
 `rtl/accelerator.sv` is the circuit, and nothing here knows what it computes. Lesson
-folding_under_a_budget.
+the_network_as_a_pipeline.
 """
 
 from dataclasses import dataclass

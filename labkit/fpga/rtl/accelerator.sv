@@ -10,7 +10,7 @@
 //         s_axis: a job, one packet of 64-bit beats, in the order of section_router.
 //         m_axis: five words for each image, two int32 logits in each; `last` with the very last.
 // Timing  labkit/fpga/convnet_cycles.py.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module accelerator #(
   parameter int HEIGHT         = 32,

@@ -4,7 +4,7 @@
 //         ones. x: stream of LANES int32: the channels in groups, over and over. y: the same with
 //         the biases added.
 // Timing  Biases CHANNELS cycles; then one word per cycle, latency 2: fetch, add.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module add_bias #(
   parameter int CHANNELS = 10,

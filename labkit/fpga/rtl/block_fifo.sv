@@ -5,7 +5,7 @@
 //
 // Ports   in, out: streams of WIDTH bits. The memory holds DEPTH words; DEPTH is a power of two.
 // Timing  Latency 2 cycles, one word per cycle. No path from `out_ready` to `in_ready`.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module block_fifo #(
   parameter int WIDTH   = 64,

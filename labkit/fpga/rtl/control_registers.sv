@@ -14,7 +14,7 @@
 //
 // Ports   s_axi: AXI4-Lite, 32 bits of data, 6 of address. The others: to and from job_control.
 // Timing  A write and a read take 2 cycles each when nobody waits.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module control_registers #(
   parameter bit [31:0] FOLDING = 32'd0,

@@ -13,7 +13,7 @@
 //         same, with `last`. core_rst: resets all layers.
 // Timing  Result words pass one register. `cycles` counts while BUSY: from the cycle after the
 //         START to the one in which the last word goes out or the last beat comes in.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module job_control #(
   parameter bit [63:0] NETWORK          = 64'd0,

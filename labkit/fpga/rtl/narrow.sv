@@ -3,7 +3,7 @@
 // Ports   x: stream of GROUPS * WIDTH bits. y: stream of WIDTH bits.
 // Timing  One word of y per cycle, in the cycle in which x offers it; x is taken with its last
 //         part.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module narrow #(
   parameter int WIDTH  = 32,

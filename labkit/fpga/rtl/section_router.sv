@@ -20,7 +20,7 @@
 // Ports   images: how many, held. in: the beats. out_valid, out_ready: one bit for each section.
 //         at_first: the next beat is the first one. at_end: it is the last one.
 // Timing  No register: a beat passes in the cycle in which it comes.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module section_router #(
   parameter int HEIGHT         = 32,

@@ -5,7 +5,7 @@
 //
 // Ports   in: the two beats. conv1_shift, conv2_shift, fc1_shift: held until a reset.
 // Timing  A beat per cycle; the shifts are there one cycle after beat 1.
-// Lesson  folding_under_a_budget.
+// Lesson  the_network_as_a_pipeline.
 
 module stream_header (
   input  logic        clk,
