@@ -1,6 +1,6 @@
 """A network and its images as the one stream of 64-bit beats that the accelerator takes.
 
-The order of the sections is that of `rtl/section_router.sv`; lesson folding_under_a_budget walks
+The order of the sections is that of `rtl/section_router.sv`; lesson the_network_as_a_pipeline walks
 through them. A beat holds 8 int8, lane 0 in its lowest byte.
 """
 

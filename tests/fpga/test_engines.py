@@ -17,6 +17,7 @@ from labkit.fpga.sources import RTL, modules, read_sources
 from labkit.fpga.stalls import Stalls
 
 FOLDERS = {"tests": Path(__file__).parent / "modules", "labkit": RTL}
+OWN_CLOCK = "accelerator"  # its ports have AXI's names: test_accelerator.py has both engines clock it
 CYCLES = 3000
 
 
@@ -67,7 +68,7 @@ def stimuli(ports: Ports, seed: int) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_identical_traces(folder):
-    files = sorted(FOLDERS[folder].glob("*.sv"))
+    files = [path for path in sorted(FOLDERS[folder].glob("*.sv")) if path.stem != OWN_CLOCK]
     if not files:
         pytest.skip("no modules here")
     sources = [side_by_side(files), *files]

@@ -10,7 +10,8 @@
 //   0x18  FOLDING    the lanes of conv1, conv2 and fc1 in a byte each, bit 24: RESIDENT
 //   0x1C  SHAPES     HEIGHT and the channels of conv1, conv2, fc1 in a byte each
 //
-// Another address, a part of a word, and writing what can only be read are answered with SLVERR.
+// Another address, a part of a word, a value above 65535, and writing what can only be read are
+// answered with SLVERR, and change nothing. Both bits of CONTROL at once: RESET.
 //
 // Ports   s_axi: AXI4-Lite, 32 bits of data, 6 of address. The others: to and from job_control.
 // Timing  A write and a read take 2 cycles each when nobody waits.
@@ -56,16 +57,20 @@ module control_registers #(
 
   // ---- Writes: address and data are taken together, and answered in the next cycle.
   logic write;
+  logic known;
   logic whole;
+  logic in_range;
   logic write_fits;
   assign write         = s_axi_awvalid && s_axi_wvalid && !s_axi_bvalid;
   assign s_axi_awready = write;
   assign s_axi_wready  = write;
   assign whole         = s_axi_wstrb == 4'b1111;
-  assign write_fits    = whole && ((s_axi_awaddr == Control) || (s_axi_awaddr == Images));
+  assign in_range      = s_axi_wdata[31:16] == '0;
+  assign known         = (s_axi_awaddr == Control) || (s_axi_awaddr == Images);
+  assign write_fits    = known && whole && in_range;
 
-  assign start = write && whole && (s_axi_awaddr == Control) && s_axi_wdata[0];
-  assign stop  = write && whole && (s_axi_awaddr == Control) && s_axi_wdata[1];
+  assign start = write && write_fits && (s_axi_awaddr == Control) && s_axi_wdata[0];
+  assign stop  = write && write_fits && (s_axi_awaddr == Control) && s_axi_wdata[1];
 
   always_ff @(posedge clk) begin
     if (rst) begin

@@ -176,6 +176,10 @@ module convnet #(
     .y_data (pool1)
   );
 
+  // The fourth byte of a pixel, and of a tap's weights, is padding.
+  logic unused_padding;
+  assign unused_padding = &{1'b0, pixel[31:24], taps[31:24]};
+
   // ---- A queue of pooled pixels, each with all its channels.
   logic                 whole_valid;
   logic                 whole_ready;
