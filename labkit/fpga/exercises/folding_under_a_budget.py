@@ -1,0 +1,151 @@
+"""The exercises of the lesson: what binds a pipeline, and the lanes that a budget allows."""
+
+from math import ceil
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.fpga.exercises.wrong import bound as wrong_bound
+from labkit.fpga.exercises.wrong import folding as wrong_folding
+
+# fpga.bound: work [L], multipliers [L], image_bytes, weight_bytes, resident, width -> cycles, which
+
+PIPELINES = {  # layers, whether the weights are resident, and what binds
+    "one layer": (1, False, "layer"),
+    "two layers": (2, False, "stream"),
+    "three layers": (3, True, "layer"),
+    "four layers": (4, False, "layer"),
+    "large images": (4, True, "stream"),
+    "five layers": (5, False, "stream"),
+    "seven layers": (7, True, "layer"),
+    "one layer, a slow stream": (1, False, "stream"),
+}
+
+
+def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tuple:
+    """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled.
+
+    The slowest layer never has the most multiply-adds, if there are two.
+    """
+    cycles = 10 * rng.permutation(np.arange(301, 900))[:L]
+    multipliers = rng.permutation(np.arange(3, 90))[:L]
+    slowest = int(np.argmax(cycles))
+    multipliers[slowest] = 2
+    width = int(rng.choice([4, 8, 16]))
+    longest = int(cycles[slowest])
+    share = rng.uniform(1.1, 1.4) if binds == "stream" else rng.uniform(0.5, 0.9)
+    streamed = width * int(share * longest) - int(rng.integers(1, width))
+    if resident:
+        return cycles * multipliers, multipliers, streamed, width * 3 * longest, True, width
+    image = int(rng.uniform(0.4, 0.6) * streamed)
+    return cycles * multipliers, multipliers, image, streamed - image, False, width
+
+
+def slowest_of(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The cycles between two images, and whether the stream takes longer than every layer."""
+    layer = max(work / multipliers)
+    streamed = image_bytes if resident else image_bytes + weight_bytes
+    stream = ceil(streamed / width)
+    return max(layer, stream), stream > layer
+
+
+bound = exercise(
+    "fpga.bound",
+    oracle=slowest_of,
+    cases=cases_of(PIPELINES, pipeline),
+    wrong={
+        "one_after_the_other": wrong_bound.one_after_the_other,
+        "stream_then_layers": wrong_bound.stream_then_layers,
+        "always_streamed": wrong_bound.always_streamed,
+        "layers_alone": wrong_bound.layers_alone,
+        "no_image": wrong_bound.no_image,
+        "weights_alone": wrong_bound.weights_alone,
+        "bytes_are_cycles": wrong_bound.bytes_are_cycles,
+        "most_work": wrong_bound.most_work,
+        "fastest_layer": wrong_bound.fastest_layer,
+        "all_multipliers": wrong_bound.all_multipliers,
+        "beat_dropped": wrong_bound.beat_dropped,
+        "layer_binds": wrong_bound.layer_binds,
+    },
+    outputs=("cycles", "stream_binds"),
+    forbidden=(*LIBRARIES, "labkit.fpga"),
+)
+
+# fpga.folding: budget, cycles [L], dsps [L] -> lanes [L]
+
+BUDGETS = {  # layers, how often the slowest ones are doubled, and where the budget lies
+    "one layer": (1, 3, "between"),
+    "two layers": (2, 4, "exact"),
+    "three layers": (3, 5, "just short"),
+    "four layers": (4, 6, "between"),
+    "the least budget": (3, 0, "exact"),
+    "five layers": (5, 9, "exact"),
+    "equal times": (2, 4, "just short"),
+    "equal times of four": (4, 3, "just short"),
+    "four layers, many lanes": (4, 10, "exact"),
+}
+
+
+def budgeted(rng: np.random.Generator, L: int, doublings: int, where: str) -> tuple:
+    """A budget for so many doublings: exactly enough, one short of the next, or in between."""
+    cycles = 16 * rng.permutation(np.arange(200, 4000))[:L]
+    if "equal" in _case_of(L, doublings, where):
+        cycles = 640 * 2 ** rng.permutation(np.arange(L))
+    dsps = rng.permutation(np.arange(3, 60))[:L]
+    steps = list(_steps(cycles, dsps, doublings + 1))
+    enough, more = (int(lanes @ dsps) for lanes in steps[-2:])
+    if where == "exact":
+        return enough, cycles, dsps
+    if where == "just short":
+        return more - 1, cycles, dsps
+    return (enough + more) // 2, cycles, dsps
+
+
+def _case_of(*sizes: object) -> str:
+    (name,) = (name for name, its in BUDGETS.items() if its == sizes)
+    return name
+
+
+def _steps(cycles, dsps, doublings: int):
+    """Lanes after 0, 1, 2 and so on doublings of all layers that are slowest."""
+    lanes = np.ones(len(cycles), int)
+    yield lanes
+    for _ in range(doublings):
+        times = cycles / lanes
+        lanes = np.where(times == times.max(), 2 * lanes, lanes)
+        yield lanes
+
+
+def fastest(budget, cycles, dsps):
+    """The last of the steps that the budget allows."""
+    found = None
+    for lanes in _steps(cycles, dsps, 64):
+        if lanes @ dsps > budget:
+            return found
+        found = lanes
+    return found
+
+
+folding = exercise(
+    "fpga.folding",
+    oracle=fastest,
+    cases=cases_of(BUDGETS, budgeted),
+    wrong={
+        "one_of_the_slowest": wrong_folding.one_of_the_slowest,
+        "spends_the_rest": wrong_folding.spends_the_rest,
+        "all_alike": wrong_folding.all_alike,
+        "budget_for_each": wrong_folding.budget_for_each,
+        "over_budget": wrong_folding.over_budget,
+        "budget_not_used_up": wrong_folding.budget_not_used_up,
+        "first_slowest_alone": wrong_folding.first_slowest_alone,
+        "one_lane_more": wrong_folding.one_lane_more,
+        "budget_of_lanes": wrong_folding.budget_of_lanes,
+        "cheapest_first": wrong_folding.cheapest_first,
+        "dearest_first": wrong_folding.dearest_first,
+        "one_lane_each": wrong_folding.one_lane_each,
+    },
+    outputs=("lanes",),
+    forbidden=(*LIBRARIES, "labkit.fpga"),
+)
+
+EXERCISES = [bound, folding]

@@ -1,0 +1,88 @@
+"""Wrong ideas of `fpga.bound`: layers' work and multipliers, bytes, where weights are, width."""
+
+from math import ceil
+
+
+def beats(streamed, width):
+    """The beats that the bytes take."""
+    return ceil(streamed / width)
+
+
+def streamed(image_bytes, weight_bytes, resident):
+    """The bytes that come for each image."""
+    return image_bytes if resident else image_bytes + weight_bytes
+
+
+def larger(layer, stream):
+    """The cycles, and whether they are the stream's."""
+    return max(layer, stream), stream > layer
+
+
+def one_after_the_other(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The layers take turns."""
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return larger(sum(work / multipliers), stream)
+
+
+def stream_then_layers(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The layers begin when the stream has ended."""
+    layer = max(work / multipliers)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return layer + stream, stream > layer
+
+
+def always_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The weights come for each image, even if they are resident."""
+    return larger(max(work / multipliers), beats(image_bytes + weight_bytes, width))
+
+
+def layers_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The stream takes no time."""
+    return max(work / multipliers), False
+
+
+def no_image(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """With resident weights nothing comes, not even the image."""
+    return larger(max(work / multipliers), 0 if resident else beats(image_bytes + weight_bytes, width))
+
+
+def weights_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """Without resident weights, the image does not count."""
+    return larger(max(work / multipliers), beats(image_bytes if resident else weight_bytes, width))
+
+
+def bytes_are_cycles(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """A byte per cycle."""
+    return larger(max(work / multipliers), streamed(image_bytes, weight_bytes, resident))
+
+
+def most_work(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The layer with the most multiply-adds, whatever its multipliers."""
+    most = work.argmax()
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return larger(work[most] / multipliers[most], stream)
+
+
+def fastest_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The least of the layers."""
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return larger(min(work / multipliers), stream)
+
+
+def all_multipliers(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """As if each multiplier could work for any layer."""
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return larger(sum(work) / sum(multipliers), stream)
+
+
+def beat_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The last, partly filled beat is left out."""
+    stream = streamed(image_bytes, weight_bytes, resident) // width
+    return larger(max(work / multipliers), stream)
+
+
+def layer_binds(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The second result the other way round."""
+    layer = max(work / multipliers)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return max(layer, stream), layer > stream

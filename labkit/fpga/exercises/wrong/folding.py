@@ -1,0 +1,115 @@
+"""Wrong ideas of `fpga.folding`: budget, cycles [L] and DSPs [L] of a lane -> lanes [L]."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+MOST = 10_000  # steps, after which an idea has no end
+
+
+def grown(budget, cycles, dsps, wider: Callable) -> np.ndarray:
+    """From a lane for each layer on, as long as the budget allows what `wider` asks for."""
+    lanes = np.ones(len(cycles), int)
+    for _ in range(MOST):
+        next_lanes = wider(lanes)
+        if next_lanes @ dsps > budget:
+            break
+        lanes = next_lanes
+    return lanes
+
+
+def doubled(lanes, place) -> np.ndarray:
+    """Twice the lanes in one place."""
+    more = lanes.copy()
+    more[place] *= 2
+    return more
+
+
+def all_slowest(cycles) -> Callable:
+    """Twice the lanes of all layers that are slowest: the right step."""
+
+    def wider(lanes):
+        times = cycles / lanes
+        return np.where(times == times.max(), 2 * lanes, lanes)
+
+    return wider
+
+
+def one_of_the_slowest(budget, cycles, dsps):
+    """Of several slowest layers the first one is doubled, even if the others stay as slow."""
+    return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmax(cycles / lanes)))
+
+
+def spends_the_rest(budget, cycles, dsps):
+    """What is left is spent on layers that are not the slowest, slow ones first."""
+    lanes = grown(budget, cycles, dsps, all_slowest(cycles))
+    for _ in range(MOST):
+        for place in np.argsort(-cycles / lanes, kind="stable"):
+            more = doubled(lanes, place)
+            if more @ dsps <= budget:
+                lanes = more
+                break
+        else:
+            return lanes
+    return lanes
+
+
+def all_alike(budget, cycles, dsps):
+    """The same lanes for each layer."""
+    return grown(budget, cycles, dsps, lambda lanes: 2 * lanes)
+
+
+def budget_for_each(budget, cycles, dsps):
+    """The DSPs of the dearest layer alone are compared with the budget."""
+    lanes = np.ones(len(cycles), int)
+    for _ in range(MOST):
+        more = all_slowest(cycles)(lanes)
+        if max(more * dsps) > budget:
+            break
+        lanes = more
+    return lanes
+
+
+def over_budget(budget, cycles, dsps):
+    """The step that no longer fits is made."""
+    return all_slowest(cycles)(grown(budget, cycles, dsps, all_slowest(cycles)))
+
+
+def budget_not_used_up(budget, cycles, dsps):
+    """A folding that takes exactly the budget is refused."""
+    return grown(budget - 1, cycles, dsps, all_slowest(cycles))
+
+
+def first_slowest_alone(budget, cycles, dsps):
+    """The layer that was slowest with one lane gets all the lanes."""
+    return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmax(cycles)))
+
+
+def one_lane_more(budget, cycles, dsps):
+    """One lane more, in place of twice as many."""
+
+    def wider(lanes):
+        times = cycles / lanes
+        return np.where(times == times.max(), lanes + 1, lanes)
+
+    return grown(budget, cycles, dsps, wider)
+
+
+def budget_of_lanes(budget, cycles, dsps):
+    """A lane is taken to cost one DSP."""
+    return grown(budget, cycles, np.ones(len(cycles), int), all_slowest(cycles))
+
+
+def cheapest_first(budget, cycles, dsps):
+    """The layer whose lanes are cheapest gets them."""
+    return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmin(dsps)))
+
+
+def dearest_first(budget, cycles, dsps):
+    """The layer that takes the most DSPs gets more."""
+    return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmax(lanes * dsps)))
+
+
+def one_lane_each(budget, cycles, dsps):
+    """Nothing is doubled."""
+    return np.ones(len(cycles), int)
