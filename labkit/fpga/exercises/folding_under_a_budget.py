@@ -46,7 +46,7 @@ def slowest_of(work, multipliers, image_bytes, weight_bytes, resident, width):
     layer = max(work / multipliers)
     streamed = image_bytes if resident else image_bytes + weight_bytes
     stream = ceil(streamed / width)
-    return max(layer, stream), stream > layer
+    return int(max(layer, stream)), stream > layer
 
 
 bound = exercise(

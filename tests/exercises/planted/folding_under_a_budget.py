@@ -133,7 +133,7 @@ def folding_by_trying(budget, cycles, dsps):
         if cost <= budget:
             key = (max(c / n for n, c in zip(lanes, cycles, strict=True)), cost)
             found, least = (lanes, key) if key < least else (found, least)
-    return list(found)
+    return np.array(found)
 
 
 PLANTED = {
