@@ -69,9 +69,9 @@ memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 #
 # ### A knob for each layer
 #
-# In lesson 2, a lane was one multiplier for one output.
-# Here a lane is all that makes one output of a layer at a time.
-# A few lanes serve all outputs of a layer in turn, which is called **folding**, and the number of lanes is the knob of the layer.
+# In the accelerator, a **lane** is a group of multipliers that works on one output of a layer at a time.
+# A few lanes serve all outputs in turn, which is called **folding**.
+# How many lanes a layer has is the knob that we can turn.
 #
 # | layer | multiply-adds | multipliers of a lane | cycles with one lane | DSPs of a lane |
 # |---|---|---|---|---|
@@ -79,14 +79,16 @@ memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 # | conv2 | 4,718,592 | 8 channels x 9 = 72 | 65,536 | 72 + 2 |
 # | fc1 | 524,288 | 1 | 524,288 | 1 |
 #
-# A multiplier does one multiply-add per cycle, so the cycles are the multiply-adds divided by the multipliers.
-# (This leaves out the steps on the border, at most 0.2 %.)
+# Each multiplier does one multiply-add per cycle, so the cycles are the second column divided by the third.
+# (We leave out the steps on the border, which add at most 0.2 %.)
 # Each lane of a convolution also has two DSPs that requantise its outputs.
-# The rest is the same for every folding: fc1 requantises with 2 DSPs, and fc2 has 8 multipliers.
+# With streamed weights, fc1 needs 8 lanes and no more, because 8 weights arrive per cycle and each is used once.
 #
+# Ten more DSPs are the same for every folding: fc2 has 8 multipliers, and fc1 requantises with 2.
 # So $a$ lanes of conv1, $b$ of conv2 and $c$ of fc1 should take $29a + 74b + c + 10$ DSPs.
+#
 # Does Yosys agree?
-# Compiling the accelerator takes half a minute, so the next cell reads stored reports; its first line says how to make them again.
+# Compiling the whole accelerator takes a minute or two, so the next cell reads stored reports; its first line says how to make them again.
 
 # %%
 # To make the reports again: python tools/accelerator_report.py
@@ -101,12 +103,13 @@ heads = ["lanes of conv1", "of conv2", "of fc1", "DSPs, predicted", "DSPs, compi
 figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 
 # %% [markdown]
-# The formula is exact.
+# The formula is exact, so we can say what a folding costs before anything is compiled.
 #
 # ### What binds
 #
-# In a pipeline all layers work at the same time, and so does the stream.
-# Take two layers, and a stream of 8 bytes per cycle, which brings 400 bytes of image and 4,400 bytes of weights for each image:
+# And how fast will it be?
+# In a pipeline, all layers work at the same time, and so does the stream.
+# Take two layers, and a stream of 8 bytes per cycle that brings 400 bytes of pixels and 4,400 bytes of weights for each image:
 #
 # ```
 # layer A     1,200 multiply-adds / 3 multipliers    = 400 cycles
@@ -116,11 +119,14 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 #
 # If many images follow one another, one leaves every 800 cycles, because A and the stream have to wait for B.
 # We say that B **binds**.
-# With 10 multipliers B takes 400 cycles, too, and an image leaves every 600 cycles: now the stream binds.
-# If the weights are resident, the stream brings only the image, in 400 / 8 = 50 cycles, and the layers bind again.
+#
+# Now give B 10 multipliers, so that it takes 400 cycles, too.
+# An image leaves every 600 cycles, and the stream binds.
+# If the weights are resident as well, the stream brings only the pixels, in 400 / 8 = 50 cycles.
+# Then the layers bind again, and an image leaves every 400 cycles.
 #
 # **Exercise `fpga.bound`**: return the cycles from one image to the next, and whether the stream takes longer than every layer.
-# The stream moves whole words of `width` bytes, so the last one may be partly filled.
+# The stream moves words of `width` bytes, and the last word of an image may be partly filled.
 
 
 # %% tags=["exercise:fpga.bound"]
@@ -144,22 +150,22 @@ bound = check("fpga.bound", bound)
 # %% [markdown]
 # ### Which layer gets more lanes
 #
-# Suppose that nothing is streamed and that we have 90 DSPs.
-# With one lane, layer A takes 400 cycles and 10 DSPs, and layer B 800 cycles and 20 DSPs.
-# The number of lanes has to divide the 32, 64 or 128 outputs of a layer, so it is a power of two.
-# More lanes help only where a layer binds:
+# Suppose that the stream is fast enough and that we have 90 DSPs.
+# With one lane, layer A takes 400 cycles and 10 DSPs, and layer B takes 800 cycles and 20 DSPs.
+# The number of lanes has to be a power of two, because it divides the 32, 64 or 128 outputs of a layer.
 #
 # ```
-# lanes of A, B    cycles of A, B    an image every    DSPs
-# 1, 1             400, 800          800 cycles        10 + 20 = 30
-# 1, 2             400, 400          400 cycles        10 + 40 = 50      B was the slowest
-# 2, 4             200, 200          200 cycles        20 + 80 = 100     both were
+# lanes of A and B    cycles of A and B    DSPs
+# 1 and 1             400 and 800          10 + 20 = 30
+# 1 and 2             400 and 400          10 + 40 = 50      B was the slowest
+# 2 and 2             200 and 400          20 + 40 = 60      no faster: B still takes 400
+# 2 and 4             200 and 200          20 + 80 = 100     over the budget
 # ```
 #
-# The third line is over our budget.
-# Lanes 2, 2 would cost 60 DSPs, but B would still take 400 cycles, so the best folding is the second line.
+# The best folding is the second line: an image every 400 cycles, for 50 DSPs.
+# The other 40 DSPs cannot make the pipeline faster.
 #
-# **Exercise `fpga.folding`**: return the lanes of the layers, powers of two, that give an image most often.
+# **Exercise `fpga.folding`**: return the lanes, powers of two, with which an image takes the fewest cycles.
 # Of several such foldings, return the one with the fewest DSPs.
 # The budget always allows one lane for each layer.
 
@@ -186,46 +192,42 @@ folding = check("fpga.folding", folding)
 # ## Check
 #
 # Does `bound` say what the accelerator does?
-# An image is 1,024 pixels of 4 bytes, because each pixel is filled up with a zero, and a word of the stream has 8 bytes.
-#
-# The simulator counts the cycles of a job with one image, and of a job with two.
-# The difference is what a further image takes.
+# We simulate jobs of one, two and three images: the first job gives the cycles of the first image, and the third job takes longer than the second by one **further image**.
 
 # %%
 golden = quantize(convnet.load_weights(), cifar10("sample").train.images[:500])
-x = golden.to_int8(cifar10("sample").test.images[:2])
+x = golden.to_int8(cifar10("sample").test.images[:3])
 
 
 def count(lanes):
-    """counted cycles of the first image, and of a further one"""
+    """the cycles of the first image, and those of a further one"""
     with Accelerator(lanes) as accelerator:
-        one = int(accelerator.run(golden.layers, x[:1]).cycles)
-        two = int(accelerator.run(golden.layers, x).cycles)
-    return one, two - one
+        jobs = [int(accelerator.run(golden.layers, x[:n]).cycles) for n in (1, 2, 3)]
+    return jobs[0], jobs[2] - jobs[1]
 
 
 # %% [markdown]
-# The first column has the lanes of conv1, conv2 and fc1.
+# An image is 1,024 pixels of 4 bytes: three colours and a zero.
+# All weights of fc1 and fc2 are 524,288 + 1,280 = 525,568 bytes, and a word has 8.
 
 # %%
 def compare(lanes):
     """lanes, what `bound` predicts, and what is counted"""
-    work = np.array([884_736, 4_718_592, 524_288, 1_280])  # the last one is fc2
+    work = np.array([884_736, 4_718_592, 524_288, 1_280])  # of conv1, conv2, fc1, fc2
     multipliers = np.array([27 * lanes.conv1, 72 * lanes.conv2, lanes.fc1, 8])
     cycles, stream_binds = bound(work, multipliers, 4_096, 525_568, lanes.resident, 8)
     first, further = count(lanes)
     name = f"{lanes.conv1}, {lanes.conv2}, {lanes.fc1}"
-    return [name, stream_binds, int(cycles), further, first]
+    return [name, "stream" if stream_binds else "layer", int(cycles), further, first]
 
 
-heads = ["lanes", "stream binds", "further image, predicted", "counted", "first image, counted"]
-rows = [compare(narrow), compare(wider)]
-figures.table(heads, rows, "Clock cycles, counted by the simulator.")
+heads = ["lanes", "binds", "further image, predicted", "counted", "first image, counted"]
+note = "Lanes of conv1, conv2 and fc1; clock cycles, counted by the simulator."
+figures.table(heads, [compare(narrow), compare(wider)], note)
 
 # %% [markdown]
-# For further images the prediction is right to within 0.1 %, and the second row shows no gain at all.
-# In both rows the stream binds: 529,664 bytes / 8 = 66,208 cycles, a little more than fc1's 65,536.
-# conv2 was never the slowest.
+# For a further image, the prediction is right to within 0.1 %.
+# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and conv2 needed only 65,536 before it had more multipliers.
 #
 # **Multipliers in a layer that does not bind gain nothing.**
 #
@@ -233,84 +235,88 @@ figures.table(heads, rows, "Clock cycles, counted by the simulator.")
 #
 # ### The roofline of the Zynq
 #
-# XC7Z020 is the name of our FPGA, and the chip that contains it, together with a processor, is called a **Zynq**.
-# In chapter 01, a roofline showed what a GPU can reach at best; now we draw one in multiply-adds per cycle.
-# The flat roof is the 220 DSPs.
-# The slope is the stream: with $I$ multiply-adds for each byte, 8 bytes per cycle allow at most $8 I$ multiply-adds per cycle.
-# An image has 6,128,896 multiply-adds.
+# The XC7Z020 belongs to a family of chips with an FPGA and a processor, called **Zynq**.
+# A **roofline**, as in chapter 01, shows what a machine can reach at best.
+# Here the flat roof is the 220 DSPs, with one multiply-add each per cycle.
+# The slope is the stream: if each byte is used in $I$ multiply-adds, 8 bytes per cycle allow $8 I$ of them per cycle.
+# An image takes 884,736 + 4,718,592 + 524,288 + 1,280 = 6,128,896 multiply-adds:
 #
 # ```
-# streamed     6,128,896 / 529,664 = 11.6 multiply-adds per byte     at most 8 x 11.6 = 92.6 per cycle
-# resident     6,128,896 / 4,096 = 1,496 multiply-adds per byte      at most 220 per cycle
+# streamed    I = 6,128,896 / 529,664 bytes = 11.6     8 x 11.6 = 92.6 multiply-adds per cycle
+# resident    I = 6,128,896 / 4,096 bytes = 1,496      8 x 1,496 = 11,970, but there are 220 DSPs
 # ```
 
 # %% tags=["picture"]
 accelerator_pictures.roofline()
 
 # %% [markdown]
-# A filled marker is what the simulator counts for further images; the hollow one above or beside it is the roof.
-# The streamed accelerator sits on the slope: it could use only 93 multipliers, even if it had 220.
-# With resident weights the accelerator moves to the right, where the DSPs are the limit, and more lanes help again.
+# The filled markers are what the simulator counted for further images.
+# The streamed accelerator lies on the slope, so 93 busy multipliers are all that the stream can feed.
+# With resident weights the roof is flat, and more lanes help again.
 #
-# **Move the limit before you add multipliers.**
+# **First move the limit, then add multipliers.**
 #
 # ### Weights that stay
 #
-# Which lanes does your function choose now?
-# Ten of the DSPs are taken by fc2 and by requantising fc1.
+# Which lanes does your function choose if the weights are resident?
+# Ten DSPs are needed beside the lanes.
 
 # %%
-cycles, dsps = np.array([32_768, 65_536, 524_288]), np.array([29, 74, 1])
+cycles = np.array([32_768, 65_536, 524_288])  # of conv1, conv2 and fc1, with one lane each
+dsps = np.array([29, 74, 1])
 rows = []
-for budget in (121, 220, 406):
-    lanes = folding(budget - 10, cycles, dsps)
-    rows.append([budget, str(lanes), int(lanes @ dsps) + 10, max(cycles / lanes)])
-figures.table(["DSPs there are", "lanes", "DSPs taken", "an image every"], rows, "Predicted.")
+for available in (121, 220, 400):
+    lanes = folding(available - 10, cycles, dsps)
+    rows.append([available, str(lanes), int(lanes @ dsps) + 10, int(max(cycles / lanes))])
+heads_of_lanes = ["DSPs available", "lanes", "DSPs taken", "cycles per image"]
+figures.table(heads_of_lanes, rows, "Predicted by the formulas.")
 
 # %% [markdown]
-# For our budget of 220 DSPs this is 1, 2 and 16 lanes.
-# All three layers then take 32,768 cycles, so the next step would double all of them, and would take 396 DSPs.
+# With 220 DSPs, all three layers take 32,768 cycles, so the next step would have to double all of them.
+# It would take 396 DSPs.
 #
-# Do the weights fit as well?
-# With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, at one of 32,768 addresses.
-# A block RAM is 72 bits wide, with 512 addresses.
-# So two of them lie side by side, for 32,768 / 512 = 64 such pairs: 128 block RAMs for fc1 alone.
+# Do the weights fit?
+# With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from one of 524,288 / 16 = 32,768 addresses.
+# A block RAM can be 72 bits wide and then has 512 addresses.
+# So two of them lie side by side, and 32,768 / 512 = 64 such pairs hold all addresses: fc1 alone takes 128 block RAMs.
 
 # %% tags=["picture"]
-resident = Folding(*folding(210, cycles, dsps), resident=True)
+resident = Folding(conv1=1, conv2=2, fc1=16, resident=True)
 report = accelerator_report.stored(resident)
-budgets.bars({"streamed, 1, 1, 8": accelerator_report.stored(narrow), "resident, 1, 2, 16": report})
-figures.table(heads, [compare(resident)], "Clock cycles, counted by the simulator.")
+budget.bars({"streamed, 1, 1, 8": accelerator_report.stored(narrow), "resident, 1, 2, 16": report})
+figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
-# The accelerator fits, with not one block RAM to spare.
-# The first image takes longer than before, because all weights have to come in before fc1 begins to work.
-# Each further image takes half as long as before.
+# The accelerator fits, without a block RAM to spare.
+# Its first image takes longer, because all 68,892 words of the stream come in before fc1 begins its 32,768 cycles.
+# But each further image takes half as long as before.
 #
 # ## Explain
 #
 # How good were your guesses?
 
 # %% tags=["picture"]
-faster = counted(100 * (1 - count(wider)[0] / count(narrow)[0]), "%", "the simulator")
-rows = [("conv2 doubled", faster_guess, faster), ("block RAMs", memory_guess, report.bram36)]
+before, after = count(narrow)[0], count(wider)[0]
+faster = counted(100 * (before - after) / before, "%", "the simulator")
+rows = [("cycles saved", faster_guess, faster), ("block RAMs", memory_guess, report.bram36)]
 figures.guesses(rows)
 
 # %% [markdown]
-# Twice the multipliers in conv2 shorten the first image by 3 %: the last rows of conv2 come out earlier, but the stream takes most of the time.
+# Twice the multipliers in conv2 save 3 % of the first image.
+# The stream waits for conv2 only at the beginning, until fc1 gets its first value, and this value now comes earlier.
 #
 # How fast can the network be?
-# **An image every 32,888 cycles, where 220 multipliers that never rest would need 6,128,896 / 220 = 27,859.**
-# What stops us from going further is both at once: the next folding needs 396 DSPs, and the block RAMs are full.
+# **An image every 32,888 cycles (counted), where 220 multipliers that never rest would need 6,128,896 / 220 = 27,859.**
+# Two things stop us there: the next folding needs 396 DSPs, and no block RAM is left.
 #
-# What would that be on a board?
-# We have none, so we *assume* a clock of 100 MHz and the power that others measured.
+# What would this be on a board?
+# We have none, so the first rows *assume* a clock of 100 MHz.
 
 # %%
 accelerator_report.beside_published()
 
 # %% [markdown]
-# Do not rank these designs: ...
+# TO WRITE
 #
 # ## On trial
 #

@@ -23,7 +23,7 @@ PIPELINES = {  # layers, whether the weights are resident, and what binds
 
 
 def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tuple:
-    """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled.
+    """Layers whose cycles are whole numbers, and bytes that leave a word partly filled.
 
     The slowest layer never has the most multiply-adds, if there are two.
     """
@@ -64,7 +64,7 @@ bound = exercise(
         "most_work": wrong_bound.most_work,
         "fastest_layer": wrong_bound.fastest_layer,
         "all_multipliers": wrong_bound.all_multipliers,
-        "beat_dropped": wrong_bound.beat_dropped,
+        "word_dropped": wrong_bound.word_dropped,
         "layer_binds": wrong_bound.layer_binds,
     },
     outputs=("cycles", "stream_binds"),

@@ -148,7 +148,7 @@ PLANTED = {
         (bound_most, "the layer with the most multiply-adds"),
         (bound_fastest, "You look at the fastest layer"),
         (bound_shared, "All multiply-adds are divided by all multipliers"),
-        (bound_floor, "The last beat is left out"),
+        (bound_floor, "The last word is left out"),
         (bound_other_way, "The cycles are right, but"),
         (bound_in_place, "changes its input"),
         (bound_by_torch, "torch"),
