@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.fpga import axi_driver
-from labkit.fpga.accelerator_words import Folding, Shapes, job_words, logits
+from labkit.fpga.accelerator_words import Folding, Shapes, job_words, logits, refuse_lanes
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integer_layers import IntegerLayer
 from labkit.fpga.library import library
@@ -74,7 +74,10 @@ class Accelerator:
     engine    "verilator" or "cxxrtl"
     own       module -> text, in place of the course's
     stalls    by chance, on both streams
-    queues    "ROW_QUEUE" and "VALUE_QUEUE", how many words they hold
+    queues    "ROW_QUEUE" and "VALUE_QUEUE", how many words they hold: powers of two
+
+    Raises ValueError for a folding that does not divide the layers, and RTLError for a circuit of
+    the caller's own that a tool refuses.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Accelerator:
         self.folding = folding or Folding()
         self.shapes = shapes or Shapes()
         self.parameters = self.folding.parameters | self.shapes.parameters | (queues or {})
+        refuse_lanes(self.folding, self.shapes)
         sources = read_sources(library(TOP, own=own), TOP)
         self.model = compiled(sources, engine, self.parameters)
         self._run = axi_driver.AxiRun(self.model.table, self.model.ports)

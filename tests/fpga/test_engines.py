@@ -17,7 +17,9 @@ from labkit.fpga.sources import RTL, modules, read_sources
 from labkit.fpga.stalls import Stalls
 
 FOLDERS = {"tests": Path(__file__).parent / "modules", "labkit": RTL}
-OWN_CLOCK = "accelerator"  # its ports have AXI's names: test_accelerator.py has both engines clock it
+OWN_CLOCK = (
+    "accelerator"  # its ports have AXI's names: test_accelerator.py has both engines clock it
+)
 CYCLES = 3000
 
 
