@@ -168,10 +168,12 @@ class Accelerator:
         Raises RTLError for a job that is stuck, with what it waits for.
         """
         end = self.state().cycle + limit
+        stuck = False
         while "BUSY" in self.status():
-            if self.state().cycle >= end or self.advance(end - self.state().cycle) == "quiet":
-                if "BUSY" in self.status():
-                    raise RTLError(self.what_it_waits_for())
+            if stuck:
+                raise RTLError(self.what_it_waits_for())
+            left = end - self.state().cycle
+            stuck = left <= 0 or self.advance(left) == "quiet"
 
     def what_it_waits_for(self) -> str:
         """A sentence on each stream: what has moved, and which side waits for the other."""

@@ -112,8 +112,8 @@ def refuse_lanes(folding: Folding, shapes: Shapes) -> None:
             )
     if folding.conv2 & (folding.conv2 - 1):
         raise ValueError(
-            f"The folding makes {folding.conv2} outputs of conv2 at a time; it has to be a power of "
-            "two, as the length of the queue behind it is."
+            f"The folding makes {folding.conv2} outputs of conv2 at a time; it has to be a power "
+            "of two, as the length of the queue behind it is."
         )
 
 

@@ -219,5 +219,5 @@ class TestRefused:
     @pytest.mark.parametrize("name", ["CONV1_LANES", "CONV2_LANES"])
     def test_the_circuit_refuses_them_too(self, name):
         sources = read_sources(library("accelerator"), "accelerator")
-        with pytest.raises(RTLError, match="bits go into|power of two"):
+        with pytest.raises(RTLError, match=r"bits go into|power of two"):
             compiled(sources, "verilator", SMALL.parameters | {name: 3})
