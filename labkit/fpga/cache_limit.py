@@ -5,6 +5,7 @@ Each file bears the time of its last use. When one is added and all together are
 """
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,17 +27,22 @@ def note_use(path: Path) -> None:
 
 def make_room(kept: Path) -> None:
     """Removes what was not used for longest, until the rest fits. `kept`, the newest, stays."""
-    found = []
-    for path in folder().rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder()).parts)
-        with suppress(OSError):  # another process may have removed it
-            if path != kept and not hidden and path.is_file():
-                state = path.stat()
-                found.append((state.st_mtime_ns, state.st_size, path))
-    with suppress(OSError):
+    found = sorted(_files(apart_from=kept))
+    with suppress(OSError):  # another process may do the same
         total = kept.stat().st_size + sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
+        for _, size, path in found:
             if total <= MOST_BYTES:
                 return
             path.unlink(missing_ok=True)
             total -= size
+
+
+def _files(apart_from: Path) -> Iterator[tuple[int, int, Path]]:
+    """Last use, size and path of each file; what is being made lies in hidden folders."""
+    for place, folders, files in os.walk(folder()):  # passes over a folder that has just gone
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(place, name) for name in files):
+            with suppress(OSError):
+                if path != apart_from:
+                    state = path.stat()
+                    yield state.st_mtime_ns, state.st_size, path

@@ -1,6 +1,8 @@
 """What the room keeps: bounded, and what was used last stays."""
 
 import os
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +88,25 @@ def test_a_disk_that_is_full_is_named(cache):
     with pytest.raises(ToolError, match=r"cannot be written to .*No space left.*LABKIT_CACHE"):
         cpp.kept("first.so", ["first"], write)
     assert names(cache) == []
+
+
+def test_what_other_processes_make_and_remove_meanwhile_does_not_disturb(cache):
+    newest = add(cache, "newest.so", 5, 0)
+    done = threading.Event()
+
+    def busy():
+        while not done.is_set():
+            for name in (".unfinished", "kind"):
+                Path(cache, name).mkdir()
+                Path(cache, name, "a.json").write_text("")
+                Path(cache, name, "a.json").unlink()
+                Path(cache, name).rmdir()
+
+    other = threading.Thread(target=busy)
+    other.start()
+    try:
+        for _ in range(500):
+            cache_limit.make_room(newest)
+    finally:
+        done.set()
+        other.join()
