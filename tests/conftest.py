@@ -76,6 +76,7 @@ SLOW = (
     "fpga/test_models.py",
     "fpga/test_engines.py",
     "fpga/test_cocotb_run.py",
+    "fpga/test_accelerator_cycles_grid.py",
 )
 
 

@@ -1,0 +1,45 @@
+"""The accelerator's register CYCLES against the formulas, over many foldings and batches."""
+
+import pytest
+
+from labkit.fpga.accelerator import Accelerator
+from labkit.fpga.accelerator_cycles import job_cycles, stream_beats
+from labkit.fpga.accelerator_words import Folding, Shapes
+from tests.fpga.random_network import random_images, random_network
+
+SMALL = {side: Shapes(side=side, conv1=8, conv2=8, fc1=16) for side in (8, 16)}
+KNOBS = [(1, 1), (1, 4), (2, 2), (4, 1), (4, 4)]
+# Each has another station that binds, or another number of beats in a word of fc1's weights.
+REAL = [
+    Folding(conv1=1, conv2=1),
+    Folding(conv1=4, conv2=4),
+    Folding(conv1=1, conv2=2, fc1=16, resident=True),
+    Folding(conv1=2, conv2=4, fc1=32, resident=True),
+]
+
+
+@pytest.mark.parametrize("side", SMALL)
+@pytest.mark.parametrize(("fc1", "resident"), [(8, False), (16, False), (16, True)])
+@pytest.mark.parametrize(("conv1", "conv2"), KNOBS)
+def test_small_networks(side, conv1, conv2, fc1, resident):
+    same(Folding(conv1, conv2, fc1, resident), SMALL[side], (1, 2, 4, 16))
+
+
+@pytest.mark.parametrize("folding", REAL, ids=str)
+def test_the_courses_network(folding):
+    same(folding, Shapes(), (1, 2, 4))
+
+
+@pytest.mark.parametrize("queues", [{"ROW_QUEUE": 2}, {"VALUE_QUEUE": 16}], ids=str)
+def test_small_queues(queues):
+    same(Folding(conv1=2, conv2=2, fc1=16, resident=True), SMALL[16], (1, 4), queues)
+
+
+def same(folding, shapes, images, queues=None):
+    """The register says within 2 % what was predicted, and counts as many beats."""
+    with Accelerator(folding, shapes, queues=queues) as accelerator:
+        for n in images:
+            run = accelerator.run(random_network(shapes), random_images(shapes, n))
+            expected = int(job_cycles(folding, n, shapes, queues))
+            assert int(run.cycles) == pytest.approx(expected, rel=0.02)
+            assert run.beats_in == stream_beats(folding, n, shapes)
