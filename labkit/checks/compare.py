@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.checks.equality import as_array, first_index
 from labkit.checks.expected import Outputs
-from labkit.checks.items import Exercise, Refused, TooDear, Unsolved
+from labkit.checks.items import Exercise, NotJudged, Refused, TooDear, Unsolved
 from labkit.checks.phrasing import (
     argument_name,
     counted,
@@ -50,7 +50,7 @@ def returned_arrays(exercise: Exercise, run: CaseRun) -> list[np.ndarray | None]
 
 def _raised(run: CaseRun) -> Problem:
     if isinstance(run.error, Refused):
-        kinds = {Unsolved: "stub", TooDear: "cost"}
+        kinds = {Unsolved: "stub", TooDear: "cost", NotJudged: "unjudged"}
         return Problem(kinds.get(type(run.error), "refused"), str(run.error))
     where = line_blocks(run.line)
     if isinstance(run.error, SystemExit):

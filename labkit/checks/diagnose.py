@@ -35,7 +35,7 @@ def diagnose(
 ) -> Diagnosis | None:
     """The first problem in the order of the cases, or None when every case is right.
 
-    What is wrong comes before what is only too dear.
+    What is wrong comes before what is only too dear, or could not be judged.
     """
     place = _first_place(problems)
     if place is None:
@@ -54,16 +54,16 @@ def diagnose(
 
 
 def _first_place(problems: list[Problem | None]) -> int | None:
-    """The place of the first problem with the numbers, or else of the first one with the cost."""
-    dear = None
+    """The place of the first problem with the numbers, or else of the first one of another kind."""
+    later = None
     for place, problem in enumerate(problems):
         if problem is None:
             continue
-        if problem.kind != "cost":
+        if problem.kind not in ("cost", "unjudged"):
             return place
-        if dear is None:
-            dear = place
-    return dear
+        if later is None:
+            later = place
+    return later
 
 
 def _located(exercise: Exercise, problem: Problem, case: Case) -> Problem:

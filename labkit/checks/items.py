@@ -24,6 +24,10 @@ class Unsolved(Refused):
     """The same where there is no answer yet: "the kernel changes nothing"."""
 
 
+class NotJudged(Refused):
+    """The same where nothing can be said of the answer: a tool is missing, or did not finish."""
+
+
 class TooDear(Refused):
     """The same where only the cost is wrong: what is wrong in another case comes first."""
 

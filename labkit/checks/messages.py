@@ -40,6 +40,9 @@ def wrong(exercise: Exercise, diagnosis: Diagnosis) -> Message:
     if problem.kind == "stub":  # nothing is wrong, there is only nothing yet
         headline = f"{exercise.id} is not solved yet: {problem.headline}."
         return Message("Not yet", headline, (pointer(exercise),))
+    if problem.kind == "unjudged":
+        said = "So nothing is said of your answer; below, the course's own stands in for it."
+        return Message("Not judged", problem.headline, (said,))
     case = _case(exercise, diagnosis.run)
     if diagnosis.right == 1:
         case += " One case is right."

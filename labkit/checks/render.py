@@ -21,6 +21,7 @@ BORDERS = {  # word -> colour of the border, all of mid brightness
     "Question": "#3d8bd4",
     "Prediction": "#3d8bd4",
     "Note": "#8a8a8a",
+    "Not judged": "#8a8a8a",
     "Check failed": "#c0504d",
 }
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.fpga import axi_driver
-from labkit.fpga.accelerator_words import Folding, Shapes, job_words, logits
+from labkit.fpga.accelerator_words import Folding, Shapes, job_words, logits, refuse_lanes
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integer_layers import IntegerLayer
 from labkit.fpga.library import library
@@ -74,7 +74,10 @@ class Accelerator:
     engine    "verilator" or "cxxrtl"
     own       module -> text, in place of the course's
     stalls    by chance, on both streams
-    queues    "ROW_QUEUE" and "VALUE_QUEUE", how many words they hold
+    queues    "ROW_QUEUE" and "VALUE_QUEUE", how many words they hold: powers of two
+
+    Raises ValueError for a folding that does not divide the layers, and RTLError for a circuit of
+    the caller's own that a tool refuses.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Accelerator:
         self.folding = folding or Folding()
         self.shapes = shapes or Shapes()
         self.parameters = self.folding.parameters | self.shapes.parameters | (queues or {})
+        refuse_lanes(self.folding, self.shapes)
         sources = read_sources(library(TOP, own=own), TOP)
         self.model = compiled(sources, engine, self.parameters)
         self._run = axi_driver.AxiRun(self.model.table, self.model.ports)
@@ -164,10 +168,12 @@ class Accelerator:
         Raises RTLError for a job that is stuck, with what it waits for.
         """
         end = self.state().cycle + limit
+        stuck = False
         while "BUSY" in self.status():
-            if self.state().cycle >= end or self.advance(end - self.state().cycle) == "quiet":
-                if "BUSY" in self.status():
-                    raise RTLError(self.what_it_waits_for())
+            if stuck:
+                raise RTLError(self.what_it_waits_for())
+            left = end - self.state().cycle
+            stuck = left <= 0 or self.advance(left) == "quiet"
 
     def what_it_waits_for(self) -> str:
         """A sentence on each stream: what has moved, and which side waits for the other."""

@@ -92,6 +92,31 @@ class Shapes:
         }
 
 
+def refuse_lanes(folding: Folding, shapes: Shapes) -> None:
+    """Raises ValueError for a folding that does not divide the layers, with the one that does not.
+
+    `rtl/accelerator.sv` refuses it too.
+    """
+    rows = [
+        ("conv1", folding.conv1, shapes.conv1, 1),
+        ("conv2", folding.conv2, shapes.conv2, 1),
+        ("fc1", folding.fc1, shapes.fc1, BYTES),
+    ]
+    for name, lanes, outputs, step in rows:
+        whole = isinstance(lanes, int) and lanes > 0
+        if not whole or outputs % lanes or lanes % step:
+            of = f", in multiples of {step}" if step > 1 else ""
+            raise ValueError(
+                f"The folding makes {lanes} outputs of {name} at a time; it has to be a divisor of "
+                f"its {outputs} outputs{of}."
+            )
+    if folding.conv2 & (folding.conv2 - 1):
+        raise ValueError(
+            f"The folding makes {folding.conv2} outputs of conv2 at a time; it has to be a power "
+            "of two, as the length of the queue behind it is."
+        )
+
+
 def sections(
     layers: Sequence[IntegerLayer], folding: Folding, shapes: Shapes
 ) -> dict[str, np.ndarray]:
@@ -99,6 +124,7 @@ def sections(
 
     Raises ValueError for a network of other shapes.
     """
+    refuse_lanes(folding, shapes)
     conv1, conv2, fc1, fc2 = _fitting(layers, shapes)
     return {
         "header": _header(layers, folding, shapes),

@@ -84,7 +84,7 @@ class AxiRun:
         self._run = None
 
     def write(self, address: int, value: int, byte_enables: int, limit: int) -> int:
-        """AXI's response to a write; -1 where none came in `limit` cycles, -2 in a loop of logic."""
+        """AXI's response to a write; -1: none came in `limit` cycles, -2: a loop of logic."""
         return self._driver.axi_write(self._run, address, value, byte_enables, limit)
 
     def read(self, address: int, limit: int) -> tuple[int, int]:

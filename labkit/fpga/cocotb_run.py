@@ -6,29 +6,29 @@ cocotb's own way is a makefile that asks for perl and make; this one compiles as
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from labkit.fpga import arguments
 from labkit.fpga.cpp import compile_cpp, kept
 from labkit.fpga.errors import RTLError
 from labkit.fpga.lint import lint
 from labkit.fpga.sources import Source, Sources, read_sources
-from labkit.fpga.tools import installed_version, last_line
+from labkit.fpga.tools import installed_version, last_line, run_tool
 from labkit.fpga.verilated import (
     RUNTIME,
     include_options,
     run_verilator,
     runtime,
-    source_arguments,
     version,
 )
 
 WRITE = ["--cc", "--exe", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "--Mdir", "made"]
 WRITE += ["--no-timing", "-Wno-fatal", "--timescale", "1ns/1ps"]
 SEEN = ["-fvisibility=default"]  # by cocotb's library, which calls the program's functions
+WAITS = "Usually the testbench waits for something that never comes."
 # In a process of its own: cocotb's runner ends the process when a test fails.
 _RUN = """\
 import sys
@@ -59,16 +59,21 @@ def run_cocotb(
     Raises RTLError for sources that do not lint, for a missing tool, and for a testbench that does
     not get as far as its tests, with its last words.
     """
+    testbench = Path(arguments.path("testbench", testbench))
+    if not testbench.is_file():
+        raise RTLError(
+            f"There is no testbench {testbench}: it should be the path of a Python file."
+        )
+    parameters = arguments.parameters(parameters)
     cocotb = installed_version("cocotb", "cocotb")
     sources = read_sources(source, top)
-    parameters = parameters or {}
     key = [cocotb, version(), sources.digest, repr(sorted(parameters.items())), *WRITE]
     program = kept(f"{top}.cocotb", key, lambda path: _build(sources, parameters, path))
     with TemporaryDirectory() as folder:
         shutil.copy(program, Path(folder, top))
-        command = [sys.executable, "-c", _RUN, top, folder, str(Path(testbench).resolve())]
+        command = [sys.executable, "-c", _RUN, top, folder, str(testbench.resolve())]
         environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = run_tool("cocotb", f"with {testbench}", WAITS, command, Path(folder), environment)
         return _counts(top, Path(folder, "results.xml"), done.stdout + done.stderr)
 
 
@@ -87,7 +92,7 @@ def _build(sources: Sources, parameters: dict[str, int], program: Path) -> None:
 
     lint(sources, parameters)
     with sources.laid_out() as folder:
-        done = run_verilator([*WRITE, *source_arguments(sources, parameters)], folder)
+        done = run_verilator(WRITE, sources, parameters, folder)
         if done.returncode:
             raise RTLError(f"Verilator refuses the module {sources.top}: {done.stderr.strip()}")
         made = folder / "made"

@@ -13,22 +13,24 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from labkit.files import cache_folder
-from labkit.fpga.errors import RTLError
+from labkit.fpga import cache_limit
+from labkit.fpga.errors import RTLError, ToolError, ToolMissing
+from labkit.fpga.tools import run_tool
 
 DRIVER = Path(__file__).parent / "driver"
+LARGE = "Usually the module is very large: choose smaller parameters, or shorter loops."
 FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w"]
 
 
 def compiler() -> str:
     """The C++ compiler: the one that CXX names, else the first of c++, g++ and clang++ on PATH.
 
-    Raises RTLError with what to install when there is none.
+    Raises ToolMissing with what to install when there is none.
     """
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and (path := shutil.which(name)):
             return path
-    raise RTLError(
+    raise ToolMissing(
         "A simulation needs a C++ compiler, and there is none. Install one (Debian and Ubuntu: "
         "`sudo apt install g++`; macOS: `xcode-select --install`; conda: `cxx-compiler`) or name "
         "it in the environment variable CXX. Until then the golden model in NumPy answers alone."
@@ -49,7 +51,7 @@ def driver_text() -> list[str]:
 def compile_cpp(arguments: list[str | Path], folder: Path) -> None:
     """Run the compiler in `folder`; raises RTLError with its first error."""
     command = [compiler(), *FLAGS, *map(str, arguments)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = run_tool("The C++ compiler", "with the model", LARGE, command, folder)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no reason given"]
         first = next((line for line in lines if "error" in line), lines[-1])
@@ -66,17 +68,25 @@ def kept(name: str, parts: list[str], make: Callable[[Path], None]) -> Path:
     stem, ending = os.path.splitext(name)
     path = folder() / f"{stem}-{key}{ending}"
     if path.exists():
+        cache_limit.note_use(path)
         return path
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work:
-        unfinished = Path(work) / path.name
-        make(unfinished)
-        os.replace(unfinished, path)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work:
+            unfinished = Path(work) / path.name
+            make(unfinished)
+            os.replace(unfinished, path)
+    except OSError as error:
+        raise ToolError(
+            f"What is compiled cannot be written to {path.parent}: {error.strerror}. Make room "
+            "there, or name another folder in the environment variable LABKIT_CACHE."
+        ) from error
+    cache_limit.make_room(path)
     return path
 
 
 def folder() -> Path:
     """Where compiled things are kept: in labkit's cache folder if that can be written."""
-    chosen = cache_folder() / "fpga"
+    chosen = cache_limit.folder()
     try:
         chosen.mkdir(parents=True, exist_ok=True)
     except OSError:

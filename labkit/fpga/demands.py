@@ -1,18 +1,19 @@
 """What is demanded of a learner's module whose words are right: rules, cycles, gates, a clock.
 
 Each demand is optional. One that is not met is told in a sentence, as `TooDear`; a tool's own
-words against the module, as `Refused`.
+words against the module, as `Refused`; that a tool could not work, as `NotJudged`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.checks.items import Refused, TooDear
+from labkit.checks.items import NotJudged, Refused, TooDear
 from labkit.fpga import place_and_route, prove, synthesize
-from labkit.fpga.errors import RTLError
+from labkit.fpga.errors import RTLError, ToolError, ToolMissing
 from labkit.fpga.prove import FAILS, NOTHING, Proof
+from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
 from labkit.provenance import Quantity
@@ -20,11 +21,22 @@ from labkit.provenance import Quantity
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
+NOT_RUN = "Your module was not run."
+WORDS_RIGHT = "The words are right, but the rest was not judged."
+
+
 @contextmanager
-def refused_by_tools() -> Iterator[None]:
-    """What a tool raises on a learner's module becomes what the learner is told."""
+def refused_by_tools(so_far: str = "") -> Iterator[None]:
+    """What a tool raises on a learner's module becomes what the learner is told.
+
+    so_far   what is already known of the module, for one that a tool cannot judge
+    """
     try:
         yield
+    except ToolMissing as error:
+        raise NotJudged(f"{so_far or NOT_RUN} {error}") from None
+    except ToolError as error:
+        raise NotJudged(f"{so_far} {error}".strip()) from None
     except RTLError as error:
         raise Refused(str(error)) from None
 
@@ -48,12 +60,26 @@ class Demands:
     proof: Proof | None = field(default=None, init=False)
     synthesis: Synthesis | None = field(default=None, init=False)
     timing: Timing | None = field(default=None, init=False)
+    unjudged: dict[str, NotJudged] = field(default_factory=dict, init=False)
 
     def forget(self) -> None:
         """Another module comes."""
         self.proof = None
         self.synthesis = None
         self.timing = None
+        self.unjudged.clear()
+
+    @contextmanager
+    def asking(self, so_far: str = "") -> Iterator[None]:
+        """`refused_by_tools`; where one could not judge the module, no tool is asked again."""
+        if so_far in self.unjudged:
+            raise self.unjudged[so_far]
+        try:
+            with refused_by_tools(so_far):
+                yield
+        except NotJudged as error:
+            self.unjudged[so_far] = error
+            raise
 
     def costs(self) -> list[tuple[str, Quantity]]:
         """Rows (label, quantity) of what is limited, beside the cycles."""
@@ -79,16 +105,19 @@ class Demands:
         """A sentence on the shortest run that breaks a rule; empty where none is asked or found."""
         if self.proves is None:
             return ""
-        proof = self.proved(answer)
-        if not proof.counterexample:
+        with suppress(NotJudged):
+            self.proved(answer)
+        if self.proof is None or not self.proof.counterexample:
             return ""
-        return f"The shortest run that shows it: {proof.explain()}"
+        return f"The shortest run that shows it: {self.proof.explain()}"
 
     def proved(self, answer: str) -> Proof:
         """The solver's answer on the learner's module; Refused where it fails."""
         if self.proof is None:
-            with refused_by_tools():
-                self.proof = prove([answer, *self.support], self.top, properties=self.proves)
+            with self.asking(WORDS_RIGHT):
+                self.proof = prove(
+                    with_support(answer, self.support), self.top, properties=self.proves
+                )
         return self.proof
 
     # --- limits
@@ -109,9 +138,11 @@ class Demands:
         if not self.gates:
             return
         if self.synthesis is None:
-            with refused_by_tools():
+            with self.asking(WORDS_RIGHT):
                 parameters = dict(self.gate_parameters)
-                self.synthesis = synthesize([answer, *self.support], self.top, parameters)
+                self.synthesis = synthesize(
+                    with_support(answer, self.support), self.top, parameters
+                )
         for resource, enough in self.gates.items():
             used = float(getattr(self.synthesis, resource))
             if used > enough:
@@ -125,9 +156,9 @@ class Demands:
         if self.clock is None:
             return
         if self.timing is None:
-            with refused_by_tools():
-                self.timing = place_and_route([answer, *self.support], self.top)
-        ours = place_and_route([self.solution, *self.support], self.top)
+            with self.asking(WORDS_RIGHT):
+                self.timing = place_and_route(with_support(answer, self.support), self.top)
+        ours = place_and_route(with_support(self.solution, self.support), self.top)
         if float(self.timing.fmax) < self.clock * float(ours.fmax):
             raise TooDear(
                 f"The words are right, but the highest clock is {self.timing.fmax.number} on the "

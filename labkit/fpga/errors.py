@@ -1,4 +1,7 @@
-"""`RTLError`: what is wrong with a hardware description, in a sentence with file and line."""
+"""`RTLError`: what is wrong with a hardware description, in a sentence with file and line.
+
+Its kind `ToolError` says that a tool could not judge it.
+"""
 
 
 class RTLError(Exception):
@@ -11,3 +14,15 @@ class RTLError(Exception):
     def __init__(self, sentence: str, line: int | None = None) -> None:
         super().__init__(sentence)
         self.line = line
+
+
+class ToolError(RTLError):
+    """A tool could not do its work: this says nothing about the source."""
+
+
+class ToolMissing(ToolError):
+    """A tool is not there; the text says how to install it."""
+
+
+class OutOfTime(ToolError):
+    """A tool did not finish in time, and was stopped."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from labkit.fpga import runs
+from labkit.fpga import arguments, runs
 from labkit.fpga.errors import RTLError
+from labkit.fpga.input_names import check_names, listed, plain_inputs
 from labkit.fpga.models import Model
 from labkit.fpga.packing import to_limbs, words_of_32
 from labkit.fpga.ports import CLOCK, RESET, Port, Ports
-from labkit.fpga.stalls import Stalls, pattern
+from labkit.fpga.stalls import Stalls, checked, pattern
 from labkit.fpga.traces import rows_that_fit
 
 QUIET = 1000  # cycles without a word moved, after which streams without a stated end are through
@@ -34,14 +35,18 @@ class Plan:
         limit: int,
         watch: Sequence[str],
         trace: bool,
+        again_after: int,
     ) -> None:
         """The arguments are those of `simulate`; raises RTLError where they do not fit."""
         self.model = model
         self.ports = model.ports
-        self.limit = _whole("limit", limit, least=1)
+        self.limit = arguments.whole("limit", limit, least=1)
         if cycles is not None:
-            cycles = _whole("cycles", cycles, least=0)
-        self._stalls = stalls
+            cycles = arguments.whole("cycles", cycles, least=0)
+        inputs = arguments.mapping("inputs", inputs, '{"x": [1, 2, 3]}')
+        watch = arguments.texts("watch", watch, '["count"]')
+        self._stalls = checked(stalls)
+        self._again_after = again(again_after, self.limit, self.ports, inputs)
         self._alive = []  # arrays that the job points to
         self.streams_in = self.ports.streams_in
         self.streams_out = self.ports.streams_out
@@ -69,6 +74,7 @@ class Plan:
             quiet=QUIET,
             limit=self.limit if cycles is None else max(self.limit, cycles),
             rows=rows_that_fit(self.recorded),
+            again_after=self._again_after,
         )
 
     def _rows(self, name: str, kind: type, rows: list) -> None:
@@ -121,7 +127,7 @@ class Plan:
     def _plain(self, port: Port, inputs: Mapping[str, object]) -> runs.Plain:
         """The values of an input that belongs to no stream: one that is held, or one a cycle."""
         given = inputs[port.name]
-        values = [given] if np.ndim(given) == 0 else given
+        values = given if np.iterable(given) and not isinstance(given, str) else [given]
         limbs = to_limbs(values, port, f"The input {port.name}")
         if not len(limbs):
             raise RTLError(f"The input {port.name} has no value: give one, or one for each cycle.")
@@ -139,45 +145,6 @@ class Plan:
         return runs.Recorded(name, index, words_of_32(signal))
 
 
-def plain_inputs(ports: Ports, inputs: Mapping[str, object]) -> list[Port]:
-    """The inputs that belong to no stream; the reset only where the caller drives it."""
-    streams = ports.of_streams()
-    ours = {RESET} - set(inputs)
-    return [port for port in ports.inputs if port.name not in streams | ours]
-
-
-def check_names(ports: Ports, inputs: Mapping[str, object], stalls: Mapping[str, object]) -> None:
-    """Raises RTLError for an input without a value, or a name that the module does not have."""
-    _check_streams(ports)
-    plain = [port.name for port in plain_inputs(ports, inputs)]
-    lasts = [f"{name}_last" for name in ports.streams_in if f"{name}_last" in ports]
-    for name in inputs:
-        if name not in [*ports.streams_in, *plain, *lasts]:
-            raise RTLError(
-                f"{ports.top} has no input {name!r}; it has {_listed(ports.streams_in, plain)}. A "
-                f"stream {name} would have the ports {name}_valid, {name}_ready and {name}_data."
-            )
-    for name in [*ports.streams_in, *plain]:
-        if name not in inputs:
-            hint = f" (Is it the clock? Ours is called {CLOCK}.)" if "cl" in name.lower() else ""
-            raise RTLError(f"The input {name} of {ports.top} gets no value: give it one.{hint}")
-    for name in stalls:
-        if name not in ports.streams_in + ports.streams_out:
-            streams = _listed(ports.streams_in + ports.streams_out, [])
-            raise RTLError(f"{ports.top} has no stream {name!r} to stall; it has {streams}.")
-
-
-def _check_streams(ports: Ports) -> None:
-    """Raises RTLError for a stream of which a port points the wrong way."""
-    for name in ports.streams_in + ports.streams_out:
-        inwards = ports[f"{name}_data"].is_input
-        if ports[f"{name}_valid"].is_input != inwards or ports[f"{name}_ready"].is_input == inwards:
-            raise RTLError(
-                f"The ports of the stream {name} of {ports.top} point in directions that do not "
-                f"fit: {name}_valid goes with {name}_data, and {name}_ready the other way."
-            )
-
-
 def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[str, int]:
     """How many words to wait for on each stream out; raises RTLError for a name not among them."""
     if words is None:
@@ -186,27 +153,25 @@ def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[s
         words = dict.fromkeys(streams, words)
     for name, count in words.items():
         if name not in streams:
-            raise RTLError(f"words waits for {name!r}, and the outputs are {_listed(streams, [])}.")
-        _whole(f"words, of {name},", count, least=0)
+            raise RTLError(f"words waits for {name!r}, and the outputs are {listed(streams)}.")
+        arguments.whole(f"words, of {name},", count, least=0)
     return dict(words)
 
 
-def _whole(name: str, value: object, least: int) -> int:
-    """A count as an int; raises RTLError where it is no whole number from `least` to 2^62."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= 2**62:
-        raise RTLError(f"{name} is {value!r}: it should be a whole number from {least} on.")
-    return int(value)
+def again(cycles: object, limit: int, ports: Ports, inputs: Mapping[str, object]) -> int:
+    """The cycles before a second reset; raises RTLError where labkit drives none."""
+    cycles = arguments.whole("again_after", cycles, 0, limit)
+    if cycles and (RESET in inputs or RESET not in ports):
+        raise RTLError(
+            f"again_after asks for a second reset, and that needs a port {RESET} which is not "
+            "among the inputs."
+        )
+    return cycles
 
 
 def _lasts(given: Sequence[int], count: int, stream: str) -> np.ndarray:
     """The `last` of each of `count` words, as bytes; raises RTLError for anything else."""
-    row = np.asarray(given)
-    if row.shape != (count,) or not np.isin(row, (0, 1)).all():
-        raise RTLError(f"{stream}_last is a row of 0 and 1, one for each of {count} words.")
-    return row.astype(np.uint8)
-
-
-def _listed(streams: list[str], plain: list[str]) -> str:
-    named = [f"the stream {name}" for name in streams] + plain
-    return ", ".join(named) or "none"
+    row = arguments.bits(f"{stream}_last", given)
+    if len(row) != count:
+        raise RTLError(f"{stream}_last has {len(row)} values: give one for each of {count} words.")
+    return row

@@ -6,11 +6,13 @@ a forgotten `else` is a latch in silicon, and a bit that does not fit is gone.
 
 import re
 
+from labkit.fpga import subset
 from labkit.fpga.errors import RTLError
+from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Sources, without_comments
 from labkit.fpga.subset import refuse_foreign
-from labkit.fpga.verilated import run_verilator, source_arguments
-from labkit.fpga.yosys import read_commands, run_yosys
+from labkit.fpga.verilated import run_verilator, version
+from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 
 # What to do about a warning of Verilator that we refuse; its other warnings are let pass.
 ADVICE = {
@@ -46,12 +48,24 @@ def lint(sources: Sources, parameters: dict[str, int]) -> None:
     refuse_foreign(sources)
     with sources.laid_out() as folder:
         options = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
-        done = run_verilator([*options, *source_arguments(sources, parameters)], folder)
+        done = run_verilator(options, sources, parameters, folder)
         _judge_verilator(done.stderr, sources)
         if done.returncode:
             raise RTLError(f"Verilator refuses {sources.top}: {_first_error(done.stderr)}")
         script = [*read_commands(sources, parameters), "proc", "flatten", "opt_clean", "check"]
         _judge_yosys(run_yosys(script, folder, sources), sources)
+
+
+def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
+    """Does what `lint` does; sources that are found sound are not looked at again."""
+    chosen = sorted(parameters.items())
+    tools = [version(), yosys_version(), text_of(__file__, subset.__file__)]
+
+    def sound() -> dict:
+        lint(sources, parameters)
+        return {}
+
+    remembered("lint", [sources.digest, sources.names, repr(chosen), tools], sound)
 
 
 def _judge_verilator(said: str, sources: Sources) -> None:

@@ -73,7 +73,7 @@ def compiled(sources: Sources, engine: str, parameters: dict[str, int] | None = 
 
     Raises RTLError for sources that do not lint, for an unknown engine, for a missing tool.
     """
-    if engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise RTLError(f"There is no engine {engine!r}: take {' or '.join(map(repr, ENGINES))}.")
     tool = ENGINES[engine]
     parameters = parameters or {}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from labkit.fpga.arguments import shown
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import Port
 
@@ -102,6 +103,8 @@ def _lanes_to_limbs(values: np.ndarray, port: Port, name: str) -> np.ndarray:
 
 def _checked(values: Sequence[int] | np.ndarray, port: Port, name: str) -> np.ndarray:
     """The values as int64, or as Python's ints where the port is wide; all of them in range."""
+    if not np.iterable(values):
+        raise RTLError(f"{name} is {shown(values)}: give a row of whole numbers, such as [1, 2].")
     array = values if isinstance(values, np.ndarray) else np.asarray([*values, None], object)[:-1]
     if array.ndim != 1:
         raise RTLError(f"{name} has the shape {array.shape}: give one value for each word.")

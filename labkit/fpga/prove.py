@@ -8,8 +8,9 @@ followed by a bad one: if not, the property is proved. Lesson timing_and_proof d
 import re
 from dataclasses import dataclass, field, replace
 
-from labkit.fpga import proof_bench, solver
+from labkit.fpga import arguments, proof_bench, solver
 from labkit.fpga.errors import RTLError
+from labkit.fpga.lint import lint_once
 from labkit.fpga.ports import CLOCK, RESET, Ports, read_ports
 from labkit.fpga.proof_reasons import asked, broken_stream, place_of, vacuous
 from labkit.fpga.remembered import remembered, text_of
@@ -77,13 +78,16 @@ def prove(
                  before. `assume` statements are kept to. `assert` statements within the module
                  are checked as well, but it may hold no assumptions.
 
-    Raises RTLError for what Yosys refuses, for a module of which nothing is asked, for a missing
-    solver, and where none answers in time. The answer is kept in the cache.
+    Raises RTLError for sources that do not lint, for properties that Yosys refuses, for a module of
+    which nothing is asked, for a missing solver, and where none answers in time. The answer is kept
+    in the cache.
     """
-    if depth < 2:
-        raise RTLError(f"depth is {depth}: a word that waits needs two cycles, and the reset one.")
+    parameters = arguments.parameters(parameters)
+    arguments.text("properties", properties, '"assert (out_data <= 127);"')
+    depth = arguments.whole("depth", depth, 2)  # a word that waits needs two cycles
     sources = read_sources(source, top)
     _refuse_assumptions(sources)
+    lint_once(sources, parameters)
     ports = read_ports(sources, parameters)
     bench = proof_bench.bench(sources, ports, parameters, properties)
     tools = [yosys_version(), solver.solver_version(), text_of(__file__, solver.__file__)]

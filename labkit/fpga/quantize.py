@@ -12,6 +12,7 @@ integer 0 (a "symmetric" scheme), so that padding costs nothing.
 
 import numpy as np
 
+from labkit.fpga.arguments import real
 from labkit.fpga.calibration import PERCENTILE, in_steps, peaks, scale_of, to_int8, weight_scales
 from labkit.fpga.integer_layers import IntegerLayer, maxpool2d
 from labkit.fpga.quantize_inputs import (
@@ -116,8 +117,9 @@ def quantize(model: object, images: np.ndarray, percentile: float = PERCENTILE) 
     """
     weights = network_weights(model)
     images = normalised_images("quantize", images)
+    percentile = real("quantize: percentile", percentile, ValueError)
     if not 0 < percentile <= 100:
-        raise ValueError(f"quantize: percentile is {percentile}; it lies above 0 and up to 100.")
+        raise ValueError(f"quantize: percentile is {percentile:g}; it lies above 0 and up to 100.")
     scales = {"image": scale_of(image_peak())}
     for name, peak in peaks(weights, images, percentile).items():
         scales[name] = scale_of(peak)

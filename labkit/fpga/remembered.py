@@ -10,7 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from labkit.files import cache_folder, write_whole
+from labkit.files import write_whole
+from labkit.fpga import cache_limit
 
 
 def remembered(kind: str, depends_on: object, make: Callable[[], dict]) -> dict:
@@ -23,15 +24,17 @@ def remembered(kind: str, depends_on: object, make: Callable[[], dict]) -> dict:
     made again. What `make` raises passes through, and is not kept.
     """
     key = hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
-    path = cache_folder() / "fpga" / kind / f"{key}.json"
+    path = cache_limit.folder() / kind / f"{key}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(path.read_text("utf-8"))
         if kept["depends_on"] == depends_on:
+            cache_limit.note_use(path)
             return kept["answer"]
     answer = make()
     kept = {"depends_on": depends_on, "answer": answer}
     with suppress(OSError):
         write_whole(path, json.dumps(kept).encode())
+        cache_limit.make_room(path)
     return answer
 
 

@@ -1,9 +1,10 @@
 """Exercises whose answer is SystemVerilog: simulated, compared word by word, then weighed.
 
 An answer is the text of one module. It must pass lint and have the ports of the course's own
-module; then it is simulated on every case, once as fast as it goes and once with stalls, and what
-its streams hand over is compared with the oracle. Only when all words are right, a proof may be
-demanded, and the cycles, the gates and the clock are held against their limits.
+module; then it is simulated on every case, as fast as it goes, with stalls, and with a second reset
+in the middle of a run, and what its streams hand over is compared with the oracle. Only when all
+words are right, a proof may be demanded, and the cycles, the room for words, the gates and the
+clock are held against their limits.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ def rtl_exercise(
     proves: str | None = None,
     clock: float | None = None,
     given: str | None = None,
+    keeps: int = 0,
     **fields: Any,
 ) -> Exercise:
     """An `Exercise` of which the learner writes a module; its texts stand beside its module.
@@ -57,6 +59,7 @@ def rtl_exercise(
               and a proof of nothing; a right module for which induction is too weak is not
     clock     the share of the highest clock of the course's own module that is enough: 0.8; both
               are compiled for the ECP5, so that they are the same on every machine
+    keeps     how many words must find room in the module while nobody takes one
     given     the module that the learner is to repair: as it stands, it is not yet an answer
     fields    those of an `Exercise`
     """
@@ -64,7 +67,7 @@ def rtl_exercise(
     demands = Demands(
         top, solution, support, proves, cycles, gates or {}, clock, gate_parameters or {}
     )
-    judge = RTLJudge(top, solution, support, drive, read or reader(outputs), demands, given)
+    judge = RTLJudge(top, solution, support, drive, read or reader(outputs), demands, given, keeps)
     defaults = {"outputs": outputs, "dtype": "any", "rtol": 0.0, "atol": 0.0}
     return exercise(
         id,

@@ -1,27 +1,22 @@
-"""Judges a learner's module: its ports, its words in every case, also under stalls, its demands."""
+"""Judges a learner's module: its ports, its words in every case, its trials, its demands."""
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
-
-import numpy as np
 
 from labkit.checks.items import Refused, Unsolved
 from labkit.checks.render import Code
 from labkit.fpga import simulate
 from labkit.fpga.demands import Demands, refused_by_tools
-from labkit.fpga.errors import RTLError
-from labkit.fpga.ports import Port, Ports, read_ports
+from labkit.fpga.ports import RESET, Port, Ports, read_ports
 from labkit.fpga.simulate import Simulation
-from labkit.fpga.sources import read_sources
-from labkit.fpga.stalls import Stalls
+from labkit.fpga.sources import Sources, read_sources, with_support
+from labkit.fpga.subset import refuse_foreign
+from labkit.fpga.trials import demand_patience, demand_reset, demand_room, same
 from labkit.fpga.wave_table import wave_table
 from labkit.provenance import Quantity
-
-STALLS = Stalls(seed=1, share=0.4)
-WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
 
 
 @dataclass(frozen=True)
@@ -51,6 +46,7 @@ class RTLJudge:
     read: Callable[..., Any]
     demands: Demands
     given: str | None = None
+    keeps: int = 0
     runs: dict[bytes, Simulation] = field(default_factory=dict, init=False)
 
     # --- what an `Exercise` asks for
@@ -93,78 +89,86 @@ class RTLJudge:
     @cached_property
     def ports(self) -> Ports:
         """The ports of the course's own module."""
-        return self.ports_of(self.solution)
+        return read_ports(self.sources(self.solution))
 
-    def ports_of(self, answer: str) -> Ports:
-        """The ports of a module; raises RTLError where it cannot be read."""
-        return read_ports(read_sources([answer, *self.support], self.top))
+    def sources(self, answer: str) -> Sources:
+        """A module with what it may use; raises RTLError where that cannot be read."""
+        return read_sources(with_support(answer, self.support), self.top)
 
     def demand_ports(self, answer: str) -> None:
         """Refused where the module does not have the ports, widths and signs of the course's."""
         with refused_by_tools():
-            theirs = self.ports_of(answer)
-        for port in self.ports.all:
+            sources = self.sources(answer)
+            refuse_foreign(sources)
+            theirs, ours = read_ports(sources), self.ports
+        for port in ours.all:
             if port.name not in theirs:
                 raise Refused(f"The module {self.top} has no port `{port.name}`.")
             if theirs[port.name] != port:
-                raise Refused(f"The port `{port.name}` should be {described(port)}.")
+                raise Refused(unlike(port, theirs[port.name]))
+        for port in theirs.all:
+            if port.is_input and port.name not in ours:
+                raise Refused(
+                    f"The module {self.top} has an input `{port.name}` that the exercise does not "
+                    "have, so nothing would drive it. Leave it out."
+                )
 
     # --- words
 
-    def simulated(self, source: str, inputs: tuple, stalls: Stalls | None = None) -> Simulation:
-        """One run of a module on the inputs of a case."""
+    def simulated(self, source: str, inputs: tuple, **options: Any) -> Simulation:
+        """One run of a module on the inputs of a case, with further options of `simulate`."""
         run = self.drive(*inputs)
         return simulate(
-            [source, *self.support],
+            with_support(source, self.support),
             self.top,
             run.inputs,
             parameters=run.parameters,
             words=run.words,
-            stalls=stalls,
+            **options,
         )
 
     def judged(self, answer: str, inputs: tuple) -> Any:
-        """The outputs; Refused or TooDear where these say all."""
-        with refused_by_tools():
+        """The outputs; Refused, TooDear or NotJudged where these say all."""
+        with self.demands.asking():
             simulation = self.simulated(answer, inputs)
-        outputs = self.read(simulation, *inputs)
-        self.runs[pickle.dumps(inputs)] = simulation
-        expected = self.plain(self.solution, *inputs)
-        if not same(outputs, expected):
-            return outputs
-        self.demand_patience(answer, inputs, expected)
+            outputs = self.read(simulation, *inputs)
+            self.runs[pickle.dumps(inputs)] = simulation
+            expected = self.plain(self.solution, *inputs)
+            if not same(outputs, expected):
+                return outputs
+            self.try_further(answer, inputs, expected)
         self.demands.demand_proof(answer)
         self.demands.demand_few_cycles(int(simulation.cycles), inputs)
+        if self.keeps:
+            demand_room(partial(self.simulated, answer, inputs), self.ports, self.keeps)
         self.demands.demand_few_gates(answer)
         self.demands.demand_fast_clock(answer)
         return outputs
 
-    def demand_patience(self, answer: str, inputs: tuple, expected: Any) -> None:
-        """Refused where other words come out once neighbours wait, or not all of them."""
-        try:
-            run = self.simulated(answer, inputs, STALLS)
-            stalled = self.read(run, *inputs)
-        except RTLError as error:
-            why = self.demands.shortest_run(answer) or error
-            raise Refused(f"{WHEN_STALLED} {why}") from None
-        if not same(stalled, expected):
-            why = self.demands.shortest_run(answer)
-            raise Refused(
-                f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
-                f"{why or 'What may change in a cycle in which nothing moves?'}"
-            )
-        if run.violations:
-            raise Refused(
-                "The words are right, but a word that is offered must stay on offer until it is "
-                f"taken, and with stalls it does not: {run.violations[0]}."
-            )
+    def try_further(self, answer: str, inputs: tuple, expected: Any) -> None:
+        """Refused where the words are right only without stalls, or only after the first reset."""
+        run = partial(self.simulated, answer, inputs)
+
+        def read(simulation: Simulation) -> Any:
+            return self.read(simulation, *inputs)
+
+        demand_patience(run, read, expected, partial(self.demands.shortest_run, answer))
+        if RESET in self.ports and self.ports.streams_out:  # other outputs may keep old values
+            demand_reset(run, read, expected)
 
 
-def same(got: Any, expected: Any) -> bool:
-    """Whether two results, each an array or a tuple of arrays, are equal."""
-    if isinstance(got, tuple):
-        return all(map(np.array_equal, got, expected))
-    return np.array_equal(got, expected)
+def unlike(ours: Port, theirs: Port) -> str:
+    """The sentence for a port that is not as the exercise has it."""
+    said = f"The port `{ours.name}` should be {described(ours)}, and it is {described(theirs)}."
+    if theirs.signed == ours.signed:
+        return said
+    if ours.signed:
+        return f"{said} Declare it `logic signed`."
+    joined = f"number = {ours.name}" if ours.is_input else f"{ours.name} = number"
+    return (
+        f"{said} Declare it without `signed`. Where its value has a sign, give it one inside: "
+        f"`logic signed [{ours.width - 1}:0] number; assign {joined};`."
+    )
 
 
 def described(port: Port) -> str:

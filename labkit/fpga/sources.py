@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from labkit.fpga import arguments
 from labkit.fpga.errors import RTLError
 
 RTL = Path(__file__).parent / "rtl"
@@ -68,14 +69,17 @@ def read_sources(source: Source, top: str) -> Sources:
     Raises RTLError when a file cannot be read, a text is no module, two files share a name, or no
     file declares `top`.
     """
-    parts = [source] if isinstance(source, str | Path) else list(source)
+    several = isinstance(source, Iterable) and not isinstance(source, str | Path | bytes)
+    parts = list(source) if several else [source]
+    if not parts:
+        raise RTLError("There is no source: hand over the text of a module, or the path of a file.")
     files = [_read(part) for part in parts]
     names = [name for name, _ in files]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise RTLError(f"Two sources are called {twice[0]}: give each module once.")
     declared = [name for _, text in files for name in modules(text)]
-    if top not in declared:
+    if not isinstance(top, str) or top not in declared:
         found = ", ".join(declared) or "no module at all"
         raise RTLError(f"There is no module {top!r} in the sources, which declare {found}.")
     return Sources(tuple(files), top)
@@ -84,6 +88,12 @@ def read_sources(source: Source, top: str) -> Sources:
 def modules(text: str) -> list[str]:
     """The names of the modules that `text` declares, in order."""
     return _MODULE.findall(without_comments(text))
+
+
+def with_support(answer: str, support: Iterable[str | Path]) -> list[str | Path]:
+    """An answer, and those of its supporting sources that declare no module of the answer's own."""
+    own = set(modules(answer))
+    return [answer, *(part for part in support if own.isdisjoint(modules(_read(part)[1])))]
 
 
 def without_comments(text: str) -> str:
@@ -100,8 +110,10 @@ def _read(part: str | Path) -> tuple[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             raise RTLError(f"The source {path} cannot be read: {error}.") from error
     if not isinstance(part, str):
-        kind = type(part).__name__
-        raise RTLError(f"A source is the text of a module or the path of a file, not {kind}.")
+        raise RTLError(
+            "A source is the text of a module or the path of a file, and this one is "
+            f"{arguments.shown(part)}."
+        )
     declared = modules(part)
     if not declared:
         raise RTLError("The source declares no module: it should begin with `module name (...);`.")

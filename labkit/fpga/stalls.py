@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labkit.fpga import arguments
 from labkit.fpga.errors import RTLError
 
 PERIOD = 4093  # cycles; a prime, so that no loop of a design stays in step with the pattern
@@ -28,6 +29,15 @@ class Stalls:
         return random_stalls(self.share, [self.seed, zlib.crc32(stream.encode())])
 
 
+def checked(stalls: object) -> Stalls | dict[str, Sequence[int]]:
+    """Stalls as `simulate` takes them; raises RTLError for anything else."""
+    if not isinstance(stalls, Stalls):
+        return arguments.mapping("stalls", stalls, '{"x": [0, 1]}, or Stalls(seed=1, share=0.3)')
+    arguments.whole("The seed of the stalls", stalls.seed, 0)
+    arguments.real("The share of stalled cycles", stalls.share)
+    return stalls
+
+
 def random_stalls(share: float, seed: int | list[int]) -> np.ndarray:
     """A pattern that stalls in a `share` of all cycles, from 0 to under 1, by chance."""
     if not 0 <= share < 1:
@@ -42,9 +52,7 @@ def pattern(stalls: Stalls | Mapping[str, Sequence[int]] | None, stream: str) ->
     """
     if isinstance(stalls, Stalls):
         return stalls.pattern(stream)
-    values = np.asarray((stalls or {}).get(stream, ()))
-    if values.ndim != 1 or not np.isin(values, (0, 1)).all():
-        raise RTLError(f"The stalls of {stream} are a row of 0 and 1, one for each cycle.")
+    values = arguments.bits(f"The stall of {stream}", (stalls or {}).get(stream, ()))
     if values.size and values.all():
         raise RTLError(f"The stalls of {stream} leave no cycle free: no word could ever move.")
-    return values.astype(np.uint8)
+    return values

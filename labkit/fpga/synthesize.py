@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.fpga import budget, multipliers
+from labkit.fpga import arguments, budget, multipliers
 from labkit.fpga.errors import RTLError
 from labkit.fpga.lint import lint
 from labkit.fpga.multipliers import Multipliers
@@ -87,12 +87,15 @@ def synthesize(
     script. Raises RTLError, with file and line, for what cannot become gates: what Yosys refuses,
     a latch, two drivers of one signal; and for multipliers that were optimised away.
     """
+    parameters = arguments.parameters(parameters)
+    if multiply_adds_per_cycle is not None:
+        arguments.real("multiply_adds_per_cycle", multiply_adds_per_cycle)
     sources = read_sources(source, top)
     script = _script(sources, parameters)
     depends_on = [sources.digest, sources.names, script, yosys_version(), text_of(__file__)]
 
     def run() -> dict:
-        lint(sources, parameters or {})
+        lint(sources, parameters)
         return _run(sources, script)
 
     netlists = remembered("synthesis", depends_on, run)

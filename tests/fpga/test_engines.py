@@ -17,7 +17,9 @@ from labkit.fpga.sources import RTL, modules, read_sources
 from labkit.fpga.stalls import Stalls
 
 FOLDERS = {"tests": Path(__file__).parent / "modules", "labkit": RTL}
-OWN_CLOCK = "accelerator"  # its ports have AXI's names: test_accelerator.py has both engines clock it
+OWN_CLOCK = (
+    "accelerator"  # its ports have AXI's names: test_accelerator.py has both engines clock it
+)
 CYCLES = 3000
 
 
@@ -86,3 +88,32 @@ def test_identical_traces(folder):
         assert len(outputs & set(changes)) > 0.7 * len(outputs)  # the stimuli reach the modules
         for name, words in one.outputs.items():
             assert np.array_equal(words, other.outputs[name])
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("cycles", [1, 7, 100, 1357])
+def test_a_second_reset_brings_every_module_back(folder, cycles):
+    """The same words in the same cycles as after the first reset, and in both engines."""
+    files = sorted(FOLDERS[folder].glob("*.sv"))
+    sources = [side_by_side(files), *files]
+    ports = compiled(read_sources(sources, "all_of_them"), "cxxrtl").ports
+    inputs = stimuli(ports, seed=3)
+    stalls = Stalls(seed=4, share=0.4)
+    first = simulate(sources, "all_of_them", inputs, cycles=CYCLES, stalls=stalls)
+    one, other = (
+        simulate(
+            sources,
+            "all_of_them",
+            inputs,
+            engine,
+            cycles=CYCLES,
+            stalls=stalls,
+            again_after=cycles,
+        )
+        for engine in ENGINES
+    )
+    assert one.trace.first_difference(other.trace) is None
+    assert one.trace == other.trace and one.trace.cycles == CYCLES
+    for name, times in first.times.items():
+        assert np.array_equal(one.times[name], times), name
+        assert np.array_equal(one.outputs[name], first.outputs[name]), name

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit.fpga import solver
+from labkit.fpga import lint, solver
 from labkit.fpga.errors import RTLError
 from labkit.fpga.prove import prove
+from labkit.fpga.timing import place_and_route
 
 DESIGNS = Path(__file__).parent / "designs"
 STAGE = (DESIGNS / "stage.sv").read_text("utf-8")
@@ -167,9 +168,53 @@ def test_nothing_to_prove_is_said():
         prove(STAGE, "stage", depth=1)
 
 
+UNDRIVEN = """\
+module stage (
+  input logic clk, rst, in_valid, output logic in_ready, input logic [7:0] in_data,
+  output logic out_valid, input logic out_ready, output logic [7:0] out_data
+);
+  logic [7:0] kept;
+  assign {in_ready, out_valid, out_data} = {out_ready, in_valid, kept ^ in_data};
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (UNDRIVEN, "stage.sv, line 5: Signal is not driven: 'kept'. Assign it, or remove it."),
+        (UNDRIVEN.replace("kept ^ in_data}", "in_data"), "line 6: syntax error, unexpected ';'"),
+        (UNDRIVEN.replace("kept ^", "$random ^"), "line 6: a random number is outside"),
+    ],
+)
+@pytest.mark.parametrize("tool", [prove, place_and_route])
+def test_lint_speaks_before_the_tool(source, says, tool):
+    with pytest.raises(RTLError) as error:
+        tool(source, "stage")
+    assert says in str(error.value)
+
+
+def test_properties_that_do_not_parse_are_told_with_their_line():
+    source = UNDRIVEN.replace("kept ^ ", "").replace("  logic [7:0] kept;\n", "")
+    with pytest.raises(RTLError, match=r"properties.sv, line 2: syntax error"):
+        prove(source, "stage", properties="\nassert (out_data <= ;")
+    with pytest.raises(RTLError, match=r"properties.sv, line 1: .*out_dat"):
+        prove(source, "stage", properties="assert (out_dat <= 127);")
+
+
+def test_a_sound_module_is_linted_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
+    calls = []
+    linted = lint.lint
+    monkeypatch.setattr(lint, "lint", lambda *args: calls.append(1) or linted(*args))
+    for depth in (5, 6):
+        prove(STAGE, "stage", depth=depth)
+    assert len(calls) == 1
+
+
 def test_a_solver_that_finds_no_answer_is_told_so(monkeypatch, tmp_path):
     said = SimpleNamespace(stdout="##  0:00:05  Status: timeout", stderr="")
-    monkeypatch.setattr(solver.subprocess, "run", lambda *args, **options: said)
+    monkeypatch.setattr(solver, "run_tool", lambda *args: said)
     with pytest.raises(RTLError, match="no answer within"):
         solver.search(tmp_path, 5)
 

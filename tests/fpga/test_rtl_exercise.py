@@ -6,7 +6,10 @@ import pytest
 from labkit.checks import judge
 from labkit.checks.items import Case, Exercise, Misconception, TooDear
 from labkit.checks.registry import registry
+from labkit.fpga import demands as demanded
+from labkit.fpga import tools, yosys
 from labkit.fpga.demands import Demands
+from labkit.fpga.errors import OutOfTime
 from labkit.fpga.ports import Port
 from labkit.fpga.rtl_exercise import Drive, reader
 from labkit.fpga.rtl_judge import RTLJudge, described
@@ -44,12 +47,14 @@ def oracle(x):
     return 2 * x.astype(int)
 
 
-def make(given=None, **limits):
+def make(given=None, keeps=0, support=(), **limits):
     def drive(x):
         return Drive({"x": x}, words={"y": len(x)})
 
-    demands = Demands("doubler", SOLUTION, **limits)
-    found = RTLJudge("doubler", SOLUTION, (), drive, reader(["y"]), demands, given)
+    demands = Demands("doubler", SOLUTION, support, **limits)
+    found = RTLJudge(
+        "doubler", SOLUTION, support, drive, reader(["y"]), demands, given, keeps=keeps
+    )
     wrong = Misconception("The word is squared, not doubled.", lambda x: x.astype(int) ** 2)
     return Exercise(
         ID,
@@ -170,6 +175,15 @@ def test_the_given_module_is_not_yet_an_answer(said):
         (SOLUTION.replace("y_ready", "y_go"), "no port `y_ready`"),
         (SOLUTION.replace("signed [15:0] y_data", "[15:0] y_data"), "16 bits, signed"),
         (SOLUTION.replace("module doubler", "module other"), "no module 'doubler'"),
+        (SOLUTION.replace("logic rst,", "logic rst, go,"), "an input `go` that the exercise does"),
+        (
+            SOLUTION.replace("input  logic x_valid,", "input  logic signed x_valid,"),
+            "should be an input of 1 bit, and it is an input of 1 bit, signed. Declare it without "
+            "`signed`. Where its value has a sign, give it one inside: `logic signed [0:0] number;",
+        ),
+        (SOLUTION.replace("signed [7:0] x", "[7:0] x"), "of 8 bits. Declare it `logic signed`."),
+        (SOLUTION.replace("16'(x_data)", "16'($random)"), "a random number is outside"),
+        (SOLUTION.replace("  // One", '  import "DPI-C" function int f();//'), "imported from C"),
     ],
 )
 def test_what_cannot_be_run_is_told_why(said, answer, words):
@@ -208,3 +222,116 @@ def test_gates_are_counted_with_the_parameters_that_the_exercise_names():
     judge = Demands("doubler", SOLUTION, gates={"ff": 3}, gate_parameters={})
     with pytest.raises(TooDear, match="takes 9 flip-flops, and 3 are enough"):
         judge.demand_few_gates(SOLUTION)
+
+
+# --- a second reset
+
+
+def unreset():
+    return edited("if (rst) y_valid <= 0;\n    else if", "if")
+
+
+def test_a_module_that_ignores_its_reset_is_refused(said):
+    returned, words = said(unreset())
+    assert returned == SOLUTION
+    assert "The words are right after the first reset, but not after a second one" in words
+    assert "Here it comes after 1 cycle, and other words come out." in words
+    assert "while `rst` is 1, each register that says what is going on" in words
+
+
+def test_a_module_that_a_second_reset_stops_for_ever_is_refused(said):
+    once = edited("  // One", "  logic [1:0] seen;\n  // One").replace(
+        "if (rst) y_valid <= 0;",
+        "if (rst) begin y_valid <= 0; if (seen != 3) seen <= seen + 1; end",
+    )
+    _, words = said(once.replace("!y_valid || y_ready", "(!y_valid || y_ready) && seen != 3"))
+    assert "not after a second one" in words and "does not end" in words
+
+
+def test_data_need_no_reset(said):
+    answer = edited("logic signed [15:0] y_data\n", "logic signed [15:0] y_data  // kept\n")
+    assert said(answer)[0] is answer
+    asynchronous = edited("always_ff @(posedge clk)", "always_ff @(posedge clk or posedge rst)")
+    returned, words = said(asynchronous)
+    assert returned is asynchronous, words
+
+
+# --- room for words
+
+
+def test_a_module_with_too_little_room_is_refused(said):
+    answer = "// small\n" + SOLUTION
+    assert said(answer, keeps=1)[0] is answer
+    _, words = said(answer, keeps=2)
+    assert "while the next module is busy, only 1 word found room" in words
+    assert "several should: at least 2" in words
+    assert "Case: two" in words  # a run of one word needs no more
+
+
+# --- what the answer brings itself
+
+HELPER = "module helper (input logic [7:0] a, output logic [7:0] b);\n  assign b = {};\nendmodule\n"
+
+
+def test_a_support_module_that_the_answer_brings_is_the_learners(said):
+    calls = edited("  // One", "  logic [7:0] same;\n  helper h (.a(x_data), .b(same));\n  // One")
+    calls = calls.replace("16'(x_data)", "16'($signed(same))")
+    support = [HELPER.format("~a")]
+    _, words = said(calls, support=support)
+    assert "it should be" in words  # with the course's helper
+    for together in (HELPER.format("a") + calls, calls + HELPER.format("a")):
+        returned, words = said(together, support=support, proves="", gates={"ff": 20}, clock=0.1)
+        assert returned is together, words
+
+
+# --- tools that cannot judge
+
+
+def test_without_a_compiler_nothing_is_judged(said, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CXX", raising=False)
+    returned, words = said(unreset())
+    assert returned == SOLUTION
+    assert words.startswith("Not judged: Your module was not run. A simulation needs a C++")
+    assert "apt install g++" in words and "golden model in NumPy answers" in words
+    assert "nothing is said of your answer" in words and "Look again" not in words
+
+
+def test_a_tool_that_hangs_is_no_verdict(said, monkeypatch):
+    monkeypatch.setattr(tools, "PATIENCE", 4)
+    asked = []
+    monkeypatch.setattr(yosys, "run_tool", lambda *args: asked.append(1) or tools.run_tool(*args))
+    turns = "for (int i = 0; i < 100_000_000; i++) total = total ^ 16'(i);"
+    long = edited(
+        "  // One",
+        f"  logic [15:0] total;\n  always_comb begin\n    total = 0;\n    {turns}\n  end\n  // One",
+    )
+    returned, words = said(long)
+    assert returned == SOLUTION
+    assert words.startswith("Not judged: Yosys did not finish within 4 s with the module doubler")
+    assert "a loop of very many turns" in words and "nothing is said of your answer" in words
+    assert len(asked) == 1  # not once for each case
+
+
+@pytest.mark.parametrize("tool", ["prove", "synthesize", "place_and_route"])
+def test_a_tool_that_hangs_after_the_simulation_is_no_verdict_either(said, monkeypatch, tool):
+    asked = []
+
+    def hang(*args, **options):
+        asked.append(tool)
+        raise OutOfTime("The tool did not finish within 600 s.")
+
+    monkeypatch.setattr(demanded, tool, hang)
+    returned, words = said("// mine\n" + SOLUTION, proves="", gates={"ff": 90}, clock=0.1)
+    assert returned == SOLUTION
+    assert words.startswith("Not judged: The words are right, but the rest was not judged. The")
+    assert len(asked) == 1  # not once for each case
+
+
+def test_a_hanging_solver_does_not_hide_what_a_simulation_shows(said, monkeypatch):
+    def hang(*args, **options):
+        raise OutOfTime("The solver did not finish within 600 s.")
+
+    monkeypatch.setattr(demanded, "prove", hang)
+    _, words = said(edited("!y_valid || y_ready", "1"), proves="")
+    assert "Look again" in words and "not when a neighbour waits" in words

@@ -50,8 +50,7 @@ CONV2 = {
 def test_verilator_has_no_warning_at_all(path):
     sources = read_sources(library(path.stem), path.stem)
     with sources.laid_out() as folder:
-        options = ["--lint-only", "-Wall", "--top-module", path.stem]
-        done = run_verilator([*options, *sources.names], folder)
+        done = run_verilator(["--lint-only", "-Wall"], sources, {}, folder)
     assert done.returncode == 0, done.stderr
     assert "%Warning" not in done.stderr
     refuse_foreign(sources)

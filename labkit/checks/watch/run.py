@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from labkit.checks.expected import Outputs
-from labkit.checks.items import Case, Exercise
+from labkit.checks.items import Case, Exercise, Refused
 from labkit.checks.watch.case_run import CaseRun, call, same
 from labkit.checks.watch.clock import Clock, TimeUp
 from labkit.checks.watch.escapes import Escape
@@ -72,13 +72,25 @@ def run_watched(
 
 
 def _adapted(exercise: Exercise, f: object) -> Callable:
-    """Launches the learner's kernel; the adapter meets it once, so that it is compiled once."""
+    """Launches the learner's kernel; the adapter meets it once, so that it is compiled once.
+
+    Where the adapter refuses it, each case is told the same.
+    """
 
     @functools.cache
-    def adapted() -> Callable:
-        return exercise.adapter(f)
+    def adapted() -> Callable | Refused:
+        try:
+            return exercise.adapter(f)
+        except Refused as refusal:
+            return refusal
 
-    return lambda *args: adapted()(*args)
+    def launch(*args: object) -> object:
+        launcher = adapted()
+        if isinstance(launcher, Refused):
+            raise launcher
+        return launcher(*args)
+
+    return launch
 
 
 def _run_cases(

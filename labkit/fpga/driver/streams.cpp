@@ -142,8 +142,6 @@ class Run {
  public:
   explicit Run(const Job& job)
       : bench(job.model, job.clock, job.reset),
-        offers(job.offered, job.offered + job.offered_count),
-        takes(job.taken, job.taken + job.taken_count),
         job(job),
         plain(job.plain, job.plain + job.plain_count),
         record(job, bench) {}
@@ -169,7 +167,26 @@ class Run {
   std::deque<Take> takes;
 
  private:
+  // The reset; where a second one is asked for, some cycles in between, of which nothing is kept.
   bool start() {
+    if (!begin()) return false;
+    if (!job.again_after) return true;
+    while (cycle < job.again_after)
+      if (!step()) return false;
+    return begin();
+  }
+
+  // No word has moved, none is on offer, and the design is reset.
+  bool begin() {
+    offers.clear();
+    takes.clear();
+    violations.clear();
+    for (int i = 0; i < job.offered_count; i++) offers.emplace_back(job.offered[i]);
+    for (int i = 0; i < job.taken_count; i++) takes.emplace_back(job.taken[i]);
+    for (int i = 0; i < job.offered_count; i++) bench.set_bit(job.offered[i].valid, 0);
+    for (int i = 0; i < job.taken_count; i++) bench.set_bit(job.taken[i].ready, 0);
+    cycle = 0;
+    last_moved = -1;
     set_plain_inputs();
     return bench.go_through_reset();
   }

@@ -113,6 +113,7 @@ queue = rtl_exercise(
     proves=KEPT,
     cycles=lambda x: len(x) + 1,
     given=QUEUE,
+    keeps=2,  # several, as the lesson says; ours keeps three, and four are as right
 )
 
 EXERCISES = [stage, tree, queue]

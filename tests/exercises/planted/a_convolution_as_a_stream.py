@@ -51,6 +51,8 @@ latch = edit(
 )
 takes_zeros = edit(CONTROL, "takes_zeros", "x_ready = room && !border", "x_ready = room")
 
+unreset = edit(CONTROL, "unreset", "if (rst) window_valid <= 0;\n    else if", "if")
+
 PLANTED = {
     LINE: [
         (read_now, "Each word comes out one step late"),
@@ -66,6 +68,7 @@ PLANTED = {
         (columns_only, "Steps in row 0 hand over a window too"),
         (at_once, "Each window comes one step early"),
         (no_room, "not when a neighbour waits"),
+        (unreset, "not after a second one in the middle of a run"),
         (slow, "clock cycles, and"),
         (latch, "latch"),
         (takes_zeros, "window has delivered"),

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from tests.exercises.edits import edit
+from tests.exercises.edits import Module, edit, solution
 
 EVERY_OTHER = "\n  logic odd;\n  always_ff @(posedge clk) odd <= rst ? 0 : !odd;"  # cycle
 
@@ -98,6 +98,19 @@ every_other_sum = requantize(
 )
 too_wide = requantize("too_wide", "8'(shifted)", "shifted")
 
+# A register that a reset forgets: `first`, and the one of the valid bit.
+forgets_first = mac(
+    "forgets_first",
+    "y_valid <= 0; first <= 1;",
+    "y_valid <= 0;",
+    ("logic first;", "logic goes_on, first;\n  assign first = !goes_on;"),
+    ("first <= terms_last;", "goes_on <= !terms_last;"),
+)
+without_reset = requantize("without_reset", "if (rst) y_valid <= 0;\n    else if", "if")
+# Both modules in one text: the learner's own `mac` stands in for the course's.
+with_its_mac = Module(solution("fpga.mac") + solution("fpga.mac_array"), "with_its_mac")
+RESET = "not after a second one in the middle of a run"
+
 PLANTED = {
     "fpga.mac": [
         (goes_on, "Each sum goes on from the one before"),
@@ -105,6 +118,7 @@ PLANTED = {
         (product_alone, "Only the last product of each packet is there"),
         (bytes_unsigned, "The bytes are read as 0 to 255"),
         (never_waits, "not when a neighbour waits"),
+        (forgets_first, RESET),
         (takes_every_other, "clock cycles, and"),
         (blocking, "In always_ff write <=: all registers change together"),
         (two_multipliers, "DSPs, and 1 are enough"),
@@ -123,11 +137,12 @@ PLANTED = {
         (low_byte, "The low 8 bits are taken as they are"),
         (short_product, "The product wraps round in 32 bits"),
         (never_stops, "not when a neighbour waits"),
+        (without_reset, RESET),
         (every_other_sum, "clock cycles, and"),
         (too_wide, "line 16: 48 bits go into 8"),
     ],
 }
-ALSO_RIGHT = {"fpga.mac": [another_style]}
+ALSO_RIGHT = {"fpga.mac": [another_style], "fpga.mac_array": [with_its_mac]}
 
 ONE = np.array([[5]], np.int8)
 RIGHT_ON = {

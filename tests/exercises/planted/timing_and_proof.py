@@ -25,6 +25,7 @@ early = edit(
     ("    if (rst) out_valid <= 0;\n    else if (in_ready)", "    if (in_ready)"),
     ("  assign in_ready =", "  assign out_valid = in_valid;\n  assign in_ready ="),
 )
+no_reset = edit(STAGE, "no_reset", "if (rst) out_valid <= 0;\n    else if", "if")
 blocking = edit(STAGE, "blocking", "out_data  <= in_data", "out_data  = in_data")
 
 two_words = Module(
@@ -85,6 +86,12 @@ long_path = edit(
     ),
     (VALID, "{in_valid, pairs_valid, pairs_valid}"),
 )
+half_reset = edit(
+    TREE,
+    "half_reset",
+    "if (rst) {pairs_valid, fours_valid, out_valid} <= 0;",
+    "if (rst) {pairs_valid, fours_valid} <= 0;",
+)
 pauses = edit(
     TREE,
     "pauses",
@@ -129,6 +136,15 @@ compared = edit(
     "assign out_valid = waiting != 0;",
     "always_comb if (waiting != 0) out_valid = 1;",
 )
+one_word = edit(QUEUE, "one_word", "waiting != 3", "waiting == 0 || out_ready")
+unreset = edit(
+    QUEUE,
+    "unreset",
+    "head <= rst ? '0 : head",
+    "head <= head",
+    ("tail <= rst ? '0 : tail", "tail <= tail"),
+)
+two_places = edit(QUEUE, "two_places", "waiting != 3", "waiting < 2")
 three_bits = edit(
     QUEUE,
     "three_bits",
@@ -144,6 +160,7 @@ also_when_it_leaves = edit(
     QUEUE, "also_when_it_leaves", "waiting != 3", "waiting != 3 || out_ready"
 )
 
+RESET = "not after a second one in the middle of a run"
 WAITS = "not when a neighbour waits"
 PLANTED = {
     STAGE: [
@@ -151,6 +168,7 @@ PLANTED = {
         (always_ready, WAITS),
         (half_speed, "clock cycles, and"),
         (early, "out_valid is 1 one cycle before"),
+        (no_reset, RESET),
         (two_words, "the solver is not content"),
         (blocking, "line 12: Blocking assignment"),
     ],
@@ -162,6 +180,7 @@ PLANTED = {
         (one_waits, WAITS),
         (long_path, "the highest clock is"),
         (pauses, "clock cycles, and"),
+        (half_reset, RESET),
         (unequal, "line 15: 16 bits go into 12"),
     ],
     QUEUE: [
@@ -170,9 +189,11 @@ PLANTED = {
         (head_stays, "The first word stays for ever"),
         (next_word, "read one place too early"),
         (compared, "line 10: out_valid"),
+        (one_word, "only 1 word found room"),
+        (unreset, RESET),
     ],
 }
-ALSO_RIGHT = {TREE: [each_when_free], QUEUE: [three_bits, also_when_it_leaves]}
+ALSO_RIGHT = {TREE: [each_when_free], QUEUE: [three_bits, also_when_it_leaves, two_places]}
 NOTHING = {
     STAGE: np.zeros(2, np.int8),
     TREE: np.zeros((2, 8), np.int16),

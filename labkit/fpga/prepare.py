@@ -1,0 +1,26 @@
+"""Compiles the accelerator for the lessons, which run it and never compile it.
+
+    python -m labkit.fpga.prepare
+
+`make lab` and `make test` do so once; it takes about ten seconds for each folding. Where the models
+are in the cache already, nothing happens. Lesson the_network_as_a_pipeline.
+"""
+
+from labkit.fpga.accelerator import Accelerator
+from labkit.fpga.accelerator_words import Folding
+
+FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True))
+
+
+def prepare() -> None:
+    """Compiles the network's accelerator in each of `FOLDINGS`, unless the cache has it.
+
+    Raises RTLError where a tool is missing, with what to install.
+    """
+    for folding in FOLDINGS:
+        with Accelerator(folding):
+            pass
+
+
+if __name__ == "__main__":
+    prepare()

@@ -1,0 +1,92 @@
+"""What a module whose words are right goes through next: stalls, a second reset, a busy neighbour.
+
+Each trial runs it again on the inputs of a case, and raises what the learner is told.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from labkit.checks.items import Refused, TooDear
+from labkit.fpga.errors import RTLError, ToolError
+from labkit.fpga.ports import Ports
+from labkit.fpga.simulate import Simulation
+from labkit.fpga.stalls import Stalls
+
+STALLS = Stalls(seed=1, share=0.4)
+AGAIN_AFTER = (1, 2, 3, 5, 8, 13, 21)  # cycles between the first reset and the second
+BUSY = 64  # cycles in which nobody takes a word
+FREE = 448  # cycles after them, until the pattern repeats itself
+WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
+WHEN_RESET = (
+    "The words are right after the first reset, but not after a second one in the middle of a run: "
+    "while `rst` is 1, each register that says what is going on has to go back to its first value."
+)
+
+Run = Callable[..., Simulation]  # of the module on the inputs, with options of `simulate`
+Read = Callable[[Simulation], Any]  # what it gave
+
+
+def demand_patience(run: Run, read: Read, expected: Any, shortest: Callable[[], str]) -> None:
+    """Refused where other words come out once neighbours wait, or not all of them.
+
+    shortest   gives a sentence on the shortest run that shows a broken rule, if there is one
+    """
+    try:
+        stalled = run(stalls=STALLS)
+    except ToolError:
+        raise
+    except RTLError as error:
+        raise Refused(f"{WHEN_STALLED} {shortest() or error}") from None
+    if not same(read(stalled), expected):
+        raise Refused(
+            f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
+            f"{shortest() or 'What may change in a cycle in which nothing moves?'}"
+        )
+    if stalled.violations:
+        raise Refused(
+            "The words are right, but a word that is offered must stay on offer until it is "
+            f"taken, and with stalls it does not: {stalled.violations[0]}."
+        )
+
+
+def demand_reset(run: Run, read: Read, expected: Any) -> None:
+    """Refused where a second reset, after a few cycles, does not bring the module back.
+
+    All registers are 0 before the first one, so that a module without a reset could pass.
+    """
+    for cycles in AGAIN_AFTER:
+        said = f"{WHEN_RESET} Here it comes after {cycles} cycle{'s' * (cycles != 1)}, and"
+        try:
+            begun_anew = run(stalls=STALLS, again_after=cycles)
+        except ToolError:
+            raise
+        except RTLError as error:
+            raise Refused(f"{said} then {error}") from None
+        if not same(read(begun_anew), expected):
+            raise Refused(f"{said} other words come out.")
+
+
+def demand_room(run: Run, ports: Ports, keeps: int) -> None:
+    """TooDear where the module takes too few words while nobody takes one from it.
+
+    keeps   how many words should find room; of a run with fewer, all of them
+    """
+    busy = np.repeat([1, 0], [BUSY, FREE])
+    trace = run(stalls=dict.fromkeys(ports.streams_out, busy)).trace
+    for stream in ports.streams_in:
+        moves = (trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 1)
+        kept, enough = int(moves[:BUSY].sum()), min(keeps, int(moves.sum()))
+        if kept < enough:
+            raise TooDear(
+                f"The words are right, but while the next module is busy, only {kept} word"
+                f"{'s' * (kept != 1)} found room, and several should: at least {enough}."
+            )
+
+
+def same(got: Any, expected: Any) -> bool:
+    """Whether two results, each an array or a tuple of arrays, are equal."""
+    if isinstance(got, tuple):
+        return all(map(np.array_equal, got, expected))
+    return np.array_equal(got, expected)
