@@ -1,4 +1,4 @@
-"""How long a simulation, synthesis, place and route, and a proof of a module take: `make bench`.
+"""How long simulation, synthesis, place and route, and a proof take: `make bench`.
 
     python benchmarks/fpga.py
 
@@ -15,7 +15,10 @@ from pathlib import Path
 
 os.environ.update(LABKIT_PROGRESS="off", LABKIT_OFFLINE="1")
 
+import numpy as np
 from table import Row, medians, report
+
+from labkit.provenance import measured
 
 DESIGNS = Path(__file__).resolve().parent.parent / "tests" / "fpga" / "designs"
 TIMES = 3
@@ -38,8 +41,37 @@ def rows() -> Iterator[Row]:
     }
     for what, (tool, goal) in goals.items():
         tool(design, "multiply_add")
-        (seconds,) = medians(anew(tool, design), times=TIMES)
+        (seconds,) = medians(anew(lambda tool=tool: tool(design, "multiply_add")), times=TIMES)
         yield Row(f"{what}: multiply_add, 4 lanes", seconds, goal=goal)
+    yield from of_the_accelerator()
+
+
+def of_the_accelerator() -> Iterator[Row]:
+    """The whole network: a million simulated cycles of a job of 32 images, and its synthesis."""
+    from labkit.fpga import synthesize
+    from labkit.fpga.accelerator import Accelerator
+    from labkit.fpga.library import library
+
+    layers, images = network(32)
+    with Accelerator() as accelerator:
+        runs = []
+        (taken,) = medians(lambda: runs.append(accelerator.run(layers, images)), times=TIMES)
+    millions = float(runs[0].cycles) / 1e6
+    per_million = measured(float(taken) / millions, "s")
+    yield Row("simulate the accelerator for a million cycles, verilator", per_million, goal=0.5)
+    (taken,) = medians(anew(lambda: synthesize(library("accelerator"), "accelerator")), times=1)
+    yield Row("synthesize the accelerator, XC7Z020", taken, goal=60)
+
+
+def network(images: int) -> tuple[tuple, np.ndarray]:
+    """The quantised network's layers, and so many test photographs."""
+    from labkit import convnet
+    from labkit.datasets import cifar10
+    from labkit.fpga import quantize
+
+    data = cifar10()
+    quantized = quantize(convnet.load_weights(), convnet.normalise(data.train.images[:500]))
+    return quantized.layers, quantized.to_int8(data.test.images[:images])
 
 
 def edited(design: Path, engine: str) -> Callable[[], object]:
@@ -56,13 +88,13 @@ def edited(design: Path, engine: str) -> Callable[[], object]:
     return ask
 
 
-def anew(tool: Callable, design: Path) -> Callable[[], object]:
-    """A call of `tool` that finds an empty cache."""
+def anew(call: Callable[[], object]) -> Callable[[], object]:
+    """The same call, which finds an empty cache."""
 
     def ask() -> object:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["LABKIT_CACHE"] = folder
-            return tool(design, "multiply_add")
+            return call()
 
     return ask
 

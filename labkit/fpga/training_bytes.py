@@ -1,0 +1,100 @@
+"""Bytes that a training step keeps, against the block RAM of a Zynq.
+
+    kept("int8")                 # weights, gradients, momentum, activations of the course's network
+    sum_of(kept("int8")), on_chip()
+
+It is the fewest that a step can do with at batch 1, so that what does not fit here fits in no other
+way. A lesson puts a claim on trial with it: training of large models from on-chip memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, prod
+
+from labkit import convnet, hardware
+from labkit.costs import Layer
+from labkit.provenance import Quantity, counted, published
+
+ELEMENT = {"int8": 1, "float32": 4}  # bytes of a number
+RULES = "the shapes of the network, at batch 1"
+RESNET50_PARAMETERS = published(
+    25_557_032,
+    "parameters",
+    "torchvision's documentation of resnet50, "
+    "https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.resnet50.html",
+)
+
+
+def on_chip() -> Quantity:
+    """The block RAM of the XC7Z020, B."""
+    return hardware.machine("pynq_z2").on_chip
+
+
+def kept(
+    number: str, layers: Sequence[Layer] = tuple(convnet.LAYERS), momentum: bool = True
+) -> dict[str, Quantity]:
+    """What has to be remembered from the forward pass to the update, B.
+
+    number       "int8" or "float32": the type of all of them
+    weights      weights and biases
+    gradients    one for each of these; they are complete only when the backward pass is
+    momentum     one for each of these, from step to step; plain SGD has none
+    activations  for dW the input of each layer with weights; for the backward pass of a ReLU a bit
+                 for each element, of a 2 x 2 pooling layer two bits for each maximum's place
+
+    Raises ValueError for another type.
+    """
+    parameters = sum(layer.parameters for layer in layers)
+    size = _element(number)
+    inputs = sum(prod(layer.input_shape) for layer in layers if layer.parameters)
+    bits = sum(_BITS.get(layer.kind, 0) * prod(layer.output_shape) for layer in layers)
+    parts = {
+        "weights": size * parameters,
+        "gradients": size * parameters,
+        "momentum": size * parameters if momentum else 0,
+        "activations": size * inputs + ceil(bits / 8),
+    }
+    return {name: counted(amount, "B", RULES) for name, amount in parts.items()}
+
+
+def kept_of_parameters(
+    number: str, parameters: float | Quantity, momentum: bool = True
+) -> dict[str, Quantity]:
+    """The same for a model of which only the number of parameters is known: no activations."""
+    size = _element(number) * int(parameters)
+    by = parameters.source if isinstance(parameters, Quantity) else "the number of parameters"
+    parts = {"weights": size, "gradients": size, "momentum": size if momentum else 0}
+    return {name: counted(amount, "B", by) for name, amount in parts.items()}
+
+
+def sum_of(parts: Mapping[str, Quantity]) -> Quantity:
+    """All parts together, B."""
+    (source,) = {part.source for part in parts.values()}
+    return counted(sum(int(part) for part in parts.values()), "B", source)
+
+
+def times_the_chip(amount: Quantity) -> float:
+    """How many times the block RAM so many bytes are: above 1, they do not fit."""
+    return float(amount) / float(on_chip())
+
+
+def rows() -> list[list]:
+    """[what, bytes, times the block RAM]: from inference to the training of a large model."""
+    ours = kept("int8")
+    large = {number: kept_of_parameters(number, RESNET50_PARAMETERS) for number in ELEMENT}
+    amounts = {
+        "ConvNet, weights alone, int8": ours["weights"],
+        "ConvNet, a training step, int8": sum_of(ours),
+        "ConvNet, a training step, float32": sum_of(kept("float32")),
+        "ResNet-50, weights alone, int8": large["int8"]["weights"],
+        "ResNet-50, training without activations, float32": sum_of(large["float32"]),
+    }
+    return [[name, amount, times_the_chip(amount)] for name, amount in amounts.items()]
+
+
+_BITS = {"relu": 1, "pool": 2}  # that the backward pass needs of each output
+
+
+def _element(number: str) -> int:
+    if number not in ELEMENT:
+        raise ValueError(f"The types are {', '.join(ELEMENT)}, not {number!r}.")
+    return ELEMENT[number]
