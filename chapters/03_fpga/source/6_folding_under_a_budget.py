@@ -17,16 +17,16 @@
 # %% [markdown]
 # # Folding under a budget
 #
-# **99 multipliers to spare.**
+# **99 DSPs to spare.**
 # The accelerator of lesson 5 takes 73,768 clock cycles for an image (counted).
-# It has 121 of the FPGA's 220 DSPs (compiled), so 99 others do nothing.
+# It has 121 of the FPGA's 220 DSPs (compiled), so the other 99 do nothing.
 # How fast can the network be on this FPGA, and what stops us from going further?
 #
 # ## What you will be able to do
 #
-# - predict what limits a pipeline: a layer, or the stream that feeds it;
-# - choose how many multipliers each layer gets, under a budget;
-# - say what still fits into the FPGA's memory, and what does not.
+# - predict whether a layer or the stream limits a pipeline;
+# - choose how many multipliers each layer gets;
+# - say what fits into the FPGA's memory.
 #
 # You need [lesson 5](5_the_network_as_a_pipeline.ipynb).
 
@@ -36,13 +36,13 @@
 # %% [markdown]
 # ## Predict
 #
-# In lesson 5, conv2 has 72 multipliers, and the 524,288 weights of fc1 and the 1,280 of fc2 are streamed in for each image.
-# We will try two changes.
-# First, conv2 gets twice as many multipliers.
-# Second, the weights of fc1 and fc2 stay in block RAMs, which store 4,608 bytes each; then they are called **resident**.
+# In lesson 5, conv2 has 72 multipliers, and the stream brings the weights of fc1 and fc2 again for each image.
+# First we give conv2 144 multipliers.
+# By how many percent does that shorten the cycles for one image?
 #
-# Guess by how many percent the first change shortens the cycles for one image.
-# Then guess how many of the 140 block RAMs the whole accelerator takes after the second one.
+# Then we let these weights come only once and stay in block RAMs, so that they are **resident**.
+# They are 525,568 bytes, and a block RAM stores 4,608.
+# How many of the 140 block RAMs does the whole accelerator take?
 
 # %%
 from math import ceil
@@ -58,10 +58,10 @@ from labkit.fpga.published import DESIGNS, predicted_rate
 from labkit.provenance import counted
 
 # STUB:
-# faster_guess = predict("fpga.conv2_doubled", None, "%")
+# saved_guess = predict("fpga.conv2_doubled", None, "%")
 # memory_guess = predict("fpga.resident_block_rams", None, "BRAM36")
 # BEGIN SOLUTION
-faster_guess = predict("fpga.conv2_doubled", 30, "%")
+saved_guess = predict("fpga.conv2_doubled", 30, "%")
 memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 # END SOLUTION
 
@@ -70,9 +70,9 @@ memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 #
 # ### A knob for each layer
 #
-# In the accelerator, a **lane** is a group of multipliers that works on one output of a layer at a time.
-# A few lanes serve all outputs in turn, which is called **folding**.
-# How many lanes a layer has is the knob that we can turn.
+# In the accelerator, a **lane** is a group of multipliers that works on one output of a layer.
+# A few lanes serve all outputs of a layer in turn, which is called **folding**.
+# The number of lanes is the layer's knob.
 #
 # | layer | multiply-adds | multipliers of a lane | cycles with one lane | DSPs of a lane |
 # |---|---|---|---|---|
@@ -80,19 +80,16 @@ memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 # | conv2 | 4,718,592 | 8 channels x 9 = 72 | 65,536 | 72 + 2 |
 # | fc1 | 524,288 | 1 | 524,288 | 1 |
 #
-# Each multiplier does one multiply-add per cycle, so the cycles are the second column divided by the third.
-# (We leave out the steps on the border, which add at most 0.2 %.)
-# Each lane of a convolution also has two DSPs that requantise its outputs.
-# With streamed weights, fc1 needs 8 lanes and no more, because 8 weights arrive per cycle and each is used once.
+# A multiplier does one multiply-add per cycle, so one lane of conv2 takes 4,718,592 / 72 = 65,536 cycles.
+# (Lesson 3's steps on the border add at most 0.2 %.)
+# Each lane of a convolution has 2 more DSPs, which requantise.
+# Every folding has 10 others: 8 multiply in fc2, and 2 requantise for fc1.
 #
-# Ten more DSPs are the same for every folding: fc2 has 8 multipliers, and fc1 requantises with 2.
 # So $a$ lanes of conv1, $b$ of conv2 and $c$ of fc1 should take $29a + 74b + c + 10$ DSPs.
-#
-# Does Yosys agree?
-# Compiling the whole accelerator takes a minute or two, so the next cell reads stored reports; its first line says how to make them again.
+# Compiling it takes a minute or two, so labkit has stored Yosys's reports; the first line below would make them again.
 
 # %%
-# To make the reports again: python tools/accelerator_report.py
+# To make them again: python tools/accelerator_report.py
 narrow = Folding(conv1=1, conv2=1, fc1=8)  # that of lesson 5
 wider = Folding(conv1=1, conv2=2, fc1=8)
 rows = []
@@ -104,13 +101,13 @@ heads = ["lanes of conv1", "of conv2", "of fc1", "DSPs, predicted", "DSPs, compi
 figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 
 # %% [markdown]
-# The formula is exact, so we can say what a folding costs before anything is compiled.
+# The formula is exact.
+# (With streamed weights, fc1 has 8 lanes, because the stream brings 8 weights per cycle.)
 #
 # ### What binds
 #
-# And how fast will it be?
-# In a pipeline, all layers work at the same time, and so does the stream.
-# Take two layers, and a stream of 8 bytes per cycle that brings 400 bytes of pixels and 4,400 bytes of weights for each image:
+# In a pipeline, all layers and the stream work at the same time.
+# Take two layers, and a stream that brings 400 bytes of pixels and 4,400 bytes of weights for each image:
 #
 # ```
 # layer A     1,200 multiply-adds / 3 multipliers    = 400 cycles
@@ -118,16 +115,15 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 # stream      (400 + 4,400) bytes / 8                = 600 cycles
 # ```
 #
-# If many images follow one another, one leaves every 800 cycles, because A and the stream have to wait for B.
+# When many images follow one another, A and the stream have to wait for B, so an image leaves every 800 cycles.
 # We say that B **binds**.
 #
-# Now give B 10 multipliers, so that it takes 400 cycles, too.
-# An image leaves every 600 cycles, and the stream binds.
-# If the weights are resident as well, the stream brings only the pixels, in 400 / 8 = 50 cycles.
-# Then the layers bind again, and an image leaves every 400 cycles.
+# With 10 multipliers, B takes only 400 cycles, so the stream binds, and an image leaves every 600 cycles.
+# With resident weights as well, the stream brings only pixels, in 400 / 8 = 50 cycles.
+# Then the layers bind, and an image leaves every 400 cycles.
 #
 # **Exercise `fpga.bound`**: return the cycles from one image to the next, and whether the stream takes longer than every layer.
-# The stream moves words of `width` bytes, and the last word of an image may be partly filled.
+# A beat of the stream holds `width` bytes, and the last beat of an image may be partly filled.
 
 
 # %% tags=["exercise:fpga.bound"]
@@ -153,7 +149,7 @@ bound = check("fpga.bound", bound)
 #
 # Suppose that the stream is fast enough and that we have 90 DSPs.
 # With one lane, layer A takes 400 cycles and 10 DSPs, and layer B takes 800 cycles and 20 DSPs.
-# The number of lanes has to be a power of two, because it divides the 32, 64 or 128 outputs of a layer.
+# The number of lanes must divide a layer's 32, 64 or 128 outputs, so it is a power of two.
 #
 # ```
 # lanes of A and B    cycles of A and B    DSPs
@@ -163,10 +159,9 @@ bound = check("fpga.bound", bound)
 # 2 and 4             200 and 200          20 + 80 = 100     over the budget
 # ```
 #
-# The best folding is the second line: an image every 400 cycles, for 50 DSPs.
-# The other 40 DSPs cannot make the pipeline faster.
+# So the second line is best: the other 40 DSPs cannot make the pipeline faster.
 #
-# **Exercise `fpga.folding`**: return the lanes, powers of two, with which an image takes the fewest cycles.
+# **Exercise `fpga.folding`**: return the lanes, powers of two, with which an image leaves most often.
 # Of several such foldings, return the one with the fewest DSPs.
 # The budget always allows one lane for each layer.
 
@@ -192,28 +187,28 @@ folding = check("fpga.folding", folding)
 # %% [markdown]
 # ## Check
 #
-# Does `bound` say what the accelerator does?
-# We simulate jobs of one, two and three images: the first job gives the cycles of the first image, and the third job takes longer than the second by one **further image**.
+# Does `bound` predict what the accelerator does?
+# We run jobs of one, three and four images.
+# The first gives the cycles of the first image, and the other two differ by one **further image**.
 
 # %%
 golden = quantize(convnet.load_weights(), cifar10("sample").train.images[:500])
-x = golden.to_int8(cifar10("sample").test.images[:3])
+x = golden.to_int8(cifar10("sample").test.images[:4])
 
 
 def count(lanes):
     """the cycles of the first image, and those of a further one"""
     with Accelerator(lanes) as accelerator:
-        jobs = [int(accelerator.run(golden.layers, x[:n]).cycles) for n in (1, 2, 3)]
+        jobs = [int(accelerator.run(golden.layers, x[:n]).cycles) for n in (1, 3, 4)]
     return jobs[0], jobs[2] - jobs[1]
 
 
 # %% [markdown]
-# An image is 1,024 pixels of 4 bytes: three colours and a zero.
-# All weights of fc1 and fc2 are 524,288 + 1,280 = 525,568 bytes, and a word has 8.
+# The stream brings an image as 1,024 pixels of 4 bytes, three colours and a zero.
 
 # %%
 def compare(lanes):
-    """lanes, what `bound` predicts, and what is counted"""
+    """the lanes, what `bound` predicts, and what is counted"""
     work = np.array([884_736, 4_718_592, 524_288, 1_280])  # of conv1, conv2, fc1, fc2
     multipliers = np.array([27 * lanes.conv1, 72 * lanes.conv2, lanes.fc1, 8])
     cycles, stream_binds = bound(work, multipliers, 4_096, 525_568, lanes.resident, 8)
@@ -227,43 +222,43 @@ note = "Lanes of conv1, conv2 and fc1; clock cycles, counted by the simulator."
 figures.table(heads, [compare(narrow), compare(wider)], note)
 
 # %% [markdown]
-# For a further image, the prediction is right to within 0.1 %.
-# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and conv2 needed only 65,536 before it had more multipliers.
+# The prediction for a further image is right to within 0.2 %.
+# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and conv2 never needed more than 65,536.
 #
-# **Multipliers in a layer that does not bind gain nothing.**
+# **In a layer that does not bind, more multipliers do not let images leave more often.**
 #
 # ## Measure
 #
-# ### The roofline of the Zynq
+# ### The roofline
 #
-# The XC7Z020 belongs to a family of chips with an FPGA and a processor, called **Zynq**.
-# A **roofline**, as in chapter 01, shows what a machine can reach at best.
-# Here the flat roof is the 220 DSPs, with one multiply-add each per cycle.
-# The slope is the stream: if each byte is used in $I$ multiply-adds, 8 bytes per cycle allow $8 I$ of them per cycle.
-# An image takes 884,736 + 4,718,592 + 524,288 + 1,280 = 6,128,896 multiply-adds:
+# A **roofline**, as in chapter 01, shows what the FPGA can reach at best.
+# Its flat part is the 220 DSPs, each with one multiply-add per cycle.
+# Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$.
+# An image takes 6,128,896 multiply-adds, the sum of `work`:
 #
 # ```
 # streamed    I = 6,128,896 / 529,664 bytes = 11.6     8 x 11.6 = 92.6 multiply-adds per cycle
 # resident    I = 6,128,896 / 4,096 bytes = 1,496      8 x 1,496 = 11,970, but there are 220 DSPs
 # ```
+#
+# The picture shows jobs of 100 images.
+# Even resident weights come once in a job, so $I$ is below 1,496 there.
 
 # %% tags=["picture"]
 resident = Folding(conv1=1, conv2=2, fc1=16, resident=True)
-jobs = {"streamed, 1 image": (narrow, 1), "streamed, 100 images": (narrow, 100)}
-jobs |= {"resident, 1 image": (resident, 1), "resident, 100 images": (resident, 100)}
+jobs = {"streamed, 1, 1, 8": (narrow, 100), "resident, 1, 2, 16": (resident, 100)}
 accelerator_pictures.roofline(jobs)
 
 # %% [markdown]
-# Look at the two jobs of 100 images.
-# The streamed one lies on the slope, so the stream cannot keep more than 93 multipliers busy.
-# The resident one loads its weights only once, so it has moved to the right, and there more lanes help.
+# A dashed line shows how many multipliers a folding has.
+# With streamed weights we are on the slope, where the stream cannot keep more than 93 multipliers busy.
+# With resident weights we are far to the right, where more multipliers help.
 #
 # **First move the limit, then add multipliers.**
 #
 # ### Weights that stay
 #
-# Which lanes does your function choose if the weights are resident?
-# Ten DSPs are needed beside the lanes.
+# Which lanes does your function choose when the weights are resident?
 
 # %%
 cycles = np.array([32_768, 65_536, 524_288])  # of conv1, conv2 and fc1, with one lane each
@@ -271,18 +266,18 @@ dsps = np.array([29, 74, 1])
 rows = []
 for available in (121, 220, 400):
     lanes = folding(available - 10, cycles, dsps)
-    rows.append([available, str(lanes), int(lanes @ dsps) + 10, int(max(cycles / lanes))])
-heads_of_lanes = ["DSPs available", "lanes", "DSPs taken", "cycles per image"]
-figures.table(heads_of_lanes, rows, "Predicted by the formulas.")
+    rows.append([available, *lanes, lanes @ dsps + 10, max(cycles / lanes)])
+lane_heads = ["lanes of conv1", "of conv2", "of fc1"]
+figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Predicted.")
 
 # %% [markdown]
-# With 220 DSPs, all three layers take 32,768 cycles, so the next step would have to double all of them.
-# It would take 396 DSPs.
+# With 220 DSPs, all three layers take 32,768 cycles.
+# The next step would double all of them, for 396 DSPs.
 #
 # Do the weights fit?
-# With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from one of 524,288 / 16 = 32,768 addresses.
-# A block RAM can be 72 bits wide and then has 512 addresses.
-# So two of them lie side by side, and 32,768 / 512 = 64 such pairs hold all addresses: fc1 alone takes 128 block RAMs.
+# With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from 524,288 / 16 = 32,768 addresses.
+# A block RAM that is 72 bits wide has 512 addresses.
+# So two lie side by side, and 32,768 / 512 = 64 such pairs make 128 block RAMs for fc1 alone.
 
 # %% tags=["picture"]
 report = accelerator_report.stored(resident)
@@ -291,8 +286,7 @@ figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
 # The accelerator fits, without a block RAM to spare.
-# Its first image takes longer, because all 68,892 words of the stream come in before fc1 begins its 32,768 cycles.
-# But each further image takes half as long as before.
+# A further image takes half as long as before; the first one takes longer, because fc1 waits for all weights.
 #
 # ## Explain
 #
@@ -300,20 +294,19 @@ figures.table(heads, [compare(resident)], note)
 
 # %% tags=["picture"]
 before, after = count(narrow)[0], count(wider)[0]
-faster = counted(100 * (before - after) / before, "%", "the simulator")
-rows = [("cycles saved", faster_guess, faster), ("block RAMs", memory_guess, report.bram36)]
+saved = counted(100 * (before - after) / before, "%", "the simulator")
+rows = [("cycles saved", saved_guess, saved), ("block RAMs", memory_guess, report.bram36)]
 figures.guesses(rows)
 
 # %% [markdown]
-# Twice the multipliers in conv2 save 3 % of the first image.
-# The stream waits for conv2 only at the beginning, until fc1 gets its first value, and this value now comes earlier.
+# Twice the multipliers in conv2 save only 3 %: fc1 begins earlier, but its weights take as long as before.
 #
 # How fast can the network be?
-# **An image every 32,888 cycles (counted), where 220 multipliers that never rest would need 6,128,896 / 220 = 27,859.**
-# Two things stop us there: the next folding needs 396 DSPs, and no block RAM is left.
+# **A further image takes 32,888 cycles (counted), where 220 multipliers that never rest would take 6,128,896 / 220 = 27,859.**
+# Two things stop us: the next folding needs 396 DSPs, and no block RAM is left.
 #
 # What would this be on a board?
-# We have none, so we *assume* a clock of 100 MHz and the power of another design's whole board, 1.68 W.
+# We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.68 W (published).
 
 # %%
 rows = []
@@ -323,12 +316,10 @@ for name, lanes in {"ours, streamed": narrow, "ours, resident": resident}.items(
 for key in ("cnv_w1a1", "finn_cnv_w1a1", "hls4ml_rn07"):
     design = DESIGNS[key]
     rows.append([design.name, design.rate, design.energy])
-figures.table(["network on a Pynq board", "rate", "energy for an image"], rows)
+figures.table(["on a Pynq board, for CIFAR-10", "rate", "energy for an image"], rows)
 
 # %% [markdown]
-# The last three rows were measured by others, on real boards, with larger networks.
-# So compare how they differ, not who wins.
-# CNV has the highest rate because its weights and activations have only one bit: such products take LUTs instead of DSPs.
+# Do not rank these rows: the published ones are other networks, the two CNVs with one bit per number.
 #
 # ## On trial
 #
@@ -336,29 +327,30 @@ figures.table(["network on a Pynq board", "rate", "energy for an image"], rows)
 #
 # > The FPGA runs forward *and backward* passes from on-chip memory, for training large models
 #
-# The forward pass of our small network does run from on-chip memory, and its int8 weights fill it.
-# What would a backward pass have to keep there?
-# A step of training changes each weight by a little, mostly much less than one step of int8, so let us count 2 bytes for each weight.
+# Our forward pass does run from on-chip memory.
+# A training step also keeps gradients, momentum and **activations**, the outputs of layers that the backward pass needs.
+# Here are the bytes for one image, also for ResNet-50, a large model.
 
 # %%
-training_bytes.table()
+columns = ["what is kept", "bytes", "times the block RAM"]
+figures.table(columns, training_bytes.rows())
 
 # %% [markdown]
 # **Verdict on C07: wrong.**
-# Even the weights of our small network, kept precisely enough for training, take more than all 140 block RAMs, and a large model is a thousand times larger.
+# With one byte for each number, a training step of our small network takes 2.6 times the block RAM of this FPGA, and ResNet-50's weights alone take 40 times.
 #
 # ## Recap
 #
-# **The rule to keep: an image takes the largest of (multiply-adds / multipliers) of each layer and (bytes / 8) of the stream; only what binds is worth doubling.**
+# **The rule to keep: an image takes the longest of multiply-adds / multipliers for each layer and bytes / 8 for the stream; double only what binds.**
 #
-# Take a new layer that is fully connected, with 1,024 inputs and 1,024 outputs.
-# Its 1,048,576 weights are streamed in 131,072 cycles, so 8 multipliers are enough, and a ninth would wait.
+# For example, stream the 1,024 x 1,024 weights of a fully connected layer.
+# They take 1,048,576 / 8 = 131,072 cycles, so 8 multipliers are enough, and a ninth would wait.
 #
 # ### Outside
 #
-# AMD's FINN compiles networks of few bits for FPGAs, and its folding knobs are called PE and SIMD.
-# Its estimates of cycles and DSPs come before any synthesis, as ours do; it was not run here.
-# We left out more than one bit of clock speed: a real design also has to reach its clock, as in lesson 4.
+# AMD's compiler FINN has the knobs PE and SIMD for each layer, and hls4ml has `ReuseFactor`.
+# Vivado's `report_utilization` would list DSPs and block RAMs.
+# None of these was run here.
 #
 # ## Quiz
 #
