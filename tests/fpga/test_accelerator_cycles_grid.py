@@ -8,7 +8,11 @@ from labkit.fpga.accelerator_words import Folding, Shapes
 from tests.fpga.random_network import random_images, random_network
 
 SMALL = {side: Shapes(side=side, conv1=8, conv2=8, fc1=16) for side in (8, 16)}
-KNOBS = [(1, 1), (1, 4), (2, 2), (4, 1), (4, 4)]
+GRID = [
+    (8, Folding(conv1, conv2, fc1, resident))
+    for conv1, conv2 in ((1, 1), (1, 4), (2, 2), (4, 1), (4, 4))
+    for fc1, resident in ((8, False), (16, True))
+] + [(16, Folding(1, 4, 16)), (16, Folding(4, 1, 8)), (16, Folding(4, 4, 16, resident=True))]
 # Each has another station that binds, or another number of beats in a word of fc1's weights.
 REAL = [
     Folding(conv1=1, conv2=1),
@@ -18,11 +22,10 @@ REAL = [
 ]
 
 
-@pytest.mark.parametrize("side", SMALL)
-@pytest.mark.parametrize(("fc1", "resident"), [(8, False), (16, False), (16, True)])
-@pytest.mark.parametrize(("conv1", "conv2"), KNOBS)
-def test_small_networks(side, conv1, conv2, fc1, resident):
-    same(Folding(conv1, conv2, fc1, resident), SMALL[side], (1, 2, 4, 16))
+@pytest.mark.parametrize(("side", "folding"), GRID, ids=str)
+def test_small_networks(side, folding):
+    """Here the start of the pipeline and its end are a good part of a job."""
+    same(folding, SMALL[side], (1, 2, 4, 16))
 
 
 @pytest.mark.parametrize("folding", REAL, ids=str)
