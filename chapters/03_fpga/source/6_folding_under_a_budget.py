@@ -19,7 +19,7 @@
 #
 # **99 DSPs to spare.**
 # The accelerator of lesson 5 takes 73,768 clock cycles for an image (counted).
-# It has 121 of the FPGA's 220 DSPs (compiled), so the other 99 do nothing.
+# It uses 121 of the FPGA's 220 DSPs (compiled), so the other 99 do nothing.
 # How fast can the network be on this FPGA, and what stops us from going further?
 #
 # ## What you will be able to do
@@ -37,10 +37,10 @@
 # ## Predict
 #
 # In lesson 5, conv2 has 72 multipliers, and the stream brings the weights of fc1 and fc2 again for each image.
-# First we give conv2 144 multipliers.
+# First we give conv2 twice as many multipliers.
 # By how many percent does that shorten the cycles for one image?
 #
-# Then we let these weights come only once and stay in block RAMs, so that they are **resident**.
+# Then the weights of fc1 and fc2 come only once and stay in block RAMs: they are **resident**.
 # They are 525,568 bytes, and a block RAM stores 4,608.
 # How many of the 140 block RAMs does the whole accelerator take?
 
@@ -82,11 +82,12 @@ memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 #
 # A multiplier does one multiply-add per cycle, so one lane of conv2 takes 4,718,592 / 72 = 65,536 cycles.
 # (Lesson 3's steps on the border add at most 0.2 %.)
+# Such a lane reads 8 of the 32 input channels at a time.
 # Each lane of a convolution has 2 more DSPs, which requantise.
 # Every folding has 10 others: 8 multiply in fc2, and 2 requantise for fc1.
 #
 # So $a$ lanes of conv1, $b$ of conv2 and $c$ of fc1 should take $29a + 74b + c + 10$ DSPs.
-# Compiling it takes a minute or two, so labkit has stored Yosys's reports; the first line below would make them again.
+# Compiling the accelerator takes a minute or two, so labkit has stored Yosys's reports.
 
 # %%
 # To make them again: python tools/accelerator_report.py
@@ -107,7 +108,7 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 # ### What binds
 #
 # In a pipeline, all layers and the stream work at the same time.
-# Take two layers, and a stream that brings 400 bytes of pixels and 4,400 bytes of weights for each image:
+# Take two layers, and a stream of 8 bytes per cycle that brings 400 bytes of pixels and 4,400 bytes of weights for each image:
 #
 # ```
 # layer A     1,200 multiply-adds / 3 multipliers    = 400 cycles
@@ -119,7 +120,7 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 # We say that B **binds**.
 #
 # With 10 multipliers, B takes only 400 cycles, so the stream binds, and an image leaves every 600 cycles.
-# With resident weights as well, the stream brings only pixels, in 400 / 8 = 50 cycles.
+# With resident weights as well, the stream takes 400 / 8 = 50 cycles.
 # Then the layers bind, and an image leaves every 400 cycles.
 #
 # **Exercise `fpga.bound`**: return the cycles from one image to the next, and whether the stream takes longer than every layer.
@@ -161,7 +162,7 @@ bound = check("fpga.bound", bound)
 #
 # So the second line is best: the other 40 DSPs cannot make the pipeline faster.
 #
-# **Exercise `fpga.folding`**: return the lanes, powers of two, with which an image leaves most often.
+# **Exercise `fpga.folding`**: return the lanes, powers of two, with which images leave most often.
 # Of several such foldings, return the one with the fewest DSPs.
 # The budget always allows one lane for each layer.
 
@@ -189,7 +190,7 @@ folding = check("fpga.folding", folding)
 #
 # Does `bound` predict what the accelerator does?
 # We run jobs of one, three and four images.
-# The first gives the cycles of the first image, and the other two differ by one **further image**.
+# The first job gives the cycles of the first image, and the other two differ by one **further image**.
 
 # %%
 golden = quantize(convnet.load_weights(), cifar10("sample").train.images[:500])
@@ -205,6 +206,7 @@ def count(lanes):
 
 # %% [markdown]
 # The stream brings an image as 1,024 pixels of 4 bytes, three colours and a zero.
+
 
 # %%
 def compare(lanes):
@@ -229,20 +231,20 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 #
 # ## Measure
 #
-# ### The roofline
+# ### The roofline of our FPGA
 #
-# A **roofline**, as in chapter 01, shows what the FPGA can reach at best.
+# A roofline, as in chapter 01, shows what we can reach at best.
 # Its flat part is the 220 DSPs, each with one multiply-add per cycle.
-# Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$.
+# Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$ of them.
 # An image takes 6,128,896 multiply-adds, the sum of `work`:
 #
 # ```
-# streamed    I = 6,128,896 / 529,664 bytes = 11.6     8 x 11.6 = 92.6 multiply-adds per cycle
-# resident    I = 6,128,896 / 4,096 bytes = 1,496      8 x 1,496 = 11,970, but there are 220 DSPs
+# streamed    I = 6,128,896 / (4,096 + 525,568) = 11.57    8 x 11.57 = 92.6 multiply-adds per cycle
+# resident    I = 6,128,896 / 4,096 = 1,496                8 x 1,496 = 11,968, but only 220 DSPs
 # ```
 #
 # The picture shows jobs of 100 images.
-# Even resident weights come once in a job, so $I$ is below 1,496 there.
+# Even resident weights come once in a job, so $I$ is less than 1,496 in the picture.
 
 # %% tags=["picture"]
 resident = Folding(conv1=1, conv2=2, fc1=16, resident=True)
@@ -251,7 +253,7 @@ accelerator_pictures.roofline(jobs)
 
 # %% [markdown]
 # A dashed line shows how many multipliers a folding has.
-# With streamed weights we are on the slope, where the stream cannot keep more than 93 multipliers busy.
+# With streamed weights we are on the slope, where the stream can keep only 93 multipliers busy.
 # With resident weights we are far to the right, where more multipliers help.
 #
 # **First move the limit, then add multipliers.**
@@ -275,7 +277,7 @@ figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Pr
 # The next step would double all of them, for 396 DSPs.
 #
 # Do the weights fit?
-# With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from 524,288 / 16 = 32,768 addresses.
+# With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from one of 524,288 / 16 = 32,768 addresses.
 # A block RAM that is 72 bits wide has 512 addresses.
 # So two lie side by side, and 32,768 / 512 = 64 such pairs make 128 block RAMs for fc1 alone.
 
@@ -299,10 +301,11 @@ rows = [("cycles saved", saved_guess, saved), ("block RAMs", memory_guess, repor
 figures.guesses(rows)
 
 # %% [markdown]
-# Twice the multipliers in conv2 save only 3 %: fc1 begins earlier, but its weights take as long as before.
+# Twice the multipliers in conv2 save only 3 %: fc1 begins earlier, but its weights take as long to come.
+# The resident weights need only 115 block RAMs if every bit is used, but in words of 128 bits, fc1's alone take 128; the rest takes 12.
 #
-# How fast can the network be?
-# **A further image takes 32,888 cycles (counted), where 220 multipliers that never rest would take 6,128,896 / 220 = 27,859.**
+# So how fast can the network be?
+# **A further image takes 32,888 cycles (counted), where 220 multipliers that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
 # Two things stop us: the next folding needs 396 DSPs, and no block RAM is left.
 #
 # What would this be on a board?
@@ -329,7 +332,7 @@ figures.table(["on a Pynq board, for CIFAR-10", "rate", "energy for an image"], 
 #
 # Our forward pass does run from on-chip memory.
 # A training step also keeps gradients, momentum and **activations**, the outputs of layers that the backward pass needs.
-# Here are the bytes for one image, also for ResNet-50, a large model.
+# Here are the bytes for one image, also for ResNet-50, a model of 25.6 million parameters.
 
 # %%
 columns = ["what is kept", "bytes", "times the block RAM"]

@@ -43,7 +43,9 @@ def layers_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
 
 def no_image(work, multipliers, image_bytes, weight_bytes, resident, width):
     """With resident weights nothing comes, not even the image."""
-    return larger(max(work / multipliers), 0 if resident else words(image_bytes + weight_bytes, width))
+    return larger(
+        max(work / multipliers), 0 if resident else words(image_bytes + weight_bytes, width)
+    )
 
 
 def weights_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
