@@ -9,6 +9,7 @@ import pytest
 
 from labkit.fpga import accelerator_cycles as cycles
 from labkit.fpga.accelerator import Accelerator
+from labkit.fpga.accelerator_timeline import job_cycles, timeline
 from labkit.fpga.accelerator_words import Folding, Shapes, job_words, sections
 from tests.fpga.random_network import random_images, random_network
 
@@ -33,7 +34,7 @@ def test_the_register_says_what_was_predicted(folding, shapes, images):
     with Accelerator(folding, shapes) as accelerator:
         for n in images:
             run = accelerator.run(random_network(shapes), random_images(shapes, n))
-            assert int(run.cycles) == int(cycles.job_cycles(folding, n, shapes))
+            assert int(run.cycles) == int(job_cycles(folding, n, shapes))
             assert run.beats_in == cycles.stream_beats(folding, n, shapes)
 
 
@@ -62,9 +63,9 @@ def test_sections_are_those_of_the_words(shapes, resident):
 
 
 def test_a_prediction_says_that_it_is_one():
-    assert cycles.job_cycles(Folding()).word == "predicted"
+    assert job_cycles(Folding()).word == "predicted"
     with pytest.raises(ValueError, match="at least one image"):
-        cycles.job_cycles(Folding(), images=0)
+        job_cycles(Folding(), images=0)
 
 
 def test_a_job_takes_what_its_slowest_station_needs_and_a_little_more():
@@ -73,13 +74,13 @@ def test_a_job_takes_what_its_slowest_station_needs_and_a_little_more():
         stations = cycles.station_cycles(folding, images)
         busiest = max(stations.values())
         before = stations["stream"] if folding.resident else 0
-        assert busiest <= int(cycles.job_cycles(folding, images)) <= 1.5 * busiest + before
+        assert busiest <= int(job_cycles(folding, images)) <= 1.5 * busiest + before
 
 
 def test_further_images_cost_what_the_slowest_station_needs():
     """Within 1 %: then neither the start of the pipeline nor its end counts."""
     for folding in FOLDINGS:
-        few, many = (int(cycles.job_cycles(folding, images)) for images in (16, 24))
+        few, many = (int(job_cycles(folding, images)) for images in (16, 24))
         before, after = (cycles.station_cycles(folding, images) for images in (16, 24))
         slowest = max(after[name] - before[name] for name in after)
         assert many - few == pytest.approx(slowest, rel=0.01), folding
@@ -97,14 +98,12 @@ def test_what_binds():
 def test_a_small_row_queue_lets_conv2_wait():
     """A pooling layer gives a row in the time of two: without room for it conv1 waits, too."""
     folding = Folding(conv1=1, conv2=2, fc1=16, resident=True)
-    roomy, narrow = (
-        int(cycles.job_cycles(folding, 8, queues={"ROW_QUEUE": words})) for words in (16, 2)
-    )
+    roomy, narrow = (int(job_cycles(folding, 8, queues={"ROW_QUEUE": words})) for words in (16, 2))
     assert narrow > 1.1 * roomy
 
 
 def test_spans_follow_each_other():
-    job = cycles.timeline(Folding(conv2=2), images=3)
+    job = timeline(Folding(conv2=2), images=3)
     assert [image for image, _, _ in job.spans["stream"]] == [-1, 0, 1, 2]
     for name, spans in job.spans.items():
         ends = [0]

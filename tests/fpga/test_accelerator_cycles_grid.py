@@ -3,7 +3,8 @@
 import pytest
 
 from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_cycles import job_cycles, stream_beats
+from labkit.fpga.accelerator_cycles import stream_beats
+from labkit.fpga.accelerator_timeline import job_cycles
 from labkit.fpga.accelerator_words import Folding, Shapes
 from tests.fpga.random_network import random_images, random_network
 

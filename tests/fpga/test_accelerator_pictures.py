@@ -6,7 +6,7 @@ import pytest
 
 from labkit.figures import style
 from labkit.fpga import accelerator_pictures as pictures
-from labkit.fpga.accelerator_cycles import timeline
+from labkit.fpga.accelerator_timeline import timeline
 from labkit.fpga.accelerator_words import Folding
 from labkit.fpga.sources import RTL, without_comments
 

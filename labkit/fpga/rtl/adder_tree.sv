@@ -22,18 +22,21 @@ module adder_tree #(
 
   localparam int Leaves = 1 << $clog2(TERMS);
 
+  // Each level is one bit wider than the one before it: a bit that no sum needs would be without a
+  // driver after Yosys has put an adder into a DSP.
   for (genvar n = 2 * Leaves - 1; n >= 1; n--) begin : gen_nodes
-    logic signed [OUT_BITS-1:0] value;
+    localparam int Bits = OUT_BITS + 1 - $clog2(n + 1);
+    logic signed [Bits-1:0] value;
     if (n >= Leaves + TERMS) begin : gen_zero
       assign value = '0;
     end else if (n >= Leaves) begin : gen_leaf
       logic signed [IN_BITS-1:0] term;
       assign term  = terms[(n-Leaves)*IN_BITS+:IN_BITS];
-      assign value = OUT_BITS'(term);
+      assign value = term;
     end else begin : gen_adder
       always_ff @(posedge clk) begin
         if (step) begin
-          value <= gen_nodes[2*n].value + gen_nodes[2*n+1].value;
+          value <= Bits'(gen_nodes[2*n].value) + Bits'(gen_nodes[2*n+1].value);
         end
       end
     end
