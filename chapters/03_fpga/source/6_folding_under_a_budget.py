@@ -80,9 +80,9 @@ memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
 # | conv2 | 4,718,592 | 8 channels x 9 = 72 | 65,536 | 72 + 2 |
 # | fc1 | 524,288 | 1 | 524,288 | 1 |
 #
-# A multiplier does one multiply-add per cycle, so one lane of conv2 takes 4,718,592 / 72 = 65,536 cycles.
+# A lane of conv2 reads 8 of the 32 input channels at a time.
+# Each multiplier does one multiply-add per cycle, so one such lane takes 4,718,592 / 72 = 65,536 cycles.
 # (Lesson 3's steps on the border add at most 0.2 %.)
-# Such a lane reads 8 of the 32 input channels at a time.
 # Each lane of a convolution has 2 more DSPs, which requantise.
 # Every folding has 10 others: 8 multiply in fc2, and 2 requantise for fc1.
 #
@@ -243,8 +243,7 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 # resident    I = 6,128,896 / 4,096 = 1,496                8 x 1,496 = 11,968, but only 220 DSPs
 # ```
 #
-# The picture shows jobs of 100 images.
-# Even resident weights come once in a job, so $I$ is less than 1,496 in the picture.
+# The picture shows jobs of 100 images, in which resident weights come once, so $I$ is less than 1,496.
 
 # %% tags=["picture"]
 resident = Folding(conv1=1, conv2=2, fc1=16, resident=True)
@@ -267,7 +266,7 @@ cycles = np.array([32_768, 65_536, 524_288])  # of conv1, conv2 and fc1, with on
 dsps = np.array([29, 74, 1])
 rows = []
 for available in (121, 220, 400):
-    lanes = folding(available - 10, cycles, dsps)
+    lanes = folding(available - 10, cycles, dsps)  # 10 DSPs are in no lane
     rows.append([available, *lanes, lanes @ dsps + 10, max(cycles / lanes)])
 lane_heads = ["lanes of conv1", "of conv2", "of fc1"]
 figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Predicted.")
@@ -288,7 +287,8 @@ figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
 # The accelerator fits, without a block RAM to spare.
-# A further image takes half as long as before; the first one takes longer, because fc1 waits for all weights.
+# A further image takes half as long as before.
+# The first one takes longer, because fc1 waits for all weights.
 #
 # ## Explain
 #
@@ -302,7 +302,8 @@ figures.guesses(rows)
 
 # %% [markdown]
 # Twice the multipliers in conv2 save only 3 %: fc1 begins earlier, but its weights take as long to come.
-# The resident weights need only 115 block RAMs if every bit is used, but in words of 128 bits, fc1's alone take 128; the rest takes 12.
+# The resident weights need only 115 block RAMs if every bit is used, but in words of 128 bits, fc1's alone take 128.
+# The rest of the accelerator takes 12.
 #
 # So how fast can the network be?
 # **A further image takes 32,888 cycles (counted), where 220 multipliers that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
