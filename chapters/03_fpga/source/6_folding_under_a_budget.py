@@ -62,7 +62,7 @@ from labkit.provenance import counted
 # memory_guess = predict("fpga.resident_block_rams", None, "BRAM36")
 # BEGIN SOLUTION
 saved_guess = predict("fpga.conv2_doubled", 30, "%")
-memory_guess = predict("fpga.resident_block_rams", 120, "BRAM36")
+memory_guess = predict("fpga.resident_block_rams", 70, "BRAM36")
 # END SOLUTION
 
 # %% [markdown]
