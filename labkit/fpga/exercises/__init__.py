@@ -10,4 +10,5 @@ LESSONS = (
     "a_multiply_accumulate_array",
     "a_convolution_as_a_stream",
     "timing_and_proof",
+    "the_network_as_a_pipeline",
 )
