@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.fpga.accelerator import Accelerator, AcceleratorRun
 from labkit.fpga.accelerator_words import (
     CONV2_CHANNEL_LANES,
     Folding,
@@ -114,21 +113,6 @@ def job(layers: Sequence[IntegerLayer], images: np.ndarray, columns: np.ndarray)
         words[end - rest - weights : end - rest] = beats(columns)
         end -= rest + weights + (picture if end < len(words) else 0)
     return words
-
-
-def run(words: np.ndarray, images: int) -> AcceleratorRun:
-    """A job that is made already: START, the stream, and what the registers say at its end."""
-    with Accelerator() as accelerator:
-        accelerator.start(images)
-        accelerator.send(words)
-        accelerator.wait()
-        return AcceleratorRun(
-            logits=logits(accelerator.received()[0]),
-            cycles=counted(accelerator.read("CYCLES"), "cycles", "the register of the accelerator"),
-            status=accelerator.status(),
-            beats_in=accelerator.read("BEATS_IN"),
-            beats_out=accelerator.read("BEATS_OUT"),
-        )
 
 
 def phases(run: WatchedRun, layer: str) -> list[int]:

@@ -18,10 +18,10 @@
 # # The network as a pipeline
 #
 # **163,840 cycles of work, in fewer than 100,000 cycles.**
-# With the multipliers that we give them, conv1 takes 32,768 cycles for an image, and conv2 takes 65,536.
+# With 27 multipliers, conv1 takes 32,768 cycles for an image, and with 72 multipliers, conv2 takes 65,536.
 # Layer fc1 needs 524,288 weights, and a stream of 8 bytes per cycle brings them in 65,536 cycles.
-# One after the other, these three layers take 163,840 cycles.
-# How can the whole network handle an image in fewer than 100,000, without a single multiplier more?
+# One after the other, the three layers take 163,840 cycles.
+# How can the same multipliers handle an image in fewer than 100,000?
 #
 # ## What you will be able to do
 #
@@ -29,7 +29,7 @@
 # - send weights in the order in which a circuit wants them;
 # - find the queue that repairs a stall.
 #
-# You need [lesson 1](1_int8_from_the_formula.ipynb), [lesson 2](2_a_multiply_accumulate_array.ipynb) and [lesson 3](3_a_convolution_as_a_stream.ipynb).
+# You need lessons [1](1_int8_from_the_formula.ipynb), [2](2_a_multiply_accumulate_array.ipynb) and [3](3_a_convolution_as_a_stream.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -37,14 +37,14 @@
 # %% [markdown]
 # ## Predict
 #
-# A **pipeline** is a row of circuits that all work at the same time, each on what the one before it has just made.
-# In this lesson you meet the whole network as a pipeline.
+# A **pipeline** is a row of circuits that work at the same time, each on what the one before has just made.
+# In this lesson, the whole network becomes a pipeline.
 #
-# A **queue** is a small memory between two circuits: what comes in first goes out first.
-# In our pipeline, a queue in front of fc1 holds up to 512 of fc1's 4,096 inputs.
+# A **queue** is a small memory between two circuits: what goes in first comes out first.
+# Our pipeline has one in front of fc1, with room for 512 of fc1's 4,096 inputs.
 #
-# How many cycles will one image take?
-# And how many, if this queue holds only 2 inputs?
+# How many cycles will an image take?
+# And how many, if the queue has room for only 2 inputs?
 
 # %%
 import numpy as np
@@ -53,6 +53,7 @@ from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import pipeline_pictures, pipeline_runs, quantize, simulate, waveforms
 from labkit.fpga.accelerator import START, Accelerator
+from labkit.fpga.accelerator_words import logits
 from labkit.fpga.given_modules import COLUMN_COUNTER
 
 # STUB:
@@ -68,26 +69,25 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 #
 # ### Two layers by hand
 #
-# Layer A makes the values a, b, c and d, each in 2 cycles.
-# Layer B works for 2 cycles on each value.
-# If B waits until A has made everything, the two take 8 + 8 = 16 cycles.
+# Layer A makes the values a, b, c and d, each in 2 cycles, and layer B works for 2 cycles on each.
+# If B waits until A has made all four, they take 8 + 8 = 16 cycles.
 # But B can begin as soon as it has the first value:
 #
 # ```
-# cycle       0   1   2   3   4   5   6   7   8   9
-# A makes     a   a   b   b   c   c   d   d
-# B works on          a   a   b   b   c   c   d   d
+# cycle         0   1   2   3   4   5   6   7   8   9
+# A makes       a   a   b   b   c   c   d   d
+# B works on            a   a   b   b   c   c   d   d
 # ```
 #
-# Together they take 10 cycles: the 8 of one layer, and the 2 in which B waits for its first value.
-# **A pipeline takes as long as its slowest layer, plus the time until this layer has its first value and the time after its last.**
+# Now they take 10 cycles: the 8 of one layer, and 2 in which B waits for its first value.
+# **Layers that work at the same time take as long as the slowest of them, and a little more at both ends.**
 #
-# ### A layer that does not wait
+# ### A layer that begins at once
 #
-# Lesson 3's convolution is fit for a pipeline, because it hands on each output while pixels still come in.
-# But fc1 seems to need all its inputs, since each of its outputs is a sum over all of them.
+# Lesson 3's convolution fits into a pipeline, because it makes outputs while pixels still come in.
+# But each output of fc1 is a sum over all its inputs, so fc1 seems to need them all before it can begin.
 #
-# It does not, if it keeps a sum for every output, and adds to all of them whenever an input arrives.
+# It can begin with the first input if it keeps a sum for each output.
 # Take the inputs 7, 8, 9, and two outputs with the weights 1, 2, 3 and 4, 5, 6:
 #
 # ```
@@ -97,29 +97,28 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 #   9      3 and 6    23 + 9 x 3 = 50       68 + 9 x 6 = 122
 # ```
 #
-# Each weight is used once, in the order 1, 4, 2, 5, 3, 6, so none needs to be kept.
-# With each input come the weights that multiply it, one for each output; they are a **column** of the weight matrix.
+# The weights of one input are a **column** of the weight matrix.
+# They are used together, and then never again for this image, so the circuit need not keep them.
 #
-# The next module does one multiply-add in a cycle.
-# Its `x` is held until all weights of its column have passed.
-# The part `column_counter` is given, and tells where we are:
+# The next module makes one multiply-add in a cycle, and holds its input until the whole column has passed.
+# The part `column_counter` is given; it drives four wires:
 #
 # | wire | what it says |
 # |---|---|
-# | `k` | the output whose weight is on offer |
-# | `first_value`, `last_value` | `x` is the first, or the last, of the inputs |
-# | `last_output` | `k` is the last output, so that `x` can be taken |
+# | `k` | the output to which the weight on offer belongs |
+# | `last_output` | `k` is the last output |
+# | `first_value`, `last_value` | the input is the first, or the last |
 #
-# **Exercise `fpga.columns`**: write `total`, the sum of output `k` with the new product, and a register step that keeps it.
-# At each `step`, `total` must be stored in `sums[k]` and in `y_data`; without a step, nothing changes.
-# Use at most 1 DSP, 250 LUTs and 150 flip-flops for 16 outputs, and a cycle for each weight.
+# **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and the registers that keep it.
+# At a `step`, both `sums[k]` and `y_data` take `total`; without a step, they do not change.
+# For 16 outputs, use at most 1 DSP, 250 LUTs and 150 flip-flops, and one cycle for each weight.
 
 # %% tags=["exercise:fpga.columns"]
 columns = r"""
 module columns #(parameter INPUTS = 3, parameter OUTPUTS = 2) (
     input logic clk, rst, x_valid, w_valid, y_ready, input logic signed [7:0] x_data, w_data,
     output logic x_ready, w_ready, y_valid, output logic signed [31:0] y_data);
-  logic signed [31:0] sums [256], total;  // for up to 256 outputs
+  logic signed [31:0] sums [256], total;  // a memory for up to 256 sums, and a wire
   logic [7:0] k;
   logic room, step, first_value, last_value, last_output;
   column_counter #(INPUTS, OUTPUTS) counter (.*);
@@ -142,7 +141,7 @@ endmodule
 columns = check("fpga.columns", columns)
 
 # %% [markdown]
-# Here is the example by hand in your module.
+# Run the example by hand through your module.
 
 # %% tags=["picture"]
 inputs = {"x": [7, 8, 9], "w": [1, 4, 2, 5, 3, 6]}
@@ -150,28 +149,29 @@ run = simulate([columns, COLUMN_COUNTER], "columns", inputs, watch=["total"])
 waveforms.draw(run.trace, ["x_data", "w_data", "total", "y_data", "y_valid"])
 
 # %% [markdown]
-# Compare the row `total` with the example.
-# The sums leave with the last column, in cycles 5 and 6.
+# The row `total` shows the sums of the example.
+# Only those of the last column, 50 and 122, are offered as outputs.
 #
 # ### The order of the weights
 #
-# The inputs of fc1 are the outputs of pool2.
-# In lesson 1, they were put in a row channel by channel.
-# But a stream brings them pixel by pixel, with all channels of each pixel.
-# Take two channels of 1 x 2 pixels, with fc1's weights 1 to 4 for output 0 and 5 to 8 for output 1:
+# So fc1's weights must come column by column, in the order in which pool2 makes fc1's inputs.
+# Lesson 1's network numbers these inputs channel by channel.
+# But pool2 makes them pixel by pixel, each pixel with all its channels.
+# Here are two channels of 1 x 2 pixels, and fc1's weights for two outputs:
 #
 # ```
-#                            channel 0              channel 1
-#                            pixel 0    pixel 1     pixel 0    pixel 1
-# weights of output 0        1          2           3          4
-# weights of output 1        5          6           7          8
-#
-# in the stream              first      third       second     fourth
-# so the columns go          1 5     3 7     2 6     4 8
+#                        channel 0             channel 1
+#                        pixel 0   pixel 1     pixel 0   pixel 1
+# weights of output 0    1         2           3         4
+# weights of output 1    5         6           7         8
+# pool2 makes it         first     third       second    fourth
 # ```
 #
-# **Exercise `fpga.stream_order`**: from `w[K, C*H*W]`, whose columns go channel by channel, make an array `[H*W*C, K]`.
-# Its rows are the columns of `w`, in the order of the stream: row by row, pixel by pixel, channel by channel.
+# So the columns must come in the order 1 5, 3 7, 2 6, 4 8.
+#
+# **Exercise `fpga.stream_order`**: the columns of `w[K, C*H*W]` go channel by channel; within a channel, row by row.
+# Return an array `[H*W*C, K]` whose rows are these columns in pool2's order: row by row, pixel by pixel, channel by channel.
+
 
 # %% tags=["exercise:fpga.stream_order"]
 def stream_order(w, C, H, W):
@@ -189,30 +189,29 @@ stream_order = check("fpga.stream_order", stream_order)
 # %% [markdown]
 # ### A pipeline that stalls
 #
-# Now the layers can run at the same time.
-# The next cell runs a real image through the whole network, with a queue of only 2 values in front of fc1.
-# Its first line makes the network of lesson 1, in integers.
+# Now all layers can work at the same time, but do they?
+# The next cell sends a real image through the pipeline, with room for only 2 inputs in front of fc1.
 
 # %% tags=["picture"]
 data = cifar10("sample")
-golden = quantize(convnet.load_weights(), data.train.images[:500])
+golden = quantize(convnet.load_weights(), data.train.images[:500])  # lesson 1's network
 x = golden.to_int8(data.test.images[:16])
 short = pipeline_runs.watch(golden.layers, x[:1], value_queue=2)
 pipeline_pictures.activity(short)
 
 # %% [markdown]
-# The higher a row is filled, the more of its cycles a layer works.
-# Layer fc1 works for a while, rests for a while, and so on, eight times.
-# A layer that could work but has to wait is said to **stall**.
+# The higher a row is filled, the more of these cycles its layer works.
+# Look at fc1: eight times it works, and between these times it rests.
+# A circuit that has to wait for its neighbour is said to **stall**.
 #
-# The reason is pool2.
-# It hands on the largest of 2 x 2 pixels, so it is silent during one row of conv2, and hands on a whole row of values during the next.
-# In the silence fc1 has nothing to do.
-# And while the values come, fc1 cannot follow, so conv2 has to wait.
+# The cause is pool2, which makes one value from 2 x 2.
+# While conv2 makes the upper row of these squares, pool2 makes nothing, and fc1 stalls.
+# While conv2 makes the lower row, pool2 makes values faster than fc1 takes them, and conv2 stalls.
 #
-# A queue that is long enough keeps the values until fc1 comes to them.
-# Let the values a to d come in cycles 0 to 3, and let fc1 work for 2 cycles on each.
-# A value is in the queue from the cycle after it comes until fc1 has finished with it:
+# A longer queue helps both, because fc1 can take from it what came too fast before.
+# How long must it be?
+# Let values a to d come in cycles 0 to 3, and let fc1 work on each for 2 cycles.
+# A value lies in the queue from the cycle after it comes until fc1 has finished with it:
 #
 # ```
 # cycle           0    1    2    3    4    5    6    7    8
@@ -221,9 +220,11 @@ pipeline_pictures.activity(short)
 # in the queue         a    ab   bc   bcd  cd   cd   d    d
 # ```
 #
-# In cycle 4 the queue holds three values, and never more.
+# At most three values lie in the queue, in cycle 4.
 #
-# **Exercise `fpga.queue_depth`**: given the cycles `arrivals` in which values come, and the `work` on each in cycles, return how many values the queue holds at most.
+# **Exercise `fpga.queue_depth`**: values come in the cycles `arrivals`, and fc1 works on each for `work` cycles.
+# Return how many values lie in the queue at most.
+
 
 # %% tags=["exercise:fpga.queue_depth"]
 def queue_depth(arrivals, work):
@@ -244,138 +245,115 @@ def queue_depth(arrivals, work):
 queue_depth = check("fpga.queue_depth", queue_depth)
 
 # %% [markdown]
-# How long a queue does fc1 need?
-# A row of pool2 has 8 pixels of 64 channels.
-# Conv2 works on each of its windows for 256 cycles, so pool2 has a pixel every 512 cycles, and then a channel every 4 cycles.
-# For each value, fc1 has 128 weights of which the stream brings 8 in a cycle: 16 cycles of work.
+# A row of pool2 has 8 pixels with 64 channels.
+# Conv2 takes 256 cycles for a pixel, so pool2 begins a pixel every 512 cycles, and then makes a channel every 4 cycles.
+# On each value fc1 works for 16 cycles, because 8 of its 128 weights come per cycle.
 
 # %%
 pixels = 512 * np.arange(8)
 arrivals = (pixels[:, None] + 4 * np.arange(64)).ravel()
 depth = int(queue_depth(arrivals, work=16))
-size = 2 ** int(np.ceil(np.log2(depth)))  # our queues hold a power of two
-print(f"{depth} values, so a queue of {size}")
+size = 2 ** int(np.ceil(np.log2(depth)))  # our queues have room for a power of two
+print(f"{depth} values, so room for {size}")
 
 # %% [markdown]
 # ## Check
 #
 # ### The accelerator
 #
-# This is the whole circuit, called an **accelerator** because it takes work from a processor.
-# Each box names a file in `labkit/fpga/rtl`, which you can read.
+# A circuit to which a processor hands over work is called an **accelerator**.
+# Here is ours; each box names its file in `labkit/fpga/rtl`.
 
 # %% tags=["picture"]
 pipeline_pictures.blocks()
 
 # %% [markdown]
 # The blue boxes are the layers that have weights.
-# A processor reaches the accelerator in three places, which follow **AXI**, a standard for connecting circuits on a chip.
-# Through `s_axi` it writes and reads registers.
-# Through `s_axis` it sends one stream with image and weights, in words of 64 bits that are called **beats**.
-# Through `m_axis` it gets the results.
+# The accelerator has three connections, in the standard **AXI**.
+# Through `s_axi`, the processor writes and reads four registers:
 #
 # | register | what it holds |
 # |---|---|
 # | IMAGES | how many images will come |
-# | CONTROL | writing START begins a job |
-# | STATUS | BUSY, DONE, or what went wrong |
-# | CYCLES | the cycles from START to the last result |
+# | CONTROL | writing START begins the work |
+# | STATUS | DONE, or what went wrong |
+# | CYCLES | clock cycles from START to the last result |
 #
-# Send the first image, with fc1's weights in your order.
+# Through `s_axis` come weights and images, as one stream of 64-bit words, called **beats**, and through `m_axis` the results leave.
+#
+# Send one image, and then 16 in a row, with fc1's weights in your order.
 
 # %%
 fc1_columns = stream_order(golden.layer("fc1").weights, C=64, H=8, W=8)
-words = pipeline_runs.job(golden.layers, x[:1], fc1_columns)
+rows = []
 with Accelerator() as accelerator:
-    accelerator.write("IMAGES", 1)
-    accelerator.write("CONTROL", START)
-    begin = accelerator.state().last_access  # the cycle of the START, by the simulator
-    accelerator.send(words)
-    accelerator.wait()
-    end = accelerator.state().last_received
-    print("STATUS:", *accelerator.status())
-    print("register and simulator agree:", accelerator.read("CYCLES") == end - begin)
-
-# %% [markdown]
-# The job is done, and the register CYCLES holds the same number as the simulator's own count.
-#
-# But are the results right?
-# Lesson 1's golden model computes the ten outputs of the network, too.
-# Compare them for 16 images, which go through the accelerator as one job.
-
-# %%
-words = pipeline_runs.job(golden.layers, x, fc1_columns)
-sixteen = pipeline_runs.run(words, images=16)
+    for images in (x[:1], x):
+        accelerator.write("IMAGES", len(images))
+        accelerator.write("CONTROL", START)
+        begin = accelerator.state().last_access  # the simulator's own clock
+        accelerator.send(pipeline_runs.job(golden.layers, images, fc1_columns))
+        accelerator.wait()
+        end = accelerator.state().last_received
+        cycles = accelerator.read("CYCLES")
+        rows.append([len(images), cycles, end - begin, cycles / len(images)])
+    outputs = logits(accelerator.received()[0])[1:]  # without the image that came alone
 expected = golden.activations(data.test.images[:16])["fc2"]
-print("all 160 outputs equal:", np.array_equal(sixteen.logits, expected))
+print("equal to the golden model:", np.array_equal(outputs, expected))
+heads = ["images", "CYCLES", "simulator's count", "CYCLES per image"]
+figures.table(heads, rows, "Clock cycles, counted by the register and by the simulator.")
 
 # %% [markdown]
+# All 160 outputs equal lesson 1's golden model, and the register agrees with the simulator.
+# In a row, an image takes fewer cycles, because the pipeline is filled only once.
+#
 # ## Measure
 #
-# Does your queue repair the stall?
+# Did your queue repair the stall?
 
 # %% tags=["picture"]
 repaired = pipeline_runs.watch(golden.layers, x[:1], value_queue=size)
 pipeline_pictures.activity(repaired, until=int(short.cycles))
-
-# %% [markdown]
-# The dashed line is the end of the run.
-# Once fc1 has begun, it works until the end, and conv2 does so, too.
-# The next table splits each run into four parts, which together are all its cycles.
-
-# %%
 rows = []
 for queue, run in [(2, short), (size, repaired)]:
     rows.append([queue, int(run.cycles), *pipeline_runs.phases(run, "fc1")])
-heads = ["queue", "cycles", "before fc1 begins", "fc1 works", "fc1 rests", "after fc1 ends"]
+heads = ["room for", "cycles", "before fc1 begins", "fc1 works", "fc1 rests", "after fc1 ends"]
 figures.table(heads, rows, "Clock cycles of one image, counted by the simulator.")
 
 # %% [markdown]
-# Look at the column *fc1 rests*.
-# With 2 values in the queue, fc1 rests for thousands of cycles while conv2 and pool2 prepare the next row.
-# With 512, it rests for fewer than one cycle in a hundred.
+# The scale is that of the first picture, and the dashed line is the end of the run.
+# With the longer queue, fc1 works nearly without a rest: 112 cycles instead of 41,881.
 #
-# What if many images come?
-# Then the pipeline is filled only once, because conv1 takes the next image as soon as it is done with the last.
-
-# %%
-per_image = int(sixteen.cycles) / 16
-rows = [[1, int(repaired.cycles), int(repaired.cycles)], [16, int(sixteen.cycles), per_image]]
-figures.table(["images", "cycles", "cycles per image"], rows, "Counted by the register CYCLES.")
-
-# %% [markdown]
 # ## Explain
 #
 # How good were your guesses?
 
 # %% tags=["picture"]
-results = [("one image", image_guess, repaired.cycles), ("queue of 2", short_guess, short.cycles)]
+results = [("one image", image_guess, repaired.cycles), ("room for 2", short_guess, short.cycles)]
 figures.guesses(results)
 
 # %% [markdown]
 # **How does an image get through in fewer than 100,000 cycles?**
-# All layers work at once, so the cycles of the three layers lie beside each other instead of one after the other.
-# Nearly all that remains are the 65,536 cycles of fc1, and 7,954 before it has its first value.
-# Together with the end of the run these are 73,768 cycles (counted), instead of 163,840.
-#
-# But the layers could do this only because of a memory of 512 bytes: with a short queue, the same multipliers took 115,537 cycles, and missed the goal.
+# All layers work at the same time, so that conv1 and conv2 hide behind fc1.
+# What remains are fc1's 65,536 cycles, 7,954 before its first input comes, and 278 for its rests and the end.
+# **These are 73,768 cycles (counted) instead of 163,840.**
+# With the short queue the same multipliers took 115,537 cycles, so a memory of 512 bytes made the difference.
 #
 # ## On trial
 #
-# This chapter's claims are tried in lessons 4 and 6.
+# The chapter's claims are tried in lessons 4 and 6.
 #
 # ## Recap
 #
-# **The rule to keep: a pipeline takes as long as its slowest layer, 65,536 cycles here, plus the time to fill it, about 8,200 here.**
+# **The rule to keep: a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
 #
 # Suppose fc1 had 256 outputs instead of 128.
-# Then its weights would take twice as many beats, 131,072, and fc1 would be the slowest layer.
-# By the rule, an image would take about 131,072 + 8,200 = 139,272 cycles (predicted), and fail the goal.
+# Then its weights would take 131,072 beats.
+# By the rule, an image would take 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
 #
 # ### Outside
 #
-# Vitis HLS makes such pipelines from C++ with `#pragma HLS dataflow`, and its queues with `#pragma HLS stream depth=512`.
-# The tool FINN builds whole networks in this way, and finds the lengths of its queues by simulation.
+# Vitis HLS makes pipelines from C++ with `#pragma HLS dataflow`, and queues with `#pragma HLS stream`.
+# FINN builds whole networks in this way, and can find the lengths of their queues by simulation.
 # Neither was run here.
 #
 # ## Quiz

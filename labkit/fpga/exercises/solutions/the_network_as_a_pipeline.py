@@ -12,7 +12,7 @@ columns = r"""
 module columns #(parameter INPUTS = 3, parameter OUTPUTS = 2) (
     input logic clk, rst, x_valid, w_valid, y_ready, input logic signed [7:0] x_data, w_data,
     output logic x_ready, w_ready, y_valid, output logic signed [31:0] y_data);
-  logic signed [31:0] sums [256], total;  // for up to 256 outputs
+  logic signed [31:0] sums [256], total;  // a memory for up to 256 sums, and a wire
   logic [7:0] k;
   logic room, step, first_value, last_value, last_output;
   column_counter #(INPUTS, OUTPUTS) counter (.*);
