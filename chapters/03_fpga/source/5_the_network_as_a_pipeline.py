@@ -38,11 +38,9 @@
 # ## Predict
 #
 # A **pipeline** is a row of circuits that work at the same time, each on what the one before has just made.
-# In this lesson, the whole network becomes a pipeline.
-#
 # A **queue** is a small memory between two circuits: what goes in first comes out first.
-# Our pipeline has one in front of fc1, with room for 512 of fc1's 4,096 inputs.
 #
+# In this lesson the whole network becomes a pipeline, with a queue in front of fc1 that has room for 512 of its 4,096 inputs.
 # How many cycles will an image take?
 # And how many, if the queue has room for only 2 inputs?
 
@@ -98,10 +96,10 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # ```
 #
 # The weights of one input are a **column** of the weight matrix.
-# They are used together, and then never again for this image, so the circuit need not keep them.
+# They are used together, and never again for this image, so the circuit need not keep them.
 #
-# The next module makes one multiply-add in a cycle, and holds its input until the whole column has passed.
-# The part `column_counter` is given; it drives four wires:
+# The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
+# The part `column_counter` is given, and drives four wires:
 #
 # | wire | what it says |
 # |---|---|
@@ -109,7 +107,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # | `last_output` | `k` is the last output |
 # | `first_value`, `last_value` | the input is the first, or the last |
 #
-# **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and the registers that keep it.
+# **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and what happens at a clock edge.
 # At a `step`, both `sums[k]` and `y_data` take `total`; without a step, they do not change.
 # For 16 outputs, use at most 1 DSP, 250 LUTs and 150 flip-flops, and one cycle for each weight.
 
@@ -121,7 +119,7 @@ module columns #(parameter INPUTS = 3, parameter OUTPUTS = 2) (
   logic signed [31:0] sums [256], total;  // a memory for up to 256 sums, and a wire
   logic [7:0] k;
   logic room, step, first_value, last_value, last_output;
-  column_counter #(INPUTS, OUTPUTS) counter (.*);
+  column_counter #(INPUTS, OUTPUTS) counter (.*);  // a copy for these sizes
   assign room = !y_valid || y_ready;
   assign step = room && x_valid && w_valid;  // a multiply-add
   assign w_ready = step;
@@ -141,7 +139,7 @@ endmodule
 columns = check("fpga.columns", columns)
 
 # %% [markdown]
-# Run the example by hand through your module.
+# Now the example runs through your module.
 
 # %% tags=["picture"]
 inputs = {"x": [7, 8, 9], "w": [1, 4, 2, 5, 3, 6]}
@@ -149,15 +147,15 @@ run = simulate([columns, COLUMN_COUNTER], "columns", inputs, watch=["total"])
 waveforms.draw(run.trace, ["x_data", "w_data", "total", "y_data", "y_valid"])
 
 # %% [markdown]
-# The row `total` shows the sums of the example.
-# Only those of the last column, 50 and 122, are offered as outputs.
+# Up to cycle 5, the row `total` shows the sums of the example.
+# Only those of the last column, 50 and 122, leave as outputs.
 #
 # ### The order of the weights
 #
-# So fc1's weights must come column by column, in the order in which pool2 makes fc1's inputs.
-# Lesson 1's network numbers these inputs channel by channel.
-# But pool2 makes them pixel by pixel, each pixel with all its channels.
-# Here are two channels of 1 x 2 pixels, and fc1's weights for two outputs:
+# The columns must come in the order in which pool2 makes the inputs of fc1.
+# Lesson 1's weight matrix has its columns channel by channel.
+# But pool2 makes values pixel by pixel, each pixel with all its channels.
+# Here are two channels of 1 x 2 pixels, and weights for two outputs:
 #
 # ```
 #                        channel 0             channel 1
@@ -170,7 +168,7 @@ waveforms.draw(run.trace, ["x_data", "w_data", "total", "y_data", "y_valid"])
 # So the columns must come in the order 1 5, 3 7, 2 6, 4 8.
 #
 # **Exercise `fpga.stream_order`**: the columns of `w[K, C*H*W]` go channel by channel; within a channel, row by row.
-# Return an array `[H*W*C, K]` whose rows are these columns in pool2's order: row by row, pixel by pixel, channel by channel.
+# Return an array `[H*W*C, K]` whose rows are these columns in pool2's order: row by row, in a row pixel by pixel, and in a pixel channel by channel.
 
 
 # %% tags=["exercise:fpga.stream_order"]
@@ -200,15 +198,15 @@ short = pipeline_runs.watch(golden.layers, x[:1], value_queue=2)
 pipeline_pictures.activity(short)
 
 # %% [markdown]
-# The higher a row is filled, the more of these cycles its layer works.
-# Look at fc1: eight times it works, and between these times it rests.
+# Each row is a layer, and its height is the share of the cycles in which the layer works.
+# Look at fc1: it works in eight stretches, and rests between them.
 # A circuit that has to wait for its neighbour is said to **stall**.
 #
 # The cause is pool2, which makes one value from 2 x 2.
 # While conv2 makes the upper row of these squares, pool2 makes nothing, and fc1 stalls.
 # While conv2 makes the lower row, pool2 makes values faster than fc1 takes them, and conv2 stalls.
 #
-# A longer queue helps both, because fc1 can take from it what came too fast before.
+# A longer queue helps both: while it has room, conv2 need not wait, and while pool2 makes nothing, it feeds fc1.
 # How long must it be?
 # Let values a to d come in cycles 0 to 3, and let fc1 work on each for 2 cycles.
 # A value lies in the queue from the cycle after it comes until fc1 has finished with it:
@@ -246,8 +244,9 @@ queue_depth = check("fpga.queue_depth", queue_depth)
 
 # %% [markdown]
 # A row of pool2 has 8 pixels with 64 channels.
-# Conv2 takes 256 cycles for a pixel, so pool2 begins a pixel every 512 cycles, and then makes a channel every 4 cycles.
-# On each value fc1 works for 16 cycles, because 8 of its 128 weights come per cycle.
+# Conv2 takes 256 cycles for a pixel, 4 for each channel.
+# So, in a lower row, pool2 begins a pixel every 512 cycles, and makes a channel of it every 4.
+# On each value fc1 works for 16 cycles, because 8 of its 128 weights come in a cycle.
 
 # %%
 pixels = 512 * np.arange(8)
@@ -268,9 +267,9 @@ print(f"{depth} values, so room for {size}")
 pipeline_pictures.blocks()
 
 # %% [markdown]
-# The blue boxes are the layers that have weights.
-# The accelerator has three connections, in the standard **AXI**.
-# Through `s_axi`, the processor writes and reads four registers:
+# Follow the arrows from the image queue to the biases; the blue boxes are the layers with weights.
+# The three connections outside follow the standard **AXI**.
+# Through `s_axi`, the processor writes and reads registers, such as these:
 #
 # | register | what it holds |
 # |---|---|
@@ -279,9 +278,10 @@ pipeline_pictures.blocks()
 # | STATUS | DONE, or what went wrong |
 # | CYCLES | clock cycles from START to the last result |
 #
-# Through `s_axis` come weights and images, as one stream of 64-bit words, called **beats**, and through `m_axis` the results leave.
+# Weights and images come through `s_axis`, as one stream of 64-bit words, called **beats**.
+# The results leave through `m_axis`.
 #
-# Send one image, and then 16 in a row, with fc1's weights in your order.
+# Send one image, and then 16, with fc1's weights in your order.
 
 # %%
 fc1_columns = stream_order(golden.layer("fc1").weights, C=64, H=8, W=8)
@@ -303,8 +303,8 @@ heads = ["images", "CYCLES", "simulator's count", "CYCLES per image"]
 figures.table(heads, rows, "Clock cycles, counted by the register and by the simulator.")
 
 # %% [markdown]
-# All 160 outputs equal lesson 1's golden model, and the register agrees with the simulator.
-# In a row, an image takes fewer cycles, because the pipeline is filled only once.
+# All 160 outputs equal the golden model's, and the register agrees with the simulator.
+# Each of 16 images takes fewer cycles than one alone, because they fill the pipeline only once.
 #
 # ## Measure
 #
@@ -320,8 +320,8 @@ heads = ["room for", "cycles", "before fc1 begins", "fc1 works", "fc1 rests", "a
 figures.table(heads, rows, "Clock cycles of one image, counted by the simulator.")
 
 # %% [markdown]
-# The scale is that of the first picture, and the dashed line is the end of the run.
-# With the longer queue, fc1 works nearly without a rest: 112 cycles instead of 41,881.
+# The run ends at the dashed line.
+# With the longer queue, fc1 rests for only 112 cycles instead of 41,881.
 #
 # ## Explain
 #
@@ -333,10 +333,10 @@ figures.guesses(results)
 
 # %% [markdown]
 # **How does an image get through in fewer than 100,000 cycles?**
-# All layers work at the same time, so that conv1 and conv2 hide behind fc1.
-# What remains are fc1's 65,536 cycles, 7,954 before its first input comes, and 278 for its rests and the end.
+# All layers work at the same time, so conv1 and conv2 add no cycles of their own once fc1 has begun.
+# What remains are 7,954 cycles before fc1 begins, its 65,536 cycles of work, and 278 for its rests and the end.
 # **These are 73,768 cycles (counted) instead of 163,840.**
-# With the short queue the same multipliers took 115,537 cycles, so a memory of 512 bytes made the difference.
+# With the short queue, the same multipliers took 115,537 cycles: a memory of 512 bytes made the difference.
 #
 # ## On trial
 #

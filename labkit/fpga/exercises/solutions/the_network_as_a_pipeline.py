@@ -15,7 +15,7 @@ module columns #(parameter INPUTS = 3, parameter OUTPUTS = 2) (
   logic signed [31:0] sums [256], total;  // a memory for up to 256 sums, and a wire
   logic [7:0] k;
   logic room, step, first_value, last_value, last_output;
-  column_counter #(INPUTS, OUTPUTS) counter (.*);
+  column_counter #(INPUTS, OUTPUTS) counter (.*);  // a copy for these sizes
   assign room = !y_valid || y_ready;
   assign step = room && x_valid && w_valid;  // a multiply-add
   assign w_ready = step;
