@@ -40,7 +40,7 @@
 # A **pipeline** is a row of circuits that work at the same time, each on what the one before has just made.
 # A **queue** is a small memory between two circuits: what goes in first comes out first.
 #
-# In this lesson the whole network becomes a pipeline, with a queue in front of fc1 that has room for 512 of its 4,096 inputs.
+# Our network becomes a pipeline, with a queue in front of fc1 that has room for 512 of its 4,096 inputs.
 # How many cycles will an image take?
 # And how many, if the queue has room for only 2 inputs?
 
@@ -85,7 +85,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # Lesson 3's convolution fits into a pipeline, because it makes outputs while pixels still come in.
 # But each output of fc1 is a sum over all its inputs, so fc1 seems to need them all before it can begin.
 #
-# It can begin with the first input if it keeps a sum for each output.
+# It can begin at once if it keeps a sum for each output.
 # Take the inputs 7, 8, 9, and two outputs with the weights 1, 2, 3 and 4, 5, 6:
 #
 # ```
@@ -99,13 +99,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # They are used together, and never again for this image, so the circuit need not keep them.
 #
 # The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
-# The part `column_counter` is given, and drives four wires:
-#
-# | wire | what it says |
-# |---|---|
-# | `k` | the output to which the weight on offer belongs |
-# | `last_output` | `k` is the last output |
-# | `first_value`, `last_value` | the input is the first, or the last |
+# The given part `column_counter` drives the wires `k`, the output to which the weight belongs, and `last_output`, `first_value` and `last_value`.
 #
 # **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and what happens at a clock edge.
 # At a `step`, both `sums[k]` and `y_data` take `total`; without a step, they do not change.
@@ -188,7 +182,7 @@ stream_order = check("fpga.stream_order", stream_order)
 # ### A pipeline that stalls
 #
 # Now all layers can work at the same time, but do they?
-# The next cell sends a real image through the pipeline, with room for only 2 inputs in front of fc1.
+# Send an image through the pipeline, with room for only 2 inputs in front of fc1.
 
 # %% tags=["picture"]
 data = cifar10("sample")
@@ -267,8 +261,8 @@ print(f"{depth} values, so room for {size}")
 pipeline_pictures.blocks()
 
 # %% [markdown]
-# Follow the arrows from the image queue to the biases; the blue boxes are the layers with weights.
-# The three connections outside follow the standard **AXI**.
+# Follow the arrows from the image queue on; the blue boxes are the layers with weights.
+# Three connections lead outside, by the standard **AXI**.
 # Through `s_axi`, the processor writes and reads registers, such as these:
 #
 # | register | what it holds |
@@ -333,9 +327,9 @@ figures.guesses(results)
 
 # %% [markdown]
 # **How does an image get through in fewer than 100,000 cycles?**
-# All layers work at the same time, so conv1 and conv2 add no cycles of their own once fc1 has begun.
-# What remains are 7,954 cycles before fc1 begins, its 65,536 cycles of work, and 278 for its rests and the end.
-# **These are 73,768 cycles (counted) instead of 163,840.**
+# All layers work at the same time, so conv1 and conv2 add no cycles once fc1 has begun.
+# There are 7,954 cycles before it begins, 65,536 of work, and 278 of rests and at the end.
+# **Together these are 73,768 cycles (counted) instead of 163,840.**
 # With the short queue, the same multipliers took 115,537 cycles: a memory of 512 bytes made the difference.
 #
 # ## On trial
@@ -347,13 +341,13 @@ figures.guesses(results)
 # **The rule to keep: a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
 #
 # Suppose fc1 had 256 outputs instead of 128.
-# Then its weights would take 131,072 beats.
-# By the rule, an image would take 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
+# Then its weights would take 131,072 beats, and by the rule an image 131,072 + 8,232 = 139,304 cycles (predicted).
+# That misses the goal.
 #
 # ### Outside
 #
-# Vitis HLS makes pipelines from C++ with `#pragma HLS dataflow`, and queues with `#pragma HLS stream`.
-# FINN builds whole networks in this way, and can find the lengths of their queues by simulation.
+# Vitis HLS makes pipelines from C++ with `#pragma HLS dataflow`.
+# FINN builds whole networks so, and can find the lengths of their queues by simulation.
 # Neither was run here.
 #
 # ## Quiz

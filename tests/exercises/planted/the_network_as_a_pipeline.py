@@ -152,10 +152,10 @@ RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
 RIGHT_ON[positive] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
 RIGHT_ON[old_sum_out] = (np.array([[7, 0]], np.int8), np.array([[2, 9]], np.int8))
 
-cleared = edit(  # the memory takes the sum that begins the next image
+apart = edit(  # two registers, each with an always_ff of its own
     COLUMNS,
-    "cleared",
+    "apart",
     "if (step) begin sums[k] <= total; y_data <= total; end",
-    "if (step) begin\n      y_data <= total;\n      sums[k] <= y_data;\n      sums[k] <= total;\n    end",
+    "if (step) y_data <= total;\n  always_ff @(posedge clk)\n    if (step) sums[k] <= total;",
 )
-ALSO_RIGHT = {COLUMNS: [cleared], ORDER: [order_by_index], DEPTH: [depth_by_cycles]}
+ALSO_RIGHT = {COLUMNS: [apart], ORDER: [order_by_index], DEPTH: [depth_by_cycles]}
