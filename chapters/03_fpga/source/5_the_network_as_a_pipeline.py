@@ -99,7 +99,8 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # They are used together, and never again for this image, so the circuit need not keep them.
 #
 # The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
-# The given part `column_counter` drives the wires `k`, the output to which the weight belongs, and `last_output`, `first_value` and `last_value`.
+# The given part `column_counter` drives `k`, the output to which the weight belongs.
+# Its wires `last_output`, `first_value` and `last_value` are 1 when `k` or the input is what they say.
 #
 # **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and what happens at a clock edge.
 # At a `step`, both `sums[k]` and `y_data` take `total`; without a step, they do not change.
@@ -201,9 +202,8 @@ pipeline_pictures.activity(short)
 # While conv2 makes the lower row, pool2 makes values faster than fc1 takes them, and conv2 stalls.
 #
 # A longer queue helps both: while it has room, conv2 need not wait, and while pool2 makes nothing, it feeds fc1.
-# How long must it be?
-# Let values a to d come in cycles 0 to 3, and let fc1 work on each for 2 cycles.
-# A value lies in the queue from the cycle after it comes until fc1 has finished with it:
+# To see how long it must be, let values a to d come in cycles 0 to 3, and let fc1 work on each for 2 cycles.
+# A value lies in the queue from the cycle after it comes, when fc1 can begin, until fc1 has finished with it:
 #
 # ```
 # cycle           0    1    2    3    4    5    6    7    8
@@ -255,13 +255,14 @@ print(f"{depth} values, so room for {size}")
 # ### The accelerator
 #
 # A circuit to which a processor hands over work is called an **accelerator**.
-# Here is ours; each box names its file in `labkit/fpga/rtl`.
+# Ours gets weights and images as one stream of 64-bit words, called **beats**.
+# Each box below names its file in `labkit/fpga/rtl`.
 
 # %% tags=["picture"]
 pipeline_pictures.blocks()
 
 # %% [markdown]
-# Follow the arrows from the image queue on; the blue boxes are the layers with weights.
+# The blue boxes are the layers with weights.
 # Three connections lead outside, by the standard **AXI**.
 # Through `s_axi`, the processor writes and reads registers, such as these:
 #
@@ -272,21 +273,19 @@ pipeline_pictures.blocks()
 # | STATUS | DONE, or what went wrong |
 # | CYCLES | clock cycles from START to the last result |
 #
-# Weights and images come through `s_axis`, as one stream of 64-bit words, called **beats**.
-# The results leave through `m_axis`.
-#
+# The beats come in through `s_axis`, and the results leave through `m_axis`.
 # Send one image, and then 16, with fc1's weights in your order.
 
 # %%
 fc1_columns = stream_order(golden.layer("fc1").weights, C=64, H=8, W=8)
 rows = []
-with Accelerator() as accelerator:
+with Accelerator() as accelerator:  # compiled at its first use
     for images in (x[:1], x):
         accelerator.write("IMAGES", len(images))
         accelerator.write("CONTROL", START)
         begin = accelerator.state().last_access  # the simulator's own clock
         accelerator.send(pipeline_runs.job(golden.layers, images, fc1_columns))
-        accelerator.wait()
+        accelerator.wait()  # until STATUS says DONE
         end = accelerator.state().last_received
         cycles = accelerator.read("CYCLES")
         rows.append([len(images), cycles, end - begin, cycles / len(images)])
@@ -314,7 +313,6 @@ heads = ["room for", "cycles", "before fc1 begins", "fc1 works", "fc1 rests", "a
 figures.table(heads, rows, "Clock cycles of one image, counted by the simulator.")
 
 # %% [markdown]
-# The run ends at the dashed line.
 # With the longer queue, fc1 rests for only 112 cycles instead of 41,881.
 #
 # ## Explain
@@ -327,8 +325,8 @@ figures.guesses(results)
 
 # %% [markdown]
 # **How does an image get through in fewer than 100,000 cycles?**
-# All layers work at the same time, so conv1 and conv2 add no cycles once fc1 has begun.
-# There are 7,954 cycles before it begins, 65,536 of work, and 278 of rests and at the end.
+# All layers work at the same time, so conv1 and conv2 add hardly a cycle once fc1 has begun.
+# Before that there are 7,954 cycles, then 65,536 in which fc1 works, and 278 for its rests and the end.
 # **Together these are 73,768 cycles (counted) instead of 163,840.**
 # With the short queue, the same multipliers took 115,537 cycles: a memory of 512 bytes made the difference.
 #
@@ -341,13 +339,13 @@ figures.guesses(results)
 # **The rule to keep: a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
 #
 # Suppose fc1 had 256 outputs instead of 128.
-# Then its weights would take 131,072 beats, and by the rule an image 131,072 + 8,232 = 139,304 cycles (predicted).
-# That misses the goal.
+# Then its weights would take 131,072 beats.
+# By the rule, an image would take 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
 #
 # ### Outside
 #
 # Vitis HLS makes pipelines from C++ with `#pragma HLS dataflow`.
-# FINN builds whole networks so, and can find the lengths of their queues by simulation.
+# AMD's FINN builds whole networks, and can find the lengths of their queues by simulation.
 # Neither was run here.
 #
 # ## Quiz

@@ -158,4 +158,10 @@ apart = edit(  # two registers, each with an always_ff of its own
     "if (step) begin sums[k] <= total; y_data <= total; end",
     "if (step) y_data <= total;\n  always_ff @(posedge clk)\n    if (step) sums[k] <= total;",
 )
-ALSO_RIGHT = {COLUMNS: [apart], ORDER: [order_by_index], DEPTH: [depth_by_cycles]}
+inside = edit(
+    COLUMNS,
+    "inside",
+    "(first_value ? 0 : sums[k]) + x_data * w_data",
+    "first_value ? x_data * w_data : sums[k] + x_data * w_data",
+)
+ALSO_RIGHT = {COLUMNS: [apart, inside], ORDER: [order_by_index], DEPTH: [depth_by_cycles]}
