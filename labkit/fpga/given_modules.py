@@ -1,4 +1,4 @@
-"""Modules that lessons give: a tree of adders in one stage, a queue, and our own answers.
+"""Modules that lessons give: a tree of adders, a queue, a counter, and our own answers.
 
 The queue looks right, and loses words: lesson timing_and_proof asks for its bug.
 """
@@ -47,6 +47,26 @@ module queue (
     head <= rst ? '0 : head + 2'(out_valid && out_ready);
     tail <= rst ? '0 : tail + 2'(in_valid && in_ready);
   end
+endmodule
+"""
+
+COLUMN_COUNTER = """
+module column_counter #(parameter INPUTS = 3, parameter OUTPUTS = 2) (
+  input  logic clk, rst, step,
+  output logic [7:0] k,
+  output logic first_value, last_value, last_output);
+  logic [15:0] value;
+  assign first_value = value == 0;
+  assign last_value  = value == INPUTS - 1;
+  assign last_output = k == OUTPUTS - 1;
+  always_ff @(posedge clk)
+    if (rst) begin
+      k <= 0;
+      value <= 0;
+    end else if (step) begin
+      k <= last_output ? 0 : k + 1;
+      if (last_output) value <= last_value ? 0 : value + 1;
+    end
 endmodule
 """
 

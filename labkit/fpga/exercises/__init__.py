@@ -10,5 +10,6 @@ LESSONS = (
     "a_multiply_accumulate_array",
     "a_convolution_as_a_stream",
     "timing_and_proof",
+    "the_network_as_a_pipeline",
     "folding_under_a_budget",
 )

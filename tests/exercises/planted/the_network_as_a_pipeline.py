@@ -1,0 +1,167 @@
+"""Wrong answers that must be refused, each with its own diagnosis."""
+
+from functools import partial
+
+import numpy as np
+
+from tests.exercises.edits import edit, solution
+
+COLUMNS, ORDER, DEPTH = "fpga.columns", "fpga.stream_order", "fpga.queue_depth"
+
+# --- fpga.columns
+
+edited = partial(edit, COLUMNS)
+on_and_on = edited("on_and_on", "(first_value ? 0 : sums[k])", "sums[k]")
+no_old_sum = edited("no_old_sum", "(first_value ? 0 : sums[k]) + ", "")
+old_sum_out = edited("old_sum_out", "y_data <= total;", "y_data <= first_value ? 0 : sums[k];")
+a_single_sum = edited(
+    "a_single_sum",
+    "first_value ? 0 : sums[k]",
+    "first_value ? 0 : y_data",
+)
+positive = edited(
+    "positive", "x_data * w_data", "$signed({1'b0, x_data}) * $signed({1'b0, w_data})"
+)
+every_cycle = edited("every_cycle", "if (step) begin", "begin")
+slow = edited(
+    "slow",
+    "room = !y_valid || y_ready",
+    "room = !y_valid",
+    ("else if (room)", "else if (room || y_ready)"),
+)
+swept = edited(
+    "swept",
+    "    if (step) begin sums[k]",
+    "    if (rst) for (int i = 0; i < 256; i++) sums[i] <= 0;\n    else if (step) begin sums[k]",
+)
+
+# --- fpga.stream_order
+
+edited = partial(edit, ORDER)
+AXES = "(2, 3, 1, 0)"
+plain_transpose = edited("plain_transpose", AXES, "(1, 2, 3, 0)")
+down_the_columns = edited("down_the_columns", AXES, "(3, 2, 1, 0)")
+row_channel_pixel = edited("row_channel_pixel", AXES, "(2, 1, 3, 0)")
+by_output = edited("by_output", AXES, "(0, 2, 3, 1)")
+only_reshaped = edited("only_reshaped", "maps.transpose(2, 3, 1, 0)", "maps")
+other_way = edited("other_way", "(-1, C, H, W)", "(-1, H, W, C)", (AXES, "(3, 1, 2, 0)"))
+order = solution(ORDER)
+
+
+def order_in_place(w, C, H, W):
+    ordered = order(w, C, H, W).copy()
+    w -= 1
+    return ordered
+
+
+def order_by_torch(w, C, H, W):
+    import torch
+
+    maps = torch.from_numpy(w.reshape(-1, C, H, W).copy())
+    return maps.permute(2, 3, 1, 0).reshape(H * W * C, -1).numpy()
+
+
+def order_by_index(w, C, H, W):
+    """Right, one column after the other."""
+    return np.array(
+        [w[:, (c * H + i) * W + j] for i in range(H) for j in range(W) for c in range(C)]
+    )
+
+
+# --- fpga.queue_depth
+
+edited = partial(edit, DEPTH)
+BEGINS = "max(free, comes)"
+all_of_them = edited(
+    "all_of_them", "np.max(np.arange(1, len(arrivals) + 1) - finished)", "len(ends)"
+)
+gone_when_begun = edited("gone_when_begun", "ends.append(free)", "ends.append(free - work + 1)")
+pretend_busy = edited("pretend_busy", BEGINS, "free", ("free = 0  #", "free = arrivals[0]  #"))
+side_by_side = edited("side_by_side", BEGINS, "comes")
+the_last_one = edited(
+    "the_last_one",
+    "np.max(np.arange(1, len(arrivals) + 1) - finished)",
+    "len(arrivals) - finished[-1]",
+)
+too_early = edited("too_early", BEGINS, "max(free, comes - 1)")
+too_long = edited("too_long", 'side="right"', 'side="left"')
+depth_of = solution(DEPTH)
+
+
+def depth_in_place(arrivals, work):
+    depth = depth_of(arrivals, work)
+    arrivals -= arrivals[0]
+    return depth
+
+
+def depth_by_torch(arrivals, work):
+    import torch
+
+    return int(torch.tensor(depth_of(arrivals, work)))
+
+
+def depth_by_cycles(arrivals, work):
+    """Right, cycle by cycle."""
+    coming, inside, left, most = set(arrivals.tolist()), 0, 0, 0
+    for cycle in range(int(max(arrivals)) + 1):
+        if inside:
+            left = (left or work) - 1
+            if left == 0:
+                inside -= 1
+        if cycle in coming:
+            inside += 1
+        most = max(most, inside)
+    return most
+
+
+PLANTED = {
+    COLUMNS: [
+        (on_and_on, "go on from those of the image before"),
+        (no_old_sum, "Only the last product is there"),
+        (old_sum_out, "The product of the last value is not added"),
+        (a_single_sum, "All outputs share one sum"),
+        (positive, "The bytes are taken for numbers from 0 to 255"),
+        (every_cycle, "not when a neighbour waits"),
+        (slow, "clock cycles, and"),
+        (swept, "LUTs, and 250 are enough"),
+    ],
+    ORDER: [
+        (plain_transpose, "still go channel by channel"),
+        (down_the_columns, "go down the columns"),
+        (row_channel_pixel, "change more slowly than the pixels"),
+        (only_reshaped, "in rows of another length"),
+        (other_way, "taken to go pixel by pixel already"),
+        (order_in_place, "changes its input"),
+        (order_by_torch, "torch"),
+    ],
+    DEPTH: [
+        (all_of_them, "All values are counted"),
+        (gone_when_begun, "until the work on it begins"),
+        (pretend_busy, "without a pause"),
+        (side_by_side, "is taken to begin as it comes"),
+        (the_last_one, "when the last value comes"),
+        (too_early, "It begins in the cycle after"),
+        (too_long, "for a cycle too long"),
+        (depth_in_place, "changes its input"),
+        (depth_by_torch, "torch"),
+    ],
+}
+
+one = (np.array([[5]], np.int8), np.array([[-3]], np.int8))  # an image, an input, an output
+RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
+RIGHT_ON[positive] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
+RIGHT_ON[old_sum_out] = (np.array([[7, 0]], np.int8), np.array([[2, 9]], np.int8))
+
+apart = edit(  # two registers, each with an always_ff of its own
+    COLUMNS,
+    "apart",
+    "if (step) begin sums[k] <= total; y_data <= total; end",
+    "if (step) y_data <= total;\n  always_ff @(posedge clk)\n    if (step) sums[k] <= total;",
+)
+inside = edit(
+    COLUMNS,
+    "inside",
+    "(first_value ? 0 : sums[k]) + x_data * w_data",
+    "first_value ? x_data * w_data : sums[k] + x_data * w_data",
+)
+ALSO_RIGHT = {COLUMNS: [apart, inside], ORDER: [order_by_index], DEPTH: [depth_by_cycles]}

@@ -1,0 +1,57 @@
+"""labkit.fpga.pipeline_runs and its pictures: the parts of a stream, and what a picture says."""
+
+import numpy as np
+import pytest
+
+from labkit.fpga import pipeline_pictures, pipeline_runs
+from labkit.fpga.sources import RTL
+from labkit.provenance import counted
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    figures = []
+    keep = lambda figure, alt: figures.append((figure, alt))  # noqa: E731
+    monkeypatch.setattr(pipeline_pictures, "show", keep)
+    return figures
+
+
+def a_run(work):
+    working = {"fc1": np.asarray(work)}
+    return pipeline_runs.WatchedRun(
+        np.zeros((1, 10)), counted(len(work), "cycles", "nobody"), working, np.arange(0)
+    )
+
+
+def test_the_phases_are_all_cycles():
+    assert pipeline_runs.phases(a_run([0, 0, 1, 0, 1, 1, 0]), "fc1") == [2, 3, 1, 1]
+    assert pipeline_runs.phases(a_run([1, 1]), "fc1") == [0, 2, 0, 0]
+
+
+def test_a_picture_says_how_often_a_layer_rests(drawn):
+    span = pipeline_pictures.SPAN
+    work = np.repeat([0, 1, 1, 0, 0, 1, 0, 1, 0], span)
+    assert "fc1 rests 2 times" in pipeline_pictures.spoken_rests({"fc1": work})
+    assert pipeline_pictures.shares(work).tolist() == [0, 1, 1, 0, 0, 1, 0, 1, 0]
+    assert pipeline_pictures.shares(work[: span + 10]).tolist() == [0, 10 / span]
+    run = a_run(work)
+    run.working["conv1"] = work[::-1]
+    pipeline_pictures.activity(run, until=3000)
+    ((figure, alt),) = drawn
+    assert figure.axes[0].get_xlim() == (0, 3000) and "fc1 44 % of them" in alt
+
+
+def test_each_box_is_a_file(drawn):
+    pipeline_pictures.blocks()
+    ((figure, alt),) = drawn
+    files = {path.stem for path in RTL.glob("*.sv")}
+    lines = (pipeline_pictures.CONTROL, *pipeline_pictures.NETWORK)
+    boxes = [box for line in lines for box in line]
+    assert {box.file for box in boxes} <= files
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert {box.name for box in boxes} <= texts and all(box.file in alt for box in boxes)
+    text = "".join((RTL / f"{name}.sv").read_text() for name in ("accelerator", "convnet"))
+    assert {box.file for box in boxes} == {name for name in files if f"  {name} " in text} - {
+        "convnet",
+        "weight_store",
+    }, "all that these two are made of, but what streamed weights leave out"
