@@ -279,7 +279,7 @@ pipeline_pictures.blocks()
 # %%
 fc1_columns = stream_order(golden.layer("fc1").weights, C=64, H=8, W=8)
 rows = []
-with Accelerator() as accelerator:  # compiled at its first use
+with Accelerator() as accelerator:  # set-up compiled it: python -m labkit.fpga.prepare
     for images in (x[:1], x):
         accelerator.write("IMAGES", len(images))
         accelerator.write("CONTROL", START)
