@@ -94,7 +94,9 @@ pictures.shares({"multiply-adds": work, "weights": stored})
 rows = [[name, work[name], 4 * stored[name], stored[name]] for name in layers]
 rows.append(["all", sum(work.values()), 4 * sum(stored.values()), sum(stored.values())])
 heads = ["layer", "multiply-adds", "bytes in float32", "bytes in int8"]
-figures.table(heads, rows, "Counted for one image. Biases are included; in int8, they take a byte here, too.")
+figures.table(
+    heads, rows, "Counted for one image. Biases are included; in int8, they take a byte here, too."
+)
 
 # %% [markdown]
 # Compare the two bars.
@@ -168,7 +170,7 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # 16 bits hold   -32,768 to 32,767, so both of them fit; 15 bits hold half as much
 # ```
 #
-# If the bias comes first, no partial sum passes these ends either, because the inputs still missing might all be 0.
+# If the bias comes first, an incomplete sum stays between these ends, too: its other inputs could all be 0.
 #
 # **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
 # `signed_bits(i, j)` returns how many bits a signed number needs to hold `i` as well as `j`.
@@ -237,7 +239,7 @@ requantize = check("fpga.requantize", requantize)
 # ## Check
 #
 # `quantize` does all this for the network; only fc2 has one scale for all its weights, because its ten sums are compared as they are.
-# It chooses output scales with which 99.999 % of the values from 500 training images fit, and the clamp takes the rest.
+# It chooses output scales with which 99.999 % of the values from 500 training images fit, and the clamp limits the rest.
 # The integer network that it returns is our **golden model**: later circuits must agree with it in every bit.
 # Do your functions agree with its layer fc1?
 
