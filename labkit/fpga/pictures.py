@@ -72,8 +72,9 @@ def sigma(small: SigmaTable, large: SigmaTable) -> None:
     show(
         figure,
         f"Left: sigma, a curve from 0 to 1, and the stairs of a table of {small.entries} entries. "
-        f"Right: the error of a table of {large.entries:,} entries at all x in steps of 1/{2**large.fraction_bits}, at most "
-        f"{worst:.5f}, within the bound of {large.error_bound:.5f} on both sides.",
+        f"Right: the error of a table of {large.entries:,} entries at all x in steps of "
+        f"1/{2**large.fraction_bits}, at most {worst:.5f}, within the bound of "
+        f"{large.error_bound:.5f} on both sides.",
     )
 
 

@@ -291,11 +291,11 @@ requantize = check("fpga.requantize_rtl", requantize)
 # %% [markdown]
 # ## Check
 #
-# It took 2 DSPs for sums of 32 bits; one is enough for the 25 of fc1 (compiled).
+# Our requantiser takes 2 DSPs for sums of 32 bits; for the 25 bits of fc1, one is enough (compiled).
 #
 # Do your circuits compute the real layer fc1?
-# They run apart: the array makes the sums, NumPy adds the biases, and the requantiser makes the bytes.
-# Lesson 1's golden model gives its 4,096 inputs for a test image.
+# The circuits run apart: the array makes the sums, NumPy adds the biases, and the requantiser makes the bytes.
+# Lesson 1's golden model gives the 4,096 inputs for a test image.
 
 # %%
 data = cifar10("sample")
@@ -331,7 +331,7 @@ print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 # $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
 #
 # The simulator counts the cycles of your array, and `synthesize` lists the parts that Yosys chose.
-# They are those of our own `mac`, because yours may be right and take more.
+# The parts are those of our own `mac`, because yours may be right and take more.
 
 # %%
 unit = course_module("fpga.mac")
@@ -407,6 +407,7 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 #
 # With one lane, the sums of fc1 took 524,289 cycles, and 219 multipliers rested.
 # **With 128 lanes they take 4,097 cycles (predicted), and 92 rest.**
+# One requantiser would take 128 more for the bytes.
 # Besides, the lanes take less than 1 % of the LUTs.
 # But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s, and memory outside gives 2.1 (published): the weights must lie on the chip.
 #
@@ -423,7 +424,7 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # ### Outside
 #
 # AMD's Vivado, which was not run here, lists the same parts with `report_utilization`.
-# Its circuits join by the same handshake, called AXI4-Stream.
+# AMD's circuits use the same handshake, called AXI4-Stream.
 # We left out packing two products into one DSP.
 #
 # ## Quiz
