@@ -7,7 +7,7 @@ the step for all; so the peak is a percentile of what training images give.
 
 `PERCENTILE` was picked by accuracy on 5,000 other training images: tools/quantize_convnet.py
 does it, and labkit/data/convnet.int8.log.jsonl is its log. From 99.9 upwards the candidates differ
-by less than chance; 99 is clearly worse. Lesson int8_from_the_formula tries it.
+by less than chance; 99 is clearly worse. Lesson int8_from_the_formula names it.
 """
 
 from math import prod

@@ -90,9 +90,9 @@ def refuse(multipliers: Multipliers, multiply_adds_per_cycle: float) -> None:
         f"{said} of the {len(written)} multipliers in the source ({_places(written)}) synthesis "
         f"left {left} that take two variables; {constants} take a constant, and "
         f"{len(written) - left - constants} are gone, because nothing outside the module sees the "
-        "product, an operand is 0 or a power of two, or an equal product stands. The report would "
-        "be of another circuit. Connect every result to an output, and let data and weights come "
-        "in through ports."
+        "product, an operand is 0 or a power of two, or another multiplier makes the same "
+        "product. The report would be of another circuit. Connect every result to an output, and "
+        "let data and weights come in through ports."
     )
 
 

@@ -55,8 +55,8 @@ def sigma(small: SigmaTable, large: SigmaTable) -> None:
     figure, (left, right) = canvas(8.5, 3.0, 1, 2)
     q = np.arange(-SPAN * 2**small.fraction_bits, SPAN * 2**small.fraction_bits)
     x = q / 2**small.fraction_bits
-    left.plot(x, exact_sigma(x), color=QUIET, label="sigma")
     left.plot(x, small(q) / small.top, color=BLUE, label=f"{small.entries} entries")
+    left.plot(x, exact_sigma(x), color=ORANGE, label="sigma")
     left.set_xlabel("x")
     left.set_title(f"A table of {small.entries} entries")
     left.legend(loc="upper left", fontsize=9)
@@ -72,8 +72,9 @@ def sigma(small: SigmaTable, large: SigmaTable) -> None:
     show(
         figure,
         f"Left: sigma, a curve from 0 to 1, and the stairs of a table of {small.entries} entries. "
-        f"Right: the error of a table of {large.entries:,} entries at all of its inputs, at most "
-        f"{worst:.5f}, within the bound of {large.error_bound:.5f} on both sides.",
+        f"Right: the error of a table of {large.entries:,} entries at all x in steps of "
+        f"1/{2**large.fraction_bits}, at most {worst:.5f}, within the bound of "
+        f"{large.error_bound:.5f} on both sides.",
     )
 
 

@@ -27,13 +27,18 @@ class Window:
         trace: Mapping[str, Sequence[int]],
         cycles: Iterable[int] | None,
         wrong: Mapping[tuple[str, int], int],
+        parts: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Raises RTLError for cycles that the trace does not have, and for more than fit."""
+        """Raises RTLError for cycles that the trace does not have, and for more than fit.
+
+        parts   stream -> signals that hold a part of its word: {"terms": ["x", "w"]}
+        """
         if not isinstance(trace, Mapping):
             raise RTLError(
                 f"The trace is {shown(trace)}: it should be that of a run, `simulate(...).trace`."
             )
         self.first = trace.first if isinstance(trace, Trace) else 0
+        self._streams = {part: name for name, held in (parts or {}).items() for part in held}
         self._widths = {}
         if isinstance(trace, Trace):
             self._widths = {name: signal.width for name, signal in trace.signals.items()}
@@ -65,13 +70,20 @@ class Window:
         """What a signal does in a cycle, in a word of `Span`."""
         if (name, cycle) in self.wrong:
             return "wrong"
-        stream = name.removesuffix("_data")
+        stream = self._stream(name)
         valid, ready = f"{stream}_valid", f"{stream}_ready"
-        if stream == name or valid not in self.values or ready not in self.values:
+        if valid not in self.values or ready not in self.values:
             return "plain"
         if not self.value(valid, cycle):
             return "idle"
         return "moves" if self.value(ready, cycle) else "waits"
+
+    def _stream(self, name: str) -> str | None:
+        """The stream whose words a signal holds: as `x_data`, as `x_last`, or as a part."""
+        for ending in ("_data", "_last"):
+            if name.endswith(ending):
+                return name.removesuffix(ending)
+        return self._streams.get(name)
 
     def each_cycle(self, name: str) -> list[Span]:
         """The values of a signal, a span for each cycle."""

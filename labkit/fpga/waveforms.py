@@ -29,6 +29,7 @@ def draw(
     signals: Sequence[str] | None = None,
     cycles: Iterable[int] | None = None,
     wrong: Mapping[tuple[str, int], int] | None = None,
+    parts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Show signals of a trace, clock cycle by clock cycle, under the clock.
 
@@ -36,13 +37,14 @@ def draw(
     signals   in this order; all but the reset if left out
     cycles    such as range(10, 26); the first 16 if left out, 40 at most
     wrong     (signal, cycle) -> the value that was expected, written below the one that came: ≠ 5
+    parts     stream -> signals that are parts of its word, such as {"terms": ["x", "w"]}
 
     A signal of one bit is a line, a bus is a hexagon with its decimal value. The data of a stream
-    are filled where a word moves, and grey without a value while `valid` is 0.
+    are filled where a word moves, and grey without a value while `valid` is 0; so are its parts.
 
     Raises RTLError for a signal or cycle that the trace does not have.
     """
-    window = Window(trace, cycles, wrong or {})
+    window = Window(trace, cycles, wrong or {}, parts)
     names = [name for name in window.values if name not in (CLOCK, RESET)]
     if signals:
         names = arguments.texts("signals", signals, '["x_data", "y_data"]')
@@ -69,6 +71,8 @@ def alt_text(window: Window, names: Sequence[str]) -> str:
         values = " ".join(_text(span) or "-" for span in window.each_cycle(name))
         said.append(f"{name}: {values}.")
     for name in names:
+        if window.is_bit(name):
+            continue
         cycles = [str(span.start) for span in window.each_cycle(name) if span.state == "moves"]
         if cycles:
             said.append(f"{name.removesuffix('_data')} moves in {', '.join(cycles)}.")
@@ -102,8 +106,12 @@ def _draw_clock(axes: Axes, window: Window) -> None:
 def _draw_bit(axes: Axes, row: int, spans: Sequence[Span]) -> None:
     x, y = [], []
     for span in spans:
+        level = row - _HIGH * span.value
+        if span.state == "idle":  # grey, and the line is cut there
+            axes.plot([span.start, span.stop], [level, level], color=PALE, linewidth=1.6)
+            level = float("nan")
         x += [span.start, span.stop]
-        y += [row - _HIGH * span.value] * 2
+        y += [level, level]
         if span.state == "wrong":
             axes.fill_between([span.start, span.stop], row - _HIGH, row, color=_FILL["wrong"])
     axes.plot(x, y, color=BLUE, linewidth=1.6)

@@ -44,7 +44,7 @@ def test_sigma_beside_its_table_and_within_its_bound(drawn):
     pictures.sigma(small, large)
     ((figure, alt),) = drawn
     left, right = figure.axes
-    curve, stairs = left.lines
+    stairs, curve = left.lines
     assert len(np.unique(stairs.get_ydata())) <= 32 < len(np.unique(curve.get_ydata()))
     points, below, above = right.lines
     assert below.get_ydata()[0] == -large.error_bound and above.get_ydata()[0] == large.error_bound

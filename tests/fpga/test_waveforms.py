@@ -38,6 +38,19 @@ def test_each_word_that_moves_stands_alone():
     assert [span.stop for span in Window(TRACE, None, {}).spans("count")] == [2, 4, 5]
 
 
+def test_the_parts_of_a_word_move_with_it(shown):
+    trace = {**TRACE, "x_last": [0, 0, 1, 1, 1], "low": [7, 7, 128, 9, 12]}
+    window = Window(trace, None, {}, {"x": ["low"]})
+    states = ["waits", "moves", "moves", "idle", "moves"]
+    assert [span.state for span in window.each_cycle("low")] == states
+    assert [span.state for span in window.each_cycle("x_last")] == states
+    assert {span.state for span in Window(trace, None, {}).each_cycle("low")} == {"plain"}
+    waveforms.draw(trace, ["low", "x_last"], parts={"x": ["low"]})
+    _, alt = shown[0]
+    assert "low: 7 7 128 - 12. x_last: 0 0 1 - 1. low moves in 1, 2, 4." in alt
+    assert "x_last moves" not in alt
+
+
 def test_the_picture_says_every_value(shown):
     waveforms.draw(TRACE, wrong={("count", 2): 2})
     figure, alt = shown[0]

@@ -112,27 +112,55 @@ def test_the_payoff(lesson):
     names = lesson.namespace
     said = lesson.printed[lesson.cell(GUESSES)]
     assert "with 128 lanes: 4,097 cycles (predicted by the formula)" in said
-    assert float(names["alone"].lut) == 4 and float(names["left"].value) == 1
+    assert float(names["alone"].lut) == 4 and float(names["hollow"].dsp) == 1
     assert float(names["widest"].dsp) == 128 and 220 - 128 == 92
     assert names["widest"].share("lut") < 0.01
     second = names["mac"].replace(*SECOND_STYLE)
     assert second != names["mac"] and float(synthesize(second, "mac").lut) == 67
 
 
-def test_the_rule_holds_for_fc2(lesson):
-    """10 lanes and 128 inputs: 10 DSPs and 129 cycles."""
+def with_sums_of_25_bits(requantize):
+    """fc1's requantiser, as narrow as its sums allow."""
+    narrow = requantize.replace("logic signed [31:0] sum", "logic signed [24:0] sum")
+    return narrow.replace("x_data[31:0]", "x_data[24:0]")
+
+
+def test_a_requantiser_of_narrow_sums_takes_one_dsp(lesson):
+    wide = lesson.namespace["requantize"]
+    narrow = with_sums_of_25_bits(wide)
+    assert narrow.count("24:0") == 2
+    assert [float(synthesize(text, "requantize").dsp) for text in (wide, narrow)] == [2, 1]
+
+
+@pytest.mark.parametrize(("old", "new"), [("(first ? 0", "(first ? 32'd0"), ("x * w", "x * {w}")])
+def test_one_unsigned_operand_makes_all_of_it_unsigned(lesson, old, new):
+    """As the text says; with terms of which none is negative, nothing shows."""
+    right = lesson.namespace["mac"]
+    wrong = right.replace(old, new)
+    assert wrong != right
+    for term, same in (([2, 4], True), ([-2, 4], False)):
+        words = {"terms": np.array([term], np.int8), "terms_last": [1]}
+        sums = [simulate(text, "mac", words).outputs["y"].tolist() for text in (right, wrong)]
+        assert (sums[0] == sums[1]) == same
+
+
+@pytest.mark.parametrize(("lanes", "cycles"), [(10, 129), (4, 385)])
+def test_the_rule_holds_for_fc2(lesson, lanes, cycles):
+    """128 inputs and 10 outputs, with outputs of 0 where the lanes do not divide them."""
     names = lesson.namespace
     fc2 = names["golden"].layer("fc2")
     assert fc2.weights.shape == (10, 128)
+    missing = -10 % lanes
+    weights = np.pad(fc2.weights, ((0, missing), (0, 0)))
     run = simulate(
         [names["mac_array"], names["mac"]],
         "mac_array",
         {
-            "terms": names["term_words"](names["image"]["relu3"][0], fc2.weights, 10),
-            "terms_last": names["ends"](128, 1),
+            "terms": names["term_words"](names["image"]["relu3"][0], weights, lanes),
+            "terms_last": names["ends"](128, len(weights) // lanes),
         },
-        parameters={"LANES": 10},
+        parameters={"LANES": lanes},
     )
-    assert int(run.cycles) == 129
-    sums = names["unpack"](run.outputs["y"], 10, 32)[0] + fc2.bias
+    assert int(run.cycles) == cycles
+    sums = names["unpack"](run.outputs["y"], lanes, 32).ravel()[:10] + fc2.bias
     assert np.array_equal(sums, names["image"]["fc2"][0])

@@ -66,7 +66,6 @@ def test_the_example_by_hand(lesson):
     ends = bounds.accumulator_bounds(W, B)
     assert (ends.low[0], ends.high[0]) == (-25_076, 28_984)
     assert names["accumulator_bits"](W, B, -128, 127) == 16
-    assert bounds.signed_bits(-3 * 128 * 128, 3 * 128 * 128) == 17
     assert 8660 * 164 == 1_420_240 and 1_420_240 + 2**15 == 1_453_008
     assert round(0.0025 * 2**16) == 164 and 22 < 1_453_008 / 2**16 < 22.18
     out = names["requantize"](np.array([[acc]], np.int32), np.array([164], np.int32), 16, -128)
@@ -130,6 +129,12 @@ def test_sigma_keeps_its_bound(lesson):
 def test_guesses_meet_results_and_the_network_fits(lesson, monkeypatch):
     found = rows(printed(lesson, GUESSES), ("float32", "int8"))
     assert found == {"float32": [2.18, 338], "int8": [0.546, 84.6]}
+    in_int8 = lesson.namespace["in_int8"]
+    eight_of_nine_bits = 140 * 4096
+    assert round(100 * in_int8 / eight_of_nine_bits) == 95
+    assert 27_000 < eight_of_nine_bits - in_int8 < 28_000
+    between = [layer.output_shape for layer in convnet.LAYERS if layer.kind == "pool"]
+    assert max(np.prod(shape) for shape in between) == 8192
     drawn = []
     monkeypatch.setattr(figures, "guesses", drawn.append)
     lesson.again(GUESSES)

@@ -17,24 +17,22 @@
 # %% [markdown]
 # # int8 from the formula
 #
-# **2.18 MB of weights, but only 0.645 MB of memory beside the multipliers.**
-# The weights are those of the course's network in float32, and the memory is that of the FPGA on a Pynq-Z1 board (published).
+# **2.18 MB of weights, but only 0.645 MB of memory on the chip.**
+# The weights are those of the course's network in float32, and the chip is the FPGA of a Pynq-Z1 board (published).
 # An **FPGA** is a chip full of small parts that can be wired to any circuit: you describe it, and a tool finds the wiring.
 #
-# So the weights must lie in another chip.
-# If images come one by one, reading all 2.18 MB at that chip's 2.1 GB/s takes 1.04 ms for each image (predicted).
-# Yet the FPGA's 220 multipliers, at 100 million products per second each, need only 0.28 ms for an image (predicted).
+# So the weights must lie in a memory outside.
+# If images come one by one, reading all weights at 2.1 GB/s takes 1.04 ms for each image (predicted).
+# Yet the FPGA's 220 multipliers could finish an image in 0.28 ms, if each made 100 million products per second without a pause (predicted).
 # Can the network live on the FPGA, and what would it lose?
-#
-# Before we describe circuits in lesson 2, we choose what to build, and with which kind of numbers.
 #
 # ## What you will be able to do
 #
-# - find the layers of a network that are worth building;
-# - turn a layer into integers, with scales that you can explain;
+# - find the layers that are worth building;
+# - turn a layer into integers;
 # - prove that no image can overflow a sum.
 #
-# You need [convolutions](../01_gpu/1_gradients_and_convolutions.ipynb) and multiply-adds, but no hardware design.
+# You need [convolutions](../01_gpu/1_gradients_and_convolutions.ipynb), but no hardware design.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -45,7 +43,7 @@
 # An **int8** is an integer with 8 bits, from -128 to 127.
 # We will turn the network's weights and the inputs of its layers into int8.
 # Each output then begins as a sum: a bias plus products of integers.
-# The part of a circuit that adds them up is called the **accumulator**.
+# The part of a circuit that adds them up is the **accumulator**.
 
 # %%
 import numpy as np
@@ -77,7 +75,7 @@ bits_guess = predict("fpga.conv2_bits", 24, "bit")
 # | **LUT** | turns 6 bits into 1, by any table that you choose | 53,200 |
 # | **flip-flop** | remembers 1 bit | 106,400 |
 # | **DSP** | multiplies a 25-bit integer by an 18-bit one, and can add the product to a sum | 220 |
-# | **block RAM** | stores 36 kbit, or 4,608 bytes | 140 |
+# | **block RAM** | stores 36 kbit: 4,096 bytes, and a ninth bit beside each | 140 |
 #
 # Multiply-adds need DSPs, and weights need block RAM.
 # How much of each does a layer need?
@@ -88,21 +86,24 @@ layers = {layer.name: layer for layer in convnet.LAYERS if layer.parameters}
 work, stored = {}, {}
 for name, layer in layers.items():
     w = weights[f"{name}.weight"]
-    pixels = np.prod(layer.output_shape[1:], dtype=int)  # 1 in a fully connected layer
-    work[name] = w.size * pixels  # each weight is used once for every pixel of the output
+    outputs = np.prod(layer.output_shape)
+    products = w[0].size  # in each output: one for each weight of its channel
+    work[name] = outputs * products
     stored[name] = layer.parameters
 pictures.shares({"multiply-adds": work, "weights": stored})
 rows = [[name, work[name], 4 * stored[name], stored[name]] for name in layers]
 rows.append(["all", sum(work.values()), 4 * sum(stored.values()), sum(stored.values())])
 heads = ["layer", "multiply-adds", "bytes in float32", "bytes in int8"]
-figures.table(heads, rows, "Counted for one image. The weights include the biases.")
+figures.table(
+    heads, rows, "Counted for one image. Biases are included; in int8, they take a byte here, too."
+)
 
 # %% [markdown]
 # Compare the two bars.
 #
 # **conv2 does 77 % of the multiply-adds, so a circuit for convolutions is worth building; fc1 holds 96 % of the weights, so its bytes decide what fits.**
 #
-# With a byte for each, all weights take 0.55 MB and fit, so we look for integers that can stand for them.
+# With a byte for each, all weights take 0.55 MB and fit.
 #
 # ### A weight in a byte
 #
@@ -118,7 +119,7 @@ figures.table(heads, rows, "Counted for one image. The weights include the biase
 # ```
 #
 # No weight is off by more than half a step.
-# In another channel, all weights may be much smaller, so each output channel gets a scale of its own.
+# Another channel's weights may be much smaller, so each output channel gets a scale of its own.
 #
 # **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
 
@@ -164,12 +165,12 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # The sum is largest when every input makes its own product as large as possible:
 #
 # ```
-# largest        2,000 + 127 x 127    + 60 x 128    + 25 x 127    =  28,984
-# smallest       2,000 - 127 x 128    - 60 x 127    - 25 x 128    = -25,076
+# largest        2,000 + 127 x 127    + (-60) x (-128) + 25 x 127    =  28,984
+# smallest       2,000 + 127 x (-128) + (-60) x 127    + 25 x (-128) = -25,076
 # 16 bits hold   -32,768 to 32,767, so both of them fit; 15 bits hold half as much
 # ```
 #
-# If the weights could be any int8, too, three products would need 17 bits.
+# If the bias comes first, an incomplete sum stays between these ends, too: its other inputs could all be 0.
 #
 # **Exercise `fpga.accumulator_bits`**: return the least width that serves all channels of a layer, for inputs from `low` to `high`.
 # `signed_bits(i, j)` returns how many bits a signed number needs to hold `i` as well as `j`.
@@ -198,8 +199,8 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # Bringing a sum to the scale of the output is called **requantisation**.
 #
 # To change scales, we multiply the sum by $0.00005 / 0.02 = 0.0025$, but the circuit has only integers.
-# So we write the factor as an integer over a power of two, because dividing by $2^{16}$ only drops the last 16 binary digits.
-# This **shift** costs nothing: the circuit leaves 16 wires unconnected.
+# So we write the factor as an integer over a power of two.
+# Dividing by $2^{16}$ is a **shift**: it drops the last 16 binary digits, which costs a circuit nothing.
 #
 # ```
 # factor         0.0025 is nearly 164 / 2^16     multiplier m = 164, shift = 16
@@ -211,8 +212,9 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # ```
 #
 # The added half makes the shift round to the nearest integer, exact halves up.
-# The **clamp** keeps the result in an int8.
-# If its lower end `low` is 0 instead of -128, it is the ReLU as well.
+# The **clamp** keeps the result in an int8; if its lower end `low` is 0 instead of -128, it is the ReLU as well.
+#
+# A real layer takes the largest shift that leaves each $m$ below $2^{16}$, because a larger $m$ comes closer to its factor.
 #
 # **Exercise `fpga.requantize`**: do this for all sums, with a multiplier for each channel.
 # A product can exceed 32 bits, so begin with `acc.astype(np.int64)`.
@@ -236,8 +238,8 @@ requantize = check("fpga.requantize", requantize)
 # %% [markdown]
 # ## Check
 #
-# `quantize` does all this for the whole network.
-# It chooses the scales of the outputs from the values that 500 training images produce.
+# `quantize` does all this for the network; only fc2 has one scale for all its weights, because its ten sums are compared as they are.
+# It chooses output scales with which 99.999 % of the values from 500 training images fit, and the clamp limits the rest.
 # The integer network that it returns is our **golden model**: later circuits must agree with it in every bit.
 # Do your functions agree with its layer fc1?
 
@@ -247,7 +249,7 @@ golden = quantize(weights, data.train.images[:500])
 fc1 = golden.layer("fc1")
 few = golden.activations(data.test.images[:50])  # every tensor on the way
 q, scale = quantize_weights(weights["fc1.weight"].astype(float))
-y = requantize(few["fc1"], fc1.multiplier, fc1.shift, low=0)
+y = requantize(few["fc1"], fc1.multiplier, fc1.shift, low=0)  # fc1's sums
 print("weights agree:", np.array_equal(q, fc1.weights))
 print("outputs agree:", np.array_equal(y, few["relu3"]))
 
@@ -256,8 +258,7 @@ print("outputs agree:", np.array_equal(y, few["relu3"]))
 #
 # ### Bits
 #
-# How wide must the real accumulators be?
-# Only conv1 reads numbers of both signs; the other layers read the output of a ReLU, from 0 to 127.
+# In the real network, only conv1 reads numbers of both signs; the other layers read the output of a ReLU, from 0 to 127.
 
 # %%
 bits = {}
@@ -275,14 +276,14 @@ figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 # %% [markdown]
 # Look at fc1, which needs the widest sum.
 # For any weights and inputs it would take 28 bits, but here 25 are enough.
-# A DSP multiplies 25 bits by 18, and `quantize` keeps every $m$ below $2^{16}$.
+# A DSP multiplies 25 bits by 18, and every $m$ is below $2^{16}$.
 #
 # **Because the bound knows the weights, one DSP is enough to multiply any sum by its $m$.**
 #
 # ### Accuracy
 #
 # Now the whole network runs in integers.
-# The second row of the table comes from the log of a longer run.
+# The table's second row is from the log of a longer run.
 
 # %%
 images, labels = data.test.images, data.test.labels
@@ -304,16 +305,16 @@ print("Of these, right in int8:", sum(changed & int8_right))
 
 # %% [markdown]
 # Of the five classes that changed, three had been right, and two became right.
-# So integers lose one right answer here, and 9 on all 10,000 test images.
+# So 1 % of the classes change, in both directions.
 #
-# **Eight bits cost this network 0.09 percentage points of accuracy.**
+# **On all 10,000 test images, int8 loses 9 right answers, which may be chance.**
 #
 # ### Another sigma
 #
-# Other networks use $\sigma(x) = 1 / (1 + e^{-x})$, which a circuit can look up in a table.
-# Let a table have 2,048 entries of one byte for $x$ from -8 to 8, so that they are $16 / 2048 = 1/128$ apart.
-# If $x$ comes in steps of 1/256, two inputs share an entry, and each is 1/512 from their middle.
-# Because the slope of $\sigma$ is at most 1/4, sharing adds an error of at most $1/4 \cdot 1/512 = 0.0005$.
+# What if a network needs $\sigma(x) = 1 / (1 + e^{-x})$?
+# A circuit can look it up: in a table of 2,048 bytes for $x$ from -8 to 8, the entries are $16 / 2048 = 1/128$ apart.
+# If $x$ comes in steps of 1/256, two neighbours share an entry, which holds $\sigma$ of the point halfway between them, 1/512 from each.
+# The slope of $\sigma$ is at most 1/4, so sharing adds at most $1/4 \cdot 1/512 = 0.0005$ to the error.
 # Rounding to a byte, in 255 steps from 0 to 1, adds at most half a step, $0.5 / 255 = 0.0020$.
 
 # %% tags=["picture"]
@@ -321,14 +322,14 @@ table = SigmaTable(entries=2048)
 pictures.sigma(SigmaTable(entries=32), table)
 
 # %% [markdown]
-# On the left is a table of only 32 entries, to show the steps.
-# On the right, no input's error crosses the dashed bound, $0.0005 + 0.0020$; beyond ±8, the end entries serve.
+# On the left, a table of 32 entries shows the steps.
+# On the right, no error crosses the dashed bound, $0.0005 + 0.0020$.
 #
-# **Half of one block RAM holds a sigma that is right to within 0.0025.**
+# **Half of one block RAM holds a sigma that is right to within 0.0025 for these inputs.**
 #
 # ## Explain
 #
-# Compare your guesses with the results, and look at what the weights take now.
+# How good were your guesses, and what do the weights take now?
 
 # %% tags=["picture"]
 images_result = counted(sum(changed), "images", "the golden model")
@@ -345,30 +346,30 @@ for name, size in {"float32": 4 * sum(stored.values()), "int8": in_int8}.items()
 figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 
 # %% [markdown]
-# The accumulator of conv2 needs 21 bits instead of 24: two are saved by its weights, which we know, and one by its inputs, which are never negative.
+# The accumulator of conv2 needs 21 bits instead of 24: two are saved by knowing its weights, and one more by knowing that no input is negative.
 #
 # Can the network live on the FPGA?
-# Its weights can in int8: with the biases they fill 85 % of the block RAM instead of 338 %.
-# **The 1.04 ms of reading are gone (predicted), at the price of 9 right answers in 10,000.**
+# In int8, its weights and biases fill 85 % of the block RAM, or 95 % if the ninth bits stay unused.
+# Even then, 27 kB are left for the numbers between layers, at most 8,192 bytes after pooling.
+# **The 1.04 ms of reading are gone (predicted), and the network loses 9 right answers in 10,000.**
 #
 # ## On trial
 #
-# Lesson 4 tests a claim about FPGAs.
+# The chapter's claim is about speed, so lesson 4 tries it, when our circuits have a clock.
 #
 # ## Recap
 #
 # **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down.**
-# Knowing the weights and the range of the inputs saved us 1 to 4 of them.
 #
-# Take a new layer, a 3 x 3 convolution of 64 channels without a bias.
+# Take a 3 x 3 convolution that reads 64 channels and has no bias.
 # Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.
 # So 25 bits hold every sum whatever the weights are, and one DSP can still multiply it by $m$.
 #
 # ### Outside
 #
-# In ONNX Runtime, `quantize_static("model.onnx", "int8.onnx", reader, per_channel=True)` chooses scales from the images of a `reader`.
-# Brevitas trains networks for even fewer bits, and hls4ml makes circuits of them.
-# We left out schemes in which the integer 0 does not stand for 0.
+# In ONNX Runtime, `quantize_static("model.onnx", "int8.onnx", reader, per_channel=True)` chooses scales from the images of a `reader`: this is post-training quantisation.
+# Brevitas trains networks for even fewer bits.
+# We left out zero points, with which another integer stands for 0.
 #
 # ## Quiz
 #

@@ -23,7 +23,7 @@
 # How do you put more of them to work, and what does that cost besides multipliers?
 #
 # You will describe circuits in **SystemVerilog**, a language for hardware.
-# A simulator runs them in seconds, and a synthesis tool says which parts of the FPGA they take.
+# The simulator cxxrtl runs them in seconds, and the synthesis tool Yosys says which parts of the FPGA they take.
 #
 # ## What you will be able to do
 #
@@ -42,9 +42,6 @@
 # A **multiply-accumulate unit** multiplies two numbers, and adds the product to a sum that it keeps.
 # One DSP is enough for the multiplication.
 # The sum has 32 bits, and an adder of that width takes 32 LUTs when it is made of LUTs (compiled).
-#
-# How many LUTs will the whole unit take beside its DSP?
-# And if 16 units stand side by side, but only the first one's sum is used, how many multipliers will the tool build?
 
 # %%
 from textwrap import fill
@@ -58,14 +55,14 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.given_modules import course_module
 from labkit.fpga.packing import unpack
 from labkit.fpga.words import ends, sum_words, term_words
-from labkit.provenance import compiled, predicted
+from labkit.provenance import predicted
 
 # STUB:
 # luts_guess = predict("fpga.mac_luts", None, "LUT")
-# left_guess = predict("fpga.multipliers_left", None, "multipliers")
+# left_guess = predict("fpga.multipliers_left", None, "DSP")
 # BEGIN SOLUTION
 luts_guess = predict("fpga.mac_luts", 40, "LUT")
-left_guess = predict("fpga.multipliers_left", 16, "multipliers")
+left_guess = predict("fpga.multipliers_left", 16, "DSP")
 # END SOLUTION
 
 # %% [markdown]
@@ -73,7 +70,7 @@ left_guess = predict("fpga.multipliers_left", 16, "multipliers")
 #
 # ### A circuit that counts
 #
-# A **wire** carries a value that changes as soon as the values change from which it follows.
+# A **wire** carries a value: behind an adder, it changes as soon as one of the adder's inputs does.
 # A **register**, made of flip-flops, keeps a value.
 # A **clock** is a wire that goes up and down all the time.
 # Each time it goes up, all registers take their next values together.
@@ -85,7 +82,7 @@ left_guess = predict("fpga.multipliers_left", 16, "multipliers")
 # |---|---|
 # | `module counter (...);` | a circuit with its **ports**, the wires that lead in and out |
 # | `input logic clk, rst` | two wires of one bit; `rst` (reset) is 1 before cycle 0 |
-# | `logic [1:0] next;` | a value inside, with the bits 1 and 0 |
+# | `logic [1:0] next;` | a value of two bits inside; bit 0 is the lowest |
 # | `assign next = count + 1;` | an adder: whenever `count` changes, so does `next` |
 # | `always_ff @(posedge clk)` | a register: each time the clock goes up, ... |
 # | `count <= next;` | ... `count` takes the value that `next` had just before |
@@ -99,7 +96,7 @@ module counter (input logic clk, rst, output logic [1:0] count);
     if (rst) count <= 0; else count <= next;
 endmodule
 """
-run = simulate(counter, "counter", {}, cycles=6, watch=["next"])
+run = simulate(counter, "counter", {}, cycles=6, watch=["next"])  # {}: no inputs but clk and rst
 waveforms.draw(run.trace, ["next", "count"])
 
 # %% [markdown]
@@ -118,22 +115,34 @@ waveforms.draw(run.trace, ["next", "count"])
 # **A word moves in each cycle in which both are 1; until then the sender keeps it on offer.**
 #
 # Our unit takes **terms**, words with two bytes `x` and `w`.
-# With the last term of a sum, `terms_last` is 1; from the next cycle on, the unit offers the sum as `y`.
+# The terms of one sum are a **packet**.
+# With the last of them, `terms_last` is 1; from the next cycle on, the unit offers the sum as `y`.
 # Let us follow $2 \cdot 4 + 3 \cdot 5 = 23$ and $1 \cdot 6 = 6$, while the receiver is busy in cycle 2:
 #
-# | cycle | x, w | last | sum | what happens |
-# |---|---|---|---|---|
-# | 0 | 2, 4 | 0 | ? | a first term moves: the register becomes 0 + 8 |
-# | 1 | 3, 5 | 1 | 8 | the last term moves: the register becomes 8 + 15 |
-# | 2 | 1, 6 | 1 | 23 | nobody takes the sum, so the next term waits |
-# | 3 | 1, 6 | 1 | 23 | the sum is taken, and a first term moves |
-# | 4 | | | 6 | the sum is taken |
+# ```
+# cycle   x, w   last   sum
+#   0     2, 4    0      ?    the first term moves, so the sum becomes 0 + 8
+#   1     3, 5    1      8    the last term moves, so the sum becomes 8 + 15
+#   2     1, 6    1     23    nobody takes the sum, so the next term waits
+#   3     1, 6    1     23    the sum is taken, and a first term moves: 0 + 6
+#   4                    6    the sum is taken
+# ```
 #
-# In SystemVerilog, `c ? a : b` is Python's `a if c else b`; `!`, `||` and `&&` are *not*, *or* and *and*; `begin` and `end` hold lines together.
+# For this you need some more SystemVerilog:
+#
+# ```
+# c ? a : b                a if c is 1, else b; (...) around it, if more follows
+# !    ||    &&            not, or, and
+# begin ... end            hold lines together, as indentation does in Python
+# {a, b}                   side by side, with a as the upper bits
+# r <= a * b;              computed with as many bits as r has
+# 32'd0   {a, b}   a[7:0]  unsigned, and they make a whole sum or product unsigned; 0 does not
+# ```
 #
 # **Exercise `fpga.mac`**: write the next values of two registers, the sum `y_data` and `first`.
 # The latter is 1 when the next term begins a sum.
 # Use one DSP and at most 100 LUTs and 100 flip-flops, and take a term per cycle.
+# `check` also sets `rst` again in the middle of a run.
 
 # %% tags=["exercise:fpga.mac"]
 mac = r"""
@@ -164,18 +173,18 @@ mac = check("fpga.mac", mac)
 
 # %% [markdown]
 # Does your circuit do what the table says?
-# `watch` adds wires inside a module, and a sum is drawn only while it is offered.
+# `watch` adds wires inside a module, and a word is drawn only while it is offered.
 
 # %% tags=["picture"]
 terms = np.array([[2, 4], [3, 5], [1, 6]], np.int8)
 busy = {"y": [0, 0, 1, 0, 0]}  # nobody takes y in cycle 2
 run = simulate(mac, "mac", {"terms": terms, "terms_last": [0, 1, 1]}, stalls=busy, watch=["x", "w"])
 shown = ["x", "w", "terms_valid", "terms_ready", "terms_last", "y_data", "y_valid", "y_ready"]
-waveforms.draw(run.trace, shown)
+waveforms.draw(run.trace, shown, parts={"terms": ["x", "w"]})
 
 # %% [markdown]
-# Look at cycle 2, where `y_ready` is 0.
-# So `terms_ready` is 0, too: 1 and 6 stay on offer, and 23 is not lost.
+# Look at cycle 2: because `y_ready` is 0, `terms_ready` is 0, too.
+# So 1 and 6 stay on offer, and 23 is not lost.
 #
 # ### Lanes
 #
@@ -201,7 +210,7 @@ waveforms.draw(run.trace, shown)
 # | `mac lane (.clk, .y_data(sum), ...);` | a copy of `mac`: its `y_data` joins our `sum`, its `clk` our `clk` |
 # | `terms_data[8*n +: 8]` | byte n: 8 bits from bit `8*n` upwards |
 #
-# **Exercise `fpga.mac_array`**: in lane k, connect `x`, `w` and the result.
+# **Exercise `fpga.mac_array`**: in lane k, connect `x`, `w` and the result; `check` adds our `mac`.
 # Four lanes may use 4 DSPs, 400 LUTs and 400 flip-flops, and a cycle for each word.
 
 # %% tags=["exercise:fpga.mac_array"]
@@ -211,8 +220,8 @@ module mac_array #(parameter LANES = 4) (
     output logic terms_ready, y_valid, output logic [32*LANES-1:0] y_data);
   logic [LANES-1:0] ready, valid;
   assign {terms_ready, y_valid} = {ready[0], valid[0]};  // all lanes move together
-  for (genvar k = 0; k < LANES; k++) begin : gen_lanes
-    logic [7:0] x, w;
+  for (genvar k = 0; k < LANES; k++) begin : gen_lanes  // a name for the copies
+    logic [7:0] x, w;  // on their way to mac, which reads them with a sign
     logic [31:0] sum;
     # STUB:
     # assign x = 0;  // yours
@@ -243,10 +252,10 @@ mac_array = check("fpga.mac_array", mac_array)
 # clamped          22           0             0 to 127, with the ReLU
 # ```
 #
-# The shift must keep the sign: `>>>` does, while `>>` fills in zeros.
+# The shift must keep the sign: `>>>` does if all operands have one, while `>>` fills in zeros.
 # `8'(v)` keeps the low 8 bits of v, and `2 ** n` is a power.
 #
-# **Exercise `fpga.requantize_rtl`**: write `shifted`, for any SHIFT, and the next value of `y_data`.
+# **Exercise `fpga.requantize_rtl`**: write `shifted`, for any SHIFT from 1 to 31, and the next value of `y_data`.
 # Use at most 2 DSPs, 200 LUTs and 200 flip-flops, and a cycle for each sum.
 
 # %% tags=["exercise:fpga.requantize_rtl"]
@@ -282,9 +291,11 @@ requantize = check("fpga.requantize_rtl", requantize)
 # %% [markdown]
 # ## Check
 #
+# Our requantiser takes 2 DSPs for sums of 32 bits; for the 25 bits of fc1, one is enough (compiled).
+#
 # Do your circuits compute the real layer fc1?
-# Lesson 1's golden model gives its 4,096 inputs for a test image.
-# With 16 lanes, the 128 outputs take eight rounds of 4,096 words.
+# The circuits run apart: the array makes the sums, NumPy adds the biases, and the requantiser makes the bytes.
+# Lesson 1's golden model gives the 4,096 inputs for a test image.
 
 # %%
 data = cifar10("sample")
@@ -295,21 +306,21 @@ K, D = fc1.weights.shape
 
 
 def run_array(lanes):
-    """all of fc1 for the image, by an array with so many lanes"""
-    words = {"terms": term_words(image["flat"][0], fc1.weights, lanes)}
-    words["terms_last"] = ends(D, K // lanes)
+    """the sums of fc1 for the image, by an array with so many lanes"""
+    words = {"terms": term_words(image["flat"][0], fc1.weights, lanes)}  # x, and a weight per lane
+    words["terms_last"] = ends(D, K // lanes)  # 1 in each D-th word
     size = {"LANES": lanes}
     return simulate([mac_array, mac], "mac_array", words, parameters=size, trace=False)
 
 
-sums = unpack(run_array(16).outputs["y"], 16, 32).ravel() + fc1.bias  # in NumPy
-words = {"x": sum_words(sums, fc1.multiplier)}
+sums = unpack(run_array(16).outputs["y"], 16, 32).ravel() + fc1.bias
+words = {"x": sum_words(sums, fc1.multiplier)}  # m above each sum
 run = simulate(requantize, "requantize", words, parameters={"SHIFT": fc1.shift})
 print("sums agree:", np.array_equal(sums, image["fc1"][0]))
 print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 
 # %% [markdown]
-# All 128 outputs equal those of the golden model, bit for bit.
+# All 128 sums and outputs equal those of the golden model, bit for bit.
 #
 # ## Measure
 #
@@ -319,8 +330,8 @@ print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 #
 # $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
 #
-# The simulator counts the cycles, and `synthesize` lists the parts that the tool Yosys chose.
-# The parts are those of our own unit, because another right one can take more.
+# The simulator counts the cycles of your array, and `synthesize` lists the parts that Yosys chose.
+# The parts are those of our own `mac`, because yours may be right and take more.
 
 # %%
 unit = course_module("fpga.mac")
@@ -357,12 +368,15 @@ hollow = synthesize(sources, "one_answer")
 print(hollow.multipliers)
 
 # %% [markdown]
-# The tool has removed 15 multipliers, because nobody outside could tell the difference.
-# So we tell `synthesize` that the simulator saw 16 multiply-adds per cycle.
+# Yosys has removed 15 multipliers, because nobody outside could tell the difference.
+# How can we notice?
+# In the simulation, 16 lanes made 524,288 multiply-adds in 32,769 cycles.
+# If we tell `synthesize` this rate, it refuses a circuit with too few multipliers.
 
 # %%
+rate = K * D / int(run_array(16).cycles)
 try:
-    synthesize(sources, "one_answer", multiply_adds_per_cycle=16)
+    synthesize(sources, "one_answer", multiply_adds_per_cycle=rate)
 except RTLError as refused:
     print(fill(str(refused), 90))
 
@@ -375,36 +389,43 @@ except RTLError as refused:
 
 # %% tags=["picture"]
 alone = synthesize(unit, "mac")
-left = compiled(len(hollow.multipliers.left), "multipliers", "Yosys")
-rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_guess, left)]
+rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_guess, hollow.dsp)]
 figures.guesses(rows)
 widest = synthesize([mac_array, unit], "mac_array", {"LANES": 128})
 widest.budget()
 print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 
 # %% [markdown]
-# The unit as we wrote it takes 4 LUTs.
-# Written as `first ? x * w : y_data + x * w`, the whole unit takes 67, because the tool does not see that the DSP can add.
+# Here are two right ways to write the sum of the unit, with its LUTs (compiled by Yosys 0.70):
+#
+# ```
+# y_data <= (first ? 0 : y_data) + x * w;         4: the adder is in the DSP
+# y_data <= first ? x * w : y_data + x * w;      67: the adder is made of LUTs
+# ```
+#
 # **Two lines that compute the same need not cost the same.**
 #
-# With one lane, fc1 took 524,289 cycles, and 219 multipliers rested.
-# **With 128 lanes it takes 4,097 cycles (predicted), and 92 rest.**
-# The lanes take less than 1 % of the LUTs, but 128 weights must arrive in each cycle.
+# With one lane, the sums of fc1 took 524,289 cycles, and 219 multipliers rested.
+# **With 128 lanes they take 4,097 cycles (predicted), and 92 rest.**
+# One requantiser would take 128 more for the bytes.
+# Besides, the lanes take less than 1 % of the LUTs.
+# But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s, and memory outside gives 2.1 (published): the weights must lie on the chip.
 #
 # ## On trial
 #
-# This chapter puts its claim on trial in lesson 4.
+# Cycles alone decide no claim about speed, so the chapter's claim waits for lesson 4.
 #
 # ## Recap
 #
-# **The rule to keep: each lane is one DSP, and a fully connected layer takes (outputs / lanes) x inputs + 1 cycles.**
+# **The rule to keep: with one DSP per lane, the sums of a fully connected layer take (outputs / lanes, rounded up) x inputs + 1 cycles.**
 #
-# For example, fc2 has 128 inputs and 10 outputs, so ten lanes take 10 DSPs and 129 cycles.
+# For example, fc2 has 128 inputs and 10 outputs: ten lanes take 129 cycles, and four take 3 x 128 + 1 = 385.
 #
 # ### Outside
 #
-# AMD's Vivado lists the same parts with `report_utilization`, and Vitis HLS reports cycles and DSPs of circuits that it makes from C++.
-# Neither was run here.
+# AMD's Vivado, which was not run here, lists the same parts with `report_utilization`.
+# AMD's circuits use the same handshake, called AXI4-Stream.
+# We left out packing two products into one DSP.
 #
 # ## Quiz
 #

@@ -33,8 +33,8 @@ module mac_array #(parameter LANES = 4) (
     output logic terms_ready, y_valid, output logic [32*LANES-1:0] y_data);
   logic [LANES-1:0] ready, valid;
   assign {terms_ready, y_valid} = {ready[0], valid[0]};  // all lanes move together
-  for (genvar k = 0; k < LANES; k++) begin : gen_lanes
-    logic [7:0] x, w;
+  for (genvar k = 0; k < LANES; k++) begin : gen_lanes  // a name for the copies
+    logic [7:0] x, w;  // on their way to mac, which reads them with a sign
     logic [31:0] sum;
     assign x = terms_data[7:0];
     assign w = terms_data[8*(k+1) +: 8];
