@@ -42,6 +42,7 @@ SLOW = (
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
     "exercises/test_exercises.py",
+    "fpga/test_accelerator.py",
     "exercises/test_rtl_exercises.py",
     "tpu/test_training.py",
     "tpu/test_compiler.py",
@@ -77,6 +78,7 @@ SLOW = (
     "fpga/test_models.py",
     "fpga/test_engines.py",
     "fpga/test_cocotb_run.py",
+    "fpga/test_rtl_pipeline.py",
     "fpga/test_accelerator_cycles_grid.py",
 )
 
