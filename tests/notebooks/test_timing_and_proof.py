@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from labkit import figures
+from labkit import check, figures
 from labkit.fpga import place_and_route, prove, timing, waveforms
 from labkit.fpga.ports import read_ports
 from labkit.fpga.sources import read_sources
@@ -56,7 +56,7 @@ def test_the_stage_is_proved_and_a_careless_one_is_not(lesson):
     assert "proved" not in said and "fails in cycle" in said
 
 
-def test_each_rule_refuses_a_stage_that_the_others_prove(lesson):
+def test_each_rule_refuses_a_stage_that_the_others_prove(lesson, capsys):
     stage = lesson.namespace["register_stage"]
     ready = "!out_valid || out_ready"
     twins = stage.replace(f"{ready};", f"{ready} || (in_valid && in_data == out_data);")
@@ -65,6 +65,12 @@ def test_each_rule_refuses_a_stage_that_the_others_prove(lesson):
     again = stage.replace("<= in_valid", "<= in_valid || (out_valid && out_data == 5)")
     again = again.replace("out_data  <=", "if (in_valid) out_data <=")
     assert "$past(out_valid && !out_ready)" in lesson.again(PROVED, register_stage=again)[0]
+    rare = again.replace("out_data == 5", "out_data == 5 && in_data == 3")
+    capsys.readouterr()
+    assert check("fpga.register_stage", twins) is not twins
+    assert "not when a neighbour waits" in capsys.readouterr().out
+    assert check("fpga.register_stage", rare) is not rare
+    assert "the solver is not content" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_quiz_on_induction():

@@ -40,10 +40,10 @@
 # You will build a circuit that forms all 3 x 3 windows of a picture; guess how much memory it needs.
 #
 # The program **hls4ml** writes a layer in C++, which AMD's compiler Vitis HLS turns into hardware.
-# Without Vitis HLS, hls4ml can compile the C++ for a CPU.
+# A CPU can run the C++, too.
 # This **C simulation** gives the circuit's numbers, but no clock cycles.
 #
-# Guess how many of its outputs equal those of lesson 1's golden model.
+# Guess how many outputs of hls4ml equal those of lesson 1's golden model.
 
 # %%
 import numpy as np
@@ -240,7 +240,7 @@ print("when neighbours wait:", np.array_equal(waiting.y, expected))
 #
 # cycles.
 # Before the first image, loading 32 x 27 weights, 3 in each cycle, takes 288 cycles.
-# After the last window, its sum passes 14 registers in 14 cycles.
+# The last sum then passes 14 registers, one in each cycle.
 
 # %%
 rows = []
@@ -279,7 +279,8 @@ figures.table(heads, rows, "LUTs and block RAMs are compiled by Yosys, for the X
 #
 # Finally, hls4ml gets the same weights and image.
 # Its numbers are **fixed-point**: one step is a power of two for all channels.
-# With 8 bits, its outputs have steps of 1/16, but the golden model's have 1/18.3, so we round all outputs to the latter and compare.
+# With 8 bits, its outputs come in steps of 1/16, but the golden model's in steps of 1/18.3.
+# So we round all outputs to the golden model's steps, and then compare.
 
 # %%
 # hls.outputs() are stored; to make them again: python tools/hls4ml_conv1.py --out my_folder
@@ -299,7 +300,7 @@ figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distan
 # %% [markdown]
 # Your circuit equals the golden model in every output.
 # Two thirds of the outputs are 0 after the ReLU, so look at the others, where hls4ml with 8 bits agrees in 61 % at best.
-# Nothing is broken: its 8-bit steps are coarser, so its error is larger; with 16 bits, the error is smaller.
+# Nothing is broken: in 8 bits, hls4ml's steps are coarser, so its error is larger; in 16 bits, its error is smaller.
 #
 # **Expect equal bits only from the same number format.**
 #
@@ -317,11 +318,12 @@ figures.guesses(guesses)
 # No window is higher than three rows, so the circuit remembers only two.
 # Instead of 6.2 MB these are 11.5 kB, and 3 block RAMs hold them (compiled).
 #
-# With a fold of 32, though, a picture takes 66 million cycles (predicted), so for a camera that cannot wait, take more multipliers.
+# With a fold of 32, though, a picture takes 66 million cycles (predicted).
+# If the camera cannot wait that long, the circuit needs more multipliers.
 #
 # ## On trial
 #
-# The chapter's claim, that an FPGA can beat a GPU, needs the speed of a clock: lesson 4 tries it.
+# To judge the claim that an FPGA can beat a GPU, we need the speed of a clock: see lesson 4.
 #
 # ## Recap
 #
@@ -330,7 +332,7 @@ figures.guesses(guesses)
 # Take conv2, which reads 16 x 16 pixels of 32 channels, and has 64 output channels.
 # A window needs 9 x 32 x 64 = 18,432 multiplications, so with 144 multipliers the fold is 128.
 # By the rule, an image takes 256 x 128 + 33 = 32,801 cycles (predicted).
-# Nearly as many, 32,833, are enough for conv1 with only 27 multipliers.
+# For conv1, 27 multipliers gave nearly the same number, 32,833.
 #
 # ### Outside
 #

@@ -139,7 +139,7 @@ register_stage = check("fpga.register_stage", register_stage)
 # ### Proof by induction
 #
 # `check` ran your stage in the simulator cxxrtl, with only some words and pauses.
-# A **solver** is a program that considers all of them.
+# A **solver** is a program that considers all words and pauses.
 #
 # Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0 and so on.
 # Our rule is that it never reaches 3.
@@ -150,9 +150,9 @@ register_stage = check("fpga.register_stage", register_stage)
 # 2. Does a step lead from a state that keeps it to one that breaks it?  0 to 1, 1 to 2, 2 to 0   no
 # ```
 #
-# A run for which question 1 says yes is a **counterexample**.
+# A run that breaks the rule is called a **counterexample**.
 # If both answers are no, each run begins by keeping the rule, and no step breaks it, so the rule holds for ever: this is a proof by **induction**.
-# In `prove`, question 1 covers 20 cycles, and question 2 asks what can follow 20 cycles that keep the rule, instead of one.
+# In `prove`, question 1 covers 20 cycles, and question 2 asks what can follow 20 cycles, not only one, that keep the rule.
 #
 # A stage loses no word if an offered word stays until it moves out, which `prove` checks by itself, and if it keeps three more rules.
 # We write these as properties, in which `$past` means one cycle earlier.
@@ -173,7 +173,7 @@ print(prove(register_stage, "register_stage", properties=rules).explain())
 #
 # ### The tree
 #
-# This is the tree of the opening, with registers only behind its last adder.
+# This is the tree of the opening, with registers only at its end.
 
 # %%
 print(TREE)
@@ -193,7 +193,7 @@ print(TREE)
 #
 # **Exercise `fpga.pipelined_tree`.**
 # Write what happens when the words move: `pairs`, `fours` and `out_data` become registers, and each valid bit comes from the stage before.
-# On the ECP5, your tree must reach 80 % of the clock of ours.
+# On the ECP5, your tree's clock must reach 80 % of ours.
 
 # %% tags=["exercise:fpga.pipelined_tree"]
 pipelined_tree = r"""
@@ -228,7 +228,7 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # A **queue** keeps several words while the next module is busy.
 # Ours is a memory of four places, `words[0]` to `words[3]`.
 # The next word goes into place `tail`, and the next one to leave is in place `head`.
-# Both count from 0 to 3 and again from 0, and their difference is meant to say how many words wait.
+# Both count 0, 1, 2, 3, 0 and so on, and their difference is meant to say how many words wait.
 #
 # We simulate 1,000 words, without pauses and then with a pause on both sides in every second cycle.
 # Then we ask the solver; by the property `NUMBERED`, the words that come in are 1, 2, 3 and so on.
@@ -283,7 +283,7 @@ queue = check("fpga.find_the_bug", queue)
 #
 # ## Check
 #
-# Do both trees give the same sums, and does your tree keep each sum until it is taken?
+# Are both trees right, and does yours keep each sum until it is taken?
 
 # %%
 x = np.random.default_rng(0).integers(-4000, 4000, (1000, 8)).astype(np.int16)  # 16-bit sums
@@ -303,7 +303,7 @@ print(prove(pipelined_tree, "pipelined_tree").explain())
 #
 # The program nextpnr places a module on the ECP5, and adds up its paths, wires included.
 # No open tool does so for our XC7Z020.
-# Each port gets a register, too.
+# Around the module, labkit puts a register at each port.
 # Our tree reaches 285 MHz; yours may differ.
 
 # %% tags=["picture"]
@@ -312,8 +312,8 @@ timing_pictures.paths(timings)
 
 # %% [markdown]
 # Each bar is a critical path.
-# In the one-stage tree, it passes LUTs and only one adder, a **carry chain**, because Yosys has merged all seven: LUTs reduce the eight numbers to two, which one adder sums.
-# Our three-stage tree keeps its adders, but its critical path passes none: it leads from the register at `out_ready` to those that wait while `out_ready` is 0.
+# In the one-stage tree, it passes LUTs and only one adder, a **carry chain**, because Yosys has merged all seven: LUTs reduce the eight numbers to two, and one adder sums these.
+# Our three-stage tree keeps its adders, but its critical path passes none: it leads from the register at `out_ready` to those that wait while it is 0.
 #
 # ## Explain
 #
@@ -344,7 +344,8 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # Take two networks, and let one input arrive at a time.
 # The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
-# As a pipeline with your tree's clock, its first layer needs one stage for products, and $\log_2 16 = 4$ for a tree of adders.
+# Suppose that it is a pipeline with your tree's clock.
+# Its first layer needs one stage for products, and $\log_2 16 = 4$ for a tree of adders.
 # All four layers need 5 + 7 + 6 + 6 = 24 stages.
 
 # %%
@@ -355,7 +356,7 @@ figures.table(heads, rows)
 # %% [markdown]
 # Compare the published columns.
 # The GPU's 16 µs are those of another small network (note 3).
-# Its bound shows that calculating hardly counts; starting kernels takes microseconds.
+# The bound of 0.0136 ns shows that calculating hardly counts; starting kernels takes microseconds.
 # On the FPGA, each product has its own multiplier, and with few bits all of them fit on one chip.
 # ResNet-50 has too many products for that, and in these entries the GPU is 35 times as fast.
 #

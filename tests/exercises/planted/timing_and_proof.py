@@ -51,22 +51,6 @@ endmodule
     "two_words",
 )
 
-IN_READY = f"in_ready = {READY};"
-dropped_twin = edit(
-    STAGE,
-    "dropped_twin",
-    IN_READY,
-    f"in_ready = {READY} || (in_valid && in_data == out_data);",
-    ("else if (in_ready)", f"else if ({READY})"),
-)
-now_and_then_twice = edit(
-    STAGE,
-    "now_and_then_twice",
-    "out_valid <= in_valid;",
-    "out_valid <= in_valid || (out_valid && out_data == 5 && in_data == 3);",
-    ("      out_data  <=", "      if (in_valid) out_data  <="),
-)
-
 # --- fpga.pipelined_tree ---
 
 TREE = "fpga.pipelined_tree"
@@ -186,8 +170,6 @@ PLANTED = {
         (early, "out_valid is 1 one cycle before"),
         (no_reset, RESET),
         (two_words, "the solver is not content"),
-        (dropped_twin, "shows it: properties.sv, line 3"),
-        (now_and_then_twice, "properties.sv, line 4"),
         (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
