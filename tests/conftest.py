@@ -70,6 +70,7 @@ SLOW = (
     "fpga/test_rtl_mac.py",
     "fpga/test_rtl_streams.py",
     "fpga/test_hls_again.py",
+    "notebooks/test_timing_and_proof.py",
     "notebooks/test_a_convolution_as_a_stream.py",
     "notebooks/test_bfloat16.py",
     "notebooks/test_tiles.py",

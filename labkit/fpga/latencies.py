@@ -12,9 +12,9 @@ from labkit.provenance import Quantity, predicted, published
 JET_LAYERS = (16, 64, 32, 32, 5)  # of the network of Duarte et al., 2018: inputs, hidden, outputs
 RESNET50_MULTIPLY_ADDS = 4.1e9  # of one image of 224 x 224
 
-DUARTE = "Duarte et al., 2018, arXiv 1804.06913: an FPGA for a particle detector"
+DUARTE = 'Duarte et al., 2018, arXiv 1804.06913: "on the scale of 100 ns"'
 CUDA_JL = "the documentation of CUDA.jl, Graphs: another network with 4 layers, 16 inputs at once"
-MLPERF = "MLPerf Inference v1.0, 2021, closed, edge: Alveo U250 (Mobilint), A100 PCIe (NVIDIA)"
+MLPERF = "MLPerf Inference v1.0, 2021, closed, edge, mean: Alveo U250 (Mobilint), A100 (NVIDIA)"
 
 
 def tree_stages(layers: tuple[int, ...] = JET_LAYERS) -> int:
@@ -34,7 +34,7 @@ def rows(clock: Quantity) -> list[list]:
     by_peak = "operations / peak of an A100"
     return [
         [
-            "small network for jets",
+            "small network",
             stages,
             published(100e-9, "s", DUARTE),
             predicted(of_jets / a100, "s", by_peak),

@@ -173,7 +173,7 @@ def _timing(top: str, report: dict, sources: Sources) -> Timing:
             f"should take their values at `posedge {CLOCK}`."
         )
     path = paths[0]
-    tool = f"nextpnr {without_patch(nextpnr_version())} for a {DEVICE}, not for the Zynq"
+    tool = f"nextpnr {without_patch(nextpnr_version())} for a {DEVICE}, not for the XC7Z020"
     taken = {kind: one["used"] for kind, one in report["utilization"].items() if one["used"]}
     return Timing(
         top,

@@ -47,24 +47,27 @@ def paths(timings: Mapping[str, Timing]) -> None:
     figure, axes = canvas(7.5, 1.35 + 0.75 * len(timings))
     kinds: dict[str, None] = {}
     said = []
-    longest = 0.0
+    longest = max(sum(step.ns for step in one.critical_path) for one in timings.values())
     for y, (name, timing) in enumerate(timings.items()):
         pieces = joined(timing.critical_path)
-        end = _bar(axes, y, pieces)
+        end = _bar(axes, y, pieces, longest)
         axes.text(end, y, f" {timing.fmax.number}", va="center", fontsize=9)
         kinds |= dict.fromkeys(what for what, _ in pieces)
         said.append(f"{name}: {_in_words(timing)}")
-        longest = max(longest, end)
     for kind in kinds:
         axes.scatter([], [], marker="s", color=_COLOURS[kind], label=kind)
     figure.legend(loc="outside lower center", ncols=5, fontsize=9, frameon=False)
     axes.set_yticks(range(len(timings)), list(timings))
     axes.set_ylim(len(timings) - 0.5, -0.5)
     axes.set_xlim(0, 1.18 * longest)  # room for the numbers behind the bars
-    axes.set_xlabel("ns from clock edge to clock edge, compiled for a Lattice ECP5, not the Zynq")
+    axes.set_xlabel(
+        "ns from clock edge to clock edge, compiled for a Lattice ECP5, not the XC7Z020"
+    )
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
-    show(figure, f"Critical paths, compiled for a Lattice ECP5, not the Zynq. {'; '.join(said)}.")
+    show(
+        figure, f"Critical paths, compiled for a Lattice ECP5, not the XC7Z020. {'; '.join(said)}."
+    )
 
 
 def joined(path: Sequence[Step]) -> list[tuple[str, float]]:
@@ -78,17 +81,22 @@ def joined(path: Sequence[Step]) -> list[tuple[str, float]]:
     return pieces
 
 
-def _bar(axes: Axes, y: int, pieces: Sequence[tuple[str, float]]) -> float:
-    """The pieces end to end, with their ns where there is room; returns where they end."""
+def _bar(axes: Axes, y: int, pieces: Sequence[tuple[str, float]], longest: float) -> float:
+    """The pieces end to end, each with its ns, narrow ones above; returns where they end."""
     left = 0.0
-    whole = sum(ns for _, ns in pieces)
     for what, ns in pieces:
         axes.barh(y, ns, left=left, height=0.5, color=_COLOURS[what], edgecolor=CARD, linewidth=0.6)
-        if ns > 0.06 * whole:
-            colour = CARD if what in ("register", "carry chain") else INK
-            axes.text(
-                left + ns / 2, y, f"{ns:.1f}", ha="center", va="center", fontsize=8, color=colour
-            )
+        narrow = ns < 0.055 * longest
+        dark = what in ("register", "carry chain") and not narrow
+        axes.text(
+            left + ns / 2,
+            y - 0.36 if narrow else y,
+            f"{ns:.1f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=CARD if dark else INK,
+        )
         left += ns
     return left
 

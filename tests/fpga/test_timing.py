@@ -34,7 +34,7 @@ def test_the_path_adds_up_to_the_clocks_period(plain):
 
 def test_the_label_says_which_fpga_it_is_and_which_not(plain):
     assert plain.fmax.word == "compiled" and plain.fmax.unit == "Hz"
-    assert "Lattice ECP5" in plain.fmax.source and "not for the Zynq" in plain.fmax.source
+    assert "Lattice ECP5" in plain.fmax.source and "not for the XC7Z020" in plain.fmax.source
 
 
 def test_the_way_from_an_input_to_the_register_counts(plain):

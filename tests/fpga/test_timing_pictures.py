@@ -34,5 +34,5 @@ def test_bars_lie_end_to_end_and_the_picture_names_the_fpga(drawn):
     bars = figure.axes[0].patches
     assert [bar.get_x() for bar in bars] == pytest.approx([0, 0.5, 1.5, 2.0])
     assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(2.5)
-    assert "not the Zynq" in alt and "not the Zynq" in figure.axes[0].get_xlabel()
+    assert "not the XC7Z020" in alt and "not the XC7Z020" in figure.axes[0].get_xlabel()
     assert "adder: register 0.5 ns, wire 1.5 ns, carry chain 0.5 ns; 400 MHz" in alt

@@ -71,6 +71,7 @@ def test_the_wave_shows_what_the_text_says(lesson, monkeypatch):
     assert run.trace["x_ready"][8] == 0 and run.trace["x_data"][8] == 8
     centre = run.trace["window_data"][8] >> 32 & 255
     assert centre == 2
+    assert run.trace["window_ready"][10] == 1 and run.trace["x_ready"][10] == 0
 
 
 def test_the_real_layer_is_computed_by_the_learners_modules(lesson):
@@ -92,7 +93,8 @@ def test_cycles_are_counted_and_predicted_alike(lesson):
         assert fold == 32 / lanes
         assert image == cycle_formulas.conv_image_cycles(3, 32, 32, 32, 3, lanes)
         assert predicted == counted == cycle_formulas.conv_layer_cycles(3, 32, 32, 32, 3, lanes)
-    assert cycle_formulas.conv_load_cycles(3, 32, 3) == 288
+    assert cycle_formulas.conv_load_cycles(3, 32, 3) == 32 * 27 / 3 == 288
+    assert round((1080 * 1920 * 32 + 1080 + 1920 + 1) / 1e6) == 66
     mine = lesson.namespace["mine"]
     slow = mine["window_control"].replace("!window_valid || window_ready", "!window_valid")
     slow = slow.replace("else if (room)", "else if (room || window_ready)")
@@ -111,13 +113,15 @@ def test_memory_is_compiled_from_the_learners_modules(lesson):
 
 def test_one_layer_three_ways(lesson):
     said = printed(lesson, WAYS)
-    assert row(said, "golden model")[:2] == row(said, "your circuit")[:2] == [100, 0]
+    assert row(said, "golden model")[:3] == row(said, "your circuit")[:3] == [100, 100, 0]
     rounded = row(said, "hls4ml, 8 bits, rounded")
-    assert 86.5 < rounded[0] < 87.5
-    error = {name: row(said, name)[2] for name in ("golden model", *hls.FORMATS)}
+    assert 86.5 < rounded[0] < 87.5 and round(rounded[1]) == 61
+    assert row(said, "hls4ml, 8 bits, cut off")[1] < rounded[1]
+    error = {name: row(said, name)[3] for name in ("golden model", *hls.FORMATS)}
     assert error["hls4ml, 16 bits"] < error["golden model"] < error["hls4ml, 8 bits, rounded"]
-    assert round(1 / lesson.namespace["golden"].scales["image"]) == 60
-    assert hls.FORMATS["hls4ml, 8 bits, rounded"].pixels == (8, 3), "a step of 1/32"
+    assert round(1 / lesson.namespace["scale"], 1) == 18.3
+    assert {hls.FORMATS[name].step for name in hls.FORMATS if "8 bits" in name} == {1 / 16}
+    assert round(np.mean(lesson.namespace["expected"] == 0), 1) == 0.7, "about two thirds"
     free = lesson.namespace["free"]
     other = type(free)(np.roll(free.y, 1), free.cycles)
     said, _ = lesson.again(WAYS, free=other)

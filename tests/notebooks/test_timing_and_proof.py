@@ -5,12 +5,15 @@ import re
 
 import pytest
 
-from labkit import figures
-from labkit.fpga import place_and_route, prove, waveforms
+from labkit import check, figures
+from labkit.fpga import place_and_route, prove, timing, waveforms
+from labkit.fpga.ports import read_ports
+from labkit.fpga.sources import read_sources
+from labkit.fpga.yosys import read_commands
 from labkit.provenance import compiled
 from tests.notebooks.running import Run
 
-PROVED, QUEUE, SUMS = "arrives =", "properties=NUMBERED", "sums right"
+PROVED, QUEUE, SUMS = "rules =", "properties=NUMBERED", "sums right"
 TIMES, GUESSES, TRIAL = "timing_pictures.paths", "figures.guesses", "latencies.rows"
 
 
@@ -50,7 +53,56 @@ def test_the_stage_is_proved_and_a_careless_one_is_not(lesson):
     stage = lesson.namespace["register_stage"]
     careless = stage.replace("!out_valid || out_ready", "1")
     said, _ = lesson.again(PROVED, register_stage=careless)
-    assert "proved" not in said and "In cycle" in said
+    assert "proved" not in said and "fails in cycle" in said
+
+
+def test_each_rule_refuses_a_stage_that_the_others_prove(lesson, capsys):
+    stage = lesson.namespace["register_stage"]
+    ready = "!out_valid || out_ready"
+    twins = stage.replace(f"{ready};", f"{ready} || (in_valid && in_data == out_data);")
+    twins = twins.replace("else if (in_ready)", f"else if ({ready})")
+    assert "!in_ready" in lesson.again(PROVED, register_stage=twins)[0]
+    again = stage.replace("<= in_valid", "<= in_valid || (out_valid && out_data == 5)")
+    again = again.replace("out_data  <=", "if (in_valid) out_data <=")
+    assert "$past(out_valid && !out_ready)" in lesson.again(PROVED, register_stage=again)[0]
+    rare = again.replace("out_data == 5", "out_data == 5 && in_data == 3")
+    capsys.readouterr()
+    assert check("fpga.register_stage", twins) is not twins
+    assert "not when a neighbour waits" in capsys.readouterr().out
+    assert check("fpga.register_stage", rare) is not rare
+    assert "the solver is not content" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_quiz_on_induction():
+    counter = """
+module counter (input logic clk, rst, on, output logic [2:0] n);
+  always_ff @(posedge clk)
+    if (rst) n <= 0; else if (on) n <= n == 2 ? 0 : n + 1;
+endmodule
+"""
+    assert prove(counter, "counter", properties="assert (n != 5);").holds != "proved"
+    assert prove(counter, "counter", properties="assert (n <= 2);").holds == "proved"
+
+
+def test_the_one_stage_tree_has_one_adder_and_ours_seven(lesson):
+    """The text says that Yosys has merged the adders: 16 bits are eight pieces of a carry chain."""
+    found = {}
+    for name, (module, top) in lesson.namespace["trees"].items():
+        sources = read_sources(module, top)
+        around = timing._between_registers(sources, read_ports(sources, None), None)
+        script = [*read_commands(around), "synth_ecp5 -json design.json"]
+        types = timing._run(around, script, top)["types"].values()
+        found[name] = list(types).count("CCU2C") / 8
+    assert found == {"one stage": 1, "three stages": 7}
+
+
+def test_other_placements_give_about_twice(lesson, monkeypatch):
+    ratios = []
+    for seed in "2345":
+        monkeypatch.setattr(timing, "_OPTIONS", [*timing._OPTIONS[:-1], seed])
+        slow, fast = (place_and_route(*tree).fmax for tree in lesson.namespace["trees"].values())
+        ratios.append(round(float(fast) / float(slow), 1))
+    assert (min(ratios), max(ratios)) == (1.9, 2.1)
 
 
 def test_the_queue_passes_both_simulations_and_loses_a_word_in_cycle_5(lesson):
@@ -59,6 +111,7 @@ def test_the_queue_passes_both_simulations_and_loses_a_word_in_cycle_5(lesson):
     assert "1,001 cycles" in said and "2,001 cycles" in said
     assert "in cycle 5 out_valid is 0 again: the word is lost" in said
     assert lesson.namespace["lost"].value == 5
+    assert lesson.namespace["proof"].counterexample["rst"][:2] == [1, 0]
 
 
 def test_a_repaired_queue_has_no_counterexample(lesson, monkeypatch):

@@ -19,10 +19,10 @@
 #
 # **At most 127 million sums a second.**
 # A module with seven adders sums eight numbers in one clock cycle.
-# On a small FPGA, its clock can reach 127 MHz (compiled).
+# On one FPGA, the Lattice ECP5, its clock can reach 127 MHz (compiled).
 # With registers between the adders the clock can be faster, but then several words are inside at once.
 # If the next module is busy, all of them have to wait, and a word that waits can be lost.
-# How fast may the clock be, and can we be sure that no word is lost?
+# How fast may the clock be, and can we be sure that no waiting word is lost?
 #
 # ## What you will be able to do
 #
@@ -96,7 +96,7 @@ guesses = {
 #
 # A stage takes words from a stream `in` and offers them to a stream `out`.
 # As in lesson 2, a word moves in each cycle in which `valid` and `ready` are both 1.
-# This is how the words 7 and 8 pass through:
+# Here the words 7 and 8 pass through:
 #
 # ```
 # cycle                  0          1          2                        3
@@ -138,41 +138,42 @@ register_stage = check("fpga.register_stage", register_stage)
 # %% [markdown]
 # ### Proof by induction
 #
-# `check` simulated only some words and pauses.
-# A **solver** is a program that decides whether any input at all can break a rule.
+# `check` ran your stage in the simulator cxxrtl, with only some words and pauses.
+# A **solver** is a program that considers all words and pauses.
 #
-# Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0, 1, and so on.
+# Take a counter of two bits that is reset to 0 and counts 0, 1, 2, 0 and so on.
 # Our rule is that it never reaches 3.
 # The solver asks two questions:
 #
 # ```
-# 1. Does the state after the reset break the rule?                    0                         no
-# 2. Does a step lead from a state that keeps it to one that breaks it? 0 to 1, 1 to 2, 2 to 0    no
+# 1. Is the rule broken in one of the first cycles after the reset?      0, 1, 2, 0, 1, ...       no
+# 2. Does a step lead from a state that keeps it to one that breaks it?  0 to 1, 1 to 2, 2 to 0   no
 # ```
 #
-# Each run starts in a state that keeps the rule, and no step leads out of such states, so the rule holds for ever: this is a proof by **induction**.
-# A run that breaks a rule is called a **counterexample**.
+# A run that breaks the rule is called a **counterexample**.
+# If both answers are no, each run begins by keeping the rule, and no step breaks it, so the rule holds for ever: this is a proof by **induction**.
+# In `prove`, question 1 covers 20 cycles, and question 2 asks what can follow 20 cycles, not only one, that keep the rule.
 #
-# Our stage loses no word if it keeps two rules:
-#
-# 1. a word that has moved in is offered in the next cycle;
-# 2. an offered word stays until it moves out.
-#
-# `prove` always checks rule 2 by itself.
-# We write rule 1 as a property, in which `$past` means one cycle earlier.
+# A stage loses no word if an offered word stays until it moves out, which `prove` checks by itself, and if it keeps three more rules.
+# We write these as properties, in which `$past` means one cycle earlier.
 
 # %%
-arrives = """
+rules = """
+// a word that moves in is offered in the next cycle
 if ($past(in_valid && in_ready && !rst)) assert (out_valid && out_data == $past(in_data));
+// while a word has to stay, no other moves in
+if (out_valid && !out_ready) assert (!in_ready);
+// a word is offered only if it has just moved in, or had to stay
+if (!$past(in_valid && in_ready)) assert (!out_valid || $past(out_valid && !out_ready));
 """
-print(prove(register_stage, "register_stage", properties=arrives).explain())
+print(prove(register_stage, "register_stage", properties=rules).explain())
 
 # %% [markdown]
-# **No input and no pause can make this stage lose a word.**
+# **No input and no pause can make this stage lose, repeat or invent a word.**
 #
 # ### The tree
 #
-# This is the tree of the opening, with registers only behind its last adder.
+# This is the tree of the opening, with registers only at its end.
 
 # %%
 print(TREE)
@@ -180,19 +181,19 @@ print(TREE)
 # %% [markdown]
 # Some lines may be new:
 #
-# | line | meaning |
-# |---|---|
-# | `logic [7:0][15:0] in_data` | eight numbers of 16 bits, `in_data[0]` to `in_data[7]` |
-# | `always_comb` | adders without registers |
-# | `for (int i = 0; i < 4; i++) …` | four adders side by side, not four steps in time |
-# | `{a, b} <= {x, y}` | `a` becomes `x`, and `b` becomes `y` |
+# ```
+# logic [7:0][15:0] in_data         eight numbers of 16 bits, in_data[0] to in_data[7]
+# always_comb                       adders without registers
+# for (int i = 0; i < 4; i++) ...   four adders side by side, not four steps in time
+# {a, b} <= {x, y}                  a becomes x, and b becomes y
+# ```
 #
 # In a pipeline, each stage also has a **valid bit**, which says whether its registers hold a word.
 # The valid bits move along with the words, and if the last stage waits, all wait.
 #
 # **Exercise `fpga.pipelined_tree`.**
 # Write what happens when the words move: `pairs`, `fours` and `out_data` become registers, and each valid bit comes from the stage before.
-# `check` also compiles your tree, and asks for 80 % of our clock.
+# On the ECP5, your tree's clock must reach 80 % of ours.
 
 # %% tags=["exercise:fpga.pipelined_tree"]
 pipelined_tree = r"""
@@ -227,10 +228,10 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # A **queue** keeps several words while the next module is busy.
 # Ours is a memory of four places, `words[0]` to `words[3]`.
 # The next word goes into place `tail`, and the next one to leave is in place `head`.
-# Both count 0, 1, 2, 3, 0, and so on, and their difference is meant to say how many words wait.
+# Both count 0, 1, 2, 3, 0 and so on, and their difference is meant to say how many words wait.
 #
-# We simulate 1,000 words, first without pauses, and then with a pause on both sides in every second cycle.
-# Then we ask the solver, which numbers the words 1, 2, 3 and so on.
+# We simulate 1,000 words, without pauses and then with a pause on both sides in every second cycle.
+# Then we ask the solver; by the property `NUMBERED`, the words that come in are 1, 2, 3 and so on.
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
@@ -239,16 +240,17 @@ for pauses in ({}, {"in": [0, 1], "out": [0, 1]}):
     print("all words right:", np.array_equal(run.outputs["out"], x), "in", run.cycles)
 proof = prove(QUEUE, "queue", properties=NUMBERED)
 print(proof.explain())
-shown = ["in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data", "inner.waiting"]
-waveforms.draw(proof.counterexample, shown, range(1, 6), proof.wrong)
+shown = ["rst", "in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data"]
+waiting = "inner.waiting"  # the signal `waiting` inside the queue
+waveforms.draw(proof.counterexample, [*shown, waiting], range(6), proof.wrong)
 
 # %% [markdown]
 # Both simulations pass, but the solver finds a counterexample.
-# Read it up to cycle 5, where word 1 disappears; the last row, `waiting`, is a signal inside the queue.
+# Read it up to cycle 5, where no word is offered any more.
 #
 # **Exercise `fpga.find_the_bug`.**
-# Repair the queue; it should still move a word in every cycle when nobody waits.
-# (Here `2'(…)` has two bits.)
+# Repair the queue.
+# It should still move a word in every cycle when nobody waits, and hold at least two while the next module is busy.
 
 # %% tags=["exercise:fpga.find_the_bug"]
 queue = r"""
@@ -267,7 +269,7 @@ module queue (
   # BEGIN SOLUTION
   assign in_ready  = waiting != 3;
   # END SOLUTION
-  always_ff @(posedge clk) begin
+  always_ff @(posedge clk) begin  // '0: all bits 0; 2'(...): two bits wide
     if (in_valid && in_ready) words[tail] <= in_data;
     head <= rst ? '0 : head + 2'(out_valid && out_ready);
     tail <= rst ? '0 : tail + 2'(in_valid && in_ready);
@@ -277,16 +279,14 @@ endmodule
 queue = check("fpga.find_the_bug", queue)
 
 # %% [markdown]
-# After four words, `tail` is 0 again like `head`, so a full queue looks empty.
-# Our repair never fills the fourth place.
 # **A simulation shows what happened in one run, and a proof covers every run.**
 #
 # ## Check
 #
-# Do both trees give the same sums, and does your tree keep each sum until it is taken?
+# Are both trees right, and does yours keep each sum until it is taken?
 
 # %%
-x = np.random.default_rng(0).integers(-4000, 4000, (1000, 8)).astype(np.int16)
+x = np.random.default_rng(0).integers(-4000, 4000, (1000, 8)).astype(np.int16)  # 16-bit sums
 trees = {"one stage": (TREE, "tree"), "three stages": (pipelined_tree, "pipelined_tree")}
 rows = []
 for name, (module, top) in trees.items():
@@ -297,12 +297,14 @@ print(prove(pipelined_tree, "pipelined_tree").explain())
 
 # %% [markdown]
 # The pipeline costs two cycles in all, not two for each sum.
+# The proof covers only the sum that waits at the output.
 #
 # ## Measure
 #
-# The program nextpnr places a module on a small FPGA, the Lattice ECP5, and adds up its paths, wires included.
-# These clocks are the ECP5's, not those of our Zynq.
-# Our tree reaches 285 MHz; yours may differ by a tenth, since it is placed differently.
+# The program nextpnr places a module on the ECP5, and adds up its paths, wires included.
+# No open tool does so for our XC7Z020.
+# Around the module, labkit puts a register at each port.
+# Our tree reaches 285 MHz; yours may differ.
 
 # %% tags=["picture"]
 timings = {name: place_and_route(module, top) for name, (module, top) in trees.items()}
@@ -310,8 +312,8 @@ timing_pictures.paths(timings)
 
 # %% [markdown]
 # Each bar is a critical path.
-# In the one-stage tree, the path leads through the adders.
-# In ours of three stages, it passes no adder: it leads from the register before `out_ready` to those that may have to wait.
+# In the one-stage tree, it passes LUTs and only one adder, a **carry chain**, because Yosys has merged all seven: LUTs reduce the eight numbers to two, and one adder sums these.
+# Our three-stage tree keeps its adders, but its critical path passes none: it leads from the register at `out_ready` to those that wait while it is 0.
 #
 # ## Explain
 #
@@ -322,14 +324,17 @@ from labkit.provenance import compiled, counted
 
 slow, fast = (float(timing.fmax) for timing in timings.values())
 faster = compiled(fast / slow, "times", "nextpnr for the ECP5")
-lost = counted(len(proof.counterexample["out_valid"]) - 1, "cycles", "the solver")
+last = len(proof.counterexample["out_valid"]) - 1  # the cycle in which the word is lost
+lost = counted(last, "cycles", "the solver")
 figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)))
 
 # %% [markdown]
 # Our three stages make the clock 2.25 times as fast.
-# Now another path is the longest, the one that tells the stages whether to wait.
+# Four other placements gave 1.9 to 2.1 times (compiled).
 #
-# **The same seven adders deliver 285 million sums a second instead of 127 million, and no input makes the tree change or withdraw a sum that waits.**
+# In the queue, four words bring `tail` back to `head`, so a full queue looks empty; our repair never fills the fourth place.
+#
+# **Our pipeline delivers 285 million sums a second instead of 127 million, and no input makes it change or withdraw a sum that waits.**
 #
 # ## On trial
 #
@@ -339,31 +344,34 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # Take two networks, and let one input arrive at a time.
 # The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
-# As a pipeline, each of its four layers needs a stage for the products and a tree of adders: 5 + 7 + 6 + 6 = 24 stages, clocked like your tree.
+# Suppose that it is a pipeline with your tree's clock.
+# Its first layer needs one stage for products, and $\log_2 16 = 4$ for a tree of adders.
+# All four layers need 5 + 7 + 6 + 6 = 24 stages.
 
 # %%
 rows = latencies.rows(timings["three stages"].fmax)
-heads = ["one input", "FPGA, formula", "FPGA", "GPU, formula", "GPU"]
+heads = ["one input", "FPGA, formula", "FPGA", "GPU, bound", "GPU"]
 figures.table(heads, rows)
 
 # %% [markdown]
 # Compare the published columns.
-# The small network gives a GPU almost nothing to calculate, but starting its kernels takes microseconds.
+# The GPU's 16 µs are those of another small network (note 3).
+# The bound of 0.0136 ns shows that calculating hardly counts; starting kernels takes microseconds.
 # On the FPGA, each product has its own multiplier, and with few bits all of them fit on one chip.
-# ResNet-50 has too many products for that, and there the GPU is 35 times as fast.
+# ResNet-50 has too many products for that, and in these entries the GPU is 35 times as fast.
 #
-# **Verdict on C08: holds if a small network has to answer a single input within microseconds.**
-# The FPGA answers in 100 ns, where another small network takes a GPU 16 µs.
+# **Verdict on C08: holds if a small network has to answer a single input within a microsecond.**
+# An FPGA answers in about 100 ns, but a GPU takes 16 µs for another small network.
 #
 # ## Recap
 #
-# - **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
+# **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
 #
 # For example, a path of 8 ns allows 125 MHz; cut into 5 ns and 4 ns, it allows $1{,}000 / 5 = 200$ MHz.
 #
 # ### Outside
 #
-# Vivado's `report_timing_summary` lists critical paths on the Zynq, and the synthesis report of Vitis HLS estimates clock and latency; we ran neither.
+# Vivado's `report_timing_summary` lists critical paths on the XC7Z020; we did not run it.
 #
 # ## Quiz
 #

@@ -11,10 +11,11 @@ WORDS = {"one word": (1,), "two": (2,), "prime": (11,), "twenty": (20,), "many":
 
 
 def words(rng: np.random.Generator, n: int) -> tuple[np.ndarray]:
-    """x[n] of 8 bits, all different; both ends of the range come early, where there is room."""
+    """x[n] of 8 bits; where there is room, both ends of the range, and a word four times."""
     x = rng.permutation(np.setdiff1d(np.arange(-127, 127), [0]))[:n].astype(np.int8)
     if n > 10:
         x[[1, 7]] = -128, 127
+        x[3:7] = x[3]
     return (x,)
 
 
@@ -44,10 +45,14 @@ def dropped(x: np.ndarray) -> np.ndarray:
     return np.repeat(x[::2], 2)[: len(x)].astype(int)
 
 
-# A stage shows in the next cycle what has moved in; a queue then offers something. Wires do not.
-ARRIVES = """
+# With the rule that `prove` adds, an offered word stays: a stage offers a word in the next cycle if
+# and only if one moves in or stays, and none moves in over one that stays. The lesson has the same.
+STAGE = """
 if ($past(in_valid && in_ready && !rst)) assert (out_valid && out_data == $past(in_data));
+if (out_valid && !out_ready) assert (!in_ready);
+if (!$past(in_valid && in_ready)) assert (!out_valid || $past(out_valid && !out_ready));
 """
+# A queue that has taken a word offers something.
 KEPT = "if ($past(in_valid && in_ready && !rst)) assert (out_valid);"
 
 stage = rtl_exercise(
@@ -64,7 +69,7 @@ stage = rtl_exercise(
         "unsigned": lambda x: np.abs(x.astype(int)),
     },
     outputs=("out",),
-    proves=ARRIVES,
+    proves=STAGE,
     cycles=lambda x: len(x) + 1,
     gates={"ff": 12},
 )

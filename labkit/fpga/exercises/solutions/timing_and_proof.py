@@ -56,7 +56,7 @@ module queue (
   assign out_valid = waiting != 0;
   assign out_data  = words[head];
   assign in_ready  = waiting != 3;
-  always_ff @(posedge clk) begin
+  always_ff @(posedge clk) begin  // '0: all bits 0; 2'(...): two bits wide
     if (in_valid && in_ready) words[tail] <= in_data;
     head <= rst ? '0 : head + 2'(out_valid && out_ready);
     tail <= rst ? '0 : tail + 2'(in_valid && in_ready);
