@@ -62,9 +62,9 @@ class Multipliers:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.written)} multipliers written; {len(self.left)} of two variables left, "
+            f"{len(self.written)} multipliers written; {len(self.left)} left, "
             f"{self.in_dsp} in DSPs and {self.in_lut} in LUTs; "
-            f"{len(self.by_constant)} by a constant"
+            f"besides, {len(self.by_constant)} multiply by a constant"
         )
 
 

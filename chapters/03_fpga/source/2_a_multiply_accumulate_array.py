@@ -23,7 +23,7 @@
 # How do you put more of them to work, and what does that cost besides multipliers?
 #
 # You will describe circuits in **SystemVerilog**, a language for hardware.
-# The simulator cxxrtl runs them in seconds, and the synthesis tool Yosys says which parts of the FPGA they take.
+# The simulator cxxrtl runs them, and the synthesis tool Yosys says which parts they take.
 #
 # ## What you will be able to do
 #
@@ -131,12 +131,14 @@ waveforms.draw(run.trace, ["next", "count"])
 # For this you need some more SystemVerilog:
 #
 # ```
-# c ? a : b                a if c is 1, else b; (...) around it, if more follows
+# c ? a : b                a if c is 1, else b; in a longer expression write (c ? a : b)
 # !    ||    &&            not, or, and
 # begin ... end            hold lines together, as indentation does in Python
 # {a, b}                   side by side, with a as the upper bits
-# r <= a * b;              computed with as many bits as r has
-# 32'd0   {a, b}   a[7:0]  unsigned, and they make a whole sum or product unsigned; 0 does not
+# 1'b0                     a number of 1 bit, with the value 0
+# r <= a * b;              computed with as many bits as r has; so does assign
+# a[7:0]   {a, b}   32'd0  have no sign, and no sum or product with one of them has a sign
+# 0   LANES   2 ** n       plain numbers and parameters have a sign
 # ```
 #
 # **Exercise `fpga.mac`**: write the next values of two registers, the sum `y_data` and `first`.
@@ -252,8 +254,9 @@ mac_array = check("fpga.mac_array", mac_array)
 # clamped          22           0             0 to 127, with the ReLU
 # ```
 #
-# The shift must keep the sign: `>>>` does if all operands have one, while `>>` fills in zeros.
+# The shift must keep the sign: `>>>` does so for a value that has one, while `>>` fills in zeros.
 # `8'(v)` keeps the low 8 bits of v, and `2 ** n` is a power.
+# The 48 bits of `shifted` are enough for every step.
 #
 # **Exercise `fpga.requantize_rtl`**: write `shifted`, for any SHIFT from 1 to 31, and the next value of `y_data`.
 # Use at most 2 DSPs, 200 LUTs and 200 flip-flops, and a cycle for each sum.
@@ -359,7 +362,7 @@ module one_answer (
     input logic clk, rst, terms_valid, terms_last, y_ready, input logic [135:0] terms_data,
     output logic terms_ready, y_valid, output logic [31:0] y_data);
   logic [511:0] sums;
-  mac_array #(.LANES(16)) array (.*, .y_data(sums));  // .* joins all ports and wires of one name
+  mac_array #(.LANES(16)) array (.*, .y_data(sums));  // LANES = 16; .* joins equal names
   assign y_data = sums[31:0];
 endmodule
 """
@@ -407,13 +410,13 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 #
 # With one lane, the sums of fc1 took 524,289 cycles, and 219 multipliers rested.
 # **With 128 lanes they take 4,097 cycles (predicted), and 92 rest.**
-# One requantiser would take 128 more for the bytes.
+# One requantiser would take 128 more cycles, one for each byte.
 # Besides, the lanes take less than 1 % of the LUTs.
 # But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s, and memory outside gives 2.1 (published): the weights must lie on the chip.
 #
 # ## On trial
 #
-# Cycles alone decide no claim about speed, so the chapter's claim waits for lesson 4.
+# No claim is decided here; lesson 4 has one.
 #
 # ## Recap
 #
