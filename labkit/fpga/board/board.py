@@ -8,6 +8,7 @@ Its programmable logic is the learner's module, compiled and clocked; its DMA, m
 are models. pynq reaches it by gRPC, as it reaches a real board.
 """
 
+import atexit
 import os
 import sys
 from pathlib import Path
@@ -46,6 +47,13 @@ class VirtualBoard:
         self._server: Server | None = None
 
     def __enter__(self) -> "VirtualBoard":
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> "VirtualBoard":
+        """Starts its server, as `with` does; a notebook that ends without `stop` ends it too."""
         if self._server:
             raise BoardError("This board is running already: make another VirtualBoard.")
         _refuse_without_pynq()
@@ -61,14 +69,13 @@ class VirtualBoard:
         if self.port == PORT:
             _running.append(self.address)
             os.environ[DEVICES] = ",".join(_running)
+        atexit.register(self.stop)
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """Ends the server and removes all files; the second time it does nothing."""
         if self._server:
+            atexit.unregister(self.stop)
             address = self._server.address
             self._server.stop()
             self._server = None

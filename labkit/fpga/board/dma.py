@@ -13,6 +13,7 @@ from labkit.fpga.board.traffic import Traffic
 from labkit.fpga.board.wires import Wires
 
 LENGTH_BITS = 26
+REGISTERS = (0x00, 0x04, 0x18, 0x1C, 0x28)  # DMACR, DMASR, address, its upper half, LENGTH
 RUN, RESET = 1 << 0, 1 << 2  # of DMACR
 CONTROL_AFTER_RESET = 0x0001_0002
 HALTED, IDLE, INTERNAL_ERROR, DECODE_ERROR = 1 << 0, 1 << 1, 1 << 4, 1 << 6  # of DMASR
@@ -225,4 +226,10 @@ class AxiDma:
             raise BoardError(
                 f"{self.name} has no {channel.name} channel: {self._top} has no stream {way}."
             )
-        return channel, offset if channel.sending else offset - 0x30
+        place = offset if channel.sending else offset - 0x30
+        if place not in REGISTERS:
+            raise BoardError(
+                f"{self.name} has no register at offset 0x{offset:X}, as it has no scatter-gather "
+                "engine. See PG021, Direct Register Mode."
+            )
+        return channel, place

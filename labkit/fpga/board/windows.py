@@ -12,7 +12,7 @@ from labkit.fpga.board.machine import WORD, Machine
 from labkit.fpga.board.memory import DDR
 
 LARGEST = 1 << 30  # bytes of a window
-MOST_AT_ONCE = 1 << 20  # bytes of one write
+MOST_AT_ONCE = 1 << 16  # bytes of one write
 _ID = re.compile(r"window-([0-9a-f]{1,16})-([0-9a-f]{1,16})")
 
 
