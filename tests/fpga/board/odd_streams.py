@@ -1,7 +1,7 @@
 """A module that misbehaves on its streams as the first word of a packet asks it to.
 
-PASS hands on the rest of the packet, ENDLESS without `last`, SWALLOW gives nothing, TWICE gives each
-word twice, STOP takes no more words.
+PASS hands on the rest of the packet, ENDLESS without `last`, SWALLOW gives nothing, TWICE gives
+each word twice, STOP takes no more words.
 """
 
 PASS, ENDLESS, SWALLOW, TWICE, STOP = range(5)

@@ -118,7 +118,7 @@ def test_transfers_in_the_wrong_order_and_of_the_wrong_memory():
     assert next(said) == "nothing nothing"
     assert "was freed. On a real board its memory may belong to somebody" in next(said)
     assert "lie in the buffer 0x18002000 to 0x18002027 (40 bytes), which was freed" in next(said)
-    assert next(said) == "0x4041 DMA channel not started"
+    assert next(said) == "0x5041 DMA channel not started"
     assert "does not start again before a reset" in next(said)
     assert "was freed while the receive channel was using it" in next(said)
     assert "belong to no buffer: on a real board they are Linux's" in next(said)
