@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import grpc
 from pynq.remote import buffer_pb2, buffer_pb2_grpc
 
+from labkit.fpga.board import malformed
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.service import CHUNK, Service, answered, bounded
 
@@ -51,6 +52,7 @@ class Buffers(Service, buffer_pb2_grpc.RemoteBufferServicer):
         self, request: buffer_pb2.BufferReadRequest, context: grpc.ServicerContext
     ) -> Iterator[buffer_pb2.BufferReadResponse]:
         """A buffer's bytes from `start` to `end`, in parts; 0 as the end is that of the buffer."""
+        malformed.refuse(request, context)
         place = request.start
         while data := self._read_part(request, place, context):
             yield buffer_pb2.BufferReadResponse(data=data)

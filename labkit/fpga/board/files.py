@@ -9,6 +9,7 @@ MOST_BYTES = 32 * 2**20  # of all files together
 LONGEST_PATH = 255
 FIRMWARE = "/lib/firmware/"
 MANAGER = "/sys/class/fpga_manager/fpga0/"
+FLAGS = MANAGER + "flags"
 READ_ONLY = {
     "/proc/version": b"Linux version 5.15.19-virtual (labkit) armv7l\n",
     "/proc/device-tree/chosen/pynq_board": b"Pynq-Z2-virtual\0",
@@ -21,7 +22,7 @@ class Files:
 
     def __init__(self, configure: Callable[[str], None]) -> None:
         self._configure = configure
-        self._contents: dict[str, bytes] = {MANAGER + "flags": b"0"}
+        self._contents: dict[str, bytes] = {FLAGS: b"0"}
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder of that name."""
@@ -46,6 +47,8 @@ class Files:
         if path == MANAGER + "firmware":
             self._configure(content.decode("utf-8", "replace").strip())
             return
+        if path == FLAGS and content.strip() not in (b"0", b"1"):
+            raise BoardError(f"{path} takes 0, for a whole bitstream, or 1, for a partial one.")
         self._contents[path] = bytes(content)
 
     def _refuse(self, path: str, content: bytes) -> None:

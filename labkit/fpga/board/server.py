@@ -11,6 +11,7 @@ PORT = 7967  # which pynq takes for all boards of PYNQ_REMOTE_DEVICES
 ADDRESSES = tuple(f"127.0.0.{last}" for last in range(1, 17))
 THREADS = 8
 MOST_CALLS = 64  # at a time
+PATIENCE = 30  # seconds for the server to stop; only ends a hang
 LARGEST_MESSAGE = 4 * 2**20  # bytes; pynq sends 2 MiB
 
 
@@ -43,7 +44,7 @@ class Server:
     def stop(self) -> None:
         """Ends all calls, closes the port, and ends the threads."""
         self._machine.stop()
-        self._server.stop(grace=1).wait()
+        self._server.stop(grace=1).wait(timeout=PATIENCE)
         self._threads.shutdown()
 
     def _with_services(self):
@@ -62,6 +63,7 @@ class Server:
         from labkit.fpga.board.buffer_service import Buffers
         from labkit.fpga.board.device_service import Device
         from labkit.fpga.board.gpio_service import Gpio
+        from labkit.fpga.board.malformed import ReadLeniently
         from labkit.fpga.board.mmio_service import Mmio
 
         options = [
@@ -69,7 +71,12 @@ class Server:
             ("grpc.max_receive_message_length", LARGEST_MESSAGE),
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
         ]
-        server = grpc.server(self._threads, options=options, maximum_concurrent_rpcs=MOST_CALLS)
+        server = grpc.server(
+            self._threads,
+            interceptors=[ReadLeniently()],
+            options=options,
+            maximum_concurrent_rpcs=MOST_CALLS,
+        )
         machine = self._machine
         buffer_pb2_grpc.add_RemoteBufferServicer_to_server(Buffers(machine), server)
         gpio_pb2_grpc.add_GpioServicer_to_server(Gpio(machine), server)

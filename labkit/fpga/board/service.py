@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 
+from labkit.fpga.board import malformed
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
 
@@ -34,6 +35,7 @@ def answered(answer: Callable[..., Any] | None = None) -> Callable:
         @wraps(method)
         def wrapped(self: Service, *arguments: Any) -> Any:
             *given, context = arguments
+            malformed.refuse(given[0], context)
             try:
                 with self.machine.lock:
                     self.machine.refuse_stopped()
@@ -54,4 +56,5 @@ def bounded(messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[
         if count == MOST_MESSAGES:
             sentence = f"A stream to the board has at most {MOST_MESSAGES:,} messages."
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, sentence)
+        malformed.refuse(message, context)
         yield message

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT = 500  # seconds; only ends a hang
+LIMIT = 300  # seconds; only ends a hang
 BEGINNING = """
 import warnings
 warnings.simplefilter("ignore")

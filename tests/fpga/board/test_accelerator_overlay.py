@@ -2,9 +2,10 @@
 
 import pytest
 
+from labkit.fpga.board import pynq_cache
 from tests.fpga.board.pynq_process import run_python
 
-pytest.importorskip("pynq")
+pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 
 
 def test_twenty_photographs_bit_by_bit():
