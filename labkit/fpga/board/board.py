@@ -18,6 +18,7 @@ from labkit.fpga.board import pynq_cache
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
+from labkit.fpga.board.reconnect import wait_for_clients
 from labkit.fpga.board.server import ADDRESSES, PORT, Server
 from labkit.fpga.board.traffic import Event
 
@@ -70,6 +71,7 @@ class VirtualBoard:
             _running.append(self.address)
             os.environ[DEVICES] = ",".join(_running)
         atexit.register(self.stop)
+        wait_for_clients(self.address, self.port)
         return self
 
     def stop(self) -> None:

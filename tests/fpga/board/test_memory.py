@@ -31,7 +31,9 @@ def test_a_gap_is_filled_again_with_zeros():
 def test_the_pool_and_the_number_of_buffers_are_bounded(monkeypatch):
     board = Memory()
     whole = board.allocate(POOL_BYTES)
-    with pytest.raises(BoardError, match=r"no room for a buffer of 1 bytes.*1 buffers hold 134,217"):
+    with pytest.raises(
+        BoardError, match=r"no room for a buffer of 1 bytes.*1 buffers hold 134,217"
+    ):
         board.allocate(1)
     board.free(whole.name)
     with pytest.raises(BoardError, match="no room"):
