@@ -61,7 +61,7 @@ class VirtualBoard:
         self._folder = TemporaryDirectory(prefix="virtual-board-")
         try:
             self.machine = Machine()
-            self._bitstreams = [self.add(design) for design in self._designs or [_loopback()]]
+            self.bitstreams = [str(self.add(design)) for design in self._designs or [_loopback()]]
             os.environ[DEVICES] = ADDRESSES[0]  # before pynq is imported
             self._server = Server(self.machine, self._addresses(), self._asked_port)
         except BaseException:
@@ -105,7 +105,7 @@ class VirtualBoard:
     @property
     def bitstream(self) -> str:
         """The .bit of its first design, for `Overlay`."""
-        return str(self._bitstreams[0])
+        return self.bitstreams[0]
 
     @property
     def leds(self) -> int:

@@ -7,15 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from labkit.fpga.board.bitstream import bit_file
+from labkit.fpga.board.hwh import handoff
 from labkit.fpga.board.registers import Register
 from labkit.fpga.board.wires import Wires, wires
 from labkit.fpga.models import Model, compiled
 from labkit.fpga.sources import Source, Sources, read_sources
-
-LEDS_BASE = 0x4120_0000
-BUTTONS_BASE = 0x4121_0000
-RTL_BASE = 0x43C0_0000
-RTL_SIZE = 0x1_0000
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +65,6 @@ class Design:
     @cached_property
     def hwh(self) -> str:
         """The hardware handoff: what is at which address, as Vivado would say it."""
-        from labkit.fpga.board.hwh import handoff
-
         return handoff(self)
 
     @cached_property

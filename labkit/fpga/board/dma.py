@@ -5,7 +5,7 @@ run until the channel's transfer is done, so that a wait costs no more calls tha
 when no word has moved for `QUIET` cycles; a client that goes on asking then is told why.
 """
 
-from labkit.fpga.board import silence
+from labkit.fpga.board import addresses, silence
 from labkit.fpga.board.dma_driver import DmaRun, Transfer
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.memory import Buffer, Memory
@@ -61,8 +61,8 @@ class Channel:
 class AxiDma:
     """Both channels' registers. A channel is missing where the module has no stream."""
 
-    base = 0x4040_0000
-    size = 0x1_0000
+    base = addresses.DMA
+    size = addresses.SIZE
     name = "axi_dma_0"
 
     def __init__(
@@ -147,7 +147,7 @@ class AxiDma:
         place = self._memory.host_address(channel.address)
         start = self._run.send if channel.sending else self._run.receive
         start(place, length)
-        self._note(channel, f"starts: {length:,} bytes at 0x{channel.address:08X}")
+        self._note(channel, "starts", f"{length:,} bytes at 0x{channel.address:08X}")
 
     def _refuse_start(self, channel: Channel, length: int) -> None:
         if not channel.control & RUN:
@@ -208,15 +208,15 @@ class AxiDma:
 
     def _end(self, channel: Channel, transfer: Transfer) -> None:
         channel.length = transfer.moved
-        self._note(channel, f"ends: {transfer.moved:,} bytes")
+        self._note(channel, "halts" if transfer.excess else "ends", f"{transfer.moved:,} bytes")
         if transfer.excess:
             channel.halt(INTERNAL_ERROR, silence.too_long(transfer, self._top))
             return
         channel.buffer = None
         channel.flags |= IDLE | DONE_INTERRUPT
 
-    def _note(self, channel: Channel, what: str) -> None:
-        self._traffic.note(self._run.state().cycle, f"{channel.name} channel", what)
+    def _note(self, channel: Channel, kind: str, what: str) -> None:
+        self._traffic.note(self._run.state().cycle, f"{channel.name} channel", kind, what)
 
     def _find(self, offset: int) -> tuple[Channel, int]:
         channel = self.send if offset < 0x30 else self.receive

@@ -1,7 +1,7 @@
 """The programmable logic with a design in it: its registers, its DMA, and the board's pins."""
 
-from labkit.fpga.board import silence
-from labkit.fpga.board.design import BUTTONS_BASE, LEDS_BASE, RTL_BASE, RTL_SIZE, Design
+from labkit.fpga.board import addresses, silence
+from labkit.fpga.board.design import Design
 from labkit.fpga.board.dma import QUIET, AxiDma
 from labkit.fpga.board.dma_driver import ANSWER_LIMIT, DmaRun
 from labkit.fpga.board.errors import BoardError
@@ -19,8 +19,8 @@ class Fabric:
     def __init__(self, design: Design, memory: Memory, traffic: Traffic) -> None:
         self.design = design
         self._run = DmaRun(design.model, design.wires)
-        self.leds = AxiGpio("leds_gpio", LEDS_BASE, design.leds, inputs=False)
-        self.buttons = AxiGpio("btns_gpio", BUTTONS_BASE, design.buttons, inputs=True)
+        self.leds = AxiGpio("leds_gpio", addresses.LEDS, design.leds, inputs=False)
+        self.buttons = AxiGpio("btns_gpio", addresses.BUTTONS, design.buttons, inputs=True)
         self.dma: AxiDma | None = None
         self.peripherals: list[Peripheral] = [self.leds, self.buttons]
         if design.has_dma:
@@ -42,8 +42,8 @@ class Fabric:
 class RtlRegisters:
     """The AXI4-Lite port of the learner's own module."""
 
-    base = RTL_BASE
-    size = RTL_SIZE
+    base = addresses.RTL
+    size = addresses.SIZE
 
     def __init__(self, design: Design, run: DmaRun, dma: AxiDma | None, traffic: Traffic) -> None:
         self.name = design.instance
@@ -59,33 +59,34 @@ class RtlRegisters:
         if self._run.advance(ACCESS_CYCLES, QUIET) == "unsettled":
             raise BoardError(silence.LOOP.format(top=self._top))
         response, value = self._run.read(offset)
-        self._after(response, offset, f"read 0x{offset:02X} = {value}")
+        self._after(response, offset, "read", value)
         return value
 
     def write(self, offset: int, value: int) -> None:
         """Writes through the module's port."""
         self._refuse(offset)
         response = self._run.write(offset, value)
-        self._after(response, offset, f"write 0x{offset:02X} = {value}")
+        self._after(response, offset, "write", value)
         if self._dma:
             self._dma.disturbed()
 
-    def _after(self, response: int, offset: int, what: str) -> None:
+    def _after(self, response: int, offset: int, kind: str, value: int) -> None:
         if self._dma:
             self._dma.refresh()
-        self._traffic.note(self._run.state().cycle, self.name, what)
+        what = f"0x{offset:02X} = {value}"
+        self._traffic.note(self._run.state().cycle, self.name, kind, what)
         where = f"{self.name} at offset 0x{offset:02X}"
         if response == -2:
             raise BoardError(silence.LOOP.format(top=self._top))
         if response == -1:
             raise BoardError(
-                f"{where} has not answered in {ANSWER_LIMIT:,} cycles ({what}). A real processor "
+                f"{where} has not answered in {ANSWER_LIMIT:,} cycles ({kind}). A real processor "
                 "hangs here for ever: the module has to answer every access."
             )
         if response:
             name = {1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}[response]
             raise BoardError(
-                f"{where} answers {name} ({what}): it has no such register, or refuses the access. "
+                f"{where} answers {name} ({kind}): it has no such register, or refuses the access. "
                 "On a real board the program ends with a bus error."
             )
 

@@ -1,5 +1,6 @@
 """The board's LEDs and buttons behind two AXI GPIO blocks (PG144), and the processor's own pins."""
 
+from labkit.fpga.board import addresses
 from labkit.fpga.board.errors import BoardError
 
 DATA, TRISTATE = 0x0, 0x4
@@ -14,7 +15,7 @@ class AxiGpio:
     `pins` is what is at its wires: what was written to outputs, what a finger does to inputs.
     """
 
-    size = 0x1_0000
+    size = addresses.SIZE
 
     def __init__(self, name: str, base: int, width: int, inputs: bool) -> None:
         self.name = name

@@ -4,12 +4,13 @@ It has what Vivado writes, as far as pynq 4.0 reads it. One entry is not Vivado'
 `PSU__..._FREQMHZ`, which pynq 4.0.0 looks up all the same, and without which `Overlay` fails.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from labkit.fpga.board import dma
-from labkit.fpga.board.design import BUTTONS_BASE, LEDS_BASE, RTL_BASE, RTL_SIZE, Design
-from labkit.fpga.board.gpio import AxiGpio
+from labkit.fpga.board import addresses, dma
 from labkit.fpga.board.registers import Register
+from labkit.fpga.board.wires import Wires
 
 PROCESSOR = "processing_system7_0"
 MASTER = "M_AXI_GP0"
@@ -38,7 +39,20 @@ _DMA = (
 _GPIO = (Register("GPIO_DATA", 0x0), Register("GPIO_TRI", 0x4))
 
 
-def handoff(design: Design) -> str:
+class Described(Protocol):
+    """What the file needs of a design: `labkit.fpga.board.design.Design` has it."""
+
+    top: str
+    instance: str
+    parameters: Mapping[str, int]
+    registers: Sequence[Register]
+    wires: Wires
+    has_dma: bool
+    leds: int
+    buttons: int
+
+
+def handoff(design: Described) -> str:
     """The text of the file."""
     root = Element("EDKSYSTEM", EDWVERSION="1.2", TIMESTAMP="labkit", VIVADOVERSION="2022.1")
     SubElement(root, "SYSTEMINFO", ARCH="zynq", DEVICE="7z020", NAME=design.top, PACKAGE="clg400")
@@ -48,19 +62,19 @@ def handoff(design: Design) -> str:
     processor = _module(modules, PROCESSOR, "xilinx.com:ip:processing_system7:5.5", _clocks())
     _interface(processor, MASTER, "MASTER")
     ranges = SubElement(processor, "MEMORYMAP")
-    _gpio(modules, ranges, "leds_gpio", LEDS_BASE, design.leds, inputs=False)
-    _gpio(modules, ranges, "btns_gpio", BUTTONS_BASE, design.buttons, inputs=True)
+    _gpio(modules, ranges, "leds_gpio", addresses.LEDS, design.leds, inputs=False)
+    _gpio(modules, ranges, "btns_gpio", addresses.BUTTONS, design.buttons, inputs=True)
     if design.has_dma:
         _dma(modules, ranges, design)
     if design.wires.address_bits:
         vlnv = f"labkit:rtl:{design.top}:1.0"
         block = _module(modules, design.instance, vlnv, dict(design.parameters))
-        _mapped(block, ranges, design.instance, RTL_BASE, RTL_SIZE, design.registers)
+        _mapped(block, ranges, design.instance, addresses.RTL, design.registers)
     indent(root)
     return tostring(root, encoding="unicode") + "\n"
 
 
-def _dma(modules: Element, ranges: Element, design: Design) -> None:
+def _dma(modules: Element, ranges: Element, design: Described) -> None:
     wires = design.wires
     parameters = {
         "c_include_sg": 0,
@@ -75,7 +89,7 @@ def _dma(modules: Element, ranges: Element, design: Design) -> None:
     }
     name = dma.AxiDma.name
     block = _module(modules, name, "xilinx.com:ip:axi_dma:7.1", parameters)
-    _mapped(block, ranges, name, dma.AxiDma.base, dma.AxiDma.size, _DMA)
+    _mapped(block, ranges, name, addresses.DMA, _DMA)
 
 
 def _gpio(
@@ -88,7 +102,7 @@ def _gpio(
         "C_IS_DUAL": 0,
     }
     block = _module(modules, name, "xilinx.com:ip:axi_gpio:2.0", parameters)
-    _mapped(block, ranges, name, base, AxiGpio.size, _GPIO)
+    _mapped(block, ranges, name, base, _GPIO)
 
 
 def _clocks() -> dict[str, object]:
@@ -121,7 +135,9 @@ def _interface(module: Element, name: str, kind: str) -> None:
     SubElement(interfaces, "BUSINTERFACE", NAME=name, TYPE=kind, VLNV=vlnv)
 
 
-def _mapped(module, ranges, name: str, base: int, size: int, registers) -> None:
+def _mapped(
+    module: Element, ranges: Element, name: str, base: int, registers: Sequence[Register]
+) -> None:
     """Puts an IP at its addresses, and lists its registers."""
     _interface(module, PORT, "SLAVE")
     SubElement(
@@ -129,7 +145,7 @@ def _mapped(module, ranges, name: str, base: int, size: int, registers) -> None:
         "MEMRANGE",
         ADDRESSBLOCK="Reg",
         BASEVALUE=f"0x{base:08X}",
-        HIGHVALUE=f"0x{base + size - 1:08X}",
+        HIGHVALUE=f"0x{base + addresses.SIZE - 1:08X}",
         INSTANCE=name,
         MASTERBUSINTERFACE=MASTER,
         MEMTYPE="REGISTER",

@@ -10,12 +10,14 @@ MOST_EVENTS = 10_000
 class Event:
     """Something that happened, at a clock cycle since the design was loaded.
 
-    where   "accelerator_0", "send channel" and so on
-    what    "write 0x08 = 20", "starts: 400 bytes at 0x18000000" and so on
+    where   "accelerator_0", "send channel" or "receive channel"
+    kind    "read" and "write" of a register; "starts", "ends" and "halts" of a transfer
+    what    in words: "0x08 = 20", "400 bytes at 0x18000000" and so on
     """
 
     cycle: int
     where: str
+    kind: str
     what: str
 
 
@@ -25,9 +27,9 @@ class Traffic:
     def __init__(self) -> None:
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
 
-    def note(self, cycle: int, where: str, what: str) -> None:
+    def note(self, cycle: int, where: str, kind: str, what: str) -> None:
         """Adds an event."""
-        self._events.append(Event(cycle, where, what))
+        self._events.append(Event(cycle, where, kind, what))
 
     def clear(self) -> None:
         """Forgets all events."""

@@ -55,7 +55,10 @@ def test_registers_with_fields():
     text = text.replace("(posedge clk)", "(posedge aclk)").replace("if (rst)", "if (!aresetn)")
     root = ElementTree.fromstring(Design(text, "regs", registers=registers).hwh)
     found = next(r for r in root.iter("REGISTER") if r.get("NAME") == "GO")
-    assert [p.get("VALUE") for p in found.findall("PROPERTY")] == ["GO", "0x4", "32"] + [
+    assert [p.get("VALUE") for p in found.findall("PROPERTY")] == [
+        "GO",
+        "0x4",
+        "32",
         "read-write",
         "true",
     ]
