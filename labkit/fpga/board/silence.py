@@ -60,11 +60,10 @@ def _why_not_taken(state: DmaState, top: str, wires: Wires) -> str:
             f"{waits} It offers a word after the receive transfer of {back.length:,} bytes has "
             "ended: receive this packet too, or send less."
         )
-    register = " or a register has to start it first," if wires.address_bits else ""
-    return (
-        f"{waits} It offers no word either. Most likely{register} the transfer is longer than "
-        "what it takes."
-    )
+    why = "Most likely the transfer is longer than what it takes."
+    if wires.address_bits:
+        why = "Either a register has to start it first, or the transfer is longer than it takes."
+    return f"{waits} It offers no word either. {why}"
 
 
 def _why_not_given(state: DmaState, top: str, wires: Wires) -> str:

@@ -71,7 +71,8 @@ def timeline(events: Iterable[Event]) -> None:
     if accesses:
         figure.legend(loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     axes.set_yticks(range(len(rows)), rows)
-    axes.invert_yaxis()
+    axes.set_ylim(len(rows) - 0.5, -0.5)  # the first row at the top
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("clock cycles since the bitstream was loaded (counted)")
     axes.set_xlim(-longest / 50, longest * 1.02)
     show(figure, _in_words(transfers, len(accesses)))

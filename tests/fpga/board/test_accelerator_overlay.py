@@ -51,3 +51,59 @@ def test_twenty_photographs_bit_by_bit():
     assert "offset 0x20 answers SLVERR" in lines[5]
     assert "offset 0x0C answers SLVERR" in lines[6]
     assert "64 bytes of registers, and 0x40 is behind them" in lines[7]
+
+
+def test_jobs_that_cannot_end_and_one_that_is_cut_off():
+    printed = run_python("""
+        from labkit import convnet
+        from labkit.datasets import cifar10
+        from labkit.fpga.accelerator_words import job_words
+        from labkit.fpga.quantize import quantize
+
+        data = cifar10("sample")
+        network = quantize(convnet.load_weights(), convnet.normalise(data.train.images[:200]))
+        words = job_words(network.layers, network.to_int8(data.test.images[:1]))
+        with VirtualBoard(designs.convnet()) as board:
+            from pynq import Overlay, allocate
+
+            job, results = allocate(len(words), "u8"), allocate(5, "u8")
+            job[:] = words
+
+            def fresh(started):
+                overlay = Overlay(board.bitstream)
+                if started:
+                    overlay.accelerator_0.write(0x00, 1)
+                return overlay.accelerator_0, overlay.axi_dma_0
+
+            ip, dma = fresh(started=False)
+            dma.recvchannel.transfer(results)
+            dma.sendchannel.transfer(job)
+            print(told(dma.sendchannel.wait))
+            print(told(dma.recvchannel.wait))
+            ip.write(0x00, 1)  # late, but all is well from here on
+            dma.sendchannel.wait()
+            dma.recvchannel.wait()
+            print(dma.recvchannel.transferred, ip.register_map.STATUS.DONE)
+
+            ip, dma = fresh(started=True)
+            dma.recvchannel.transfer(results)
+            print(told(dma.recvchannel.wait))
+
+            ip, dma = fresh(started=True)
+            dma.sendchannel.transfer(job)
+            print(told(dma.sendchannel.wait))
+
+            ip, dma = fresh(started=True)
+            dma.recvchannel.transfer(results)
+            dma.sendchannel.transfer(job, nbytes=8 * 1000)
+            dma.recvchannel.wait()
+            print(dma.recvchannel.transferred, ip.register_map.STATUS.TOO_SHORT)
+    """)
+    not_started, nothing_back, late, no_data, nobody_takes, cut_off = printed.splitlines()
+    assert "accelerator has taken 0 of 68,892 words" in not_started
+    assert "Either a register has to start it first" in not_started
+    assert "accelerator has given 0 of 40 bytes" in nothing_back
+    assert late == "40 1"
+    assert "nothing was sent to it" in no_data
+    assert nobody_takes == "nothing" or "call recvchannel.transfer(buffer)" in nobody_takes
+    assert cut_off == "8 1"
