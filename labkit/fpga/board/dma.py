@@ -6,6 +6,17 @@ when no word has moved for `QUIET` cycles; a client that goes on asking then is 
 """
 
 from labkit.fpga.board import addresses, silence
+from labkit.fpga.board.dma_channel import (
+    DECODE_ERROR,
+    DONE_INTERRUPT,
+    ERRORS,
+    IDLE,
+    INTERNAL_ERROR,
+    INTERRUPTS,
+    RESET,
+    RUN,
+    Channel,
+)
 from labkit.fpga.board.dma_driver import DmaRun, Transfer
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.memory import Buffer, Memory
@@ -14,48 +25,9 @@ from labkit.fpga.board.wires import Wires
 
 LENGTH_BITS = 26
 REGISTERS = (0x00, 0x04, 0x18, 0x1C, 0x28)  # DMACR, DMASR, address, its upper half, LENGTH
-RUN, RESET = 1 << 0, 1 << 2  # of DMACR
-CONTROL_AFTER_RESET = 0x0001_0002
-HALTED, IDLE, INTERNAL_ERROR, DECODE_ERROR = 1 << 0, 1 << 1, 1 << 4, 1 << 6  # of DMASR
-DONE_INTERRUPT, ERROR_INTERRUPT = 1 << 12, 1 << 14
-ERRORS = 0b111 << 4
-INTERRUPTS = 0b111 << 12
-
 QUIET = 200_000  # cycles without a word moved, after which a stream stands still
 POLL_CYCLES = 500_000  # at most, for one read of a status register
 PATIENCE = 50  # reads of a status that does not change, before the client is told why
-
-
-class Channel:
-    """One direction: its registers, and the buffer that its transfer is in."""
-
-    def __init__(self, sending: bool) -> None:
-        self.sending = sending
-        self.name = "send" if sending else "receive"
-        self.reset()
-
-    def reset(self) -> None:
-        """As after power-on."""
-        self.control = CONTROL_AFTER_RESET
-        self.flags = 0  # of DMASR: idle, errors and interrupts
-        self.address = 0
-        self.length = 0
-        self.buffer: Buffer | None = None  # while a transfer is running
-        self.fault = ""  # to be told once
-        self.asked = 0  # reads in a row that told the client nothing new
-
-    @property
-    def status(self) -> int:
-        """DMASR."""
-        stopped = not self.control & RUN
-        return self.flags | (HALTED if stopped else 0)
-
-    def halt(self, error: int, sentence: str) -> None:
-        """Ends with an error; only a reset starts it again."""
-        self.control &= ~RUN
-        self.flags = (self.flags & ~IDLE) | error | ERROR_INTERRUPT
-        self.buffer = None
-        self.fault = sentence
 
 
 class AxiDma:
