@@ -12,6 +12,7 @@ COMMANDS = {
     "new": "make the files of a new lesson, to be written",
     "build": "build the lessons' notebooks and CLAIMS.md from their sources",
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
+    "board": "run a virtual Pynq board for programs that use pynq, until Ctrl-C",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
 }
@@ -32,6 +33,8 @@ def parser() -> argparse.ArgumentParser:
     made["build"].add_argument("--check", action="store_true", help="compare and examine only")
     made["build"].add_argument("--force", action="store_true", help="execute unchanged lessons too")
     made["verify"].add_argument("wanted", nargs="?", help="for example 01_gpu; default: all")
+    made["board"].add_argument("designs", nargs="*", help="loopback, convnet; default: both")
+    made["board"].add_argument("--address", help="127.0.0.1, 127.0.0.2 ...; default: a free one")
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
 
@@ -63,6 +66,10 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
 
             print(doctor(options.json))
             return 0
+        case "board":
+            from labkit.fpga.board.command import serve
+
+            return serve(options.designs, options.address)
         case "data":
             from labkit import datasets
 

@@ -31,7 +31,7 @@ FLOORS = {  # all other rooms are on the ground floor, 1
 }
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
 # The compiler of kernels is loaded with the first kernel, and what is made of PyTorch, TensorFlow
-# or JAX by whoever asks for it.
+# or JAX by whoever asks for it; the board's services when its server starts.
 LATE = [
     "arithmetic",
     "calls",
@@ -55,6 +55,8 @@ LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
 GPU = ("autograd", "feeding", "sgd", "step_cost", "tensors")
 LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
+BOARD = ("buffer_service", "device_service", "gpio_service", "mmio_service")
+LATE |= {ROOT / "labkit" / "fpga" / "board" / f"{name}.py" for name in BOARD}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
 IMPORTED = [path for path in MODULES if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}
@@ -212,6 +214,7 @@ def test_what_labkit_imports_is_declared():
     lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     declared = {Requirement(r).name.lower() for asked in lists for r in asked}
     package = {"cocotb_tools": "cocotb", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipykernel"}
+    package |= {"grpc": "pynq"}  # which brings it
     package |= {"jupyter_client": "nbclient", "jupyter_server": "jupyterlab"}
     for path in MODULES:
         used = {name.split(".")[0] for name in imported(ast.parse(path.read_text("utf-8")))}

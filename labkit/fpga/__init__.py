@@ -4,10 +4,11 @@ Each of these functions lives in a module of its own name. They are imported her
 means the function, whoever imports the module first; none of them loads a tool before it is called.
 """
 
+from labkit.fpga.board import VirtualBoard
 from labkit.fpga.prove import prove
 from labkit.fpga.quantize import quantize
 from labkit.fpga.simulate import simulate
 from labkit.fpga.synthesize import synthesize
 from labkit.fpga.timing import place_and_route
 
-__all__ = ["place_and_route", "prove", "quantize", "simulate", "synthesize"]
+__all__ = ["VirtualBoard", "place_and_route", "prove", "quantize", "simulate", "synthesize"]

@@ -20,10 +20,11 @@ class Channel(Structure):
 
 class AxiPorts(Structure):
     _channels = ("write_address", "write_data", "write_answer", "read_address", "read_data")
-    _fields_ = [("clock", c_int), ("reset", c_int)]
+    _fields_ = [(name, c_int) for name in ("clock", "reset", "reset_level")]
     _fields_ += [(name, Channel) for name in _channels]
     _fields_ += [(name, c_int) for name in ("write_bytes", "write_response", "read_response")]
     _fields_ += [("stream_in", Channel), ("stream_out", Channel)]
+    _fields_ += [(name, c_int) for name in ("bytes_in", "bytes_out")]
 
 
 class Stalls(Structure):

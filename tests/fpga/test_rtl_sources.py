@@ -22,6 +22,7 @@ LESSONS = (
     "timing_and_proof",
     "the_network_as_a_pipeline",
     "folding_under_a_budget",
+    "the_overlay",
 )
 # Neither weights nor anything else may be in a source, or come from outside but through a port.
 TRICKS = (

@@ -8,10 +8,12 @@ struct Channel {  // one direction of words under valid/ready: ports, -1 where t
 };
 
 struct AxiPorts {
-  int clock, reset;  // the reset is active low
+  int clock, reset;
+  int reset_level;  // what the reset is while it resets: 0 or 1
   Channel write_address, write_data, write_answer, read_address, read_data;
   int write_bytes, write_response, read_response;
-  Channel in, out;  // the streams; 64 bits of data
+  Channel in, out;  // the streams; up to 64 bits of data
+  int in_bytes, out_bytes;  // which bytes of a word count: a bit for each, where there is a port
 };
 
 struct AxiStalls {  // a pattern of 0 and 1, gone through again and again; 1 withholds

@@ -1,0 +1,43 @@
+"""`labkit board`: a virtual board in a process of its own, until it is stopped."""
+
+import signal
+import threading
+from types import FrameType
+
+from labkit.fpga.board import designs
+from labkit.fpga.board.board import DEVICES, VirtualBoard
+from labkit.fpga.board.errors import BoardError
+from labkit.fpga.errors import RTLError
+
+DESIGNS = {"loopback": designs.loopback, "convnet": designs.convnet}
+
+
+def serve(names: list[str], address: str | None) -> int:
+    """Runs a board with these designs, or with all; says how to reach it; ends with Ctrl-C.
+
+    Raises ValueError for an unknown design, and where the board cannot be started.
+    """
+    unknown = [name for name in names if name not in DESIGNS]
+    if unknown:
+        raise ValueError(f"There is no design {unknown[0]!r}; there are {', '.join(DESIGNS)}.")
+    chosen = names or list(DESIGNS)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with VirtualBoard(*(DESIGNS[name]() for name in chosen), address=address) as board:
+            print(_how_to(board, chosen), flush=True)
+            threading.Event().wait()
+    except (BoardError, RTLError) as error:
+        raise ValueError(str(error)) from error
+    return 0
+
+
+def _how_to(board: VirtualBoard, names: list[str]) -> str:
+    lines = [f"A virtual board is at {board.address}, port {board.port}. Ctrl-C stops it."]
+    lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
+    for name, path in zip(names, board.bitstreams, strict=True):
+        lines.append(f"{name}:  Overlay({path!r})")
+    return "\n".join(lines)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,105 @@
+"""A gRPC server for a machine, in this process and for this computer only."""
+
+import ipaddress
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+from labkit.fpga.board.errors import BoardError
+from labkit.fpga.board.machine import Machine
+
+PORT = 7967  # which pynq takes for all boards of PYNQ_REMOTE_DEVICES
+ADDRESSES = tuple(f"127.0.0.{last}" for last in range(1, 17))
+THREADS = 8
+MOST_CALLS = 64  # at a time
+PATIENCE = 30  # seconds for the server to stop; only ends a hang
+LARGEST_MESSAGE = 4 * 2**20  # bytes; pynq sends 2 MiB
+
+
+class Server:
+    """Started by its constructor, at the first free one of `addresses`.
+
+    Raises BoardError for an address that is not this computer's own, and where none is free.
+    """
+
+    def __init__(self, machine: Machine, addresses: tuple[str, ...], port: int = PORT) -> None:
+        for address in addresses:
+            _refuse_foreign(address)
+        self._machine = machine
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="virtual-board")
+        for address in addresses:
+            self._server = self._with_services()
+            bound = _bind(self._server, address, port)
+            if bound:
+                self.address = address
+                self.port = bound
+                self._server.start()
+                return
+        self._threads.shutdown()
+        raise BoardError(
+            f"Port {port} of {' and '.join(addresses[:2])} is in use: another board is running, "
+            "perhaps of another notebook. Stop it, or choose VirtualBoard(..., port=0), and "
+            "connect with RemoteDevice(0, board.address, board.port)."
+        )
+
+    def stop(self) -> None:
+        """Ends all calls, closes the port, and ends the threads."""
+        self._machine.stop()
+        self._server.stop(grace=1).wait(timeout=PATIENCE)
+        self._threads.shutdown()
+
+    def _with_services(self):
+        """A new server with the four services. pynq is loaded here, and not before."""
+        import grpc
+
+        with warnings.catch_warnings():  # about packages of other machines
+            warnings.simplefilter("ignore")
+            from pynq.remote import (
+                buffer_pb2_grpc,
+                gpio_pb2_grpc,
+                mmio_pb2_grpc,
+                remote_device_pb2_grpc,
+            )
+
+        from labkit.fpga.board.buffer_service import Buffers
+        from labkit.fpga.board.device_service import Device
+        from labkit.fpga.board.gpio_service import Gpio
+        from labkit.fpga.board.malformed import ReadLeniently
+        from labkit.fpga.board.mmio_service import Mmio
+
+        options = [
+            ("grpc.so_reuseport", 0),  # a second server of the same port has to fail
+            ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+            ("grpc.max_send_message_length", LARGEST_MESSAGE),
+        ]
+        server = grpc.server(
+            self._threads,
+            interceptors=[ReadLeniently()],
+            options=options,
+            maximum_concurrent_rpcs=MOST_CALLS,
+        )
+        machine = self._machine
+        buffer_pb2_grpc.add_RemoteBufferServicer_to_server(Buffers(machine), server)
+        gpio_pb2_grpc.add_GpioServicer_to_server(Gpio(machine), server)
+        mmio_pb2_grpc.add_MmioServicer_to_server(Mmio(machine), server)
+        remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(Device(machine), server)
+        return server
+
+
+def _refuse_foreign(address: str) -> None:
+    try:
+        own = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        own = False
+    if not own:
+        raise BoardError(
+            f"The address {address!r} is not this computer's own: a virtual board can be reached "
+            "from nowhere else, so take one of 127.0.0.1, 127.0.0.2 and so on."
+        )
+
+
+def _bind(server, address: str, port: int) -> int:
+    """The port that was bound, or 0."""
+    try:
+        return server.add_insecure_port(f"{address}:{port}")
+    except RuntimeError:  # in use, or an address that this system does not have
+        return 0

@@ -1,0 +1,115 @@
+"""Which ports of a module are wired to a board's bus and DMA.
+
+Two families of names are known: AMD's (`aclk`, `aresetn`, `s_axi_*`, `s_axis_*`, `m_axis_*`) and
+the course's own (`clk`, `rst`, `in_*`, `out_*`), which has streams only.
+"""
+
+from dataclasses import dataclass
+
+from labkit.fpga.axi_driver import AxiPorts, Channel
+from labkit.fpga.errors import RTLError
+from labkit.fpga.ports import Ports
+
+LARGEST = 64  # bits of a word of a stream
+
+
+@dataclass(frozen=True)
+class Wires:
+    """What a module has of AXI: each part may be missing, but not all of them.
+
+    ports          where each one is, for the driver
+    address_bits   of its AXI4-Lite port; 0 without one
+    in_bytes       of a word of the stream in; 0 without one
+    out_bytes      of a word of the stream out; 0 without one
+    has_last       whether the stream out says where a packet ends
+    """
+
+    ports: AxiPorts
+    address_bits: int
+    in_bytes: int
+    out_bytes: int
+    has_last: bool
+
+
+def wires(ports: Ports) -> Wires:
+    """The wires of a module; raises RTLError for one that a board has no use for."""
+    if "aclk" in ports:
+        names, clock, reset, level = ("s_axis_t", "m_axis_t"), "aclk", "aresetn", 0
+    else:
+        names, clock, reset, level = ("in_", "out_"), "clk", "rst", 1
+    if clock not in ports or reset not in ports:
+        raise RTLError(
+            f"The module {ports.top} has no clock and reset that the board knows: call them aclk "
+            "and aresetn (low resets), or clk and rst (high resets)."
+        )
+    taken, given = names
+    found = Wires(
+        ports=AxiPorts(
+            clock=ports.index(clock),
+            reset=ports.index(reset),
+            reset_level=level,
+            write_address=_lite(ports, "aw", "addr"),
+            write_data=_lite(ports, "w", "data"),
+            write_answer=_lite(ports, "b", "resp"),
+            read_address=_lite(ports, "ar", "addr"),
+            read_data=_lite(ports, "r", "data"),
+            write_bytes=ports.index("s_axi_wstrb"),
+            write_response=ports.index("s_axi_bresp"),
+            read_response=ports.index("s_axi_rresp"),
+            stream_in=_stream(ports, taken),
+            stream_out=_stream(ports, given),
+            bytes_in=ports.index(f"{taken}keep"),
+            bytes_out=ports.index(f"{given}keep"),
+        ),
+        address_bits=_address_bits(ports),
+        in_bytes=_word_bytes(ports, f"{taken}data"),
+        out_bytes=_word_bytes(ports, f"{given}data"),
+        has_last=f"{given}last" in ports,
+    )
+    if not (found.address_bits or found.in_bytes or found.out_bytes):
+        raise RTLError(
+            f"The module {ports.top} has nothing that a board can be wired to. It needs registers "
+            "(s_axi_*), or a stream: s_axis_* and m_axis_*, or in_* and out_*, each with its "
+            "valid, ready and data."
+        )
+    return found
+
+
+def _lite(ports: Ports, name: str, data: str) -> Channel:
+    ends = (f"{name}valid", f"{name}ready", f"{name}{data}")
+    return Channel(*(ports.index(f"s_axi_{end}") for end in ends), -1)
+
+
+def _stream(ports: Ports, name: str) -> Channel:
+    return Channel(*(ports.index(f"{name}{end}") for end in ("valid", "ready", "data", "last")))
+
+
+def _address_bits(ports: Ports) -> int:
+    if "s_axi_awaddr" not in ports:
+        return 0
+    parts = "awvalid awready wvalid wready wdata bvalid bready bresp "
+    parts += "arvalid arready araddr rvalid rready rdata rresp"
+    _refuse_missing(ports, [f"s_axi_{part}" for part in parts.split()])
+    return ports["s_axi_awaddr"].width
+
+
+def _word_bytes(ports: Ports, data: str) -> int:
+    if data not in ports:
+        return 0
+    stream = data.removesuffix("data")
+    _refuse_missing(ports, [f"{stream}valid", f"{stream}ready"])
+    width = ports[data].width
+    if width > LARGEST or width & (width - 1) or width < 8:
+        raise RTLError(
+            f"{data} of {ports.top} has {width} bits; a DMA moves words of 8, 16, 32 or 64. Widen "
+            "it to the next of these."
+        )
+    return width // 8
+
+
+def _refuse_missing(ports: Ports, names: list[str]) -> None:
+    missing = [name for name in names if name not in ports]
+    if missing:
+        raise RTLError(
+            f"The module {ports.top} has a part of an AXI port, but not {', '.join(missing)}."
+        )
