@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.fpga import axi_driver
+from labkit.fpga.accelerator_cycles import layer_cycles
 from labkit.fpga.accelerator_words import Folding, Shapes, job_words, logits, refuse_lanes
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integer_layers import IntegerLayer
@@ -43,9 +44,8 @@ STATUS = (
     "TOO_LONG",
 )
 START, RESET = 1, 2  # bits of CONTROL
-WORDS_PER_IMAGE = 5
 ANSWER_LIMIT = 100  # cycles in which a register has to answer
-QUIET = 200_000  # cycles without a word moved, after which a job is stuck
+ADDRESSES = 64  # bytes that the port of the registers reaches
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,8 @@ class Accelerator:
         self.model = compiled(sources, engine, self.parameters)
         self._run = axi_driver.AxiRun(self.model.table, self.model.ports)
         self._run.stall(pattern(stalls, "s_axis"), pattern(stalls, "m_axis"))
+        # No layer works longer on an image without that any word moves.
+        self.quiet = 4 * max(layer_cycles(self.folding, self.shapes).values())
 
     def __enter__(self) -> "Accelerator":
         return self
@@ -107,10 +109,12 @@ class Accelerator:
     def write(self, register: str | int, value: int, byte_enables: int = 0b1111) -> None:
         """Write a register, by name or address.
 
-        Raises RTLError for an address without one, a register that can only be read, a part of a
-        word, and for a circuit that does not answer.
+        Raises RTLError for a value or an address of more bits than the port has, for an address
+        without a register, one that can only be read, a part of a word, and for a circuit that
+        does not answer.
         """
         address = _address(register)
+        _whole("A register's value", value, 2**32)
         response = self._run.write(address, value, byte_enables, ANSWER_LIMIT)
         _answered(response, f"Writing {value} to address 0x{address:02X}")
 
@@ -143,13 +147,13 @@ class Accelerator:
             lasts[-1] = 1
         self._run.send(words, lasts)
 
-    def advance(self, cycles: int, quiet: int = QUIET) -> str:
+    def advance(self, cycles: int, quiet: int | None = None) -> str:
         """Clocks it for up to `cycles`, and says why it stopped.
 
         "packet out": the last word of a packet came out. "quiet": no word has moved for so many
         cycles. "advanced": neither.
         """
-        ending = self._run.advance(cycles, quiet)
+        ending = self._run.advance(cycles, self.quiet if quiet is None else quiet)
         if ending == "unsettled":
             raise RTLError("The logic of the accelerator does not settle: it drives itself.")
         return ending
@@ -193,13 +197,23 @@ class Accelerator:
         return f"The job does not end. {sent}; {out}. STATUS says {bits or 'nothing'}."
 
     def run(self, layers: tuple[IntegerLayer, ...], images: np.ndarray) -> AcceleratorRun:
-        """One job: a network's layers and int8 images[N,3,H,W] in, logits out."""
+        """One job: a network's layers and int8 images[N,3,H,W] in, logits out.
+
+        Raises RTLError while another job runs or words of one wait, and for a job that fails.
+        """
         words = job_words(layers, images, self.folding, self.shapes)
+        if self.state().queued or "BUSY" in self.status():
+            raise RTLError(
+                "Another job runs, or words of one wait to be sent: `wait()` for its end, or "
+                "`reset()`."
+            )
         before = self.state().received
         self.start(len(images))
         self.send(words)
         self.wait()
         out, _ = self.received()
+        if self.status() != {"DONE"}:
+            raise RTLError(f"The job has failed: STATUS says {', '.join(sorted(self.status()))}.")
         return AcceleratorRun(
             logits=logits(out[before:]),
             cycles=counted(self.read("CYCLES"), "cycles", "the register of the accelerator"),
@@ -210,8 +224,8 @@ class Accelerator:
 
 
 def _address(register: str | int) -> int:
-    if isinstance(register, int):
-        return register
+    if not isinstance(register, str):
+        return _whole("An address", register, ADDRESSES)
     if register not in REGISTERS:
         raise RTLError(f"There is no register {register!r}; there are {', '.join(REGISTERS)}.")
     return REGISTERS[register]
@@ -220,8 +234,18 @@ def _address(register: str | int) -> int:
 def _answered(response: int, what: str) -> None:
     if response == -1:
         raise RTLError(f"{what}: the accelerator has not answered in {ANSWER_LIMIT} cycles.")
+    if response == -2:
+        raise RTLError(f"{what}: the logic does not settle, because it drives itself.")
     if response:
         raise RTLError(
             f"{what} is answered with SLVERR: there is no such register, it can only be read, or "
             "not all four bytes were written."
         )
+
+
+def _whole(name: str, value: object, end: int) -> int:
+    """A whole number from 0 to below `end`; raises RTLError for anything else."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 <= value < end:
+        raise RTLError(f"{name} is a whole number from 0 to {end - 1:,}, not {value!r}.")
+    return int(value)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.fpga.integer_layers import IntegerLayer
+from labkit.fpga.requantize import MAX_SHIFT, MULTIPLIER_BITS
 from labkit.fpga.words import conv_weight_words, linear_weight_words, parameter_words
 
 BYTES = 8  # of a beat
@@ -190,13 +191,30 @@ def logits(words: np.ndarray) -> np.ndarray:
 
 
 def _fitting(layers: Sequence[IntegerLayer], shapes: Shapes) -> Sequence[IntegerLayer]:
+    if len(layers) != len(shapes.weights):
+        raise ValueError(f"The accelerator has {len(shapes.weights)} layers, not {len(layers)}.")
     for layer, (name, shape) in zip(layers, shapes.weights.items(), strict=True):
         if layer.weights.shape != shape:
             raise ValueError(
                 f"The accelerator's {name} has weights {list(shape)}; this network's are "
                 f"{list(layer.weights.shape)}. Build an accelerator with its shapes."
             )
+        _refuse_numbers(layer, name)
     return layers
+
+
+def _refuse_numbers(layer: IntegerLayer, name: str) -> None:
+    """Raises ValueError for numbers that would lose bits in the stream."""
+    kinds = (("weights", layer.weights, np.int8), ("biases", layer.bias, np.int32))
+    for what, array, kind in kinds:
+        if array.dtype != kind:
+            raise ValueError(f"The {what} of {name} are {kind.__name__}, not {array.dtype}.")
+    if name == "fc2":
+        return
+    if not 1 <= layer.shift <= MAX_SHIFT:
+        raise ValueError(f"The shift of {name} is from 1 to {MAX_SHIFT}, not {layer.shift}.")
+    if layer.multiplier.min() < 0 or layer.multiplier.max() >= 1 << MULTIPLIER_BITS:
+        raise ValueError(f"A multiplier of {name} is outside 0 to {(1 << MULTIPLIER_BITS) - 1}.")
 
 
 def _header(layers: Sequence[IntegerLayer], folding: Folding, shapes: Shapes) -> np.ndarray:

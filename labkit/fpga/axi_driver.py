@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from labkit.fpga.cpp import DRIVER, compile_cpp, driver_text, kept
+from labkit.fpga.errors import RTLError
 from labkit.fpga.models import Table
 from labkit.fpga.ports import Ports
 
@@ -29,6 +30,10 @@ class AxiPorts(Structure):
 
 class Stalls(Structure):
     _fields_ = [("pattern", c_void_p), ("length", c_int64)]
+
+
+class Pace(Structure):
+    _fields_ = [(name, c_int64) for name in ("address", "data", "answer")]
 
 
 class State(Structure):
@@ -70,7 +75,7 @@ class AxiRun:
 
     def __init__(self, table: "ctypes._Pointer[Table]", ports: Ports) -> None:
         self._driver = _driver()
-        self._run = self._driver.axi_new(table, byref(axi_ports(ports)))
+        self._alive = self._driver.axi_new(table, byref(axi_ports(ports)))
 
     def __enter__(self) -> "AxiRun":
         return self
@@ -79,10 +84,17 @@ class AxiRun:
         self.free()
 
     def free(self) -> None:
-        """Ends the run; further calls are not allowed."""
-        if self._run:
-            self._driver.axi_free(self._run)
-        self._run = None
+        """Ends the run: whatever is asked of it afterwards raises RTLError."""
+        if self._alive:
+            self._driver.axi_free(self._alive)
+        self._alive = None
+
+    @property
+    def _run(self) -> int:
+        """The driver's run; raises RTLError when it has ended."""
+        if self._alive is None:
+            raise RTLError("This run has ended: use the circuit within its `with` block.")
+        return self._alive
 
     def write(self, address: int, value: int, byte_enables: int, limit: int) -> int:
         """AXI's response to a write; -1: none came in `limit` cycles, -2: a loop of logic."""
@@ -109,6 +121,10 @@ class AxiRun:
         rows = [np.ascontiguousarray(row, np.uint8) for row in (stream_in, stream_out)]
         patterns = [Stalls(row.ctypes.data, len(row)) for row in rows]
         self._driver.axi_stall(self._run, *map(byref, patterns))
+
+    def pace(self, address: int = 0, data: int = 0, answer: int = 0) -> None:
+        """How many cycles late the sides of each access of a register are."""
+        self._driver.axi_pace(self._run, byref(Pace(address, data, answer)))
 
     def advance(self, cycles: int, quiet: int) -> str:
         """Clocks the design, and says why it stopped: one of `ENDINGS`."""
@@ -144,6 +160,7 @@ def _driver() -> ctypes.CDLL:
     library.axi_send.argtypes = [c_void_p, c_void_p, c_void_p, c_int64]
     library.axi_drop.argtypes = [c_void_p]
     library.axi_stall.argtypes = [c_void_p, POINTER(Stalls), POINTER(Stalls)]
+    library.axi_pace.argtypes = [c_void_p, POINTER(Pace)]
     library.axi_state.argtypes = [c_void_p, POINTER(State)]
     library.axi_received.argtypes = [c_void_p, c_void_p, c_void_p]
     return library

@@ -128,22 +128,29 @@ def test_the_cycle_register_counts_the_whole_job(resident, stalls):
             assert register == outside
 
 
-@pytest.mark.parametrize(
-    ("counts", "instead"),
-    [
-        ("cycles <= cycles + 1'b1;", "if (beat) cycles <= cycles + 1'b1;"),
-        ("cycles <= cycles + 1'b1;", "if (state == Stream) cycles <= cycles + 1'b1;"),
-        ("cycles <= cycles + 1'b1;", "if (!in_valid || in_ready) cycles <= cycles + 1'b1;"),
-    ],
-)
-def test_a_register_that_stops_while_a_stream_is_active_is_seen(counts, instead):
+COUNTS = "cycles <= &cycles ? cycles : cycles + 1'b1;"
+
+
+@pytest.mark.parametrize("only", ["beat", "state == Stream", "!in_valid || in_ready"])
+def test_a_register_that_stops_while_a_stream_is_active_is_seen(only):
     text = (RTL / "job_control.sv").read_text()
-    assert text.count(counts) == 1
-    own = {"job_control": text.replace(counts, instead)}
+    assert text.count(COUNTS) == 1
+    own = {"job_control": text.replace(COUNTS, f"if ({only}) {COUNTS}")}
     with Accelerator(shapes=SMALL, own=own, stalls=STALLS) as accelerator:
         words = accelerator_words.job_words(random_network(0), random_images(0, 1), shapes=SMALL)
         register, outside = held_against_harness(accelerator, words, 1)
         assert register < outside
+
+
+def test_jobs_that_fail_are_counted_to_their_end_too():
+    words = accelerator_words.job_words(random_network(0), random_images(0, 1), shapes=SMALL)
+    too_long = np.append(words, np.zeros(500, np.uint64))
+    of_another = np.append(words[:1] + np.uint64(1), words[1:])
+    with Accelerator(shapes=SMALL, stalls=STALLS) as accelerator:
+        for job in (too_long, of_another, words[:200], words):
+            register, outside = held_against_harness(accelerator, job, 1)
+            assert register == outside
+        assert accelerator.read("BEATS_IN") == len(words)
 
 
 def test_nothing_survives_from_the_job_before():

@@ -1,5 +1,7 @@
 """Jobs that go wrong: what the registers say, that the circuit frees itself, and what is told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -141,6 +143,46 @@ def test_a_reset_in_the_middle_of_a_job(accelerator, cycles):
     assert accelerator.read("CYCLES") == 0
 
 
+def test_whatever_cycle_a_reset_comes_in_the_next_job_is_right():
+    """The receiver stalls, so that results of the first job are on their way."""
+    with Accelerator(shapes=SMALL, stalls=Stalls(seed=7, share=0.7)) as accelerator:
+        for cycle in range(0, 3000, 41):
+            accelerator.start(2)
+            accelerator.send(WORDS)
+            accelerator.advance(cycle)
+            accelerator.reset()
+            accelerator.advance(cycle % 7)
+            before = accelerator.state().received
+            run = accelerator.run(LAYERS, PICTURES)
+            assert np.array_equal(run.logits, WANT), cycle
+            assert accelerator.state().received == before + 10
+
+
+def test_a_start_clears_what_the_job_before_has_left(accelerator):
+    status, _, _ = job(accelerator, WORDS[:50])
+    assert status == {"DONE", "TOO_SHORT"}
+    assert accelerator.run(LAYERS, PICTURES).status == {"DONE"}
+    job(accelerator, np.append(WORDS, WORDS[-1:]))
+    assert accelerator.run(LAYERS, PICTURES).status == {"DONE"}
+
+
+def test_a_reset_wins_over_a_start(accelerator):
+    accelerator.write("CONTROL", START | RESET)
+    assert accelerator.status() == set()
+    accelerator.start(2)
+    accelerator.write("CONTROL", START | RESET)
+    assert accelerator.status() == set()
+
+
+def test_more_images_than_ten_bits_count():
+    count = 1100
+    pictures = np.concatenate([random_images(seed, 275) for seed in range(4)])
+    with Accelerator(shapes=SMALL) as accelerator:
+        run = accelerator.run(LAYERS, pictures)
+    assert np.array_equal(run.logits, oracle(LAYERS, pictures))
+    assert run.beats_out == 5 * count
+
+
 class TestRegisters:
     """What a processor can read and write."""
 
@@ -148,6 +190,30 @@ class TestRegisters:
         assert accelerator.read("SHAPES") == SMALL.register == 0x10080808
         assert accelerator.read("FOLDING") == Folding().register == 0x00080101
         assert accelerator.read("CONTROL") == 0
+
+    @pytest.mark.parametrize("late", [(0, 3, 0), (3, 0, 0), (0, 0, 4), (2, 5, 9)], ids=str)
+    def test_sides_of_an_access_that_are_late(self, accelerator, late):
+        """Address, data and the readiness for the answer, each so many cycles."""
+        accelerator._run.pace(*late)
+        for value in (5, 6, 7):
+            accelerator.write("IMAGES", value)
+            assert accelerator.read("IMAGES") == value
+        with pytest.raises(RTLError, match="SLVERR"):
+            accelerator.write("STATUS", 1)
+        accelerator.start(2)
+        accelerator.send(WORDS)
+        accelerator.wait()
+        assert accelerator.status() == {"DONE"}
+
+    @pytest.mark.parametrize("address", [-1, 64, 0x108, 2**32, 1.5, None, True])
+    def test_an_address_that_no_port_reaches(self, accelerator, address):
+        with pytest.raises(RTLError, match=r"An address is|There is no register"):
+            accelerator.read(address)
+
+    @pytest.mark.parametrize("value", [-1, 2**32, 2.0, None])
+    def test_a_value_of_more_than_32_bits(self, accelerator, value):
+        with pytest.raises(RTLError, match="A register's value is"):
+            accelerator.write("IMAGES", value)
 
     def test_images_is_kept(self, accelerator):
         for value in (1, 0xABCD, 65_535):
@@ -183,6 +249,43 @@ class TestRegisters:
 
 class TestRefused:
     """What Python refuses before anything is clocked."""
+
+    def test_a_circuit_that_is_closed(self):
+        with Accelerator(shapes=SMALL) as closed:
+            pass
+        for ask in (closed.status, closed.reset, closed.state, closed.received, closed.wait):
+            with pytest.raises(RTLError, match="use the circuit within its `with` block"):
+                ask()
+        with pytest.raises(RTLError, match="within its `with` block"):
+            closed.run(LAYERS, PICTURES)
+
+    def test_a_job_beside_another(self, accelerator):
+        accelerator.start(2)
+        with pytest.raises(RTLError, match="Another job runs"):
+            accelerator.run(LAYERS, PICTURES)
+        accelerator.reset()
+        accelerator.send(WORDS[:10])
+        with pytest.raises(RTLError, match="words of one wait to be sent"):
+            accelerator.run(LAYERS, PICTURES)
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"weights": LAYERS[0].weights.astype(np.int16)}, "weights of conv1 are int8"),
+            ({"bias": LAYERS[0].bias.astype(np.int64)}, "biases of conv1 are int32"),
+            ({"shift": 40}, "shift of conv1 is from 1 to 31, not 40"),
+            ({"multiplier": LAYERS[0].multiplier + 2**16}, "A multiplier of conv1 is outside"),
+        ],
+        ids=["weights", "bias", "shift", "multiplier"],
+    )
+    def test_numbers_that_would_lose_bits(self, changes, words):
+        layers = (replace(LAYERS[0], **changes), *LAYERS[1:])
+        with pytest.raises(ValueError, match=words):
+            job_words(layers, PICTURES, shapes=SMALL)
+
+    def test_layers_that_are_missing(self):
+        with pytest.raises(ValueError, match="has 4 layers, not 2"):
+            job_words(LAYERS[:2], PICTURES, shapes=SMALL)
 
     @pytest.mark.parametrize(
         "images",

@@ -131,6 +131,7 @@ void axi_stall(AxiRun* run, const AxiStalls* in, const AxiStalls* out) {
   run->stalls_in.assign(in->pattern, in->pattern + in->length);
   run->stalls_out.assign(out->pattern, out->pattern + out->length);
 }
+void axi_pace(AxiRun* run, const AxiPace* pace) { run->pace = *pace; }
 void axi_state(AxiRun* run, AxiState* state) { *state = run->read_state(); }
 void axi_received(AxiRun* run, const uint64_t** words, const uint8_t** lasts) {
   *words = run->words.data();

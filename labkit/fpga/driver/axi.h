@@ -16,6 +16,10 @@ struct AxiPorts {
   int in_bytes, out_bytes;  // which bytes of a word count: a bit for each, where there is a port
 };
 
+struct AxiPace {  // cycles from the begin of an access until its sides are ready
+  int64_t address, data, answer;
+};
+
 struct AxiStalls {  // a pattern of 0 and 1, gone through again and again; 1 withholds
   const uint8_t* pattern;
   int64_t length;  // 0: never

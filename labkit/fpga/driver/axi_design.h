@@ -31,16 +31,20 @@ class AxiDesign {
     set(ports.write_data.data, value);
     set(ports.write_bytes, bytes);
     bool address_waits = true, data_waits = true;
-    for (int64_t end = cycle + limit; cycle < end;) {
-      set(ports.write_address.valid, address_waits);
-      set(ports.write_data.valid, data_waits);
-      set(ports.write_answer.ready, 1);
+    for (int64_t age = 0; age < limit; age++) {
+      bool gives_address = address_waits && age >= pace.address;
+      bool gives_data = data_waits && age >= pace.data;
+      bool takes = age >= pace.answer;
+      set(ports.write_address.valid, gives_address);
+      set(ports.write_data.valid, gives_data);
+      set(ports.write_answer.ready, takes);
       if (!before_edge()) return -2;
-      address_waits = address_waits && !get(ports.write_address.ready);
-      bool moved = data_waits && get(ports.write_data.ready);
-      if (moved) last_access = cycle;
-      data_waits = data_waits && !moved;
-      bool answered = get(ports.write_answer.valid);
+      if (gives_address && get(ports.write_address.ready)) address_waits = false;
+      if (gives_data && get(ports.write_data.ready)) {
+        data_waits = false;
+        last_access = cycle;
+      }
+      bool answered = takes && get(ports.write_answer.valid);
       int response = get(ports.write_response);
       if (!after_edge()) return -2;
       if (answered) return release(response);
@@ -52,12 +56,14 @@ class AxiDesign {
   int read(uint32_t address, uint32_t* value, int64_t limit) {
     set(ports.read_address.data, address);
     bool address_waits = true;
-    for (int64_t end = cycle + limit; cycle < end;) {
-      set(ports.read_address.valid, address_waits);
-      set(ports.read_data.ready, 1);
+    for (int64_t age = 0; age < limit; age++) {
+      bool gives_address = address_waits && age >= pace.address;
+      bool takes = age >= pace.answer;
+      set(ports.read_address.valid, gives_address);
+      set(ports.read_data.ready, takes);
       if (!before_edge()) return -2;
-      address_waits = address_waits && !get(ports.read_address.ready);
-      bool answered = get(ports.read_data.valid);
+      if (gives_address && get(ports.read_address.ready)) address_waits = false;
+      bool answered = takes && get(ports.read_data.valid);
       *value = get(ports.read_data.data);
       int response = get(ports.read_response);
       if (!after_edge()) return -2;
@@ -65,6 +71,8 @@ class AxiDesign {
     }
     return release(-1);
   }
+
+  AxiPace pace = {0, 0, 0};
 
  protected:
   virtual bool before_edge() = 0;  // the inputs of this cycle, then all logic settles

@@ -4,8 +4,8 @@
 //   0x04  STATUS     bit 0 BUSY, 1 DONE, 2 START_WHILE_BUSY, 3 NO_IMAGES, 4 OTHER_NETWORK,
 //                    5 TOO_SHORT, 6 TOO_LONG; a START that is accepted clears all but BUSY
 //   0x08  IMAGES     how many images the next job has: 1 to 65535; read and write
-//   0x0C  CYCLES     clock cycles from the START to the end of the job
-//   0x10  BEATS_IN   beats of the job that came in, those that were discarded included
+//   0x0C  CYCLES     clock cycles from the START to the end of the job; stops at 2^32 - 1
+//   0x10  BEATS_IN   beats of the job that came in, discarded ones included; stops at 2^32 - 1
 //   0x14  BEATS_OUT  words that were handed out
 //   0x18  FOLDING    the lanes of conv1, conv2 and fc1 in a byte each, bit 24: RESIDENT
 //   0x1C  SHAPES     HEIGHT and the channels of conv1, conv2, fc1 in a byte each

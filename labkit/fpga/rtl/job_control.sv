@@ -77,7 +77,8 @@ module job_control #(
   assign beat       = in_valid && in_ready;
   assign is_other   = at_first && (in_data != NETWORK);
 
-  // ---- The output: a register, so that an offered word stays whatever happens to the job.
+  // ---- The output: a register, so that an offered word stays even if the job fails. Only a `stop`
+  // withdraws it. Between two jobs the layers are held in reset: nothing of one reaches the next.
   logic [2:0]  word;         // of this image's result
   logic [15:0] images_left;  // whose results are not all out
   logic        last_word;
@@ -86,7 +87,7 @@ module job_control #(
   logic        give_last;
   logic        out_moves;
   logic        ended;  // the last word has gone out
-  assign core_rst     = rst || (state == Clear) || failed;
+  assign core_rst     = rst || !busy || (state == Clear) || failed;
   assign give_valid   = (state == GiveUp) || (result_valid && !core_rst);
   assign give_last    = (state == GiveUp) || (last_word && (images_left == 16'd1));
   assign last_word    = word == 3'(WORDS_PER_RESULT - 1);
@@ -176,12 +177,12 @@ module job_control #(
       beats_in         <= '0;
       beats_out        <= '0;
     end else if (busy) begin
-      cycles <= cycles + 1'b1;
+      cycles <= &cycles ? cycles : cycles + 1'b1;
       if (start) begin
         start_while_busy <= 1'b1;
       end
       if (beat) begin
-        beats_in <= beats_in + 1'b1;
+        beats_in <= &beats_in ? beats_in : beats_in + 1'b1;
       end
       if (beat && (state == Stream)) begin
         other_network <= is_other;
