@@ -86,13 +86,17 @@ module job_control #(
   logic        give_ready;
   logic        give_last;
   logic        out_moves;
-  logic        ended;  // the last word has gone out
+  logic        ended;    // the last word has gone out
+  logic        all_out;  // it has, or goes in this cycle
+  logic        all_in;   // the last one of too many beats comes in this cycle
   assign core_rst     = rst || !busy || (state == Clear) || failed;
   assign give_valid   = (state == GiveUp) || (result_valid && !core_rst);
   assign give_last    = (state == GiveUp) || (last_word && (images_left == 16'd1));
   assign last_word    = word == 3'(WORDS_PER_RESULT - 1);
   assign result_ready = give_ready && (state != GiveUp);
   assign out_moves    = out_valid && out_ready;
+  assign all_out      = ended || (out_moves && out_last);
+  assign all_in       = (state == Discard) && beat && in_last && !failed;
 
   stream_register #(
     .WIDTH(65)
@@ -130,11 +134,11 @@ module job_control #(
         end
         Discard: begin
           if (beat && in_last) begin
-            state <= failed ? GiveUp : Finish;
+            state <= failed ? GiveUp : all_out ? Idle : Finish;
           end
         end
         Finish: begin
-          if (ended || (out_moves && out_last)) begin
+          if (all_out) begin
             state <= Idle;
           end
         end
@@ -199,7 +203,7 @@ module job_control #(
         beats_out <= beats_out + 1'b1;
         ended     <= out_last;
       end
-      if ((state == Finish) && (ended || (out_moves && out_last))) begin
+      if ((all_in || (state == Finish)) && all_out) begin
         done <= 1'b1;
       end
     end
