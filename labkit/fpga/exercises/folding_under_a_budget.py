@@ -18,14 +18,17 @@ PIPELINES = {  # layers, whether the weights are resident, and what binds
     "large images": (4, True, "stream"),
     "five layers": (5, False, "stream"),
     "seven layers": (7, True, "layer"),
-    "one layer, a slow stream": (1, False, "stream"),
+    "one layer and a slow stream": (1, False, "stream"),
+    "a stream as slow as a layer": (3, False, "both"),
 }
+SHARES = {"stream": (1.1, 1.4), "layer": (0.5, 0.9), "both": (1, 1)}  # of the slowest layer
 
 
 def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tuple:
-    """Layers whose cycles are whole numbers, and bytes that leave a word partly filled.
+    """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled.
 
-    The slowest layer never has the most multiply-adds, if there are two.
+    The slowest layer never has the most multiply-adds, if there are two. Streamed weights leave a
+    gap behind the pixels' last byte, if they begin a beat of their own: that takes a beat more.
     """
     cycles = 10 * rng.permutation(np.arange(301, 900))[:L]
     multipliers = rng.permutation(np.arange(3, 90))[:L]
@@ -33,11 +36,11 @@ def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tu
     multipliers[slowest] = 2
     width = int(rng.choice([4, 8, 16]))
     longest = int(cycles[slowest])
-    share = rng.uniform(1.1, 1.4) if binds == "stream" else rng.uniform(0.5, 0.9)
-    streamed = width * int(share * longest) - int(rng.integers(1, width))
+    share = rng.uniform(*SHARES[binds])
+    streamed = width * int(share * longest) - int(rng.integers(1, width - 1))
     if resident:
         return cycles * multipliers, multipliers, streamed, width * 3 * longest, True, width
-    image = int(rng.uniform(0.4, 0.6) * streamed)
+    image = width * int(rng.uniform(0.4, 0.6) * streamed / width) + 1
     return cycles * multipliers, multipliers, image, streamed - image, False, width
 
 
@@ -64,8 +67,11 @@ bound = exercise(
         "most_work": wrong_bound.most_work,
         "fastest_layer": wrong_bound.fastest_layer,
         "all_multipliers": wrong_bound.all_multipliers,
-        "word_dropped": wrong_bound.word_dropped,
+        "beat_dropped": wrong_bound.beat_dropped,
+        "part_of_a_cycle": wrong_bound.part_of_a_cycle,
         "layer_binds": wrong_bound.layer_binds,
+        "tie_binds": wrong_bound.tie_binds,
+        "rounded_apart": wrong_bound.rounded_apart,
     },
     outputs=("cycles", "stream_binds"),
     forbidden=(*LIBRARIES, "labkit.fpga"),
@@ -82,7 +88,7 @@ BUDGETS = {  # layers, how often the slowest ones are doubled, and where the bud
     "five layers": (5, 9, "exact"),
     "equal times": (2, 4, "just short"),
     "equal times of four": (4, 3, "just short"),
-    "four layers, many lanes": (4, 10, "exact"),
+    "four layers with many lanes": (4, 10, "exact"),
 }
 
 

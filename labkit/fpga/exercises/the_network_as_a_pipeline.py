@@ -14,7 +14,7 @@ LAYERS = {  # images, inputs, outputs: few sizes, because each is compiled
     "one weight": (1, 1, 1),
     "two images of one weight": (2, 1, 1),
     "seven images of one weight": (7, 1, 1),
-    "2 outputs of 3 inputs, as in the lesson": (1, 3, 2),
+    "the example of the lesson": (1, 3, 2),
     "five images of them": (5, 3, 2),
     "many": (3, 11, 16),
 }
@@ -101,7 +101,7 @@ columns = rtl_exercise(
 
 MAPS = {  # outputs, channels, rows, columns
     "one weight": (1, 1, 1, 1),
-    "two channels of 1 x 2, as in the lesson": (2, 2, 1, 2),
+    "the example of the lesson": (2, 2, 1, 2),
     "one channel": (3, 1, 2, 5),
     "one pixel": (5, 7, 1, 1),
     "one output": (1, 3, 2, 2),

@@ -28,11 +28,21 @@ bound_shared = edited("bound_shared", "max(work / multipliers)", "sum(work) / su
 bound_most = edited(
     "bound_most", "max(work / multipliers)", "max(work) / multipliers[np.argmax(work)]"
 )
+bound_parts = edited("bound_parts", "ceil(streamed / width)", "streamed / width")
+bound_tie = edited("bound_tie", "stream > layer", "stream >= layer")
 bound_other_way = edited("bound_other_way", "stream > layer", "layer > stream")
 
 
 def bound_no_stream(work, multipliers, image_bytes, weight_bytes, resident, width):
     return np.max(work / multipliers), False
+
+
+def bound_apart(work, multipliers, image_bytes, weight_bytes, resident, width):
+    layer = max(work / multipliers)
+    stream = ceil(image_bytes / width)
+    if not resident:
+        stream += ceil(weight_bytes / width)
+    return max(layer, stream), stream > layer
 
 
 def bound_in_place(work, multipliers, image_bytes, weight_bytes, resident, width):
@@ -148,7 +158,10 @@ PLANTED = {
         (bound_most, "the layer with the most multiply-adds"),
         (bound_fastest, "You look at the fastest layer"),
         (bound_shared, "All multiply-adds are divided by all multipliers"),
-        (bound_floor, "The last word is left out"),
+        (bound_floor, "The last beat is left out"),
+        (bound_parts, "The last beat counts as a part of a cycle"),
+        (bound_apart, "are rounded up apart"),
+        (bound_tie, "when the stream and the slowest layer take equally long"),
         (bound_other_way, "The cycles are right, but"),
         (bound_in_place, "changes its input"),
         (bound_by_torch, "torch"),
@@ -178,6 +191,9 @@ ONE = np.array([1])
 RIGHT_ON = {  # where what they confuse is one and the same
     bound_added: (7 * ONE, ONE, 0, 0, True, 8),
     bound_bytes: (7 * ONE, ONE, 9, 9, True, 1),
+    bound_parts: (7 * ONE, ONE, 16, 9, True, 8),
+    bound_apart: (7 * ONE, ONE, 16, 9, False, 8),
+    bound_tie: (7 * ONE, ONE, 64, 9, True, 8),
     bound_other_way: (7 * ONE, ONE, 7, 9, True, 1),
     folding_lanes_counted: (9, 8 * ONE, ONE),
 }
