@@ -20,12 +20,18 @@ PIPELINES = {  # layers, whether the weights are resident, and what binds
     "seven layers": (7, True, "layer"),
     "one layer and a slow stream": (1, False, "stream"),
     "a stream as slow as a layer": (3, False, "both"),
+    "full beats": (4, False, "full"),
 }
-SHARES = {"stream": (1.1, 1.4), "layer": (0.5, 0.9), "both": (1, 1)}  # of the slowest layer
+SHARES = {  # of the slowest layer's cycles, that the stream takes
+    "layer": (0.5, 0.9),
+    "both": (1, 1),
+    "stream": (1.1, 1.4),
+    "full": (1.1, 1.4),
+}
 
 
 def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tuple:
-    """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled.
+    """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled or full.
 
     The slowest layer never has the most multiply-adds, if there are two. Streamed weights leave a
     gap behind the pixels' last byte, if they begin a beat of their own: that takes a beat more.
@@ -37,7 +43,8 @@ def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tu
     width = int(rng.choice([4, 8, 16]))
     longest = int(cycles[slowest])
     share = rng.uniform(*SHARES[binds])
-    streamed = width * int(share * longest) - int(rng.integers(1, width - 1))
+    unfilled = 0 if binds == "full" else int(rng.integers(1, width - 1))
+    streamed = width * int(share * longest) - unfilled
     if resident:
         return cycles * multipliers, multipliers, streamed, width * 3 * longest, True, width
     image = width * int(rng.uniform(0.4, 0.6) * streamed / width) + 1
@@ -68,6 +75,8 @@ bound = exercise(
         "fastest_layer": wrong_bound.fastest_layer,
         "all_multipliers": wrong_bound.all_multipliers,
         "beat_dropped": wrong_bound.beat_dropped,
+        "one_beat_more": wrong_bound.one_beat_more,
+        "nearest_beat": wrong_bound.nearest_beat,
         "part_of_a_cycle": wrong_bound.part_of_a_cycle,
         "layer_binds": wrong_bound.layer_binds,
         "tie_binds": wrong_bound.tie_binds,
@@ -89,6 +98,7 @@ BUDGETS = {  # layers, how often the slowest ones are doubled, and where the bud
     "equal times": (2, 4, "just short"),
     "equal times of four": (4, 3, "just short"),
     "four layers with many lanes": (4, 10, "exact"),
+    "nearly equal times": (2, 2, "exact"),
 }
 
 
@@ -97,6 +107,8 @@ def budgeted(rng: np.random.Generator, L: int, doublings: int, where: str) -> tu
     cycles = 16 * rng.permutation(np.arange(200, 4000))[:L]
     if "equal" in _case_of(L, doublings, where):
         cycles = 640 * 2 ** rng.permutation(np.arange(L))
+    if "nearly" in _case_of(L, doublings, where):  # half a cycle apart after one doubling
+        cycles = np.array([2 * cycles[0] + 1, cycles[0]])
     dsps = rng.permutation(np.arange(3, 60))[:L]
     steps = list(_steps(cycles, dsps, doublings + 1))
     enough, more = (int(lanes @ dsps) for lanes in steps[-2:])
@@ -138,6 +150,8 @@ folding = exercise(
     cases=cases_of(BUDGETS, budgeted),
     wrong={
         "one_of_the_slowest": wrong_folding.one_of_the_slowest,
+        "last_of_the_slowest": wrong_folding.last_of_the_slowest,
+        "whole_cycles": wrong_folding.whole_cycles,
         "spends_the_rest": wrong_folding.spends_the_rest,
         "all_alike": wrong_folding.all_alike,
         "budget_for_each": wrong_folding.budget_for_each,
@@ -146,6 +160,7 @@ folding = exercise(
         "first_slowest_alone": wrong_folding.first_slowest_alone,
         "one_lane_more": wrong_folding.one_lane_more,
         "budget_of_lanes": wrong_folding.budget_of_lanes,
+        "fastest_layer": wrong_folding.fastest_layer,
         "cheapest_first": wrong_folding.cheapest_first,
         "dearest_first": wrong_folding.dearest_first,
         "one_lane_each": wrong_folding.one_lane_each,

@@ -83,6 +83,18 @@ def beat_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
     return larger(max(work / multipliers), stream)
 
 
+def one_beat_more(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """A beat follows the full ones, even if it would be empty."""
+    stream = streamed(image_bytes, weight_bytes, resident) // width + 1
+    return larger(max(work / multipliers), stream)
+
+
+def nearest_beat(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The last beat counts if it is more than half full."""
+    stream = round(streamed(image_bytes, weight_bytes, resident) / width)
+    return larger(max(work / multipliers), stream)
+
+
 def part_of_a_cycle(work, multipliers, image_bytes, weight_bytes, resident, width):
     """A partly filled beat takes a part of a cycle."""
     stream = streamed(image_bytes, weight_bytes, resident) / width
