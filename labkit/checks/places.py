@@ -104,7 +104,7 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
             continue
         if any_right and not any(is_one(values).any() for values in right):
             return f"exactly those values are wrong that should be {word}."
-        if several:
+        if several and not _all_are(is_one, right):
             return f"only values are wrong that should be {word}."
     return None
 

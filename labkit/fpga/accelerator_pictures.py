@@ -174,6 +174,7 @@ def roofline(jobs: Mapping[str, tuple[Folding, int]], shapes: Shapes | None = No
         axes.plot([level / 8, high], [level, level], color=QUIET, linewidth=1, linestyle="--")
         name = f"{level:.0f} multipliers"
         axes.text(level / 6.5, level / 1.03, name, va="top", fontsize=8)
+    axes.plot([], [], _MARKERS[0], label="hollow: at most, by the roofs", **_HOLLOW)
     said = []
     for marker, (name, one) in zip(_MARKERS * len(points), points.items(), strict=False):
         place, reached = float(one.intensity), float(one.reached)
@@ -189,7 +190,7 @@ def roofline(jobs: Mapping[str, tuple[Folding, int]], shapes: Shapes | None = No
     _plain_ticks(axes)
     axes.set_xlabel("multiply-adds per byte of the stream")
     axes.set_ylabel("multiply-adds per cycle")
-    axes.set_title("hollow: the lower roof; filled: predicted", loc="left", fontsize=10)
+    axes.set_title("filled: what the jobs reach, predicted", loc="left", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)
     show(
         figure,

@@ -136,14 +136,20 @@ def shares(work: np.ndarray) -> np.ndarray:
 
 
 def spoken_rests(working: Mapping[str, Sequence[int]]) -> str:
-    """How often each layer stands still for a while between its first work and its last."""
+    """How long each layer is idle between its first work and its last, and in how many stretches.
+
+    A stretch is a rest that can be seen; the other idle cycles lie scattered between those of work.
+    """
     said = []
     for name, work in working.items():
-        idle = shares(np.asarray(work)) < 0.1
+        work = np.asarray(work)
+        busy = np.flatnonzero(work)
+        cycles = int(busy[-1] + 1 - busy[0] - work.sum())
+        idle = shares(work) < 0.1
         inside = np.flatnonzero(~idle)
         idle = idle[inside[0] : inside[-1] + 1]
         rests = int(np.sum(idle[1:] & ~idle[:-1]))
-        said.append(f"{name} rests {rests} times")
+        said.append(f"{name} is idle for {cycles:,} cycles, with {rests} long rests")
     return f"Between its first and its last work, {', '.join(said)}."
 
 

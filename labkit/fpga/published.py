@@ -15,7 +15,7 @@ from labkit.provenance import Quantity, predicted, published
 
 CLOCK = 100e6  # Hz, assumed: PYNQ's usual clock; open tools cannot place this design on a Zynq
 IMAGES = ("CIFAR-10", "MNIST")  # tasks whose inputs are images
-WORDS = ("name", "board", "task")
+WORDS = ("name", "board", "task", "images")
 UNITS = {  # that of a rate depends on the task
     "latency": "s",
     "accuracy": "%",
@@ -32,7 +32,8 @@ UNITS = {  # that of a rate depends on the task
 class Design:
     """A published network on a board; what its source does not say is None.
 
-    rate      images, or inferences of another kind, per second in large batches
+    images    how the images, or inputs of another kind, of `rate` follow one another
+    rate      images, or inferences of another kind, per second
     latency   of a single one
     accuracy  percent on the test set of `task`
     power     of the whole board
@@ -42,6 +43,7 @@ class Design:
     name: str
     board: str
     task: str
+    images: str = ""
     rate: Quantity | None = None
     latency: Quantity | None = None
     accuracy: Quantity | None = None
@@ -80,6 +82,7 @@ def predicted_rate(
         raise ValueError("A job has cycles, a clock and images, each above 0.")
     watts = power or DESIGNS[POWER_OF].power
     seconds = float(cycles) / hertz
+    power_of = watts.origin.partition(", https://")[0]
     by = f"cycles / an assumed clock of {hertz / 1e6:g} MHz"
     return Prediction(
         rate=predicted(images / seconds, "images/s", by),
@@ -87,7 +90,7 @@ def predicted_rate(
         energy=predicted(
             1e3 * float(watts) * seconds / images,
             "mJ",
-            f"{by}, times {float(watts):.3g} W of a whole board ({watts.origin})",
+            f"{by}, times {float(watts):.3g} W of a whole board ({power_of})",
         ),
     )
 
@@ -104,7 +107,7 @@ def _read() -> dict[str, Design]:
             for name, figure in row.items()
             if name not in WORDS
         }
-        designs[key] = Design(**fields, **{name: row[name] for name in WORDS})
+        designs[key] = Design(**fields, **{name: row.get(name, "") for name in WORDS})
     return designs
 
 

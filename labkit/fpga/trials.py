@@ -79,9 +79,10 @@ def demand_room(run: Run, ports: Ports, keeps: int) -> None:
         moves = (trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 1)
         kept, enough = int(moves[:BUSY].sum()), min(keeps, int(moves.sum()))
         if kept < enough:
+            should = f"several should: at least {enough}" if enough > 1 else "one should"
             raise TooDear(
                 f"The words are right, but while the next module is busy, only {kept} word"
-                f"{'s' * (kept != 1)} found room, and several should: at least {enough}."
+                f"{'s' * (kept != 1)} found room, and {should}."
             )
 
 

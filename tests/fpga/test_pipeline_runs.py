@@ -31,7 +31,10 @@ def test_the_phases_are_all_cycles():
 def test_a_picture_says_how_often_a_layer_rests(drawn):
     span = pipeline_pictures.SPAN
     work = np.repeat([0, 1, 1, 0, 0, 1, 0, 1, 0], span)
-    assert "fc1 rests 2 times" in pipeline_pictures.spoken_rests({"fc1": work})
+    assert (
+        f"fc1 is idle for {3 * span} cycles, with 2 long rests"
+        in pipeline_pictures.spoken_rests({"fc1": work})
+    )
     assert pipeline_pictures.shares(work).tolist() == [0, 1, 1, 0, 0, 1, 0, 1, 0]
     assert pipeline_pictures.shares(work[: span + 10]).tolist() == [0, 10 / span]
     run = a_run(work)

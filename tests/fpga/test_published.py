@@ -36,6 +36,13 @@ def test_every_source_is_used():
     assert used == set(TABLE["sources"])
 
 
+def test_every_rate_says_how_its_images_come():
+    for design in DESIGNS.values():
+        assert bool(design.images) == (design.rate is not None)
+    assert DESIGNS["cnv_w1a1"].images == "10,000 at once"
+    assert DESIGNS["finn_cnv_w1a1"].images == "one at a time"
+
+
 @pytest.mark.parametrize("key", DESIGNS)
 def test_figures_agree_with_each_other_and_with_the_device(key):
     """A watt is a joule per second, and nothing takes more than there is."""

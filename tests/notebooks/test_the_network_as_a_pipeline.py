@@ -61,13 +61,33 @@ def test_the_wave_shows_the_example(lesson):
 
 
 def test_the_depth_is_that_of_the_real_values(lesson):
-    assert "273 values, so room for 512" in printed(lesson, DEPTH)
+    assert "273 values in one row, so room for 512" in printed(lesson, DEPTH)
     values = lesson.namespace["repaired"].values
     arrivals = lesson.namespace["arrivals"]
     assert np.array_equal(values[:512] - values[0], arrivals)
     assert deepest(values, 16) == 273
+    run = lesson.namespace["repaired"]
+    assert int(np.flatnonzero(run.working["conv2"])[0]) == 3_598 and int(values[0]) == 7_952
+    assert 0 <= 7_952 - (3_598 + 16 * 256 + 256) < 10
+    assert most_in_the_queue(run) == 273
+
+
+def most_in_the_queue(run):
+    """Values that have come and are not yet multiplied with all their weights."""
+    come = np.zeros(len(run.working["fc1"]), int)
+    come[run.values] = 1
+    return int(np.max(np.cumsum(come) - np.cumsum(run.working["fc1"]) // 16))
+
+
+def test_many_images_fill_the_queue(lesson):
+    """A quiz says so: fc1 waits for the stream, and conv2 does not."""
+    images = np.tile(lesson.namespace["x"][:1], (8, 1, 1, 1))
+    assert most_in_the_queue(pipeline_runs.watch(lesson.namespace["golden"].layers, images)) >= 512
+
+
+def test_the_depth_follows_the_learner_s_function(lesson):
     said, _ = lesson.again(DEPTH, queue_depth=lambda arrivals, work: 100)
-    assert "100 values, so room for 128" in said
+    assert "100 values in one row, so room for 128" in said
 
 
 def test_the_accelerator_counts_and_agrees(lesson):
@@ -91,7 +111,9 @@ def test_a_longer_queue_repairs_the_stall(lesson):
 
 def test_fc1_works_in_eight_stretches(lesson):
     short = lesson.namespace["short"]
-    assert "fc1 rests 7 times" in pipeline_pictures.spoken_rests(short.working)
+    said = pipeline_pictures.spoken_rests(short.working)
+    assert "fc1 is idle for 41,881 cycles, with 7 long rests" in said
+    assert "conv2 is idle for 46,076 cycles, with 0 long rests" in said
     expected = lesson.namespace["expected"][:1]
     for run in (short, lesson.namespace["repaired"]):
         assert [int(work.sum()) for work in run.working.values()] == [32_768, 65_536, 65_536]

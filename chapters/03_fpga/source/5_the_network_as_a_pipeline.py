@@ -200,6 +200,7 @@ pipeline_pictures.activity(short)
 # The cause is pool2, which makes one value from 2 x 2.
 # While conv2 makes the upper row of these squares, pool2 makes nothing, and fc1 stalls.
 # While conv2 makes the lower row, pool2 makes values faster than fc1 takes them, and conv2 stalls.
+# (Such a stall is called **backpressure**.)
 #
 # A longer queue helps both: while it has room, conv2 need not wait, and while pool2 makes nothing, it feeds fc1.
 # To see how long it must be, let values a to d come in cycles 0 to 3, and let fc1 work on each for 2 cycles.
@@ -247,7 +248,7 @@ pixels = 512 * np.arange(8)
 arrivals = (pixels[:, None] + 4 * np.arange(64)).ravel()
 depth = int(queue_depth(arrivals, work=16))
 size = 2 ** int(np.ceil(np.log2(depth)))  # our queues have room for a power of two
-print(f"{depth} values, so room for {size}")
+print(f"{depth} values in one row, so room for {size}")
 
 # %% [markdown]
 # ## Check
@@ -255,7 +256,7 @@ print(f"{depth} values, so room for {size}")
 # ### The accelerator
 #
 # A circuit to which a processor hands over work is called an **accelerator**.
-# Ours gets weights and images as one stream of 64-bit words, called **beats**.
+# Ours gets weights and images as one stream of 64-bit words, each a **beat**.
 # Each box below names its file in `labkit/fpga/rtl`.
 
 # %% tags=["picture"]
@@ -264,7 +265,7 @@ pipeline_pictures.blocks()
 # %% [markdown]
 # The blue boxes are the layers with weights.
 # Three connections lead outside, by the standard **AXI**.
-# Through `s_axi`, the processor writes and reads registers, such as these:
+# Through `s_axi` (AXI4-Lite), the processor writes and reads registers, such as these:
 #
 # | register | what it holds |
 # |---|---|
@@ -273,7 +274,7 @@ pipeline_pictures.blocks()
 # | STATUS | DONE, or what went wrong |
 # | CYCLES | clock cycles from START to the last result |
 #
-# The beats come in through `s_axis`, and the results leave through `m_axis`.
+# The beats come in through `s_axis`, and the results leave through `m_axis` (both AXI4-Stream).
 # Send one image, and then 16, with fc1's weights in your order.
 
 # %%
@@ -297,7 +298,8 @@ figures.table(heads, rows, "Clock cycles, counted by the register and by the sim
 
 # %% [markdown]
 # All 160 outputs equal the golden model's, and the register agrees with the simulator.
-# Each of 16 images takes fewer cycles than one alone, because they fill the pipeline only once.
+# The cycles of one image alone are its **latency**; how often images leave is the **throughput**.
+# Each of 16 takes fewer than one alone, because conv1 and conv2 begin the next image while fc1 works.
 #
 # ## Measure
 #
@@ -313,7 +315,7 @@ heads = ["room for", "cycles", "before fc1 begins", "fc1 works", "fc1 rests", "a
 figures.table(heads, rows, "Clock cycles of one image, counted by the simulator.")
 
 # %% [markdown]
-# With the longer queue, fc1 rests for only 112 cycles instead of 41,881.
+# Now fc1 rests for only 112 cycles instead of 41,881.
 #
 # ## Explain
 #
@@ -326,7 +328,14 @@ figures.guesses(results)
 # %% [markdown]
 # **How does an image get through in fewer than 100,000 cycles?**
 # All layers work at the same time, so conv1 and conv2 add hardly a cycle once fc1 has begun.
-# Before that there are 7,954 cycles, then 65,536 in which fc1 works, and 278 for its rests and the end.
+#
+# ```
+# 7,954     before fc1 begins: until about 3,600 conv2 waits for its weights,
+#           then it makes a row, 16 x 256 = 4,096 cycles, and a pixel of the next one, 256
+# 65,536    fc1 works
+# 278       its rests, and the end
+# ```
+#
 # **Together these are 73,768 cycles (counted) instead of 163,840.**
 # With the short queue, the same multipliers took 115,537 cycles: a memory of 512 bytes made the difference.
 #

@@ -37,8 +37,7 @@
 # ## Predict
 #
 # In lesson 5, conv2 has 72 multipliers, and the stream brings the weights of fc1 and fc2 again for each image.
-# First we give conv2 twice as many multipliers.
-# By how many percent does that shorten the cycles for one image?
+# First we give conv2 twice as many multipliers: by how many percent do the cycles for one image fall?
 #
 # Then the weights of fc1 and fc2 come only once and stay in block RAMs: they are **resident**.
 # They are 525,568 bytes, and a block RAM stores 4,608.
@@ -70,9 +69,9 @@ memory_guess = predict("fpga.resident_block_rams", 70, "BRAM36")
 #
 # ### A knob for each layer
 #
-# In the accelerator, a **lane** is a group of multipliers that works on one output of a layer.
-# A few lanes serve all outputs of a layer in turn, which is called **folding**.
-# The number of lanes is the layer's knob.
+# A **lane** is a group of multipliers that works on one output of a layer.
+# A few lanes serve all outputs of a layer in turn.
+# The number of lanes is the layer's knob, and a choice for all three layers is a **folding**.
 #
 # | layer | multiply-adds | multipliers of a lane | cycles with one lane | DSPs of a lane |
 # |---|---|---|---|---|
@@ -82,9 +81,8 @@ memory_guess = predict("fpga.resident_block_rams", 70, "BRAM36")
 #
 # A lane of conv2 reads 8 of the 32 input channels at a time.
 # Each multiplier does one multiply-add per cycle, so one such lane takes 4,718,592 / 72 = 65,536 cycles.
-# (Lesson 3's steps on the border add at most 0.2 %.)
 # Each lane of a convolution has 2 more DSPs, which requantise.
-# Every folding has 10 others: 8 multiply in fc2, and 2 requantise for fc1.
+# Every folding adds 10: 8 multiply in fc2, and 2 requantise for fc1.
 #
 # So $a$ lanes of conv1, $b$ of conv2 and $c$ of fc1 should take $29a + 74b + c + 10$ DSPs.
 # Compiling the accelerator takes a minute or two, so labkit has stored Yosys's reports.
@@ -103,17 +101,17 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 
 # %% [markdown]
 # The formula is exact.
-# (With streamed weights, fc1 has 8 lanes, because the stream brings 8 weights per cycle.)
+# (Layer fc1 has a multiple of 8 lanes: 8 with streamed weights, because the stream brings 8 per cycle.)
 #
 # ### What binds
 #
 # In a pipeline, all layers and the stream work at the same time.
-# Take two layers, and a stream of 8 bytes per cycle that brings 400 bytes of pixels and 4,400 bytes of weights for each image:
+# Take two layers, and a stream of 8 bytes per cycle:
 #
 # ```
-# layer A     1,200 multiply-adds / 3 multipliers    = 400 cycles
-# layer B     4,000 multiply-adds / 5 multipliers    = 800 cycles
-# stream      (400 + 4,400) bytes / 8                = 600 cycles
+# layer A     1,200 multiply-adds / 3 multipliers          = 400 cycles
+# layer B     4,000 multiply-adds / 5 multipliers          = 800 cycles
+# stream      (400 of pixels + 4,400 of weights) bytes / 8 = 600 cycles
 # ```
 #
 # When many images follow one another, A and the stream have to wait for B, so an image leaves every 800 cycles.
@@ -124,7 +122,8 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 # Then the layers bind, and an image leaves every 400 cycles.
 #
 # **Exercise `fpga.bound`**: return the cycles from one image to the next, and whether the stream takes longer than every layer.
-# A beat of the stream holds `width` bytes, and the last beat of an image may be partly filled.
+# A beat of the stream holds `width` bytes.
+# Pixels and weights follow one another without a gap, and a partly filled last beat takes a cycle too.
 
 
 # %% tags=["exercise:fpga.bound"]
@@ -150,7 +149,7 @@ bound = check("fpga.bound", bound)
 #
 # Suppose that the stream is fast enough and that we have 90 DSPs.
 # With one lane, layer A takes 400 cycles and 10 DSPs, and layer B takes 800 cycles and 20 DSPs.
-# The number of lanes must divide a layer's 32, 64 or 128 outputs, so it is a power of two.
+# The number of lanes is a power of two, as are the 32, 64 or 128 outputs that the lanes share.
 #
 # ```
 # lanes of A and B    cycles of A and B    DSPs
@@ -160,11 +159,11 @@ bound = check("fpga.bound", bound)
 # 2 and 4             200 and 200          20 + 80 = 100     over the budget
 # ```
 #
-# So the second line is best: the other 40 DSPs cannot make the pipeline faster.
+# So the second line is best, and 40 DSPs stay idle.
 #
 # **Exercise `fpga.folding`**: return the lanes, powers of two, with which images leave most often.
 # Of several such foldings, return the one with the fewest DSPs.
-# The budget always allows one lane for each layer.
+# The budget always allows one lane for each layer, and nothing else limits the lanes.
 
 
 # %% tags=["exercise:fpga.folding"]
@@ -190,7 +189,8 @@ folding = check("fpga.folding", folding)
 #
 # Does `bound` predict what the accelerator does?
 # We run jobs of one, three and four images.
-# The first job gives the cycles of the first image, and the other two differ by one **further image**.
+# The first job gives the cycles of the first image, its **latency**.
+# The others differ by one **further image**, whose cycles give the **throughput**: how often images leave.
 
 # %%
 golden = quantize(convnet.load_weights(), cifar10("sample").train.images[:500])
@@ -225,7 +225,7 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 
 # %% [markdown]
 # The prediction for a further image is right to within 0.2 %.
-# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and conv2 never needed more than 65,536.
+# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and conv2 only about 65,536.
 #
 # **In a layer that does not bind, more multipliers do not let images leave more often.**
 #
@@ -235,15 +235,19 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 #
 # A roofline, as in chapter 01, shows what we can reach at best.
 # Its flat part is the 220 DSPs, each with one multiply-add per cycle.
+# (LUTs could multiply too; here only DSPs do.)
 # Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$ of them.
 # An image takes 6,128,896 multiply-adds, the sum of `work`:
 #
 # ```
 # streamed    I = 6,128,896 / (4,096 + 525,568) = 11.57    8 x 11.57 = 92.6 multiply-adds per cycle
-# resident    I = 6,128,896 / 4,096 = 1,496                8 x 1,496 = 11,968, but only 220 DSPs
+# resident    I = 6,128,896 / 4,096 = 1,496                8 x 1,496 = 11,968, far above 220
+#
+# a job of 100 images, in which resident weights and 21,472 bytes of other things come once:
+#             I = 612,889,600 / (409,600 + 525,568 + 21,472) = 641
 # ```
 #
-# The picture shows jobs of 100 images, in which resident weights come once, so $I$ is less than 1,496.
+# The picture shows jobs of 100 images.
 
 # %% tags=["picture"]
 resident = Folding(conv1=1, conv2=2, fc1=16, resident=True)
@@ -251,11 +255,9 @@ jobs = {"streamed, 1, 1, 8": (narrow, 100), "resident, 1, 2, 16": (resident, 100
 accelerator_pictures.roofline(jobs)
 
 # %% [markdown]
-# A dashed line shows how many multipliers a folding has.
-# With streamed weights we are on the slope, where the stream can keep only 93 multipliers busy.
+# A dashed line shows how many multipliers a folding has: its DSPs without those that requantise.
+# On the slope, the stream can keep only 93 multipliers busy.
 # With resident weights we are far to the right, where more multipliers help.
-#
-# **First move the limit, then add multipliers.**
 #
 # ### Weights that stay
 #
@@ -266,19 +268,22 @@ cycles = np.array([32_768, 65_536, 524_288])  # of conv1, conv2 and fc1, with on
 dsps = np.array([29, 74, 1])
 rows = []
 for available in (121, 220, 400):
-    lanes = folding(available - 10, cycles, dsps)  # 10 DSPs are in no lane
-    rows.append([available, *lanes, lanes @ dsps + 10, max(cycles / lanes)])
+    chosen = folding(available - 10, cycles, dsps)  # 10 DSPs are in no lane
+    rows.append([available, *chosen, chosen @ dsps + 10, max(cycles / chosen)])
 lane_heads = ["lanes of conv1", "of conv2", "of fc1"]
 figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Predicted.")
 
 # %% [markdown]
-# With 220 DSPs, all three layers take 32,768 cycles.
-# The next step would double all of them, for 396 DSPs.
+# With 220 DSPs, all three layers take 32,768 cycles, and the next step would double all.
 #
 # Do the weights fit?
 # With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from one of 524,288 / 16 = 32,768 addresses.
-# A block RAM that is 72 bits wide has 512 addresses.
-# So two lie side by side, and 32,768 / 512 = 64 such pairs make 128 block RAMs for fc1 alone.
+# The shape of a block RAM can be chosen: 9 bits wide, it has 4,096 addresses.
+#
+# ```
+# fc1      15 side by side for 128 bits, 32,768 / 4,096 = 8 such rows    15 x 8 = 120 block RAMs
+# conv2    2 lanes, each reads 9 small memories at once                   2 x 9 =  18
+# ```
 
 # %% tags=["picture"]
 report = accelerator_report.stored(resident)
@@ -286,7 +291,7 @@ budget.bars({"streamed, 1, 1, 8": accelerator_report.stored(narrow), "resident, 
 figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
-# The accelerator fits, without a block RAM to spare.
+# The accelerator fits: other parts take 2 block RAMs, and none is to spare.
 # A further image takes half as long as before.
 # The first one takes longer, because fc1 waits for all weights.
 #
@@ -302,12 +307,13 @@ figures.guesses(rows)
 
 # %% [markdown]
 # Twice the multipliers in conv2 save only 3 %: fc1 begins earlier, but its weights take as long to come.
-# The resident weights need only 115 block RAMs if every bit is used, but in words of 128 bits, fc1's alone take 128.
-# The rest of the accelerator takes 12.
+# The resident weights would need only 115 block RAMs if every bit were used.
+# But conv2's 18,432 bytes, which would fit into 4, take 18: what is read at once must lie apart.
 #
 # So how fast can the network be?
-# **A further image takes 32,888 cycles (counted), where 220 multipliers that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
-# Two things stop us: the next folding needs 396 DSPs, and no block RAM is left.
+# **A further image takes 32,888 cycles (counted), where 220 DSPs that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
+# The DSPs stop us: the next folding needs 396.
+# Memory does not: fc1 would take 116 block RAMs (compiled), and LUTs would store conv2's weights.
 #
 # What would this be on a board?
 # We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.68 W (published).
@@ -316,14 +322,15 @@ figures.guesses(rows)
 rows = []
 for name, lanes in {"ours, streamed": narrow, "ours, resident": resident}.items():
     board = predicted_rate(count(lanes)[1])  # at 100 MHz
-    rows.append([name, board.rate, board.energy])
+    rows.append([name, "further ones", board.rate, board.energy])
 for key in ("cnv_w1a1", "finn_cnv_w1a1", "hls4ml_rn07"):
     design = DESIGNS[key]
-    rows.append([design.name, design.rate, design.energy])
-figures.table(["on a Pynq board, for CIFAR-10", "rate", "energy for an image"], rows)
+    rows.append([design.name, design.images, design.rate, design.energy])
+board_heads = ["on a Pynq board, for CIFAR-10", "images", "rate", "energy for an image"]
+figures.table(board_heads, rows)
 
 # %% [markdown]
-# Do not rank these rows: the published ones are other networks, the two CNVs with one bit per number.
+# Do not rank these rows: the published ones are other networks, the two CNVs with one bit per number, and ours leave out the processor.
 #
 # ## On trial
 #
@@ -340,8 +347,8 @@ columns = ["what is kept", "bytes", "times the block RAM"]
 figures.table(columns, training_bytes.rows())
 
 # %% [markdown]
-# **Verdict on C07: wrong.**
-# With one byte for each number, a training step of our small network takes 2.6 times the block RAM of this FPGA, and ResNet-50's weights alone take 40 times.
+# **Verdict on C07: holds if all that a training step keeps fits into the FPGA's memory.**
+# Into ours it does not: with one byte for each number, our small network's step takes 2.6 times the block RAM, and ResNet-50's weights alone take 40 times.
 #
 # ## Recap
 #

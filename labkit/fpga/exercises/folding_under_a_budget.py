@@ -18,14 +18,23 @@ PIPELINES = {  # layers, whether the weights are resident, and what binds
     "large images": (4, True, "stream"),
     "five layers": (5, False, "stream"),
     "seven layers": (7, True, "layer"),
-    "one layer, a slow stream": (1, False, "stream"),
+    "one layer and a slow stream": (1, False, "stream"),
+    "a stream as slow as a layer": (3, False, "both"),
+    "full beats": (4, False, "full"),
+}
+SHARES = {  # of the slowest layer's cycles, that the stream takes
+    "layer": (0.5, 0.9),
+    "both": (1, 1),
+    "stream": (1.1, 1.4),
+    "full": (1.1, 1.4),
 }
 
 
 def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tuple:
-    """Layers whose cycles are whole numbers, and bytes that leave a word partly filled.
+    """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled or full.
 
-    The slowest layer never has the most multiply-adds, if there are two.
+    The slowest layer never has the most multiply-adds, if there are two. Streamed weights leave a
+    gap behind the pixels' last byte, if they begin a beat of their own: that takes a beat more.
     """
     cycles = 10 * rng.permutation(np.arange(301, 900))[:L]
     multipliers = rng.permutation(np.arange(3, 90))[:L]
@@ -33,11 +42,12 @@ def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tu
     multipliers[slowest] = 2
     width = int(rng.choice([4, 8, 16]))
     longest = int(cycles[slowest])
-    share = rng.uniform(1.1, 1.4) if binds == "stream" else rng.uniform(0.5, 0.9)
-    streamed = width * int(share * longest) - int(rng.integers(1, width))
+    share = rng.uniform(*SHARES[binds])
+    unfilled = 0 if binds == "full" else int(rng.integers(1, width - 1))
+    streamed = width * int(share * longest) - unfilled
     if resident:
         return cycles * multipliers, multipliers, streamed, width * 3 * longest, True, width
-    image = int(rng.uniform(0.4, 0.6) * streamed)
+    image = width * int(rng.uniform(0.4, 0.6) * streamed / width) + 1
     return cycles * multipliers, multipliers, image, streamed - image, False, width
 
 
@@ -64,8 +74,13 @@ bound = exercise(
         "most_work": wrong_bound.most_work,
         "fastest_layer": wrong_bound.fastest_layer,
         "all_multipliers": wrong_bound.all_multipliers,
-        "word_dropped": wrong_bound.word_dropped,
+        "beat_dropped": wrong_bound.beat_dropped,
+        "one_beat_more": wrong_bound.one_beat_more,
+        "nearest_beat": wrong_bound.nearest_beat,
+        "part_of_a_cycle": wrong_bound.part_of_a_cycle,
         "layer_binds": wrong_bound.layer_binds,
+        "tie_binds": wrong_bound.tie_binds,
+        "rounded_apart": wrong_bound.rounded_apart,
     },
     outputs=("cycles", "stream_binds"),
     forbidden=(*LIBRARIES, "labkit.fpga"),
@@ -82,7 +97,8 @@ BUDGETS = {  # layers, how often the slowest ones are doubled, and where the bud
     "five layers": (5, 9, "exact"),
     "equal times": (2, 4, "just short"),
     "equal times of four": (4, 3, "just short"),
-    "four layers, many lanes": (4, 10, "exact"),
+    "four layers with many lanes": (4, 10, "exact"),
+    "nearly equal times": (2, 2, "exact"),
 }
 
 
@@ -91,6 +107,8 @@ def budgeted(rng: np.random.Generator, L: int, doublings: int, where: str) -> tu
     cycles = 16 * rng.permutation(np.arange(200, 4000))[:L]
     if "equal" in _case_of(L, doublings, where):
         cycles = 640 * 2 ** rng.permutation(np.arange(L))
+    if "nearly" in _case_of(L, doublings, where):  # half a cycle apart after one doubling
+        cycles = np.array([2 * cycles[0] + 1, cycles[0]])
     dsps = rng.permutation(np.arange(3, 60))[:L]
     steps = list(_steps(cycles, dsps, doublings + 1))
     enough, more = (int(lanes @ dsps) for lanes in steps[-2:])
@@ -132,6 +150,8 @@ folding = exercise(
     cases=cases_of(BUDGETS, budgeted),
     wrong={
         "one_of_the_slowest": wrong_folding.one_of_the_slowest,
+        "last_of_the_slowest": wrong_folding.last_of_the_slowest,
+        "whole_cycles": wrong_folding.whole_cycles,
         "spends_the_rest": wrong_folding.spends_the_rest,
         "all_alike": wrong_folding.all_alike,
         "budget_for_each": wrong_folding.budget_for_each,
@@ -140,6 +160,7 @@ folding = exercise(
         "first_slowest_alone": wrong_folding.first_slowest_alone,
         "one_lane_more": wrong_folding.one_lane_more,
         "budget_of_lanes": wrong_folding.budget_of_lanes,
+        "fastest_layer": wrong_folding.fastest_layer,
         "cheapest_first": wrong_folding.cheapest_first,
         "dearest_first": wrong_folding.dearest_first,
         "one_lane_each": wrong_folding.one_lane_each,

@@ -28,11 +28,23 @@ bound_shared = edited("bound_shared", "max(work / multipliers)", "sum(work) / su
 bound_most = edited(
     "bound_most", "max(work / multipliers)", "max(work) / multipliers[np.argmax(work)]"
 )
+bound_parts = edited("bound_parts", "ceil(streamed / width)", "streamed / width")
+bound_one_more = edited("bound_one_more", "ceil(streamed / width)", "streamed // width + 1")
+bound_nearest = edited("bound_nearest", "ceil(streamed / width)", "round(streamed / width)")
+bound_tie = edited("bound_tie", "stream > layer", "stream >= layer")
 bound_other_way = edited("bound_other_way", "stream > layer", "layer > stream")
 
 
 def bound_no_stream(work, multipliers, image_bytes, weight_bytes, resident, width):
     return np.max(work / multipliers), False
+
+
+def bound_apart(work, multipliers, image_bytes, weight_bytes, resident, width):
+    layer = max(work / multipliers)
+    stream = ceil(image_bytes / width)
+    if not resident:
+        stream += ceil(weight_bytes / width)
+    return max(layer, stream), stream > layer
 
 
 def bound_in_place(work, multipliers, image_bytes, weight_bytes, resident, width):
@@ -69,6 +81,8 @@ folding_alike = edited("folding_alike", SLOWEST, "2 * lanes")
 folding_one_more = edited("folding_one_more", SLOWEST, SLOWEST.replace("2 * lanes", "lanes + 1"))
 folding_lanes_counted = edited("folding_lanes_counted", "wider @ dsps", "wider.sum()")
 folding_first_times = edited("folding_first_times", "cycles / lanes", "cycles / 1")
+folding_floored = edited("folding_floored", "cycles / lanes", "cycles // lanes")
+folding_fastest = edited("folding_fastest", "times.max()", "times.min()")
 folding_cheapest = edited(
     "folding_cheapest", SLOWEST, SLOWEST.replace("times == times.max()", "dsps == dsps.min()")
 )
@@ -78,6 +92,16 @@ def folding_one_slowest(budget, cycles, dsps):
     lanes = np.ones(len(cycles), int)
     while True:
         slowest = np.argmax(cycles / lanes)
+        lanes[slowest] *= 2
+        if lanes @ dsps > budget:
+            lanes[slowest] //= 2
+            return lanes
+
+
+def folding_last_slowest(budget, cycles, dsps):
+    lanes = np.ones(len(cycles), int)
+    while True:
+        slowest = len(cycles) - 1 - np.argmax((cycles / lanes)[::-1])
         lanes[slowest] *= 2
         if lanes @ dsps > budget:
             lanes[slowest] //= 2
@@ -148,13 +172,21 @@ PLANTED = {
         (bound_most, "the layer with the most multiply-adds"),
         (bound_fastest, "You look at the fastest layer"),
         (bound_shared, "All multiply-adds are divided by all multipliers"),
-        (bound_floor, "The last word is left out"),
+        (bound_floor, "The last beat is left out"),
+        (bound_one_more, "A beat is added even where"),
+        (bound_nearest, "rounded to the nearest whole number"),
+        (bound_parts, "The last beat counts as a part of a cycle"),
+        (bound_apart, "are rounded up apart"),
+        (bound_tie, "when the stream and the slowest layer take equally long"),
         (bound_other_way, "The cycles are right, but"),
         (bound_in_place, "changes its input"),
         (bound_by_torch, "torch"),
     ],
     "fpga.folding": [
         (folding_one_slowest, "only one has got more lanes"),
+        (folding_last_slowest, "only the last has got more lanes"),
+        (folding_floored, "are rounded down before they are compared"),
+        (folding_fastest, "The fastest layer gets more lanes"),
         (folding_all_spent, "What was left of the budget is spent"),
         (folding_alike, "All layers have the same number of lanes"),
         (folding_each, "Each layer alone stays within the budget"),
@@ -178,6 +210,11 @@ ONE = np.array([1])
 RIGHT_ON = {  # where what they confuse is one and the same
     bound_added: (7 * ONE, ONE, 0, 0, True, 8),
     bound_bytes: (7 * ONE, ONE, 9, 9, True, 1),
+    bound_one_more: (7 * ONE, ONE, 15, 9, True, 8),
+    bound_nearest: (7 * ONE, ONE, 15, 9, True, 8),
+    bound_parts: (7 * ONE, ONE, 16, 9, True, 8),
+    bound_apart: (7 * ONE, ONE, 16, 9, False, 8),
+    bound_tie: (7 * ONE, ONE, 64, 9, True, 8),
     bound_other_way: (7 * ONE, ONE, 7, 9, True, 1),
     folding_lanes_counted: (9, 8 * ONE, ONE),
 }

@@ -29,6 +29,7 @@ slow = edited(
     "room = !y_valid",
     ("else if (room)", "else if (room || y_ready)"),
 )
+waits_for_ready = edited("waits_for_ready", "!y_valid || y_ready", "y_ready")
 swept = edited(
     "swept",
     "    if (step) begin sums[k]",
@@ -123,6 +124,7 @@ PLANTED = {
         (positive, "The bytes are taken for numbers from 0 to 255"),
         (every_cycle, "not when a neighbour waits"),
         (slow, "clock cycles, and"),
+        (waits_for_ready, "and one should"),
         (swept, "LUTs, and 250 are enough"),
     ],
     ORDER: [

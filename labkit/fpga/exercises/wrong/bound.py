@@ -3,8 +3,8 @@
 from math import ceil
 
 
-def words(streamed, width):
-    """The words that the bytes take."""
+def beats(streamed, width):
+    """The beats that the bytes take."""
     return ceil(streamed / width)
 
 
@@ -20,20 +20,20 @@ def larger(layer, stream):
 
 def one_after_the_other(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The layers take turns."""
-    stream = words(streamed(image_bytes, weight_bytes, resident), width)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return larger(sum(work / multipliers), stream)
 
 
 def stream_then_layers(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The layers begin when the stream has ended."""
     layer = max(work / multipliers)
-    stream = words(streamed(image_bytes, weight_bytes, resident), width)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return layer + stream, stream > layer
 
 
 def always_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The weights come for each image, even if they are resident."""
-    return larger(max(work / multipliers), words(image_bytes + weight_bytes, width))
+    return larger(max(work / multipliers), beats(image_bytes + weight_bytes, width))
 
 
 def layers_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
@@ -44,13 +44,13 @@ def layers_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
 def no_image(work, multipliers, image_bytes, weight_bytes, resident, width):
     """With resident weights nothing comes, not even the image."""
     return larger(
-        max(work / multipliers), 0 if resident else words(image_bytes + weight_bytes, width)
+        max(work / multipliers), 0 if resident else beats(image_bytes + weight_bytes, width)
     )
 
 
 def weights_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
     """Without resident weights, the image does not count."""
-    return larger(max(work / multipliers), words(image_bytes if resident else weight_bytes, width))
+    return larger(max(work / multipliers), beats(image_bytes if resident else weight_bytes, width))
 
 
 def bytes_are_cycles(work, multipliers, image_bytes, weight_bytes, resident, width):
@@ -61,30 +61,61 @@ def bytes_are_cycles(work, multipliers, image_bytes, weight_bytes, resident, wid
 def most_work(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The layer with the most multiply-adds, whatever its multipliers."""
     most = work.argmax()
-    stream = words(streamed(image_bytes, weight_bytes, resident), width)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return larger(work[most] / multipliers[most], stream)
 
 
 def fastest_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The least of the layers."""
-    stream = words(streamed(image_bytes, weight_bytes, resident), width)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return larger(min(work / multipliers), stream)
 
 
 def all_multipliers(work, multipliers, image_bytes, weight_bytes, resident, width):
     """As if each multiplier could work for any layer."""
-    stream = words(streamed(image_bytes, weight_bytes, resident), width)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return larger(sum(work) / sum(multipliers), stream)
 
 
-def word_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
-    """The last, partly filled word is left out."""
+def beat_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The last, partly filled beat is left out."""
     stream = streamed(image_bytes, weight_bytes, resident) // width
     return larger(max(work / multipliers), stream)
+
+
+def one_beat_more(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """A beat follows the full ones, even if it would be empty."""
+    stream = streamed(image_bytes, weight_bytes, resident) // width + 1
+    return larger(max(work / multipliers), stream)
+
+
+def nearest_beat(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The last beat counts if it is more than half full."""
+    stream = round(streamed(image_bytes, weight_bytes, resident) / width)
+    return larger(max(work / multipliers), stream)
+
+
+def part_of_a_cycle(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """A partly filled beat takes a part of a cycle."""
+    stream = streamed(image_bytes, weight_bytes, resident) / width
+    return larger(max(work / multipliers), stream)
+
+
+def rounded_apart(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The weights begin a beat of their own."""
+    weights = 0 if resident else beats(weight_bytes, width)
+    return larger(max(work / multipliers), beats(image_bytes, width) + weights)
 
 
 def layer_binds(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The second result the other way round."""
     layer = max(work / multipliers)
-    stream = words(streamed(image_bytes, weight_bytes, resident), width)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return max(layer, stream), layer > stream
+
+
+def tie_binds(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """A stream that is as slow as the slowest layer binds, too."""
+    layer = max(work / multipliers)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return max(layer, stream), stream >= layer

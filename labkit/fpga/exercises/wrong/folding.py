@@ -40,6 +40,31 @@ def one_of_the_slowest(budget, cycles, dsps):
     return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmax(cycles / lanes)))
 
 
+def last_of_the_slowest(budget, cycles, dsps):
+    """Of several slowest layers the last one is doubled."""
+
+    def wider(lanes):
+        times = cycles / lanes
+        return doubled(lanes, np.flatnonzero(times == times.max())[-1])
+
+    return grown(budget, cycles, dsps, wider)
+
+
+def whole_cycles(budget, cycles, dsps):
+    """The times are rounded down before they are compared."""
+
+    def wider(lanes):
+        times = cycles // lanes
+        return np.where(times == times.max(), 2 * lanes, lanes)
+
+    return grown(budget, cycles, dsps, wider)
+
+
+def fastest_layer(budget, cycles, dsps):
+    """The layer that takes the fewest cycles gets more lanes."""
+    return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmin(cycles / lanes)))
+
+
 def spends_the_rest(budget, cycles, dsps):
     """What is left is spent on layers that are not the slowest, slow ones first."""
     lanes = grown(budget, cycles, dsps, all_slowest(cycles))
