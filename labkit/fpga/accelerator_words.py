@@ -16,6 +16,7 @@ from labkit.fpga.words import conv_weight_words, linear_weight_words, parameter_
 BYTES = 8  # of a beat
 CONV2_CHANNEL_LANES = 8  # input channels of conv2 at a time: their weights fill a beat
 FC2_LANES, FC2_PRODUCTS = 2, 4
+MOST_IMAGES = 65_535  # of a job: IMAGES has 16 bits
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Folding:
     def register(self) -> int:
         """As the register FOLDING shows it."""
         return self.conv1 | self.conv2 << 8 | self.fc1 << 16 | int(self.resident) << 24
+
+    @classmethod
+    def of_register(cls, value: int) -> "Folding":
+        """The knobs that the register FOLDING shows."""
+        return cls(value & 0xFF, value >> 8 & 0xFF, value >> 16 & 0xFF, bool(value >> 24 & 1))
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,11 @@ class Shapes:
         """As the register SHAPES shows it."""
         low = [self.side, self.conv1, self.conv2, self.fc1]
         return sum((value & 0xFF) << 8 * place for place, value in enumerate(low))
+
+    @classmethod
+    def of_register(cls, value: int) -> "Shapes":
+        """The shapes that the register SHAPES shows: of each the lowest 8 bits."""
+        return cls(*(value >> 8 * place & 0xFF for place in range(4)))
 
     @property
     def weights(self) -> dict[str, tuple[int, ...]]:
@@ -178,6 +189,28 @@ def job_words(
     following = [*pictures[1:], np.zeros(0, np.uint64)]
     per_image = [part for picture in following for part in (picture, *late)]
     return np.concatenate([*first, pictures[0], *rest, *per_image])
+
+
+def images_per_job(
+    layers: Sequence[IntegerLayer], folding: Folding, shapes: Shapes, most_bytes: int
+) -> int:
+    """How many images a job can have whose streams are no longer than `most_bytes`.
+
+    Raises ValueError for a network of other shapes, and where not even one image has room.
+    """
+    lengths = {name: len(part) for name, part in sections(layers, folding, shapes).items()}
+    network = sum(lengths.values())
+    picture = shapes.side**2 // 2
+    again = 0 if folding.resident else lengths["fc1 weights"] + lengths["fc2 weights"]
+    beats_for_images = most_bytes // BYTES - (network - again)
+    images = min(MOST_IMAGES, beats_for_images // (picture + again))
+    if images < 1:
+        least = BYTES * (network + picture)
+        raise ValueError(
+            f"A job with one image has a stream of {least:,} bytes, more than the {most_bytes:,} "
+            "that are allowed."
+        )
+    return images
 
 
 def beats(words: np.ndarray) -> np.ndarray:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from labkit.fpga.accelerator import RESET, START, Accelerator
-from labkit.fpga.accelerator_words import Folding, Shapes, image_beats, job_words
+from labkit.fpga.accelerator_words import (
+    Folding,
+    Shapes,
+    image_beats,
+    images_per_job,
+    job_words,
+)
 from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library
 from labkit.fpga.models import compiled
@@ -324,3 +330,22 @@ class TestRefused:
         sources = read_sources(library("accelerator"), "accelerator")
         with pytest.raises(RTLError, match=r"bits go into|power of two"):
             compiled(sources, "verilator", SMALL.parameters | {name: 3})
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_as_many_images_as_the_stream_has_room_for(resident):
+    folding = Folding(resident=resident)
+    for count in (1, 2, 5):
+        exact = job_words(LAYERS, np.zeros((count, 3, 8, 8), np.int8), folding, SMALL).nbytes
+        assert images_per_job(LAYERS, folding, SMALL, exact) == count
+        if count > 1:
+            assert images_per_job(LAYERS, folding, SMALL, exact - 1) == count - 1
+    assert images_per_job(LAYERS, Folding(resident=True), SMALL, 1 << 40) == 65_535
+    with pytest.raises(ValueError, match="more than the 100 that are allowed"):
+        images_per_job(LAYERS, folding, SMALL, 100)
+
+
+def test_what_the_registers_say_read_back():
+    folding = Folding(conv1=4, conv2=8, fc1=16, resident=True)
+    assert Folding.of_register(folding.register) == folding
+    assert Shapes.of_register(Shapes().register) == Shapes()
