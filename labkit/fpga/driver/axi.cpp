@@ -75,7 +75,8 @@ class AxiRun : public AxiDesign {
 
   bool after_edge() override {
     bool in_ready = get(ports.in.ready), out_valid = get(ports.out.valid);
-    Word offered = {get(ports.out.data), uint8_t(get(ports.out.last))};
+    Word offered = {0, 0};
+    if (out_valid) offered = {get(ports.out.data), uint8_t(get(ports.out.last))};
     watch(out_valid, offered);
     packet_ended = false;
     state.in_valid = in_valid, state.in_ready = in_ready;

@@ -47,6 +47,10 @@ void set(void* design, int port, const uint32_t* value) {
 void get(void* design, int port, uint32_t* value) {
   const Signal& signal = as_design(design).signals[port];
   value[0] = 0;
+  if (signal.bytes == 1) {  // a bit in most cases, and asked for in every cycle
+    memcpy(value, signal.value, 1);
+    return;
+  }
   memcpy(value, signal.value, signal.bytes);
 }
 
