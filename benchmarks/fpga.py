@@ -44,6 +44,7 @@ def rows() -> Iterator[Row]:
         (seconds,) = medians(anew(lambda tool=tool: tool(design, "multiply_add")), times=TIMES)
         yield Row(f"{what}: multiply_add, 4 lanes", seconds, goal=goal)
     yield from of_the_accelerator()
+    yield from of_the_board()
 
 
 def of_the_accelerator() -> Iterator[Row]:
@@ -61,6 +62,41 @@ def of_the_accelerator() -> Iterator[Row]:
     yield Row("simulate the accelerator for a million cycles, verilator", per_million, goal=0.5)
     (taken,) = medians(anew(lambda: synthesize(library("accelerator"), "accelerator")), times=1)
     yield Row("synthesize the accelerator, XC7Z020", taken, goal=60)
+
+
+def of_the_board() -> Iterator[Row]:
+    """The virtual board through pynq: one access of a register, and a frame there and back."""
+    from labkit.fpga.board import VirtualBoard
+
+    accesses, height, width = 200, 480, 640
+    with VirtualBoard() as board:
+        from pynq import Overlay, allocate
+
+        overlay = Overlay(board.bitstream)
+        dma, leds = overlay.axi_dma_0, overlay.leds_gpio
+        there, back = (allocate((height, width), "u4") for _ in range(2))
+        there[:] = np.arange(height * width, dtype=np.uint32).reshape(height, width)
+
+        def read() -> None:
+            for _ in range(accesses):
+                leds.read(0)
+
+        def frame() -> None:
+            dma.recvchannel.transfer(back)
+            dma.sendchannel.transfer(there)
+            dma.sendchannel.wait()
+            dma.recvchannel.wait()
+
+        frame()
+        (taken,) = medians(read, times=TIMES)
+        each = measured(float(taken) / accesses, "s")
+        yield Row("read a register of the virtual board through pynq", each, goal=0.0005)
+        (taken,) = medians(frame, times=TIMES)
+        yield Row("loopback of a frame, 640x480 words of 32 bits, pynq and DMA", taken, goal=0.05)
+        if not np.array_equal(there, back):
+            raise AssertionError("The frame did not come back as it went.")
+        for buffer in (there, back):
+            buffer.freebuffer()
 
 
 def network(images: int) -> tuple[tuple, np.ndarray]:
