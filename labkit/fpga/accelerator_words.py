@@ -14,6 +14,7 @@ from labkit.fpga.requantize import MAX_SHIFT, MULTIPLIER_BITS
 from labkit.fpga.words import conv_weight_words, linear_weight_words, parameter_words
 
 BYTES = 8  # of a beat
+WORDS_PER_IMAGE = 5  # that come out: two int32 logits in each
 CONV2_CHANNEL_LANES = 8  # input channels of conv2 at a time: their weights fill a beat
 FC2_LANES, FC2_PRODUCTS = 2, 4
 MOST_IMAGES = 65_535  # of a job: IMAGES has 16 bits
