@@ -152,7 +152,7 @@ register_stage = check("fpga.register_stage", register_stage)
 #
 # A run that breaks the rule is called a **counterexample**.
 # If both answers are no, each run begins by keeping the rule, and no step breaks it, so the rule holds for ever: this is a proof by **induction**.
-# In `prove`, question 1 covers 20 cycles, and question 2 asks what can follow 20 cycles, not only one, that keep the rule.
+# In `prove`, question 1 covers 20 cycles, and question 2 starts from 20 that keep the rule: a longer past excludes more states.
 #
 # A stage loses no word if an offered word stays until it moves out, which `prove` checks by itself, and if it keeps three more rules.
 # We write these as properties, in which `$past` means one cycle earlier.
@@ -231,7 +231,7 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 # Both count 0, 1, 2, 3, 0 and so on, and their difference is meant to say how many words wait.
 #
 # We simulate 1,000 words, without pauses and then with a pause on both sides in every second cycle.
-# Then we ask the solver; by the property `NUMBERED`, the words that come in are 1, 2, 3 and so on.
+# Then we ask the solver, which by `NUMBERED` may assume that the words coming in are 1, 2, 3 and so on.
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
@@ -313,7 +313,7 @@ timing_pictures.paths(timings)
 # %% [markdown]
 # Each bar is a critical path.
 # In the one-stage tree, it passes LUTs and only one adder, a **carry chain**, because Yosys has merged all seven: LUTs reduce the eight numbers to two, and one adder sums these.
-# Our three-stage tree keeps its adders, but its critical path passes none: it leads from the register at `out_ready` to those that wait while it is 0.
+# Our three-stage tree keeps its adders, but its critical path passes none: it leads from labkit's register at `out_ready` to all that wait while it is 0.
 #
 # ## Explain
 #
@@ -334,7 +334,7 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # In the queue, four words bring `tail` back to `head`, so a full queue looks empty; our repair never fills the fourth place.
 #
-# **Our pipeline delivers 285 million sums a second instead of 127 million, and no input makes it change or withdraw a sum that waits.**
+# **Our pipeline delivers 285 million sums a second (compiled) instead of 127 million, and no input makes it change or withdraw a sum that waits.**
 #
 # ## On trial
 #
@@ -356,7 +356,7 @@ figures.table(heads, rows)
 # %% [markdown]
 # Compare the published columns.
 # The GPU's 16 µs are those of another small network (note 3).
-# The bound of 0.0136 ns shows that calculating hardly counts; starting kernels takes microseconds.
+# Calculating, 0.0136 ns or more, hardly counts; starting kernels takes microseconds.
 # On the FPGA, each product has its own multiplier, and with few bits all of them fit on one chip.
 # ResNet-50 has too many products for that, and in these entries the GPU is 35 times as fast.
 #
