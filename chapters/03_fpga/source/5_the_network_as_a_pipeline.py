@@ -100,7 +100,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 #
 # The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
 # The given part `column_counter` drives `k`, the output to which the weight belongs.
-# Its wires `last_output`, `first_value` and `last_value` are 1 when `k` or the input is what they say.
+# Its wire `last_output` is 1 at the last `k`, `first_value` and `last_value` at an image's first and last input.
 #
 # **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and what happens at a clock edge.
 # At a `step`, both `sums[k]` and `y_data` take `total`; without a step, they do not change.
@@ -193,7 +193,7 @@ short = pipeline_runs.watch(golden.layers, x[:1], value_queue=2)
 pipeline_pictures.activity(short)
 
 # %% [markdown]
-# Each row is a layer, and its height is the share of the cycles in which the layer works.
+# Each row is a layer; a narrow bar's height is the share of its cycles with work.
 # Look at fc1: it works in eight stretches, and rests between them.
 # A circuit that has to wait for its neighbour is said to **stall**.
 #
@@ -204,7 +204,7 @@ pipeline_pictures.activity(short)
 #
 # A longer queue helps both: while it has room, conv2 need not wait, and while pool2 makes nothing, it feeds fc1.
 # To see how long it must be, let values a to d come in cycles 0 to 3, and let fc1 work on each for 2 cycles.
-# A value lies in the queue from the cycle after it comes, when fc1 can begin, until fc1 has finished with it:
+# A value lies in the queue from the cycle after it comes until fc1 has finished it:
 #
 # ```
 # cycle           0    1    2    3    4    5    6    7    8
@@ -240,7 +240,7 @@ queue_depth = check("fpga.queue_depth", queue_depth)
 # %% [markdown]
 # A row of pool2 has 8 pixels with 64 channels.
 # Conv2 takes 256 cycles for a pixel, 4 for each channel.
-# So, in a lower row, pool2 begins a pixel every 512 cycles, and makes a channel of it every 4.
+# Two of them end a square, so in a lower row pool2 begins a pixel every 512 cycles, and makes a channel every 4.
 # On each value fc1 works for 16 cycles, because 8 of its 128 weights come in a cycle.
 
 # %%
