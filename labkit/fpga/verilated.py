@@ -55,7 +55,8 @@ def build(
             raise RTLError(f"Verilator refuses the module {sources.top}: {done.stderr.strip()}")
         made = folder / "made"
         (made / "ports.h").write_text(f"{header}\n{_members(ports)}", "utf-8")
-        parts = [*sorted(made.glob("*.cpp")), DRIVER / "verilated_model.cpp"]
+        parts = [DRIVER / "sign_extension.h", *sorted(made.glob("*.cpp"))]
+        parts.append(DRIVER / "verilated_model.cpp")
         (made / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in parts))
         options = [*include_options(), f"-I{DRIVER}", f"-I{made}"]
         objects = runtime(RUNTIME, OWN_FATAL)
