@@ -14,7 +14,8 @@ import numpy as np
 
 from labkit.fpga import axi_driver
 from labkit.fpga.accelerator_cycles import layer_cycles
-from labkit.fpga.accelerator_words import Folding, Shapes, job_words, logits, refuse_lanes
+from labkit.fpga.accelerator_parameters import Folding, Shapes, refuse_lanes
+from labkit.fpga.accelerator_words import job_words, logits
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integer_layers import IntegerLayer
 from labkit.fpga.library import library

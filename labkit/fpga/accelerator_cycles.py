@@ -9,7 +9,8 @@ the stream needs; `accelerator_timeline` has whole jobs. Lesson folding_under_a_
 
 from math import prod
 
-from labkit.fpga.accelerator_words import BYTES, CONV2_CHANNEL_LANES, Folding, Shapes
+from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga.accelerator_words import BYTES, CONV2_CHANNEL_LANES
 from labkit.fpga.cycle_formulas import conv_image_cycles
 
 PADDED = 4  # bytes of a pixel of the image, and of a tap of conv1: 3 int8 and padding

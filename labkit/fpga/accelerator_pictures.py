@@ -14,8 +14,8 @@ import numpy as np
 
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 from labkit.fpga.accelerator_cycles import station_cycles
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.accelerator_timeline import timeline
-from labkit.fpga.accelerator_words import Folding, Shapes
 from labkit.fpga.zynq_roofline import device_roof, point
 
 if TYPE_CHECKING:

@@ -15,12 +15,8 @@ from pathlib import Path
 
 from labkit.fpga import budget, synthesize
 from labkit.fpga.accelerator import TOP
-from labkit.fpga.accelerator_words import (
-    CONV2_CHANNEL_LANES,
-    FC2_LANES,
-    FC2_PRODUCTS,
-    Folding,
-)
+from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga.accelerator_words import CONV2_CHANNEL_LANES, FC2_LANES, FC2_PRODUCTS
 from labkit.fpga.cycle_formulas import array_multipliers, conv_multipliers
 from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library

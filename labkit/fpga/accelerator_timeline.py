@@ -13,14 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from labkit.fpga.accelerator_cycles import OUTPUTS, QUEUES, cycles_per_value, section_beats
-from labkit.fpga.accelerator_words import (
-    BYTES,
-    CONV2_CHANNEL_LANES,
-    FC2_LANES,
-    FC2_PRODUCTS,
-    Folding,
-    Shapes,
-)
+from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga.accelerator_words import BYTES, CONV2_CHANNEL_LANES, FC2_LANES, FC2_PRODUCTS
 from labkit.fpga.cycle_formulas import REQUANTIZE_LATENCY, tree_levels
 from labkit.provenance import Quantity, predicted
 

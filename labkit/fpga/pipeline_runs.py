@@ -13,15 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.fpga.accelerator_words import (
-    CONV2_CHANNEL_LANES,
-    Folding,
-    Shapes,
-    beats,
-    job_words,
-    logits,
-    sections,
-)
+from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga.accelerator_words import CONV2_CHANNEL_LANES, beats, job_words, logits, sections
 from labkit.fpga.integer_layers import IntegerLayer
 from labkit.fpga.library import library
 from labkit.fpga.models import compiled

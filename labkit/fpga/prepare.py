@@ -8,7 +8,7 @@ the cache already are not made again. Lesson the_network_as_a_pipeline.
 
 from labkit.fpga import pipeline_runs
 from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_words import Folding
+from labkit.fpga.accelerator_parameters import Folding
 
 FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True))
 

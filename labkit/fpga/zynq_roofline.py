@@ -12,9 +12,10 @@ from math import prod
 
 from labkit.fpga import budget
 from labkit.fpga.accelerator_cycles import layer_cycles, stream_beats
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.accelerator_report import multipliers_of
 from labkit.fpga.accelerator_timeline import job_cycles
-from labkit.fpga.accelerator_words import BYTES, Folding, Shapes
+from labkit.fpga.accelerator_words import BYTES
 from labkit.provenance import Quantity, counted, predicted
 
 SHAPES_OF = "the shapes of the network"

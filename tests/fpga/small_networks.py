@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.fpga.accelerator_words import Shapes
+from labkit.fpga.accelerator_parameters import Shapes
 from labkit.fpga.integer_layers import IntegerLayer
 from tests.fpga.rtl_cases import conv, requantized
 

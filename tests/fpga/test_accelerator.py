@@ -7,7 +7,7 @@ from labkit import convnet
 from labkit.datasets import cifar10
 from labkit.fpga import accelerator_words
 from labkit.fpga.accelerator import START, Accelerator
-from labkit.fpga.accelerator_words import Folding, Shapes
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.quantize import quantize
 from labkit.fpga.sources import RTL
 from labkit.fpga.stalls import Stalls

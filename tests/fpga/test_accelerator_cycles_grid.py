@@ -4,8 +4,8 @@ import pytest
 
 from labkit.fpga.accelerator import Accelerator
 from labkit.fpga.accelerator_cycles import stream_beats
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.accelerator_timeline import job_cycles
-from labkit.fpga.accelerator_words import Folding, Shapes
 from tests.fpga.random_network import random_images, random_network
 
 SMALL = {side: Shapes(side=side, conv1=8, conv2=8, fc1=16) for side in (8, 16)}

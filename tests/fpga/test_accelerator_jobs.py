@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from labkit.fpga.accelerator import RESET, START, Accelerator
-from labkit.fpga.accelerator_words import (
-    Folding,
-    Shapes,
-    image_beats,
-    images_per_job,
-    job_words,
-)
+from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga.accelerator_words import image_beats, images_per_job, job_words
 from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library
 from labkit.fpga.models import compiled

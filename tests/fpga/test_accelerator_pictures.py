@@ -6,8 +6,8 @@ import pytest
 
 from labkit.figures import style
 from labkit.fpga import accelerator_pictures as pictures
+from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.accelerator_timeline import timeline
-from labkit.fpga.accelerator_words import Folding
 from labkit.fpga.sources import RTL, without_comments
 
 RESIDENT = Folding(1, 2, 16, resident=True)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from labkit.fpga import accelerator_report
+from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.accelerator_report import FOLDINGS, STORED, digest, multipliers_of, stored
-from labkit.fpga.accelerator_words import Folding
 from labkit.fpga.budget import RESOURCES
 from labkit.fpga.errors import RTLError
 

@@ -4,7 +4,7 @@ import pytest
 
 from labkit import convnet
 from labkit.costs import step_costs
-from labkit.fpga.accelerator_words import Folding, Shapes
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.zynq_roofline import device_roof, multiply_adds, point
 from labkit.provenance import counted
 

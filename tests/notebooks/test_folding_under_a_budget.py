@@ -8,7 +8,7 @@ import pytest
 
 from labkit import convnet, figures
 from labkit.fpga import accelerator_cycles, accelerator_report, budget, synthesize
-from labkit.fpga.accelerator_words import Folding
+from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.library import library
 from tests.notebooks.running import Run
 

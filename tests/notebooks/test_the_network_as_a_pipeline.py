@@ -7,7 +7,8 @@ import pytest
 
 from labkit import figures
 from labkit.fpga import cycle_formulas, pipeline_pictures, pipeline_runs
-from labkit.fpga.accelerator_words import Shapes
+from labkit.fpga.accelerator_cycles import section_beats
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.exercises.the_network_as_a_pipeline import deepest
 from tests.notebooks.running import Run
 
@@ -107,6 +108,25 @@ def test_a_longer_queue_repairs_the_stall(lesson):
     assert 112 + 166 == 278 and 7_954 + 112 + 166 == 8_232 and 131_072 + 8_232 == 139_304
     said, _ = lesson.again(REPAIRED, size=2)
     assert rows(said)[1] == short, "the run follows the learner's queue"
+
+
+def test_where_the_cycles_before_fc1_come_from(lesson):
+    """conv2 waits for its first window: its weights are on the chip before."""
+    run = lesson.namespace["repaired"]
+    conv1 = np.flatnonzero(run.working["conv1"])
+    first_window = (3 * 32 + 4) * 32
+    assert conv1[0] == 374 and first_window == 3_200 and 16 * 256 + 256 == 4_352
+    assert 374 + 3_200 + 4_352 + 28 == 7_954
+    assert 0 < 3_598 - conv1[first_window - 1] < 28, "the last output that the window needs"
+    beats = section_beats(Folding())
+    before = list(beats)[: list(beats).index("conv2 weights") + 1]
+    assert sum(beats[name] for name in before) + beats["conv1 weights"] == 3_202 < 3_598
+
+
+def test_a_further_image(lesson):
+    beats = section_beats(Folding())
+    assert sum(beats[name] for name in ("image", "fc1 weights", "fc2 weights")) == 66_208
+    assert round((1_067_846 - 73_768) / 15) == 66_272
 
 
 def test_fc1_works_in_eight_stretches(lesson):

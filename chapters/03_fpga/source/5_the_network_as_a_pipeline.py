@@ -17,7 +17,7 @@
 # %% [markdown]
 # # The network as a pipeline
 #
-# **163,840 cycles of work, in fewer than 100,000 cycles.**
+# **163,840 cycles of work, in fewer than 100,000.**
 # With 27 multipliers, conv1 takes 32,768 cycles for an image, and with 72 multipliers, conv2 takes 65,536.
 # Layer fc1 needs 524,288 weights, and a stream of 8 bytes per cycle brings them in 65,536 cycles.
 # One after the other, the three layers take 163,840 cycles.
@@ -25,7 +25,7 @@
 #
 # ## What you will be able to do
 #
-# - compute a layer as its inputs arrive, without keeping a weight;
+# - compute a layer as its inputs arrive;
 # - send weights in the order in which a circuit wants them;
 # - find the queue that repairs a stall.
 #
@@ -77,7 +77,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # B works on            a   a   b   b   c   c   d   d
 # ```
 #
-# Now they take 10 cycles: the 8 of one layer, and 2 in which B waits for its first value.
+# Now they take 10 cycles: 8 of one layer, and 2 in which B waits for its first value.
 # **Layers that work at the same time take as long as the slowest of them, and a little more at both ends.**
 #
 # ### A layer that begins at once
@@ -96,7 +96,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # ```
 #
 # The weights of one input are a **column** of the weight matrix.
-# They are used together, and never again for this image, so the circuit need not keep them.
+# They are used together, once per image, so the circuit need not keep them.
 #
 # The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
 # The given part `column_counter` drives `k`, the output to which the weight belongs.
@@ -134,7 +134,7 @@ endmodule
 columns = check("fpga.columns", columns)
 
 # %% [markdown]
-# Now the example runs through your module.
+# Run the example through your module.
 
 # %% tags=["picture"]
 inputs = {"x": [7, 8, 9], "w": [1, 4, 2, 5, 3, 6]}
@@ -182,7 +182,7 @@ stream_order = check("fpga.stream_order", stream_order)
 # %% [markdown]
 # ### A pipeline that stalls
 #
-# Now all layers can work at the same time, but do they?
+# Now all layers can work at once, but do they?
 # Send an image through the pipeline, with room for only 2 inputs in front of fc1.
 
 # %% tags=["picture"]
@@ -194,7 +194,7 @@ pipeline_pictures.activity(short)
 
 # %% [markdown]
 # Each row is a layer; a narrow bar's height is the share of its cycles with work.
-# Look at fc1: it works in eight stretches, and rests between them.
+# Layer fc1 works in eight stretches, and rests between them.
 # A circuit that has to wait for its neighbour is said to **stall**.
 #
 # The cause is pool2, which makes one value from 2 x 2.
@@ -213,7 +213,7 @@ pipeline_pictures.activity(short)
 # in the queue         a    ab   bc   bcd  cd   cd   d    d
 # ```
 #
-# At most three values lie in the queue, in cycle 4.
+# The most are three, in cycle 4.
 #
 # **Exercise `fpga.queue_depth`**: values come in the cycles `arrivals`, and fc1 works on each for `work` cycles.
 # Return how many values lie in the queue at most.
@@ -264,7 +264,8 @@ pipeline_pictures.blocks()
 
 # %% [markdown]
 # The blue boxes are the layers with weights.
-# Three connections lead outside, by the standard **AXI**.
+# `gather` joins words into a wide one, and `narrow` takes one apart.
+# Three connections lead outside by the standard **AXI**.
 # Through `s_axi` (AXI4-Lite), the processor writes and reads registers, such as these:
 #
 # | register | what it holds |
@@ -290,7 +291,8 @@ with Accelerator() as accelerator:  # set-up compiled it: python -m labkit.fpga.
         end = accelerator.state().last_received
         cycles = accelerator.read("CYCLES")
         rows.append([len(images), cycles, end - begin, cycles / len(images)])
-    outputs = logits(accelerator.received()[0])[1:]  # without the image that came alone
+    words, lasts = accelerator.received()
+outputs = logits(words)[1:]  # without the image that came alone
 expected = golden.activations(data.test.images[:16])["fc2"]
 print("equal to the golden model:", np.array_equal(outputs, expected))
 heads = ["images", "CYCLES", "simulator's count", "CYCLES per image"]
@@ -299,7 +301,8 @@ figures.table(heads, rows, "Clock cycles, counted by the register and by the sim
 # %% [markdown]
 # All 160 outputs equal the golden model's, and the register agrees with the simulator.
 # The cycles of one image alone are its **latency**; how often images leave is the **throughput**.
-# Each of 16 takes fewer than one alone, because conv1 and conv2 begin the next image while fc1 works.
+# Of 16, each takes fewer, for conv1 and conv2 begin the next while fc1 works.
+# A further image adds 66,272 cycles on average: its 66,208 beats come one per cycle.
 #
 # ## Measure
 #
@@ -330,8 +333,10 @@ figures.guesses(results)
 # All layers work at the same time, so conv1 and conv2 add hardly a cycle once fc1 has begun.
 #
 # ```
-# 7,954     before fc1 begins: until about 3,600 conv2 waits for its weights,
-#           then it makes a row, 16 x 256 = 4,096 cycles, and a pixel of the next one, 256
+# 374       until conv1's first output: its weights and the first pixels come in
+# 3,200     conv1 makes 3 rows of 32 pixels, and 4 pixels of the next: conv2's first window needs them
+# 4,352     conv2 makes a row, 16 x 256 = 4,096 cycles, and a pixel of the next: 256
+# 28        registers on the way; now fc1 begins, after 7,954 cycles
 # 65,536    fc1 works
 # 278       its rests, and the end
 # ```
@@ -347,8 +352,7 @@ figures.guesses(results)
 #
 # **The rule to keep: a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
 #
-# Suppose fc1 had 256 outputs instead of 128.
-# Then its weights would take 131,072 beats.
+# With 256 outputs instead of 128, fc1's weights would take 131,072 beats.
 # By the rule, an image would take 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
 #
 # ### Outside

@@ -52,7 +52,7 @@ from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import accelerator_pictures, accelerator_report, budget, quantize, training_bytes
 from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_words import Folding
+from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.published import DESIGNS, predicted_rate
 from labkit.provenance import counted
 

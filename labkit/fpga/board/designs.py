@@ -1,7 +1,7 @@
 """Designs of the course for the board."""
 
 from labkit.fpga import accelerator
-from labkit.fpga.accelerator_words import Folding, Shapes, refuse_lanes
+from labkit.fpga.accelerator_parameters import Folding, Shapes, refuse_lanes
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.registers import Register
 from labkit.fpga.library import library

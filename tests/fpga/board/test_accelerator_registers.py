@@ -3,7 +3,7 @@
 import pytest
 
 from labkit.fpga.accelerator import REGISTERS, STATUS
-from labkit.fpga.accelerator_words import Folding, Shapes
+from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.board.accelerator_registers import FAULTS, AcceleratorRegisters
 from labkit.fpga.board.errors import BoardError
 

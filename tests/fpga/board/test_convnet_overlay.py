@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not inst
 BEGINNING = """
 from labkit import convnet
 from labkit.datasets import cifar10
-from labkit.fpga.accelerator_words import Folding
+from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.board.convnet_overlay import ConvNetOverlay
 from labkit.fpga.quantize import quantize
 
