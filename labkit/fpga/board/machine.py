@@ -52,7 +52,10 @@ class Machine:
                 f"The bitstream {firmware[:80]} is of a design that this board does not know "
                 f"({digest[:12]}): hand it to VirtualBoard, or call board.add(design)."
             )
-        design = self._designs[digest]
+        self.load(self._designs[digest])
+
+    def load(self, design: Design) -> None:
+        """Puts a design into the programmable logic, in the place of another."""
         try:
             fabric = Fabric(design, self.memory, self.traffic)
         except RTLError as error:
