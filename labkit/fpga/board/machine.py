@@ -35,6 +35,7 @@ class Machine:
         self.fabric: Fabric | None = None
         self._designs: dict[str, Design] = {}
         self._stopped = False
+        self.accesses = 0  # reads and writes of registers in the programmable logic
         for design in designs:
             self.add(design)
 
@@ -106,6 +107,7 @@ class Machine:
             start = address - self.memory.inside(address, WORD).address
             return int.from_bytes(word[start : start + WORD].tobytes(), "little")
         one = self.peripheral(address)
+        self.accesses += address in LOGIC
         return one.read(address - one.base)
 
     def write_word(self, address: int, value: int) -> None:
@@ -117,6 +119,7 @@ class Machine:
             self.memory.view(buffer)[start : start + WORD] = data
             return
         one = self.peripheral(address)
+        self.accesses += address in LOGIC
         one.write(address - one.base, value)
 
     def _unload(self) -> None:
