@@ -11,7 +11,7 @@
 #   labkit:
 #     title: The overlay
 #     minutes: 55
-#     needs: [pynq]
+#     needs: []
 # ---
 
 # %% [markdown]
