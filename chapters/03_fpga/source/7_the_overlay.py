@@ -110,8 +110,8 @@ figures.table(["in the overlay", "its first address"], rows)
 # ### A register is an address
 #
 # The LEDs belong to a part called GPIO, whose register has one bit for each LED.
-# pynq brings a **driver** for it, a class that knows the registers: `channel1` below.
-# Its second argument says which LEDs may change.
+# For it, pynq brings a **driver**, which is a class that knows the registers.
+# The second argument of its `write` says which LEDs may change.
 #
 # Without a driver, **MMIO** (memory-mapped input and output) reads and writes any register.
 # Its address is the part's first address, the **base**, plus the register's **offset** in bytes.
@@ -179,12 +179,12 @@ print(f"x begins at 0x{x.physical_address:08X}")
 def send_rows(base, address, x, first, count):
     """the DMA's base, where x [R, C] begins, the first row to send, how many -> addresses, values"""
     # STUB:
-    # addresses = [0, 0, 0]
-    # values = [0, 0, 0]
+    # addresses = np.array([0, 0, 0])
+    # values = np.array([0, 0, 0])
     # BEGIN SOLUTION
     row = x.shape[1] * x.itemsize
-    addresses = [base + 0x00, base + 0x18, base + 0x28]
-    values = [1, address + first * row, count * row]
+    addresses = np.array([base + 0x00, base + 0x18, base + 0x28])
+    values = np.array([1, address + first * row, count * row])
     # END SOLUTION
     return addresses, values
 
@@ -300,11 +300,11 @@ brighten = check("fpga.brighten", brighten)
 # %% [markdown]
 # ## Check
 #
-# The same task twice: in software, and on the overlay.
-# labkit's part `brighten_unit` holds your module, and drives `amount` from a register of its own, AMOUNT at offset 0x10.
-# pynq has no driver for it, but it reads the register's name from the overlay: `register_map`.
+# We do the same task twice, first in software and then on the overlay.
+# The part `brighten_unit`, which is given, holds your module and drives `amount` from a register, AMOUNT at offset 0x10.
+# There is no driver for this part, but pynq finds the register's name in the overlay, and offers it in `register_map`.
 
-# %%
+# %% tags=["picture"]
 photos = cifar10("sample").test.images[:6]  # [6, 3, 32, 32] bytes
 software = np.minimum(photos.astype(int) + 60, 255)
 
@@ -313,14 +313,10 @@ overlay.brighten_unit_0.register_map.AMOUNT = 60
 hardware = through_dma(overlay.axi_dma_0, photos.ravel()).reshape(photos.shape)
 print("equal:", np.array_equal(software, hardware))
 
-# %% tags=["picture"]
+pairs = np.concatenate([photos[:4], hardware[:4]])
 names = ["sent"] * 4 + ["received"] * 4
-figures.image_grid(
-    np.concatenate([photos[:4], hardware[:4]]),
-    names,
-    [False] * 8,
-    alt="Four photographs as they were sent, and the same four, brighter, as they were received.",
-)
+alt = "Four photographs as they were sent, and the same four, brighter, as they were received."
+figures.image_grid(pairs, names, [False] * 8, alt)
 timeline(board.traffic)
 
 # %% [markdown]

@@ -13,8 +13,8 @@ from labkit.fpga.board.late_pynq import allocate
 def send_rows(base, address, x, first, count):
     """the DMA's base, where x [R, C] begins, the first row to send, how many -> addresses, values"""
     row = x.shape[1] * x.itemsize
-    addresses = [base + 0x00, base + 0x18, base + 0x28]
-    values = [1, address + first * row, count * row]
+    addresses = np.array([base + 0x00, base + 0x18, base + 0x28])
+    values = np.array([1, address + first * row, count * row])
     return addresses, values
 
 
