@@ -19,6 +19,7 @@ from tests.exercises.answers import (
     ENDLESS,
     EXERCISES,
     FUNCTIONS,
+    HANGING,
     PLANTED,
     RIGHT_ON,
 )
@@ -128,6 +129,8 @@ def test_a_planted_wrong_solution_is_right_somewhere(id, wrong, says):
         return
     if "no kernel" in says or wrong.__name__ == "tree_barrier_in_the_if":
         return  # the one is never launched, the other never comes to its end
+    if wrong in HANGING:
+        return
     assert any(agrees(id, wrong, case.args) for case in cases(id))
 
 

@@ -54,7 +54,10 @@ class VirtualBoard:
         self.stop()
 
     def start(self) -> "VirtualBoard":
-        """Starts its server, as `with` does. It ends with the notebook, or when nothing holds it any more."""
+        """Starts its server, as `with` does.
+
+        It ends with the notebook, or when nothing holds the board any more.
+        """
         if self._server:
             raise BoardError("This board is running already: make another VirtualBoard.")
         _refuse_without_pynq()

@@ -31,9 +31,7 @@ def brighten(own: str | None = None) -> Design:
     """
     source = library("brighten_unit", own={"brighten": own} if own else None)
     amount = Register("AMOUNT", 0x10, description="What is added to each pixel, 0 to 255")
-    return Design(
-        source, "brighten_unit", registers=[amount], engine="cxxrtl", length_bits=14
-    )
+    return Design(source, "brighten_unit", registers=[amount], engine="cxxrtl", length_bits=14)
 
 
 def convnet(folding: Folding | None = None, shapes: Shapes | None = None) -> Design:

@@ -140,7 +140,8 @@ class AxiDma:
             )
         if length >> self._length_bits:
             raise BoardError(
-                f"LENGTH has {self._length_bits} bits, too few for {length:,}: transfer less at once."
+                f"LENGTH has {self._length_bits} bits, too few for {length:,}: transfer less at "
+                "once."
             )
         word = self._wires.in_bytes if channel.sending else self._wires.out_bytes
         if channel.address % word:

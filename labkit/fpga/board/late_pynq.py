@@ -17,7 +17,7 @@ def allocate(*given: Any, **named: Any) -> Any:
     return pynq.allocate(*given, **named)
 
 
-def MMIO(*given: Any, **named: Any) -> Any:  # noqa: N802  as pynq calls it
+def MMIO(*given: Any, **named: Any) -> Any:
     """`pynq.MMIO`."""
     load_pynq()
     import pynq
@@ -25,7 +25,7 @@ def MMIO(*given: Any, **named: Any) -> Any:  # noqa: N802  as pynq calls it
     return pynq.MMIO(*given, **named)
 
 
-def Overlay(*given: Any, **named: Any) -> Any:  # noqa: N802  as pynq calls it
+def Overlay(*given: Any, **named: Any) -> Any:
     """`pynq.Overlay`."""
     load_pynq()
     import pynq

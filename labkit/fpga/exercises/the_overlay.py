@@ -170,7 +170,9 @@ def pixels(rng: np.random.Generator, n: int, amount: int) -> tuple[np.ndarray, i
 
 
 def ends(x: np.ndarray, packet: int) -> np.ndarray:
-    """1 with the last word of each packet, and with the very last."""
+    """1 with the last word of each packet, and with the very last; a packet of 0 has no end."""
+    if packet == 0:
+        return np.zeros(len(x), int)
     last = np.arange(1, len(x) + 1) % packet == 0
     last[-1] = True
     return last.astype(int)
