@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: The overlay
-#     minutes: 55
+#     minutes: 50
 #     needs: []
 # ---
 
@@ -18,11 +18,10 @@
 # # The overlay
 #
 # **"No Devices Found."**
-# This is where the tutorials of PYNQ end for everybody who has no board.
-# PYNQ is AMD's way to use an FPGA from Python, and today you use it without a board.
-# A function gets its arguments from a call, and shows with `print` what it does.
-# A circuit has neither: it has wires and a clock.
-# So how does Python hand numbers to a circuit, and how does it get numbers back?
+# PYNQ is AMD's way to use an FPGA from Python, and with this error its tutorials end for everybody who has no board.
+# Today you need none, but a question stays.
+# A function gets arguments and can `print`; a circuit has only wires and a clock.
+# How does Python hand numbers to a circuit, and how does it get numbers back?
 #
 # ## What you will be able to do
 #
@@ -38,13 +37,14 @@
 # %% [markdown]
 # ## Predict
 #
-# A **register** at an address is a number in the circuit that a processor can read or write; each read or write is an **access**.
-# A **DMA** (direct memory access) is a circuit that moves bytes between a memory and another circuit by itself.
-# It has registers too, in which Python writes what to move.
+# Some registers of a circuit have an address, at which a processor can read and write them.
+# Each read or write is an **access**.
+# A **DMA** (direct memory access) is a circuit that moves bytes between a memory and another circuit.
+# A program only writes into its registers what is to be moved.
 #
 # Python sends 1,024 bytes through a DMA to a circuit, and receives 1,024 bytes from it.
-# How many accesses does that take?
-# And how many for a single byte in each direction?
+# How many accesses does pynq need, until it knows that all bytes are there?
+# And how many for one byte in each direction?
 
 # %%
 import numpy as np
@@ -76,24 +76,26 @@ guesses = {
 # The chip of a Pynq board, a Zynq, has two parts: a **processor**, and **programmable logic**, the FPGA of our lessons.
 #
 # ```
-#   your computer                            the board
-#  +-------------+        +------------------------------------------+
-#  | Python with |        |  processor -------------- memory         |
-#  | pynq        |--------|      | accesses             | bytes       |
-#  +-------------+        |  +---|----------------------|---------+  |
-#                         |  |   +-- LEDs, buttons      |         |  |
-#                         |  |   +---------------------DMA        |  |
-#                         |  |   +-- your circuit ------+ streams |  |
-#                         |  +------- programmable logic ---------+  |
-#                         +------------------------------------------+
+# your computer         the board
+# ┌───────────┐        ┌──────────────────────────────────────────┐
+# │ Python    ├────────┤ processor ──────────────────── memory    │
+# │ with pynq │        │     │ accesses                    │      │
+# └───────────┘        │ ┌───┼─────────────────────────────┼────┐ │
+#                      │ │   ├── LEDs and buttons    bytes │    │ │
+#                      │ │   ├──────────────────────────  DMA   │ │
+#                      │ │   │                           │   │  │ │
+#                      │ │   └── registers of your circuit   │  │ │
+#                      │ │                  ↑   streams ↑ ↓     │ │
+#                      │ └───────── programmable logic ─────────┘ │
+#                      └──────────────────────────────────────────┘
 # ```
 #
-# A **bitstream** is the file that makes a circuit of the programmable logic.
-# PYNQ calls a loaded bitstream, with the list of what is in it, an **overlay**.
+# The file that makes a circuit of the programmable logic is called a **bitstream**.
+# Loaded, and with a list of the parts in it, it is an **overlay**.
 #
 # Our board is virtual: it runs in this notebook, and clocks your circuit as `simulate` does.
-# The package `pynq` is the real one, unchanged; no real board has run this lesson.
-# The first circuit is a **loopback**: a queue whose words come back as they went in.
+# The package `pynq` is the real one, unchanged, but no real board has run this lesson.
+# The first circuit is a **loopback**, a queue whose words come back as they went in.
 
 # %%
 board = VirtualBoard(designs.loopback_of_bytes())
@@ -109,51 +111,40 @@ figures.table(["in the overlay", "its first address"], rows)
 # %% [markdown]
 # ### A register is an address
 #
-# The LEDs belong to a part called GPIO, whose register has one bit for each LED.
-# For it, pynq brings a **driver**, which is a class that knows the registers.
-# The second argument of its `write` says which LEDs may change.
+# The LEDs belong to a part called GPIO (general-purpose input and output), whose register has one bit for each LED.
+# For this part, pynq brings a **driver**, a class that knows its registers.
 #
-# Without a driver, **MMIO** (memory-mapped input and output) reads and writes any register.
-# Its address is the part's first address, the **base**, plus the register's **offset** in bytes.
-# The register of the LEDs has offset 0.
+# With **MMIO** (memory-mapped input and output), you read and write any register without a driver.
+# Its address is the first address of its part, the **base**, plus its **offset** in bytes.
 
 # %%
 leds = overlay.leds_gpio.channel1
-leds.write(0b0101, 0b1111)
+leds.write(0b0101, 0b1111)  # the value, and which LEDs may change
 print(f"LEDs {board.leds:04b}")
 
 board.press(1, 3)  # on a real board: your fingers
 print(f"buttons {overlay.btns_gpio.channel1.read():04b}")
 
-register = MMIO(0x4120_0000 + 0)
-register.write(0, 0b1001)
-print(f"LEDs {board.leds:04b}, read back {register.read(0):04b}")
+gpio = MMIO(0x4120_0000)  # the base
+gpio.write(0, 0b1001)  # offset 0, and the value
+print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 
 # %% [markdown]
-# **All that a program can do with a circuit is to read and write words at addresses.**
+# **All that a program can do with a circuit is read and write words at addresses.**
 #
 # ### A buffer that a circuit can find
 #
-# Linux spreads a program's arrays over the memory, and translates each address that the program uses.
-# The result, a **physical address**, says where the bytes really are.
-# Nobody translates for a DMA, so it needs physical addresses, and bytes in one piece.
-# `allocate` makes such an array, a **buffer**.
+# Linux scatters a program's arrays over the memory, and the processor translates each address that a program uses into a **physical address**, where the bytes really are.
+# Nobody translates for a DMA, so it needs a physical address, and all bytes in one piece.
+# The function `allocate` makes such an array, a **buffer**.
 #
-# As pynq runs on your computer here, you fill a copy of the buffer.
-# `flush` brings the copy to the board, and `invalidate` brings the board's bytes back.
-
-# %%
-x = allocate((4, 8), "u1")  # four rows of eight bytes
-x[:] = np.arange(32).reshape(4, 8)
-x.flush()
-print(f"x begins at 0x{x.physical_address:08X}")
-
-# %% [markdown]
+# Here pynq runs on your computer, so you fill a copy: `flush` brings it to the board, and `invalidate` fetches what is there.
+#
 # ### Three words for a DMA
 #
 # A DMA has a send channel and a receive channel.
-# The send channel reads from memory and sends a stream of words, the last of them with `last`.
-# It has three registers, and the write of the length starts it:
+# The send channel reads bytes from memory, and offers them as a stream, the last word with `last`.
+# These are its registers (MM2S: from memory to stream), and writing the length starts it:
 #
 # ```
 # offset   register       what to write
@@ -162,8 +153,8 @@ print(f"x begins at 0x{x.physical_address:08X}")
 # 0x28     MM2S_LENGTH    how many bytes
 # ```
 #
-# Rows 1 and 2 of `x` begin 1 x 8 bytes behind row 0, and have 2 x 8 bytes.
-# If `x` begins at 0x18000000, and the DMA's base is 0x40400000, we write
+# Let `x` have rows of 8 bytes and begin at 0x18000000, and let the DMA's base be 0x40400000.
+# Rows 1 and 2 begin 1 x 8 bytes behind row 0 and have 2 x 8 bytes:
 #
 # ```
 # to 0x40400000    1
@@ -171,8 +162,7 @@ print(f"x begins at 0x{x.physical_address:08X}")
 # to 0x40400028    16
 # ```
 #
-# **Exercise `fpga.send_rows`**: return these addresses and values, in this order, for any array.
-# Its elements may have more than one byte each.
+# **Exercise `fpga.send_rows`**: return these addresses and values, in this order, for any array, whose elements may have several bytes.
 
 
 # %% tags=["exercise:fpga.send_rows"]
@@ -192,11 +182,17 @@ def send_rows(base, address, x, first, count):
 send_rows = check("fpga.send_rows", send_rows)
 
 # %% [markdown]
-# On the board, the rows come back through the loopback.
-# For the receive channel we take the driver: `transfer` starts a channel, and `wait` reads its status until all is done.
-# The receive channel starts first: a queue that is full and finds no receiver takes no more words.
+# Now we send rows 1 and 2 by your three words, and receive them by the driver.
+# Its `transfer` starts a channel, and `wait` reads a status register until the channel is done.
+# The driver also flushes what it sends, and invalidates what it has received.
+# We start to receive first, because a full queue without a receiver takes no more words.
 
 # %%
+x = allocate((4, 8), "u1")  # four rows of eight bytes
+x[:] = np.arange(32).reshape(4, 8)
+x.flush()
+print(f"x begins at 0x{x.physical_address:08X}")
+
 dma = overlay.axi_dma_0
 got = allocate(16, "u1")
 dma.recvchannel.transfer(got)
@@ -207,8 +203,8 @@ dma.recvchannel.wait()
 print(got)
 
 # %% [markdown]
-# `dma.sendchannel.transfer(x, start=8, nbytes=16)` writes the same.
-# A slice looks shorter, but beware:
+# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` writes the same three words.
+# Why not send a slice?
 
 # %%
 row = allocate(8, "u1")
@@ -220,19 +216,19 @@ x.invalidate()
 print(row, x, sep="\n")
 
 # %% [markdown]
-# Row 2 came back, but look at row 0 of `x`.
-# A slice has forgotten where in its buffer it begins, so pynq copied row 2 to the start.
-# (This is pynq 4.0 with a board at the other end of a network; on a board's own processor, slices work.)
-# **Say `start=` and `nbytes=`, and never give a slice.**
+# Row 2 came back, but it has also overwritten row 0 of `x`.
+# The slice does not know where in the buffer it begins, so pynq copied it to the start.
+# (If pynq runs on the board itself, slices work.)
+# **Write `start=` and `nbytes=`, and never a slice.**
 #
 # ### A whole array
 #
-# One transfer has at most `dma.buffer_max_size` bytes, because the length register has few bits.
-# With 7 bits it would be 127.
-# Then 70 words of 4 bytes would go in pieces, each of whole words: 127 / 4 is more than 31, so 31 + 31 + 8.
+# A transfer has at most `dma.buffer_max_size` bytes, because the length register has only 14 bits here: 16,383 bytes.
+# If it had 7 bits, a transfer would have at most 127 bytes, or 31 words of 4 bytes, and 70 words would go in pieces of 31, 31 and 8.
 #
-# **Exercise `fpga.through_dma`**: send `x` through a circuit in as few pieces as possible, and return what it gives back.
-# At the end of the `with` block, pynq frees both buffers.
+# **Exercise `fpga.through_dma`**: send `x` through a circuit in as few pieces as possible, and return what comes back.
+# The `with` block frees both buffers at its end.
+# Where a real board would wait for ever, ours says why.
 
 
 # %% tags=["exercise:fpga.through_dma"]
@@ -248,7 +244,7 @@ def through_dma(dma, x):
         piece = x[start : start + most]
         with allocate(piece.shape, x.dtype) as sent, allocate(piece.shape, x.dtype) as got:
             # STUB:
-            # pass  # fill `sent`, transfer both, wait for both, copy `got`
+            # pass  # yours: from `piece` to `sent`, and from `got` to its place in `y`
             # BEGIN SOLUTION
             sent[:] = piece
             dma.recvchannel.transfer(got)
@@ -265,14 +261,14 @@ through_dma = check("fpga.through_dma", through_dma)
 # %% [markdown]
 # ### Your own circuit
 #
-# Now a circuit that computes: it adds `amount` to each pixel, and a sum above 255 becomes 255.
-# With the amount 40, the pixels 10, 215, 216 become 50, 255, 255.
-# Two bytes can have a sum of nine bits, so compare before you add.
+# The next circuit computes: it adds `amount` to each pixel, and where the sum is above 255, the result is 255.
+# With the amount 40, the pixels 10, 215 and 216 become 50, 255 and 255.
+# The sum of two bytes can have nine bits, so compare before you add.
 #
-# The DMA receives until a word comes with `last`, or for ever.
-# So `last` has to pass the stage together with its word.
+# A receive channel is done only when a word comes with `last`.
+# So `last` has to pass the circuit together with its word.
 #
-# **Exercise `fpga.brighten`**: complete the stage, in the manner of lesson 4's.
+# **Exercise `fpga.brighten`**: complete this stage, which works as in lesson 4.
 
 # %% tags=["exercise:fpga.brighten"]
 brighten = r"""
@@ -301,8 +297,8 @@ brighten = check("fpga.brighten", brighten)
 # ## Check
 #
 # We do the same task twice, first in software and then on the overlay.
-# The part `brighten_unit`, which is given, holds your module and drives `amount` from a register, AMOUNT at offset 0x10.
-# There is no driver for this part, but pynq finds the register's name in the overlay, and offers it in `register_map`.
+# On the board, the given part `brighten_unit` contains your module, and drives `amount` from a register, AMOUNT.
+# The overlay lists the register, so `register_map` has it by name.
 
 # %% tags=["picture"]
 photos = cifar10("sample").test.images[:6]  # [6, 3, 32, 32] bytes
@@ -320,16 +316,14 @@ figures.image_grid(pairs, names, [False] * 8, alt)
 timeline(board.traffic)
 
 # %% [markdown]
-# The board also tells what went over its wires.
-# The first marks, at the left, are accesses of AMOUNT; then come two pieces, because 6 x 3,072 bytes do not fit into one.
+# The lower picture is the board's record: at the left AMOUNT is written, and then two pieces pass, because 6 x 3,072 bytes are more than 16,383.
 #
-# Change the module, or the amount, and run the cells again: a changed circuit takes about two seconds.
+# Now change your module or the amount, and run the cells again: it takes seconds.
 #
 # ## Measure
 #
-# Suppose that a circuit has a register for a pixel, and one for its result.
-# Then each pixel costs 2 accesses.
-# What does the DMA cost?
+# If a circuit had one register for a pixel and one for its result, each pixel would cost a write and a read.
+# What does a DMA cost?
 
 # %%
 rows = []
@@ -342,8 +336,8 @@ for n in (1, 64, 1024, 16_383):
 figures.table(["pixels", "by registers", "by DMA", "clock cycles of the DMA"], rows)
 
 # %% [markdown]
-# The circuit takes a pixel in each cycle, and one cycle more for the register in your stage.
-# A real memory adds cycles of its own, which this board leaves out.
+# A pixel moves in each clock cycle, and your stage's register costs one cycle more.
+# The memory of a real board adds cycles that ours leaves out.
 #
 # ## Explain
 #
@@ -354,27 +348,28 @@ results = {"1,024 bytes": rows[2][2], "1 byte": rows[0][2]}
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# All four take the same 20 accesses (ours; yours may differ): three words and some questions for each channel.
-# **An access costs the processor something for every number; a DMA costs it the same for one number as for thousands.**
-# So the few numbers that are a circuit's *arguments* go into registers, and the many that are its *data* go by DMA.
+# With our function, all sizes take 20 accesses.
+# For each channel, pynq makes three writes (the length, and the address in two halves) and seven reads, most of them of the status.
+# **By registers, the accesses grow with the numbers; by DMA, they stay the same.**
 #
-# This answers the question at the top.
-# Python writes words to addresses: either the numbers themselves, or where in memory they lie.
+# So how does Python hand numbers to a circuit?
+# It writes a few of them, such as the amount, into registers: they are the circuit's arguments.
+# Of many numbers, it writes only where they lie, and a DMA moves them, in both directions.
 #
 # ## On trial
 #
-# No claim is tried here: the course's claim about overlays needs a video, and waits for lesson 9.
+# No claim is tried here: the course's claim about overlays is about a video, and waits for lesson 9.
 #
 # ## Recap
 #
-# **The rule to keep: receive first, then send, then wait for both; and a DMA pays from about 10 numbers on, because it costs 20 accesses and a register 2 for each number.**
+# **The rule to keep: there and back, each number costs 2 accesses by registers, and all together cost 20 by DMA: start to receive, then send, then wait for both.**
 #
 # For example, 100 pixels cost 200 accesses by registers, and 20 by DMA.
 #
 # ### Outside
 #
-# On a real board, Vivado makes the bitstream, with AMD's AXI DMA and AXI GPIO; the cells with `pynq` stay as they are, with `Overlay("name.bit")`.
-# Version 4.0 of pynq has dropped the Pynq-Z1 and Z2: these need an SD image of version 3.1 or older.
+# For a real board, Vivado makes the bitstream, with AMD's AXI DMA and AXI GPIO, and you write `Overlay("name.bit")`.
+# As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image of version 3.1 or older.
 # We have run neither Vivado nor a board.
 #
 # ## Quiz
