@@ -76,18 +76,17 @@ guesses = {
 # The chip of a Pynq board, a Zynq, has two parts: a **processor**, and **programmable logic**, the FPGA of our lessons.
 #
 # ```
-# your computer         the board
-# ┌───────────┐        ┌──────────────────────────────────────────┐
-# │ Python    ├────────┤ processor ──────────────────── memory    │
-# │ with pynq │        │     │ accesses                    │      │
-# └───────────┘        │ ┌───┼─────────────────────────────┼────┐ │
-#                      │ │   ├── LEDs and buttons    bytes │    │ │
-#                      │ │   ├──────────────────────────  DMA   │ │
-#                      │ │   │                           │   │  │ │
-#                      │ │   └── registers of your circuit   │  │ │
-#                      │ │                  ↑   streams ↑ ↓     │ │
-#                      │ └───────── programmable logic ─────────┘ │
-#                      └──────────────────────────────────────────┘
+# your computer        the board
+# ┌───────────┐       ┌──────────────────────────────────────┐
+# │ Python    ├───────┤  processor ────────────── memory     │
+# │ with pynq │       │      │ accesses              │ bytes │
+# └───────────┘       │ ┌────┼───────────────────────┼─────┐ │
+#                     │ │    ├────────────┬───────┐  │     │ │
+#                     │ │    ↓            ↓       ↓  ↓     │ │
+#                     │ │  LEDs and     your  ←→  DMA      │ │
+#                     │ │  buttons     circuit  streams    │ │
+#                     │ └───────── programmable logic ─────┘ │
+#                     └──────────────────────────────────────┘
 # ```
 #
 # The file that makes a circuit of the programmable logic is called a **bitstream**.
@@ -216,9 +215,9 @@ x.invalidate()
 print(row, x, sep="\n")
 
 # %% [markdown]
-# Row 2 came back, but it has also overwritten row 0 of `x`.
+# Row 2 came back, but it has also overwritten row 0 of `x` on the board.
 # The slice does not know where in the buffer it begins, so pynq copied it to the start.
-# (If pynq runs on the board itself, slices work.)
+# (By pynq's code, slices work if pynq runs on the board itself; we could not try.)
 # **Write `start=` and `nbytes=`, and never a slice.**
 #
 # ### A whole array
@@ -299,6 +298,7 @@ brighten = check("fpga.brighten", brighten)
 # We do the same task twice, first in software and then on the overlay.
 # On the board, the given part `brighten_unit` contains your module, and drives `amount` from a register, AMOUNT.
 # The overlay lists the register, so `register_map` has it by name.
+# With `board.add`, the board learns of a new design.
 
 # %% tags=["picture"]
 photos = cifar10("sample").test.images[:6]  # [6, 3, 32, 32] bytes
