@@ -40,7 +40,7 @@
 # Some registers of a circuit have an address, at which a processor can read and write them.
 # Each read or write is an **access**.
 # A **DMA** (direct memory access) is a circuit that moves bytes between a memory and another circuit.
-# A program only writes into its registers what is to be moved.
+# A program only writes into the DMA's registers which bytes to move.
 #
 # Python sends 1,024 bytes through a DMA to a circuit, and receives 1,024 bytes from it.
 # How many accesses does pynq need, until it knows that all bytes are there?
@@ -134,7 +134,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 # ### A buffer that a circuit can find
 #
 # Linux scatters a program's arrays over the memory, and the processor translates each address that a program uses into a **physical address**, where the bytes really are.
-# Nobody translates for a DMA, so it needs a physical address, and all bytes in one piece.
+# Nobody translates for a DMA, so it needs the physical address, and all bytes in one piece.
 # The function `allocate` makes such an array, a **buffer**.
 #
 # Here pynq runs on your computer, so you fill a copy: `flush` brings it to the board, and `invalidate` fetches what is there.
@@ -202,7 +202,7 @@ dma.recvchannel.wait()
 print(got)
 
 # %% [markdown]
-# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` writes the same three words.
+# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` does the same.
 # Why not send a slice?
 
 # %%
@@ -267,7 +267,7 @@ through_dma = check("fpga.through_dma", through_dma)
 # A receive channel is done only when a word comes with `last`.
 # So `last` has to pass the circuit together with its word.
 #
-# **Exercise `fpga.brighten`**: complete this stage, which works as in lesson 4.
+# **Exercise `fpga.brighten`**: complete this stage, which waits as lesson 4's does.
 
 # %% tags=["exercise:fpga.brighten"]
 brighten = r"""
@@ -349,7 +349,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # With our function, all sizes take 20 accesses.
-# For each channel, pynq makes three writes (the length, and the address in two halves) and seven reads, most of them of the status.
+# For each channel, pynq makes three writes (the address in two halves, and the length) and seven reads, most of them of the status.
 # **By registers, the accesses grow with the numbers; by DMA, they stay the same.**
 #
 # So how does Python hand numbers to a circuit?
@@ -386,4 +386,4 @@ quiz("fpga.quiz_which_road", "c")
 quiz("fpga.quiz_physical", "b")
 quiz("fpga.quiz_pieces", "d")
 # END SOLUTION
-board.stop()
+board.stop()  # to go on afterwards, run the cell that starts it
