@@ -203,7 +203,7 @@ class _Search:
 
     def sizes(self) -> str | None:
         """Right or wrong by the sizes of the arrays: the last thing to look at."""
-        kernel = self.exercise.adapter is not None
+        kernel = self.exercise.adapter is not None and not self.exercise.plain_python
         return self._separated_by(partial(size_features, kernel=kernel))
 
     def _separated_by(self, features: Callable[[Case, list[str]], Features]) -> str | None:

@@ -79,6 +79,7 @@ class Exercise:
     plain           with an adapter: plain(f, *args) gives what f computes, and judges nothing
     fallback        what `check` hands on when the answer is wrong, if that is not the oracle
                     itself (with an adapter: a working kernel, the text of a working module)
+    plain_python    with an adapter: f is a Python function all the same, and its work is limited
     locate          with an adapter: locate(args, output, index) -> paragraphs that say where in
                     the run the first wrong element shows
     """
@@ -98,6 +99,7 @@ class Exercise:
     adapter: Callable[[Callable], Callable] | None = None
     plain: Callable | None = None
     fallback: Callable | str | None = None
+    plain_python: bool = False
     locate: Callable[[tuple, str, tuple[int, ...]], list] | None = None
 
     def __post_init__(self) -> None:

@@ -192,3 +192,11 @@ def test_a_module_that_is_not_what_the_source_says_is_refused_and_written_anew(
     course = Course(config(bare_course))
     sentence = f"{name} is not what the lesson's source says: run `labkit build 01_gpu/1_tiny`."
     assert sentence in refusals_of(draft(course.lessons()[0], course.config), course.config)
+
+
+def test_pynq_is_not_imported_together_with_a_solution(module):
+    made = module(
+        "from pynq import allocate\ndef f(x):\n    return allocate(x)\n\nf = check('gpu.f', f)"
+    )
+    assert b"from labkit.fpga.board.late_pynq import allocate\n" in made.data
+    assert b"from pynq" not in made.data

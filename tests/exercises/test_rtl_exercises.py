@@ -90,8 +90,11 @@ def test_the_cases_have_few_words_and_many_of_both_signs(id):
     ]
     assert {1, 2} <= set(words), "a case of one word, and one of two"
     assert any(map(is_prime, words)) and max(words) >= 20, "a prime number of words, and many"
-    numbers = np.concatenate([np.ravel(a) for c in cases for a in c.args if np.ndim(a)])
-    assert numbers.min() <= -128 and numbers.max() >= 127
+    arrays = [a for c in cases for a in c.args if np.ndim(a)]
+    unsigned = all(a.dtype.kind == "u" for a in arrays)
+    numbers = np.concatenate([np.ravel(a) for a in arrays])
+    low, high = (0, 255) if unsigned else (-128, 127)
+    assert numbers.min() <= low and numbers.max() >= high
     first = [np.shape(a) for a in cases[0].args]
     again = [c for c in cases[1:] if [np.shape(a) for a in c.args] == first]
     assert again, "the first sizes come again, with other numbers"

@@ -8,9 +8,9 @@ Its programmable logic is the learner's module, compiled and clocked; its DMA, m
 are models. pynq reaches it by gRPC, as it reaches a real board.
 """
 
-import atexit
 import os
 import sys
+import weakref
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -54,7 +54,10 @@ class VirtualBoard:
         self.stop()
 
     def start(self) -> "VirtualBoard":
-        """Starts its server, as `with` does; a notebook that ends without `stop` ends it too."""
+        """Starts its server, as `with` does.
+
+        It ends with the notebook, or when nothing holds the board any more.
+        """
         if self._server:
             raise BoardError("This board is running already: make another VirtualBoard.")
         _refuse_without_pynq()
@@ -65,26 +68,20 @@ class VirtualBoard:
             os.environ[DEVICES] = ADDRESSES[0]  # before pynq is imported
             self._server = Server(self.machine, self._addresses(), self._asked_port)
         except BaseException:
-            self._clean_up()
+            _clean_up(self._folder)
             raise
         if self.port == PORT:
             _running.append(self.address)
             os.environ[DEVICES] = ",".join(_running)
-        atexit.register(self.stop)
+        self._end = weakref.finalize(self, _stop, self._server, self._folder)
         wait_for_clients(self.address, self.port)
         return self
 
     def stop(self) -> None:
         """Ends the server and removes all files; the second time it does nothing."""
         if self._server:
-            atexit.unregister(self.stop)
-            address = self._server.address
-            self._server.stop()
             self._server = None
-            if address in _running:
-                _running.remove(address)
-                _left.append(address)
-            self._clean_up()
+            self._end()
 
     def add(self, design: Design) -> Path:
         """Writes a design's .bit and .hwh, and lets the board load them; the path of the .bit."""
@@ -133,6 +130,11 @@ class VirtualBoard:
             return self.machine.fabric.cycle if self.machine.fabric else 0
 
     @property
+    def accesses(self) -> int:
+        """Reads and writes of registers in the programmable logic since the board was started."""
+        return self.machine.accesses
+
+    @property
     def traffic(self) -> list[Event]:
         """What went over its bus and streams since the bitstream was loaded."""
         with self.machine.lock:
@@ -150,13 +152,23 @@ class VirtualBoard:
             raise BoardError("The board is not running: use it within `with VirtualBoard(...)`.")
         return self._server
 
-    def _clean_up(self) -> None:
-        devices = ",".join(_running) or _users
-        os.environ.pop(DEVICES, None)
-        if devices:
-            os.environ[DEVICES] = devices
-        pynq_cache.clear()
-        self._folder.cleanup()
+
+def _stop(server: Server, folder: TemporaryDirectory) -> None:
+    """Ends a board, also one that nobody has any more: a cell that makes it runs twice."""
+    server.stop()
+    if server.address in _running:
+        _running.remove(server.address)
+        _left.append(server.address)
+    _clean_up(folder)
+
+
+def _clean_up(folder: TemporaryDirectory) -> None:
+    devices = ",".join(_running) or _users
+    os.environ.pop(DEVICES, None)
+    if devices:
+        os.environ[DEVICES] = devices
+    pynq_cache.clear()
+    folder.cleanup()
 
 
 def _loopback() -> Design:

@@ -25,6 +25,7 @@ class Design:
     engine       "verilator" or "cxxrtl"
     leds         how many there are
     buttons      how many there are
+    length_bits  of the DMA's LENGTH register, which limits a transfer; Vivado's default is 14
 
     Raises RTLError for a module that a board cannot be wired to, or that does not compile.
     """
@@ -36,6 +37,7 @@ class Design:
     engine: str = "verilator"
     leds: int = 4
     buttons: int = 4
+    length_bits: int = 26
 
     @cached_property
     def sources(self) -> Sources:

@@ -23,7 +23,6 @@ from labkit.fpga.board.memory import Buffer, Memory
 from labkit.fpga.board.traffic import Traffic
 from labkit.fpga.board.wires import Wires
 
-LENGTH_BITS = 26
 REGISTERS = (0x00, 0x04, 0x18, 0x1C, 0x28)  # DMACR, DMASR, address, its upper half, LENGTH
 QUIET = 200_000  # cycles without a word moved, after which a stream stands still
 POLL_CYCLES = 500_000  # at most, for one read of a status register
@@ -38,13 +37,20 @@ class AxiDma:
     name = "axi_dma_0"
 
     def __init__(
-        self, run: DmaRun, top: str, wires: Wires, memory: Memory, traffic: Traffic
+        self,
+        run: DmaRun,
+        top: str,
+        wires: Wires,
+        memory: Memory,
+        traffic: Traffic,
+        length_bits: int = 26,
     ) -> None:
         self._run = run
         self._top = top
         self._wires = wires
         self._memory = memory
         self._traffic = traffic
+        self._length_bits = length_bits
         self.send = Channel(sending=True)
         self.receive = Channel(sending=False)
 
@@ -132,9 +138,10 @@ class AxiDma:
                 f"A transfer of {channel.length:,} bytes is still running on the {channel.name} "
                 "channel: wait() for it before the next."
             )
-        if length >> LENGTH_BITS:
+        if length >> self._length_bits:
             raise BoardError(
-                f"LENGTH has {LENGTH_BITS} bits, too few for {length:,}: transfer less at once."
+                f"LENGTH has {self._length_bits} bits, too few for {length:,}: transfer less at "
+                "once."
             )
         word = self._wires.in_bytes if channel.sending else self._wires.out_bytes
         if channel.address % word:

@@ -24,7 +24,9 @@ class Fabric:
         self.dma: AxiDma | None = None
         self.peripherals: list[Peripheral] = [self.leds, self.buttons]
         if design.has_dma:
-            self.dma = AxiDma(self._run, design.top, design.wires, memory, traffic)
+            self.dma = AxiDma(
+                self._run, design.top, design.wires, memory, traffic, design.length_bits
+            )
             self.peripherals.append(self.dma)
         if design.wires.address_bits:
             self.peripherals.append(RtlRegisters(design, self._run, self.dma, traffic))

@@ -50,6 +50,7 @@ class Described(Protocol):
     has_dma: bool
     leds: int
     buttons: int
+    length_bits: int
 
 
 def handoff(design: Described) -> str:
@@ -79,7 +80,7 @@ def _dma(modules: Element, ranges: Element, design: Described) -> None:
     parameters = {
         "c_include_sg": 0,
         "c_micro_dma": 0,
-        "c_sg_length_width": dma.LENGTH_BITS,
+        "c_sg_length_width": design.length_bits,
         "c_include_mm2s": int(wires.in_bytes > 0),
         "c_include_mm2s_dre": 0,
         "c_m_axi_mm2s_data_width": max(32, 8 * wires.in_bytes),

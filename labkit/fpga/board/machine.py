@@ -35,6 +35,7 @@ class Machine:
         self.fabric: Fabric | None = None
         self._designs: dict[str, Design] = {}
         self._stopped = False
+        self.accesses = 0  # reads and writes of registers in the programmable logic
         for design in designs:
             self.add(design)
 
@@ -52,7 +53,10 @@ class Machine:
                 f"The bitstream {firmware[:80]} is of a design that this board does not know "
                 f"({digest[:12]}): hand it to VirtualBoard, or call board.add(design)."
             )
-        design = self._designs[digest]
+        self.load(self._designs[digest])
+
+    def load(self, design: Design) -> None:
+        """Puts a design into the programmable logic, in the place of another."""
         try:
             fabric = Fabric(design, self.memory, self.traffic)
         except RTLError as error:
@@ -103,6 +107,7 @@ class Machine:
             start = address - self.memory.inside(address, WORD).address
             return int.from_bytes(word[start : start + WORD].tobytes(), "little")
         one = self.peripheral(address)
+        self.accesses += address in LOGIC
         return one.read(address - one.base)
 
     def write_word(self, address: int, value: int) -> None:
@@ -114,6 +119,7 @@ class Machine:
             self.memory.view(buffer)[start : start + WORD] = data
             return
         one = self.peripheral(address)
+        self.accesses += address in LOGIC
         one.write(address - one.base, value)
 
     def _unload(self) -> None:

@@ -49,6 +49,11 @@ class Memory:
         self._buffers: dict[str, Buffer] = {}
         self._freed: list[Buffer] = []
 
+    @property
+    def in_use(self) -> int:
+        """How many buffers there are."""
+        return len(self._buffers)
+
     def allocate(self, size: int) -> Buffer:
         """A new buffer of zeros; raises BoardError when there is no room."""
         if size < 1:

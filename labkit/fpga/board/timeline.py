@@ -84,5 +84,6 @@ def _in_words(transfers: list[Span], accesses: int) -> str:
         + ("" if span.ending == "ends" else ", not finished")
         for span in transfers
     ]
-    said.append(f"{accesses} accesses of registers")
+    noun = "access" if accesses == 1 else "accesses"
+    said.append(f"{accesses} {noun} of registers")
     return f"The traffic of the board over time. {'; '.join(said)}."

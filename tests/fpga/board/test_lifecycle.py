@@ -152,3 +152,43 @@ while True:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)
     assert process.returncode in (1, -signal.SIGINT) and "KeyboardInterrupt" in errors
+
+
+def test_a_cell_that_makes_a_board_may_run_twice():
+    printed = run_python("""
+        lines = (
+            "board = VirtualBoard(designs.loopback_of_bytes())",
+            "board.start()",
+            "from pynq import Overlay",
+            "Overlay(board.bitstream).leds_gpio.channel1.write(5, 15)",
+            "print(board.leds, board.address)",
+        )
+        cell = chr(10).join(lines)
+        exec(cell)
+        exec(cell)
+        print(told(lambda: dma_of(board).write(0x28, 0)), board.accesses > 0)
+    """)
+    first, again, rest = printed.splitlines()
+    assert first == again and first.startswith("5 ")
+    assert rest == "nothing True"
+
+
+def test_an_amount_in_a_register_and_transfers_of_14_bits():
+    printed = run_python("""
+        with VirtualBoard(designs.brighten()) as board:
+            from pynq import MMIO, Overlay, allocate
+            overlay = Overlay(board.bitstream)
+            print(overlay.axi_dma_0.buffer_max_size)
+            print(told(lambda: overlay.axi_dma_0.write(0x28, 1 << 14)))
+            unit = overlay.brighten_unit_0
+            unit.register_map.AMOUNT = 255
+            print(unit.read(0x10), MMIO(0x43C0_0010).read())
+            for offset, value in ((0x00, 1), (0x10, 256)):
+                print(told(lambda: unit.write(offset, value)))
+            print(told(lambda: unit.read(0x14)), unit.read(0x10))
+    """)
+    size, long, amount, wrong_place, too_large, unknown = printed.splitlines()
+    assert size == "16383" and "LENGTH has 14 bits, too few for 16,384" in long
+    assert amount == "255 255"
+    assert "SLVERR" in wrong_place and "SLVERR" in too_large
+    assert "SLVERR" in unknown and unknown.endswith("255")

@@ -1,0 +1,198 @@
+"""Exercises whose answer is a Python function that drives a board: `f(dma, x)` and the like.
+
+Every case gets a board of its own (board/private.py), under the unmodified pynq: nothing of it
+reaches the learner's board, and nothing of one case the next. Where a real board would hang, the
+board tells why, and the learner reads it with the line. The function's work is limited as that of
+any other, the board's clock cycles included, so that an endless loop ends too.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from traceback import walk_tb
+from typing import Any
+
+import numpy as np
+
+from labkit.checks.items import Case, Exercise, NotJudged, Refused, TooDear
+from labkit.checks.lesson_files import exercise
+from labkit.checks.phrasing import counted
+from labkit.checks.watch.source import learner_line
+from labkit.fpga.board.design import Design
+from labkit.fpga.board.errors import BoardError
+from labkit.fpga.board.private import PrivateBoard, load_pynq
+from labkit.fpga.errors import RTLError
+
+UNWAITED = (
+    "Your function returns while the {name} channel's transfer is not done: wait() for it. On a "
+    "real board, the DMA may still be at work in a buffer that is gone."
+)
+KEPT = (
+    "The result is right, but {count} left in the board's memory, which fills up this way. wait() "
+    "for both channels, and return a copy, such as np.array(buffer), instead of a buffer."
+)
+
+
+def board_exercise(
+    id: str,
+    *,
+    design: Callable[..., Design],
+    given: Callable[[Any], tuple],
+    solution: Callable,
+    oracle: Callable,
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+    wrong: Mapping[str, Callable],
+    demand: Callable[..., str | None] | None = None,
+    frees: bool = True,
+    **fields: Any,
+) -> Exercise:
+    """An `Exercise` whose function is called as f(*given(overlay), *inputs).
+
+    design    design(*inputs) -> what the board has in it; called often, so remember it
+    given     what of the board the function gets: lambda overlay: (overlay.axi_dma_0,)
+    solution  the lesson's own function, from what `labkit build` writes
+    oracle    oracle(*inputs): what is right, without a board
+    wrong     a function like the oracle for each misconception
+    demand    demand(board, *inputs) -> what is wrong although the result is right, or None; of
+              the board there are `board.machine`, with its traffic, and `board.calls`
+    frees     whether all buffers have to be free again after the function
+    fields    those of an `Exercise`
+    """
+    judge = BoardJudge(design, given, solution, oracle, demand, frees)
+    defaults = {"dtype": "any", "rtol": 0.0, "atol": 0.0}
+
+    # A function of its own, since nobody else may call the oracle during a check.
+    def expected(*inputs: Any) -> Any:
+        return oracle(*inputs)
+
+    expected.__signature__ = inspect.signature(oracle)
+    return exercise(
+        id,
+        expected,
+        judge.prepared(cases),
+        wrong,
+        adapter=judge.adapter,
+        plain=judge.plain,
+        fallback=solution,
+        plain_python=True,
+        **(defaults | fields),
+    )
+
+
+@dataclass(frozen=True)
+class BoardJudge:
+    """Runs a learner's function on private boards; the fields are those of `board_exercise`."""
+
+    design: Callable[..., Design]
+    given: Callable[[Any], tuple]
+    solution: Callable
+    oracle: Callable
+    demand: Callable[..., str | None] | None
+    frees: bool
+
+    def prepared(self, cases: Callable) -> Callable[[np.random.Generator], list[Case]]:
+        """The cases, after all that takes seconds once: pynq and the designs, before any clock."""
+
+        def ready(rng: np.random.Generator) -> list[Case]:
+            made = list(cases(rng))
+            with suppress(BoardError, RTLError):  # told by the adapter
+                load_pynq()
+                for case in made:
+                    _ = self.design(*case.args).model
+            return made
+
+        return ready
+
+    def adapter(self, answer: object) -> Callable:
+        """A function of the inputs that runs the answer on a board; or Refused."""
+        if not callable(answer) or isinstance(answer, type):
+            kind = type(answer).__name__
+            raise Refused(f"The answer is a function; this is of type {kind}.")
+        self._refuse_other_parameters(answer)
+        return lambda *inputs: self.judged(answer, inputs)
+
+    def plain(self, answer: Callable, *inputs: Any) -> Any:
+        """What a function gives back, judged by nobody; Refused where the board refuses."""
+        return self._run(answer, inputs)[0]
+
+    def judged(self, answer: Callable, inputs: tuple) -> Any:
+        """What a function gives back; Refused for what a board would not forgive."""
+        result, board, left = self._run(answer, inputs)
+        if not _same(result, self.oracle(*inputs)):
+            return result
+        if self.frees and left:
+            raise TooDear(KEPT.format(count=_of_buffers(left)))
+        sentence = self.demand(board, *inputs) if self.demand else None
+        if sentence:
+            raise TooDear(sentence)
+        return result
+
+    def _run(self, answer: Callable, inputs: tuple) -> tuple[Any, PrivateBoard, int]:
+        """The result, copied; the board; how many buffers the function has left there."""
+        try:
+            load_pynq()
+            board = PrivateBoard(self.design(*inputs))
+        except (BoardError, RTLError) as error:
+            raise NotJudged(str(error)) from None
+        with board.active() as overlay:
+            given = self.given(overlay)
+            try:
+                result = answer(*given, *inputs)
+            except Exception as error:
+                raise _told(board, error) or error from None
+            self._refuse_unwaited(board)
+            left = board.machine.memory.in_use
+            return _copied(result), board, left
+
+    def _refuse_unwaited(self, board: PrivateBoard) -> None:
+        dma = board.machine.fabric.dma
+        for channel in (dma.receive, dma.send) if dma else ():
+            if channel.fault:  # halted, and nobody has asked why
+                raise Refused(channel.fault)
+            if channel.buffer:
+                raise Refused(UNWAITED.format(name=channel.name))
+
+    def _refuse_other_parameters(self, answer: Callable) -> None:
+        try:
+            wanted = inspect.signature(self.solution)
+            inspect.signature(answer).bind(*wanted.parameters)
+        except TypeError as error:
+            raise Refused(f"The function cannot be called as f{wanted}: {error}.") from None
+        except ValueError:  # written in C, and without a signature
+            pass
+
+
+def _told(board: PrivateBoard, error: Exception) -> Refused | None:
+    """What the board said, with the learner's line; None for an error that is not the board's."""
+    if not board.told or board.told[-1] not in str(error):
+        return None
+    line = learner_line(reversed([*walk_tb(error.__traceback__)]))
+    if line is None:
+        return Refused(board.told[-1])
+    text = f": `{line.text}`" if line.text else "."
+    return Refused(f"{board.told[-1]} It happens in {line}{text}")
+
+
+def _copied(result: Any) -> Any:
+    """Plain arrays in the place of buffers, which are gone with the board."""
+    if isinstance(result, np.ndarray):
+        return np.array(result)
+    if type(result) in (tuple, list):
+        return type(result)(_copied(one) for one in result)
+    return result
+
+
+def _same(result: Any, expected: Any) -> bool:
+    several = isinstance(expected, tuple)
+    if several and (not isinstance(result, tuple | list) or len(result) != len(expected)):
+        return False
+    pairs = zip(result, expected, strict=True) if several else [(result, expected)]
+    try:
+        return all(np.array_equal(np.asarray(one), np.asarray(other)) for one, other in pairs)
+    except Exception:  # a result that is no array at all
+        return False
+
+
+def _of_buffers(count: int) -> str:
+    return f"{counted(count, 'buffer')} {'is' if count == 1 else 'are'}"

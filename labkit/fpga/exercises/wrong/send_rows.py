@@ -1,0 +1,48 @@
+"""Wrong ideas of `fpga.send_rows`: base, address, x [R, C], first, count -> addresses, values."""
+
+import numpy as np
+
+
+def _writes(base: int, start: int, length: int) -> tuple:
+    return np.array([base, base + 0x18, base + 0x28]), np.array([1, start, length])
+
+
+def _row(x: np.ndarray) -> int:
+    return x.shape[1] * x.itemsize
+
+
+def elements(base, address, x, first, count):
+    """Counts in elements, not in bytes."""
+    return _writes(base, address + first * x.shape[1], count * x.shape[1])
+
+
+def from_the_start(base, address, x, first, count):
+    """Begins with row 0."""
+    return _writes(base, address, count * _row(x))
+
+
+def to_the_end(base, address, x, first, count):
+    """Sends all rows from the first one on."""
+    return _writes(base, address + first * _row(x), (len(x) - first) * _row(x))
+
+
+def last_row(base, address, x, first, count):
+    """Takes the count for the row behind the last one."""
+    return _writes(base, address + first * _row(x), (count - first) * _row(x))
+
+
+def receives(base, address, x, first, count):
+    """Writes to the registers of the receive channel."""
+    addresses, values = _writes(base + 0x30, address + first * _row(x), count * _row(x))
+    return addresses, values
+
+
+def length_first(base, address, x, first, count):
+    """Writes LENGTH, which starts the transfer, before the address."""
+    addresses, values = _writes(base, address + first * _row(x), count * _row(x))
+    return addresses[[0, 2, 1]], values[[0, 2, 1]]
+
+
+def offsets(base, address, x, first, count):
+    """Gives the registers' offsets, without the base."""
+    return _writes(0, address + first * _row(x), count * _row(x))

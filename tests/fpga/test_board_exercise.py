@@ -1,0 +1,194 @@
+"""Exercises whose answer drives a board: right and wrong functions, hangs, and the learner's board.
+
+A process runs all answers of one test: pynq's devices are global, and are to be left as they were.
+"""
+
+import pytest
+
+from labkit.fpga.board import pynq_cache
+from tests.fpga.board.pynq_process import run_python
+
+pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
+
+EXERCISE = '''
+import contextlib, io, os, sys
+os.environ["LABKIT_PROGRESS"] = "off"
+from pathlib import Path
+from tempfile import mkdtemp
+import labkit
+from labkit import check
+
+folder = Path(mkdtemp())
+(folder / "toy_room").mkdir()
+(folder / "toy_room" / "__init__.py").write_text("LESSONS = ['toy']")
+(folder / "toy_room" / "toy.toml").write_text("""
+[exercises."toy.there_and_back"]
+hints = ["Receive first.", "Then send."]
+[exercises."toy.there_and_back".misconceptions]
+reversed = "The words are in reverse order."
+""")
+(folder / "toy_room" / "toy.py").write_text("""
+import numpy as np
+from labkit.checks.lesson_files import cases_of
+from labkit.fpga.board import designs
+from labkit.fpga.board_exercise import board_exercise
+
+LOOPBACK = designs.loopback()
+
+def there_and_back(dma, x):
+    from pynq import allocate
+    with allocate(x.shape) as sent, allocate(x.shape) as got:
+        sent[:] = x
+        dma.recvchannel.transfer(got)
+        dma.sendchannel.transfer(sent)
+        dma.sendchannel.wait()
+        dma.recvchannel.wait()
+        return np.array(got)
+
+def unused(board, x):
+    if board.calls["Buffers.read"] == 0:
+        return "No buffer was read back."
+
+EXERCISES = [board_exercise(
+    "toy.there_and_back",
+    design=lambda x: LOOPBACK,
+    given=lambda overlay: (overlay.axi_dma_0,),
+    solution=there_and_back,
+    oracle=lambda x: x,
+    cases=cases_of({"one": (1,), "few": (7,), "many": (40,)},
+                   lambda rng, n: (rng.permutation(1000)[:n].astype("u4") + 1,)),
+    wrong={"reversed": lambda x: x[::-1]},
+    demand=unused,
+)]
+""")
+sys.path.insert(0, str(folder))
+labkit.ROOMS = {"toy": "toy_room"}
+import labkit.checks.judge as judge
+judge.ROOMS = labkit.ROOMS
+
+def asked(answer):
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        returned = check("toy.there_and_back", answer)
+    print(" ".join(said.getvalue().replace("`", "").split()) or "silent", returned is answer)
+
+from toy_room import toy
+def another(name, *edits):
+    import inspect
+    text = inspect.getsource(toy.there_and_back).replace("there_and_back", name)
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    space = {"np": np}
+    import linecache
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), space)
+    return space[name]
+'''
+
+
+def said_of(code: str) -> list[str]:
+    from textwrap import dedent
+
+    return run_python(EXERCISE + dedent(code)).splitlines()
+
+
+def test_a_right_answer_and_wrong_ones_are_told():
+    lines = said_of("""
+        asked(another("right"))
+        asked(another("backwards", ("np.array(got)", "np.array(got)[::-1]")))
+        asked(another("no_receive", ("        dma.recvchannel.transfer(got)\\n", "")))
+        asked(another("no_send", ("        dma.sendchannel.transfer(sent)\\n", ""),
+                      ("        dma.sendchannel.wait()\\n", "")))
+        asked(another("no_wait", ("        dma.sendchannel.wait()\\n", ""),
+                      ("        dma.recvchannel.wait()\\n", "")))
+        asked(another("no_end", ("        dma.sendchannel.wait()\\n", ""),
+                      ("        dma.recvchannel.wait()\\n", ""),
+                      ("with ", "got = "), (" as sent, ", "; sent = "),
+                      (" as got:", "\\n    if True:")))
+        asked(another("a_buffer", ("np.array(got)", "got"), ("with ", "got = "),
+                      (" as sent, ", "; sent = "), (" as got:", "\\n    if True:")))
+        asked(lambda dma, x: x)
+        asked(lambda dma: 1)
+        asked(5)
+        asked(another("own_error", ("return", "return 1 / 0 +")))
+    """)
+    right, backwards, no_receive, no_send, no_wait, no_end, *rest = lines
+    kept, unused, other, number, own = rest
+    assert "toy.there_and_back is solved" in right and right.endswith("True")
+    assert "reverse order" in backwards
+    assert "No transfer was started on the receive channel" in no_receive
+    assert "It happens in line" in no_receive and ": dma.recvchannel.wait()" in no_receive
+    assert "nothing was sent to it" in no_send and "recvchannel.wait()" in no_send
+    assert "was freed while the receive channel was using it" in no_wait
+    assert "while the receive channel's transfer is not done: wait() for it" in no_end
+    assert "1 buffer is left in the board's memory" in kept
+    assert "No buffer was read back." in unused
+    assert "cannot be called as f(dma, x)" in other
+    assert "The answer is a function; this is of type int" in number
+    assert "raises ZeroDivisionError" in own
+    assert all(line.endswith("False") for line in lines[1:])
+
+
+def test_an_answer_that_does_not_return_is_stopped():
+    lines = said_of("""
+        def loops(dma, x):
+            while True:
+                pass
+        def polls(dma, x):
+            from pynq import allocate
+            got = allocate(x.shape)
+            dma.recvchannel.transfer(got)
+            while not dma.recvchannel.idle:
+                pass
+        def keeps_on(dma, x):
+            while True:
+                try:
+                    polls(dma, x)
+                except Exception:
+                    dma.recvchannel.stop()
+                    dma.recvchannel.start()
+        asked(loops)
+        asked(polls)
+        asked(keeps_on)
+        asked(another("right"))
+    """)
+    loops, polls, keeps_on, right = lines
+    assert "does not return" in loops and "does not return" in keeps_on
+    assert "nothing was sent to it" in polls and "in line 5 of polls." in polls
+    assert "is solved" in right
+
+
+def test_the_learners_board_does_not_hear_of_it():
+    lines = said_of("""
+        asked(another("right"))
+        with VirtualBoard() as board:
+            from pynq import Clocks, Device, Overlay, allocate
+            overlay = Overlay(board.bitstream)
+            overlay.leds_gpio.channel1.write(5, 15)
+            sent, got = allocate(8), allocate(8)
+            sent[:] = range(8)
+            overlay.axi_dma_0.recvchannel.transfer(got)
+            cycle, events, active = board.cycle, len(board.traffic), Device.active_device
+            asked(another("right"))
+            asked(another("no_send", ("        dma.sendchannel.transfer(sent)\\n", "")))
+            print(board.cycle == cycle, len(board.traffic) == events, board.leds)
+            print(Device.active_device is active, Clocks.device is active)
+            overlay.axi_dma_0.sendchannel.transfer(sent)
+            overlay.axi_dma_0.recvchannel.wait()
+            print(list(got), overlay.ip_dict.keys() == Overlay(board.bitstream).ip_dict.keys())
+        print([str(path) for path in __import__("labkit.fpga.board.pynq_cache",
+               fromlist=["files"]).files() if path.exists()], os.environ.get("PYNQ_REMOTE_DEVICES"))
+    """)
+    assert "is solved" in lines[0] and "is solved" in lines[1]
+    assert "No transfer was started on the send channel" in lines[2]
+    assert lines[3:6] == ["True True 5", "True True", "[0, 1, 2, 3, 4, 5, 6, 7] True"]
+    assert lines[6] == "[] None"
+
+
+def test_without_pynq_nothing_is_said_of_an_answer():
+    lines = said_of("""
+        from labkit.fpga.board import private
+        private.pynq_cache.files = lambda: []
+        asked(lambda dma, x: x)
+    """)
+    assert "Not judged" in lines[0] and "pynq is not installed" in lines[0]
