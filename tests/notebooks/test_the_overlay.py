@@ -63,12 +63,13 @@ def test_what_the_cells_print():
 def test_the_numbers_of_the_text():
     assert 0x4120_0000 + 0 == 0x4120_0000
     assert 0x1800_0000 + 1 * 8 == 0x1800_0008 and 2 * 8 == 16
-    most = 127 // 4
-    assert (most, 70 - 2 * most) == (31, 8)
+    most = 255 // 4
+    assert (most, 140 - 2 * most) == (63, 14)
     assert [min(p + 40, 255) for p in (10, 215, 216)] == [50, 255, 255]
     assert 6 * 3_072 > 16_383 >= 5 * 3_072
-    assert 2 * (3 + 7) == 20 and 100 * 2 == 200  # what a transfer costs, and registers
-    assert 40_000 / (4 * (16_383 // 4)) > 2  # the quiz
+    assert 2 * (3 + 7) == 20  # what a transfer costs
+    most = 4 * (16_383 // 4)  # the quiz
+    assert 3 * most == 49_140 < 49_148 <= 3 * 16_383 and 2 * most == 32_760
     assert 300_000 * 20 == 6_000_000
 
 

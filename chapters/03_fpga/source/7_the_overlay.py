@@ -90,10 +90,11 @@ guesses = {
 # ```
 #
 # The file that makes a circuit of the programmable logic is called a **bitstream**.
-# Loaded, and with a list of the parts in it, it is an **overlay**.
+# A loaded bitstream, with the list of its parts, is called an **overlay**.
 #
 # Our board is virtual: it runs in this notebook, and clocks your circuit as `simulate` does.
 # The package `pynq` is the real one, unchanged, but no real board has run this lesson.
+# (Using a board from another computer is called PYNQ.remote.)
 # The first circuit is a **loopback**, a queue whose words come back as they went in.
 
 # %%
@@ -103,8 +104,10 @@ board.start()
 from pynq import MMIO, Overlay, allocate  # once a board is there
 
 overlay = Overlay(board.bitstream)
-parts = {name: part for name, part in overlay.ip_dict.items() if "addr_range" in part}
-rows = [[name, f"0x{part['phys_addr']:08X}"] for name, part in parts.items()]
+rows = []
+for name, part in overlay.ip_dict.items():
+    if "addr_range" in part:  # all but the processor
+        rows.append([name, f"0x{part['phys_addr']:08X}"])
 figures.table(["in the overlay", "its first address"], rows)
 
 # %% [markdown]
@@ -114,7 +117,7 @@ figures.table(["in the overlay", "its first address"], rows)
 # For this part, pynq brings a **driver**, a class that knows its registers.
 #
 # With **MMIO** (memory-mapped input and output), you read and write any register without a driver.
-# Its address is the first address of its part, the **base**, plus its **offset** in bytes.
+# A register's address is the **base**, which is the first address of its part, plus the register's **offset** in bytes.
 
 # %%
 leds = overlay.leds_gpio.channel1
@@ -130,6 +133,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 
 # %% [markdown]
 # **All that a program can do with a circuit is read and write words at addresses.**
+# (A circuit can also interrupt its processor; we do without that.)
 #
 # ### A buffer that a circuit can find
 #
@@ -184,7 +188,7 @@ send_rows = check("fpga.send_rows", send_rows)
 # Now we send rows 1 and 2 by your three words, and receive them by the driver.
 # Its `transfer` starts a channel, and `wait` reads a status register until the channel is done.
 # The driver also flushes what it sends, and invalidates what it has received.
-# We start to receive first, because a full queue without a receiver takes no more words.
+# Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever.
 
 # %%
 x = allocate((4, 8), "u1")  # four rows of eight bytes
@@ -202,7 +206,7 @@ dma.recvchannel.wait()
 print(got)
 
 # %% [markdown]
-# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` does the same.
+# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` does the same, if `start` is a multiple of 4.
 # Why not send a slice?
 
 # %%
@@ -223,7 +227,7 @@ print(row, x, sep="\n")
 # ### A whole array
 #
 # A transfer has at most `dma.buffer_max_size` bytes, because the length register has only 14 bits here: 16,383 bytes.
-# If it had 7 bits, a transfer would have at most 127 bytes, or 31 words of 4 bytes, and 70 words would go in pieces of 31, 31 and 8.
+# With 8 bits, a transfer would have at most 255 bytes, or 63 words of 4 bytes, and 140 words would go in pieces of 63, 63 and 14.
 #
 # **Exercise `fpga.through_dma`**: send `x` through a circuit in as few pieces as possible, and return what comes back.
 # The `with` block frees both buffers at its end.
@@ -262,7 +266,7 @@ through_dma = check("fpga.through_dma", through_dma)
 #
 # The next circuit computes: it adds `amount` to each pixel, and where the sum is above 255, the result is 255.
 # With the amount 40, the pixels 10, 215 and 216 become 50, 255 and 255.
-# The sum of two bytes can have nine bits, so compare before you add.
+# The sum of two bytes can have nine bits; in eight, it begins again at 0.
 #
 # A receive channel is done only when a word comes with `last`.
 # So `last` has to pass the circuit together with its word.
@@ -298,25 +302,28 @@ brighten = check("fpga.brighten", brighten)
 # We do the same task twice, first in software and then on the overlay.
 # On the board, the given part `brighten_unit` contains your module, and drives `amount` from a register, AMOUNT.
 # The overlay lists the register, so `register_map` has it by name.
-# With `board.add`, the board learns of a new design.
 
 # %% tags=["picture"]
 photos = cifar10("sample").test.images[:6]  # [6, 3, 32, 32] bytes
-software = np.minimum(photos.astype(int) + 60, 255)
+amount = 60
+software = np.minimum(photos.astype(int) + amount, 255)
 
-overlay = Overlay(str(board.add(designs.brighten(brighten))))
-overlay.brighten_unit_0.register_map.AMOUNT = 60
+bitstream = board.add(designs.brighten(brighten))  # one more design for the board
+overlay = Overlay(str(bitstream))
+overlay.brighten_unit_0.register_map.AMOUNT = amount
 hardware = through_dma(overlay.axi_dma_0, photos.ravel()).reshape(photos.shape)
 print("equal:", np.array_equal(software, hardware))
 
 pairs = np.concatenate([photos[:4], hardware[:4]])
 names = ["sent"] * 4 + ["received"] * 4
 alt = "Four photographs as they were sent, and the same four, brighter, as they were received."
-figures.image_grid(pairs, names, [False] * 8, alt)
+marks = [False] * 8  # no photograph is marked
+figures.image_grid(pairs, names, marks, alt)
 timeline(board.traffic)
 
 # %% [markdown]
 # The lower picture is the board's record: at the left AMOUNT is written, and then two pieces pass, because 6 x 3,072 bytes are more than 16,383.
+# It leaves out the DMA's own registers, and Python's time between the pieces.
 #
 # Now change your module or the amount, and run the cells again: it takes seconds.
 #
@@ -348,13 +355,14 @@ results = {"1,024 bytes": rows[2][2], "1 byte": rows[0][2]}
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# With our function, all sizes take 20 accesses.
+# With our function, a piece takes 20 accesses, whatever its size.
 # For each channel, pynq makes three writes (the address in two halves, and the length) and seven reads, most of them of the status.
-# **By registers, the accesses grow with the numbers; by DMA, they stay the same.**
+# (Our board ends a transfer within one read; a real one may be asked more often.)
+# **By registers, the accesses grow with the numbers; by DMA, they grow with the pieces.**
 #
 # So how does Python hand numbers to a circuit?
 # It writes a few of them, such as the amount, into registers: they are the circuit's arguments.
-# Of many numbers, it writes only where they lie, and a DMA moves them, in both directions.
+# Many numbers lie in the memory: Python writes only where, and a DMA moves them, in both directions.
 #
 # ## On trial
 #
@@ -362,9 +370,8 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ## Recap
 #
-# **The rule to keep: there and back, each number costs 2 accesses by registers, and all together cost 20 by DMA: start to receive, then send, then wait for both.**
-#
-# For example, 100 pixels cost 200 accesses by registers, and 20 by DMA.
+# **The rule to keep: there and back, a number costs 2 accesses by registers, and a piece of up to 16,383 bytes costs 20 by DMA.**
+# And start both channels before you wait for either.
 #
 # ### Outside
 #
