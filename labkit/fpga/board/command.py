@@ -9,7 +9,11 @@ from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.errors import RTLError
 
-DESIGNS = {"loopback": designs.loopback, "convnet": designs.convnet}
+DESIGNS = {
+    "loopback": designs.loopback,
+    "filter_3x3": designs.filter_3x3,
+    "convnet": designs.convnet,
+}
 
 
 def serve(names: list[str], address: str | None) -> int:

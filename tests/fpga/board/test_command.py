@@ -45,7 +45,7 @@ def test_a_board_for_another_process(ending, tmp_path):
 
 
 def test_an_unknown_design_and_a_foreign_address():
-    with pytest.raises(ValueError, match="There is no design 'x'; there are loopback, convnet"):
+    with pytest.raises(ValueError, match="no design 'x'; there are loopback, filter_3x3, convnet"):
         serve(["x"], None)
     with pytest.raises(ValueError, match="not this computer's own"):
         serve(["loopback"], "8.8.8.8")
