@@ -64,6 +64,7 @@ class VirtualBoard:
             self.bitstreams = [str(self.add(design)) for design in self._designs or [_loopback()]]
             os.environ[DEVICES] = ADDRESSES[0]  # before pynq is imported
             self._server = Server(self.machine, self._addresses(), self._asked_port)
+            pynq_cache.keep_in(Path(self._folder.name))
         except BaseException:
             self._clean_up()
             raise
@@ -155,7 +156,7 @@ class VirtualBoard:
         os.environ.pop(DEVICES, None)
         if devices:
             os.environ[DEVICES] = devices
-        pynq_cache.clear()
+        pynq_cache.leave(Path(self._folder.name))
         self._folder.cleanup()
 
 

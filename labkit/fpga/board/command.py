@@ -40,6 +40,10 @@ def _how_to(board: VirtualBoard, names: list[str]) -> str:
     lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
     for name, path in zip(names, board.bitstreams, strict=True):
         lines.append(f"{name}:  Overlay({path!r})")
+    lines.append(
+        'Where Overlay says "Unable to parse metadata", another program was loading one in the '
+        "same moment: call it again."
+    )
     return "\n".join(lines)
 
 
