@@ -33,7 +33,9 @@ def parser() -> argparse.ArgumentParser:
     made["build"].add_argument("--check", action="store_true", help="compare and examine only")
     made["build"].add_argument("--force", action="store_true", help="execute unchanged lessons too")
     made["verify"].add_argument("wanted", nargs="?", help="for example 01_gpu; default: all")
-    made["board"].add_argument("designs", nargs="*", help="loopback, convnet; default: both")
+    made["board"].add_argument(
+        "designs", nargs="*", help="loopback, filter_3x3, convnet; default: all"
+    )
     made["board"].add_argument("--address", help="127.0.0.1, 127.0.0.2 ...; default: a free one")
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top

@@ -43,20 +43,31 @@ class State(Structure):
     _fields_ += [(name, c_int) for name in ("in_valid", "in_ready", "out_valid", "out_ready")]
 
 
-def axi_ports(ports: Ports) -> AxiPorts:
-    """Which of a module's ports are which of AXI's, by their standard names."""
+def axi_ports(
+    ports: Ports,
+    clock: str = "aclk",
+    reset: str = "aresetn",
+    reset_level: int = 0,
+    streams: tuple[str, str] = ("s_axis_t", "m_axis_t"),
+) -> AxiPorts:
+    """Which of a module's ports are which of AXI's, by their standard names or by others.
+
+    streams   what the ports of the stream in and of the stream out begin with
+    """
+    taken, given = streams
 
     def lite(name: str, data: str) -> Channel:
         ends = (f"{name}valid", f"{name}ready", f"{name}{data}")
         return Channel(*(ports.index(f"s_axi_{end}") for end in ends), -1)
 
     def stream(name: str) -> Channel:
-        ends = ("tvalid", "tready", "tdata", "tlast")
-        return Channel(*(ports.index(f"{name}_{end}") for end in ends))
+        ends = ("valid", "ready", "data", "last")
+        return Channel(*(ports.index(f"{name}{end}") for end in ends))
 
     return AxiPorts(
-        clock=ports.index("aclk"),
-        reset=ports.index("aresetn"),
+        clock=ports.index(clock),
+        reset=ports.index(reset),
+        reset_level=reset_level,
         write_address=lite("aw", "addr"),
         write_data=lite("w", "data"),
         write_answer=lite("b", "resp"),
@@ -65,8 +76,10 @@ def axi_ports(ports: Ports) -> AxiPorts:
         write_bytes=ports.index("s_axi_wstrb"),
         write_response=ports.index("s_axi_bresp"),
         read_response=ports.index("s_axi_rresp"),
-        stream_in=stream("s_axis"),
-        stream_out=stream("m_axis"),
+        stream_in=stream(taken),
+        stream_out=stream(given),
+        bytes_in=ports.index(f"{taken}keep"),
+        bytes_out=ports.index(f"{given}keep"),
     )
 
 

@@ -14,6 +14,7 @@ where the latency is the number of registers on the way.
 from math import ceil, log2
 
 REQUANTIZE_LATENCY = 5  # fetch, bias, product, shift, clamp
+FILTER_LATENCY = 7  # product, four levels of the tree, shift, clamp
 
 
 def tree_levels(products: int) -> int:
@@ -110,3 +111,8 @@ def gather_cycles(words: int) -> int:
 def window_cycles(H: int, W: int, images: int = 1) -> int:
     """`window_3x3`: a position per cycle, the border's included; one register."""
     return images * (H + 1) * (W + 1) + 1
+
+
+def filter_cycles(H: int, W: int, frames: int = 1) -> int:
+    """`filter_3x3`: that of `window_3x3`, and the registers of `filter_window`."""
+    return window_cycles(H, W, frames) + FILTER_LATENCY

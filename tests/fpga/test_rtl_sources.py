@@ -23,6 +23,7 @@ LESSONS = (
     "the_network_as_a_pipeline",
     "folding_under_a_budget",
     "the_overlay",
+    "video_in_video_out",
 )
 # Neither weights nor anything else may be in a source, or come from outside but through a port.
 TRICKS = (
@@ -112,6 +113,7 @@ def multipliers(module) -> int:
         ("requantize", {"LANES": 2}, 2),
         ("maxpool2x2", {"GROUPS": 6}, 0),
         ("window_3x3", {}, 0),
+        ("filter_3x3", {}, 9),
     ],
 )
 def test_multipliers_are_those_of_the_formula(top, parameters, expected):

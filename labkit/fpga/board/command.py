@@ -9,7 +9,11 @@ from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.errors import RTLError
 
-DESIGNS = {"loopback": designs.loopback, "convnet": designs.convnet}
+DESIGNS = {
+    "loopback": designs.loopback,
+    "filter_3x3": designs.filter_3x3,
+    "convnet": designs.convnet,
+}
 
 
 def serve(names: list[str], address: str | None) -> int:
@@ -36,6 +40,10 @@ def _how_to(board: VirtualBoard, names: list[str]) -> str:
     lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
     for name, path in zip(names, board.bitstreams, strict=True):
         lines.append(f"{name}:  Overlay({path!r})")
+    lines.append(
+        'Where Overlay says "Unable to parse metadata", another program was loading one in the '
+        "same moment: call it again."
+    )
     return "\n".join(lines)
 
 

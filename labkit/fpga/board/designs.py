@@ -34,6 +34,14 @@ def brighten(own: str | None = None) -> Design:
     return Design(source, "brighten_unit", registers=[amount], engine="cxxrtl", length_bits=14)
 
 
+def filter_3x3(height: int = 480, width: int = 640) -> Design:
+    """A 3x3 filter for grey video (rtl/filter_3x3.sv), whose taps and shift are registers."""
+    names = [*(f"TAP{tap}" for tap in range(9)), "SHIFT"]
+    registers = [Register(name, 4 * place) for place, name in enumerate(names)]
+    sizes = {"HEIGHT": height, "WIDTH": width}
+    return Design(library("filter_3x3"), "filter_3x3", sizes, registers)
+
+
 def convnet(folding: Folding | None = None, shapes: Shapes | None = None) -> Design:
     """The accelerator (rtl/accelerator.sv); raises ValueError as `Accelerator` does."""
     folding = folding or Folding()

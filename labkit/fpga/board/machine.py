@@ -103,9 +103,10 @@ class Machine:
     def read_word(self, address: int) -> int:
         """The 32-bit word at an address."""
         if address in DDR:
-            word = self.memory.view(self.memory.inside(address, WORD))
-            start = address - self.memory.inside(address, WORD).address
-            return int.from_bytes(word[start : start + WORD].tobytes(), "little")
+            buffer = self.memory.inside(address, WORD)
+            start = address - buffer.address
+            data = self.memory.view(buffer)[start : start + WORD]
+            return int.from_bytes(data.tobytes(), "little")
         one = self.peripheral(address)
         self.accesses += address in LOGIC
         return one.read(address - one.base)

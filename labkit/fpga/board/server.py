@@ -98,21 +98,22 @@ def _refuse_foreign(address: str) -> None:
         )
 
 
-def _is_free(address: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a board that ended
-        try:
-            probe.bind((address, port))
-        except OSError:
-            return False
-    return True
-
-
 def _bind(server, address: str, port: int) -> int:
     """The port that was bound, or 0."""
-    if port and not _is_free(address, port):  # gRPC would say so on stderr, too
+    if not _is_free(address, port):
         return 0
     try:
         return server.add_insecure_port(f"{address}:{port}")
     except RuntimeError:  # in use, or an address that this system does not have
         return 0
+
+
+def _is_free(address: str, port: int) -> bool:
+    """Whether nobody listens there: gRPC would write to the terminal that somebody does."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True

@@ -6,7 +6,7 @@ the course's own (`clk`, `rst`, `in_*`, `out_*`), which has streams only.
 
 from dataclasses import dataclass
 
-from labkit.fpga.axi_driver import AxiPorts, Channel
+from labkit.fpga.axi_driver import AxiPorts, axi_ports
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import Ports
 
@@ -34,33 +34,17 @@ class Wires:
 def wires(ports: Ports) -> Wires:
     """The wires of a module; raises RTLError for one that a board has no use for."""
     if "aclk" in ports:
-        names, clock, reset, level = ("s_axis_t", "m_axis_t"), "aclk", "aresetn", 0
+        streams, clock, reset, level = ("s_axis_t", "m_axis_t"), "aclk", "aresetn", 0
     else:
-        names, clock, reset, level = ("in_", "out_"), "clk", "rst", 1
+        streams, clock, reset, level = ("in_", "out_"), "clk", "rst", 1
     if clock not in ports or reset not in ports:
         raise RTLError(
             f"The module {ports.top} has no clock and reset that the board knows: call them aclk "
             "and aresetn (low resets), or clk and rst (high resets)."
         )
-    taken, given = names
+    taken, given = streams
     found = Wires(
-        ports=AxiPorts(
-            clock=ports.index(clock),
-            reset=ports.index(reset),
-            reset_level=level,
-            write_address=_lite(ports, "aw", "addr"),
-            write_data=_lite(ports, "w", "data"),
-            write_answer=_lite(ports, "b", "resp"),
-            read_address=_lite(ports, "ar", "addr"),
-            read_data=_lite(ports, "r", "data"),
-            write_bytes=ports.index("s_axi_wstrb"),
-            write_response=ports.index("s_axi_bresp"),
-            read_response=ports.index("s_axi_rresp"),
-            stream_in=_stream(ports, taken),
-            stream_out=_stream(ports, given),
-            bytes_in=ports.index(f"{taken}keep"),
-            bytes_out=ports.index(f"{given}keep"),
-        ),
+        ports=axi_ports(ports, clock, reset, level, streams),
         address_bits=_address_bits(ports),
         in_bytes=_word_bytes(ports, f"{taken}data"),
         out_bytes=_word_bytes(ports, f"{given}data"),
@@ -73,15 +57,6 @@ def wires(ports: Ports) -> Wires:
             "valid, ready and data."
         )
     return found
-
-
-def _lite(ports: Ports, name: str, data: str) -> Channel:
-    ends = (f"{name}valid", f"{name}ready", f"{name}{data}")
-    return Channel(*(ports.index(f"s_axi_{end}") for end in ends), -1)
-
-
-def _stream(ports: Ports, name: str) -> Channel:
-    return Channel(*(ports.index(f"{name}{end}") for end in ("valid", "ready", "data", "last")))
 
 
 def _address_bits(ports: Ports) -> int:

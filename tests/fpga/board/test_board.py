@@ -3,7 +3,7 @@
 import pytest
 
 from labkit.fpga.board import pynq_cache
-from tests.fpga.board.pynq_process import run_python
+from tests.fpga.board.pynq_process import no_notes_stay, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 
@@ -149,4 +149,4 @@ def test_twenty_boards_leave_nothing():
     assert "threads True" in printed, printed
     assert "files True" in printed, printed
     assert "left [] None" in printed
-    assert not any(path.exists() for path in pynq_cache.files())
+    assert no_notes_stay()

@@ -9,7 +9,7 @@ import pytest
 
 from labkit.fpga.board import pynq_cache
 from labkit.fpga.board.command import serve
-from tests.fpga.board.pynq_process import ROOT, run_python
+from tests.fpga.board.pynq_process import ROOT, no_notes_stay, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 
@@ -41,11 +41,11 @@ def test_a_board_for_another_process(ending, tmp_path):
     assert any("A virtual board is at 127.0.0.81, port 7967" in line for line in lines)
     assert process.returncode == 130 and "labkit: stopped." in rest
     assert not list(tmp_path.iterdir())
-    assert not any(path.exists() for path in pynq_cache.files())
+    assert no_notes_stay()
 
 
 def test_an_unknown_design_and_a_foreign_address():
-    with pytest.raises(ValueError, match="There is no design 'x'; there are loopback, convnet"):
+    with pytest.raises(ValueError, match="no design 'x'; there are loopback, filter_3x3, convnet"):
         serve(["x"], None)
     with pytest.raises(ValueError, match="not this computer's own"):
         serve(["loopback"], "8.8.8.8")

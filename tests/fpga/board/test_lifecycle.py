@@ -15,7 +15,9 @@ pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not inst
 
 def test_addresses_and_ports():
     printed = run_python("""
-        import socket
+        import os, socket, tempfile
+        said = tempfile.TemporaryFile()
+        os.dup2(said.fileno(), 2)  # where gRPC writes what it thinks of a port in use
         for address in ("0.0.0.0", "192.168.2.99", "localhost", "::", "8.8.8.8", "x"):
             print(told(VirtualBoard(address=address).start))
         with VirtualBoard(address="127.0.0.79") as board:
@@ -30,6 +32,8 @@ def test_addresses_and_ports():
             taken.listen()
             port = taken.getsockname()[1]
             print(told(VirtualBoard(address="127.0.0.79", port=port).start))
+        said.seek(0)
+        print(b"in use" in said.read())
     """)
     lines = printed.splitlines()
     assert all("is not this computer's own" in line for line in lines[:6])
@@ -38,6 +42,7 @@ def test_addresses_and_ports():
     assert lines[8] == "True"
     assert "The board is not running" in lines[9]
     assert "is in use" in lines[10]
+    assert lines[11] == "False"
 
 
 def test_bitstreams_that_are_loaded_and_refused():
