@@ -18,7 +18,7 @@ from tests.notebooks.running import Run
 lesson = Run("03_fpga", "7_the_overlay")
 def printed(words):
     return lesson.printed[lesson.cell(words)]
-PARTS, LEDS, BUFFER = "parts =", "leds.write", "physical_address:08X"
+PARTS, LEDS, BUFFER = "addr_range", "leds.write", "physical_address:08X"
 ROWS, SLICE = "zip(addr", "x[2]"
 TWICE, COUNTED, GUESSES = "software =", "by registers", "figures.guesses"
 """

@@ -89,7 +89,7 @@ guesses = {
 #                     └──────────────────────────────────────┘
 # ```
 #
-# The file that makes a circuit of the programmable logic is called a **bitstream**.
+# The file that turns the programmable logic into a circuit is called a **bitstream**.
 # A loaded bitstream, with the list of its parts, is called an **overlay**.
 #
 # Our board is virtual: it runs in this notebook, and clocks your circuit as `simulate` does.
@@ -120,7 +120,7 @@ figures.table(["in the overlay", "its first address"], rows)
 # A register's address is the **base**, which is the first address of its part, plus the register's **offset** in bytes.
 
 # %%
-leds = overlay.leds_gpio.channel1
+leds = overlay.leds_gpio.channel1  # a GPIO has one or two channels
 leds.write(0b0101, 0b1111)  # the value, and which LEDs may change
 print(f"LEDs {board.leds:04b}")
 
@@ -133,7 +133,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 
 # %% [markdown]
 # **All that a program can do with a circuit is read and write words at addresses.**
-# (A circuit can also interrupt its processor; we do without that.)
+# (We leave out interrupts.)
 #
 # ### A buffer that a circuit can find
 #
@@ -141,7 +141,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 # Nobody translates for a DMA, so it needs the physical address, and all bytes in one piece.
 # The function `allocate` makes such an array, a **buffer**.
 #
-# Here pynq runs on your computer, so you fill a copy: `flush` brings it to the board, and `invalidate` fetches what is there.
+# Here pynq runs on your computer, so you fill a copy of the buffer: `flush` sends it to the board, and `invalidate` fetches the board's.
 #
 # ### Three words for a DMA
 #
@@ -220,8 +220,8 @@ print(row, x, sep="\n")
 
 # %% [markdown]
 # Row 2 came back, but it has also overwritten row 0 of `x` on the board.
-# The slice does not know where in the buffer it begins, so pynq copied it to the start.
-# (By pynq's code, slices work if pynq runs on the board itself; we could not try.)
+# The slice does not know where in the buffer it begins, so `transfer` copied it to the buffer's start.
+# (According to pynq's code, slices work if pynq runs on the board itself; we could not try.)
 # **Write `start=` and `nbytes=`, and never a slice.**
 #
 # ### A whole array
@@ -286,7 +286,8 @@ module brighten (
     else if (in_ready) begin
       out_valid <= in_valid;
       # STUB:
-      # {out_last, out_data} <= 0;  // yours
+      # out_last <= 0;  // yours
+      # out_data <= 0;  // yours
       # BEGIN SOLUTION
       out_last <= in_last;
       out_data <= in_data > 8'd255 - amount ? 8'd255 : in_data + amount;
@@ -356,7 +357,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # With our function, a piece takes 20 accesses, whatever its size.
-# For each channel, pynq makes three writes (the address in two halves, and the length) and seven reads, most of them of the status.
+# For each channel, pynq makes three writes (the address in two halves, and the length; RUN was written before) and seven reads, most of them of the status.
 # (Our board ends a transfer within one read; a real one may be asked more often.)
 # **By registers, the accesses grow with the numbers; by DMA, they grow with the pieces.**
 #

@@ -57,8 +57,9 @@ def _why_not_taken(state: DmaState, top: str, wires: Wires) -> str:
         )
     if back.valid and not back.running:
         return (
-            f"{waits} It offers a word after the receive transfer of {back.length:,} bytes has "
-            "ended: receive this packet too, or send less."
+            f"{waits} It offers a word itself, but no receive transfer is running: the latest one, "
+            f"of {back.length:,} bytes, has ended. Call recvchannel.transfer(buffer) for this "
+            "packet too, before you wait, or send less."
         )
     why = "Most likely the transfer is longer than what it takes."
     if wires.address_bits:
