@@ -12,4 +12,5 @@ LESSONS = (
     "timing_and_proof",
     "the_network_as_a_pipeline",
     "folding_under_a_budget",
+    "video_in_video_out",
 )
