@@ -45,6 +45,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"{what}: multiply_add, 4 lanes", seconds, goal=goal)
     yield from of_the_accelerator()
     yield from of_the_board()
+    yield from of_the_filter()
 
 
 def of_the_accelerator() -> Iterator[Row]:
@@ -97,6 +98,39 @@ def of_the_board() -> Iterator[Row]:
             raise AssertionError("The frame did not come back as it went.")
         for buffer in (there, back):
             buffer.freebuffer()
+
+
+def of_the_filter() -> Iterator[Row]:
+    """A frame of a camera through a 3x3 filter on the virtual board, from array to array."""
+    from labkit.fpga.board import VirtualBoard, designs
+
+    height, width, shift = 480, 640, 3
+    random = np.random.default_rng(0)
+    frame = random.integers(0, 256, (height, width))
+    taps = random.integers(-8, 9, (3, 3))
+    with VirtualBoard(designs.filter_3x3(height, width)) as board:
+        from pynq import Overlay, allocate
+
+        overlay = Overlay(board.bitstream)
+        dma = overlay.axi_dma_0
+        overlay.filter_3x3_0.write(0, np.array([*taps.ravel(), shift], "i4").tobytes())
+        with allocate((height, width), "u1") as there, allocate((height, width), "u1") as back:
+
+            def filtered() -> np.ndarray:
+                there[:] = frame
+                dma.recvchannel.transfer(back)
+                dma.sendchannel.transfer(there)
+                dma.sendchannel.wait()
+                dma.recvchannel.wait()
+                return np.array(back)
+
+            result = filtered()
+            (taken,) = medians(filtered, times=25)
+    yield Row("3x3 filter of a frame, 640x480 bytes, pynq and DMA, end to end", taken, goal=0.05)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(frame, 1), (3, 3))
+    sums = (windows * taps).sum(axis=(2, 3))
+    if not np.array_equal(result, np.clip((sums + (1 << shift - 1)) >> shift, 0, 255)):
+        raise AssertionError("The filtered frame is not that of NumPy.")
 
 
 def network(images: int) -> tuple[tuple, np.ndarray]:

@@ -57,6 +57,7 @@ SLOW = (
     "gpu/test_against_simulator.py",
     "gpu/test_layer_kernels.py",
     "course/test_new.py",
+    "fpga/board/test_five_hundred_photographs.py",
     "fpga/test_accelerator_report_again.py",
     "fpga/test_synthesize.py",
     "gpu/test_pictures.py",

@@ -66,7 +66,8 @@ def _members(ports: Ports) -> str:
     """The ports as members of the class that Verilator writes."""
     names = [port.name.replace("__", "___05F") for port in ports.all]
     members = " ".join(f"PORT({name})" for name in names)
-    return f"#define TOP Vdesign\n#define PORT_MEMBERS {members}\n"
+    names_of_cpp = "#define TOP Vdesign\n#define EVAL Vdesign___024root___eval\n"
+    return f"{names_of_cpp}#define PORT_MEMBERS {members}\n"
 
 
 def runtime(names: list[str], flags: list[str]) -> list[Path]:

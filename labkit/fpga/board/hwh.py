@@ -1,7 +1,7 @@
 """The `.hwh` file of a design: what pynq reads to know which IP is at which address.
 
 It has what Vivado writes, as far as pynq 4.0 reads it. One entry is not Vivado's for this chip:
-`PSU__..._FREQMHZ`, which pynq 4.0.0 looks up all the same, and without which `Overlay` fails.
+`PSU__..._FREQMHZ`, without which pynq 4.0.0 fails (`foreign_hwh.py`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,6 +4,8 @@ From a crystal of 50 MHz (the Pynq boards) the ARM, DDR and IO PLLs make 1300, 1
 The CPU runs at 650 MHz, and the programmable logic at FCLK0 = 1000 / 5 / 2 = 100 MHz.
 """
 
+from labkit.fpga.board.foreign_hwh import refuse_clock_without_rate
+
 CRYSTAL_MHZ = 50
 PLLS = {0x100: 26, 0x104: 21, 0x108: 20}  # ARM, DDR, IO: times the crystal
 PL_CLOCKS = (0x170, 0x180, 0x190, 0x1A0)
@@ -25,7 +27,12 @@ class Slcr:
             self._words[offset] = 2 << 20 | 5 << 8
 
     def read(self, offset: int) -> int:
-        """The register at an offset; one that was never written is 0."""
+        """The register at an offset; one that was never written is 0.
+
+        Raises BoardError for a client in this process that is about to fail over an .hwh.
+        """
+        if offset in PL_CLOCKS:
+            refuse_clock_without_rate()
         return self._words.get(offset, 0)
 
     def write(self, offset: int, value: int) -> None:

@@ -92,7 +92,9 @@ class AxiDesign {
   uint64_t get(int port) {
     uint32_t limbs[2] = {0, 0};
     if (port >= 0) model->get(design, port, limbs);
-    return limbs[0] | uint64_t(limbs[1]) << 32;
+    const volatile uint32_t* read = limbs;  // one by one: a load of both waits for both stores
+    uint64_t low = read[0], high = read[1];
+    return low | high << 32;
   }
 
   bool edge(bool level) {
