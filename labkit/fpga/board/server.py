@@ -1,6 +1,7 @@
 """A gRPC server for a machine, in this process and for this computer only."""
 
 import ipaddress
+import socket
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -99,7 +100,21 @@ def _refuse_foreign(address: str) -> None:
 
 def _bind(server, address: str, port: int) -> int:
     """The port that was bound, or 0."""
+    if not _is_free(address, port):
+        return 0
     try:
         return server.add_insecure_port(f"{address}:{port}")
-    except RuntimeError:  # in use, or an address that this system does not have
+    except RuntimeError:  # somebody was faster
         return 0
+
+
+def _is_free(address: str, port: int) -> bool:
+    """Asked first, because gRPC writes a line to stderr for a port that is in use."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does
+        try:
+            probe.bind((address, port))
+        except OSError:  # in use, or an address that this system does not have
+            return False
+    return True
