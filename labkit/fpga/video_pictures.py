@@ -18,7 +18,7 @@ from labkit.figures.style import canvas, in_notebook, show
 from labkit.fpga.video_frame import Box, labelled
 
 WIDTH = 7.5  # inches of a row
-TITLE = 0.35  # inches above a picture
+TITLE = 0.4  # inches above a picture
 NARROW = 320  # pixels of a frame on the screen: enough to see, and a small file
 QUALITY = 80  # of its JPEG
 _screens = count()
@@ -39,6 +39,7 @@ def row(pictures: Mapping[str, np.ndarray]) -> None:
         place.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         place.set_title(name)
         place.set_axis_off()
+    figure.get_layout_engine().set(h_pad=0.06)
     show(figure, f"Pictures of {width} x {height} pixels side by side: {', '.join(pictures)}.")
 
 
@@ -51,6 +52,11 @@ def exact(grey: np.ndarray, kernel: np.ndarray) -> np.ndarray:
         for s in range(3):
             sums += kernel[r, s] * padded[r : r + height, s : s + width]
     return np.clip(sums, 0, 255)
+
+
+def inside(box: Box, picture: np.ndarray) -> np.ndarray:
+    """What of a picture [H,W] or [H,W,3] lies within a box."""
+    return picture[box.top : box.top + box.height, box.left : box.left + box.width]
 
 
 class Screen:

@@ -18,9 +18,9 @@
 # # Video in, video out
 #
 # **527 µs or 418,664 µs.**
-# That is how long one picture takes in a small network on a Pynq-Z1 board (published): the first in the FPGA, the second in the processor beside it.
-# A camera brings a picture every 16,667 µs, so only the first keeps up.
-# On the screen, both show the same labels.
+# On a Pynq-Z1 board, a small network takes the first time for a picture in the FPGA, and the second in the processor beside it (published by BNN-PYNQ).
+# A camera may bring a picture every 16,667 µs, and only the FPGA keeps up.
+# But both give the same labels.
 # So when a network labels a live video on such a board, *who* computes it?
 #
 # ## What you will be able to do
@@ -38,15 +38,14 @@
 # ## Predict
 #
 # A video is a row of pictures, called **frames**.
-# In ours, each frame shows a test photograph of CIFAR-10, six times enlarged to 192 x 192 pixels.
-# We know the **box**, the rectangle in which it is.
-# The network looks at 200 boxes, each with another photograph, and 164 of its labels are right.
-# Then each box gets 32 pixels more on every side.
-# How many labels are right now?
+# Ours show test photographs of CIFAR-10, six times enlarged to 192 x 192 pixels.
+# The **box** of a frame is the rectangle with the photograph.
+# For 200 boxes, each with another photograph, the network gives 164 right labels.
+# Now each box gets 32 pixels more on every side: how many labels are right?
 #
 # The second prediction is about a program from an article.
-# It loads an overlay that holds our accelerator, and then labels 20 frames by a network in PyTorch.
-# In lesson 8, the accelerator's register CYCLES said 73,768 after one photograph.
+# It loads the overlay with our accelerator, and then labels 20 frames by a network in PyTorch.
+# After one photograph, the accelerator's register CYCLES says 73,768.
 # What does it say after this program?
 
 # %%
@@ -76,15 +75,15 @@ cycles_guess = predict("fpga.trial_cycles", 73_768, "cycles")
 # ### Frames
 #
 # `frames` gives the frames of a video one by one.
-# Ours is drawn: a photograph moves for five frames, then the next one comes.
-# So the video is the same on every machine, it ends by itself, and we know which labels are right.
+# Our video is drawn: a photograph moves for five frames, then the next one comes.
+# So it ends by itself, and we know which labels are right.
 # (`frames("clip.mp4")` reads a file, and `frames("webcam")` a camera.)
 #
-# On a real board, HDMI is the plug for a camera and a screen, and the base overlay connects it.
-# Then the frames come like this (only on a board, and not run for this lesson):
+# A board gets video through a plug called HDMI.
+# Only on a board, and not run for this lesson:
 #
 # ```python
-# base = BaseOverlay("base.bit")
+# base = BaseOverlay("base.bit")  # from pynq.overlays.base; it connects HDMI
 # base.video.hdmi_in.configure()
 # base.video.hdmi_in.start()
 # for frame in frames(base.video.hdmi_in, count=100): ...
@@ -92,22 +91,20 @@ cycles_guess = predict("fpga.trial_cycles", 73_768, "cycles")
 
 # %% tags=["picture"]
 clip = list(frames("scene", count=50, stay=5))
-first = clip[0]
-print(f"pixels {first.pixels.shape}, {first.box}")
-video_pictures.row({"frame 0": first.pixels, "frame 2": clip[2].pixels, "frame 5": clip[5].pixels})
+print(f"pixels {clip[0].pixels.shape}, {clip[0].box}")
+video_pictures.row({f"frame {n}": clip[n].pixels for n in (0, 2, 5)})
 
 # %% [markdown]
 # ### From a box to a photograph
 #
-# A frame is an array `[H, W, 3]`: rows, columns, and three colours for each pixel.
-# The network takes 32 x 32 pixels, with the colours first.
+# A frame is an array `[H, W, 3]`, and the network takes `[3, 32, 32]`, the colours first.
 # So we cut out the box, part it into 32 x 32 areas, and take the mean of each area.
-# Here a box of 4 x 6 pixels in one colour becomes 2 x 2:
+# Here 4 rows and 6 columns, in one colour, become 2 x 2:
 #
 # ```
-# 10 20 30 |  0  0  0        (10 + 20 + 30 + 40 + 50 + 64) / 6 = 35.67        36  1
-# 40 50 64 |  0  1  5                     (0 + 0 + 0 + 0 + 1 + 5) / 6 = 1
-# ---------+---------                                                          7  9
+# 10 20 30 |  0  0  0                                                      becomes
+# 40 50 64 |  0  1  5     (10 + 20 + 30 + 40 + 50 + 64) / 6 = 35.67        36  1
+# ---------+---------     ( 0 +  0 +  0 +  0 +  1 +  5) / 6 = 1             7  9
 #  7  7  7 |  9  9  9
 #  7  7  7 |  9  9  9
 # ```
@@ -140,18 +137,17 @@ print(f"{sum(same)} of {len(clip)} boxes give back the photograph")
 # %% [markdown]
 # ### A filter in registers
 #
-# A **filter** makes each pixel new from the 3 x 3 pixels around it: a weighted sum, as in a convolution.
-# A weight is called a **tap**.
+# A **filter** replaces each pixel by a weighted sum of the 3 x 3 pixels around it.
+# Each weight is called a **tap**.
 # Our circuit `filter_3x3` streams a frame of grey pixels through lesson 3's window.
-# It has nine registers for the taps, which hold an int8 each, and a tenth one, SHIFT:
+# Nine registers hold the taps as int8, and a tenth one is SHIFT:
 #
 # ```
 # new pixel = (sum of tap x pixel) / 2^SHIFT, rounded, and limited to 0 ... 255
 # ```
 #
-# So a real tap $k$ becomes the whole number nearest to $k \cdot 2^{shift}$.
-# This rounding is wrong by at most half a unit, and a unit is $1 / 2^{shift}$.
-# So we want the largest shift with which all taps fit into an int8.
+# So the real tap $k$ becomes the whole number nearest to $k \cdot 2^{shift}$.
+# The larger the shift, the less this rounding changes the filter, but the taps have to fit into an int8.
 # Take the taps 0.1, 0.8 and -0.35:
 #
 # ```
@@ -213,10 +209,10 @@ def filtered(grey, kernel):
 
 # %% [markdown]
 # The filter `blur` takes the mean of nine pixels; `edges` shows where a pixel differs from its neighbours.
-# How far are the new pixels from those of the real taps, and how many cycles does a frame take?
+# How far are the new pixels from those of the real taps?
 #
 # In lesson 3, the window took $(H + 1)(W + 1)$ cycles, because it also steps over a border.
-# The filter has 8 registers on the way, so we expect 481 x 641 + 8 = 308,329 cycles.
+# Here 8 registers are on the way, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
 
 # %% tags=["picture"]
 edges = np.full((3, 3), -0.5)
@@ -231,18 +227,18 @@ for name, kernel in {"blur": np.full((3, 3), 1 / 9), "edges": edges}.items():
     off = np.abs(seen[name] - video_pictures.exact(grey, kernel)).max()
     rows.append([name, int(taps[1, 1]), int(shift), off, cycles])
 figures.table(["filter", "middle tap", "shift", "a pixel is off by at most", "a frame"], rows)
-video_pictures.row({name: image[clip[0].box.top :][:120] for name, image in seen.items()})
+video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for name in seen})
 
 # %% [markdown]
-# The formula is exact, and no pixel is off by one.
+# The formula is exact, and all pixels are off by less than 1.
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
 #
 # ## Measure
 #
 # ### A live video
 #
-# Now the network, for which the same board gets its other bitstream.
-# `Screen` shows a frame in the notebook, as `video_out` does on a board.
+# Now the network: `ConvNetOverlay` loads the other bitstream.
+# `Screen` shows a frame in the notebook, as a board does on a screen.
 # The rate says how fast *this computer* simulates the board; an FPGA has another one.
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -261,13 +257,13 @@ print(measured(50 / (perf_counter() - start), "frames/s"))
 # ### Which part limits the rate
 #
 # A **unit** is a part that works by itself, such as our filter or our accelerator.
-# Suppose a unit A filters two colours of a frame, 10 cycles each, and a unit B then takes 30 cycles.
+# Suppose unit A filters two colours of a frame, 10 cycles each, and then unit B takes 30 cycles.
 # The clock has 1,000 cycles per second, and the camera brings 25 frames per second.
 #
 # ```
-# one frame at a time          10 + 10 + 30 = 50 cycles         1,000 / 50 = 20 frames/s
-# A and B at the same time,    A is busy for 20, B for 30:
-#   each with another frame    B binds                          1,000 / 30 = 33.3, but the camera brings 25
+# one frame at a time          10 + 10 + 30 = 50 cycles     1,000 / 50 = 20 frames/s
+# A and B at the same time,    A is busy for 20, B for 30   1,000 / 30 = 33.3 frames/s, but the
+#   each with another frame    so B binds                   camera brings only 25
 # ```
 #
 # **Exercise `fpga.frame_rate`**: return both rates.
@@ -299,13 +295,13 @@ note = "Frames/s, predicted at 100 MHz from counted cycles, without the processo
 figures.table(["camera", "one at a time", "together"], rows, note)
 
 # %% [markdown]
-# The table is for an overlay that holds both, a filter (unit 0) for each of the three colours in turn, and the accelerator (unit 1).
-# With a usual camera, the camera binds; with a fast one, the filter does.
+# The table is for an overlay with both: a filter (unit 0), which takes the three colours in turn, and the accelerator (unit 1).
+# At 60 frames/s the camera binds; with a faster camera, the filter does.
 #
 # ## Explain
 #
 # How many labels of the live video were right, and how much does the network need a good box?
-# (For the boxes, the golden model answers: it equals the accelerator bit by bit, and is faster on this computer.)
+# (For the boxes we ask the golden model, which equals the accelerator bit by bit.)
 
 # %% tags=["picture"]
 right = sum(label == frame.label for label, frame in zip(labels, clip, strict=True))
@@ -325,13 +321,13 @@ figures.table(["box", "right, of 200"], rows)
 figures.guesses([("32 pixels wider", wide_guess, rows[2][1])])
 
 # %% [markdown]
-# A photograph moves, but what your function cuts out stays the same, and so does its label.
-# So the 50 frames of the live video are only ten answers.
+# In the live video, what your function cuts out of a moving photograph stays the same, and so does its label.
+# So these 50 frames are only ten answers.
 #
-# In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so its things are a quarter smaller.
-# The network has never seen that, and loses 29 labels of 164.
-# With the whole frame it guesses: one class of ten is right by chance in 20 of 200.
-# So **what comes before the network, here the box, counts as much as the network.**
+# In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter smaller.
+# This costs 29 of the 164 labels.
+# With the whole frame the network only guesses: of ten classes, 20 labels in 200 are right by chance.
+# **What comes before the network, here the box, decides as much as the network itself.**
 #
 # ## On trial
 #
@@ -339,7 +335,7 @@ figures.guesses([("32 pixels wider", wide_guess, rows[2][1])])
 #
 # > Load an overlay, define a PyTorch model, loop `video_in.read()` -> `model(x)` -> `video_out.write()`: the CNN now runs on the FPGA
 #
-# As a listing, in the claim's own words:
+# As a listing, in the claim's words:
 #
 # ```python
 # from pynq import Overlay
@@ -352,7 +348,7 @@ figures.guesses([("32 pixels wider", wide_guess, rows[2][1])])
 #     video_out.write(output)
 # ```
 #
-# Its lines one by one, each after the one before has been repaired:
+# We run its lines one by one, and repair each before the next.
 
 
 # %%
@@ -375,13 +371,12 @@ attempt("output = model(frame)")
 
 # %% [markdown]
 # On a real board the first line works, because `base.bit` lies there.
-# The others fail there too: nobody has imported `nn`, or said what `video_in` is (pynq's `hdmi_in` has `readframe`).
-# And a frame is not what the network takes.
+# The others fail there too: nobody has imported `nn`, or said what `video_in` is, and the network does not take a whole frame.
 #
-# With `torch`, our weights, `frames` in place of HDMI, and your `crop_and_resize`, the loop runs.
+# With `torch`, our weights, `frames`, and your `crop_and_resize`, the loop runs.
 # We even load the overlay with our accelerator.
-# After the labels, and only then, we read CYCLES.
-# Is the register broken? To find out, the same loop runs with the accelerator.
+# Only after the last label do we read CYCLES.
+# To see that the register works, the same loop then runs with the accelerator.
 
 
 # %%
@@ -408,24 +403,25 @@ board.stop()
 
 # %% [markdown]
 # **Verdict on C06: wrong.**
-# The loop labels the frames, but PyTorch computes on the processor: in all 20 frames, the accelerator's clock counted nothing.
+# PyTorch labels the frames on the processor: in 20 frames, the accelerator counted no cycle.
 #
-# This is the answer to our first question.
-# An overlay computes only what a program asks of it: a register written, and bytes sent by a DMA.
-# `model(frame)` does neither, whatever overlay is loaded.
-# On a real board, the loop would run on its small processor, with the right labels and the rate of the 418,664 µs: about 2 frames per second.
+# **Who computes it?**
+# The labels do not tell, but a counter in the FPGA does.
+# An overlay computes only what a program asks of it, by writing registers and sending bytes.
+# `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
+# At the 418,664 µs of our opening, that would be 2.4 frames per second (predicted for that network).
 #
 # ## Recap
 #
-# **The rule to keep: a video runs at the least of the camera's rate and clock / cycles of the busiest unit; and whoever's counter stands still computes nothing.**
+# **The rule to keep: a video runs at the camera's rate or at clock / cycles of the busiest unit, whichever is less; and a unit whose counter stands still computes nothing.**
 #
-# For example, take frames of 1,280 x 720 pixels, a filter for grey, and a camera with 60 frames/s.
-# A frame takes 721 x 1,281 + 8 = 923,609 cycles, at 100 MHz 108 frames/s (predicted), so the camera still binds.
+# For example, a frame of 1,280 x 720 grey pixels takes the filter 721 x 1,281 + 8 = 923,609 cycles.
+# At 100 MHz these are 108 frames/s (predicted), so a camera with 60 still binds.
 #
 # ### Outside
 #
-# On a Pynq board, an AXI VDMA moves frames between HDMI and memory without the processor, and AMD's Vitis Vision library has filters for them.
-# A network is brought to such an FPGA by FINN, hls4ml, or on larger chips AMD's DPU.
+# On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters for them.
+# FINN and hls4ml bring networks to such FPGAs.
 # None of these was run here, and no real board has run this lesson.
 #
 # ## Quiz

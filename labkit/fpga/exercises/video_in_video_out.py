@@ -74,7 +74,8 @@ crop_and_resize = exercise(
         "blue_first": wrong_crop.blue_first,
     },
     forbidden=(*LIBRARIES, "labkit.fpga", "PIL"),
-    dtype="any",
+    outputs=("small",),
+    dtype="uint8",
 )
 
 # fpga.taps_and_shift: kernel [3, 3] -> taps int8 [3, 3], shift
@@ -134,7 +135,7 @@ taps_and_shift = exercise(
         "shift_down": wrong_taps.shift_down,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
-    dtype="any",
+    outputs=("taps", "shift"),
 )
 
 # fpga.frame_rate: cycles [n], units [n], clock in Hz, camera in frames/s -> two rates
@@ -194,7 +195,7 @@ frame_rate = exercise(
         "always_camera": wrong_rate.always_camera,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
-    dtype="any",
+    outputs=("one_at_a_time", "together"),
 )
 
 EXERCISES = [crop_and_resize, taps_and_shift, frame_rate]
