@@ -109,21 +109,21 @@ video_pictures.row({f"frame {n}": clip[n].pixels for n in (0, 2, 5)})
 #  7  7  7 |  9  9  9
 # ```
 #
-# **Exercise `fpga.crop_and_resize`**: return `[3, side, side]` of type uint8, where each number is a mean, rounded to the nearest whole number.
-# The box is `(left, top, width, height)`; width and height are multiples of `side`.
+# **Exercise `fpga.crop_and_resize`**: from a frame `[H, W, C]` make `[C, side, side]` of type uint8, where each number is a mean, rounded to the nearest whole number.
+# The box is `(left, top, width, height)`, and width and height are multiples of `side`.
 # No mean lies halfway between two whole numbers.
 
 
 # %% tags=["exercise:fpga.crop_and_resize"]
 def crop_and_resize(frame, box, side):
-    """frame [H, W, 3] uint8, box (left, top, width, height) -> [3, side, side] uint8"""
+    """frame [H, W, C] uint8, box (left, top, width, height) -> [C, side, side] uint8"""
     left, top, width, height = box
     # STUB:
-    # small = np.zeros((3, side, side), np.uint8)
+    # small = np.zeros((frame.shape[2], side, side), np.uint8)
     # BEGIN SOLUTION
     cut = frame[top : top + height, left : left + width]
-    areas = cut.reshape(side, height // side, side, width // side, 3)
-    means = np.rint(areas.mean(axis=(1, 3)))  # [side, side, 3]
+    areas = cut.reshape(side, height // side, side, width // side, -1)
+    means = np.rint(areas.mean(axis=(1, 3)))  # [side, side, C]
     small = means.transpose(2, 0, 1).astype(np.uint8)
     # END SOLUTION
     return small
@@ -158,15 +158,15 @@ print(f"{sum(same)} of {len(clip)} boxes give back the photograph")
 # exactly:                   0.1 x 100 + 0.8 x 50 - 0.35 x 20 = 43
 # ```
 #
-# **Exercise `fpga.taps_and_shift`**: return the taps as int8, and the largest shift from 0 to 15 with which all of them fit.
+# **Exercise `fpga.taps_and_shift`**: for a kernel of any shape, return the taps as int8, and the largest shift from 0 to 15 with which all of them fit.
 # With shift 0 they always do.
 
 
 # %% tags=["exercise:fpga.taps_and_shift"]
 def taps_and_shift(kernel):
-    """kernel [3, 3] of real numbers -> taps [3, 3] int8, shift"""
+    """kernel [R, S] of real numbers -> taps [R, S] int8, shift"""
     # STUB:
-    # taps = np.zeros((3, 3))
+    # taps = 0 * kernel
     # shift = 0
     # BEGIN SOLUTION
     for shift in range(15, -1, -1):
@@ -273,7 +273,7 @@ print(measured(50 / (perf_counter() - start), "frames/s"))
 
 # %% tags=["exercise:fpga.frame_rate"]
 def frame_rate(cycles, units, clock, camera):
-    """cycles [n] and units [n] of the steps, clock in Hz, camera in frames/s -> two rates"""
+    """cycles [n] and units (a list) of n steps, clock in Hz, camera in frames/s -> two rates"""
     # STUB:
     # one_at_a_time = 0.0
     # together = 0.0
@@ -290,7 +290,7 @@ frame_rate = check("fpga.frame_rate", frame_rate)
 rows = []
 for camera in 60, 500:
     steps = np.array([int(cycles), int(cycles), int(cycles), 73_768])  # three colours, network
-    rows.append([camera, *frame_rate(steps, np.array([0, 0, 0, 1]), 100e6, camera)])
+    rows.append([camera, *frame_rate(steps, [0, 0, 0, 1], 100e6, camera)])
 note = "Frames/s, predicted at 100 MHz from counted cycles, without the processor's work."
 figures.table(["camera", "one at a time", "together"], rows, note)
 

@@ -7,46 +7,45 @@ from labkit.fpga.exercises.wrong import crop_and_resize as wrong_crop
 from labkit.fpga.exercises.wrong import frame_rate as wrong_rate
 from labkit.fpga.exercises.wrong import taps_and_shift as wrong_taps
 
-# fpga.crop_and_resize: frame [H, W, 3] uint8, box (left, top, width, height), side
+# fpga.crop_and_resize: frame [H, W, C] uint8, box (left, top, width, height), side
 
-BOXES = {  # rows and columns of the frame, of an area, and how many areas there are each way
-    "one pixel": (1, 1, 1, 1, 1),
-    "one area": (5, 7, 2, 3, 1),
-    "the example of the lesson": (6, 8, 2, 3, 2),
-    "square areas": (12, 13, 3, 3, 3),
-    "as large as the result": (9, 11, 1, 1, 4),
-    "areas that are high": (30, 17, 5, 2, 5),
-    "areas that are wide": (19, 48, 2, 6, 7),
-    "many areas": (45, 71, 3, 4, 11),
+BOXES = {  # the frame's shape, rows and columns of an area, and how many areas there are each way
+    "one pixel": ((1, 1, 1), 1, 1, 1),
+    "one area": ((5, 7, 3), 2, 3, 1),
+    "the example of the lesson": ((6, 8, 1), 2, 3, 2),
+    "square areas": ((8, 10, 3), 3, 3, 2),
+    "as large as the result": ((7, 9, 3), 1, 1, 4),
+    "areas that are high": ((17, 5, 3), 5, 1, 3),
+    "areas that are wide": ((7, 12, 3), 2, 5, 2),
+    "equal pixels, many areas": ((45, 71, 3), 3, 5, 11),
+    "equal pixels, four colours": ((31, 23, 4), 3, 1, 7),
 }
 
 
-def in_a_frame(rng: np.random.Generator, H: int, W: int, high: int, wide: int, side: int) -> tuple:
+def in_a_frame(rng: np.random.Generator, shape: tuple, high: int, wide: int, side: int) -> tuple:
     """A frame of noise, and a box of side x side areas somewhere in it."""
-    frame = rng.integers(0, 256, (H, W, 3), dtype=np.uint8)
+    size = int(np.prod(shape))
+    numbers = rng.permutation(256)[:size] if size <= 256 else rng.integers(0, 256, size)
+    frame = numbers.astype(np.uint8).reshape(shape)
     height, width = high * side, wide * side
-    left, top = (int(rng.integers(0, room + 1)) for room in (W - width, H - height))
-    cut = frame[top : top + height, left : left + width]
-    cut[::high, ::wide] |= 128  # so that the sum of an area does not fit into a byte
-    for colour in range(3):
-        no_halves(cut[..., colour], high, wide, side)
+    left, top = (int(rng.integers(0, room + 1)) for room in (shape[1] - width, shape[0] - height))
+    while halves(frame[top : top + height, left : left + width], high, wide):
+        frame[:] = rng.permutation(frame.ravel()).reshape(shape)
     return frame, (left, top, width, height), side
 
 
-def no_halves(cut: np.ndarray, high: int, wide: int, side: int) -> None:
-    """Moves each mean that lies halfway between two numbers, since it may be rounded either way."""
-    for row in range(side):
-        for column in range(side):
-            area = cut[row * high : (row + 1) * high, column * wide : (column + 1) * wide]
-            if 2 * int(area.sum()) % (2 * area.size) == area.size:
-                area[0, 0] += 1 if area[0, 0] < 255 else -1
+def halves(cut: np.ndarray, high: int, wide: int) -> bool:
+    """Whether a mean lies halfway between two numbers, so that it may be rounded either way."""
+    size = high * wide
+    areas = cut.astype(np.int64).reshape(len(cut) // high, high, -1, wide, cut.shape[2])
+    return bool(np.any(2 * areas.sum(axis=(1, 3)) % (2 * size) == size))
 
 
 def mean_areas(frame: np.ndarray, box: tuple, side: int) -> np.ndarray:
     """Area by area, in whole numbers: the nearest to sum / pixels."""
     left, top, width, height = box
     high, wide = height // side, width // side
-    small = np.zeros((3, side, side), np.uint8)
+    small = np.zeros((frame.shape[2], side, side), np.uint8)
     for colour, row, column in np.ndindex(small.shape):
         y, x = top + row * high, left + column * wide
         total = int(frame[y : y + high, x : x + wide, colour].sum(dtype=np.int64))
@@ -78,31 +77,32 @@ crop_and_resize = exercise(
     dtype="uint8",
 )
 
-# fpga.taps_and_shift: kernel [3, 3] -> taps int8 [3, 3], shift
+# fpga.taps_and_shift: kernel [R, S] -> taps int8 [R, S], shift
 
-KERNELS = {  # the tap that is largest, and how large the others are beside it
-    "the example of the lesson": (0.8, 0.45),
-    "a mean": (1 / 9, 1.0),
-    "large taps": (97.3, 0.9),
-    "negative and large": (-101.2, 0.8),
-    "-128 just fits": (-64.2, 0.5),
-    "128 just does not": (63.9, 0.9),
-    "127.4 fits": (127.4 / 8, 0.7),
-    "-128.4 fits": (-128.4 / 4, 0.6),
-    "-128.6 does not": (-128.6 / 16, 0.4),
-    "small ones": (0.002, 0.7),
-    "all positive": (0.31, 0.99),
-    "only shift 0": (120.7, 0.3),
+KERNELS = {  # its shape, the tap that is largest, and how large the others are beside it
+    "one tap": ((1, 1), 0.5, 0),
+    "the example of the lesson": ((1, 3), 0.8, 0.45),
+    "a mean": ((3, 3), 1 / 9, 1.0),
+    "large taps": ((3, 3), 97.3, 0.9),
+    "negative and large": ((5, 3), -101.2, 0.8),
+    "-128 just fits": ((3, 3), -64.2 / 2, 0.5),
+    "128 just does not": ((2, 3), 63.9, 0.9),
+    "127.4 fits": ((3, 3), 127.4 / 8, 0.7),
+    "-128.4 fits": ((3, 1), -128.4 / 4, 0.6),
+    "-128.6 does not": ((3, 3), -128.6 / 16, 0.4),
+    "small ones": ((3, 3), 0.0012, 0.7),
+    "all positive": ((5, 7), 0.31, 0.99),
+    "only shift 0": ((3, 3), 120.7, 0.3),
 }
 
 
-def real_taps(rng: np.random.Generator, tap: float, others: float) -> tuple[np.ndarray]:
+def real_taps(rng: np.random.Generator, shape: tuple, tap: float, others: float) -> tuple:
     """Taps of both signs around a largest one, whose place varies; none is twice a half."""
-    kernel = others * abs(tap) * rng.uniform(-1, 1, 9)
+    kernel = others * abs(tap) * rng.uniform(-1, 1, shape)
     if others > 0.95:
         kernel = np.abs(kernel)
-    kernel[rng.integers(9)] = tap
-    return (kernel.reshape(3, 3),)
+    kernel.flat[rng.integers(kernel.size)] = tap
+    return (kernel,)
 
 
 def bit_by_bit(kernel: np.ndarray) -> tuple[np.ndarray, int]:
@@ -138,7 +138,7 @@ taps_and_shift = exercise(
     outputs=("taps", "shift"),
 )
 
-# fpga.frame_rate: cycles [n], units [n], clock in Hz, camera in frames/s -> two rates
+# fpga.frame_rate: cycles [n], units (a list of n), clock in Hz, camera in frames/s -> two rates
 
 ROADS = {  # the unit of each step, and which limit binds: one at a time, together
     "one step": ([0], "camera", "camera"),
@@ -161,9 +161,9 @@ def road(rng: np.random.Generator, units: list[int], alone: str, together: str) 
     camera = {
         ("camera", "camera"): 0.6 * slow,
         ("cycles", "camera"): (slow + fast) / 2,
-        ("cycles", "cycles"): 1.7 * fast,
+        ("cycles", "cycles"): 5.3 * fast,
     }[alone, together]
-    return cycles, np.array(units), clock, float(camera)
+    return cycles, list(units), clock, float(camera)
 
 
 def by_unit(cycles: np.ndarray, units: np.ndarray, clock: float, camera: float) -> tuple:
@@ -182,8 +182,6 @@ frame_rate = exercise(
     wrong={
         "slowest_step": wrong_rate.slowest_step,
         "no_camera": wrong_rate.no_camera,
-        "camera_once": wrong_rate.camera_once,
-        "camera_alone": wrong_rate.camera_alone,
         "camera_first": wrong_rate.camera_first,
         "fastest_unit": wrong_rate.fastest_unit,
         "first_unit": wrong_rate.first_unit,

@@ -9,17 +9,17 @@ import numpy as np
 
 
 def crop_and_resize(frame, box, side):
-    """frame [H, W, 3] uint8, box (left, top, width, height) -> [3, side, side] uint8"""
+    """frame [H, W, C] uint8, box (left, top, width, height) -> [C, side, side] uint8"""
     left, top, width, height = box
     cut = frame[top : top + height, left : left + width]
-    areas = cut.reshape(side, height // side, side, width // side, 3)
-    means = np.rint(areas.mean(axis=(1, 3)))  # [side, side, 3]
+    areas = cut.reshape(side, height // side, side, width // side, -1)
+    means = np.rint(areas.mean(axis=(1, 3)))  # [side, side, C]
     small = means.transpose(2, 0, 1).astype(np.uint8)
     return small
 
 
 def taps_and_shift(kernel):
-    """kernel [3, 3] of real numbers -> taps [3, 3] int8, shift"""
+    """kernel [R, S] of real numbers -> taps [R, S] int8, shift"""
     for shift in range(15, -1, -1):
         taps = np.rint(kernel * 2.0**shift)
         if taps.min() >= -128 and taps.max() <= 127:
@@ -28,7 +28,7 @@ def taps_and_shift(kernel):
 
 
 def frame_rate(cycles, units, clock, camera):
-    """cycles [n] and units [n] of the steps, clock in Hz, camera in frames/s -> two rates"""
+    """cycles [n] and units (a list) of n steps, clock in Hz, camera in frames/s -> two rates"""
     busy = np.bincount(units, cycles)  # for each unit, its cycles for a frame
     one_at_a_time = min(camera, clock / sum(cycles))
     together = min(camera, clock / max(busy))

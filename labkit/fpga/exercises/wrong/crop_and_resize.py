@@ -1,4 +1,4 @@
-"""Wrong ideas of `fpga.crop_and_resize`: frame [H,W,3], box, side -> [3,side,side] uint8."""
+"""Wrong ideas of `fpga.crop_and_resize`: frame [H,W,C], box, side -> [C,side,side] uint8."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ def cut(frame, left, top, width, height):
 
 
 def areas(picture, side):
-    """[side, rows of an area, side, columns of an area, 3]"""
-    height, width, _ = picture.shape
-    return picture.reshape(side, height // side, side, width // side, 3)
+    """[side, rows of an area, side, columns of an area, C]"""
+    height, width, colours = picture.shape
+    return picture.reshape(side, height // side, side, width // side, colours)
 
 
 def photograph(small):
@@ -85,15 +85,15 @@ def transposed(frame, box, side):
 def interleaved(frame, box, side):
     """An area is every side-th pixel, and not a block of neighbours."""
     picture = cut(frame, *box)
-    height, width, _ = picture.shape
-    parts = picture.reshape(height // side, side, width // side, side, 3)
+    height, width, colours = picture.shape
+    parts = picture.reshape(height // side, side, width // side, side, colours)
     return photograph(parts.mean(axis=(0, 2)))
 
 
 def colours_last(frame, box, side):
-    """[side, side, 3] in memory, called [3, side, side]."""
+    """[side, side, C] in memory, called [C, side, side]."""
     means = np.rint(areas(cut(frame, *box), side).mean(axis=(1, 3))).astype(np.uint8)
-    return means.reshape(3, side, side)
+    return means.reshape(-1, side, side)
 
 
 def blue_first(frame, box, side):

@@ -23,16 +23,6 @@ def no_camera(cycles, units, clock, camera):
     return clock / sum(cycles), clock / max(busy(cycles, units))
 
 
-def camera_once(cycles, units, clock, camera):
-    """The camera limits only what is done together."""
-    return clock / sum(cycles), min(camera, clock / max(busy(cycles, units)))
-
-
-def camera_alone(cycles, units, clock, camera):
-    """The camera limits only what is done one at a time."""
-    return min(camera, clock / sum(cycles)), clock / max(busy(cycles, units))
-
-
 def camera_first(cycles, units, clock, camera):
     """The camera's frame is waited for, and only then the work begins."""
     wait = 1 / camera

@@ -1,4 +1,4 @@
-"""Wrong ideas of `fpga.taps_and_shift`: kernel [3,3] -> taps int8, shift."""
+"""Wrong ideas of `fpga.taps_and_shift`: kernel [R,S] -> taps int8, shift."""
 
 import numpy as np
 
@@ -64,8 +64,8 @@ def one_less(kernel):
 
 
 def one_more(kernel):
-    """The first shift that does not fit."""
-    return taken(kernel, largest(byte, kernel) + 1)
+    """The first shift that does not fit, up to 15."""
+    return taken(kernel, min(largest(byte, kernel) + 1, MOST))
 
 
 def unlimited(kernel):
