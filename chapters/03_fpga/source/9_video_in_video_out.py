@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Video in, video out
 #     minutes: 50
-#     needs: []
+#     needs: [torch]
 # ---
 
 # %% [markdown]
