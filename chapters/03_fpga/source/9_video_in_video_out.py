@@ -327,8 +327,8 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 #
 # In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter smaller.
 # This costs 29 of the 164 labels.
-# With the whole frame the network only guesses: of ten classes, 20 labels in 200 are right by chance.
-# **What comes before the network, here the box, decides as much as the network itself.**
+# With the whole frame, the network is hardly better than a guess among ten classes, which is right for 20 of 200.
+# **What comes before the network, here the box, matters as much as the network.**
 #
 # ## On trial
 #
@@ -349,7 +349,7 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 #     video_out.write(output)
 # ```
 #
-# We run its lines one by one, and repair each before the next.
+# We run its lines one by one, and supply between them what is missing.
 
 
 # %%
@@ -398,7 +398,7 @@ overlay = Overlay(board.bitstreams[1])
 rows = [["PyTorch", *watch(by_pytorch)]]
 network = ConvNetOverlay(overlay, golden)
 rows.append(["accelerator", *watch(lambda photograph: network.predict(photograph[None])[0])])
-rows.append(["your guess for PyTorch", None, cycles_guess and int(cycles_guess)])
+rows.append(["your guess for PyTorch", None, cycles_guess])
 figures.table(["who computes", "right, of 20", "CYCLES at the end"], rows)
 board.stop()
 
@@ -410,7 +410,7 @@ board.stop()
 # They look the same, but a counter in the FPGA tells.
 # An overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
-# At the 418,664 µs of our opening, it would label 2.4 frames per second (predicted).
+# There, the network of our opening would label 2.4 frames per second (predicted).
 #
 # ## Recap
 #
