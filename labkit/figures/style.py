@@ -74,7 +74,7 @@ def show(figure: Figure, alt: str) -> None:
     """
     if len(alt.split()) < 5:
         raise ValueError(f"The alt text {alt!r} says too little: describe what the picture shows.")
-    if not _in_notebook():
+    if not in_notebook():
         print(alt)
         return
     from IPython.display import display
@@ -102,6 +102,7 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _in_notebook() -> bool:
+def in_notebook() -> bool:
+    """Is this running in a notebook, or in a terminal or a test?"""
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
     return bool(shell) and hasattr(shell, "kernel")

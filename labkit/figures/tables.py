@@ -24,7 +24,7 @@ from textwrap import fill
 
 import numpy as np
 
-from labkit.figures.style import _in_notebook
+from labkit.figures.style import in_notebook
 from labkit.provenance import Quantity, rounded
 
 WIDTH = 100  # characters of a line below a table, in its plain text
@@ -66,7 +66,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], note: str = ""
     if note:
         below.append(note)
     text = _as_text(columns, below)
-    if not _in_notebook():
+    if not in_notebook():
         print(text)
         return
     from IPython.display import display

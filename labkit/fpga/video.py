@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from labkit.fpga.video_frame import Box, Frame, crop_and_resize, labelled
+from labkit.fpga.video_frame import Box, Frame, crop_and_resize, labelled, widened
 from labkit.fpga.video_scene import scene
 
-__all__ = ["Box", "Frame", "VideoError", "crop_and_resize", "frames", "labelled"]
+__all__ = ["Box", "Frame", "VideoError", "crop_and_resize", "frames", "labelled", "widened"]
 
 COUNT = 100  # frames, where nothing else ends the video
 WEBCAM = Path("/dev/video0")

@@ -50,6 +50,21 @@ def crop_and_resize(frame: np.ndarray, box: Box, side: int = 32) -> np.ndarray:
     return np.rint(means).astype(np.uint8)
 
 
+def widened(frame: Frame, margin: int) -> Box:
+    """The frame's box with `margin` pixels more on each side, moved into the frame.
+
+    Raises ValueError for a frame without a box, and for a box that is too large for the frame.
+    """
+    if frame.box is None:
+        raise ValueError("widened: this frame has no box.")
+    height, width = frame.pixels.shape[:2]
+    left, top, across, down = frame.box
+    across, down = across + 2 * margin, down + 2 * margin
+    left = min(max(left - margin, 0), width - across)
+    top = min(max(top - margin, 0), height - down)
+    return _within(frame.pixels, Box(left, top, across, down), "widened")
+
+
 def labelled(frame: np.ndarray, box: Box, text: str) -> np.ndarray:
     """A copy of frame[H,W,3] uint8 with the box's outline and a line of text at its upper edge.
 

@@ -28,7 +28,7 @@ def test_in_a_notebook_the_picture_carries_its_alt_text(monkeypatch):
     import IPython.display
 
     shown = []
-    monkeypatch.setattr(style, "_in_notebook", lambda: True)
+    monkeypatch.setattr(style, "in_notebook", lambda: True)
     monkeypatch.setattr(IPython.display, "display", lambda data, **kw: shown.append((data, kw)))
     figure, _ = figures.canvas(2, 1)
     figures.show(figure, "An empty pair of axes.")

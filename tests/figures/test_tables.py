@@ -23,7 +23,7 @@ def printed(capsys, *given, **named) -> list[str]:
 def displayed(monkeypatch, *given, **named) -> dict[str, str]:
     """What a notebook gets: the forms of the table by their type."""
     shown = []
-    monkeypatch.setattr(tables, "_in_notebook", lambda: True)
+    monkeypatch.setattr(tables, "in_notebook", lambda: True)
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
     figures.table(*given, **named)
     (data,) = shown

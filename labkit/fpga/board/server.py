@@ -104,16 +104,17 @@ def _bind(server, address: str, port: int) -> int:
         return 0
     try:
         return server.add_insecure_port(f"{address}:{port}")
-    except RuntimeError:  # in use, or an address that this system does not have
+    except RuntimeError:  # somebody was faster
         return 0
 
 
 def _is_free(address: str, port: int) -> bool:
-    """Whether nobody listens there: gRPC would write to the terminal that somebody does."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Asked first, because gRPC writes a line to stderr for a port that is in use."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does
         try:
             probe.bind((address, port))
-        except OSError:
+        except OSError:  # in use, or an address that this system does not have
             return False
     return True

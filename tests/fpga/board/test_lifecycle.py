@@ -2,12 +2,13 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board import pynq_cache, server
 from tests.fpga.board.pynq_process import BEGINNING, ROOT, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -197,3 +198,10 @@ def test_an_amount_in_a_register_and_transfers_of_14_bits():
     assert amount == "255 255"
     assert "SLVERR" in wrong_place and "SLVERR" in too_large
     assert "SLVERR" in unknown and unknown.endswith("255")
+
+
+def test_a_port_in_use_is_found_without_asking_grpc():
+    """gRPC would write a line to stderr, which a notebook shows."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert server._bind(None, "127.0.0.1", taken.getsockname()[1]) == 0
+    assert server._bind(None, "127.0.0.300", 0) == 0

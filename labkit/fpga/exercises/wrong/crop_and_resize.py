@@ -1,0 +1,101 @@
+"""Wrong ideas of `fpga.crop_and_resize`: frame [H,W,C], box, side -> [C,side,side] uint8."""
+
+import numpy as np
+
+
+def cut(frame, left, top, width, height):
+    """What the box shows; where the frame ends, its last pixels again."""
+    rows = np.clip(np.arange(top, top + height), 0, frame.shape[0] - 1)
+    columns = np.clip(np.arange(left, left + width), 0, frame.shape[1] - 1)
+    return frame[np.ix_(rows, columns)]
+
+
+def areas(picture, side):
+    """[side, rows of an area, side, columns of an area, C]"""
+    height, width, colours = picture.shape
+    return picture.reshape(side, height // side, side, width // side, colours)
+
+
+def photograph(small):
+    """Colours first, rounded to bytes."""
+    return np.rint(small).transpose(2, 0, 1).astype(np.uint8)
+
+
+def truncated(frame, box, side):
+    """The means are cut off."""
+    means = areas(cut(frame, *box), side).mean(axis=(1, 3))
+    return np.floor(means).transpose(2, 0, 1).astype(np.uint8)
+
+
+def corner_first(frame, box, side):
+    """Left and top are taken for each other."""
+    left, top, width, height = box
+    return photograph(areas(cut(frame, top, left, width, height), side).mean(axis=(1, 3)))
+
+
+def sides_swapped(frame, box, side):
+    """Width and height are taken for each other."""
+    left, top, width, height = box
+    return photograph(areas(cut(frame, left, top, height, width), side).mean(axis=(1, 3)))
+
+
+def two_corners(frame, box, side):
+    """The box is taken for its upper left and its lower right corner."""
+    left, top, right, bottom = box
+    picture = cut(frame, left, top, max(right - left, 1), max(bottom - top, 1))
+    rows = np.arange(side) * picture.shape[0] // side
+    columns = np.arange(side) * picture.shape[1] // side
+    return photograph(picture[np.ix_(rows, columns)])
+
+
+def one_pixel(frame, box, side):
+    """The first pixel of each area."""
+    return photograph(areas(cut(frame, *box), side)[:, 0, :, 0])
+
+
+def middle_pixel(frame, box, side):
+    """The pixel in the middle of each area."""
+    parts = areas(cut(frame, *box), side)
+    return photograph(parts[:, parts.shape[1] // 2, :, parts.shape[3] // 2])
+
+
+def upper_corner(frame, box, side):
+    """The frame's corner instead of the box."""
+    _, _, width, height = box
+    return photograph(areas(cut(frame, 0, 0, width, height), side).mean(axis=(1, 3)))
+
+
+def not_shrunk(frame, box, side):
+    """The first pixels of the box, and no means."""
+    return photograph(cut(frame, *box)[:side, :side])
+
+
+def overflowed(frame, box, side):
+    """The sum of an area is kept in a byte."""
+    parts = areas(cut(frame, *box), side)
+    sums = parts.sum(axis=(1, 3), dtype=np.uint8)
+    return photograph(sums / (parts.shape[1] * parts.shape[3]))
+
+
+def transposed(frame, box, side):
+    """Rows and columns of the result are swapped."""
+    return photograph(areas(cut(frame, *box), side).mean(axis=(1, 3))).transpose(0, 2, 1)
+
+
+def interleaved(frame, box, side):
+    """An area is every side-th pixel, and not a block of neighbours."""
+    picture = cut(frame, *box)
+    height, width, colours = picture.shape
+    parts = picture.reshape(height // side, side, width // side, side, colours)
+    return photograph(parts.mean(axis=(0, 2)))
+
+
+def colours_last(frame, box, side):
+    """[side, side, C] in memory, called [C, side, side]."""
+    means = np.rint(areas(cut(frame, *box), side).mean(axis=(1, 3))).astype(np.uint8)
+    return means.reshape(-1, side, side)
+
+
+def blue_first(frame, box, side):
+    """Blue, green and red, as OpenCV has them."""
+    return photograph(areas(cut(frame, *box), side).mean(axis=(1, 3)))[::-1]

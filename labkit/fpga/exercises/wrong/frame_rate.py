@@ -1,0 +1,75 @@
+"""Wrong ideas of `fpga.frame_rate`: cycles [n], units [n], clock, camera -> two rates."""
+
+import numpy as np
+
+
+def busy(cycles, units):
+    """For each unit, its cycles for a frame."""
+    return np.bincount(units, cycles)
+
+
+def limited(camera, alone, together):
+    """Both, and at most what the camera brings."""
+    return min(camera, alone), min(camera, together)
+
+
+def slowest_step(cycles, units, clock, camera):
+    """As if each step had a unit of its own."""
+    return limited(camera, clock / sum(cycles), clock / max(cycles))
+
+
+def no_camera(cycles, units, clock, camera):
+    """The camera brings any number of frames."""
+    return clock / sum(cycles), clock / max(busy(cycles, units))
+
+
+def camera_first(cycles, units, clock, camera):
+    """The camera's frame is waited for, and only then the work begins."""
+    wait = 1 / camera
+    return 1 / (wait + sum(cycles) / clock), 1 / (wait + max(busy(cycles, units)) / clock)
+
+
+def fastest_unit(cycles, units, clock, camera):
+    """The unit with the fewest cycles."""
+    worked = busy(cycles, units)
+    return limited(camera, clock / sum(cycles), clock / min(worked[worked > 0]))
+
+
+def first_unit(cycles, units, clock, camera):
+    """Unit 0, whatever the others do."""
+    return limited(camera, clock / sum(cycles), clock / max(busy(cycles, units)[0], 1))
+
+
+def most_steps(cycles, units, clock, camera):
+    """The unit with the most steps."""
+    return limited(
+        camera, clock / sum(cycles), clock / busy(cycles, units)[np.argmax(np.bincount(units))]
+    )
+
+
+def shared_evenly(cycles, units, clock, camera):
+    """As if all units were equally busy."""
+    return limited(camera, clock / sum(cycles), clock * len(set(units)) / sum(cycles))
+
+
+def rates_added(cycles, units, clock, camera):
+    """The rates of the units are added."""
+    worked = busy(cycles, units)
+    return limited(camera, clock / sum(cycles), sum(clock / worked[worked > 0]))
+
+
+def swapped(cycles, units, clock, camera):
+    """The two rates in the other order."""
+    alone, together = limited(camera, clock / sum(cycles), clock / max(busy(cycles, units)))
+    return together, alone
+
+
+def times(cycles, units, clock, camera):
+    """Seconds for a frame, and not frames for a second."""
+    alone, together = limited(camera, clock / sum(cycles), clock / max(busy(cycles, units)))
+    return 1 / alone, 1 / together
+
+
+def always_camera(cycles, units, clock, camera):
+    """The larger of the two limits."""
+    return max(camera, clock / sum(cycles)), max(camera, clock / max(busy(cycles, units)))

@@ -1,0 +1,86 @@
+"""Wrong ideas of `fpga.taps_and_shift`: kernel [R,S] -> taps int8, shift."""
+
+import numpy as np
+
+MOST = 15
+
+
+def largest(fits, kernel, rounded=np.rint):
+    """The largest shift whose taps satisfy `fits`, or 0."""
+    for shift in range(MOST, 0, -1):
+        if fits(rounded(kernel * 2.0**shift)):
+            return shift
+    return 0
+
+
+def byte(taps):
+    """Do all fit into an int8?"""
+    return taps.min() >= -128 and taps.max() <= 127
+
+
+def taken(kernel, shift, rounded=np.rint):
+    """The taps with this shift; those that do not fit wrap around, as in NumPy."""
+    return rounded(kernel * 2.0**shift).astype(np.int64).astype(np.int8), shift
+
+
+def truncated(kernel):
+    """Cut off, and not rounded."""
+    return taken(kernel, largest(byte, kernel, np.trunc), np.trunc)
+
+
+def floored(kernel):
+    """Rounded down."""
+    return taken(kernel, largest(byte, kernel, np.floor), np.floor)
+
+
+def no_minus_128(kernel):
+    """-128 is not used."""
+    return taken(kernel, largest(lambda taps: np.abs(taps).max() <= 127, kernel))
+
+
+def up_to_128(kernel):
+    """128 is taken for an int8."""
+    return taken(kernel, largest(lambda taps: np.abs(taps).max() <= 128, kernel))
+
+
+def largest_tap_alone(kernel):
+    """A negative tap is taken to fit whatever it is."""
+    return taken(kernel, largest(lambda taps: taps.max() <= 127, kernel))
+
+
+def before_rounding(kernel):
+    """What is asked to fit is not rounded yet."""
+    return taken(kernel, largest(byte, kernel, lambda taps: taps))
+
+
+def positive_only(kernel):
+    """Bytes without a sign: 0 to 255."""
+    return taken(kernel, largest(lambda taps: np.abs(taps).max() <= 255, kernel))
+
+
+def one_less(kernel):
+    """A bit is left unused."""
+    return taken(kernel, max(largest(byte, kernel) - 1, 0))
+
+
+def one_more(kernel):
+    """The first shift that does not fit, up to 15."""
+    return taken(kernel, min(largest(byte, kernel) + 1, MOST))
+
+
+def unlimited(kernel):
+    """Shifts above 15."""
+    shift = largest(byte, kernel)
+    while shift < 40 and byte(np.rint(kernel * 2.0 ** (shift + 1))):
+        shift += 1
+    return taken(kernel, shift)
+
+
+def sum_fits(kernel):
+    """The sum of the taps is asked to fit, too."""
+    return taken(kernel, largest(lambda taps: byte(taps) and abs(taps.sum()) <= 127, kernel))
+
+
+def shift_down(kernel):
+    """The kernel is divided by 2^shift."""
+    return np.rint(kernel / 2.0 ** largest(byte, kernel)).astype(np.int8), largest(byte, kernel)
