@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board import compatibility, pynq_cache
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
@@ -167,10 +167,7 @@ def _loopback() -> Design:
 
 def _refuse_without_pynq() -> None:
     if not pynq_cache.files():
-        raise BoardError(
-            "The package pynq is not installed. `pip install pynq==4.0.0` brings it (Python 3.11 "
-            "or 3.12), and so does `make lab`."
-        )
+        raise BoardError(f"The package pynq is not installed. {compatibility.how_to_install()}")
     loaded = sys.modules.get("pynq")
     if loaded and "Remote" not in loaded.GPIO.__name__:
         raise BoardError(
