@@ -72,6 +72,7 @@ class VirtualBoard:
             os.environ[DEVICES] = ",".join(_running)
         atexit.register(self.stop)
         wait_for_clients(self.address, self.port)
+        compatibility.mend()
         return self
 
     def stop(self) -> None:

@@ -4,7 +4,6 @@ import ipaddress
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
-from labkit.fpga.board import compatibility
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
 
@@ -60,7 +59,6 @@ class Server:
                 mmio_pb2_grpc,
                 remote_device_pb2_grpc,
             )
-        compatibility.mend()
 
         from labkit.fpga.board.buffer_service import Buffers
         from labkit.fpga.board.device_service import Device
