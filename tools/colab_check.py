@@ -2,15 +2,18 @@
 
     make colab-check                     all three images
     make colab-check ARGS="cpu tpu"      some of them
+    make colab-check ARGS="cpu --chapter=03_fpga"
     make colab-check ARGS="--python=/path/to/python3.13 --keep"
 
 uv looks for Python 3.13 or fetches it, unless --python names one; the environments are made in
 build/colab/, and stay there with --keep.
 
 For each image a Python 3.13 environment gets what Colab has preinstalled (tests/colab/IMAGE.txt).
-Then labkit is installed there as Colab's users install it, with every chapter's extra, under those
-versions as constraints: no preinstalled package may change. Then every lesson and its solution runs
-to the end on that stack. One line per step; the exit code is 1 when anything failed.
+Then each chapter's set-up cell installs labkit there, as it does for Colab's users, but from a
+wheel of this folder; then the chapter's extra is installed with those versions as constraints. No
+preinstalled package may change. For chapter 3 pynq's own selftest runs on a virtual board. Then
+every lesson and its solution runs to the end on that stack. One line per step; the exit code is 1
+when anything failed.
 """
 
 import argparse
@@ -27,6 +30,9 @@ from pathlib import Path
 import wheels
 from lock import ROOT, uv_compile
 
+from labkit.course.config import Config
+from labkit.course.twins import setup_cell
+
 IMAGES = ("cpu", "gpu", "tpu")
 PLATFORM = "x86_64-manylinux_2_35"  # Ubuntu 22.04
 CHAPTERS = {"gpu": "01_gpu", "tpu": "02_tpu", "fpga": "03_fpga", "distributed": "04_distributed"}
@@ -35,6 +41,19 @@ import json, re
 from importlib.metadata import distributions
 found = {re.sub("[-_.]+", "-", d.name).lower(): d.version for d in distributions()}
 print(json.dumps(found))
+"""
+ADDRESS, TAG = "https://example.org/course", "v0"  # of the set-up cells that run here
+AS_ON_COLAB = """\
+import sys, types
+sys.modules["google.colab"] = types.ModuleType("google.colab")
+"""
+SELFTEST = """\
+import warnings
+warnings.simplefilter("ignore")
+from labkit.fpga.board import VirtualBoard
+with VirtualBoard() as board:
+    from pynq.remote.selftest.runner import main
+    main(["--ip", board.address, "--port", str(board.port), "--bitstream", board.bitstream])
 """
 
 
@@ -109,11 +128,14 @@ def build_wheel(folder: Path) -> Path:
 
 
 def install(image: str, python: Path, wheel: Path, constraints: Path) -> None:
-    """Install labkit with the extras of all chapters that have lessons; try the others dry."""
+    """Install labkit for all chapters that have lessons; try the others' extras dry."""
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     before = versions(python, wheel.parent)
     for extra, chapter in CHAPTERS.items():
         has_lessons = any((ROOT / "chapters" / chapter).glob("*.ipynb"))
+        if has_lessons:
+            seconds = run_setup_cell(python, wheel, chapter)
+            say(image, f"the set-up cell of {chapter} ran in {seconds:.0f} s")
         dry = [] if has_lessons else ["--dry-run"]
         target = f"labkit[{extra}] @ {wheel.as_uri()}"
         run(*pip, *dry, "--constraint", constraints, target, cwd=wheel.parent)
@@ -125,6 +147,24 @@ def install(image: str, python: Path, wheel: Path, constraints: Path) -> None:
         raise Failed(f"installing labkit changed preinstalled packages: {', '.join(changed)}")
     added = sorted(set(after) - set(before))
     say(image, f"no preinstalled package changed; added: {', '.join(added)}")
+
+
+def run_setup_cell(python: Path, wheel: Path, chapter: str) -> float:
+    """Seconds that the first cell of a chapter's lessons takes, with labkit from a wheel."""
+    cell = setup_cell(Config(ADDRESS, TAG, ROOT), chapter)
+    ours = cell.replace(f"git+{ADDRESS}@{TAG}", wheel.as_uri())
+    start = time.perf_counter()
+    run(python, "-c", AS_ON_COLAB + ours, cwd=wheel.parent)
+    return time.perf_counter() - start
+
+
+def selftest(python: Path, folder: Path) -> str:
+    """The last line of pynq's own selftest on a virtual board; Failed if a step failed."""
+    said = run(python, "-c", SELFTEST, cwd=folder)
+    summary = [line for line in said.splitlines() if "summary:" in line]
+    if not summary or "11 passed, 0 failed" not in summary[-1]:
+        raise Failed(f"pynq's selftest on a virtual board:\n{said}")
+    return summary[-1].strip()
 
 
 def execute(python: Path, notebook: Path, folder: Path) -> float:
@@ -153,8 +193,8 @@ def execute(python: Path, notebook: Path, folder: Path) -> float:
     return time.perf_counter() - start
 
 
-def check(image: str, wheel: Path, base: str, keep: bool) -> None:
-    """All steps for one image; Failed when one of them fails."""
+def check(image: str, wheel: Path, base: str, chapter: str, keep: bool) -> None:
+    """All steps for one image, with the lessons of one chapter or "*"; Failed when one fails."""
     folder = wheel.parent
     wanted, pylock = offered(image, folder)
     say(image, f"downloads at most {wheels.download(pylock)} MB (uv keeps them in its cache)")
@@ -166,8 +206,10 @@ def check(image: str, wheel: Path, base: str, keep: bool) -> None:
         found = versions(python, folder)
         say(image, f"{len(found)} packages at Colab's versions, torch {found['torch']}")
         install(image, python, wheel, wanted)
-        notebooks = sorted((ROOT / "chapters").glob("*/*.ipynb"))
-        for notebook in notebooks + sorted((ROOT / "chapters").glob("*/solutions/*.ipynb")):
+        say(image, f"pynq's selftest on a virtual board: {selftest(python, folder)}")
+        notebooks = sorted((ROOT / "chapters").glob(f"{chapter}/*.ipynb"))
+        solved = sorted((ROOT / "chapters").glob(f"{chapter}/solutions/*.ipynb"))
+        for notebook in notebooks + solved:
             seconds = execute(python, notebook, folder)
             say(image, f"{notebook.relative_to(ROOT)} ran to its end in {seconds:.0f} s")
         if not notebooks:
@@ -181,6 +223,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("images", nargs="*", metavar="IMAGE", help="cpu, gpu, tpu; default: all")
     parser.add_argument("--python", default="3.13", metavar="PATH", help="a Python 3.13")
+    parser.add_argument("--chapter", default="*", help="run the lessons of this one only")
     parser.add_argument("--keep", action="store_true", help="keep the environments")
     options = parser.parse_args()
     if unknown := set(options.images) - set(IMAGES):
@@ -190,7 +233,7 @@ def main() -> int:
         wheel = build_wheel(Path(folder).resolve())
         for image in options.images or IMAGES:
             try:
-                check(image, wheel, options.python, options.keep)
+                check(image, wheel, options.python, options.chapter, options.keep)
             except Failed as failure:
                 say(image, f"FAILED: {failure}")
                 failed.append(image)

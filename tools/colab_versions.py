@@ -12,7 +12,6 @@ left out: Colab has torch from PyTorch's own index, and builds from elsewhere pi
 import re
 import sys
 import tempfile
-import tomllib
 import urllib.parse
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from packaging.utils import canonicalize_name
 IMAGES = {"cpu": "pip-freeze.txt", "gpu": "pip-freeze.gpu.txt", "tpu": "pip-freeze.tpu.txt"}
 CHAPTERS = ("gpu", "tpu", "fpga", "distributed")
 KERNEL = ("ipython", "ipykernel", "ipywidgets", "pip", "setuptools")
+IF_THERE = ("numba-cuda",)  # no extra of a chapter asks for it, but its lessons use it
 
 
 def versions(freeze: str) -> dict[str, str]:
@@ -40,8 +40,7 @@ def needed(preinstalled: dict[str, str]) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         source, constraints = Path(name, "wanted.in"), Path(name, "constraints.txt")
         extras = f"labkit[{','.join(CHAPTERS)}] @ {ROOT.as_uri()}"
-        later = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
-        source.write_text("\n".join([extras, *later["later"], *KERNEL]), "utf-8")
+        source.write_text("\n".join([extras, *KERNEL, *IF_THERE]), "utf-8")
         public = {package: version.split("+")[0] for package, version in preinstalled.items()}
         constraints.write_text("".join(f"{n}=={v}\n" for n, v in public.items()))
         choice = [

@@ -22,12 +22,13 @@ def twins(lesson: Lesson, config: Config) -> tuple[Notebook, ...]:
     return tuple(_twin(lesson, twin, ids, config) for twin in TWINS)
 
 
-def setup_cell(config: Config) -> str:
-    """The first code cell of every lesson, with the course's address and tag in it."""
+def setup_cell(config: Config, chapter: str = "") -> str:
+    """The first code cell of every lesson of a chapter, with the course's address and tag in it."""
     says = TEXTS["setup_cell"]
     colab = says["without_address"]
     if config.address:
-        colab = says["colab"].format(address=config.address, tag=config.tag)
+        needs = says["chapters"].get(chapter, {"extra": "", "then": ""})
+        colab = says["colab"].format(address=config.address, tag=config.tag, **needs)
     return says["every_lesson"].format(colab=colab)
 
 
@@ -52,7 +53,7 @@ def _twin(lesson: Lesson, twin: str, ids: list[str], config: Config) -> Notebook
     for cell, cell_id in zip(lesson.cells, ids, strict=True):
         text = cell.shown_in(twin)
         if "setup" in cell.tags:
-            text = setup_cell(config)
+            text = setup_cell(config, lesson.chapter.name)
         elif cell.type == "markdown":
             text = badge + (_one_folder_deeper(text) if twin == "solution" else text)
             badge = ""  # it stands above the first text

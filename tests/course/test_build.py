@@ -242,6 +242,20 @@ def test_setup_cell_installs_on_colab_and_keeps_what_is_there(colab, tmp_path, c
     assert capsys.readouterr().out.startswith("Runs on: ")
 
 
+def test_setup_cell_of_chapter_3_brings_its_tools_and_pynq_without_what_pynq_asks_for(
+    colab, tmp_path
+):
+    from labkit.fpga.board.compatibility import PYNQ
+
+    address = "https://example.org/a/b"
+    cell = setup_cell(Config(address, "v1", tmp_path), "03_fpga")
+    assert len(cell.splitlines()) <= 20
+    exec(cell, {})
+    (first, _), (second, check) = colab
+    assert first[-1] == f"labkit[fpga] @ git+{address}@v1"
+    assert check and second == [*first[:-1], "--no-deps", PYNQ]
+
+
 def test_setup_cell_without_address_says_so_on_colab(colab, tmp_path, capsys):
     exec(setup_cell(Config("", "v1", tmp_path)), {})
     assert "no public address yet" in capsys.readouterr().out.splitlines()[0]

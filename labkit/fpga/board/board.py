@@ -14,7 +14,7 @@ import weakref
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board import compatibility, pynq_cache
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
@@ -76,6 +76,7 @@ class VirtualBoard:
             os.environ[DEVICES] = ",".join(_running)
         self._end = weakref.finalize(self, _stop, self._server, self._folder)
         wait_for_clients(self.address, self.port)
+        compatibility.mend()
         return self
 
     def stop(self) -> None:
@@ -180,10 +181,7 @@ def _loopback() -> Design:
 
 def _refuse_without_pynq() -> None:
     if not pynq_cache.files():
-        raise BoardError(
-            "The package pynq is not installed. `pip install pynq==4.0.0` brings it (Python 3.11 "
-            "or 3.12), and so does `make lab`."
-        )
+        raise BoardError(f"The package pynq is not installed. {compatibility.how_to_install()}")
     loaded = sys.modules.get("pynq")
     if loaded and "Remote" not in loaded.GPIO.__name__:
         raise BoardError(

@@ -4,7 +4,7 @@ import signal
 import threading
 from types import FrameType
 
-from labkit.fpga.board import designs
+from labkit.fpga.board import compatibility, designs
 from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.errors import RTLError
@@ -38,6 +38,9 @@ def serve(names: list[str], address: str | None) -> int:
 def _how_to(board: VirtualBoard, names: list[str]) -> str:
     lines = [f"A virtual board is at {board.address}, port {board.port}. Ctrl-C stops it."]
     lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
+    if compatibility.NEEDED:
+        module = compatibility.__name__
+        lines.append(f"and behind its imports:  from {module} import mend; mend()")
     for name, path in zip(names, board.bitstreams, strict=True):
         lines.append(f"{name}:  Overlay({path!r})")
     lines.append(

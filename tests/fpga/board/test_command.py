@@ -19,24 +19,28 @@ def test_a_board_for_another_process(ending, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "labkit", "board", "loopback", "--address", "127.0.0.81"]
     with subprocess.Popen(command, env=environment, stdout=-1, stderr=-2, text=True) as process:
-        lines = [process.stdout.readline()]
-        while lines[-1] and not lines[-1].startswith("loopback:"):
-            lines.append(process.stdout.readline())
-        call = lines[-1].split(":  ")[1].strip()
-        printed = run_python(f"""
-            import os
-            os.environ["PYNQ_REMOTE_DEVICES"] = "127.0.0.81"
-            from pynq import Overlay, allocate
-            dma = {call}.axi_dma_0
-            sent, got = allocate(10, "u4"), allocate(10, "u4")
-            sent[:] = range(10)
-            dma.recvchannel.transfer(got)
-            dma.sendchannel.transfer(sent)
-            dma.recvchannel.wait()
-            print(list(got))
-        """)
-        process.send_signal(ending)
-        rest, _ = process.communicate(timeout=300)
+        try:
+            lines = [process.stdout.readline()]
+            while lines[-1] and not lines[-1].startswith("loopback:"):
+                lines.append(process.stdout.readline())
+            call = lines[-1].split(":  ")[1].strip()
+            printed = run_python(f"""
+                import os
+                os.environ["PYNQ_REMOTE_DEVICES"] = "127.0.0.81"
+                from pynq import Overlay, allocate
+                from labkit.fpga.board import compatibility
+                compatibility.mend()
+                dma = {call}.axi_dma_0
+                sent, got = allocate(10, "u4"), allocate(10, "u4")
+                sent[:] = range(10)
+                dma.recvchannel.transfer(got)
+                dma.sendchannel.transfer(sent)
+                dma.recvchannel.wait()
+                print(got.tolist())
+            """)
+        finally:
+            process.send_signal(ending)
+            rest, _ = process.communicate(timeout=300)
     assert printed == f"{list(range(10))}\n"
     assert any("A virtual board is at 127.0.0.81, port 7967" in line for line in lines)
     assert process.returncode == 130 and "labkit: stopped." in rest

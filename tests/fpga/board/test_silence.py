@@ -41,7 +41,7 @@ def test_streams_that_stand_still():
                 dma.recvchannel.transfer(got)
                 dma.sendchannel.transfer(sent)
                 first = told(dma.sendchannel.wait)
-                return first, told(dma.recvchannel.wait), list(got)
+                return first, told(dma.recvchannel.wait), got.tolist()
             for case in (
                 (PASS, 3, 3), (PASS, 2, 3), (ENDLESS, 3, 3), (ENDLESS, 2, 3), (SWALLOW, 3, 3),
                 (TWICE, 3, 5), (STOP, 3, 3), (PASS, 4, 3),
@@ -151,7 +151,7 @@ def test_addresses_where_nothing_answers():
             memory = MMIO(buffer.physical_address, 16)
             memory.write(4, 99)
             buffer.invalidate()
-            print(list(buffer), memory.read(4))
+            print(buffer.tolist(), memory.read(4))
             print(told(lambda: allocate(200 * 2**20, "u1")))
     """)
     assert "No bitstream is loaded, so nothing answers at 0x43C00000" in lines[0]
