@@ -13,4 +13,5 @@ LESSONS = (
     "the_network_as_a_pipeline",
     "folding_under_a_budget",
     "the_overlay",
+    "the_network_on_the_board",
 )
