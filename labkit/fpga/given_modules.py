@@ -55,8 +55,7 @@ NEGATIVE = """
 module negative #(parameter LENGTH = 8) (
   input  logic clk, rst, in_valid, out_ready,
   output logic in_ready, out_valid, out_last,
-  input  logic [7:0] in_data,
-  output logic [7:0] out_data);
+  input  logic [7:0] in_data, output logic [7:0] out_data);
   logic [15:0] count;
   assign in_ready = !out_valid || out_ready;
   always_ff @(posedge clk)
@@ -66,7 +65,7 @@ module negative #(parameter LENGTH = 8) (
     end else if (in_ready) begin
       out_valid <= in_valid;
       out_data <= 255 - in_data;
-      out_last <= 0;  // yours
+      out_last <= 0;  // forgotten
     end
 endmodule
 """

@@ -8,19 +8,22 @@ the cache already are not made again. Lesson the_network_as_a_pipeline.
 
 from labkit.fpga import pipeline_runs
 from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_words import Folding
+from labkit.fpga.accelerator_words import Folding, Shapes
 
 FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True))
+SMALL = Shapes(side=8, conv1=8, conv2=8, fc1=16)  # of exercise fpga.run_job, and of tests
 
 
 def prepare() -> None:
-    """Compiles the network's accelerator in each of `FOLDINGS`, and what a lesson watches.
+    """Compiles the network's accelerator in each of `FOLDINGS`, a small one, and what is watched.
 
     Raises RTLError where a tool is missing, with what to install.
     """
     for folding in FOLDINGS:
         with Accelerator(folding):
             pass
+    with Accelerator(shapes=SMALL):
+        pass
     pipeline_runs.prepare()
 
 

@@ -6,19 +6,18 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit.fpga.accelerator_words import Folding, Shapes, job_words
+from labkit.fpga.accelerator_words import Folding, job_words
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
 from labkit.fpga.board_exercise import board_exercise
 from labkit.fpga.exercises.solutions import the_network_on_the_board as solutions
 from labkit.fpga.given_modules import NEGATIVE
 from labkit.fpga.integer_layers import IntegerLayer, maxpool2d
+from labkit.fpga.prepare import SMALL
 from labkit.fpga.rtl_exercise import Drive, rtl_exercise
 from labkit.fpga.simulate import Simulation
 
 # --- fpga.run_job: the accelerator for a smaller network, whose jobs are short
-
-SMALL = Shapes(side=8, conv1=8, conv2=8, fc1=16)
 
 
 @cache
@@ -47,7 +46,7 @@ def golden(layers: list[IntegerLayer], x: np.ndarray) -> np.ndarray:
     conv1, conv2, fc1, fc2 = layers
     x = maxpool2d(conv1(x))
     x = maxpool2d(conv2(x))
-    return fc2(fc1(x.reshape(len(x), -1))).astype(np.int32)
+    return fc2.accumulate(fc1(x.reshape(len(x), -1))).astype(np.int32)
 
 
 # The results of the jobs that were made for cases: an oracle sees only their words.

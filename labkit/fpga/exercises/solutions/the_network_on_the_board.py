@@ -29,8 +29,7 @@ negative = r"""
 module negative #(parameter LENGTH = 8) (
   input  logic clk, rst, in_valid, out_ready,
   output logic in_ready, out_valid, out_last,
-  input  logic [7:0] in_data,
-  output logic [7:0] out_data);
+  input  logic [7:0] in_data, output logic [7:0] out_data);
   logic [15:0] count;
   assign in_ready = !out_valid || out_ready;
   always_ff @(posedge clk)
