@@ -8,10 +8,9 @@ the cache already are not made again. Lesson the_network_as_a_pipeline.
 
 from labkit.fpga import pipeline_runs
 from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_words import Folding, Shapes
+from labkit.fpga.accelerator_words import SMALL, Folding
 
 FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True))
-SMALL = Shapes(side=8, conv1=8, conv2=8, fc1=16)  # of exercise fpga.run_job, and of tests
 
 
 def prepare() -> None:

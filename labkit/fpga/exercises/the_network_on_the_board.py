@@ -6,14 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit.fpga.accelerator_words import Folding, job_words
+from labkit.fpga.accelerator_words import SMALL, Folding, job_words
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
 from labkit.fpga.board_exercise import board_exercise
 from labkit.fpga.exercises.solutions import the_network_on_the_board as solutions
 from labkit.fpga.given_modules import NEGATIVE
 from labkit.fpga.integer_layers import IntegerLayer, maxpool2d
-from labkit.fpga.prepare import SMALL
 from labkit.fpga.rtl_exercise import Drive, rtl_exercise
 from labkit.fpga.simulate import Simulation
 

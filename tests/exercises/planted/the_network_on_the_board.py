@@ -138,9 +138,8 @@ endmodule
 DONE = "fpga.who_is_done"
 holds_nothing = edit(DONE, "holds_nothing", "handed_over + holds", "handed_over")
 takes_all = edit(DONE, "takes_all", "sent <= handed_over + holds", "True")
-endless = edit(
-    DONE, "endless", "min(sent, room, length)", "min(sent, room)", ("== length", ">= length")
-)
+LIMITS = "min(sent, room, length)"
+endless = edit(DONE, "endless", LIMITS, "min(sent, room)", ("== length", ">= length"))
 boundless = edit(DONE, "boundless", LIMITS, "min(sent, length)")
 full = edit(DONE, "full", "handed_over == length", "min(sent, length) >= room > 0")
 other_way = edit(DONE, "other_way", "send_done, receive_done\n", "receive_done, send_done\n")
