@@ -105,9 +105,6 @@ class Shapes:
         }
 
 
-SMALL = Shapes(side=8, conv1=8, conv2=8, fc1=16)  # of exercise fpga.run_job, whose jobs are short
-
-
 def refuse_lanes(folding: Folding, shapes: Shapes) -> None:
     """Raises ValueError for a folding that does not divide the layers, with the one that does not.
 

@@ -8,21 +8,19 @@ the cache already are not made again. Lesson the_network_as_a_pipeline.
 
 from labkit.fpga import pipeline_runs
 from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_words import SMALL, Folding
+from labkit.fpga.accelerator_words import Folding
 
 FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True))
 
 
 def prepare() -> None:
-    """Compiles the network's accelerator in each of `FOLDINGS`, a small one, and what is watched.
+    """Compiles the network's accelerator in each of `FOLDINGS`, and what a lesson watches.
 
     Raises RTLError where a tool is missing, with what to install.
     """
     for folding in FOLDINGS:
         with Accelerator(folding):
             pass
-    with Accelerator(shapes=SMALL):
-        pass
     pipeline_runs.prepare()
 
 

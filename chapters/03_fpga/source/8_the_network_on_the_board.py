@@ -164,6 +164,7 @@ print(network.cycles)
 #
 # **Exercise `fpga.add_tlast`**: somebody has forgotten `last`, which AMD's tools call TLAST.
 # Repair the module: `count` moves on only when a byte comes in.
+# Use at most 48 flip-flops and 120 LUTs, and a cycle for each byte.
 
 # %% tags=["exercise:fpga.add_tlast"]
 negative = r"""
@@ -214,18 +215,18 @@ negative = check("fpga.add_tlast", negative)
 #
 # (At a halt, some DMAs take one byte more; no case of the exercise depends on that.)
 #
-# **Exercise `fpga.who_is_done`**: return whether each channel gets done.
+# **Exercise `fpga.who_is_done`**: for several programs with the same circuit, return whether each channel gets done.
 # A program that never starts to receive has a room of 0.
 
 
 # %% tags=["exercise:fpga.who_is_done"]
 def who_is_done(sent, room, length, holds):
-    """bytes sent, room of the buffer, bytes of a packet, bytes the circuit can hold -> send, receive"""
+    """bytes sent [P] and rooms [P] of P programs, bytes of a packet, bytes that the circuit holds"""
     # STUB:
-    # send_done = True
-    # receive_done = True
+    # send_done = np.ones(len(sent), bool)
+    # receive_done = np.ones(len(sent), bool)
     # BEGIN SOLUTION
-    handed_over = min(sent, room, length)
+    handed_over = np.minimum(np.minimum(sent, room), length)
     send_done = sent <= handed_over + holds
     receive_done = handed_over == length
     # END SOLUTION
@@ -254,11 +255,12 @@ def attempt(sent, room, bitstream=eights):
         return said(dma.sendchannel.wait), said(dma.recvchannel.wait)
 
 
-rows = []
-for sent, room in [(8, 8), (9, 8), (10, 8), (6, 8), (10, 4), (10, 0)]:
-    done = [one == "done" for one in attempt(sent, room)]
-    rows.append([sent, room, *done, done == list(who_is_done(sent, room, 8, 1))])
-figures.table(["sent", "room", "send done", "receive done", "as your function says"], rows)
+programs = [(8, 8), (9, 8), (10, 8), (6, 8), (10, 4), (10, 0)]  # sent, room
+found = [[one == "done" for one in attempt(*program)] for program in programs]
+expected = np.array(who_is_done(*np.array(programs).T, 8, 1)).T
+print("as your function says:", np.array_equal(found, expected))
+rows = [[*program, *done] for program, done in zip(programs, found, strict=True)]
+figures.table(["sent", "room", "send done", "receive done"], rows)
 
 # %% [markdown]
 # ### The board's diagnoses

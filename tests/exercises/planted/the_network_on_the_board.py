@@ -10,7 +10,6 @@ JOB = "fpga.run_job"
 IMAGES = "        accelerator.register_map.IMAGES = images\n"
 START = "        accelerator.register_map.CONTROL.START = 1\n"
 forgets_images = edit(JOB, "forgets_images", IMAGES, "")
-images_late = edit(JOB, "images_late", IMAGES, "", (START, START + IMAGES))
 forgets_start = edit(JOB, "forgets_start", START, "")
 RECEIVE = "        dma.recvchannel.transfer(got)\n"
 SEND = "        dma.sendchannel.transfer(job)\n        dma.sendchannel.wait()\n"
@@ -24,10 +23,9 @@ copies_early = edit(JOB, "copies_early", COPY, "", (RECEIVE, COPY + RECEIVE))
 never_receives = edit(JOB, "never_receives", RECEIVE, "")
 never_sends = edit(JOB, "never_sends", SEND, "")
 no_waiting = edit(JOB, "no_waiting", "        dma.recvchannel.wait()\n", "")
-short_job = edit(JOB, "short_job", "transfer(job)", "transfer(job, nbytes=job.nbytes - 8)")
 
 
-def keeps_the_buffers(accelerator, dma, words, images):
+def without_with(accelerator, dma, words, images):
     from pynq import allocate
 
     job, got = allocate(words.shape, "u8"), allocate(5 * images, "u8")
@@ -96,8 +94,6 @@ one_more = edit(
 with_the_first = edit(LAST, "with_the_first", RULE, "out_last <= count == 0;")
 once = edit(LAST, "once", COUNT, "if (in_valid) count <= count + 1;")
 counts_idle = edit(LAST, "counts_idle", "if (in_valid) count", "count")
-positive = edit(LAST, "positive", "255 - in_data", "in_data")
-impatient = edit(LAST, "impatient", "!out_valid || out_ready", "1")
 half_speed = edit(
     LAST,
     "half_speed",
@@ -121,11 +117,11 @@ module negative #(parameter LENGTH = 8) (
   always_ff @(posedge clk) begin
     if (rst) out_valid <= 0;
     else if (in_ready) out_valid <= in_valid;
-    if (rst) left <= LENGTH - 1;
+    if (rst) left <= 16'(LENGTH - 1);
     else if (in_ready && in_valid) begin
       out_data <= ~in_data;
       out_last <= left == 0;
-      left <= left == 0 ? LENGTH - 1 : left - 1;
+      left <= left == 0 ? 16'(LENGTH - 1) : left - 1;
     end
   end
 endmodule
@@ -136,43 +132,43 @@ endmodule
 # --- fpga.who_is_done
 
 DONE = "fpga.who_is_done"
+LIMITS = "np.minimum(np.minimum(sent, room), length)"
 holds_nothing = edit(DONE, "holds_nothing", "handed_over + holds", "handed_over")
-takes_all = edit(DONE, "takes_all", "sent <= handed_over + holds", "True")
-LIMITS = "min(sent, room, length)"
-endless = edit(DONE, "endless", LIMITS, "min(sent, room)", ("== length", ">= length"))
-boundless = edit(DONE, "boundless", LIMITS, "min(sent, length)")
-full = edit(DONE, "full", "handed_over == length", "min(sent, length) >= room > 0")
+takes_all = edit(DONE, "takes_all", "sent <= handed_over + holds", "sent > 0")
+endless = edit(DONE, "endless", LIMITS, "np.minimum(sent, room)", ("== length", ">= length"))
+boundless = edit(DONE, "boundless", LIMITS, "np.minimum(sent, length)")
+full = edit(DONE, "full", "handed_over == length", "np.minimum(sent, length) >= room")
+sent_all = edit(DONE, "sent_all", "handed_over == length", "sent >= length")
 other_way = edit(DONE, "other_way", "send_done, receive_done\n", "receive_done, send_done\n")
-as_one = edit(
-    DONE, "as_one", "return send_done, receive_done", "return (send_done and receive_done,) * 2"
-)
+as_one = edit(DONE, "as_one", "send_done, receive_done\n", "(send_done & receive_done,) * 2\n")
+
+
+def in_place(sent, room, length, holds):
+    room[:] = np.minimum(np.minimum(sent, room), length)
+    return sent <= room + holds, room == length
 
 
 def by_torch_too(sent, room, length, holds):
     import torch
 
-    handed_over = int(torch.tensor([sent, room, length]).min())
+    handed_over = torch.minimum(torch.tensor(sent), torch.tensor(room)).numpy().clip(max=length)
     return sent <= handed_over + holds, handed_over == length
 
 
 def byte_by_byte(sent, room, length, holds):
-    handed_over, held = 0, 0
-    taken = 0
-    while taken < sent:
-        if handed_over < min(room, length):
+    send, receive = [], []
+    for n, r in zip(sent, room, strict=True):
+        handed_over = 0
+        while handed_over < min(n, r, length):
             handed_over += 1
-        elif held < holds:
-            held += 1
-        else:
-            break
-        taken += 1
-    return taken == sent, handed_over == length
+        send.append(n - handed_over <= holds)
+        receive.append(handed_over >= length)
+    return np.array(send), np.array(receive)
 
 
 PLANTED = {
     JOB: [
         (forgets_images, "Only the first image has results"),
-        (images_late, "Only the first image has results"),
         (forgets_start, "a register has to start it first"),
         (small_buffer, "longer than the receive transfer"),
         (large_halves_first, "The two numbers of each word are swapped"),
@@ -181,9 +177,7 @@ PLANTED = {
         (copies_early, "All results are 0"),
         (never_receives, "No transfer was started on the receive channel"),
         (never_sends, "nothing was sent to it"),
-        (no_waiting, "memory that may be somebody else's is overwritten"),
-        (short_job, "All results are 0"),
-        (keeps_the_buffers, "left in the board's memory"),
+        (no_waiting, "On a real board, memory that may be somebody else's is overwritten"),
         (wipes, "changes its input"),
         (by_torch, "torch"),
     ],
@@ -194,12 +188,10 @@ PLANTED = {
         (one_more, "Each packet is one byte too long"),
         (with_the_first, "with the first byte of each packet"),
         (once, "Only the first packet has an end"),
-        (positive, "come out as they went in"),
-        (impatient, "not when a neighbour waits"),
         (counts_idle, "not when a neighbour waits"),
         (half_speed, "clock cycles, and"),
         (never_reset, "not after a second one in the middle of a run"),
-        (divides, "LUTs"),
+        (divides, "LUTs, and"),
     ],
     DONE: [
         (holds_nothing, "What the circuit holds is forgotten"),
@@ -209,8 +201,20 @@ PLANTED = {
         (full, "A full buffer is not the end"),
         (other_way, "The two answers are swapped"),
         (as_one, "Each channel has its own end"),
+        (sent_all, "room for the whole packet, too"),
+        (in_place, "changes its input"),
         (by_torch_too, "torch"),
     ],
 }
-ALSO_RIGHT = {JOB: [start_last], LAST: [counts_down], DONE: [byte_by_byte]}
-HANGING = [forgets_start, never_receives, never_sends]
+ALSO_RIGHT = {JOB: [start_last, without_with], LAST: [counts_down], DONE: [byte_by_byte]}
+ZEROS = (np.zeros(1, "u8"), 1)
+SHORT = (np.zeros(2, np.uint8), 5)
+RIGHT_ON = {
+    copies_early: ZEROS,
+    large_halves_first: ZEROS,
+    floating: ZEROS,
+    by_torch: ZEROS,
+    without_last: SHORT,
+    one_more: SHORT,
+}
+HANGING = [forgets_start, never_receives, never_sends, small_buffer, no_waiting]

@@ -47,8 +47,8 @@ endmodule
 
 
 def who_is_done(sent, room, length, holds):
-    """bytes sent, room of the buffer, bytes of a packet, bytes the circuit can hold -> send, receive"""
-    handed_over = min(sent, room, length)
+    """bytes sent [P] and rooms [P] of P programs, bytes of a packet, bytes that the circuit holds"""
+    handed_over = np.minimum(np.minimum(sent, room), length)
     send_done = sent <= handed_over + holds
     receive_done = handed_over == length
     return send_done, receive_done
