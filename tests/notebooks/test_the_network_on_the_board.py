@@ -88,7 +88,7 @@ def test_what_is_printed_follows_the_answers():
         names = lesson.namespace
         board = names["board"]
         assert board._server is None  # the lesson has stopped it
-        late = names["negative"].replace("out_last <= count == LENGTH - 1", "out_last <= count == 0")
+        late = names["negative"].replace("<= count == LENGTH - 1;", "<= count == 0;")
         with VirtualBoard(designs.convnet()) as again:
             told, _ = lesson.again(ATTEMPTS, negative=late, board=again)
             print(told)

@@ -18,7 +18,7 @@
 # # The network on the board
 #
 # **`dma.recvchannel.wait()`, and then nothing.**
-# No error, no result, and the notebook's star stays for ever: this is what users of Pynq boards report most often about DMA.
+# No error and no result come, and the cell runs for ever: users of Pynq boards have reported this again and again.
 # Today our network runs on the board.
 # How do you find out why such a program waits, when neither the circuit nor the DMA can speak?
 #
@@ -36,7 +36,7 @@
 # %% [markdown]
 # ## Predict
 #
-# Lesson 7's stage `brighten` takes a byte, and hands it on a clock cycle later.
+# Lesson 7's stage `brighten` has one register: it takes a byte, and hands it on a clock cycle later.
 # Python sends 10 bytes through such a stage, but never starts to receive.
 # How many bytes has the stage taken when nothing moves any more?
 #
@@ -71,8 +71,8 @@ torch_guess = predict("fpga.torch_per_image", 500, "µs")
 #
 # ### A job by hand
 #
-# Lesson 5's accelerator is now an overlay.
-# The board is virtual again, and no real board has run this lesson.
+# Lesson 5's accelerator becomes an overlay.
+# The board is virtual again; no real board has run this lesson.
 
 # %%
 board = VirtualBoard(designs.convnet())
@@ -85,12 +85,13 @@ accelerator, dma = overlay.accelerator_0, overlay.axi_dma_0
 print(accelerator.register_map)
 
 # %% [markdown]
-# All registers of lesson 5 are there.
+# `register_map` shows the registers by name, with those of lesson 5 among them.
 # A **job** is one stream with the network's weights and some images.
-# The accelerator takes nothing before START, and with START it reads from IMAGES how many images will come.
+# Before START, the accelerator takes nothing from its stream.
+# At START, it reads from IMAGES how many images will come.
 #
 # For each image it gives 10 results of 4 bytes, two in each word of 8 bytes.
-# For 3 images, these are the numbers:
+# These are the numbers for 3 images:
 #
 # ```
 # register IMAGES             3
@@ -99,8 +100,9 @@ print(accelerator.register_map)
 # ```
 #
 # **Exercise `fpga.run_job`**: run one job, and free the buffers.
-# Write registers by name, such as `accelerator.register_map.IMAGES = 3`; START is a bit of CONTROL: `CONTROL.START = 1`.
-# `words.view("i4")` sees an array of words as numbers of 4 bytes.
+# The two registers are written by `accelerator.register_map.IMAGES = 3` and `accelerator.register_map.CONTROL.START = 1`.
+# With `np.array(got).view("i4")`, you see the words of a buffer `got` as numbers of 4 bytes.
+# (`check` uses a tiny accelerator with the same registers, whose images have a few words.)
 
 
 # %% tags=["exercise:fpga.run_job"]
@@ -127,7 +129,7 @@ run_job = check("fpga.run_job", run_job)
 
 # %% [markdown]
 # Now one photograph runs through the network on the board.
-# Then 16 do so by `ConvNetOverlay`, a driver that makes the stream, splits many images into jobs, and does what `run_job` does.
+# Then 16 of them take `ConvNetOverlay`, a driver that makes the stream of a job, and does what `run_job` does.
 
 # %%
 data = cifar10("sample")
@@ -152,19 +154,22 @@ print(network.cycles)
 #
 # Why do other programs hang?
 # We study it with a small circuit that makes the negative of a photograph, 255 - pixel.
-# It has no `in_last`, so it has to count: each LENGTH bytes are a **packet**, a part of a stream that ends with `last`.
+# A part of a stream that ends with `last` is called a **packet**.
+# This circuit has no `in_last`; so that each LENGTH bytes are a packet, it has to count them.
 # For LENGTH = 3, seven bytes are two packets, and the beginning of a third one:
 #
 # ```
-# byte             10   20   30   40   50   60   70
+# in_data          10   20   30   40   50   60   70
 # count             0    1    2    0    1    2    0
 # out_data        245  235  225  215  205  195  185
 # out_last          0    0    1    0    0    1    0
 # ```
 #
+# (The two outputs are registers, so they follow a cycle later.)
+#
 # **Exercise `fpga.add_tlast`**: somebody has forgotten `last`, which AMD's tools call TLAST.
 # Repair the module: `count` moves on only when a byte comes in.
-# Use at most 48 flip-flops and 120 LUTs, and a cycle for each byte.
+# Use at most 48 flip-flops and 80 LUTs, and a cycle for each byte.
 
 # %% tags=["exercise:fpga.add_tlast"]
 negative = r"""
@@ -195,14 +200,14 @@ negative = check("fpga.add_tlast", negative)
 # %% [markdown]
 # ### Who waits for whom
 #
-# These rules say when a channel is **done**; only then does its `wait` return:
+# When a channel is **done**, its `wait` returns:
 #
 # - The send channel is done when the circuit has taken all bytes.
 # - The receive channel is done when a byte has come with `last`.
 # - If a byte comes for which the buffer has no room, the receive channel **halts**, and never gets done.
 #
-# Besides what it hands over, a circuit can hold some bytes inside; `negative` holds 1.
-# Here LENGTH is 8, and `room` is the size of the buffer for the results:
+# When a circuit cannot hand over any more, it can still take what it has room to **hold**; `negative` holds 1 byte.
+# In these programs, LENGTH is 8, and `room` is the size of the buffer for the results:
 #
 # ```
 # sent   room   handed over   held   send channel        receive channel
@@ -213,7 +218,7 @@ negative = check("fpga.add_tlast", negative)
 # 10     4      4             1      waits               halts
 # ```
 #
-# (At a halt, some DMAs take one byte more; no case of the exercise depends on that.)
+# A byte that makes a channel halt may be taken or not; no case of the exercise depends on that.
 #
 # **Exercise `fpga.who_is_done`**: for several programs with the same circuit, return whether each channel gets done.
 # A program that never starts to receive has a room of 0.
@@ -265,9 +270,9 @@ figures.table(["sent", "room", "send done", "receive done"], rows)
 # %% [markdown]
 # ### The board's diagnoses
 #
-# Here is what the board says to five programs with a mistake each.
-# (A word of this stream is a byte.)
-# Say in your own words how to repair each of them.
+# Here is what the board says to five programs with one mistake each.
+# (A word of this stream is a byte, and ready is `in_ready`.)
+# Before you read on, say how you would repair each of them.
 
 # %% tags=["picture"]
 broken = str(board.add(Design(NEGATIVE, "negative", {"LENGTH": 8}, engine="cxxrtl")))
@@ -279,12 +284,12 @@ print("TOO MANY:", attempt(10, 8)[0])
 timeline(board.traffic)
 
 # %% [markdown]
-# The picture shows the last of them: bars are transfers, and the hatched one has not ended.
-# The receive channel got its packet of 8 bytes, and was done.
-# A ninth byte waits in the circuit, and the tenth before it.
+# The picture shows the last program: bars are transfers, and the hatched one has not ended.
+# The receive channel has got its packet of 8 bytes, and is done.
+# The ninth byte waits in the circuit, and the tenth waits before it.
 #
 # Three more mistakes have other causes: START is forgotten, a buffer is freed too early, and a register is read at an address where nothing is.
-# After them comes a job without its last word.
+# After these we send the accelerator a job without its last word.
 
 # %%
 overlay = Overlay(board.bitstream)  # the accelerator again
@@ -305,17 +310,14 @@ print(run_job(overlay.accelerator_0, overlay.axi_dma_0, words[:-1], 1))
 overlay.accelerator_0.register_map.STATUS
 
 # %% [markdown]
-# Freeing a buffer too early harms in silence: a real DMA writes into memory that may belong to another program by now.
-#
 # The short job did not hang.
 # Our accelerator noticed that `last` came too early, ended the job with a word of zeros, and set TOO_SHORT.
 # **A good circuit does not let its user wait.**
 #
 # ## Measure
 #
-# How long does an image take?
-# We run 16 images in software on your processor.
-# For the board we *assume* a clock of 100 MHz.
+# How long does an image take in software, and how long on the overlay?
+# The software runs on your processor; for the board, we *assume* a clock of 100 MHz.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 from timeit import timeit
@@ -342,7 +344,8 @@ figures.guesses([("PyTorch", torch_guess, in_torch)])
 # %% [markdown]
 # The virtual board's own time says nothing about an FPGA, because it computes every wire in software.
 # The overlay's time is a prediction: a real board's memory and Python's calls add to it.
-# If your processor is faster, remember what it needs for that: a clock of some GHz, and many times the power of such a board.
+# PyTorch on a PC may well be faster than this overlay, with several cores and a clock of some GHz.
+# Lesson 6's resident weights would halve the overlay's time.
 #
 # ## Explain
 #
@@ -359,19 +362,20 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # So behind a missing receiver everything stands still: the circuit, the send channel, and `wait`.
 #
 # So how do you find out why a program waits, on a board that says nothing?
-# **Ask both channels whether they are done, and look for the cause in the column of the one that is not:**
+# **Ask each channel whether it is done; the one that is not tells where to look:**
 #
-# | only the send channel waits | only the receive channel waits | both wait |
-# |---|---|---|
-# | more was sent than the circuit takes | the circuit sets no `last` | START is missing |
-# | nobody receives the next packet | too little was sent | the circuit takes nothing, and gives nothing |
+# | who waits | what to look for |
+# |---|---|
+# | the send channel alone | more was sent than one packet, and nobody receives the next one |
+# | the receive channel alone | `last` is never set, or too little was sent |
+# | both | nobody receives, the buffer is too small, or START is missing |
 #
-# On a real board, `dma.sendchannel.idle` and `dma.recvchannel.idle` tell without waiting.
+# On a real board, `dma.sendchannel.idle` and `dma.recvchannel.idle` tell this without waiting.
 #
 # ### What a DMA may read
 #
-# Our programs gave the DMA addresses of their own buffers.
-# Here is a buffer that belongs to somebody else:
+# So far, the DMA got the addresses of our own buffers.
+# Now let `secret` belong to another program:
 
 # %%
 secret = allocate(8, "u1")
@@ -387,9 +391,9 @@ dma.recvchannel.wait()
 print(bytes(255 - np.array(stolen)))
 
 # %% [markdown]
-# The DMA has read it, and nobody was asked.
-# In a PC, a unit called IOMMU can limit what a device may read; a Zynq-7000 has none for its programmable logic.
-# A bitstream can contain a DMA that chooses the addresses itself, and reads or overwrites all of Linux.
+# The DMA has read it, and our circuit has handed it over.
+# In a PC, a unit called IOMMU can limit which memory a device reaches; the Zynq of a Pynq-Z1 or Z2 has none.
+# A bitstream can contain a DMA that chooses its addresses itself, and reads or overwrites all memory, Linux included.
 # **A stranger's bitstream is a stranger's program, with all rights: load only what you would run as root.**
 #
 # ## On trial
@@ -398,14 +402,15 @@ print(bytes(255 - np.array(stolen)))
 #
 # ## Recap
 #
-# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit takes no more than it hands over and what it holds.**
+# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit takes what it hands over, and what it can hold.**
 #
-# For example, lesson 7's loopback holds 16 words: without a receiver, 17 words are one too many.
+# For example, lesson 7's loopback holds 16 words.
+# Without a receiver it hands over none, so the 17th word waits for ever.
 #
 # ### Outside
 #
-# On a real board, engineers put an ILA, AMD's logic analyser, beside the streams, and see valid, ready and `last` as we do.
-# Vivado adds it to the circuit; neither was run here.
+# On a real board, engineers let Vivado add an ILA, a logic analyser that records valid, ready and `last` inside the FPGA.
+# Neither was run here.
 # We left out interrupts, with which a program can wait for a DMA without asking again and again.
 #
 # ## Quiz
