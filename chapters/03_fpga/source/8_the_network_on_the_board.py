@@ -91,7 +91,7 @@ print(accelerator.register_map)
 # At START, it reads from IMAGES how many images will come.
 #
 # For each image it gives 10 results of 4 bytes, two in each word of 8 bytes.
-# These are the numbers for 3 images:
+# For 3 images, the numbers are:
 #
 # ```
 # register IMAGES             3
@@ -101,7 +101,7 @@ print(accelerator.register_map)
 #
 # **Exercise `fpga.run_job`**: run one job, and free the buffers.
 # The two registers are written by `accelerator.register_map.IMAGES = 3` and `accelerator.register_map.CONTROL.START = 1`.
-# With `np.array(got).view("i4")`, you see the words of a buffer `got` as numbers of 4 bytes.
+# `np.array(got).view("i4")` gives the words of a buffer `got` as numbers of 4 bytes.
 # (`check` uses a tiny accelerator with the same registers, whose images have a few words.)
 
 
@@ -148,7 +148,6 @@ print(network.cycles)
 # %% [markdown]
 # All bits are right, and both counts are those of lesson 5.
 # The DMA sends a word whenever the accelerator is ready, as lesson 5's testbench did.
-# (The memory of a real board would add waiting.)
 #
 # ### A circuit that ends its packets
 #
@@ -218,7 +217,7 @@ negative = check("fpga.add_tlast", negative)
 # 10     4      4             1      waits               halts
 # ```
 #
-# A byte that makes a channel halt may be taken or not; no case of the exercise depends on that.
+# Whether the byte that makes a channel halt is taken is left open, and no case depends on it.
 #
 # **Exercise `fpga.who_is_done`**: for several programs with the same circuit, return whether each channel gets done.
 # A program that never starts to receive has a room of 0.
@@ -228,8 +227,8 @@ negative = check("fpga.add_tlast", negative)
 def who_is_done(sent, room, length, holds):
     """bytes sent [P] and rooms [P] of P programs, bytes of a packet, bytes that the circuit holds"""
     # STUB:
-    # send_done = np.ones(len(sent), bool)
-    # receive_done = np.ones(len(sent), bool)
+    # send_done = np.zeros(len(sent), bool)
+    # receive_done = np.zeros(len(sent), bool)
     # BEGIN SOLUTION
     handed_over = np.minimum(np.minimum(sent, room), length)
     send_done = sent <= handed_over + holds
@@ -345,7 +344,7 @@ figures.guesses([("PyTorch", torch_guess, in_torch)])
 # The virtual board's own time says nothing about an FPGA, because it computes every wire in software.
 # The overlay's time is a prediction: a real board's memory and Python's calls add to it.
 # PyTorch on a PC may well be faster than this overlay, with several cores and a clock of some GHz.
-# Lesson 6's resident weights would halve the overlay's time.
+# Lesson 6's resident weights would nearly halve the overlay's time.
 #
 # ## Explain
 #
@@ -367,7 +366,7 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # | who waits | what to look for |
 # |---|---|
 # | the send channel alone | more was sent than one packet, and nobody receives the next one |
-# | the receive channel alone | `last` is never set, or too little was sent |
+# | the receive channel alone | `last` is never set, or too little or nothing was sent |
 # | both | nobody receives, the buffer is too small, or START is missing |
 #
 # On a real board, `dma.sendchannel.idle` and `dma.recvchannel.idle` tell this without waiting.
@@ -402,7 +401,7 @@ print(bytes(255 - np.array(stolen)))
 #
 # ## Recap
 #
-# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit takes what it hands over, and what it can hold.**
+# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit takes only what it hands over, and what it can hold.**
 #
 # For example, lesson 7's loopback holds 16 words.
 # Without a receiver it hands over none, so the 17th word waits for ever.

@@ -219,7 +219,6 @@ who_is_done = exercise(
         "no_end": no_end,
         "no_room": no_room,
         "full_is_done": with_receive(lambda sent, room, length: np.minimum(sent, length) >= room),
-        "all_sent": with_receive(lambda sent, room, length: sent >= length),
         "swapped": lambda sent, room, length, holds: done(sent, room, length, holds)[::-1],
         "together": together,
     },

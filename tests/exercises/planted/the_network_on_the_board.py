@@ -138,7 +138,6 @@ takes_all = edit(DONE, "takes_all", "sent <= handed_over + holds", "sent > 0")
 endless = edit(DONE, "endless", LIMITS, "np.minimum(sent, room)", ("== length", ">= length"))
 boundless = edit(DONE, "boundless", LIMITS, "np.minimum(sent, length)")
 full = edit(DONE, "full", "handed_over == length", "np.minimum(sent, length) >= room")
-sent_all = edit(DONE, "sent_all", "handed_over == length", "sent >= length")
 other_way = edit(DONE, "other_way", "send_done, receive_done\n", "receive_done, send_done\n")
 as_one = edit(DONE, "as_one", "send_done, receive_done\n", "(send_done & receive_done,) * 2\n")
 
@@ -201,7 +200,6 @@ PLANTED = {
         (full, "A full buffer is not the end"),
         (other_way, "The two answers are swapped"),
         (as_one, "Each channel has its own end"),
-        (sent_all, "room for the whole packet, too"),
         (in_place, "changes its input"),
         (by_torch_too, "torch"),
     ],
