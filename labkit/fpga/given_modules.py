@@ -1,6 +1,7 @@
 """Modules that lessons give: a tree of adders, a queue, a counter, and our own answers.
 
-The queue looks right, and loses words: lesson timing_and_proof asks for its bug.
+The queue looks right, and loses words: lesson timing_and_proof asks for its bug. The
+negative never ends a packet: lesson the_network_on_the_board asks for its `last`.
 """
 
 from labkit.checks.items import Exercise
@@ -47,6 +48,25 @@ module queue (
     head <= rst ? '0 : head + 2'(out_valid && out_ready);
     tail <= rst ? '0 : tail + 2'(in_valid && in_ready);
   end
+endmodule
+"""
+
+NEGATIVE = """
+module negative #(parameter LENGTH = 8) (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid, out_last,
+  input  logic [7:0] in_data, output logic [7:0] out_data);
+  logic [15:0] count;
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk)
+    if (rst) begin
+      out_valid <= 0;
+      count <= 0;
+    end else if (in_ready) begin
+      out_valid <= in_valid;
+      out_data <= 255 - in_data;
+      out_last <= 0;  // forgotten
+    end
 endmodule
 """
 

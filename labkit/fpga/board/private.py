@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from labkit.fpga.board import pynq_cache
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
@@ -138,6 +140,13 @@ def _device_class() -> type:
             self.arch = self.get_arch()
             self.name = self.get_board_name()
             self.capabilities = {"REMOTE": True}
+
+        def allocate(self, *given: Any, **named: Any) -> Any:
+            """A buffer whose copy on this side is 0: pynq leaves in it what was in free memory,
+            such as the right result of the run before."""
+            buffer = super().allocate(*given, **named)
+            buffer.view(np.ndarray)[...] = 0
+            return buffer
 
     return DirectDevice
 

@@ -4,6 +4,8 @@ A DMA waits without a word when its stream stands still. The virtual board sees 
 stream, and says which of them waits for which.
 """
 
+from collections.abc import Callable
+
 from labkit.fpga.board.dma_driver import DmaState, Transfer
 from labkit.fpga.board.wires import Wires
 
@@ -12,6 +14,15 @@ HALTED = (
     "The {channel} channel halted with an error, and does not start again before a reset: write 4 "
     "to its DMACR, and then start() it."
 )
+
+
+def said(call: Callable[[], object]) -> str:
+    """What the board says to a call, such as `channel.wait`: "done", or the text of its error."""
+    try:
+        call()
+    except Exception as error:
+        return str(error).strip()
+    return "done"
 
 
 def why_it_waits(sending: bool, state: DmaState, top: str, wires: Wires) -> str:

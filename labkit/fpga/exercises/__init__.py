@@ -13,5 +13,6 @@ LESSONS = (
     "the_network_as_a_pipeline",
     "folding_under_a_budget",
     "the_overlay",
+    "the_network_on_the_board",
     "video_in_video_out",
 )

@@ -1,0 +1,429 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: The network on the board
+#     minutes: 50
+#     needs: []
+# ---
+
+# %% [markdown]
+# # The network on the board
+#
+# **`dma.recvchannel.wait()`, and then nothing.**
+# No error and no result come, and the cell runs for ever: users of Pynq boards have reported this again and again.
+# Today our network runs on the board.
+# How do you find out why such a program waits, when neither the circuit nor the DMA can speak?
+#
+# ## What you will be able to do
+#
+# - run the network on a board's accelerator, by hand and by a driver;
+# - say which `wait` never returns, and why;
+# - write a circuit that ends its packets.
+#
+# You need [lesson 5](5_the_network_as_a_pipeline.ipynb) and [lesson 7](7_the_overlay.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# Lesson 7's stage `brighten` has one register: it takes a byte, and hands it on a clock cycle later.
+# Python sends 10 bytes through such a stage, but never starts to receive.
+# How many bytes has the stage taken when nothing moves any more?
+#
+# The second guess is about your own computer.
+# PyTorch computes our network in float32, for 16 images at once: how many µs does it take for an image?
+
+# %%
+import numpy as np
+import torch
+
+from labkit import check, convnet, figures, hint, predict, quiz
+from labkit.datasets import cifar10
+from labkit.fpga import VirtualBoard, quantize
+from labkit.fpga.accelerator_words import job_words
+from labkit.fpga.board import Design, designs
+from labkit.fpga.board.convnet_overlay import ConvNetOverlay
+from labkit.fpga.board.silence import said
+from labkit.fpga.board.timeline import timeline
+from labkit.fpga.given_modules import NEGATIVE  # as it was before you repaired it
+from labkit.provenance import counted, measured, predicted
+
+# STUB:
+# taken_guess = predict("fpga.bytes_taken", None, "bytes")
+# torch_guess = predict("fpga.torch_per_image", None, "µs")
+# BEGIN SOLUTION
+taken_guess = predict("fpga.bytes_taken", 10, "bytes")
+torch_guess = predict("fpga.torch_per_image", 500, "µs")
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### A job by hand
+#
+# Lesson 5's accelerator becomes an overlay.
+# The board is virtual again; no real board has run this lesson.
+
+# %%
+board = VirtualBoard(designs.convnet())
+board.start()
+
+from pynq import MMIO, Overlay, allocate  # once a board is there
+
+overlay = Overlay(board.bitstream)
+accelerator, dma = overlay.accelerator_0, overlay.axi_dma_0
+print(accelerator.register_map)
+
+# %% [markdown]
+# `register_map` shows the registers by name, with those of lesson 5 among them.
+# A **job** is one stream with the network's weights and some images.
+# Before START, the accelerator takes nothing from its stream.
+# At START, it reads from IMAGES how many images will come.
+#
+# For each image it gives 10 results of 4 bytes, two in each word of 8 bytes.
+# For 3 images, the numbers are:
+#
+# ```
+# register IMAGES             3
+# buffer for the results      3 x 5 = 15 words of type "u8", which are 120 bytes
+# the same, seen as "i4"      30 numbers, 10 for each image
+# ```
+#
+# **Exercise `fpga.run_job`**: run one job, and free the buffers.
+# The two registers are written by `accelerator.register_map.IMAGES = 3` and `accelerator.register_map.CONTROL.START = 1`.
+# `np.array(got).view("i4")` gives the words of a buffer `got` as numbers of 4 bytes.
+# (`check` uses a tiny accelerator with the same registers, whose images have a few words.)
+
+
+# %% tags=["exercise:fpga.run_job"]
+def run_job(accelerator, dma, words, images):
+    """the job's words [n] of type u8, how many images it has -> results [images, 10] of type i4"""
+    results = np.zeros((images, 10), "i4")
+    # STUB:
+    # pass  # yours
+    # BEGIN SOLUTION
+    with allocate(words.shape, "u8") as job, allocate(5 * images, "u8") as got:
+        job[:] = words
+        accelerator.register_map.IMAGES = images
+        accelerator.register_map.CONTROL.START = 1
+        dma.recvchannel.transfer(got)
+        dma.sendchannel.transfer(job)
+        dma.sendchannel.wait()
+        dma.recvchannel.wait()
+        results[:] = np.array(got).view("i4").reshape(images, 10)
+    # END SOLUTION
+    return results
+
+
+run_job = check("fpga.run_job", run_job)
+
+# %% [markdown]
+# Now one photograph runs through the network on the board.
+# Then 16 of them take `ConvNetOverlay`, a driver that makes the stream of a job, and does what `run_job` does.
+
+# %%
+data = cifar10("sample")
+golden = quantize(convnet.load_weights(), data.train.images[:500])  # lesson 1's network
+photos = data.test.images[:16]
+words = job_words(golden.layers, golden.to_int8(photos[:1]))
+results = run_job(accelerator, dma, words, 1)
+print("equal to the golden model:", np.array_equal(results, golden.logits(photos[:1])))
+print("CYCLES", int(accelerator.register_map.CYCLES), "for", len(words), "words")
+
+network = ConvNetOverlay(overlay, golden)
+labels = network.predict(photos)
+print("labels equal:", np.array_equal(labels, golden.predict(photos)))
+print(network.cycles)
+
+# %% [markdown]
+# All bits are right, and both counts are those of lesson 5.
+# The DMA sends a word whenever the accelerator is ready, as lesson 5's testbench did.
+#
+# ### A circuit that ends its packets
+#
+# Why do other programs hang?
+# We study it with a small circuit that makes the negative of a photograph, 255 - pixel.
+# A part of a stream that ends with `last` is called a **packet**.
+# This circuit has no `in_last`; so that each LENGTH bytes are a packet, it has to count them.
+# For LENGTH = 3, seven bytes are two packets, and the beginning of a third one:
+#
+# ```
+# in_data          10   20   30   40   50   60   70
+# count             0    1    2    0    1    2    0
+# out_data        245  235  225  215  205  195  185
+# out_last          0    0    1    0    0    1    0
+# ```
+#
+# (The two outputs are registers, so they follow a cycle later.)
+#
+# **Exercise `fpga.add_tlast`**: somebody has forgotten `last`, which AMD's tools call TLAST.
+# Repair the module: `count` moves on only when a byte comes in.
+# Use at most 48 flip-flops and 80 LUTs, and a cycle for each byte.
+
+# %% tags=["exercise:fpga.add_tlast"]
+negative = r"""
+module negative #(parameter LENGTH = 8) (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid, out_last,
+  input  logic [7:0] in_data, output logic [7:0] out_data);
+  logic [15:0] count;
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk)
+    if (rst) begin
+      out_valid <= 0;
+      count <= 0;
+    end else if (in_ready) begin
+      out_valid <= in_valid;
+      out_data <= 255 - in_data;
+      # STUB:
+      # out_last <= 0;  // forgotten
+      # BEGIN SOLUTION
+      out_last <= count == LENGTH - 1;
+      if (in_valid) count <= count == LENGTH - 1 ? 0 : count + 1;
+      # END SOLUTION
+    end
+endmodule
+"""
+negative = check("fpga.add_tlast", negative)
+
+# %% [markdown]
+# ### Who waits for whom
+#
+# When a channel is **done**, its `wait` returns:
+#
+# - The send channel is done when the circuit has taken all bytes.
+# - The receive channel is done when a byte has come with `last`.
+# - If a byte comes for which the buffer has no room, the receive channel **halts**, and never gets done.
+#
+# When a circuit cannot hand over any more, it can still take what it has room to **hold**; `negative` holds 1 byte.
+# In these programs, LENGTH is 8, and `room` is the size of the buffer for the results:
+#
+# ```
+# sent   room   handed over   held   send channel        receive channel
+# 8      8      8             0      done                done, by byte 8
+# 9      8      8             1      done                done
+# 10     8      8             1      waits: 9 of 10      done
+# 6      8      6             0      done                waits: no `last` yet
+# 10     4      4             1      waits               halts
+# ```
+#
+# Whether the byte that makes a channel halt is taken is left open, and no case depends on it.
+#
+# **Exercise `fpga.who_is_done`**: for several programs with the same circuit, return whether each channel gets done.
+# A program that never starts to receive has a room of 0.
+
+
+# %% tags=["exercise:fpga.who_is_done"]
+def who_is_done(sent, room, length, holds):
+    """bytes sent [P] and rooms [P] of P programs, bytes of a packet, bytes that the circuit holds"""
+    # STUB:
+    # send_done = np.zeros(len(sent), bool)
+    # receive_done = np.zeros(len(sent), bool)
+    # BEGIN SOLUTION
+    handed_over = np.minimum(np.minimum(sent, room), length)
+    send_done = sent <= handed_over + holds
+    receive_done = handed_over == length
+    # END SOLUTION
+    return send_done, receive_done
+
+
+who_is_done = check("fpga.who_is_done", who_is_done)
+
+# %% [markdown]
+# ## Check
+#
+# Does the board do what your function says?
+# `attempt` sends and receives so many bytes through your circuit.
+# Where a real board would wait for ever, ours raises an error, and `said` returns its text.
+
+# %%
+eights = str(board.add(Design(negative, "negative", {"LENGTH": 8}, engine="cxxrtl")))
+
+
+def attempt(sent, room, bitstream=eights):
+    dma = Overlay(bitstream).axi_dma_0  # loaded anew: nothing is left of the attempt before
+    with allocate(sent, "u1") as x, allocate(max(room, 1), "u1") as y:
+        if room:
+            dma.recvchannel.transfer(y)
+        dma.sendchannel.transfer(x)
+        return said(dma.sendchannel.wait), said(dma.recvchannel.wait)
+
+
+programs = [(8, 8), (9, 8), (10, 8), (6, 8), (10, 4), (10, 0)]  # sent, room
+found = [[one == "done" for one in attempt(*program)] for program in programs]
+expected = np.array(who_is_done(*np.array(programs).T, 8, 1)).T
+print("as your function says:", np.array_equal(found, expected))
+rows = [[*program, *done] for program, done in zip(programs, found, strict=True)]
+figures.table(["sent", "room", "send done", "receive done"], rows)
+
+# %% [markdown]
+# ### The board's diagnoses
+#
+# Here is what the board says to five programs with one mistake each.
+# (A word of this stream is a byte, and ready is `in_ready`.)
+# Before you read on, say how you would repair each of them.
+
+# %% tags=["picture"]
+broken = str(board.add(Design(NEGATIVE, "negative", {"LENGTH": 8}, engine="cxxrtl")))
+print("NO LAST:", attempt(8, 8, broken)[1])
+print("TOO FEW:", attempt(6, 8)[1])
+print("SMALL BUFFER:", attempt(10, 4)[1])
+print("NEVER RECEIVES:", attempt(10, 0)[0])
+print("TOO MANY:", attempt(10, 8)[0])
+timeline(board.traffic)
+
+# %% [markdown]
+# The picture shows the last program: bars are transfers, and the hatched one has not ended.
+# The receive channel has got its packet of 8 bytes, and is done.
+# The ninth byte waits in the circuit, and the tenth waits before it.
+#
+# Three more mistakes have other causes: START is forgotten, a buffer is freed too early, and a register is read at an address where nothing is.
+# After these we send the accelerator a job without its last word.
+
+# %%
+overlay = Overlay(board.bitstream)  # the accelerator again
+dma = overlay.axi_dma_0
+job = allocate(words.shape, "u8")
+job[:] = words
+dma.sendchannel.transfer(job)
+print("NO START:", said(dma.sendchannel.wait))
+
+y = allocate(8, "u1")
+dma.recvchannel.transfer(y)
+y.freebuffer()
+print("FREED:", said(dma.recvchannel.wait))
+print("WRONG ADDRESS:", said(lambda: MMIO(0x4000_0000)))
+
+overlay = Overlay(board.bitstream)
+print(run_job(overlay.accelerator_0, overlay.axi_dma_0, words[:-1], 1))
+overlay.accelerator_0.register_map.STATUS
+
+# %% [markdown]
+# The short job did not hang.
+# Our accelerator noticed that `last` came too early, ended the job with a word of zeros, and set TOO_SHORT.
+# **A good circuit does not let its user wait.**
+#
+# ## Measure
+#
+# How long does an image take in software, and how long on the overlay?
+# The software runs on your processor; for the board, we *assume* a clock of 100 MHz.
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+from timeit import timeit
+
+model = convnet.torch_model(convnet.load_weights())
+pixels = torch.from_numpy(convnet.normalise(photos))
+
+
+def per_image(call, times):
+    return measured(1e6 * min(timeit(call, number=1) for _ in range(times)) / 16, "µs")
+
+
+with torch.no_grad():
+    in_torch = per_image(lambda: model(pixels), times=20)
+in_numpy = per_image(lambda: golden.predict(photos), times=3)
+virtual = per_image(lambda: network.predict(photos), times=1)
+on_board = predicted(int(network.cycles) / 16 / 100, "µs", "CYCLES, at an assumed 100 MHz")
+print("PyTorch, float32:", in_torch)
+print("the golden model, NumPy's integers:", in_numpy)
+print("the overlay on a board:", on_board)
+print("the virtual board, in software:", virtual)
+figures.guesses([("PyTorch", torch_guess, in_torch)])
+
+# %% [markdown]
+# The virtual board's own time says nothing about an FPGA, because it computes every wire in software.
+# The overlay's time is a prediction: a real board's memory and Python's calls add to it.
+# PyTorch on a PC may well be faster than this overlay, with several cores and a clock of some GHz.
+# Lesson 6's resident weights would nearly halve the overlay's time.
+#
+# ## Explain
+#
+# How good was your first guess?
+# We count for how many bytes the send channel gets done without a receiver.
+
+# %% tags=["picture"]
+finished = [attempt(sent, 0)[0] == "done" for sent in range(1, 11)]
+taken = counted(sum(finished), "bytes", "the virtual board")
+figures.guesses([("bytes taken", taken_guess, taken)])
+
+# %% [markdown]
+# The stage holds one byte, and takes the next one only when that has left.
+# So behind a missing receiver everything stands still: the circuit, the send channel, and `wait`.
+#
+# So how do you find out why a program waits, on a board that says nothing?
+# **Ask each channel whether it is done; the one that is not tells where to look:**
+#
+# | who waits | what to look for |
+# |---|---|
+# | the send channel alone | more was sent than one packet, and nobody receives the next one |
+# | the receive channel alone | `last` is never set, or too little or nothing was sent |
+# | both | nobody receives, the buffer is too small, or START is missing |
+#
+# On a real board, `dma.sendchannel.idle` and `dma.recvchannel.idle` tell this without waiting.
+#
+# ### What a DMA may read
+#
+# So far, the DMA got the addresses of our own buffers.
+# Now let `secret` belong to another program:
+
+# %%
+secret = allocate(8, "u1")
+secret[:] = list(b"password")
+secret.flush()
+
+dma = Overlay(eights).axi_dma_0
+stolen = allocate(8, "u1")
+dma.recvchannel.transfer(stolen)
+dma.write(0x18, secret.physical_address)  # lesson 7: MM2S_SA
+dma.write(0x28, 8)  # and MM2S_LENGTH
+dma.recvchannel.wait()
+print(bytes(255 - np.array(stolen)))
+
+# %% [markdown]
+# The DMA has read it, and our circuit has handed it over.
+# In a PC, a unit called IOMMU can limit which memory a device reaches; the Zynq of a Pynq-Z1 or Z2 has none.
+# A bitstream can contain a DMA that chooses its addresses itself, and reads or overwrites all memory, Linux included.
+# **A stranger's bitstream is a stranger's program, with all rights: load only what you would run as root.**
+#
+# ## On trial
+#
+# No claim is tried here: the chapter's last one, about a network on a live video, waits for lesson 9.
+#
+# ## Recap
+#
+# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit takes only what it hands over, and what it can hold.**
+#
+# For example, lesson 7's loopback holds 16 words.
+# Without a receiver it hands over none, so the 17th word waits for ever.
+#
+# ### Outside
+#
+# On a real board, engineers let Vivado add an ILA, a logic analyser that records valid, ready and `last` inside the FPGA.
+# Neither was run here.
+# We left out interrupts, with which a program can wait for a DMA without asking again and again.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("fpga.quiz_which_wait", None)
+# quiz("fpga.quiz_short_packet", None)
+# quiz("fpga.quiz_stranger", None)
+# BEGIN SOLUTION
+quiz("fpga.quiz_which_wait", "b")
+quiz("fpga.quiz_short_packet", "d")
+quiz("fpga.quiz_stranger", "a")
+# END SOLUTION
+board.stop()  # to go on afterwards, run the cell that starts it

@@ -1,0 +1,218 @@
+"""Wrong and right answers for lesson the_network_on_the_board."""
+
+import numpy as np
+
+from tests.exercises.edits import Module, edit
+
+# --- fpga.run_job
+
+JOB = "fpga.run_job"
+IMAGES = "        accelerator.register_map.IMAGES = images\n"
+START = "        accelerator.register_map.CONTROL.START = 1\n"
+forgets_images = edit(JOB, "forgets_images", IMAGES, "")
+forgets_start = edit(JOB, "forgets_start", START, "")
+RECEIVE = "        dma.recvchannel.transfer(got)\n"
+SEND = "        dma.sendchannel.transfer(job)\n        dma.sendchannel.wait()\n"
+COPY = '        results[:] = np.array(got).view("i4").reshape(images, 10)\n'
+SWAP = ("reshape(", "reshape(-1, 2)[:, ::-1].reshape(")
+small_buffer = edit(JOB, "small_buffer", "allocate(5 * images", "allocate(images")
+large_halves_first = edit(JOB, "large_halves_first", COPY, COPY.replace(*SWAP))
+floating = edit(JOB, "floating", 'view("i4")', 'view("f4")', ('"i4")', '"f4")'))
+by_columns = edit(JOB, "by_columns", "reshape(images, 10)", "reshape(10, images).T")
+copies_early = edit(JOB, "copies_early", COPY, "", (RECEIVE, COPY + RECEIVE))
+never_receives = edit(JOB, "never_receives", RECEIVE, "")
+never_sends = edit(JOB, "never_sends", SEND, "")
+no_waiting = edit(JOB, "no_waiting", "        dma.recvchannel.wait()\n", "")
+
+
+def without_with(accelerator, dma, words, images):
+    from pynq import allocate
+
+    job, got = allocate(words.shape, "u8"), allocate(5 * images, "u8")
+    job[:] = words
+    accelerator.register_map.IMAGES = images
+    accelerator.register_map.CONTROL.START = 1
+    dma.recvchannel.transfer(got)
+    dma.sendchannel.transfer(job)
+    dma.sendchannel.wait()
+    dma.recvchannel.wait()
+    return np.array(got).view("i4").reshape(images, 10)
+
+
+def wipes(accelerator, dma, words, images):
+    from pynq import allocate
+
+    with allocate(words.shape, "u8") as job, allocate(5 * images, "u8") as got:
+        job[:] = words
+        words[:] = 0
+        accelerator.write(0x08, images)
+        accelerator.write(0x00, 1)
+        dma.recvchannel.transfer(got)
+        dma.sendchannel.transfer(job)
+        dma.recvchannel.wait()
+        dma.sendchannel.wait()
+        return np.array(got).view("i4").reshape(images, 10)
+
+
+def by_torch(accelerator, dma, words, images):
+    import torch
+
+    return torch.zeros(images, 10).numpy()
+
+
+def start_last(accelerator, dma, words, images):
+    from pynq import allocate
+
+    with allocate(words.shape, "u8") as job, allocate((images, 10), "i4") as got:
+        job[:] = words
+        dma.sendchannel.transfer(job)
+        dma.recvchannel.transfer(got)
+        accelerator.register_map.IMAGES = images
+        accelerator.register_map.CONTROL = 1
+        dma.recvchannel.wait()
+        dma.sendchannel.wait()
+        return np.array(got)
+
+
+# --- fpga.add_tlast
+
+LAST = "fpga.add_tlast"
+RULE = "out_last <= count == LENGTH - 1;"
+COUNT = "if (in_valid) count <= count == LENGTH - 1 ? 0 : count + 1;"
+without_last = edit(LAST, "without_last", RULE, "out_last <= count == LENGTH;")
+every_last = edit(LAST, "every_last", RULE, "out_last <= 1;")
+unregistered = edit(
+    LAST,
+    "unregistered",
+    RULE,
+    "",
+    ("  assign in_ready =", "  assign out_last = count == LENGTH - 1;\n  assign in_ready ="),
+)
+one_more = edit(
+    LAST, "one_more", RULE, "out_last <= count == LENGTH;", ("LENGTH - 1 ?", "LENGTH ?")
+)
+with_the_first = edit(LAST, "with_the_first", RULE, "out_last <= count == 0;")
+once = edit(LAST, "once", COUNT, "if (in_valid) count <= count + 1;")
+counts_idle = edit(LAST, "counts_idle", "if (in_valid) count", "count")
+half_speed = edit(
+    LAST,
+    "half_speed",
+    "    end\n",
+    "    end else if (out_ready) out_valid <= 0;\n",
+    ("!out_valid || out_ready", "!out_valid"),
+)
+never_reset = edit(LAST, "never_reset", "      count <= 0;\n", "")
+FREE = "if (in_valid) count <= count + 1;"
+divides = edit(
+    LAST, "divides", "count == LENGTH - 1;", "count % LENGTH == LENGTH - 1;", (COUNT, FREE)
+)
+counts_down = Module(
+    """
+module negative #(parameter LENGTH = 8) (
+  input  logic clk, rst, in_valid, out_ready,
+  output logic in_ready, out_valid, out_last,
+  input  logic [7:0] in_data, output logic [7:0] out_data);
+  logic [15:0] left;
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk) begin
+    if (rst) out_valid <= 0;
+    else if (in_ready) out_valid <= in_valid;
+    if (rst) left <= 16'(LENGTH - 1);
+    else if (in_ready && in_valid) begin
+      out_data <= ~in_data;
+      out_last <= left == 0;
+      left <= left == 0 ? 16'(LENGTH - 1) : left - 1;
+    end
+  end
+endmodule
+""",
+    "counts_down",
+)
+
+# --- fpga.who_is_done
+
+DONE = "fpga.who_is_done"
+LIMITS = "np.minimum(np.minimum(sent, room), length)"
+holds_nothing = edit(DONE, "holds_nothing", "handed_over + holds", "handed_over")
+takes_all = edit(DONE, "takes_all", "sent <= handed_over + holds", "sent > 0")
+endless = edit(DONE, "endless", LIMITS, "np.minimum(sent, room)", ("== length", ">= length"))
+boundless = edit(DONE, "boundless", LIMITS, "np.minimum(sent, length)")
+full = edit(DONE, "full", "handed_over == length", "np.minimum(sent, length) >= room")
+other_way = edit(DONE, "other_way", "send_done, receive_done\n", "receive_done, send_done\n")
+as_one = edit(DONE, "as_one", "send_done, receive_done\n", "(send_done & receive_done,) * 2\n")
+
+
+def in_place(sent, room, length, holds):
+    room[:] = np.minimum(np.minimum(sent, room), length)
+    return sent <= room + holds, room == length
+
+
+def by_torch_too(sent, room, length, holds):
+    import torch
+
+    handed_over = torch.minimum(torch.tensor(sent), torch.tensor(room)).numpy().clip(max=length)
+    return sent <= handed_over + holds, handed_over == length
+
+
+def byte_by_byte(sent, room, length, holds):
+    send, receive = [], []
+    for n, r in zip(sent, room, strict=True):
+        handed_over = 0
+        while handed_over < min(n, r, length):
+            handed_over += 1
+        send.append(n - handed_over <= holds)
+        receive.append(handed_over >= length)
+    return np.array(send), np.array(receive)
+
+
+PLANTED = {
+    JOB: [
+        (forgets_images, "Only the first image has results"),
+        (forgets_start, "a register has to start it first"),
+        (small_buffer, "longer than the receive transfer"),
+        (large_halves_first, "The two numbers of each word are swapped"),
+        (floating, "whole numbers of 4 bytes"),
+        (by_columns, "a row for each image"),
+        (copies_early, "every value is still 0"),
+        (never_receives, "No transfer was started on the receive channel"),
+        (never_sends, "nothing was sent to it"),
+        (no_waiting, "On a real board, memory that may be somebody else's is overwritten"),
+        (wipes, "changes its input"),
+        (by_torch, "torch"),
+    ],
+    LAST: [
+        (without_last, "out_last is always 0"),
+        (every_last, "out_last is always 1"),
+        (unregistered, "out_last comes one byte too early"),
+        (one_more, "Each packet is one byte too long"),
+        (with_the_first, "with the first byte of each packet"),
+        (once, "Only the first packet has an end"),
+        (counts_idle, "not when a neighbour waits"),
+        (half_speed, "clock cycles, and"),
+        (never_reset, "not after a second one in the middle of a run"),
+        (divides, "LUTs, and"),
+    ],
+    DONE: [
+        (holds_nothing, "What the circuit holds is forgotten"),
+        (takes_all, "The circuit does not take all"),
+        (endless, "Behind the byte with last"),
+        (boundless, "The buffer's room is forgotten"),
+        (full, "A full buffer is not the end"),
+        (other_way, "The two answers are swapped"),
+        (as_one, "Each channel has its own end"),
+        (in_place, "changes its input"),
+        (by_torch_too, "torch"),
+    ],
+}
+ALSO_RIGHT = {JOB: [start_last, without_with], LAST: [counts_down], DONE: [byte_by_byte]}
+ZEROS = (np.zeros(1, "u8"), 1)
+SHORT = (np.zeros(2, np.uint8), 5)
+RIGHT_ON = {
+    copies_early: ZEROS,
+    large_halves_first: ZEROS,
+    floating: ZEROS,
+    by_torch: ZEROS,
+    without_last: SHORT,
+    one_more: SHORT,
+}
+HANGING = [forgets_start, never_receives, never_sends, small_buffer, no_waiting]

@@ -1,0 +1,128 @@
+"""This lesson: the numbers of its text, and that what it prints follows the circuit and the board.
+
+Its cells run in a process of their own: pynq keeps its board for the life of a process.
+"""
+
+import pytest
+
+from labkit.fpga.board import pynq_cache
+from tests.fpga.board.pynq_process import run_python
+
+pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
+
+BEGINNING = """
+import os
+os.environ |= {"LABKIT_PROGRESS": "off", "LABKIT_OFFLINE": "1"}
+from labkit import check
+from tests.notebooks.running import Run
+lesson = Run("03_fpga", "8_the_network_on_the_board")
+def printed(words):
+    return lesson.printed[lesson.cell(words)]
+BOARD, NETWORK, ATTEMPTS = "accelerator.register_map)", "CYCLES", "programs ="
+DIAGNOSES, OTHERS, TIMES = "NO LAST", "NO START", "timeit"
+TAKEN, SECRET = "finished =", "secret"
+"""
+
+
+def said(code: str) -> str:
+    from textwrap import dedent
+
+    return run_python(BEGINNING + dedent(code))
+
+
+def test_what_the_cells_print():
+    found = said("""
+        for words in (BOARD, '"CYCLES"', ATTEMPTS, DIAGNOSES, OTHERS, TAKEN, SECRET):
+            print(printed(words))
+        for words in ('check("fpga.run_', 'check("fpga.add_', 'check("fpga.who_'):
+            print("solved" if "is solved" in printed(words) else "unsolved")
+    """)
+    for words in (
+        "IMAGES = Register",
+        "equal to the golden model: True",
+        "CYCLES 73768 for 68892 words",
+        "labels equal: True",
+        "1,067,846 cycles (counted by the register of the accelerator)",
+        "as your function says: True",
+        "NO LAST: The receive channel will never be done. Its buffer of 8 bytes is full",
+        "TOO FEW: The receive channel will never be done. negative has given 6 of 8 bytes",
+        "SMALL BUFFER: negative gives a packet that is longer than the receive transfer of 4",
+        "NEVER RECEIVES: The send channel will never be done. negative has taken 1 of 10",
+        "TOO MANY: The send channel will never be done. negative has taken 9 of 10",
+        "NO START: The send channel will never be done. accelerator has taken 0 of 68,892",
+        "was freed while the receive channel was using it",
+        "WRONG ADDRESS: Nothing is at 0x40000000",
+        "[[0 0 0 0 0 0 0 0 0 0]]",
+        "result 1 bytes",
+        "b'password'",
+    ):
+        assert words in found, words
+    assert found.count("unsolved") == 0 and found.count("solved") == 3
+    rows = [line.split() for line in found.splitlines()]
+    table = [row for row in rows if len(row) == 4 and row[2] in ("yes", "no")]
+    assert table == [
+        ["8", "8", "yes", "yes"],
+        ["9", "8", "yes", "yes"],
+        ["10", "8", "no", "yes"],
+        ["6", "8", "yes", "no"],
+        ["10", "4", "no", "no"],
+        ["10", "0", "no", "no"],
+    ]
+
+
+def test_the_numbers_of_the_text():
+    assert 3 * 5 == 15 and 15 * 8 == 120 and 120 // 4 == 3 * 10
+    sent = [10, 20, 30, 40, 50, 60, 70]
+    assert [255 - one for one in sent] == [245, 235, 225, 215, 205, 195, 185]
+    assert [int(place % 3 == 2) for place in range(7)] == [0, 0, 1, 0, 0, 1, 0]
+    rows = [(8, 8, 8, 0), (9, 8, 8, 1), (10, 8, 8, 1), (6, 8, 6, 0), (10, 4, 4, 1)]
+    for sent, room, handed_over, held in rows:
+        assert handed_over == min(sent, room, 8)
+        assert held == min(sent - handed_over, 1)
+    assert 16 + 1 == 17  # the recap's loopback
+    assert round(1_067_846 / 16 / 100) == 667  # µs at 100 MHz
+
+
+def test_what_is_printed_follows_the_answers():
+    found = said("""
+        names = lesson.namespace
+        board = names["board"]
+        assert board._server is None  # the lesson has stopped it
+        late = names["negative"].replace("<= count == LENGTH - 1;", "<= count == 0;")
+        with VirtualBoard(designs.convnet()) as again:
+            told, _ = lesson.again(ATTEMPTS, negative=late, board=again)
+            print(told)
+            told, _ = lesson.again(ATTEMPTS, who_is_done=lambda sent, *rest: (sent > 0, sent > 0),
+                                   board=again)
+            print(told)
+            told, _ = lesson.again(ATTEMPTS, board=again)
+            print(told)
+    """)
+    assert found.count("as your function says: False") == 2
+    assert found.count("as your function says: True") == 1
+
+
+def test_the_loopback_holds_sixteen_words():
+    found = said("""
+        with VirtualBoard(designs.loopback_of_bytes()) as again:
+            from pynq import Overlay, allocate
+            from labkit.fpga.board.silence import said
+            for words in (16, 17):
+                dma = Overlay(again.bitstream).axi_dma_0
+                x = allocate(words, "u1")
+                dma.sendchannel.transfer(x)
+                print(words, said(dma.sendchannel.wait))
+    """)
+    last = found.splitlines()[-2:]
+    assert last[0] == "16 done" and "taken 16 of 17 words" in last[1]
+
+
+def test_the_lesson_leaves_nothing():
+    found = said("""
+        import threading
+        from labkit.fpga.board import pynq_cache
+        print([t.name for t in threading.enumerate() if "virtual-board" in t.name])
+        print([path for path in pynq_cache.files() if path.exists()])
+        print(os.environ.get("PYNQ_REMOTE_DEVICES"))
+    """)
+    assert found.splitlines()[-3:] == ["[]", "[]", "None"]
