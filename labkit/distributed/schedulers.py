@@ -2,9 +2,9 @@
 
     labkit launch program.py --nodes 2 --ranks 4
 
-torchrun's command was run here; the Slurm script and the Kubernetes job were not. Sources:
-pytorch.org/docs/stable/elastic/run.html, slurm.schedmd.com/sbatch.html and
-kubeflow.org/docs/components/trainer/legacy-v1/user-guides/pytorch.
+torchrun's command was run here; the Slurm script and the Kubernetes job were not. Sources: the
+manual pages of torchrun and of sbatch, and the PyTorchJob (kubeflow.org/v1) of Kubeflow's training
+operator, whose container has to be called `pytorch`.
 """
 
 import re
