@@ -13,6 +13,7 @@ COMMANDS = {
     "build": "build the lessons' notebooks and CLAIMS.md from their sources",
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
     "board": "run a virtual Pynq board for programs that use pynq, until Ctrl-C",
+    "launch": "print how a program with ranks is started by torchrun, Slurm and Kubernetes",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
 }
@@ -37,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
         "designs", nargs="*", help="loopback, filter_3x3, convnet; default: all"
     )
     made["board"].add_argument("--address", help="127.0.0.1, 127.0.0.2 ...; default: a free one")
+    made["launch"].add_argument("program", help="a Python program that calls launch")
+    made["launch"].add_argument("--nodes", type=int, default=1, help="how many machines; default 1")
+    made["launch"].add_argument("--ranks", type=int, default=2, help="on each machine; default 2")
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
 
@@ -72,6 +76,11 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
             from labkit.fpga.board.command import serve
 
             return serve(options.designs, options.address)
+        case "launch":
+            from labkit.distributed.schedulers import all_ways
+
+            print(all_ways(options.program, options.nodes, options.ranks))
+            return 0
         case "data":
             from labkit import datasets
 

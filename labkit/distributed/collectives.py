@@ -1,0 +1,195 @@
+"""Collectives from send and receive: what `torch.distributed` does in one call, step by step.
+
+    def program(rank, ranks):
+        return ring_all_reduce(torch.full((5,), float(rank)))
+
+    launch(program, 4)                 # the sum, in every rank
+
+All are called by every rank of the group, with tensors of the same shape and dtype; none changes
+its argument. S is the tensor's bytes, n the number of ranks. Lesson the_ring.
+
+    all-reduce             bytes that the busiest rank sends    steps one after the other
+    gather_all_reduce      (n - 1) S                            2 (n - 1)
+    tree_all_reduce        about log2(n) S                      2 log2(n)
+    ring_all_reduce        2 (n - 1) / n S                      2 (n - 1)
+    halving_all_reduce     2 (n - 1) / n S                      2 log2(n)
+"""
+
+from typing import TYPE_CHECKING
+
+from labkit.distributed.messages import exchange, receive, send
+
+if TYPE_CHECKING:
+    import torch
+
+
+def broadcast(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
+    """The root's tensor, in every rank, along a binomial tree.
+
+    In step k every rank that has it hands it to the rank 2^k places further: after each step twice
+    as many have it. n - 1 messages of S bytes, in log2(n) steps, rounded up.
+    """
+    rank, ranks = _place()
+    result = tensor.clone().contiguous()
+    place = (rank - root) % ranks
+    step = 1
+    while step < ranks:
+        if step <= place < 2 * step:
+            receive(result, (rank - step) % ranks)
+        elif place < step and place + step < ranks:
+            send(result, (rank + step) % ranks)
+        step *= 2
+    return result
+
+
+def reduce(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
+    """The sum, in the root, along the tree of `broadcast` backwards; elsewhere parts of it."""
+    rank, ranks = _place()
+    total = tensor.clone().contiguous()
+    place = (rank - root) % ranks
+    step = _power_above(ranks) // 2
+    while step >= 1:
+        if step <= place < 2 * step:
+            send(total, (rank - step) % ranks)
+        elif place < step and place + step < ranks:
+            other = total.new_empty(total.shape)
+            receive(other, (rank + step) % ranks)
+            total += other
+        step //= 2
+    return total
+
+
+def gather_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The sum in every rank, through rank 0: all send to it, and it sends to all.
+
+    2 (n - 1) messages of S bytes, every one over rank 0's links.
+    """
+    rank, ranks = _place()
+    total = tensor.clone().contiguous()
+    if rank != 0:
+        send(total, 0)
+        receive(total, 0)
+        return total
+    other = total.new_empty(total.shape)
+    for source in range(1, ranks):
+        receive(other, source)
+        total += other
+    for target in range(1, ranks):
+        send(total, target)
+    return total
+
+
+def tree_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The sum in every rank: `reduce`, then `broadcast`."""
+    return broadcast(reduce(tensor))
+
+
+def ring_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The sum in every rank: each sends to the next one only, a chunk of S / n bytes at a time.
+
+    First n - 1 steps in which sums of chunks travel around (`reduce_scatter`), then n - 1 in which
+    the finished chunks do (`all_gather`): each rank sends 2 (n - 1) / n S bytes.
+    """
+    rank, ranks = _place()
+    flat = tensor.flatten().clone()
+    chunks = list(flat.tensor_split(ranks))
+    _reduce_around(chunks, rank, ranks)
+    _hand_around(chunks, rank, ranks)
+    return flat.view(tensor.shape)
+
+
+def reduce_scatter(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The sum of this rank's chunk of the flat tensor: (n - 1) / n S bytes from each rank.
+
+    Chunk `rank` of `tensor.flatten().tensor_split(ranks)`; where n does not divide, the first
+    chunks are one element longer.
+    """
+    rank, ranks = _place()
+    chunks = list(tensor.flatten().clone().tensor_split(ranks))
+    _reduce_around(chunks, rank, ranks)
+    return chunks[rank].clone()
+
+
+def all_gather(tensor: "torch.Tensor") -> "list[torch.Tensor]":
+    """Every rank's tensor, in the order of the ranks: (n - 1) S bytes from each rank."""
+    rank, ranks = _place()
+    parts = [tensor.new_empty(tensor.shape) for _ in range(ranks)]
+    parts[rank] = tensor.clone().contiguous()
+    _hand_around(parts, rank, ranks)
+    return parts
+
+
+def halving_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The sum in every rank, by recursive halving and doubling.
+
+    In each step a rank and its partner, whose numbers differ in one bit, split what they have in
+    common: each sums one half. Then the halves go back the same way. 2 (n - 1) / n S bytes from
+    each rank in 2 log2(n) steps. Where n is no power of two, the ranks above the largest one in it
+    hand their tensor to a partner first, and get the sum at the end.
+    """
+    rank, ranks = _place()
+    total = tensor.flatten().clone()
+    most = _power_above(ranks + 1) // 2  # the largest power of two up to `ranks`
+    if rank >= most:
+        send(total, rank - most)
+        receive(total, rank - most)
+        return total.view(tensor.shape)
+    if rank + most < ranks:
+        other = total.new_empty(total.shape)
+        receive(other, rank + most)
+        total += other
+    _halve_and_double(total, rank, most)
+    if rank + most < ranks:
+        send(total, rank + most)
+    return total.view(tensor.shape)
+
+
+def _halve_and_double(total: "torch.Tensor", rank: int, ranks: int) -> None:
+    """Among a power of two of ranks; `total` becomes the sum."""
+    mine = total
+    steps = []
+    bit = ranks // 2
+    while bit:
+        halves = mine.tensor_split(2)
+        upper = bool(rank & bit)
+        kept, given = halves[upper], halves[not upper]
+        other = kept.new_empty(kept.shape)
+        exchange(given, rank ^ bit, other, rank ^ bit)
+        kept += other
+        steps.append((bit, kept, given))
+        mine = kept
+        bit //= 2
+    for bit, kept, given in reversed(steps):
+        exchange(kept, rank ^ bit, given, rank ^ bit)
+
+
+def _reduce_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
+    """n - 1 steps around the ring; afterwards chunk `rank` of this rank is the sum."""
+    for step in range(1, ranks):
+        leaving = chunks[(rank - step) % ranks]
+        arriving = chunks[(rank - step - 1) % ranks]
+        other = arriving.new_empty(arriving.shape)
+        exchange(leaving, (rank + 1) % ranks, other, (rank - 1) % ranks)
+        arriving += other
+
+
+def _hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
+    """n - 1 steps around the ring; afterwards every rank has chunk k of rank k, for all k."""
+    for step in range(ranks - 1):
+        leaving = chunks[(rank - step) % ranks]
+        arriving = chunks[(rank - step - 1) % ranks]
+        exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+
+
+def _place() -> tuple[int, int]:
+    """This rank, and how many there are; raises RuntimeError outside of a launch."""
+    import torch.distributed as dist
+
+    if not dist.is_initialized():
+        raise RuntimeError("Collectives need ranks: call them in a function that `launch` runs.")
+    return dist.get_rank(), dist.get_world_size()
+
+
+def _power_above(number: int) -> int:
+    """The smallest power of two that is not below a number."""
+    return 1 << (number - 1).bit_length()

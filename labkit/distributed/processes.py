@@ -1,0 +1,188 @@
+"""The processes of a launch, as the launching process sees them: started, listened to, and ended.
+
+    with Processes(job, 4) as processes:
+        processes.listen(seconds=60)
+        processes.ranks[0].answer, processes.ranks[0].said
+
+Whatever happens inside the `with` block, no process of it is left behind.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+
+from labkit.distributed.rank import Answer, Job, run_rank
+
+GRACE = 0.5  # seconds after a failure, in which others may tell of an earlier one
+STACK_PATIENCE = 2.0  # seconds for a process to say where it is
+EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
+CHUNK = 1 << 16
+
+
+@dataclass
+class RankProcess:
+    """One rank: its process, and what has come from it so far.
+
+    said     its output, as bytes
+    answer   how its function ended, once it has
+    died     its exit code, if it ended without an answer
+    """
+
+    number: int
+    process: BaseProcess
+    answers: Connection
+    output: Connection
+    lifeline: Connection
+    said: bytearray = field(default_factory=bytearray)
+    answer: Answer | None = None
+    died: int | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether its function has not ended yet."""
+        return self.answer is None and self.died is None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it died, or its function raised."""
+        return self.died is not None or (
+            self.answer is not None and self.answer.failure is not None
+        )
+
+    def take(self, source: object) -> None:
+        """Takes what `source`, its connection or the sentinel of its process, has."""
+        if source is self.output:
+            self._take_output()
+        elif self.running:
+            self._take_answer()
+
+    def _take_answer(self) -> None:
+        """The answer; without one, the process has ended."""
+        try:
+            if self.answers.poll():
+                self.answer = self.answers.recv()
+                return
+        except (EOFError, OSError):
+            pass
+        self.process.join()
+        self.died = self.process.exitcode
+
+    def _take_output(self) -> None:
+        chunk = os.read(self.output.fileno(), CHUNK)
+        self.said += chunk
+        if not chunk:
+            self.output.close()
+
+
+class Processes:
+    """The ranks of a job; entering the `with` block starts them, and leaving it ends them."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.ranks: list[RankProcess] = []
+
+    def __enter__(self) -> "Processes":
+        try:
+            for number in range(self.job.ranks):
+                self.ranks.append(_started(number, self.job))
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end()
+
+    def listen(self, seconds: float) -> None:
+        """Until all ranks have answered, one has failed, or so many seconds have passed."""
+        end = time.monotonic() + seconds
+        while any(rank.running for rank in self.ranks) and time.monotonic() < end:
+            self._hear(end - time.monotonic())
+            if any(rank.failed for rank in self.ranks):
+                self._hear_for(GRACE)
+                return
+        self._hear(0)
+
+    def ask_where(self) -> dict[int, str]:
+        """Where in its program each running rank is, innermost call first, as faulthandler says."""
+        before = {rank.number: len(rank.said) for rank in self.ranks if rank.running}
+        for number in before:
+            os.kill(self.ranks[number].process.pid, signal.SIGUSR1)
+        self._hear_for(
+            STACK_PATIENCE,
+            until=lambda: all(
+                b" in run_rank" in self.ranks[n].said[start:] for n, start in before.items()
+            ),
+        )
+        stacks = {}
+        for number, start in before.items():
+            rank = self.ranks[number]
+            stacks[number] = rank.said[start:].decode("utf-8", "replace")
+            del rank.said[start:]
+        return stacks
+
+    def _hear_for(self, seconds: float, until=lambda: False) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not until():
+            if not self._hear(end - time.monotonic()):
+                return
+
+    def _hear(self, seconds: float) -> bool:
+        """Takes what comes first within so many seconds; whether anything did."""
+        sources = {}
+        for rank in self.ranks:
+            if not rank.output.closed:
+                sources[rank.output] = rank
+            if rank.running:
+                sources[rank.answers] = rank
+                sources[rank.process.sentinel] = rank
+        ready = wait(list(sources), max(seconds, 0)) if sources else []
+        for source in ready:
+            sources[source].take(source)
+        return bool(ready)
+
+    def _end(self) -> None:
+        for rank in self.ranks:
+            rank.lifeline.close()
+            if rank.running:
+                rank.process.kill()
+        end = time.monotonic() + EXIT_PATIENCE
+        for rank in self.ranks:
+            rank.process.join(max(end - time.monotonic(), 0))
+            if rank.process.is_alive():
+                rank.process.kill()
+                rank.process.join()
+            rank.process.close()
+            rank.answers.close()
+            rank.output.close()
+
+
+def _started(number: int, job: Job) -> RankProcess:
+    context = _context()
+    answers, answers_there = context.Pipe(duplex=False)
+    output, output_there = context.Pipe(duplex=False)
+    lifeline_there, lifeline = context.Pipe(duplex=False)
+    there = (answers_there, output_there, lifeline_there)
+    process = context.Process(target=run_rank, args=(number, job, *there), daemon=True)
+    process.start()
+    for connection in there:
+        connection.close()
+    return RankProcess(number, process, answers, output, lifeline)
+
+
+def _context() -> BaseContext:
+    """How processes start: forked from a server that has PyTorch loaded already, or spawned.
+
+    A fork of the notebook's own process would inherit its threads' locks, and hang at times.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["labkit.distributed.rank"])  # counts before the first start
+    return context

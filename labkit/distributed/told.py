@@ -1,0 +1,91 @@
+"""What a launch tells: the output of its ranks, and why it failed, in sentences."""
+
+import re
+import signal
+import traceback
+from collections.abc import Iterable
+
+from labkit.distributed.processes import RankProcess
+from labkit.distributed.rank import Failure
+
+# What gloo and NCCL say in a rank whose neighbour is gone: a consequence, not a cause.
+CONSEQUENCES = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
+FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)')
+OURS = re.compile(r"[/\\](torch|labkit|multiprocessing)[/\\]|^<frozen|[/\\]threading\.py")
+
+
+def show_output(ranks: Iterable[RankProcess]) -> None:
+    """Prints what each rank has printed, line by line, behind its number."""
+    for rank in ranks:
+        for line in rank.said.decode("utf-8", "replace").splitlines():
+            print(f"[rank {rank.number}] {line}")
+
+
+def failure(ranks: Iterable[RankProcess]) -> str | None:
+    """Which rank failed first, and how; None if none did."""
+    failed = [rank for rank in ranks if rank.failed]
+    if not failed:
+        return None
+    first = min(failed, key=_order)
+    if first.died is not None:
+        return f"Rank {first.number} {_of_exit(first.died)}, so that all ranks were ended."
+    said = first.answer.failure
+    return (
+        f"Rank {first.number} raised {said.kind}: {said.said}\n\n"
+        f"Traceback of rank {first.number} (most recent call last):\n{_lines(said)}"
+    )
+
+
+def lateness(ranks: Iterable[RankProcess], stacks: dict[int, str], timeout: float) -> str:
+    """Which ranks have not ended in time, and where each of them waits."""
+    rows = []
+    for rank in ranks:
+        if rank.number in stacks:
+            rows.append(f"    rank {rank.number} {_where(stacks[rank.number])}")
+        else:
+            rows.append(f"    rank {rank.number} has returned")
+    return (
+        f"Not all ranks ended within {timeout:g} s, so that they were ended:\n"
+        + "\n".join(rows)
+        + "\nRanks wait for each other in send, recv and the collectives: each of these calls "
+        "needs its counterpart in the other ranks, in the same order."
+    )
+
+
+def _order(rank: RankProcess) -> tuple[int, float]:
+    """Causes before consequences, and among equals by time."""
+    if rank.died is not None:
+        return 0, 0.0
+    said = rank.answer.failure.said
+    return int(any(words in said for words in CONSEQUENCES)), rank.answer.moment
+
+
+def _of_exit(code: int) -> str:
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended by itself with exit code {code}, before its function did"
+
+
+def _lines(failure: Failure) -> str:
+    """The traceback; the source is read here, where a notebook's cells are known."""
+    frames = [traceback.FrameSummary(*frame) for frame in failure.frames]
+    return "".join(traceback.format_list(frames)) + f"{failure.kind}: {failure.said}"
+
+
+def _where(stack: str) -> str:
+    """In a sentence where a process is, from its stack, innermost call first."""
+    frames = list(FRAME.finditer(stack))
+    own = next((frame for frame in frames if not OURS.search(frame["file"])), None)
+    if own is None:
+        return "is busy"
+    summary = traceback.FrameSummary(own["file"], int(own["line"]), own["name"])
+    source = f": {summary.line}" if summary.line else ""
+    called = "" if own is frames[0] else f" in {_called(frames, own)}"
+    return f"waits{called}, line {own['line']} of {own['name']}{source}"
+
+
+def _called(frames: list[re.Match], own: re.Match) -> str:
+    """The function that the learner's line has called."""
+    called = frames[frames.index(own) - 1]["name"]
+    before = frames[max(frames.index(own) - 2, 0)]["name"]
+    return before if called == "wrapper" else called

@@ -1,0 +1,310 @@
+"""`launch`: results, output, and what is told when ranks fail, die, hang or cannot start."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit.distributed import LaunchError, launch
+from labkit.distributed import launch as launching
+from labkit.distributed.backends import chosen_backend
+
+ENOUGH = 300.0  # seconds: only ends a launch that would hang
+
+
+def numbers(rank, ranks, *more):
+    return rank, ranks, more
+
+
+def reduced(rank, ranks, x):
+    import torch
+    import torch.distributed as dist
+
+    total = torch.from_numpy(x) * (rank + 1)
+    dist.all_reduce(total)
+    return total.numpy(), dist.get_backend(), torch.get_num_threads(), os.getpid()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_results_in_the_order_of_the_ranks(ranks):
+    found = launch(numbers, ranks, "a", [1], timeout=ENOUGH)
+    assert found == [(rank, ranks, ("a", [1])) for rank in range(ranks)]
+
+
+def test_real_processes_in_one_group():
+    x = np.random.default_rng(0).normal(size=(3, 5))
+    found = launch(reduced, 3, x, timeout=ENOUGH)
+    for total, backend, threads, _ in found:
+        assert np.allclose(total, 6 * x) and backend == "gloo" and threads == 1
+    processes = {process for *_, process in found}
+    assert len(processes) == 3 and os.getpid() not in processes
+
+
+def test_what_the_function_uses_is_sent_along():
+    """Closures, lambdas and functions that are defined in a notebook travel by value."""
+    factor = 7
+
+    def times(x):
+        return factor * x
+
+    assert launch(lambda rank, ranks: times(rank), 2, timeout=ENOUGH) == [0, 7]
+
+
+def test_variables_of_the_environment_that_were_set_since(monkeypatch):
+    launch(numbers, 1, timeout=ENOUGH)
+    monkeypatch.setenv("LABKIT_TEST_WORD", "new")
+    assert launch(lambda r, n: os.environ["LABKIT_TEST_WORD"], 1, timeout=ENOUGH) == ["new"]
+
+
+def test_output_behind_the_rank_s_number(capfd):
+    def speaks(rank, ranks):
+        print("first of", rank)
+        os.write(2, b"not by Python\n")
+        print("last")
+
+    launch(speaks, 2, timeout=ENOUGH)
+    lines = capfd.readouterr().out.splitlines()
+    said = ["first of {}", "not by Python", "last"]
+    assert lines == [f"[rank {r}] {line.format(r)}" for r in range(2) for line in said]
+
+
+def test_more_output_and_results_than_a_pipe_holds(capfd):
+    def much(rank, ranks):
+        print("x" * 300_000)
+        return np.full(1_000_000, rank)
+
+    found = launch(much, 2, timeout=ENOUGH)
+    assert [int(one.sum()) for one in found] == [0, 1_000_000]
+    assert len(capfd.readouterr().out) > 600_000
+
+
+def test_the_first_traceback_and_its_rank(capfd):
+    """The others wait for the rank that raised, and are ended."""
+
+    def raises(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        print("begun")
+        if rank == 1:
+            raise ValueError("one is too many")
+        dist.all_reduce(torch.ones(2))
+
+    with pytest.raises(LaunchError) as told:
+        launch(raises, 3, timeout=ENOUGH)
+    text = str(told.value)
+    assert text.startswith("Rank 1 raised ValueError: one is too many\n")
+    assert 'raise ValueError("one is too many")' in text and "in raises" in text
+    assert "[rank 1] begun" in capfd.readouterr().out
+    assert "rank.py" not in text, "labkit's own lines are no help"
+
+
+@pytest.mark.parametrize(
+    ("leave", "told"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "Rank 1 was killed by SIGKILL"),
+        (lambda: os._exit(3), "Rank 1 ended by itself with exit code 3"),
+        (lambda: sys.exit("enough"), "Rank 1 raised SystemExit: enough"),
+    ],
+)
+def test_a_rank_that_dies_is_the_cause(leave, told):
+    """What its neighbours say of a closed connection is a consequence."""
+
+    def dies(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        dist.barrier()
+        if rank == 1:
+            leave()
+        dist.all_reduce(torch.ones(1000))
+
+    with pytest.raises(LaunchError, match=told):
+        launch(dies, 3, timeout=ENOUGH)
+
+
+def test_a_rank_that_left(capfd):
+    def leaves(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        if rank == 0:
+            return None
+        return dist.all_reduce(torch.ones(2))
+
+    with pytest.raises(LaunchError) as told:
+        launch(leaves, 2, timeout=2)
+    text = str(told.value)
+    assert "Not all ranks ended within 2 s" in text and "rank 0 has returned" in text
+    assert re.search(
+        r"rank 1 waits in all_reduce, line \d+ of leaves: return dist\.all_reduce", text
+    )
+    assert "Current thread" not in capfd.readouterr().out
+
+
+def test_send_against_send():
+    def both_send(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        much = torch.ones(1 << 24)
+        dist.send(much, 1 - rank)
+        dist.recv(much, 1 - rank)
+
+    with pytest.raises(LaunchError) as told:
+        launch(both_send, 2, timeout=2)
+    assert str(told.value).count("waits in send") == 2
+
+
+def test_an_endless_loop_without_communication():
+    def loops(rank, ranks):
+        while True:
+            pass
+
+    with pytest.raises(LaunchError, match=r"line .* of loops"):
+        launch(loops, 2, timeout=1)
+
+
+def test_what_cannot_be_sent_is_named():
+    lock = threading.Lock()
+    with pytest.raises(LaunchError, match=r"cannot send `lock`, which the function uses, .*pickle"):
+        launch(lambda rank, ranks: lock, 2)
+    with pytest.raises(LaunchError, match="cannot send argument 1 to other processes"):
+        launch(numbers, 2, 5, lock)
+    with pytest.raises(LaunchError, match="What the function returns, of type lock, cannot go"):
+        launch(lambda rank, ranks: threading.Lock(), 2, timeout=ENOUGH)
+
+
+@pytest.mark.parametrize("ranks", [0, -1, 65, 2.0, True, "2", None])
+def test_wrong_numbers_of_ranks(ranks):
+    with pytest.raises(LaunchError, match="ranks is a whole number from 1 to 64"):
+        launch(numbers, ranks)
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, "9", None, float("nan"), True])
+def test_wrong_limits(timeout):
+    with pytest.raises(LaunchError, match="timeout is a number of seconds above 0"):
+        launch(numbers, 2, timeout=timeout)
+
+
+def test_no_function():
+    with pytest.raises(LaunchError, match=r"takes a function of .*type int"):
+        launch(3, 2)
+
+
+def test_more_ranks_than_memory_allows(monkeypatch):
+    module = sys.modules[launching.__module__]
+    monkeypatch.setattr(module, "_free_memory", lambda: 3 * module.RANK_BYTES)
+    with pytest.raises(LaunchError, match=r"4 ranks need about .* launch at most 3"):
+        launch(numbers, 4)
+
+
+def test_backends(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert chosen_backend(2) == "gloo"
+    with pytest.raises(LaunchError, match="no backend 'smoke'"):
+        chosen_backend(2, "smoke")
+    monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: True)
+    with pytest.raises(LaunchError, match="NCCL needs a GPU for each rank: 2 ranks, and 0"):
+        chosen_backend(2, "nccl")
+    monkeypatch.setattr("torch.distributed.is_mpi_available", lambda: False)
+    with pytest.raises(LaunchError, match="built without mpi"):
+        chosen_backend(2, "mpi")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert chosen_backend(2) == "nccl" and chosen_backend(3) == "gloo"
+
+
+def children_of(process: int) -> set[int]:
+    """All processes below one, from the system's own list."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    found = {process}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {process}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_hundred_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    launch(numbers, 2, timeout=ENOUGH)
+    before = children_of(os.getpid())
+    files = len(os.listdir("/proc/self/fd"))
+    for _ in range(100):
+        assert launch(numbers, 2, timeout=ENOUGH)[1] == (1, 2, ())
+    assert children_of(os.getpid()) <= before
+    assert len(os.listdir("/proc/self/fd")) <= files
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
+    """The first by Ctrl-C, the second by SIGKILL: no rank outlives the one that launched it."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys, time\n"
+        "from labkit.distributed import launch\n"
+        "def sleeps(rank, ranks):\n"
+        "    open(sys.argv[1] + f'/{rank}', 'w').write(str(os.getpid()))\n"
+        "    time.sleep(1000)\n"
+        "if __name__ == '__main__':\n"
+        "    launch(sleeps, 2, timeout=1000)\n"
+    )
+    for number, sent in enumerate([signal.SIGINT, signal.SIGKILL]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        running = subprocess.Popen(
+            [sys.executable, str(program), str(folder)], stderr=subprocess.DEVNULL
+        )
+        wait_until(lambda folder=folder: _pids(folder))
+        ranks = _pids(folder)
+        running.send_signal(sent)
+        running.wait(ENOUGH)
+        wait_until(lambda ranks=ranks: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
+
+
+def _pids(folder: Path) -> list[int]:
+    texts = [path.read_text() for path in folder.iterdir()]
+    return [int(text) for text in texts] if len(texts) == 2 and all(texts) else []
+
+
+def wait_until(condition, seconds: float = ENOUGH) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_the_same_program_under_torchrun(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from labkit.distributed import launch\n"
+        "def place(rank, ranks, word):\n"
+        "    return f'{word} {rank} of {ranks}'\n"
+        "if __name__ == '__main__':\n"
+        "    print(launch(place, 2, 'rank'))\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node=2", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH)
+    assert done.stdout.count("['rank 0 of 2', 'rank 1 of 2']") == 2, done.stderr
+    alone = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert alone.stdout == "['rank 0 of 2', 'rank 1 of 2']\n", alone.stderr
+    command[-2] = "--nproc-per-node=1"
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH)
+    assert "The program launches 2 ranks, and torchrun has started 1" in done.stderr
