@@ -39,6 +39,7 @@ settings.load_profile("any machine")
 # end at about the same time. `make test` runs them after all others, so that whoever broke
 # something hears of it early; `make test ARGS=quick` leaves them out.
 SLOW = (
+    "distributed/test_launch.py",
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
     "exercises/test_exercises.py",
