@@ -28,6 +28,10 @@ UNWAITED = (
     "Your function returns while the {name} channel's transfer is not done: wait() for it. On a "
     "real board, the DMA may still be at work in a buffer that is gone."
 )
+ZEROS = (
+    "Words came back from the circuit, but the result holds only zeros. Copy the buffer that you "
+    "received into, and only after recvchannel.wait(): the words are not there before."
+)
 KEPT = (
     "The result is right, but {count} left in the board's memory, which fills up this way. wait() "
     "for both channels, and return a copy, such as np.array(buffer), instead of a buffer."
@@ -55,7 +59,7 @@ def board_exercise(
     oracle    oracle(*inputs): what is right, without a board
     wrong     a function like the oracle for each misconception
     demand    demand(board, *inputs) -> what is wrong although the result is right, or None; of
-              the board there are `board.machine`, with its traffic, and `board.calls`
+              the board there are `board.machine`, with its traffic, `board.calls`, `board.sent`
     frees     whether all buffers have to be free again after the function
     fields    those of an `Exercise`
     """
@@ -120,6 +124,8 @@ class BoardJudge:
         """What a function gives back; Refused for what a board would not forgive."""
         result, board, left = self._run(answer, inputs)
         if not _same(result, self.oracle(*inputs)):
+            if _only_zeros(result) and _received(board):
+                raise Refused(ZEROS)
             return result
         if self.frees and left:
             raise TooDear(KEPT.format(count=_of_buffers(left)))
@@ -192,6 +198,15 @@ def _same(result: Any, expected: Any) -> bool:
         return all(np.array_equal(np.asarray(one), np.asarray(other)) for one, other in pairs)
     except Exception:  # a result that is no array at all
         return False
+
+
+def _only_zeros(result: Any) -> bool:
+    return isinstance(result, np.ndarray) and result.size > 0 and not result.any()
+
+
+def _received(board: PrivateBoard) -> bool:
+    events = board.machine.traffic.events()
+    return any((event.where, event.kind) == ("receive channel", "ends") for event in events)
 
 
 def _of_buffers(count: int) -> str:

@@ -158,6 +158,47 @@ def test_an_answer_that_does_not_return_is_stopped():
     assert "is solved" in right
 
 
+def test_a_function_that_catches_its_end_leaves_nothing_behind():
+    lines = said_of("""
+        import tempfile
+        tempfile.tempdir = mkdtemp()
+        def swallows(dma, x):
+            from pynq import allocate
+            while True:
+                try:
+                    allocate(4, "u4")
+                except BaseException:
+                    pass
+        from labkit.fpga.board.private import load_pynq
+        load_pynq()
+        from pynq import Clocks, Device
+        def state():
+            return vars(Device).get("_active_device"), vars(Clocks).get("device")
+        before = state()
+        for _ in range(4):
+            asked(swallows)
+            print(state() == before, os.listdir(tempfile.tempdir))
+        asked(another("right"))
+    """)
+    for said, left in zip(lines[0:8:2], lines[1:8:2], strict=True):
+        assert "does not return" in said
+        assert left == "True []"
+    assert "is solved" in lines[8]
+
+
+def test_zeros_although_words_came_back_are_told_from_an_answer_not_begun():
+    lines = said_of("""
+        asked(another("too_early", ("dma.sendchannel.wait()", "early = np.array(got)"),
+                      ("return np.array(got)", "return early")))
+        asked(another("other_buffer", ("np.array(got)", "np.zeros_like(x)")))
+        asked(lambda dma, x: np.zeros_like(x))
+    """)
+    too_early, other, not_begun = lines
+    assert "only zeros" in too_early and "only after recvchannel.wait()" in too_early
+    assert "only zeros" in other
+    assert "every value is still 0" in not_begun
+
+
 def test_the_learners_board_does_not_hear_of_it():
     lines = said_of("""
         asked(another("right"))
@@ -192,3 +233,76 @@ def test_without_pynq_nothing_is_said_of_an_answer():
         asked(lambda dma, x: x)
     """)
     assert "Not judged" in lines[0] and "pynq is not installed" in lines[0]
+
+
+THROUGH_DMA = """
+import contextlib, io, linecache, os
+os.environ["LABKIT_PROGRESS"] = "off"
+from labkit import check
+from labkit.fpga.board.private import load_pynq
+load_pynq()
+from pynq import allocate
+BODY = '''
+def through_dma(dma, x):
+    y = np.zeros_like(x)
+    most = dma.buffer_max_size // x.itemsize
+    for start in range(0, len(x), most):
+        piece = x[start : start + most]
+        with allocate(piece.shape, x.dtype) as sent, allocate(piece.shape, x.dtype) as got:
+            sent[:] = piece
+            dma.recvchannel.transfer(got)
+            dma.sendchannel.transfer(sent)
+            dma.sendchannel.wait()
+            dma.recvchannel.wait()
+            y[start : start + most] = got
+    return y
+'''
+def asked(*edits):
+    text = BODY
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    linecache.cache["cell"] = len(text), None, text.splitlines(keepends=True), "cell"
+    space = {"np": np, "allocate": allocate}
+    exec(compile(text, "cell", "exec"), space)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        check("fpga.through_dma", space["through_dma"])
+    print(" ".join(said.getvalue().split()))
+"""
+
+
+def test_through_dma_tells_pieces_and_words_that_were_not_sent():
+    from textwrap import dedent
+
+    lines = run_python(
+        THROUGH_DMA
+        + dedent("""
+        asked()
+        asked(("dma.buffer_max_size // x.itemsize", "len(x)"))
+        asked(("dma.buffer_max_size // x.itemsize", "dma.buffer_max_size // 8"))
+        asked(("sent[:] = piece", "pass"), ("return y", "return ~x"))
+        asked(("with allocate(piece.shape, x.dtype) as sent", "with allocate(most, 'u4') as sent"),
+              ("sent[:]", "sent[:len(piece)]"),
+              ("transfer(sent)", "transfer(sent, nbytes=piece.nbytes)"))
+        """)
+    ).splitlines()
+    right, too_long, too_many, unsent, generous = lines
+    assert "is solved" in right and "is solved" in generous
+    assert "exceeds the maximum DMA buffer size 127" in too_long
+    assert "Likely cause" not in too_long  # not that the length is even
+    assert "where 1 is enough" in too_many
+    assert "did not go through the module" in unsent
+
+
+def test_addresses_are_compared_to_the_last_bit():
+    printed = run_python("""
+        import os
+        os.environ["LABKIT_PROGRESS"] = "off"
+        from labkit import check
+        def control_second(base, address, x, first, count):
+            row = x.strides[0]
+            return base + np.array([24, 0, 40]), np.array([address + first * row, 1, count * row])
+        check("fpga.send_rows", control_second)
+    """)
+    assert "2 of 3 elements are wrong" in printed
+    assert "rounded" not in printed

@@ -29,6 +29,7 @@ from traceback import walk_stack
 from types import FrameType
 
 from labkit.checks.watch.meter import ThreadMeter, seconds_of_a_round
+from labkit.checks.watch.source import origin
 
 TICK = 0.05  # seconds between two looks
 ROUNDS = 50_000_000  # of an empty loop: about two seconds on an idle machine of today
@@ -46,10 +47,13 @@ class Clock:
     """Holds a case's budget between `start` and `stop`, and ends what `run` runs when it is spent.
 
     limited   False: nothing is ever stopped, since the job's work is counted elsewhere (kernels)
+    adapted   True: the course's own code is around the learner's, and is never struck, or what it
+              had to put back would stay as it is
     """
 
-    def __init__(self, limited: bool = True) -> None:
+    def __init__(self, limited: bool = True, adapted: bool = False) -> None:
         self.limited = limited
+        self.adapted = adapted
         self.armed = False  # true only while the learner's function runs
         self.expired = False
         self.idle = False  # expired while it waited rather than worked
@@ -118,7 +122,7 @@ class Clock:
             signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
-        if not self.armed or frame is self._caller:
+        if not self.armed or not self._may_be_struck(frame):
             return
         if not self.expired and not self.over(frame):
             return
@@ -128,6 +132,19 @@ class Clock:
         self.expired = True
         raise TimeUp
 
+    def _may_be_struck(self, frame: FrameType | None) -> bool:
+        """Whether the learner's function runs, and not the course's code around it."""
+        caller = self._caller
+        if frame is caller:
+            return False
+        if not self.adapted:
+            return True
+        while frame is not None and frame is not caller:
+            if origin(frame.f_code, frame.f_globals) == "learner":
+                return True
+            frame = frame.f_back
+        return False
+
     # In another thread: an exception sent from outside.
 
     def _run_in_thread(self, job: Callable[[], None]) -> None:
@@ -136,7 +153,8 @@ class Clock:
         grace = GRACE
         while worker.is_alive() and grace:
             worker.join(TICK)
-            running = worker.is_alive() and self.armed
+            frame = sys._current_frames().get(worker.ident)
+            running = worker.is_alive() and self.armed and self._may_be_struck(frame)
             if running and (self.expired or self._over_from_outside(worker)):
                 self.expired = True
                 grace -= 1

@@ -64,7 +64,8 @@ def run_watched(
     own = OwnAnswer(exercise, cases)
     guard = Guard(exercise, answers, exempt)
     guard.inspect(f)
-    clock = Clock(limited=exercise.adapter is None or exercise.plain_python)
+    adapted = exercise.adapter is not None
+    clock = Clock(limited=exercise.plain_python or not adapted, adapted=adapted)
     function = f if exercise.adapter is None else _adapted(exercise, f)
     weigh = exercise.memory is not None
     runs = _run_cases(function, cases, own.seconds, guard, clock, weigh)

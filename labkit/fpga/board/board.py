@@ -64,7 +64,7 @@ class VirtualBoard:
         self._folder = TemporaryDirectory(prefix="virtual-board-")
         try:
             self.machine = Machine()
-            self.bitstreams = [str(self.add(design)) for design in self._designs or [_loopback()]]
+            self.bitstreams = [str(self._add(design)) for design in self._designs or [_loopback()]]
             os.environ[DEVICES] = ADDRESSES[0]  # before pynq is imported
             self._server = Server(self.machine, self._addresses(), self._asked_port)
             pynq_cache.keep_in(Path(self._folder.name))
@@ -87,6 +87,10 @@ class VirtualBoard:
 
     def add(self, design: Design) -> Path:
         """Writes a design's .bit and .hwh, and lets the board load them; the path of the .bit."""
+        self._here()
+        return self._add(design)
+
+    def _add(self, design: Design) -> Path:
         path = design.write(Path(self._folder.name))
         self.machine.add(design)
         return path

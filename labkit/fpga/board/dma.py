@@ -5,6 +5,10 @@ run until the channel's transfer is done, so that a wait costs no more calls tha
 when no word has moved for `QUIET` cycles; a client that goes on asking then is told why.
 """
 
+from collections.abc import Callable
+
+import numpy as np
+
 from labkit.fpga.board import addresses, silence
 from labkit.fpga.board.dma_channel import (
     DECODE_ERROR,
@@ -51,6 +55,7 @@ class AxiDma:
         self._memory = memory
         self._traffic = traffic
         self._length_bits = length_bits
+        self.watch: Callable[[Channel, np.ndarray], None] | None = None  # told of each transfer
         self.send = Channel(sending=True)
         self.receive = Channel(sending=False)
 
@@ -122,6 +127,9 @@ class AxiDma:
             raise BoardError(sentence) from None
         channel.length = length
         channel.flags &= ~IDLE
+        if self.watch:
+            start = channel.address - channel.buffer.address
+            self.watch(channel, self._memory.view(channel.buffer)[start : start + length])
         place = self._memory.host_address(channel.address)
         start = self._run.send if channel.sending else self._run.receive
         start(place, length)

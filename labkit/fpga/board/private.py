@@ -20,6 +20,7 @@ import numpy as np
 
 from labkit.fpga.board import pynq_cache
 from labkit.fpga.board.design import Design
+from labkit.fpga.board.dma_channel import Channel
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
 
@@ -30,6 +31,7 @@ class PrivateBoard:
     machine   what pynq's calls reach
     calls     how often each of them was made: "Mmio.write", "Buffers.allocate" and so on
     told      what the board refused, in sentences
+    sent      the bytes of each transfer that was started on the send channel
     """
 
     def __init__(self, design: Design) -> None:
@@ -37,7 +39,10 @@ class PrivateBoard:
         self.machine.load(design)
         self.calls: Counter[str] = Counter()
         self.told: list[str] = []
+        self.sent: list[bytes] = []
         self._design = design
+        if dma := self.machine.fabric.dma:
+            dma.watch = self._started
 
     @contextmanager
     def active(self) -> Iterator[Any]:
@@ -66,6 +71,10 @@ class PrivateBoard:
     def refused(self, sentence: str) -> None:
         """Notes a refusal."""
         self.told.append(sentence)
+
+    def _started(self, channel: Channel, data: np.ndarray) -> None:
+        if channel.sending:
+            self.sent.append(data.tobytes())
 
 
 def load_pynq() -> None:

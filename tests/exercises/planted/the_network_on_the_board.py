@@ -173,7 +173,7 @@ PLANTED = {
         (large_halves_first, "The two numbers of each word are swapped"),
         (floating, "whole numbers of 4 bytes"),
         (by_columns, "a row for each image"),
-        (copies_early, "every value is still 0"),
+        (copies_early, "the result holds only zeros"),
         (never_receives, "No transfer was started on the receive channel"),
         (never_sends, "nothing was sent to it"),
         (no_waiting, "On a real board, memory that may be somebody else's is overwritten"),

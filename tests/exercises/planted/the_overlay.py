@@ -143,6 +143,13 @@ unregistered = edit(
     "",
     ("  assign in_ready =", "  assign out_last = in_last && in_valid;\n  assign in_ready ="),
 )
+without_valid = edit(
+    UNIT,
+    "without_valid",
+    "      out_last <= in_last;\n",
+    "",
+    ("  assign in_ready =", "  assign out_last = in_last;\n  assign in_ready ="),
+)
 impatient = edit(UNIT, "impatient", "!out_valid || out_ready", "1")
 half_speed = edit(
     UNIT,
@@ -206,6 +213,7 @@ PLANTED = {
         (lost_last, "out_last is always 0"),
         (every_last, "out_last is always 1"),
         (unregistered, "out_last comes one word too early"),
+        (without_valid, "out_last is ahead of its word"),
         (impatient, "not when a neighbour waits"),
         (half_speed, "clock cycles, and"),
         (no_reset, "not after a second one in the middle of a run"),
@@ -219,5 +227,6 @@ RIGHT_ON = {
     no_base: (0, *ONE[1:]),
     copies_what_was_sent: (np.zeros(0, "u4"),),
 } | {wrong: DARK for wrong, _ in PLANTED[UNIT]}
-RIGHT_ON |= dict.fromkeys((lost_last, unregistered), (DARK[0], 0, 0))  # a packet without an end
+LASTS = (lost_last, unregistered, without_valid)
+RIGHT_ON |= dict.fromkeys(LASTS, (DARK[0], 0, 0))  # a packet without an end
 HANGING = [never_sends, no_waiting, polls]
