@@ -18,7 +18,7 @@
 # # The network on the board
 #
 # **`dma.recvchannel.wait()`, and then nothing.**
-# No error and no result come, and the cell runs for ever: users of Pynq boards have reported this again and again.
+# No error and no result come, and the cell runs for ever: users of Pynq boards report it (published: PYNQ's issues 845 and 846).
 # Today our network runs on the board.
 # How do you find out why such a program waits, when neither the circuit nor the DMA can speak?
 #
