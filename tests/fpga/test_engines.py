@@ -17,9 +17,10 @@ from labkit.fpga.sources import RTL, modules, read_sources
 from labkit.fpga.stalls import Stalls
 
 FOLDERS = {"tests": Path(__file__).parent / "modules", "labkit": RTL}
-# The accelerator has AXI's ports, and is clocked by both engines in test_accelerator.py; so is the
-# network in it, which alone takes as long to compile as all others together.
-ELSEWHERE = ("accelerator", "convnet")
+# These have AXI's clock and reset: both engines clock the accelerator in test_accelerator.py, and
+# the filter in test_rtl_filter.py. So is the network in the accelerator, which alone takes as long
+# to compile as all others together.
+ELSEWHERE = ("accelerator", "convnet", "filter_3x3")
 CYCLES = 3000
 
 
