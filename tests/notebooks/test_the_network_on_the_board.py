@@ -47,7 +47,7 @@ def test_what_the_cells_print():
         "NO LAST: The receive channel will never be done. Its buffer of 8 bytes is full",
         "TOO FEW: The receive channel will never be done. negative has given 6 of 8 bytes",
         "SMALL BUFFER: negative gives a packet that is longer than the receive transfer of 4",
-        "NEVER RECEIVES: The send channel will never be done. negative has taken 1 of 10",
+        "NEVER RECEIVES: The send channel will never be done. negative has taken 1 of 8",
         "TOO MANY: The send channel will never be done. negative has taken 9 of 10",
         "NO START: The send channel will never be done. accelerator has taken 0 of 68,892",
         "was freed while the receive channel was using it",
