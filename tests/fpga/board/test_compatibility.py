@@ -1,5 +1,9 @@
 """pynq on a newer stack than it allows: what is mended, and that nothing else is."""
 
+import base64
+import hashlib
+from importlib.metadata import files
+
 import numpy as np
 import pytest
 
@@ -77,3 +81,14 @@ def test_how_pynq_is_installed():
     assert "`pip install pynq==4.0.0`" in compatibility.how_to_install((3, 12, 1))
     assert "--no-deps pynq==4.0.0" in compatibility.how_to_install((3, 13, 0))
     assert len(compatibility.how_to_install().splitlines()) == 1
+
+
+def test_pynq_is_as_its_wheel_has_it():
+    """Every module of the installed package has the hash that its wheel recorded."""
+    modules = [file for file in files("pynq") if file.suffix == ".py" and file.hash]
+    assert len(modules) > 100
+    for module in modules:
+        assert module.hash.mode == "sha256"
+        digest = hashlib.sha256(module.locate().read_bytes()).digest()
+        recorded = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        assert recorded == module.hash.value, module
