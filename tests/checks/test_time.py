@@ -282,6 +282,18 @@ def test_the_meter_tells_sleep_from_work():
     assert meter.cpu() > cpu
 
 
+def test_what_a_look_costs_is_not_charged(meter, monkeypatch):
+    """On a slow machine, 40 looks at a sleeping function may cost more than a small budget."""
+    monkeypatch.setattr(clock, "ROUNDS", 50_000)  # 50 ms
+    timer = started(meter)
+    for _ in range(clock.IDLE_TICKS - 1):
+        meter.seconds += 0.004  # the signal that brought us here
+        meter.times += 1
+        assert not timer.over(None)
+    meter.times += 1
+    assert timer.over(None) and timer.idle
+
+
 def test_importing_is_free(answer, right, tmp_path, monkeypatch):
     """Stopping an import halfway would leave a broken package behind."""
     (tmp_path / "heavy_package.py").write_text("for _ in range(20_000_000): pass\n")

@@ -74,19 +74,19 @@ class Clock:
 
     def over(self, frame: FrameType | None, asleep: bool = False) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame` (asleep)."""
-        cpu = self._meter.cpu()
+        used = self._meter.cpu() - self._cpu
         waits = self._meter.waits()
-        used = cpu - self._cpu
         waited = asleep or waits is None or waits > self._waits
-        self._cpu = cpu
+        importing = _importing(frame)
         self._waits = waits
-        if _importing(frame):
+        self._cpu = self._meter.cpu()  # after our own looking, which is not the function's work
+        if importing:
             return False
-        self._left -= used
-        if waited and used < IDLE_SHARE * TICK:
+        if waited and used < IDLE_SHARE * TICK:  # the signal's own cost, at most
             self._idle_ticks += 1
         else:
             self._idle_ticks = 0
+            self._left -= used
         self.idle = self._idle_ticks >= IDLE_TICKS
         return self.idle or self._left < 0
 
