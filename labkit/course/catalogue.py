@@ -43,7 +43,12 @@ CHAPTERS = (
     ),
     Chapter("02_tpu", title="TPU", extra="tpu", machine="TPU"),
     Chapter("03_fpga", title="FPGA", extra="fpga", machine="Pynq board"),
-    Chapter("04_distributed", title="Cluster", extra="distributed"),
+    Chapter(
+        "04_distributed",
+        title="Cluster",
+        extra="distributed",
+        runs_on="real processes of this computer",
+    ),
 )
 
 
