@@ -423,7 +423,7 @@ board.stop()
 #
 # ### Outside
 #
-# On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters for them.
+# On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters.
 # FINN and hls4ml bring networks to such FPGAs.
 # None of these was run here, nor this lesson on a real board.
 #
