@@ -26,6 +26,10 @@ GRACE = 0.5  # seconds after a failure, in which others may tell of an earlier o
 STACK_PATIENCE = 10.0  # seconds for a process to say where it is
 EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
 CHUNK = 1 << 16
+# Loaded in the process that all ranks are forked from.
+PRELOADED = [
+    f"labkit.distributed.{name}" for name in ("rank", "refereed_rank", "messages", "collectives")
+]
 
 
 @dataclass
@@ -167,13 +171,13 @@ class Processes:
 
 
 def _started(number: int, job: Job) -> RankProcess:
-    context = _context()
+    context = process_context()
     answers, answers_there = context.Pipe(duplex=False)
     output, output_there = context.Pipe(duplex=False)
     lifeline_there, lifeline = context.Pipe(duplex=False)
     there = (answers_there, output_there, lifeline_there)
     process = context.Process(target=run_rank, args=(number, job, *there), daemon=True)
-    with _without_program():
+    with without_program():
         process.start()
     for connection in there:
         connection.close()
@@ -181,7 +185,7 @@ def _started(number: int, job: Job) -> RankProcess:
 
 
 @contextmanager
-def _without_program() -> Iterator[None]:
+def without_program() -> Iterator[None]:
     """Processes that start in this block do not run the main program's file again.
 
     By default they would, up to `if __name__ == "__main__"`, and a file without that line would
@@ -195,7 +199,7 @@ def _without_program() -> Iterator[None]:
         sys.modules["__main__"] = program
 
 
-def _context() -> BaseContext:
+def process_context() -> BaseContext:
     """How processes start: forked from a server that has PyTorch loaded already, or spawned.
 
     A fork of the notebook's own process would inherit its threads' locks, and hang at times.
@@ -203,5 +207,5 @@ def _context() -> BaseContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["labkit.distributed.rank"])  # counts before the first start
+    context.set_forkserver_preload(PRELOADED)  # counts before the first start
     return context
