@@ -112,7 +112,8 @@ def _draw_end(axes: Axes, computes: float, end: float) -> None:
 def _said(name: str, timeline: Timeline) -> str:
     backward = MS * max(span.end for span in timeline.layers)
     first = MS * min(span.begin for span in timeline.travel)
+    calls = len(timeline.travel)
     return (
-        f"{name}: {len(timeline.layers)} layers in {backward:.3g} ms, {len(timeline.travel)} "
-        f"all-reduces from {first:.3g} to {MS * timeline.seconds:.3g} ms."
+        f"{name}: {len(timeline.layers)} layers in {backward:.3g} ms, {calls} "
+        f"all-reduce{'s' if calls > 1 else ''} from {first:.3g} to {MS * timeline.seconds:.3g} ms."
     )
