@@ -18,6 +18,7 @@ its argument. S is the tensor's bytes, n the number of ranks. Lesson the_ring.
 from typing import TYPE_CHECKING
 
 from labkit.distributed.messages import exchange, receive, send
+from labkit.distributed.network import transport
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,7 @@ def broadcast(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
     In step k every rank that has it hands it to the rank 2^k places further: after each step twice
     as many have it. n - 1 messages of S bytes, in log2(n) steps, rounded up.
     """
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     result = tensor.clone().contiguous()
     place = (rank - root) % ranks
     step = 1
@@ -44,7 +45,7 @@ def broadcast(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
 
 def reduce(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
     """The sum, in the root, along the tree of `broadcast` backwards; elsewhere parts of it."""
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     total = tensor.clone().contiguous()
     place = (rank - root) % ranks
     step = _power_above(ranks) // 2
@@ -64,7 +65,7 @@ def gather_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
 
     2 (n - 1) messages of S bytes, every one over rank 0's links.
     """
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     total = tensor.clone().contiguous()
     if rank != 0:
         send(total, 0)
@@ -90,7 +91,7 @@ def ring_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     First n - 1 steps in which sums of chunks travel around (`reduce_scatter`), then n - 1 in which
     the finished chunks do (`all_gather`): each rank sends 2 (n - 1) / n S bytes.
     """
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     flat = tensor.flatten().clone()
     chunks = list(flat.tensor_split(ranks))
     _reduce_around(chunks, rank, ranks)
@@ -104,7 +105,7 @@ def reduce_scatter(tensor: "torch.Tensor") -> "torch.Tensor":
     Chunk `rank` of `tensor.flatten().tensor_split(ranks)`; where n does not divide, the first
     chunks are one element longer.
     """
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     chunks = list(tensor.flatten().clone().tensor_split(ranks))
     _reduce_around(chunks, rank, ranks)
     return chunks[rank].clone()
@@ -112,7 +113,7 @@ def reduce_scatter(tensor: "torch.Tensor") -> "torch.Tensor":
 
 def all_gather(tensor: "torch.Tensor") -> "list[torch.Tensor]":
     """Every rank's tensor, in the order of the ranks: (n - 1) S bytes from each rank."""
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     parts = [tensor.new_empty(tensor.shape) for _ in range(ranks)]
     parts[rank] = tensor.clone().contiguous()
     _hand_around(parts, rank, ranks)
@@ -127,7 +128,7 @@ def halving_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     each rank in 2 log2(n) steps. Where n is no power of two, the ranks above the largest one in it
     hand their tensor to a partner first, and get the sum at the end.
     """
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     total = tensor.flatten().clone()
     most = _power_above(ranks + 1) // 2  # the largest power of two up to `ranks`
     if rank >= most:
@@ -179,15 +180,6 @@ def _hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
         leaving = chunks[(rank - step) % ranks]
         arriving = chunks[(rank - step - 1) % ranks]
         exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
-
-
-def _place() -> tuple[int, int]:
-    """This rank, and how many there are; raises RuntimeError outside of a launch."""
-    import torch.distributed as dist
-
-    if not dist.is_initialized():
-        raise RuntimeError("Collectives need ranks: call them in a function that `launch` runs.")
-    return dist.get_rank(), dist.get_world_size()
 
 
 def _power_above(number: int) -> int:

@@ -6,15 +6,17 @@
     messages                        # list of Message
 
 Everything that labkit's collectives send goes through these three functions, and so what is
-counted is what was sent. They work within a launch. Lesson processes_and_collectives.
+counted is what was sent. They work within a launch; `network` has what carries them. Lesson
+processes_and_collectives.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from labkit.distributed.network import transport
 
 if TYPE_CHECKING:
     import torch
@@ -37,48 +39,63 @@ class Message:
     sent: bool
 
 
-_record: ContextVar[list[Message] | None] = ContextVar("messages", default=None)
+_records: list[list[Message]] = []  # those that are being written; threads write into them, too
 
 
 @contextmanager
 def recorded() -> Iterator[list[Message]]:
     """A list of the messages that this rank sends and receives in the `with` block."""
     messages: list[Message] = []
-    token = _record.set(messages)
+    _records.append(messages)
     try:
         yield messages
     finally:
-        _record.reset(token)
+        _records[:] = [record for record in _records if record is not messages]
 
 
 def send(tensor: "torch.Tensor", to: int) -> None:
-    """Sends a tensor to rank `to`; returns when its memory may be used again."""
-    import torch.distributed as dist
+    """Sends a tensor to rank `to`; returns when its memory may be used again.
 
+    Raises ValueError where there is no such rank, or it is this one.
+    """
+    rank = _other(to, "send to")
     begin = time.monotonic()
-    dist.send(tensor.contiguous(), to)
-    _note(tensor, dist.get_rank(), to, begin, sent=True)
+    transport().send(tensor.contiguous(), to)
+    _note(tensor, rank, to, begin, sent=True)
 
 
 def receive(tensor: "torch.Tensor", source: int) -> None:
-    """Waits for a tensor of rank `source`, and writes it into `tensor`, which is contiguous."""
-    import torch.distributed as dist
+    """Waits for a tensor of rank `source`, and writes it into `tensor`, which is contiguous.
 
+    Raises ValueError where it is not, where there is no such rank, or it is this one.
+    """
+    rank = _other(source, "receive from")
     begin = time.monotonic()
-    dist.recv(_contiguous(tensor), source)
-    _note(tensor, source, dist.get_rank(), begin, sent=False)
+    transport().receive(_contiguous(tensor), source)
+    _note(tensor, source, rank, begin, sent=False)
 
 
 def exchange(outgoing: "torch.Tensor", to: int, incoming: "torch.Tensor", source: int) -> None:
-    """Sends and receives at the same time, so that ranks in a circle do not wait for each other."""
-    import torch.distributed as dist
+    """Sends and receives at the same time, so that ranks in a circle do not wait for each other.
 
+    Raises ValueError as `send` and `receive` do.
+    """
+    rank = _other(to, "send to")
+    _other(source, "receive from")
     begin = time.monotonic()
-    sending = dist.isend(outgoing.contiguous(), to)
-    dist.recv(_contiguous(incoming), source)
-    _note(incoming, source, dist.get_rank(), begin, sent=False)
-    sending.wait()
-    _note(outgoing, dist.get_rank(), to, begin, sent=True)
+    transport().exchange(outgoing.contiguous(), to, _contiguous(incoming), source)
+    _note(outgoing, rank, to, begin, sent=True)
+    _note(incoming, source, rank, begin, sent=False)
+
+
+def _other(other: int, what: str) -> int:
+    """This rank, once it is clear that `other` is another one."""
+    rank, ranks = transport().place()
+    if other == rank:
+        raise ValueError(f"Rank {rank} cannot {what} itself.")
+    if not 0 <= other < ranks:
+        raise ValueError(f"Rank {rank} cannot {what} rank {other}: they are 0 to {ranks - 1}.")
+    return rank
 
 
 def _contiguous(tensor: "torch.Tensor") -> "torch.Tensor":
@@ -88,8 +105,9 @@ def _contiguous(tensor: "torch.Tensor") -> "torch.Tensor":
 
 
 def _note(tensor: "torch.Tensor", source: int, target: int, begin: float, sent: bool) -> None:
-    messages = _record.get()
-    if messages is None:
+    if not _records:
         return
     size = tensor.numel() * tensor.element_size()
-    messages.append(Message(source, target, size, begin, time.monotonic(), sent))
+    message = Message(source, target, size, begin, time.monotonic(), sent)
+    for messages in tuple(_records):
+        messages.append(message)

@@ -119,7 +119,7 @@ def test_the_others_bytes(run):
 
 
 def test_outside_of_a_launch():
-    with pytest.raises(RuntimeError, match="call them in a function that `launch` runs"):
+    with pytest.raises(RuntimeError, match="in a function that `launch` runs"):
         collectives.ring_all_reduce(torch.ones(3))
 
 

@@ -1,0 +1,131 @@
+"""The alpha-beta model: what a message costs, a collective, and a program that is part serial.
+
+    model = CostModel.fit([(1_000, 2.1e-4), (1_000_000, 1.2e-3), ...])     # bytes, seconds
+    model.predict("ring_all_reduce", ranks=4, bytes=64 << 20)              # seconds
+
+A message of b bytes takes latency + b / bandwidth; a rank sends one message at a time and receives
+one at a time, as on `emulated_link`. Adding up numbers costs nothing. Lesson the_ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """A network: seconds before a message's first byte, and bytes per second from then on."""
+
+    latency: float
+    bandwidth: float
+
+    @classmethod
+    def fit(cls, pings: Iterable[tuple[float, float]]) -> CostModel:
+        """The model with the least squares of relative errors, for messages (bytes, seconds).
+
+        Relative, since the small messages tell the latency and the large ones the bandwidth. A
+        latency below 0 cannot be, and becomes 0. Raises ValueError where fewer than two sizes
+        are there, a time is not above 0, or larger messages were not slower.
+        """
+        rows = np.array(list(pings), dtype=float).reshape(-1, 2)
+        sizes, seconds = rows.T
+        if len(set(sizes)) < 2 or not (seconds > 0).all():
+            raise ValueError(
+                "CostModel.fit takes pairs (bytes, seconds) of two sizes or more, with seconds "
+                f"above 0; this is {rows.tolist()}."
+            )
+        terms = np.stack([np.ones_like(sizes), sizes], axis=1) / seconds[:, None]
+        latency, per_byte = np.linalg.lstsq(terms, np.ones_like(sizes), rcond=None)[0]
+        if latency < 0:
+            x = sizes / seconds
+            latency, per_byte = 0.0, x.sum() / (x @ x)
+        if not per_byte > 0:
+            raise ValueError(
+                "CostModel.fit: the larger messages took no longer than the small ones, so there "
+                "is no bandwidth to find. Take larger messages."
+            )
+        return cls(float(latency), float(1 / per_byte))
+
+    def message(self, bytes: float) -> float:
+        """Seconds of one message: latency + bytes / bandwidth."""
+        return self.latency + bytes / self.bandwidth
+
+    def predict(self, name: str, ranks: int, bytes: float) -> float:
+        """Seconds of one of `COLLECTIVES`, for a tensor of so many bytes in each rank.
+
+        Raises ValueError for another name, and where ranks or bytes cannot be.
+        """
+        if name not in COLLECTIVES:
+            raise ValueError(f"No cost of {name!r} is known: take one of {', '.join(COLLECTIVES)}.")
+        if ranks < 1 or ranks != int(ranks) or bytes < 0:
+            raise ValueError(
+                f"Ranks is a whole number from 1 on and bytes a number from 0 on, not {ranks} "
+                f"and {bytes}."
+            )
+        return COLLECTIVES[name](self, int(ranks), bytes)
+
+
+def gather_all_reduce(model: CostModel, ranks: int, bytes: float) -> float:
+    """2 (n - 1) (latency + S / bandwidth): all messages, one after the other, at rank 0."""
+    return 2 * (ranks - 1) * model.message(bytes)
+
+
+def tree_all_reduce(model: CostModel, ranks: int, bytes: float) -> float:
+    """2 log2(n) (latency + S / bandwidth), the logarithm rounded up: down the tree, and up."""
+    return 2 * broadcast(model, ranks, bytes)
+
+
+def ring_all_reduce(model: CostModel, ranks: int, bytes: float) -> float:
+    """2 (n - 1) (latency + S / (n bandwidth)): many messages, but each only one chunk."""
+    return 2 * reduce_scatter(model, ranks, bytes)
+
+
+def halving_all_reduce(model: CostModel, ranks: int, bytes: float) -> float:
+    """2 log2(n) latency + 2 (n - 1) / n S / bandwidth, where n is a power of two.
+
+    Otherwise that of the largest power of two below n, and 2 (latency + S / bandwidth).
+    """
+    steps = ranks.bit_length() - 1
+    most = 1 << steps
+    extra = 2 * model.message(bytes) if ranks > most else 0.0
+    return 2 * steps * model.latency + 2 * (most - 1) / most * bytes / model.bandwidth + extra
+
+
+def broadcast(model: CostModel, ranks: int, bytes: float) -> float:
+    """log2(n) (latency + S / bandwidth), the logarithm rounded up; also the cost of `reduce`."""
+    return (ranks - 1).bit_length() * model.message(bytes)
+
+
+def reduce_scatter(model: CostModel, ranks: int, bytes: float) -> float:
+    """(n - 1) (latency + S / (n bandwidth))"""
+    return (ranks - 1) * model.message(bytes / ranks)
+
+
+def all_gather(model: CostModel, ranks: int, bytes: float) -> float:
+    """(n - 1) (latency + S / bandwidth), where S is what each rank brings."""
+    return (ranks - 1) * model.message(bytes)
+
+
+COLLECTIVES: dict[str, Callable[[CostModel, int, float], float]] = {
+    "gather_all_reduce": gather_all_reduce,
+    "tree_all_reduce": tree_all_reduce,
+    "ring_all_reduce": ring_all_reduce,
+    "halving_all_reduce": halving_all_reduce,
+    "broadcast": broadcast,
+    "reduce": broadcast,
+    "reduce_scatter": reduce_scatter,
+    "all_gather": all_gather,
+}
+
+
+def amdahl(serial: float, ranks: int) -> float:
+    """Amdahl's law: how many times faster n ranks are, if a share of the work stays serial.
+
+    1 / (serial + (1 - serial) / n). Raises ValueError for a share outside of 0 to 1.
+    """
+    if not 0 <= serial <= 1:
+        raise ValueError(f"The serial share of the work is a number from 0 to 1, not {serial}.")
+    return 1 / (serial + (1 - serial) / ranks)

@@ -1,0 +1,179 @@
+"""The cost model against the collectives themselves, run on emulated links in virtual time."""
+
+import queue
+import threading
+
+import numpy as np
+import pytest
+
+from labkit.distributed import collectives, cost_model, network
+from labkit.distributed.cost_model import COLLECTIVES, CostModel, amdahl
+
+ENOUGH = 300.0
+
+
+class Clock:
+    """In place of `time`: each thread has its own clock, on which nothing but sleep takes time."""
+
+    def __init__(self):
+        self.own = threading.local()
+
+    def monotonic(self):
+        return getattr(self.own, "now", 0.0)
+
+    def sleep(self, seconds):
+        self.own.now = self.monotonic() + seconds
+
+
+class Threads:
+    """Carries messages between the ranks of `run`, which are threads here."""
+
+    def __init__(self, ranks):
+        self.own = threading.local()
+        self.ranks = ranks
+        pairs = [(a, b) for a in range(ranks) for b in range(ranks)]
+        self.boxes = {pair: queue.Queue() for pair in pairs}
+
+    def place(self):
+        return self.own.rank, self.ranks
+
+    def send(self, tensor, to):
+        self.boxes[self.own.rank, to].put(tensor.clone())
+
+    def receive(self, tensor, source):
+        tensor.copy_(self.boxes[source, self.own.rank].get(timeout=ENOUGH))
+
+    def exchange(self, outgoing, to, incoming, source):
+        self.send(outgoing, to)
+        self.receive(incoming, source)
+
+
+class Each:
+    """Hands every call to the thread's own link."""
+
+    def __init__(self, threads):
+        self.own = threads.own
+
+    def __getattr__(self, name):
+        return getattr(self.own.link, name)
+
+
+def run(name, ranks, size, model):
+    """The last rank's end, in virtual seconds, and every rank's result."""
+    import torch
+
+    clock, threads = Clock(), Threads(ranks)
+    found = {}
+
+    def one(rank):
+        threads.own.rank = rank
+        threads.own.link = network.EmulatedLink(threads, model.latency, model.bandwidth)
+        x = torch.arange(size, dtype=torch.float64) * (rank + 1)
+        result = getattr(collectives, name)(x)
+        found[rank] = clock.monotonic(), result
+
+    with pytest.MonkeyPatch.context() as patch, network.use(Each(threads)):
+        patch.setattr(network, "time", clock)
+        workers = [threading.Thread(target=one, args=(rank,)) for rank in range(ranks)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert len(found) == ranks
+    return max(end for end, _ in found.values()), [found[rank][1] for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+def test_a_formula_is_what_the_collective_takes(name, ranks):
+    """Chunks are all of one size here; 840 numbers are divided by every number of ranks."""
+    for model in (CostModel(1e-3, 1e6), CostModel(0.1, 1e9), CostModel(0.0, 1e3)):
+        taken, results = run(name, ranks, 840, model)
+        bytes = 840 * 8
+        assert taken == pytest.approx(model.predict(name, ranks, bytes), rel=1e-9, abs=1e-12)
+    if name.endswith("all_reduce"):
+        total = np.arange(840) * sum(range(1, ranks + 1))
+        assert all(np.array_equal(result, total) for result in results)
+
+
+def test_by_hand():
+    """4 ranks, 8 MB, a millisecond and 1 MB/ms: whole milliseconds, written out."""
+    model = CostModel(1e-3, 1e9)
+    taken = {name: 1e3 * model.predict(name, 4, 8e6) for name in COLLECTIVES}
+    assert taken == pytest.approx(
+        {
+            "gather_all_reduce": 6 * 9,
+            "tree_all_reduce": 4 * 9,
+            "ring_all_reduce": 6 * 3,
+            "halving_all_reduce": 4 + 12,
+            "broadcast": 2 * 9,
+            "reduce": 2 * 9,
+            "reduce_scatter": 3 * 3,
+            "all_gather": 3 * 9,
+        }
+    )
+
+
+def test_a_fit_finds_what_made_the_times():
+    sizes = np.array([1, 1e3, 1e5, 1e6, 1e8])
+    model = CostModel.fit(zip(sizes, 2e-4 + sizes / 3e8, strict=True))
+    assert model.latency == pytest.approx(2e-4) and model.bandwidth == pytest.approx(3e8)
+
+
+def test_a_fit_has_the_least_squares_of_relative_errors():
+    rng = np.random.default_rng(1)
+    sizes = 10.0 ** rng.uniform(0, 8, 40)
+    seconds = (2e-4 + sizes / 3e8) * rng.uniform(0.7, 1.3, 40)
+
+    def squares(latency, per_byte):
+        return (((latency + sizes * per_byte) / seconds - 1) ** 2).sum()
+
+    model = CostModel.fit(zip(sizes, seconds, strict=True))
+    least = squares(model.latency, 1 / model.bandwidth)
+    for a, b in rng.uniform(0.9, 1.1, (200, 2)):
+        assert squares(a * model.latency, b / model.bandwidth) >= least
+    assert model.latency == pytest.approx(2e-4, rel=0.3)
+
+
+def test_a_latency_below_zero_becomes_zero():
+    model = CostModel.fit([(1, 1e-9), (10, 20e-9), (100, 300e-9)])
+    assert model.latency == 0.0 and 1e-9 < 1 / model.bandwidth < 3e-9
+
+
+@pytest.mark.parametrize(
+    ("pings", "told"),
+    [
+        ([], "two sizes or more"),
+        ([(8, 1.0)], "two sizes or more"),
+        ([(8, 1.0), (8, 2.0)], "two sizes or more"),
+        ([(8, 1.0), (9, 0.0)], "seconds above 0"),
+        ([(8, 1.0), (9, float("nan"))], "seconds above 0"),
+        ([(8, 2.0), (800, 1.0)], "took no longer"),
+    ],
+)
+def test_pings_that_fit_nothing(pings, told):
+    with pytest.raises(ValueError, match=told):
+        CostModel.fit(pings)
+
+
+def test_what_cannot_be_predicted():
+    model = CostModel(1e-3, 1e9)
+    with pytest.raises(ValueError, match="No cost of 'ring'"):
+        model.predict("ring", 4, 8)
+    for ranks, bytes in [(0, 8), (2.5, 8), (2, -1)]:
+        with pytest.raises(ValueError, match="whole number from 1 on"):
+            model.predict("broadcast", ranks, bytes)
+
+
+def test_amdahl():
+    assert amdahl(0.25, 4) == pytest.approx(1 / (0.25 + 0.75 / 4))
+    assert amdahl(0, 7) == pytest.approx(7) and amdahl(1, 7) == 1
+    assert amdahl(0.1, 10**9) == pytest.approx(10)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        amdahl(1.5, 4)
+
+
+def test_every_name_is_a_collective():
+    for name in COLLECTIVES:
+        assert callable(getattr(collectives, name))
+        assert COLLECTIVES[name].__doc__ and cost_model.COLLECTIVES[name]
