@@ -49,14 +49,17 @@
 # (Write 0.5 if you expect the ring to take twice as long.)
 
 # %%
-from statistics import median
-from time import perf_counter, sleep
+from time import sleep
 
 import numpy as np
 import torch
 
 from labkit import check, figures, predict, quiz
-from labkit.distributed import launch, pictures
+from labkit.distributed import CostModel, exchange
+from labkit.distributed.chunk_picture import ring_by_hand
+from labkit.distributed.cost_picture import costs_by_size
+from labkit.distributed.pictures import routes_picture, timeline_picture
+from labkit.distributed.runs import counted_run, gloo, measure_ways
 from labkit.provenance import counted, measured, predicted
 
 # STUB:
@@ -98,7 +101,7 @@ guesses = {
 # Watch them: an arrow shows a chunk that leaves (grey), and blue ones are finished.
 
 # %% tags=["picture"]
-pictures.ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
+ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 
 # %% [markdown]
 # ### The first half
@@ -115,9 +118,6 @@ pictures.ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 
 
 # %% tags=["exercise:distributed.reduce_scatter"]
-from labkit.distributed import exchange
-
-
 def reduce_scatter(rank, ranks, x):
     """x [N] of each rank -> chunk `rank` of the sum over all ranks"""
     chunks = list(x.clone().tensor_split(ranks))
@@ -177,9 +177,6 @@ all_gather = check("distributed.all_gather", all_gather)
 
 
 # %%
-from labkit.distributed.ledger import counted_run
-
-
 def whole_tensors(rank, ranks, x):
     """x of each rank -> the sum over all ranks"""
     total, leaving = x.clone(), x
@@ -192,8 +189,9 @@ def whole_tensors(rank, ranks, x):
 
 
 by_hand = torch.tensor([[1, 2, 3], [10, 20, 30], [100, 200, 300]], dtype=torch.float32)
-results, traffic = counted_run(whole_tensors, 3, list(by_hand))
-print(results, traffic.sent)
+run = counted_run(whole_tensors, by_hand)
+for rank in range(3):
+    print(f"rank {rank} has {run.results[rank].tolist()} and sent {run.sent[rank]} bytes")
 
 # %% [markdown]
 # The sum is right, but the cost is not.
@@ -229,7 +227,7 @@ ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
 # So it needs only log2(n) steps for each of its two halves, and its partners sit all over the network.
 # A rank **carries** what it sends and what it receives.
 
-# %%
+# %% tags=["picture"]
 from labkit.distributed.collectives import gather_all_reduce, halving_all_reduce, tree_all_reduce
 
 ways = {
@@ -239,14 +237,15 @@ ways = {
     "halving-doubling": lambda rank, ranks, x: halving_all_reduce(x),
 }
 gradients = torch.randint(-50, 50, (4, 545_098)).float()
-rows = []
+rows, runs = [], {}
 for name, function in ways.items():
-    results, traffic = counted_run(function, 4, list(gradients))
-    right = all(torch.equal(result, gradients.sum(0)) for result in results)
-    most = counted(max(traffic.carried), "B", "labkit, on four processes")
-    together = counted(sum(traffic.sent), "B", "labkit, on four processes")
+    run = runs[name] = counted_run(function, gradients)
+    right = all(torch.equal(result, gradients.sum(0)) for result in run.results)
+    most = counted(max(run.carried), "B", "labkit, on four processes")
+    together = counted(sum(run.sent), "B", "labkit, on four processes")
     rows.append([name, right, most, together])
 figures.table(["way", "sum is right", "busiest rank carries", "all ranks send"], rows)
+routes_picture(runs["ring"].messages, ranks=4)
 
 # %% [markdown]
 # All four ways send 2 (n - 1) S = 13.1 MB altogether, but they spread them differently.
@@ -274,9 +273,6 @@ figures.table(["way", "sum is right", "busiest rank carries", "all ranks send"],
 # Here the network is emulated in process: the bytes really travel between processes, and each receiver sleeps until they could have arrived over such a cable.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
-from labkit.distributed import CostModel
-from labkit.distributed.timing import measure_ways
-
 model = CostModel(latency=1e-3, bandwidth=100e6)
 names = {
     "rank 0": "gather_all_reduce",
@@ -291,5 +287,170 @@ for name, run in runs.items():
     rows.append([name, expected, measured(run.seconds, "s", "an emulated link")])
 figures.table(["way", "by the formula", "the fastest of three runs"], rows)
 for name in ("rank 0", "ring"):
-    pictures.timeline(runs[name].messages, f"{name}, emulated in process")
+    timeline_picture(runs[name].records, f"{name}, emulated in process")
 print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
+
+# %% [markdown]
+# The bars are messages, drawn from their real beginning to their real end.
+# With rank 0, three ranks wait while one sends; in the ring, all four send all the time.
+# Each step starts a little late, since real processes have to be woken, and the formula leaves that out.
+#
+# ## Explain
+#
+# ### And without a cable?
+#
+# On your computer's loopback, a message is only a copy in memory.
+# Besides our four ways, gloo takes part: the library that PyTorch uses between CPUs, behind `dist.all_reduce`.
+# The fastest of nine runs counts, and the picture has your guesses.
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+small = measure_ways(ways | {"gloo": gloo}, ranks=4, bytes=64 << 10, repeats=9)
+large = measure_ways(ways | {"gloo": gloo}, ranks=4, bytes=16 << 20, repeats=9)
+rows = []
+for name in small:
+    rows.append([name, measured(small[name].seconds, "s"), measured(large[name].seconds, "s")])
+figures.table(["all-reduce of four ranks", "64 KiB", "16 MiB"], rows)
+print("the ring, 16 MiB:", measured(large["ring"].seconds, "s"))
+
+
+def ratio(runs):
+    return measured(runs["rank 0"].seconds / runs["ring"].seconds, "times")
+
+
+of_each = counted(2 * 1023 / 1024 * 100, "MB", "2 (n - 1) chunks of S / n")
+results = {"MB of each": of_each, "64 KiB": ratio(small), "16 MiB": ratio(large)}
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# A rank of the ring sends 2 (n - 1) / n S: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
+# **However many ranks there are, it is less than 2 S.**
+#
+# On loopback, the ring loses its advantage, because it has no cables that could work at the same time: all ranks share one memory and a few cores.
+# And a small tensor costs latency only, of which the ring has the most: 2 (n - 1) steps, one after the other.
+#
+# ### When the tree is faster
+#
+# For a very small tensor only α counts: with 4 ranks 6 α in the ring, and 4 α in the tree.
+# At some size S both take the same time:
+#
+# ```
+# tree                  ring
+# 4 (α + S / β)     =   6 (α + S / (4 β))
+# 4 S/β - 1.5 S/β   =   6 α - 4 α
+# S                 =   2 / 2.5 x α β  =  0.8 x 100 kB  =  80 kB
+# ```
+#
+# Here α β = 1 ms x 100 MB/s = 100 kB is what could have travelled during one latency.
+# For n ranks, 4 becomes 2 log2(n), 6 becomes 2 (n - 1), and 1.5 becomes 2 (n - 1) / n.
+# The vertical line is our ConvNet's gradient.
+
+# %% tags=["picture"]
+for n in (4, 64, 1024):
+    tree, ring = 2 * np.log2(n), 2 * (n - 1)
+    same = (ring - tree) / (tree - ring / n) * model.latency * model.bandwidth
+    print(f"{n:5} ranks: below", predicted(same, "B", "the alpha-beta model"), "the tree is faster")
+costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
+
+# %% [markdown]
+# With 1,024 ranks, even our whole gradient is too small for the ring.
+# Halving-doubling is never slower than either of them in this model, because it has the tree's few steps and the ring's few bytes.
+# But the model knows nothing of the cables between switches, which its far partners share; a ring's neighbours can sit side by side.
+#
+# ## On trial
+#
+# ### <a id="C17"></a>C17 on trial
+#
+# > T_total = n * T_op
+#
+# This is how long n machines take for the work of one, which takes T_op.
+# We run it as printed, beside **Amdahl's law**.
+# That law says that a share s of the work, such as loading, cannot be divided: T(n) = s T_op + (1 - s) T_op / n.
+# With s = 0.1 and T_op = 400 ms, four machines take 0.1 x 400 + 0.9 x 400 / 4 = 130 ms.
+# The last column adds the ring, for 8 MB on our emulated network.
+
+# %%
+T_op = 0.4  # seconds
+serial = 0.1
+
+
+def amdahl(n):
+    return serial * T_op + (1 - serial) * T_op / n
+
+
+rows = []
+for n in (1, 2, 4, 8, 16, 32):
+    T_total = n * T_op
+    printed = predicted(T_total, "s", "the formula as printed")
+    divided = predicted(amdahl(n), "s", "Amdahl's law")
+    ring = predicted(amdahl(n) + model.predict("ring_all_reduce", n, 8e6), "s", "both laws")
+    rows.append([n, printed, divided, ring])
+figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
+
+# %% [markdown]
+# **Verdict on C17: wrong.**
+# As printed, 32 machines take 32 times as long as one; the divisible part is divided by n, and then a sum over the ranks comes on top.
+#
+# Even without messages, s = 0.1 allows at most 1 / 0.1 = 10 times the speed.
+# With them, 8 machines are best here, and 32 are slower than 4.
+#
+# ### <a id="C16"></a>C16 on trial
+#
+# > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
+#
+# L is the number of samples and B the size of a batch, so that L / B is the number of steps: 50,000 / 100 = 500.
+# We run it as printed, then corrected, and then we try one step in real ranks.
+# There the arithmetic is a sleep of the length that Amdahl's law gives, and the ring runs over the emulated network.
+
+
+# %% tags=["timing", "nbval-ignore-output"]
+def one_step(rank, ranks, x):
+    sleep(amdahl(ranks))
+    return ring_all_reduce(rank, ranks, x)
+
+
+L, B = 50_000, 100
+rows = []
+for n in (1, 2, 4):
+    T_parallel = (L / B) * n * T_op
+    step = amdahl(n) + model.predict("ring_all_reduce", n, 8e6)
+    run = measure_ways({"step": one_step}, ranks=n, bytes=8_000_000, repeats=2, link=model)["step"]
+    printed = predicted(T_parallel, "s", "the formula as printed")
+    corrected = predicted((L / B) * step, "s", "Amdahl's law and the alpha-beta model")
+    one = measured(run.seconds, "s", "an emulated link")
+    rows.append([n, printed, corrected, predicted(step, "s", "both"), one])
+figures.table(["n", "as printed", "corrected", "a step of it", "a step, tried"], rows)
+print("a step of four:", one)
+
+# %% [markdown]
+# **Verdict on C16: wrong.**
+# As printed, the time grows n-fold instead of shrinking; and with n below the line it would still lack the serial part and the all-reduce of every step.
+#
+# ## Recap
+#
+# - The ring sums in 2 (n - 1) steps: reduce-scatter, then all-gather.
+# - **The rule to keep: in a ring each rank sends 2 (n - 1) / n S, less than 2 S for any n; but it waits 2 (n - 1) times for the latency.**
+# - A right sum says nothing about its cost: count the bytes.
+#
+# ### Outside
+#
+# On GPUs this is NCCL's work: it chooses between rings, trees and other ways by size, ranks and wiring.
+# `NCCL_DEBUG=INFO` tells what it found, and `NCCL_ALGO=Ring` forces one, for experiments.
+# To measure a cluster, people run nccl-tests: `all_reduce_perf -b 8 -e 128M -f 2 -g 4`.
+# It prints *algbw*, which is S / t, and *busbw*, which is S / t x 2 (n - 1) / n: the rate at which each rank of a ring would send.
+# For our example, these are 8 MB / 126 ms = 63 MB/s, and 1.5 x 63 = 95 MB/s, close to the cable's 100.
+# We left out that libraries cut chunks into smaller pieces, and run several rings or trees at once.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_bytes", None)
+# quiz("distributed.quiz_small", None)
+# quiz("distributed.quiz_slow_cable", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_bytes", "c")
+quiz("distributed.quiz_small", "b")
+quiz("distributed.quiz_slow_cable", "d")
+# END SOLUTION
