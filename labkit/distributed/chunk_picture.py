@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, SKY, canvas, show
+from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

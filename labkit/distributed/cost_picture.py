@@ -42,9 +42,7 @@ def costs_by_size(
     show(figure, f"Predicted time over the tensor's size. At {size}: {'; '.join(said)}.")
 
 
-def _draw(
-    axes: Axes, model: CostModel, names: Mapping[str, str], ranks: int, mark: float
-) -> None:
+def _draw(axes: Axes, model: CostModel, names: Mapping[str, str], ranks: int, mark: float) -> None:
     for (label, name), (colour, line) in zip(names.items(), STYLES, strict=False):
         times = [model.predict(name, ranks, size) for size in SIZES]
         axes.loglog(SIZES, times, line, color=colour, label=label)

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: The ring
 #     minutes: 55
-#     needs: [torch, cloudpickle]
+#     needs: []
 # ---
 
 # %% [markdown]
@@ -53,12 +53,12 @@ from time import sleep
 
 import numpy as np
 import torch
+from labkit.distributed.pictures import routes_picture, timeline_picture
 
 from labkit import check, figures, predict, quiz
 from labkit.distributed import CostModel, exchange
 from labkit.distributed.chunk_picture import ring_by_hand
 from labkit.distributed.cost_picture import costs_by_size
-from labkit.distributed.pictures import routes_picture, timeline_picture
 from labkit.distributed.runs import counted_run, gloo, measure_ways
 from labkit.provenance import counted, measured, predicted
 
@@ -180,7 +180,7 @@ all_gather = check("distributed.all_gather", all_gather)
 def whole_tensors(rank, ranks, x):
     """x of each rank -> the sum over all ranks"""
     total, leaving = x.clone(), x
-    for step in range(1, ranks):
+    for _ in range(1, ranks):
         arriving = torch.empty_like(x)
         exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
         total += arriving

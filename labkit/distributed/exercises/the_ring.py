@@ -292,7 +292,7 @@ ring_all_reduce = rank_exercise(
     demand=ring_demand(
         steps=lambda ranks: 2 * (ranks - 1),
         total=lambda traffic: 2 * (traffic.ranks - 1) * tensor_bytes(traffic),
-        what="A ring that passes on whole tensors sends n (n - 1) S; with chunks it is 2 (n - 1) S.",
+        what="A ring of whole tensors sends n (n - 1) S, and one with chunks 2 (n - 1) S.",
     ),
 )
 
