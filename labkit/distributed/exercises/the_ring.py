@@ -74,19 +74,27 @@ def gathered_bytes(traffic: Traffic) -> int:
 # --- distributed.reduce_scatter
 
 SIZES = {
-    "one rank": (1, 5),
+    "one number": (1, 1),
     "two ranks": (2, 6),
-    "three ranks": (3, 7),  # 3, 2 and 2
-    "four ranks": (4, 23),
-    "a chunk of one": (4, 4),
+    "chunks of equal size": (3, 6),
+    "chunks of 3, 2 and 2": (3, 7),
+    "many numbers": (4, 103),
     "fewer numbers than ranks": (4, 3),
-    "no numbers": (3, 0),
+    "no numbers": (2, 0),
 }
+# The exercises are about `exchange`: neither torch's own functions nor the course's collectives.
+FORBIDDEN = ("torch.distributed", "labkit.distributed.collectives")
 
 
 def tensors(rng: np.random.Generator, ranks: int, *shape: int) -> list[tuple[np.ndarray]]:
     """A tensor for each rank, of both signs; sums of them are exact, in whatever order."""
-    return [(rng.integers(-500, 500, shape).astype(np.float32) / 4,) for _ in range(ranks)]
+    return [(distinct(rng, *shape),) for _ in range(ranks)]
+
+
+def distinct(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Quarters of whole numbers from -500 to 500, no two of them alike, and none of them 0."""
+    numbers = np.delete(np.arange(-2000, 2000), 2000)
+    return (rng.permutation(numbers)[: np.prod(shape)] / 4).reshape(shape).astype(np.float32)
 
 
 def chunks_of(inputs: Sequence[tuple]) -> list[list[np.ndarray]]:
@@ -124,10 +132,10 @@ def not_summed(inputs: Sequence[tuple]) -> list[np.ndarray]:
     return [own[rank][rank] + own[rank - 1][rank] for rank in range(len(inputs))]
 
 
-def only_neighbour(inputs: Sequence[tuple]) -> list[np.ndarray]:
-    """The numbers of the rank before, alone."""
+def replaced(inputs: Sequence[tuple]) -> list[np.ndarray]:
+    """As if what arrives took the place of the rank's own numbers: those of the next one go round."""
     own = chunks_of(inputs)
-    return [own[rank - 1][rank] for rank in range(len(inputs))]
+    return [own[(rank + 1) % len(inputs)][rank] for rank in range(len(inputs))]
 
 
 def equal_chunks(inputs: Sequence[tuple]) -> list[np.ndarray]:
@@ -148,7 +156,7 @@ reduce_scatter = rank_exercise(
         "own_missing": own_missing,
         "not_summed": not_summed,
         "nothing_added": lambda inputs: [own[r] for r, own in enumerate(chunks_of(inputs))],
-        "only_neighbour": only_neighbour,
+        "replaced": replaced,
         "equal_chunks": equal_chunks,
     },
     demand=ring_demand(
@@ -156,6 +164,7 @@ reduce_scatter = rank_exercise(
         total=lambda traffic: (traffic.ranks - 1) * tensor_bytes(traffic),
         what="In each step, a rank sends a single chunk.",
     ),
+    forbidden=FORBIDDEN,
 )
 
 # --- distributed.all_gather
@@ -163,8 +172,7 @@ reduce_scatter = rank_exercise(
 
 def finished(rng: np.random.Generator, ranks: int, length: int) -> list[tuple[np.ndarray, int]]:
     """For each rank its chunk of one tensor, and the tensor's length."""
-    whole = rng.integers(1, 1000, length) * rng.choice([-1, 1], length)
-    return [(part, length) for part in np.array_split(whole.astype(np.float32) / 4, ranks)]
+    return [(part, length) for part in np.array_split(distinct(rng, length), ranks)]
 
 
 def whole(inputs: Sequence[tuple]) -> np.ndarray:
@@ -220,6 +228,7 @@ all_gather = rank_exercise(
         total=lambda traffic: (traffic.ranks - 1) * gathered_bytes(traffic),
         what="In each step, a rank sends a single chunk.",
     ),
+    forbidden=FORBIDDEN,
 )
 
 # --- distributed.ring_all_reduce
@@ -269,14 +278,13 @@ ring_all_reduce = rank_exercise(
     solution=solutions.ring_all_reduce,
     cases=ranks_cases(
         {
-            "one rank": (1, 2, 3),
+            "one number": (1, 1),
             "two ranks": (2, 5),
             "three ranks": (3, 2, 4),
             "four ranks": (4, 5, 1, 3),
-            "as many numbers as ranks": (4, 4),
             "fewer numbers than ranks": (4, 2, 1),
-            "many numbers": (4, 41, 3),
-            "no numbers": (3, 0, 2),
+            "many numbers": (3, 41, 3),
+            "no numbers": (2, 0, 2),
         },
         tensors,
     ),
@@ -294,6 +302,7 @@ ring_all_reduce = rank_exercise(
         total=lambda traffic: 2 * (traffic.ranks - 1) * tensor_bytes(traffic),
         what="A ring of whole tensors sends n (n - 1) S, and one with chunks 2 (n - 1) S.",
     ),
+    forbidden=FORBIDDEN,
 )
 
 EXERCISES = [reduce_scatter, all_gather, ring_all_reduce]
