@@ -17,18 +17,18 @@
 # %% [markdown]
 # # The ring
 #
-# **Each helper makes it slower.**
-# In lesson 1, every rank sent its gradient of S bytes to rank 0, which added them up and sent the sum back.
-# With 4 ranks, rank 0's cable carries 2 x 3 = 6 S; with 1,024 ranks, 2 x 1,023 = 2,046 S.
-# The gradient of our ConvNet has 2.18 MB, and a network of 1 Gbit/s moves about 100 MB in a second.
-# So with 1,024 machines, every training step would wait 2,046 x 2.18 / 100 = 45 seconds for rank 0.
+# **Every helper makes it slower.**
+# In lesson 1, each rank sent its gradient, of $S$ bytes, to rank 0, and the sum came back.
+# So with $n$ ranks, rank 0's cable carries $2(n-1)S$.
+# Our ConvNet's gradient has 2.18 MB, and a network of 1 Gbit/s moves about 100 MB in a second.
+# With 1,024 ranks, every training step would wait $2{,}046 \times 2.18 / 100 = 45$ seconds for rank 0.
 # Can the same sum be had without a rank for which all others wait?
 #
 # ## What you will be able to do
 #
-# - sum tensors over all ranks around a ring, in which no rank carries more than another;
+# - sum tensors around a ring, in which no rank carries more than another;
 # - predict how long that takes on a given network;
-# - say when a tree is faster than the ring.
+# - say when a tree is faster.
 #
 # You need [lesson 1](1_processes_and_collectives.ipynb).
 
@@ -39,14 +39,13 @@
 # ## Predict
 #
 # An all-reduce leaves the sum of all ranks' tensors in every rank.
-# Let each rank have a tensor of S = 100 MB, and let the best method share the work evenly.
+# Each rank has 100 MB, and the best method shares the work evenly.
 # With 2 ranks, each one has to send 100 MB.
-# How many MB does each of 1,024 ranks have to send?
+# How many MB does each of 1,024 ranks send?
 #
-# The next two guesses are about real processes on this machine, where no cable slows them down.
-# Four ranks run the ring that you will write, and the all-reduce through rank 0.
-# How many times as fast as rank 0's is the ring, for 64 KiB and for 16 MiB?
-# (Write 0.5 if you expect the ring to take twice as long.)
+# The other two guesses are about this machine, where no cable slows the messages down.
+# With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and for 16 MiB?
+# (0.5 means that the ring takes twice as long.)
 
 # %%
 from time import sleep
@@ -81,9 +80,9 @@ guesses = {
 #
 # ### Three ranks by hand
 #
-# The ranks sit in a **ring**: each one sends only to the next rank, and the last one sends to rank 0.
+# In a **ring**, each rank sends only to the next one, and the last rank to rank 0.
 # Each rank cuts its tensor into as many **chunks** as there are ranks.
-# Let three ranks have three numbers each, so that a chunk is a single number:
+# Let three ranks have three numbers each, so that a chunk is one number:
 #
 # ```
 # rank 0      1     2     3
@@ -92,13 +91,13 @@ guesses = {
 # ```
 #
 # In step 1, rank 0 sends chunk 2, rank 1 sends chunk 0 and rank 2 sends chunk 1, all at the same time.
-# Each rank adds what arrives to its own chunk of that number: rank 1 now has 3 + 30 = 33 as chunk 2.
+# Each adds what arrives to its own chunk of that number, so rank 1 now has 3 + 30 = 33 as chunk 2.
 # In step 2, each rank passes on the sum that it has just made.
-# Then every rank has one finished chunk, and rank r has chunk r.
-# This first half is called **reduce-scatter**.
+# Then rank r has the finished sum of chunk r.
+# This half is called **reduce-scatter**.
 #
-# In the second half, **all-gather**, the finished chunks go around once more, and nothing is added.
-# Watch them: an arrow shows a chunk that leaves (grey), and blue ones are finished.
+# In the second half, **all-gather**, the finished chunks (blue) go around, and nothing is added.
+# An arrow shows a chunk that leaves.
 
 # %% tags=["picture"]
 ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
@@ -106,15 +105,15 @@ ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 # %% [markdown]
 # ### The first half
 #
-# A chunk's number counts around the ring: rank 0 sends chunk 2 in step 1, because (0 - 1) % 3 is 2 in Python.
-# So in step 1, rank r sends chunk r - 1, and chunk r - 2 arrives.
+# Chunks are counted around the ring: rank 0 begins with chunk (0 - 1) % 3, which is 2 in Python.
+# So in step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
 #
-# If n does not divide the length, `x.tensor_split(n)` makes the first chunks longer by one: seven numbers become 3, 2 and 2.
-# The chunks are views, so writing into one would change `x`; that is why the function clones `x` first.
+# `x.tensor_split(3)` cuts seven numbers into 3, 2 and 2.
+# The chunks are views, and writing into one would change `x`, so the function clones it first.
 #
-# **Exercise `distributed.reduce_scatter`**: in n - 1 steps, send one chunk to the next rank, and add what arrives from the rank before.
-# At the end, `chunks[rank]` holds the sum over all ranks.
-# Use only `exchange(outgoing, to, incoming, source)`, which fills `incoming`.
+# **Exercise `distributed.reduce_scatter`**: in $n-1$ steps, all ranks send one chunk at the same time, each to the next rank, and add what arrives.
+# At the end, `chunks[rank]` is the sum over all ranks.
+# Use only `exchange(outgoing, to, incoming, source)`, which sends and receives at once, and fills `incoming`.
 
 
 # %% tags=["exercise:distributed.reduce_scatter"]
@@ -139,12 +138,11 @@ reduce_scatter = check("distributed.reduce_scatter", reduce_scatter)
 # %% [markdown]
 # ### The second half
 #
-# Now rank r has chunk r.
-# In the picture's step 3, rank 0 sends 111, which is chunk 0, and receives chunk 2 from rank 2.
-# In step 4 it passes on chunk 2, which has just arrived.
+# In the picture's lower row, rank 0 first sends 111, its own chunk, and receives chunk 2.
+# Then it passes on chunk 2.
 #
-# **Exercise `distributed.all_gather`**: hand the chunks around in n - 1 steps, again with `exchange` and only to the next rank.
-# `chunks` are views of `whole`, so what arrives in a chunk stands in `whole`.
+# **Exercise `distributed.all_gather`**: hand the chunks around in $n-1$ steps, with `exchange`, and only to the next rank.
+# `chunks` are views of `whole`: what arrives in a chunk stands in `whole`.
 
 
 # %% tags=["exercise:distributed.all_gather"]
@@ -169,11 +167,10 @@ all_gather = check("distributed.all_gather", all_gather)
 # %% [markdown]
 # ### A ring with the right sum
 #
-# There is a shorter ring, without chunks: each rank passes on whole tensors, and adds up all that arrive.
-# PyTorch's tutorial *Writing Distributed Applications* shows it as "our own ring-allreduce".
-# (Until 2020 it also added the wrong tensor, [issue 31572](https://github.com/pytorch/pytorch/issues/31572); its text leaves the chunks to the reader.)
-# Here is its loop with our `exchange`, on three ranks with 12 bytes each.
-# `counted_run` runs a function in real ranks, and counts the bytes that each one sends.
+# PyTorch's tutorial [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) shows a shorter ring, which passes on whole tensors.
+# (Until 2020 it added the wrong ones, [issue 31572](https://github.com/pytorch/pytorch/issues/31572); it leaves the chunks to its reader.)
+# Here is its idea with our `exchange`.
+# `counted_run` runs it in real ranks, and counts their bytes.
 
 
 # %%
@@ -194,14 +191,12 @@ for rank in range(3):
     print(f"rank {rank} has {run.results[rank].tolist()} and sent {run.sent[rank]} bytes")
 
 # %% [markdown]
-# The sum is right, but the cost is not.
-# Each rank sent its neighbour n - 1 = 2 whole tensors, 24 bytes, and with 1,024 ranks it would send 1,023 S.
-# That total is worse than rank 0's: all ranks together send n (n - 1) S instead of 2 (n - 1) S.
+# The sum is right, but the cost is not: each rank sent 2 whole tensors, 24 bytes, instead of 4 chunks of 4 bytes.
+# With 1,024 ranks, each would send 1,023 S; all together that is 512 times what lesson 1's ranks send.
 #
-# With chunks, a rank sends 2 (n - 1) chunks of S / n bytes, in our example 4 chunks of 4 bytes.
-# **Exercise `distributed.ring_all_reduce`**: sum tensors of any shape in 2 (n - 1) steps around the ring.
-# Altogether the ranks send exactly 2 (n - 1) S bytes, each one only to the next, and each within a few numbers of its share.
-# Your two halves may help: they take flat tensors.
+# **Exercise `distributed.ring_all_reduce`**: sum tensors of any shape in $2(n-1)$ steps around the ring, with `exchange`.
+# Together the ranks send exactly $2(n-1)S$ bytes, each only to the next one, and each the same number, up to a few elements.
+# Your two halves may help; they take flat tensors.
 
 
 # %% tags=["exercise:distributed.ring_all_reduce"]
@@ -225,12 +220,10 @@ ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
 #
 # > Gradients are collected on a master GPU which updates the parameters
 #
-# We sum the gradient of our ConvNet, 545,098 numbers or 2.18 MB, over four real ranks in four ways.
-# The master is rank 0; if it sends back new parameters in place of the sum, these have as many bytes.
-# The tree is lesson 1's, up to the sum and down again.
-# In **halving-doubling**, a rank and a partner split in each step what they have in common, and each sums one half.
-# That takes log2(n) steps, and as many to hand the halves back, with partners all over the network.
-#
+# We sum our ConvNet's gradient, 545,098 numbers, over four real ranks in four ways.
+# The master is rank 0; new parameters, sent back in place of the sum, would have as many bytes.
+# The tree is lesson 1's broadcast, and before it the same way backwards, adding.
+# In **halving-doubling**, a rank and a partner split what they have in common, and each sums one half; later, the halves go back the same way.
 # A rank **carries** what it sends and what it receives.
 
 # %% tags=["picture"]
@@ -255,31 +248,30 @@ routes_picture(runs["ring"].messages, ranks=4)
 
 # %% [markdown]
 # **Verdict on C14: holds if the workers are few.**
-# The sum is right with a master, too, but its cable carries 2 (n - 1) S: 6 S with four ranks, and 2,046 S with 1,024, where a rank of the ring carries less than 4 S.
+# The sum is right, but the master's cable carries $2(n-1)S$: with 1,024 workers 2,046 S, where a rank of the ring carries less than 4 S.
 #
-# All four ways send 2 (n - 1) S = 13.1 MB altogether, and differ in how they share it.
-# The tree's root carries 4 S here, and a rank of the ring 3 S, half of it in each direction.
+# All four ways send 13.1 MB together, and differ in how they share it.
 #
 # ## Measure
 #
 # ### What a message costs
 #
-# The **alpha-beta model** says that a message of m bytes takes α + m / β seconds.
-# The latency α is the time that even an empty message takes, and the bandwidth β is the number of bytes per second.
-# (Many papers write β for its inverse, the seconds per byte.)
-# Let α = 1 ms, β = 100 MB/s, n = 4 and S = 8 MB; so a chunk has 2 MB:
+# The **alpha-beta model** says that a message of $m$ bytes takes $\alpha + m/\beta$ seconds.
+# The latency $\alpha$ is the time of an empty message, and the bandwidth $\beta$ is the bytes per second.
+# (Many papers call its inverse $\beta$.)
+# Let α = 1 ms, β = 100 MB/s, n = 4 and S = 8 MB, so that a chunk has 2 MB:
 #
 # ```
 # a whole tensor     1 ms + 8 MB / 100 MB/s = 81 ms
 # a chunk            1 ms + 2 MB / 100 MB/s = 21 ms
 #
-# rank 0             6 tensors, one after the other      6 x 81 = 486 ms
-# tree               2 x log2(4) = 4 tensors             4 x 81 = 324 ms
-# ring               2 x 3 = 6 chunks                    6 x 21 = 126 ms
-# halving-doubling   4 messages, 1.5 S in all     4 x 1 + 12/0.1 = 124 ms
+# rank 0             2 x 3 = 6 tensors, one after the other     6 x 81 = 486 ms
+# tree               2 x log2(4) = 4 tensors                    4 x 81 = 324 ms
+# ring               2 x 3 = 6 chunks                           6 x 21 = 126 ms
+# halving-doubling   2 x log2(4) = 4 messages, 12 MB in all    4 + 120 = 124 ms
 # ```
 #
-# Here the network is emulated in process: the bytes really travel between processes, and each receiver sleeps until they could have arrived over such a cable.
+# In our emulated network, the bytes really travel between processes, and each receiver sleeps until they could have arrived.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 model = CostModel(latency=1e-3, bandwidth=100e6)
@@ -300,17 +292,16 @@ for name in ("rank 0", "ring"):
 print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
 
 # %% [markdown]
-# The bars are messages, drawn from their real beginning to their real end.
-# With rank 0, three ranks wait while one sends; in the ring, all four send all the time.
-# Each step starts a little late, since real processes have to be woken, and the formula leaves that out.
+# A blue bar is a send, and an orange one a receive, with its waiting.
+# Through rank 0 the messages queue up; in the ring, all four ranks send all the time.
+# The formula leaves out that a process has to be woken for each step.
 #
 # ## Explain
 #
-# ### And without a cable?
+# ### Without a cable
 #
-# On your computer's loopback, a message is only a copy in memory.
-# Besides our four ways, gloo takes part: the library that PyTorch uses between CPUs, behind `dist.all_reduce`.
-# The fastest of nine runs counts, and the picture has your guesses.
+# On your computer's loopback, a message is a copy in memory.
+# Besides our four ways, gloo takes part, which is behind PyTorch's `dist.all_reduce` between CPUs.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 small = measure_ways(ways | {"gloo": gloo}, ranks=4, bytes=64 << 10, repeats=9)
@@ -331,27 +322,27 @@ results = {"MB of each": of_each, "64 KiB": ratio(small), "16 MiB": ratio(large)
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# A rank of the ring sends 2 (n - 1) / n S: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
+# In a ring, each rank sends $2(n-1)/n \cdot S$: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
 # **However many ranks there are, it is less than 2 S.**
 #
-# On loopback, the ring loses its advantage, because it has no cables that could work at the same time: all ranks share one memory and a few cores.
-# And a small tensor costs latency only, of which the ring has the most: 2 (n - 1) steps, one after the other.
+# On loopback, there are no cables that could work at the same time: all ranks share one memory and a few cores.
+# And a small tensor costs only latency, of which the ring has the most, with its $2(n-1)$ steps one after the other.
 #
 # ### When the tree is faster
 #
-# For a very small tensor only α counts: with 4 ranks 6 α in the ring, and 4 α in the tree.
-# At some size S both take the same time:
+# With four ranks, an almost empty tensor takes 6 α in the ring, and 4 α in the tree.
+# At some size, both take the same time:
 #
 # ```
 # tree                  ring
 # 4 (α + S / β)     =   6 (α + S / (4 β))
 # 4 S/β - 1.5 S/β   =   6 α - 4 α
 # S                 =   2 / 2.5 x α β  =  0.8 x 100 kB  =  80 kB
+#
+# of n ranks:   4 is 2 log2(n),   6 is 2 (n - 1),   1.5 is 2 (n - 1) / n
 # ```
 #
-# Here α β = 1 ms x 100 MB/s = 100 kB is what could have travelled during one latency.
-# For n ranks, 4 becomes 2 log2(n), 6 becomes 2 (n - 1), and 1.5 becomes 2 (n - 1) / n.
-# The vertical line is our ConvNet's gradient.
+# Here αβ, 100 kB, is what could have travelled during one latency.
 
 # %% tags=["picture"]
 for n in (4, 64, 1024):
@@ -361,9 +352,8 @@ for n in (4, 64, 1024):
 costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 
 # %% [markdown]
-# With 1,024 ranks, even our whole gradient is too small for the ring.
-# Halving-doubling is never slower than either of them in this model, because it has the tree's few steps and the ring's few bytes.
-# But the model knows nothing of the cables between switches, which its far partners share; a ring's neighbours can sit side by side.
+# With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
+# In this model, halving-doubling is never slower than either, but the model knows nothing of cables that several pairs share.
 #
 # ## On trial
 #
@@ -371,11 +361,10 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 #
 # > T_total = n * T_op
 #
-# This is how long n machines take for the work of one, which takes T_op.
-# We run it as printed, beside **Amdahl's law**.
-# That law says that a share s of the work, such as loading, cannot be divided: T(n) = s T_op + (1 - s) T_op / n.
-# With s = 0.1 and T_op = 400 ms, four machines take 0.1 x 400 + 0.9 x 400 / 4 = 130 ms.
-# The last column adds the ring, for 8 MB on our emulated network.
+# This is meant to be the time that n machines take for the work of one.
+# Beside it stands **Amdahl's law**: a share $s$ of the work, such as loading, cannot be divided, so $T(n) = s \, T_{op} + (1-s) \, T_{op} / n$.
+# With s = 0.1 and 400 ms, four machines take 40 + 360 / 4 = 130 ms.
+# The last column adds the ring for 8 MB on our emulated network.
 
 # %%
 T_op = 0.4  # seconds
@@ -397,18 +386,16 @@ figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
 
 # %% [markdown]
 # **Verdict on C17: wrong.**
-# As printed, 32 machines take 32 times as long as one; the divisible part is divided by n, and then a sum over the ranks comes on top.
+# As printed, 32 machines take 32 times as long as one; in truth, the share that can be divided is divided by n, and the all-reduce comes on top.
 #
-# Even without messages, s = 0.1 allows at most 1 / 0.1 = 10 times the speed.
-# With them, 8 machines are best here, and 32 are slower than 4.
+# Without messages, s = 0.1 allows at most 10 times the speed; with them, 8 machines are best here.
 #
 # ### <a id="C16"></a>C16 on trial
 #
 # > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
 #
-# L is the number of samples and B the size of a batch, so that L / B is the number of steps: 50,000 / 100 = 500.
-# We run it as printed, then corrected, and then we try one step in real ranks.
-# There the arithmetic is a sleep of the length that Amdahl's law gives, and the ring runs over the emulated network.
+# L samples in batches of B take L / B = 50,000 / 100 = 500 steps.
+# We run it as printed, then corrected, and try one step in real ranks, where a sleep takes the place of the arithmetic.
 
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -432,22 +419,20 @@ print("a step of four:", one)
 
 # %% [markdown]
 # **Verdict on C16: wrong.**
-# As printed, the time grows n-fold instead of shrinking; and with n below the line it would still lack the serial part and the all-reduce of every step.
+# As printed, the time grows n-fold; with n below the line, it would still lack the serial share and the all-reduce of each step.
 #
 # ## Recap
 #
-# - The ring sums in 2 (n - 1) steps: reduce-scatter, then all-gather.
-# - **The rule to keep: in a ring each rank sends 2 (n - 1) / n S, less than 2 S for any n; but it waits 2 (n - 1) times for the latency.**
+# - **The rule to keep: in a ring, each rank sends $2(n-1)/n \cdot S$, less than 2 S for any n, but waits $2(n-1)$ times for the latency.**
 # - A right sum says nothing about its cost: count the bytes.
 #
 # ### Outside
 #
-# On GPUs this is NCCL's work: it chooses between rings, trees and other ways by size, ranks and wiring.
-# `NCCL_DEBUG=INFO` tells what it found, and `NCCL_ALGO=Ring` forces one, for experiments.
+# On GPUs, NCCL chooses between rings and trees by itself; `NCCL_DEBUG=INFO` tells more, and `NCCL_ALGO=Ring` forces one, for experiments.
 # To measure a cluster, people run nccl-tests: `all_reduce_perf -b 8 -e 128M -f 2 -g 4`.
-# It prints *algbw*, which is S / t, and *busbw*, which is S / t x 2 (n - 1) / n: the rate at which each rank of a ring would send.
-# For our example, these are 8 MB / 126 ms = 63 MB/s, and 1.5 x 63 = 95 MB/s, close to the cable's 100.
-# We left out that libraries cut chunks into smaller pieces, and run several rings or trees at once.
+# It prints *algbw*, $S/t$, and *busbw*, $S/t \times 2(n-1)/n$, the rate at which each rank of a ring would send.
+# For our ring of 126 ms, these are 63 and 95 MB/s, close to the cable's 100.
+# Libraries also cut chunks into smaller pieces, and run several rings or trees at once; we left that out.
 #
 # ## Quiz
 #
