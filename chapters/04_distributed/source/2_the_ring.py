@@ -22,11 +22,11 @@
 # So with $n$ ranks, rank 0's cable carries $2(n-1)S$.
 # Our ConvNet's gradient has 2.18 MB, and a network of 1 Gbit/s moves about 100 MB in a second.
 # With 1,024 ranks, every training step would wait $2{,}046 \times 2.18 / 100 = 45$ seconds for rank 0.
-# Can the same sum be had without a rank for which all others wait?
+# Can we sum without a rank for which all others wait?
 #
 # ## What you will be able to do
 #
-# - sum tensors around a ring, in which no rank carries more than another;
+# - sum tensors around a ring;
 # - predict how long that takes on a given network;
 # - say when a tree is faster.
 #
@@ -40,24 +40,23 @@
 #
 # An all-reduce leaves the sum of all ranks' tensors in every rank.
 # Each rank has 100 MB, and the best method shares the work evenly.
-# With 2 ranks, each one has to send 100 MB.
-# How many MB does each of 1,024 ranks send?
+# With 2 ranks, each has to send 100 MB; how many MB has each of 1,024 ranks to send?
 #
 # The other two guesses are about this machine, where no cable slows the messages down.
 # With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and for 16 MiB?
-# (0.5 means that the ring takes twice as long.)
+# (0.5: the ring takes twice as long.)
 
 # %%
 from time import sleep
 
 import numpy as np
 import torch
-from labkit.distributed.pictures import routes_picture, timeline_picture
 
 from labkit import check, figures, predict, quiz
 from labkit.distributed import CostModel, exchange
 from labkit.distributed.chunk_picture import ring_by_hand
 from labkit.distributed.cost_picture import costs_by_size
+from labkit.distributed.pictures import routes_picture, timeline_picture
 from labkit.distributed.runs import counted_run, gloo, measure_ways
 from labkit.provenance import counted, measured, predicted
 
@@ -90,8 +89,8 @@ guesses = {
 # rank 2    100   200   300
 # ```
 #
-# In step 1, rank 0 sends chunk 2, rank 1 sends chunk 0 and rank 2 sends chunk 1, all at the same time.
-# Each adds what arrives to its own chunk of that number, so rank 1 now has 3 + 30 = 33 as chunk 2.
+# In step 1, rank 0 sends chunk 2, rank 1 chunk 0 and rank 2 chunk 1, all at the same time.
+# Each adds what arrives to its own chunk of that number: rank 1 now has $3 + 30 = 33$ as chunk 2.
 # In step 2, each rank passes on the sum that it has just made.
 # Then rank r has the finished sum of chunk r.
 # This half is called **reduce-scatter**.
@@ -105,13 +104,13 @@ ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 # %% [markdown]
 # ### The first half
 #
-# Chunks are counted around the ring: rank 0 begins with chunk (0 - 1) % 3, which is 2 in Python.
-# So in step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
+# In step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
+# Rank 0 begins with chunk $(0-1) \bmod 3 = 2$; in Python, `%` also gives 2.
 #
 # `x.tensor_split(3)` cuts seven numbers into 3, 2 and 2.
 # The chunks are views, and writing into one would change `x`, so the function clones it first.
 #
-# **Exercise `distributed.reduce_scatter`**: in $n-1$ steps, all ranks send one chunk at the same time, each to the next rank, and add what arrives.
+# **Exercise `distributed.reduce_scatter`**: in each of $n-1$ steps, all ranks send one chunk to the next rank, and add what arrives.
 # At the end, `chunks[rank]` is the sum over all ranks.
 # Use only `exchange(outgoing, to, incoming, source)`, which sends and receives at once, and fills `incoming`.
 
@@ -169,8 +168,7 @@ all_gather = check("distributed.all_gather", all_gather)
 #
 # PyTorch's tutorial [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) shows a shorter ring, which passes on whole tensors.
 # (Until 2020 it added the wrong ones, [issue 31572](https://github.com/pytorch/pytorch/issues/31572); it leaves the chunks to its reader.)
-# Here is its idea with our `exchange`.
-# `counted_run` runs it in real ranks, and counts their bytes.
+# Here is its idea with our `exchange`; `counted_run` runs it in real ranks, and counts their bytes.
 
 
 # %%
@@ -192,7 +190,7 @@ for rank in range(3):
 
 # %% [markdown]
 # The sum is right, but the cost is not: each rank sent 2 whole tensors, 24 bytes, instead of 4 chunks of 4 bytes.
-# With 1,024 ranks, each would send 1,023 S; all together that is 512 times what lesson 1's ranks send.
+# With 1,024 ranks, each would send $1{,}023\,S$.
 #
 # **Exercise `distributed.ring_all_reduce`**: sum tensors of any shape in $2(n-1)$ steps around the ring, with `exchange`.
 # Together the ranks send exactly $2(n-1)S$ bytes, each only to the next one, and each the same number, up to a few elements.
@@ -220,10 +218,10 @@ ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
 #
 # > Gradients are collected on a master GPU which updates the parameters
 #
-# We sum our ConvNet's gradient, 545,098 numbers, over four real ranks in four ways.
+# We sum our ConvNet's gradient over four real ranks in four ways.
 # The master is rank 0; new parameters, sent back in place of the sum, would have as many bytes.
-# The tree is lesson 1's broadcast, and before it the same way backwards, adding.
-# In **halving-doubling**, a rank and a partner split what they have in common, and each sums one half; later, the halves go back the same way.
+# The tree is lesson 1's broadcast, after the same way backwards, adding.
+# In **halving-doubling**, partners split what they have in common, and each sums one half; later, the halves go back the same way.
 # A rank **carries** what it sends and what it receives.
 
 # %% tags=["picture"]
@@ -248,9 +246,9 @@ routes_picture(runs["ring"].messages, ranks=4)
 
 # %% [markdown]
 # **Verdict on C14: holds if the workers are few.**
-# The sum is right, but the master's cable carries $2(n-1)S$: with 1,024 workers 2,046 S, where a rank of the ring carries less than 4 S.
+# The sum is right, but the master's cable carries $2(n-1)S$: with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
 #
-# All four ways send 13.1 MB together, and differ in how they share it.
+# All ways send the same 13.1 MB together, but share them differently.
 #
 # ## Measure
 #
@@ -259,9 +257,11 @@ routes_picture(runs["ring"].messages, ranks=4)
 # The **alpha-beta model** says that a message of $m$ bytes takes $\alpha + m/\beta$ seconds.
 # The latency $\alpha$ is the time of an empty message, and the bandwidth $\beta$ is the bytes per second.
 # (Many papers call its inverse $\beta$.)
-# Let α = 1 ms, β = 100 MB/s, n = 4 and S = 8 MB, so that a chunk has 2 MB:
+# We take four ranks, and chunks of 2 MB:
 #
 # ```
+# α = 1 ms, β = 100 MB/s, n = 4, S = 8 MB
+#
 # a whole tensor     1 ms + 8 MB / 100 MB/s = 81 ms
 # a chunk            1 ms + 2 MB / 100 MB/s = 21 ms
 #
@@ -271,7 +271,7 @@ routes_picture(runs["ring"].messages, ranks=4)
 # halving-doubling   2 x log2(4) = 4 messages, 12 MB in all    4 + 120 = 124 ms
 # ```
 #
-# In our emulated network, the bytes really travel between processes, and each receiver sleeps until they could have arrived.
+# Our network is emulated: the bytes really travel between processes, and each receiver sleeps until they could have arrived.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 model = CostModel(latency=1e-3, bandwidth=100e6)
@@ -301,7 +301,7 @@ print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
 # ### Without a cable
 #
 # On your computer's loopback, a message is a copy in memory.
-# Besides our four ways, gloo takes part, which is behind PyTorch's `dist.all_reduce` between CPUs.
+# A fifth way takes part: gloo, which does PyTorch's `dist.all_reduce` between CPUs.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 small = measure_ways(ways | {"gloo": gloo}, ranks=4, bytes=64 << 10, repeats=9)
@@ -323,14 +323,14 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # In a ring, each rank sends $2(n-1)/n \cdot S$: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
-# **However many ranks there are, it is less than 2 S.**
+# **However many ranks there are, it is less than $2S$.**
 #
-# On loopback, there are no cables that could work at the same time: all ranks share one memory and a few cores.
-# And a small tensor costs only latency, of which the ring has the most, with its $2(n-1)$ steps one after the other.
+# On loopback, there are no cables that could work at the same time: all ranks share one memory.
+# And a small tensor costs only latency, of which the ring has the most, with its $2(n-1)$ steps.
 #
 # ### When the tree is faster
 #
-# With four ranks, an almost empty tensor takes 6 α in the ring, and 4 α in the tree.
+# With four ranks, an almost empty tensor takes $6\alpha$ in the ring, and $4\alpha$ in the tree.
 # At some size, both take the same time:
 #
 # ```
@@ -342,7 +342,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # of n ranks:   4 is 2 log2(n),   6 is 2 (n - 1),   1.5 is 2 (n - 1) / n
 # ```
 #
-# Here αβ, 100 kB, is what could have travelled during one latency.
+# Here $\alpha\beta = 100$ kB is what could have travelled during one latency.
 
 # %% tags=["picture"]
 for n in (4, 64, 1024):
@@ -353,7 +353,7 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 
 # %% [markdown]
 # With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
-# In this model, halving-doubling is never slower than either, but the model knows nothing of cables that several pairs share.
+# In this model, halving-doubling is never slower than either, but the model knows no cables that several pairs share.
 #
 # ## On trial
 #
@@ -362,9 +362,14 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 # > T_total = n * T_op
 #
 # This is meant to be the time that n machines take for the work of one.
-# Beside it stands **Amdahl's law**: a share $s$ of the work, such as loading, cannot be divided, so $T(n) = s \, T_{op} + (1-s) \, T_{op} / n$.
-# With s = 0.1 and 400 ms, four machines take 40 + 360 / 4 = 130 ms.
-# The last column adds the ring for 8 MB on our emulated network.
+# Beside it stands **Amdahl's law**: a share $s$ of the work, such as loading, cannot be divided.
+#
+# ```
+# T(n)  =  s T_op       +  (1 - s) T_op / n
+# T(4)  =  0.1 x 400 ms +  0.9 x 400 ms / 4  =  130 ms
+# ```
+#
+# The last column adds the ring, for 8 MB.
 
 # %%
 T_op = 0.4  # seconds
@@ -386,16 +391,16 @@ figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
 
 # %% [markdown]
 # **Verdict on C17: wrong.**
-# As printed, 32 machines take 32 times as long as one; in truth, the share that can be divided is divided by n, and the all-reduce comes on top.
+# As printed, 32 machines take 32 times as long as one; what can be divided belongs over n, and the all-reduce comes on top.
 #
-# Without messages, s = 0.1 allows at most 10 times the speed; with them, 8 machines are best here.
+# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 8 machines are best here.
 #
 # ### <a id="C16"></a>C16 on trial
 #
 # > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
 #
-# L samples in batches of B take L / B = 50,000 / 100 = 500 steps.
-# We run it as printed, then corrected, and try one step in real ranks, where a sleep takes the place of the arithmetic.
+# L samples in batches of B take $L/B = 50{,}000/100 = 500$ steps.
+# We run it as printed, then corrected, and try one step in real ranks, with a sleep in place of the arithmetic.
 
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -423,16 +428,21 @@ print("a step of four:", one)
 #
 # ## Recap
 #
-# - **The rule to keep: in a ring, each rank sends $2(n-1)/n \cdot S$, less than 2 S for any n, but waits $2(n-1)$ times for the latency.**
+# - **The rule to keep: in a ring, each rank sends $2(n-1)/n \cdot S$, less than $2S$, but waits $2(n-1)$ times for the latency.**
 # - A right sum says nothing about its cost: count the bytes.
 #
 # ### Outside
 #
-# On GPUs, NCCL chooses between rings and trees by itself; `NCCL_DEBUG=INFO` tells more, and `NCCL_ALGO=Ring` forces one, for experiments.
-# To measure a cluster, people run nccl-tests: `all_reduce_perf -b 8 -e 128M -f 2 -g 4`.
+# On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one, for experiments.
+# To measure a cluster, people run nccl-tests:
+#
+# ```
+# all_reduce_perf -b 8 -e 128M -f 2 -g 4
+# ```
+#
 # It prints *algbw*, $S/t$, and *busbw*, $S/t \times 2(n-1)/n$, the rate at which each rank of a ring would send.
-# For our ring of 126 ms, these are 63 and 95 MB/s, close to the cable's 100.
-# Libraries also cut chunks into smaller pieces, and run several rings or trees at once; we left that out.
+# For our 126 ms, these are 63 and 95 MB/s, close to the cable's 100.
+# We left out that libraries also cut chunks into pieces, and run several rings at once.
 #
 # ## Quiz
 #
