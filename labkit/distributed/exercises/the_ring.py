@@ -133,7 +133,7 @@ def not_summed(inputs: Sequence[tuple]) -> list[np.ndarray]:
 
 
 def replaced(inputs: Sequence[tuple]) -> list[np.ndarray]:
-    """As if what arrives took the place of the rank's own numbers: those of the next one go round."""
+    """As if what arrives took the place of the rank's numbers: the next one's go round."""
     own = chunks_of(inputs)
     return [own[(rank + 1) % len(inputs)][rank] for rank in range(len(inputs))]
 
