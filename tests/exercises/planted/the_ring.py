@@ -186,6 +186,20 @@ def whole_ones(rank, ranks, chunk, length):
     return total
 
 
+def receives_first(rank, ranks, chunk, length):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    whole = torch.zeros(length)
+    parts = whole.tensor_split(ranks)
+    parts[rank].copy_(chunk)
+    for step in range(1, ranks):
+        receive(parts[(rank - step) % ranks], (rank - 1) % ranks)
+        send(parts[(rank - step + 1) % ranks], (rank + 1) % ranks)
+    return whole
+
+
 def gathered_by_torch(rank, ranks, chunk, length):
     import torch
     import torch.distributed as dist
@@ -328,6 +342,22 @@ def through_rank_0(rank, ranks, x):
     return total
 
 
+def leaves_a_step_early(rank, ranks, x):
+    import torch
+
+    from labkit.distributed import exchange
+
+    flat = x.flatten().clone()
+    chunks = flat.tensor_split(ranks)
+    for step in range(2 * ranks - 2 - (ranks > 1 and rank == ranks - 1)):
+        arriving = torch.empty_like(chunks[(rank - step - 1) % ranks])
+        exchange(chunks[(rank - step) % ranks], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        if step < ranks - 1:
+            arriving += chunks[(rank - step - 1) % ranks]
+        chunks[(rank - step - 1) % ranks].copy_(arriving)
+    return flat.reshape(x.shape)
+
+
 def summed_by_torch(rank, ranks, x):
     import torch.distributed as dist
 
@@ -374,6 +404,7 @@ PLANTED = {
         (its_own_first, "each rank begins with its own"),
         (whole_ones, "are enough. In each step, a rank sends a single chunk"),
         (empties_its_chunk, "changes its input"),
+        (receives_first, "Everyone waits for a message"),
         (gathered_by_torch, "torch.distributed"),
     ],
     RING: [
@@ -387,6 +418,7 @@ PLANTED = {
         (only_half, "the second half is missing"),
         (both_halves_add, "replaces a chunk, and is not added"),
         (in_place, "changes its input"),
+        (leaves_a_step_early, "waits for rank"),
         (summed_by_torch, "torch.distributed"),
     ],
 }
