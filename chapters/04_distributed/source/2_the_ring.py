@@ -105,7 +105,7 @@ ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 # ### The first half
 #
 # In step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
-# Rank 0 begins with chunk $(0-1) \bmod 3 = 2$; in Python, `%` also gives 2.
+# Rank 0 begins with chunk $(0-1) \bmod 3 = 2$; so does Python's `%`.
 #
 # `x.tensor_split(3)` cuts seven numbers into 3, 2 and 2.
 # The chunks are views, and writing into one would change `x`, so the function clones it first.
@@ -248,15 +248,12 @@ routes_picture(runs["ring"].messages, ranks=4)
 # **Verdict on C14: holds if the workers are few.**
 # The sum is right, but the master's cable carries $2(n-1)S$: with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
 #
-# All ways send the same 13.1 MB together, but share them differently.
-#
 # ## Measure
 #
 # ### What a message costs
 #
 # The **alpha-beta model** says that a message of $m$ bytes takes $\alpha + m/\beta$ seconds.
 # The latency $\alpha$ is the time of an empty message, and the bandwidth $\beta$ is the bytes per second.
-# (Many papers call its inverse $\beta$.)
 # We take four ranks, and chunks of 2 MB:
 #
 # ```
@@ -327,7 +324,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # On loopback, there are no cables that could work at the same time: all ranks share one memory.
 # And with a small tensor, waking processes costs most: each rank of the ring waits six times for its neighbour, but a worker of rank 0 once.
-# The alpha-beta model does not see that, since both ways have six messages in a row.
+# For the alpha-beta model, both have six messages in a row.
 #
 # ### When the tree is faster
 #
@@ -362,7 +359,7 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 #
 # > T_total = n * T_op
 #
-# This is meant to be the time of n machines for the work of one.
+# This is meant as the time of n machines for the work of one.
 # Beside it stands **Amdahl's law**: a share $s$ of the work, such as loading, cannot be divided.
 #
 # ```
@@ -443,7 +440,7 @@ print("a step of four:", one)
 # ```
 #
 # It prints *algbw*, $S/t$, and *busbw*, $S/t \times 2(n-1)/n$, the rate at which each rank of a ring would send.
-# For our 126 ms, these are 63 and 95 MB/s, close to the cable's 100.
+# For our 126 ms, these are 63 and 95 MB/s.
 # We left out that libraries also cut chunks into pieces, and run several rings at once.
 #
 # ## Quiz
