@@ -25,7 +25,7 @@ as_in_textbooks = edit(
     ("return chunks[rank]", "return chunks[(rank + 1) % ranks]"),
 )
 not_added = edit(FIRST, "not_added", "mine += arriving", "mine[:] = arriving")
-one_step_more = edit(FIRST, "one_step_more", "range(1, ranks)", "range(1, ranks + 1)")
+one_step_more = edit(FIRST, "one_step_more", "range(1, ranks)", "range(1, ranks + (ranks > 1))")
 no_copy = edit(FIRST, "no_copy", "x.clone()", "x")
 
 
@@ -125,7 +125,6 @@ always_its_own = edit(SECOND, "always_its_own", OWN, "leaving = chunks[rank]")
 kept_nowhere = edit(
     SECOND, "kept_nowhere", ARRIVES, "arriving = chunks[(rank - step) % ranks].clone()"
 )
-too_many_steps = edit(SECOND, "too_many_steps", "range(1, ranks)", "range(1, ranks + 1)")
 
 
 def behind_each_other(rank, ranks, chunk, length):
@@ -423,3 +422,5 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {FIRST: [with_one_sum], RING: [in_one_loop]}
+# What is forbidden is refused before anybody looks at the result.
+HANGING = [by_torch, gathered_by_torch, summed_by_torch]
