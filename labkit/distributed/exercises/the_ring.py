@@ -121,6 +121,8 @@ def next_chunk(inputs: Sequence[tuple]) -> list[np.ndarray]:
 def own_missing(inputs: Sequence[tuple]) -> list[np.ndarray]:
     """As if what arrives last took the place of the rank's own numbers."""
     own = chunks_of(inputs)
+    if len(inputs) == 1:
+        return own[0]
     return [part - own[rank][rank] for rank, part in enumerate(scattered(inputs))]
 
 

@@ -296,8 +296,8 @@ def both_halves_add(rank, ranks, x):
     total = x.clone()
     chunks = total.flatten().tensor_split(ranks)
     for step in range(1, 2 * ranks - 1):
-        mine = chunks[(rank - step - 1 + step // ranks) % ranks]
-        leaving = chunks[(rank - step + step // ranks) % ranks].clone()
+        mine = chunks[(rank - step - 1) % ranks]
+        leaving = chunks[(rank - step) % ranks].clone()
         arriving = torch.empty_like(mine)
         exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
         mine += arriving
