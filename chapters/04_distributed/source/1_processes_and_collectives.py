@@ -1,0 +1,448 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Processes and collectives
+#     minutes: 55
+#     needs: []
+# ---
+
+# %% [markdown]
+# # Processes and collectives
+#
+# **2.2 MB, and no memory in common.**
+# Four workers train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
+# Before anybody may change a weight, all four need the sum of these gradients.
+# But the workers are separate processes, and no process can read the memory of another.
+# So how do they add anything, and what does the sum cost whoever collects it?
+#
+# ## What you will be able to do
+#
+# - start real processes from a cell, and let them send each other tensors;
+# - say of a hang which process waits for which, and repair it;
+# - write a broadcast and a sum for all, and count their messages and bytes.
+#
+# You need lesson 1 of chapter 1: what a gradient is.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# A **process** is a running program, with a memory of its own.
+# `launch(f, 4)` starts four processes, and each of them calls `f(rank, 4)`.
+# The **rank** is the number of the process: 0, 1, 2 or 3.
+# When all have ended, `launch` returns a list of what the four calls returned.
+#
+# 1. The notebook has a variable `count`, which is 10.
+#    The function adds 1 to `count`, and returns it.
+#    What does rank 3 return?
+# 2. Four ranks hold 2.2 MB each.
+#    Three of them send theirs to rank 0, which adds up all four, and sends the sum to each of the three.
+#    How many MB does rank 0 send and receive together?
+
+# %%
+import torch
+import torch.distributed as dist
+
+from labkit import check, convnet, figures, hint, predict, quiz
+from labkit.datasets import cifar10
+from labkit.distributed import LaunchError, launch, receive, recorded, send
+from labkit.distributed.before_and_after import before_and_after, every_collective
+from labkit.distributed.pictures import routes_picture
+from labkit.provenance import counted, predicted
+
+# STUB:
+# guesses = {
+#     "rank 3's count": predict("distributed.count_of_rank_3", None, ""),
+#     "through rank 0": predict("distributed.through_rank_0", None, "MB"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "rank 3's count": predict("distributed.count_of_rank_3", 14, ""),
+    "through rank 0": predict("distributed.through_rank_0", 8.8, "MB"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### Four processes from a cell
+#
+# All ranks run the same function; only `rank` tells them apart.
+
+# %%
+count = 10
+
+
+def add_one(rank, ranks):
+    global count
+    count += 1
+    print(f"of {ranks} ranks; count is {count}")
+    return count
+
+
+counts = launch(add_one, 4)
+print("returned:", counts)
+print("count in the notebook:", count)
+
+# %% [markdown]
+# Each rank has counted from 10 to 11, and the notebook still has 10.
+# That is because `launch` packs the function with all that it uses, here `count`, and sends each process a copy.
+# **A rank changes its own copy, and nobody else sees it.**
+#
+# ### A message
+#
+# What passes between ranks is a **message**: `send(x, to=0)` sends a tensor to rank 0.
+# Rank 0 has to expect it: `receive(x, source=1)` waits for the message of rank 1, and writes it into `x`, which must have the right size already.
+#
+# Let rank 0 hold 1, 2, 3, and rank 1 hold 10, 20, 30.
+# Rank 1 sends its three numbers, a message of 3 x 4 = 12 bytes.
+# Rank 0 receives them into a second tensor, and adds them to its own.
+
+
+# %%
+def add_two(rank, ranks):
+    x = torch.tensor([1.0, 2.0, 3.0]) * 10**rank
+    if rank == 1:
+        send(x, to=0)
+    else:
+        other = torch.empty(3)
+        receive(other, source=1)
+        x += other
+    return x
+
+
+for rank, x in enumerate(launch(add_two, 2)):
+    print(f"rank {rank} has {x.tolist()}")
+
+# %% [markdown]
+# ### Two that wait for ever
+#
+# The sum is now in rank 0 only.
+# Could both ranks send their numbers first, and then receive the other's?
+# `launch` ends its processes after `timeout` seconds, so let us try.
+
+
+# %%
+def both_send(rank, ranks):
+    x = torch.tensor([1.0, 2.0, 3.0]) * 10**rank
+    other = torch.empty(3)
+    send(x, to=1 - rank)
+    receive(other, source=1 - rank)
+    return x + other
+
+
+try:
+    launch(both_send, 2, timeout=5)
+except LaunchError as error:
+    print(error)
+
+# %% [markdown]
+# `send` returns when the message is taken, and nobody takes it: each rank would receive only after its own `send`.
+# This is a **deadlock**: ranks wait for each other in a circle.
+# It disappears when one of the two receives first.
+#
+# Ranks often stand in a **ring**: each sends to the next one, and the last one to rank 0.
+#
+# ```
+# rank      sends to    receives from
+# 0         1           2
+# 1         2           0
+# 2         0           1
+# ```
+#
+# **Exercise `distributed.pass_on`**: let each rank send its `x` to the next rank of the ring, and return what arrives from the rank before it.
+# There are two ranks or more, and `x` has the same shape in all of them.
+# Use `send` and `receive`.
+# The check also runs real processes, and knows without a clock when all of them wait.
+
+
+# %% tags=["exercise:distributed.pass_on"]
+def pass_on(rank, ranks, x):
+    """x of each rank -> x of the rank before it"""
+    after = (rank + 1) % ranks  # 0 comes after the last one
+    before = (rank - 1) % ranks
+    arrived = torch.empty_like(x)
+    # STUB:
+    # pass  # yours: send(x, after) and receive(arrived, before)
+    # BEGIN SOLUTION
+    if rank == 0:
+        receive(arrived, before)
+        send(x, after)
+    else:
+        send(x, after)
+        receive(arrived, before)
+    # END SOLUTION
+    return arrived
+
+
+pass_on = check("distributed.pass_on", pass_on)
+
+# %% [markdown]
+# ### One to all
+#
+# Before training, all ranks need the same weights, those of rank 0.
+# To give one rank's tensor to all is called a **broadcast**.
+# Rank 0 could send seven messages to seven others, one after the other.
+# But a rank that has the tensor can help:
+#
+# ```
+# step = 1    0 → 1
+# step = 2    0 → 2    1 → 3
+# step = 4    0 → 4    1 → 5    2 → 6    3 → 7
+# ```
+#
+# In each round, every rank that has the tensor sends it to the rank `step` places further.
+# So their number doubles, and 8 ranks need three rounds instead of seven.
+# With 6 ranks, the messages to ranks 6 and 7 fall away.
+#
+# **Exercise `distributed.broadcast`**: write one round.
+# `x` may not change, and a rank may take part in as many messages as there are rounds, but not in more.
+
+
+# %% tags=["exercise:distributed.broadcast"]
+def broadcast(rank, ranks, x):
+    """x of each rank, all of one shape -> rank 0's x, in every rank"""
+    result = x.clone()
+    step = 1
+    while step < ranks:
+        # STUB:
+        # pass  # yours: who sends `result` to whom, and who receives?
+        # BEGIN SOLUTION
+        if rank < step and rank + step < ranks:
+            send(result, rank + step)
+        elif step <= rank < 2 * step:
+            receive(result, rank - step)
+        # END SOLUTION
+        step = 2 * step
+    return result
+
+
+broadcast = check("distributed.broadcast", broadcast)
+
+# %% [markdown]
+# ### The sum, in every rank
+#
+# Now the gradients.
+# An operation that leaves the sum of all ranks' tensors in every rank is called an **all-reduce**.
+# The plainest one has a master, rank 0.
+# With three ranks that hold 1, 2 and 10, 20 and 100, 200:
+#
+# ```
+# 1 → 0    10, 20       rank 0 has 11, 22
+# 2 → 0    100, 200     rank 0 has 111, 222
+# 0 → 1    111, 222
+# 0 → 2    111, 222
+# ```
+#
+# **Exercise `distributed.gather_all_reduce`**: the other ranks' half is there; write the master's.
+# Every message holds one tensor of the size of `x`, and goes to or from rank 0; there are 2 (n - 1) for n ranks.
+# Again, `x` may not change.
+
+
+# %% tags=["exercise:distributed.gather_all_reduce"]
+def gather_all_reduce(rank, ranks, x):
+    """x of each rank, all of one shape -> the sum over all ranks, in every rank"""
+    total = x.clone()
+    if rank > 0:
+        send(total, 0)
+        receive(total, 0)
+        return total
+    # STUB:
+    # pass  # yours: rank 0 receives from all, adds up, and sends to all
+    # BEGIN SOLUTION
+    other = torch.empty_like(x)
+    for source in range(1, ranks):
+        receive(other, source)
+        total += other
+    for target in range(1, ranks):
+        send(total, target)
+    # END SOLUTION
+    return total
+
+
+gather_all_reduce = check("distributed.gather_all_reduce", gather_all_reduce)
+
+# %% [markdown]
+# ## Check
+#
+# Is it the gradient that one worker would have computed from all images?
+# Each of four ranks takes 8 of 32 photographs, and computes the mean gradient of these eight.
+# The sum of the four means, divided by 4, must be the mean over all 32.
+
+
+# %%
+def mean_gradient(rank, ranks, images, labels):
+    mine = slice(rank, None, ranks)  # of four ranks, each takes every fourth image
+    loss, gradients = convnet.forward_backward(weights, images[mine], labels[mine])
+    parts = [torch.from_numpy(gradient).flatten() for gradient in gradients.values()]
+    return gather_all_reduce(rank, ranks, torch.cat(parts)) / ranks
+
+
+weights = convnet.load_weights()
+photos = cifar10("sample").train
+batch = convnet.normalise(photos.images[:32]), photos.labels[:32]
+four = launch(mean_gradient, 4, *batch)
+one = launch(mean_gradient, 1, *batch)
+print("numbers:", four[0].numel())
+print("equal in all ranks:", all(torch.equal(gradient, four[0]) for gradient in four))
+print("as one worker's, within 0.000001:", torch.allclose(four[0], one[0], rtol=0, atol=1e-6))
+
+# %% [markdown]
+# ## Measure
+#
+# `recorded` writes down the messages that a rank sends and receives.
+# We let the functions carry as many numbers as there are gradients.
+# For 64 ranks we count by hand: rank 0 receives 63 tensors, and sends 63.
+
+
+# %%
+def messages_of(rank, ranks, function):
+    x = torch.ones(545_098)
+    with recorded() as messages:
+        function(rank, ranks, x)
+    return messages
+
+
+def through(messages):
+    megabytes = sum(message.bytes for message in messages) / 1e6
+    return counted(megabytes, "MB", "`recorded`")
+
+
+rows = []
+for name, function, ranks in [("broadcast", broadcast, 4), ("gather_all_reduce", gather_all_reduce, 4)]:
+    records = launch(messages_of, ranks, function)  # for each rank, its messages
+    rows.append([name, ranks, through(records[0]), through(records[3])])
+in_64 = [predicted(2.18 * n, "MB", "2 (n - 1) S") for n in (2 * 63, 2)]
+rows.append(["gather_all_reduce", 64, *in_64])
+figures.table(["function", "ranks", "through rank 0", "through the last rank"], rows)
+
+# %% [markdown]
+# In which links are these bytes?
+# The picture adds up what each rank sent to each other one in `gather_all_reduce`.
+
+# %% tags=["picture"]
+routes_picture([message for messages in records for message in messages], ranks)
+
+# %% [markdown]
+# A rank's messages pass through its one link to the network.
+# Let this link carry 10 Gbit/s, which are 1.25 GB/s.
+# With 64 ranks, rank 0 is busy with 275 MB for 0.22 s, in every training step, while the others wait.
+# **The master's link limits the sum, and each further rank makes it worse.**
+#
+# ## Explain
+#
+# How good were your guesses?
+
+# %% tags=["picture"]
+results = {
+    "rank 3's count": counted(counts[3], "", "rank 3"),
+    "through rank 0": rows[1][2],
+}
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# Rank 3 returned 11: it got a copy of `count`, and no rank saw what the others had added.
+# Rank 0 received 3 x 2.18 MB and sent 3 x 2.18 MB, together 13.1 MB.
+#
+# ### Collectives
+#
+# An operation that all ranks call together is called a **collective**.
+# `torch.distributed`, here `dist`, has them ready.
+# Below, three ranks begin with three numbers each, and each collective is really called.
+# The colours say which rank a number began in; dark blue is a sum.
+# In the calls, 0 is the rank that gives or collects, `parts` is a list with a tensor for each rank, and `part` is one of them.
+
+# %% tags=["picture"]
+before_and_after(launch(every_collective, 3))
+
+# %% [markdown]
+# `dist.barrier()` moves no numbers: it returns when all ranks have called it.
+#
+# What if not all ranks call a collective?
+# Here first rank 1 does not, and then it fails before it can.
+
+
+# %%
+def only_rank_0(rank, ranks):
+    if rank == 0:
+        dist.all_reduce(torch.ones(3))
+
+
+def rank_1_fails(rank, ranks):
+    if rank == 1:
+        raise ValueError("no photographs here")
+    dist.all_reduce(torch.ones(3))
+
+
+for function in (only_rank_0, rank_1_fails):
+    try:
+        launch(function, 2, timeout=5)
+    except LaunchError as error:
+        print(str(error).partition("\n\n")[0], end="\n\n")  # without the traceback
+
+# %% [markdown]
+# In both, rank 0 waits for a call that never comes.
+# `launch` tells a rank that has failed at once, and ends the others.
+# **Every rank calls the same collectives, in the same order, with tensors of the same size.**
+#
+# ### What carries the messages
+#
+# `torch.distributed` leaves the carrying to a **backend**:
+#
+# | backend | carries tensors of | is there |
+# |---|---|---|
+# | NCCL | NVIDIA GPUs, directly from one to another | in PyTorch for CUDA, on Linux |
+# | Gloo | the CPU | in every PyTorch |
+# | MPI | the CPU, or what the cluster's MPI can | only in a PyTorch that was compiled with it |
+#
+# `launch` takes NCCL where there is a GPU for each rank, and Gloo elsewhere.
+#
+# On several computers, put your functions and the call of `launch` into `program.py`, and start it with `torchrun` on each of them.
+# With 2 computers and 4 ranks on each:
+#
+# ```
+# torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 program.py
+# ```
+#
+# `launch` then starts nothing, because the processes are there already.
+# `labkit launch program.py --nodes 2 --ranks 4` prints this command, and also a Slurm script and a Kubernetes job; these two have not been run.
+#
+# ## On trial
+#
+# No claim is tried here: the one about a master that collects all gradients needs a rival, which lesson 2 builds.
+#
+# ## Recap
+#
+# **The rule to keep: a sum through one master costs its link 2 (n - 1) S bytes, which are 13 MB for 4 ranks and S = 2.2 MB, and 275 MB for 64.**
+# And each send needs its receive, each collective all ranks.
+#
+# ### Outside
+#
+# Start a program that hangs once more with `TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ...`: where two ranks call different collectives, or with different shapes, PyTorch then raises an error which names both.
+# With NCCL, `NCCL_DEBUG=INFO` prints which ranks it connects, and through what.
+# Without them, Gloo waits for 30 minutes before it gives up.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_losses", None)
+# quiz("distributed.quiz_rounds", None)
+# quiz("distributed.quiz_who_waits", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_losses", "c")
+quiz("distributed.quiz_rounds", "b")
+quiz("distributed.quiz_who_waits", "d")
+# END SOLUTION
