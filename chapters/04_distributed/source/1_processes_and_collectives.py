@@ -283,7 +283,7 @@ gather_all_reduce = check("distributed.gather_all_reduce", gather_all_reduce)
 # %%
 def mean_gradient(rank, ranks, images, labels):
     mine = slice(rank, None, ranks)  # of four ranks, each takes every fourth image
-    loss, gradients = convnet.forward_backward(weights, images[mine], labels[mine])
+    _, gradients = convnet.forward_backward(weights, images[mine], labels[mine])
     parts = [torch.from_numpy(gradient).flatten() for gradient in gradients.values()]
     return gather_all_reduce(rank, ranks, torch.cat(parts)) / ranks
 
@@ -319,7 +319,10 @@ def through(messages):
 
 
 rows = []
-for name, function, ranks in [("broadcast", broadcast, 4), ("gather_all_reduce", gather_all_reduce, 4)]:
+for name, function, ranks in [
+    ("broadcast", broadcast, 4),
+    ("gather_all_reduce", gather_all_reduce, 4),
+]:
     records = launch(messages_of, ranks, function)  # for each rank, its messages
     rows.append([name, ranks, through(records[0]), through(records[3])])
 in_64 = [predicted(2.18 * n, "MB", "2 (n - 1) S") for n in (2 * 63, 2)]

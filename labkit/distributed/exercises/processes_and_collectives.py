@@ -1,4 +1,4 @@
-"""The exercises of lesson processes_and_collectives: a ring, a broadcast, a sum through a master."""
+"""The exercises of lesson processes_and_collectives: a ring, a broadcast, a sum by a master."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -122,6 +122,7 @@ WRONG_BROADCAST = SimpleNamespace(
         inputs, [0 if is_power(rank) else rank for rank in range(len(inputs))]
     ),
     before_it=lambda inputs: own(inputs)[:1] + own(inputs)[:-1],
+    passes_x_on=lambda inputs: of_rank(inputs, [0, 0, 0, 1][: len(inputs)]),
     last=lambda inputs: of_rank(inputs, [-1] * len(inputs)),
     sums=lambda inputs: [sum_of_all(inputs)] * len(inputs),
 )
@@ -172,11 +173,10 @@ def without(inputs: ByRank, *ranks: int) -> np.ndarray:
 WRONG_SUM = SimpleNamespace(
     own=own,
     sum_in_0=lambda inputs: [sum_of_all(inputs), *own(inputs)[1:]],
+    rank_0_out=lambda inputs: [sum_of_all(inputs), *of_rank(inputs, [0] * (len(inputs) - 1))],
     without_0=lambda inputs: [without(inputs, 0)] * len(inputs),
     last_of_all=lambda inputs: of_rank(inputs, [-1] * len(inputs)),
-    first_and_last=lambda inputs: (
-        [without(inputs, *range(1, len(inputs) - 1))] * len(inputs)
-    ),
+    first_and_last=lambda inputs: [without(inputs, *range(1, len(inputs) - 1))] * len(inputs),
     part_sums=lambda inputs: [
         sum_of_all(inputs),
         *(sum_of_all(inputs[: rank + 1]) for rank in range(1, len(inputs))),
