@@ -75,12 +75,8 @@ def test_the_timeline_has_a_bar_for_each_and_a_line_for_both(drawn):
     """Rank 0 sends twice and rank 1 receives twice; rank 1's answer comes in between."""
     last = received(0, 1, 8, 5.02, 5.05)
     records = [
-        [sent(0, 1, 8, 5.000, 5.01), received(1, 0, 8, 5.010, 5.03), sent(0, 1, 8, 5.03, 5.04)],
+        [sent(0, 1, 8, 5.0, 5.01), received(1, 0, 8, 5.01, 5.03), sent(0, 1, 8, 5.03, 5.04)],
         [received(0, 1, 8, 5.002, 5.012), sent(1, 0, 8, 5.012, 5.02), last],
-            received(0, 1, 8, 5.002, 5.012),
-            sent(1, 0, 8, 5.012, 5.02),
-            received(0, 1, 8, 5.02, 5.05),
-        ],
     ]
     pictures.timeline_picture(records, "measured on emulated links")
     ((figure, alt),) = drawn
