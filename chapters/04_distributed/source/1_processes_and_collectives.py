@@ -20,8 +20,8 @@
 # **2.2 MB, and no memory in common.**
 # Four workers train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
 # Before anybody may change a weight, all four need the sum of these gradients.
-# But the workers are separate processes, and no process can read the memory of another.
-# So how do they add anything, and what does the sum cost whoever collects it?
+# But no process can read the memory of another.
+# So how do they add anything, and what does it cost whoever collects the sum?
 #
 # ## What you will be able to do
 #
@@ -58,7 +58,7 @@ from labkit.datasets import cifar10
 from labkit.distributed import LaunchError, launch, receive, recorded, send
 from labkit.distributed.before_and_after import before_and_after, every_collective
 from labkit.distributed.pictures import routes_picture
-from labkit.provenance import counted, predicted
+from labkit.provenance import counted
 
 # STUB:
 # guesses = {
@@ -95,14 +95,13 @@ print("returned:", counts)
 print("count in the notebook:", count)
 
 # %% [markdown]
-# Each rank has counted from 10 to 11, and the notebook still has 10.
-# That is because `launch` packs the function with all that it uses, here `count`, and sends each process a copy.
+# Each rank has counted from 10 to 11, and the notebook still has 10, because `launch` sends each process a copy of the function and of all that it uses.
 # **A rank changes its own copy, and nobody else sees it.**
 #
 # ### A message
 #
 # What passes between ranks is a **message**: `send(x, to=0)` sends a tensor to rank 0.
-# Rank 0 has to expect it: `receive(x, source=1)` waits for the message of rank 1, and writes it into `x`, which must have the right size already.
+# There, `receive(x, source=1)` waits for the message of rank 1 and writes it into `x`, which must already have the right size.
 #
 # Let rank 0 hold 1, 2, 3, and rank 1 hold 10, 20, 30.
 # Rank 1 sends its three numbers, a message of 3 x 4 = 12 bytes.
@@ -127,8 +126,8 @@ for rank, x in enumerate(launch(add_two, 2)):
 # %% [markdown]
 # ### Two that wait for ever
 #
-# The sum is now in rank 0 only.
-# Could both ranks send their numbers first, and then receive the other's?
+# Only rank 0 has the sum.
+# Could both ranks send first, and then receive?
 # `launch` ends its processes after `timeout` seconds, so let us try.
 
 
@@ -147,8 +146,8 @@ except LaunchError as error:
     print(error)
 
 # %% [markdown]
-# `send` returns when the message is taken, and nobody takes it: each rank would receive only after its own `send`.
-# This is a **deadlock**: ranks wait for each other in a circle.
+# `send` returns when the message is taken, but each rank would receive only after its own `send`.
+# Such a circle of ranks that wait for each other is a **deadlock**.
 # It disappears when one of the two receives first.
 #
 # Ranks often stand in a **ring**: each sends to the next one, and the last one to rank 0.
@@ -162,8 +161,8 @@ except LaunchError as error:
 #
 # **Exercise `distributed.pass_on`**: let each rank send its `x` to the next rank of the ring, and return what arrives from the rank before it.
 # There are two ranks or more, and `x` has the same shape in all of them.
-# Use `send` and `receive`.
-# The check also runs real processes, and knows without a clock when all of them wait.
+# Here and below, use `send` and `receive`, and nothing of `dist`.
+# The check, too, runs real processes, and it says which of them wait for which.
 
 
 # %% tags=["exercise:distributed.pass_on"]
@@ -192,8 +191,8 @@ pass_on = check("distributed.pass_on", pass_on)
 #
 # Before training, all ranks need the same weights, those of rank 0.
 # To give one rank's tensor to all is called a **broadcast**.
-# Rank 0 could send seven messages to seven others, one after the other.
-# But a rank that has the tensor can help:
+# Rank 0 could send one message after the other.
+# But each rank that has got the tensor can help:
 #
 # ```
 # step = 1    0 → 1
@@ -201,12 +200,12 @@ pass_on = check("distributed.pass_on", pass_on)
 # step = 4    0 → 4    1 → 5    2 → 6    3 → 7
 # ```
 #
-# In each round, every rank that has the tensor sends it to the rank `step` places further.
-# So their number doubles, and 8 ranks need three rounds instead of seven.
-# With 6 ranks, the messages to ranks 6 and 7 fall away.
+# In each round, every rank that has the tensor sends it to the rank `step` places further, so that their number doubles.
+# Eight ranks then need three rounds instead of seven.
+# With six ranks, the messages to ranks 6 and 7 fall away.
 #
 # **Exercise `distributed.broadcast`**: write one round.
-# `x` may not change, and a rank may take part in as many messages as there are rounds, but not in more.
+# `x` may not change, and there may be no more messages and no more rounds than in the table.
 
 
 # %% tags=["exercise:distributed.broadcast"]
@@ -232,10 +231,9 @@ broadcast = check("distributed.broadcast", broadcast)
 # %% [markdown]
 # ### The sum, in every rank
 #
-# Now the gradients.
-# An operation that leaves the sum of all ranks' tensors in every rank is called an **all-reduce**.
+# Now the gradients: to leave the sum of all ranks' tensors in every rank is called an **all-reduce**.
 # The plainest one has a master, rank 0.
-# With three ranks that hold 1, 2 and 10, 20 and 100, 200:
+# Let three ranks hold 1, 2 and 10, 20 and 100, 200:
 #
 # ```
 # 1 → 0    10, 20       rank 0 has 11, 22
@@ -245,7 +243,7 @@ broadcast = check("distributed.broadcast", broadcast)
 # ```
 #
 # **Exercise `distributed.gather_all_reduce`**: the other ranks' half is there; write the master's.
-# Every message holds one tensor of the size of `x`, and goes to or from rank 0; there are 2 (n - 1) for n ranks.
+# Every message goes to or from rank 0, and n ranks need 2 (n - 1) of them.
 # Again, `x` may not change.
 
 
@@ -275,9 +273,8 @@ gather_all_reduce = check("distributed.gather_all_reduce", gather_all_reduce)
 # %% [markdown]
 # ## Check
 #
-# Is it the gradient that one worker would have computed from all images?
 # Each of four ranks takes 8 of 32 photographs, and computes the mean gradient of these eight.
-# The sum of the four means, divided by 4, must be the mean over all 32.
+# The sum of the four means, divided by 4, must be what one worker computes from all 32.
 
 
 # %%
@@ -301,12 +298,11 @@ print("as one worker's, within 0.000001:", torch.allclose(four[0], one[0], rtol=
 # ## Measure
 #
 # `recorded` writes down the messages that a rank sends and receives.
-# We let the functions carry as many numbers as there are gradients.
-# Let S be the bytes of one such tensor, 2.18 MB.
-# For 64 ranks we use a formula: rank 0 receives 63 tensors and sends 63, and each other rank sends one and receives one.
+# We let our functions carry as many numbers as there are gradients, in 2.18 MB.
+# The picture adds up what each rank has sent to each other one.
 
 
-# %%
+# %% tags=["picture"]
 def messages_of(rank, ranks, function):
     x = torch.ones(545_098)
     with recorded() as messages:
@@ -323,23 +319,16 @@ rows = []
 tried = {"broadcast": broadcast, "gather_all_reduce": gather_all_reduce}
 for name, function in tried.items():
     records = launch(messages_of, 4, function)  # for each rank, its messages
-    rows.append([name, 4, through(records[0]), through(records[3])])
-in_64 = predicted(126 * 2.18, "MB", "(63 + 63) S"), predicted(2 * 2.18, "MB", "2 S")
-rows.append(["gather_all_reduce", 64, *in_64])
-figures.table(["function", "ranks", "through rank 0", "through the last rank"], rows)
+    rows.append([name, through(records[0]), through(records[3])])
+figures.table(["function", "through rank 0", "through rank 3"], rows)
+routes_picture(sum(records, []), 4)
 
 # %% [markdown]
 # In `broadcast`, rank 0 sends only two of the three messages, because rank 1 helps.
-# In `gather_all_reduce`, nobody helps it: this picture adds up what each rank has sent to each other one.
-
-# %% tags=["picture"]
-everything = [message for messages in records for message in messages]
-routes_picture(everything, 4)
-
-# %% [markdown]
-# A rank's messages pass through its one link to the network.
-# Let this link carry 10 Gbit/s, which are 1.25 GB/s.
-# With 64 ranks, rank 0 is busy with 275 MB for 0.22 s, in every training step, while the others wait.
+# In `gather_all_reduce`, whose messages the picture shows, nobody helps it.
+#
+# All messages of a rank pass through its one link to the network; let it carry 10 Gbit/s, or 1.25 GB/s.
+# With 64 ranks, 63 tensors come to rank 0, and 63 leave it: 126 x 2.18 MB = 275 MB, which take 0.22 s in every training step.
 # **The master's link limits the sum, and each further rank makes it worse.**
 #
 # ## Explain
@@ -349,22 +338,22 @@ routes_picture(everything, 4)
 # %% tags=["picture"]
 results = {
     "rank 3's count": counted(counts[3], "", "rank 3"),
-    "through rank 0": rows[1][2],
+    "through rank 0": rows[1][1],
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# Rank 3 returned 11: it got a copy of `count`, and no rank saw what the others had added.
+# Rank 3 returned 11, because no rank saw what the others had added.
 # Rank 0 received 3 x 2.18 MB and sent 3 x 2.18 MB, together 13.1 MB.
-# With n ranks, it is 2 (n - 1) S.
+# With n ranks, and S bytes in each tensor, it is 2 (n - 1) S.
 #
 # ### Collectives
 #
 # An operation that all ranks call together is called a **collective**.
-# `torch.distributed`, here `dist`, has them ready.
-# Below, three ranks begin with three numbers each, and each collective is really called.
-# The colours say which rank a number began in; dark blue is a sum.
-# In the calls, 0 is the rank that gives or collects, `parts` is a list with a tensor for each rank, and `part` is one of them.
+# `torch.distributed`, here `dist`, has many.
+# Below, three ranks with three numbers each really call them.
+# A colour says which rank a number began in; dark blue is a sum.
+# In the calls, 0 is the rank that gives or collects, and `parts` a list with a tensor for each rank.
 
 # %% tags=["picture"]
 before_and_after(launch(every_collective, 3))
@@ -396,7 +385,7 @@ for function in (only_rank_0, rank_1_fails):
 
 # %% [markdown]
 # In both, rank 0 waits for a call that never comes.
-# `launch` tells a rank that has failed at once, and ends the others.
+# When a rank fails, `launch` says so at once, and ends the others.
 # **Every rank calls the same collectives, in the same order, with tensors of the same size.**
 #
 # ### What carries the messages
@@ -411,15 +400,15 @@ for function in (only_rank_0, rank_1_fails):
 #
 # `launch` takes NCCL where there is a GPU for each rank, and Gloo elsewhere.
 #
-# On several computers, put your functions and the call of `launch` into `program.py`, and start it with `torchrun` on each of them.
-# With 2 computers and 4 ranks on each:
+# For several computers, put your functions and the call of `launch` into `program.py`, and start it with `torchrun` on each of them.
+# With 4 ranks on each of 2 computers:
 #
 # ```
 # torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 program.py
 # ```
 #
-# `launch` then starts nothing, because the processes are there already.
-# `labkit launch program.py --nodes 2 --ranks 4` prints this command, and also a Slurm script and a Kubernetes job; these two have not been run.
+# `launch` then starts nothing, because torchrun has started the processes.
+# `labkit launch program.py --nodes 2 --ranks 4` prints this command, and also a Slurm script and a Kubernetes job, which we have not run.
 #
 # ## On trial
 #
