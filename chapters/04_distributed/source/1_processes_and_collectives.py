@@ -40,13 +40,13 @@
 # A **process** is a running program, with a memory of its own.
 # `launch(f, 4)` starts four processes, and each of them calls `f(rank, 4)`.
 # The **rank** is the number of the process: 0, 1, 2 or 3.
-# When all have ended, `launch` returns a list of what the four calls returned.
+# At the end, `launch` returns a list of what the four calls returned.
 #
 # 1. The notebook has a variable `count`, which is 10.
 #    The function adds 1 to `count`, and returns it.
 #    What does rank 3 return?
 # 2. Four ranks hold 2.2 MB each.
-#    Three of them send theirs to rank 0, which adds up all four, and sends the sum to each of the three.
+#    Three send theirs to rank 0, which adds up all four, and sends the sum to each of the three.
 #    How many MB does rank 0 send and receive together?
 
 # %%
@@ -104,7 +104,7 @@ print("count in the notebook:", count)
 # There, `receive(x, source=1)` waits for the message of rank 1 and writes it into `x`, which must already have the right size.
 #
 # Let rank 0 hold 1, 2, 3, and rank 1 hold 10, 20, 30.
-# Rank 1 sends its three numbers, a message of 3 x 4 = 12 bytes.
+# Rank 1 sends its numbers, 3 x 4 = 12 bytes.
 # Rank 0 receives them into a second tensor, and adds them to its own.
 
 
@@ -160,14 +160,13 @@ except LaunchError as error:
 # ```
 #
 # **Exercise `distributed.pass_on`**: let each rank send its `x` to the next rank of the ring, and return what arrives from the rank before it.
-# There are two ranks or more, and `x` has the same shape in all of them.
 # Here and below, use `send` and `receive`, and nothing of `dist`.
 # The check, too, runs real processes, and it says which of them wait for which.
 
 
 # %% tags=["exercise:distributed.pass_on"]
 def pass_on(rank, ranks, x):
-    """x of each rank -> x of the rank before it"""
+    """two ranks or more; x of each, all of one shape -> x of the rank before it"""
     after = (rank + 1) % ranks  # 0 comes after the last one
     before = (rank - 1) % ranks
     arrived = torch.empty_like(x)
@@ -321,7 +320,8 @@ for name, function in tried.items():
     records = launch(messages_of, 4, function)  # for each rank, its messages
     rows.append([name, through(records[0]), through(records[3])])
 figures.table(["function", "through rank 0", "through rank 3"], rows)
-routes_picture(sum(records, []), 4)
+everything = [message for messages in records for message in messages]
+routes_picture(everything, 4)
 
 # %% [markdown]
 # In `broadcast`, rank 0 sends only two of the three messages, because rank 1 helps.
@@ -400,30 +400,29 @@ for function in (only_rank_0, rank_1_fails):
 #
 # `launch` takes NCCL where there is a GPU for each rank, and Gloo elsewhere.
 #
-# For several computers, put your functions and the call of `launch` into `program.py`, and start it with `torchrun` on each of them.
-# With 4 ranks on each of 2 computers:
+# For several computers, your functions and the call of `launch` go into `program.py`.
+# With 4 ranks on each of 2 computers, start it on both with
 #
 # ```
 # torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 program.py
 # ```
 #
-# `launch` then starts nothing, because torchrun has started the processes.
-# `labkit launch program.py --nodes 2 --ranks 4` prints this command, and also a Slurm script and a Kubernetes job, which we have not run.
+# `launch` then uses the processes that `torchrun` has started.
+# `labkit launch program.py --nodes 2 --ranks 4` prints this command, and a Slurm script and a Kubernetes job, which we have not run.
 #
 # ## On trial
 #
-# No claim is tried here: the one about a master that collects all gradients needs a rival, which lesson 2 builds.
+# No claim is tried here: the one about a master needs a rival, which lesson 2 builds.
 #
 # ## Recap
 #
 # **The rule to keep: a sum through one master costs its link 2 (n - 1) S bytes, which are 13 MB for 4 ranks and S = 2.2 MB, and 275 MB for 64.**
-# And each send needs its receive, each collective all ranks.
 #
 # ### Outside
 #
-# Start a program that hangs once more with `TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ...`: where two ranks call different collectives, or with different shapes, PyTorch then raises an error which names both.
-# With NCCL, `NCCL_DEBUG=INFO` prints which ranks it connects, and through what.
-# Without them, Gloo waits for 30 minutes before it gives up.
+# Without `launch`, Gloo waits for 30 minutes before it gives up.
+# With `TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ...`, PyTorch raises an error where two ranks call different collectives, or bring different shapes.
+# With `NCCL_DEBUG=INFO`, NCCL prints what it connects, and how.
 #
 # ## Quiz
 #
