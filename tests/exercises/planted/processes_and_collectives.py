@@ -30,14 +30,6 @@ twice = edit(
 )
 
 
-def last_one_keeps(rank, ranks, x):
-    arrived = torch.empty_like(x)
-    if rank + 1 < ranks:
-        send(x, rank + 1)
-    receive(arrived, (rank - 1) % ranks)
-    return arrived
-
-
 def not_closed(rank, ranks, x):
     arrived = x.clone()
     if rank > 0:
@@ -119,7 +111,6 @@ unguarded = edit(TREE, "unguarded", " and rank + step < ranks", "")
 all_above = edit(TREE, "all_above", "step <= rank < 2 * step", "rank >= step")
 passes_x_on = edit(TREE, "passes_x_on", "send(result,", "send(x,")
 in_place = edit(TREE, "in_place", "x.clone()", "x")
-unused = edit(TREE, "unused", "return result", "return x")
 
 
 def star(rank, ranks, x):
@@ -130,26 +121,6 @@ def star(rank, ranks, x):
     else:
         receive(result, 0)
     return result
-
-
-def chain(rank, ranks, x):
-    result = x.clone()
-    if rank > 0:
-        receive(result, rank - 1)
-    if rank + 1 < ranks:
-        send(result, rank + 1)
-    return result
-
-
-def in_halves(rank, ranks, x):
-    result = x.flatten().clone()
-    for part in result.tensor_split(2):
-        if rank == 0:
-            for other in range(1, ranks):
-                send(part, other)
-        else:
-            receive(part, 0)
-    return result.view(x.shape)
 
 
 def ready_made(rank, ranks, x):
@@ -272,11 +243,10 @@ PLANTED = {
         (other_way, "The tensors go the wrong way"),
         (unreturned, "Each rank returns its own tensor"),
         (twice, "messages went between the ranks"),
-        (last_one_keeps, "which has returned already"),
         (not_closed, "the ring is not closed"),
         (handed_on, "Every rank returns rank 0's tensor"),
         (in_pairs, "The ranks swap in pairs"),
-        (into_x, "changes"),
+        (into_x, "changes its input"),
         (by_torch, "torch.distributed"),
     ],
     TREE: [
@@ -285,21 +255,17 @@ PLANTED = {
         (unguarded, "raises ValueError in rank"),
         (all_above, "waits for rank"),
         (passes_x_on, "passes on its own tensor"),
-        (in_place, "changes"),
-        (unused, "Each rank still has its own"),
+        (in_place, "changes its input"),
         (star, "messages have to go one after the other"),
-        (chain, "let every rank that has the tensor send"),
-        (in_halves, "messages went between the ranks"),
         (ready_made, "torch.distributed"),
     ],
     SUM: [
         (overwrites, "The sum is the last rank's tensor"),
         (adds_once, "only rank 0's tensor and the last one's"),
-        (to_one, "which has returned already"),
         (hands_out_early, "to which later ranks are not yet added"),
         (workers_wait, "Everyone waits for a message"),
         (keeps_the_sum, "is its own tensor, and not the sum"),
-        (into_its_x, "changes"),
+        (into_its_x, "changes its input"),
         (without_its_own, "Rank 0's own tensor is missing"),
         (along_the_ranks, "each message goes to or from rank 0"),
         (confirmed, "messages went between the ranks"),
@@ -317,9 +283,8 @@ RIGHT_ON = {
     unreturned: SAME,
     not_closed: SAME,
     handed_on: SAME,
-    unused: SAME,
     overwrites: ZEROS,
     keeps_the_sum: ZEROS,
     without_its_own: ZEROS,
 }
-HANGING = [all_send, all_receive, last_one_keeps, all_above, to_one, workers_wait]
+HANGING = [all_send, all_receive, all_above, workers_wait]
