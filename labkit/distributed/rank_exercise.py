@@ -152,7 +152,7 @@ class RankJudge:
         return judged
 
     def plain(self, answer: Callable, *by_rank: tuple) -> tuple[np.ndarray, ...]:
-        """What a function gives back in all ranks, whatever it uses or changes; Refused for a hang."""
+        """What a function gives back in all ranks, whatever it uses; Refused for a hang."""
         lenient = replace(self, forbidden=(), in_place=True)
         got, _ = lenient._run(self._packed(answer), by_rank, [])
         return returned(got, self._expected(by_rank), self.results)

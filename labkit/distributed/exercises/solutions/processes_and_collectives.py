@@ -44,7 +44,7 @@ def gather_all_reduce(rank, ranks, x):
         send(total, 0)
         receive(total, 0)
         return total
-    other = torch.empty_like(x)
+    other = torch.zeros_like(x)
     for source in range(1, ranks):
         receive(other, source)
         total += other
