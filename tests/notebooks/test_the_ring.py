@@ -55,7 +55,7 @@ def test_the_crossing_follows_the_network(lesson):
     said = lesson.printed[lesson.cell(CROSSING)]
     assert "4 ranks: below 80 kB" in said and "1024 ranks: below 11.3 MB" in said
     assert "1,024 ranks: rank 0 46.6 s, tree 456 ms, ring 2.09 s, halving-doubling 63.6 ms" in said
-    said, names = lesson.again(CROSSING, model=CostModel(2e-3, 100e6))
+    said, _ = lesson.again(CROSSING, model=CostModel(2e-3, 100e6))
     assert "4 ranks: below 160 kB" in said
     model, n = CostModel(1e-3, 100e6), 64  # both formulas at the size that is printed
     size = 1.14e6

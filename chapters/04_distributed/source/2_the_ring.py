@@ -19,7 +19,7 @@
 #
 # **Every helper makes it slower.**
 # In lesson 1, each rank sent its gradient, of $S$ bytes, to rank 0, and the sum came back.
-# So with $n$ ranks, rank 0's cable carries $2(n-1)S$.
+# So with $n$ ranks, rank 0's link carries $2(n-1)S$.
 # Our ConvNet's gradient has 2.18 MB, and a network of 1 Gbit/s moves about 100 MB in a second.
 # With 1,024 ranks, every training step would wait $2{,}046 \times 2.18 / 100 = 45$ seconds for rank 0.
 # Can we sum without a rank for which all others wait?
@@ -42,7 +42,7 @@
 # Each rank has 100 MB, and the best method shares the work evenly.
 # With 2 ranks, each has to send 100 MB; how many MB has each of 1,024 ranks to send?
 #
-# The other two guesses are about this machine, where no cable slows the messages down.
+# The other two guesses are about this machine, where no link slows the messages down.
 # With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and for 16 MiB?
 # (0.5: the ring takes twice as long.)
 
@@ -246,7 +246,7 @@ routes_picture(runs["ring"].messages, ranks=4)
 
 # %% [markdown]
 # **Verdict on C14: holds if the workers are few.**
-# The sum is right, but the master's cable carries $2(n-1)S$: with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
+# The sum is right, but the master's link carries $2(n-1)S$: with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
 #
 # ## Measure
 #
@@ -295,7 +295,7 @@ print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
 #
 # ## Explain
 #
-# ### Without a cable
+# ### Without a link
 #
 # On your computer's loopback, a message is a copy in memory.
 # A fifth way takes part: gloo, which does PyTorch's `dist.all_reduce` between CPUs.
@@ -322,7 +322,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # In a ring, each rank sends $2(n-1)/n \cdot S$: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
 # **However many ranks there are, it is less than $2S$.**
 #
-# On loopback, there are no cables that could work at the same time: all ranks share one memory.
+# On loopback, there are no links that could work at the same time: all ranks share one memory.
 # And with a small tensor, waking processes costs most: each rank of the ring waits six times for its neighbour, but a worker of rank 0 once.
 # For the alpha-beta model, both have six messages in a row.
 #
@@ -351,7 +351,7 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 
 # %% [markdown]
 # With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
-# In this model, halving-doubling is never slower than either, but the model knows no cables that several pairs share.
+# In this model, halving-doubling is never slower than either, but the model knows no links that several pairs share.
 #
 # ## On trial
 #
@@ -451,9 +451,9 @@ print("a step of four:", one)
 # STUB:
 # quiz("distributed.quiz_bytes", None)
 # quiz("distributed.quiz_small", None)
-# quiz("distributed.quiz_slow_cable", None)
+# quiz("distributed.quiz_slow_link", None)
 # BEGIN SOLUTION
 quiz("distributed.quiz_bytes", "c")
 quiz("distributed.quiz_small", "b")
-quiz("distributed.quiz_slow_cable", "d")
+quiz("distributed.quiz_slow_link", "d")
 # END SOLUTION
