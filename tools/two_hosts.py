@@ -36,8 +36,8 @@ TEXT = """# Two hosts
 machine, each with its own address, joined by a virtual cable (veth) whose bandwidth the kernel limits
 (`tc`, token bucket filter). The hosts share processor and memory. No real cluster was used.
 
-Made on {date} by `python tools/two_hosts.py`, on {machine}, Linux {kernel}, Python {python},
-torch {torch}, one thread in each rank; one rank on each host, {batch} images per step in all. Each host was given
+Made on {date} by `python tools/two_hosts.py`, on {machine}
+(Linux {kernel}, Python {python}, torch {torch}): one thread in each rank, one rank on each host, {batch} images per step in all. Each host was given
 
     {command}
 
@@ -52,7 +52,8 @@ beginning, torchrun's agents talk, and every packet has headers. "One machine" i
 `torchrun --standalone --nproc-per-node=2`, through the loopback, which has no limit. Its losses are those of
 the two hosts, digit for digit, wherever the gradients travel in the same form.
 
-Without a limit, the step's time is that of the processor, which both ranks share; on the slow cable it is
+The machine may have done other work meanwhile: the measured column is rather too long than too short, and the
+counted ones do not depend on it. Without a limit, the step's time is that of the processor, which both ranks share; on the slow cable it is
 that of the bytes. Where compressed gradients need less than the processor does, fewer bytes save nothing more.
 """  # noqa: E501
 
