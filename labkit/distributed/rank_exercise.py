@@ -22,6 +22,7 @@ from labkit.checks.handed_on import handed_on_functions
 from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.judge import ANSWERS
 from labkit.checks.lesson_files import exercise
+from labkit.checks.phrasing import counted
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.rank_results import (
     MOST_RANKS,
@@ -105,7 +106,7 @@ def ranks_cases(
         by_rank = tuple(map(tuple, inputs(rng, ranks, *more)))
         if len(by_rank) != ranks:
             raise ValueError(f"Case {name!r}: inputs for {len(by_rank)} ranks, not {ranks}.")
-        return Case(name, (ranks, by_rank))
+        return Case(f"{name} ({counted(ranks, 'rank')})", (by_rank,))
 
     def cases(rng: np.random.Generator) -> Iterable[Case]:
         for name, (ranks, *more) in sizes.items():
@@ -132,7 +133,7 @@ class RankJudge:
     def prepared(self, idea: Callable[[ByRank], Sequence[Any]]) -> Callable:
         """An oracle or a wrong idea as the checks call it, with what stands in a case."""
 
-        def outputs(ranks: int, inputs: ByRank) -> tuple[np.ndarray, ...]:
+        def outputs(inputs: ByRank) -> tuple[np.ndarray, ...]:
             return as_outputs(idea(inputs), self.results)
 
         return outputs
@@ -146,14 +147,14 @@ class RankJudge:
         packed = self._packed(answer)
         endless: list[Refused] = []  # once is enough: each would take its whole budget again
 
-        def judged(ranks: int, inputs: ByRank) -> tuple[np.ndarray, ...]:
+        def judged(inputs: ByRank) -> tuple[np.ndarray, ...]:
             if endless:
                 raise endless[0]
             return self.judged(packed, inputs, endless)
 
         return judged
 
-    def plain(self, answer: Callable, ranks: int, inputs: ByRank) -> tuple[np.ndarray, ...]:
+    def plain(self, answer: Callable, inputs: ByRank) -> tuple[np.ndarray, ...]:
         """What a function gives back in all ranks, whatever it uses; Refused for a hang."""
         lenient = replace(self, forbidden=(), in_place=True)
         run = lenient._run(self._packed(answer), inputs, [])

@@ -89,7 +89,7 @@ def from_any(rank, ranks, x):
 def test_right_answers(answer, monkeypatch, capsys):
     sizes = {"one number": (1, 1), "empty": (2, 0), "prime": (3, 7), "four": (4, 10)}
     said = told(toy(monkeypatch, cases=ranks_cases(sizes, inputs)), answer, capsys)
-    assert "Checked on 5 cases: one number, empty, prime, four, one number again." in said
+    assert "Checked on 5 cases: one number (1 rank), empty (2 ranks), prime (3 ranks), four" in said
 
 
 # Wrong ones.
@@ -260,14 +260,14 @@ def takes_two(rank, x):
     return x
 
 
-PRINTED = "Your function printed (case two): [rank 0] hello [rank 1] hello"
+PRINTED = "Your function printed (case two (2 ranks)): [rank 0] hello [rank 1] hello"
 WRONG = [
     (sends_first, "The ranks wait for each other, and nothing can go on. rank 0 waits until rank 1 "
      "receives: line 3 of sends_first, send(x, (rank + 1) % ranks) rank 1 waits until rank 0"),
     (some_barrier, "rank 0 waits for all ranks in barrier: line 4 of some_barrier, dist.barrier() "
      "rank 1 waits for rank 0: line 3 of right, return ring_all_reduce(x) Only rank 0 of 2 is in "
      "barrier. A collective needs every rank of the group, in the same order of calls. Case: two "
-     f"(ranks 2). 2 cases are right. {PRINTED}"),
+     f"(2 ranks). 2 cases are right. {PRINTED}"),
     (other_lengths, "Rank 0 and rank 1 call all_reduce with another size: 3 elements of float32 "
      "and 2 elements of float32."),
     (divided, "Likely cause: The sum is divided by the ranks."),
