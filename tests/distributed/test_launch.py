@@ -298,6 +298,35 @@ def test_an_endless_loop_without_communication(late):
     assert "needs its counterpart in the other ranks" in str(told.value)
 
 
+def test_the_limit_begins_when_all_ranks_have_begun():
+    def slow_to_arrive():  # what travels to a rank, and takes longer than the limit to unpack
+        import time
+
+        time.sleep(1.5)
+        return 7
+
+    class Slow:
+        def __reduce__(self):
+            return slow_to_arrive, ()
+
+    assert launch(lambda rank, ranks, x: x, 2, Slow(), timeout=1) == [7, 7]
+
+
+def test_ranks_that_never_begin(monkeypatch):
+    def never():
+        import time
+
+        time.sleep(1000)
+
+    class Never:
+        def __reduce__(self):
+            return never, ()
+
+    monkeypatch.setattr("labkit.distributed.processes.START_PATIENCE", 2.0)
+    with pytest.raises(LaunchError, match="Not all ranks ended"):
+        launch(lambda rank, ranks, x: x, 2, Never(), timeout=ENOUGH)
+
+
 def test_what_cannot_be_sent_is_named():
     lock = threading.Lock()
     with pytest.raises(LaunchError, match=r"cannot send `lock`, which the function uses, .*pickle"):
