@@ -28,7 +28,7 @@ RANKS = 2
 THROUGHPUT = 0.95  # of torch's, at least
 OVERLAP = 1.4  # times as fast as all-reduces after the backward, at least
 ERROR = 0.15  # of a prediction: a goal
-WARM_UP, TIMES = 3, 42
+WARM_UP, TIMES = 3, 60
 ENOUGH = 600.0  # seconds
 MIB = 1 << 20
 
@@ -41,7 +41,8 @@ def network(name: str) -> tuple[nn.Module, tuple[int, ...], int]:
     if name == "ConvNet, 32 images":
         return convnet.torch_model(), (32, 3, 32, 32), MIB
     layers = [layer for _ in range(4) for layer in (nn.Linear(1024, 1024), nn.ReLU())]
-    return nn.Sequential(*layers, nn.Linear(1024, 10)), (64, 1024), 4 * MIB
+    # 5 MiB: a layer's 4 MiB of weights share their bucket with a bias.
+    return nn.Sequential(*layers, nn.Linear(1024, 10)), (64, 1024), 5 * MIB
 
 
 def step_of(model: nn.Module, net: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> Step:
