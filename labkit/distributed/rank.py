@@ -23,6 +23,7 @@ import torch.distributed as dist
 from labkit.distributed import ledger
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
+BEGUN = "begun"  # what a rank says when it calls its function
 
 
 @dataclass(frozen=True)
@@ -68,27 +69,27 @@ def run_rank(
 ) -> None:
     """The life of rank `rank`: it joins the others, calls the function and hands on what it gave.
 
-    answers   takes one `Answer`
+    answers   takes BEGUN, and then one `Answer`
     output    takes all that is printed, by Python and by what is written in C++
     lifeline  the rank ends when the other end is closed: by the launch, or because it is gone
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted launch ends its ranks itself
     os.environ.update(job.environment)
     speak_through(output)
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)
     watch = threading.Thread(target=end_with, args=(lifeline,), daemon=True)
     watch.start()
-    answers.send(_answer(rank, job))
+    answers.send(_answer(rank, job, answers))
     _flush()
     watch.join()  # others may still need this rank's connections
 
 
-def _answer(rank: int, job: Job) -> Answer:
+def _answer(rank: int, job: Job, answers: Connection) -> Answer:
     try:
         function, arguments = cloudpickle.loads(job.call)
         _join(rank, job)
+        answers.send(BEGUN)
         return Answer(value=_pickled(function(rank, job.ranks, *arguments)))
-    except KeyboardInterrupt:
-        os._exit(130)
     except BaseException as error:  # SystemExit, too: a rank that leaves early says so
         return Answer(failure=_failure(error))
 
