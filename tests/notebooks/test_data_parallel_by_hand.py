@@ -101,20 +101,20 @@ def plain_mean(rank, ranks, gradient, count):
 
 
 def test_the_comparison_follows_the_average():
-    said, names = lesson.again(STEP, COMPARED, average_gradients=sums)
+    said, _ = lesson.again(STEP, COMPARED, average_gradients=sums)
     assert all(row[3:] == ["yes", "no"] for row in rows(said)[1:])
-    said, names = lesson.again(STEP, COMPARED, average_gradients=alone)
+    said, _ = lesson.again(STEP, COMPARED, average_gradients=alone)
     assert all(row[3:] == ["no", "no"] for row in rows(said)[1:])
 
 
 def test_the_bytes_are_those_that_were_sent():
     changed = {"average_gradients": alone}
-    said, names = lesson.again(STEP, COMPARED, BYTES, **changed)
+    said, _ = lesson.again(STEP, COMPARED, BYTES, **changed)
     assert ["4", "0", "3.27", "MB", "0", "B"] in rows(said)
 
 
 def test_what_was_tried_follows_the_weights():
-    said, names = lesson.again(PRINTED, TRIED, weighted_average=plain_mean)
+    said, _ = lesson.again(PRINTED, TRIED, weighted_average=plain_mean)
     assert [row[-1] for row in rows(said)[1:]] == ["yes", "no", "no", "no"]
 
 
