@@ -105,7 +105,7 @@ ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 # ### The first half
 #
 # In step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
-# Rank 0 begins with chunk $(0-1) \bmod 3 = 2$; so does Python's `%`.
+# Rank 0 begins with chunk `(0 - 1) % 3`, which is 2.
 #
 # `x.tensor_split(3)` cuts seven numbers into 3, 2 and 2.
 # The chunks are views, and writing into one would change `x`, so the function clones it first.
@@ -218,9 +218,9 @@ ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
 #
 # > Gradients are collected on a master GPU which updates the parameters
 #
-# We sum whole numbers, as many as our ConvNet's gradient has, over four real ranks in four ways.
+# We sum whole numbers, as many as our ConvNet's gradient has, over four ranks in four ways.
 # The master is rank 0; new parameters, sent back in place of the sum, would have as many bytes.
-# The tree is lesson 1's broadcast, after the same way backwards, adding.
+# The tree adds up along lesson 1's broadcast backwards, and then broadcasts.
 # In **halving-doubling**, partners split what they have in common, and each sums one half; later, the halves go back the same way.
 # A rank **carries** what it sends and what it receives.
 
@@ -291,7 +291,7 @@ print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
 # %% [markdown]
 # A blue bar is a send, and an orange one a receive, with its waiting.
 # Through rank 0 the messages queue up; in the ring, all four ranks send at the same time.
-# The formula leaves out that a process has to be woken for each step.
+# The formula leaves out waking the processes, and the copying between the ring's halves.
 #
 # ## Explain
 #
@@ -413,12 +413,12 @@ rows = []
 for n in (1, 2, 4):
     T_parallel = (L / B) * n * T_op
     step = amdahl(n) + model.predict("ring_all_reduce", n, 8e6)
-    run = measure_ways({"step": one_step}, ranks=n, bytes=8_000_000, repeats=2, link=model)["step"]
+    run = measure_ways({"step": one_step}, ranks=n, bytes=8_000_000, repeats=3, link=model)["step"]
     printed = predicted(T_parallel, "s", "the formula as printed")
     corrected = predicted((L / B) * step, "s", law)
     one = measured(run.seconds, "s", "an emulated link")
     rows.append([n, printed, corrected, predicted(step, "s", law), one])
-figures.table(["n", "as printed", "corrected", "a step of it", "a step, tried"], rows)
+figures.table(["n", "as printed", "corrected", "one step of it", "one step, tried"], rows)
 print("a step of four:", one)
 
 # %% [markdown]
@@ -433,7 +433,7 @@ print("a step of four:", one)
 # ### Outside
 #
 # On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one, for experiments.
-# To measure a cluster, people run nccl-tests:
+# Clusters are measured with nccl-tests:
 #
 # ```
 # all_reduce_perf -b 8 -e 128M -f 2 -g 4
