@@ -244,3 +244,13 @@ ALSO_RIGHT = {
     MEAN: [one_all_reduce],
     WEIGHTED: [in_one_message],
 }
+ONE_OF_EACH = ((np.float32([3, -1]), 1), (np.float32([5, 2]), 1))
+ONE_ALONE = ((np.float32([3, -1]), 1),)
+RIGHT_ON = {
+    only_places: (0, 2, np.arange(4), 1, 3),
+    no_weights: ONE_OF_EACH,
+    plain_mean: ONE_OF_EACH,
+    over_the_ranks: ONE_OF_EACH,
+    means_over_the_total: ONE_OF_EACH,
+    never_over: ONE_ALONE,
+}

@@ -15,9 +15,9 @@ from labkit.distributed import ring_all_reduce
 
 def shard(rank, ranks, photographs, epoch, seed):
     """photographs [N]: their numbers -> those that this rank reads [N / ranks, rounded up]"""
+    each = math.ceil(len(photographs) / ranks)  # of one rank
     generator = torch.Generator().manual_seed(seed + epoch)
     order = photographs[torch.randperm(len(photographs), generator=generator)]
-    each = math.ceil(len(photographs) / ranks)
     return np.resize(order, each * ranks)[rank::ranks]
 
 
