@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from labkit.distributed.collectives import broadcast, ring_all_reduce
+from labkit.distributed.network import transport
 from labkit.distributed.one_big_batch import descend, forward_backward
 
 if TYPE_CHECKING:
@@ -46,10 +47,9 @@ def average_gradients(
     Raises ValueError for a weight without a gradient: the other ranks may have one, and would wait
     for this rank.
     """
-    import torch.distributed as dist
-
     if share is None:
-        share = 1 / dist.get_world_size()
+        _, ranks = transport().place()
+        share = 1 / ranks
     for name, weight in model.named_parameters():
         if not weight.requires_grad:
             continue

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from labkit.distributed.messages import Message, receive, recorded, send
+from labkit.distributed.network import transport
 
 if TYPE_CHECKING:
     import torch
@@ -75,7 +76,7 @@ def forward_backward(
 
 def scatter(batch: "torch.Tensor") -> "torch.Tensor":
     """This rank's rows of the master's batch[N, ...]; the first ranks' parts are the longest."""
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     parts = batch.tensor_split(ranks)
     if rank == MASTER:
         for helper in range(1, ranks):
@@ -90,7 +91,7 @@ def replicate(model: "torch.nn.Module") -> None:
     """Gives every rank the master's weights, as one vector to each."""
     from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     weights = parameters_to_vector(model.parameters()).detach()
     if rank == MASTER:
         for helper in range(1, ranks):
@@ -105,7 +106,7 @@ def gather(outputs: "torch.Tensor", rows: int) -> "torch.Tensor":
 
     rows   of the whole batch, as `scatter` has dealt it
     """
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     everything = outputs.new_empty(rows, *outputs.shape[1:])
     if rank != MASTER:
         send(outputs, MASTER)
@@ -121,7 +122,7 @@ def reduce(model: "torch.nn.Module") -> None:
     """Adds the other ranks' gradients to the master's."""
     from torch.nn.utils import parameters_to_vector
 
-    rank, ranks = _place()
+    rank, ranks = transport().place()
     total = parameters_to_vector(weight.grad for weight in model.parameters())
     if rank != MASTER:
         send(total, MASTER)
@@ -144,7 +145,7 @@ def _loss(outputs: "torch.Tensor", labels: "torch.Tensor") -> tuple[float | None
     """On the master the mean loss of all outputs and its gradient; elsewhere room for one."""
     from torch.nn.functional import cross_entropy
 
-    rank, _ = _place()
+    rank, _ = transport().place()
     if rank != MASTER:
         return None, outputs
     outputs.requires_grad_()
@@ -158,9 +159,3 @@ def _noted(ledger: Ledger, step: str) -> Iterator[None]:
     with recorded() as messages:
         yield
     ledger[step] = messages
-
-
-def _place() -> tuple[int, int]:
-    import torch.distributed as dist
-
-    return dist.get_rank(), dist.get_world_size()

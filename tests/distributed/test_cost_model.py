@@ -1,6 +1,5 @@
 """The cost model against the collectives themselves, run on emulated links in virtual time."""
 
-import queue
 import threading
 
 import numpy as np
@@ -8,8 +7,7 @@ import pytest
 
 from labkit.distributed import collectives, cost_model, network
 from labkit.distributed.cost_model import COLLECTIVES, CostModel, amdahl
-
-ENOUGH = 300.0
+from tests.distributed.threads import in_threads
 
 
 class Clock:
@@ -25,62 +23,24 @@ class Clock:
         self.own.now = self.monotonic() + seconds
 
 
-class Threads:
-    """Carries messages between the ranks of `run`, which are threads here."""
-
-    def __init__(self, ranks):
-        self.own = threading.local()
-        self.ranks = ranks
-        pairs = [(a, b) for a in range(ranks) for b in range(ranks)]
-        self.boxes = {pair: queue.Queue() for pair in pairs}
-
-    def place(self):
-        return self.own.rank, self.ranks
-
-    def send(self, tensor, to):
-        self.boxes[self.own.rank, to].put(tensor.clone())
-
-    def receive(self, tensor, source):
-        tensor.copy_(self.boxes[source, self.own.rank].get(timeout=ENOUGH))
-
-    def exchange(self, outgoing, to, incoming, source):
-        self.send(outgoing, to)
-        self.receive(incoming, source)
-
-
-class Each:
-    """Hands every call to the thread's own link."""
-
-    def __init__(self, threads):
-        self.own = threads.own
-
-    def __getattr__(self, name):
-        return getattr(self.own.link, name)
-
-
 def run(name, ranks, size, model):
     """The last rank's end, in virtual seconds, and every rank's result."""
     import torch
 
-    clock, threads = Clock(), Threads(ranks)
-    found = {}
+    clock = Clock()
+
+    def link(threads):
+        return network.EmulatedLink(threads, model.latency, model.bandwidth)
 
     def one(rank):
-        threads.own.rank = rank
-        threads.own.link = network.EmulatedLink(threads, model.latency, model.bandwidth)
         x = torch.arange(size, dtype=torch.float64) * (rank + 1)
         result = getattr(collectives, name)(x)
-        found[rank] = clock.monotonic(), result
+        return clock.monotonic(), result
 
-    with pytest.MonkeyPatch.context() as patch, network.use(Each(threads)):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network, "time", clock)
-        workers = [threading.Thread(target=one, args=(rank,)) for rank in range(ranks)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-    assert len(found) == ranks
-    return max(end for end, _ in found.values()), [found[rank][1] for rank in range(ranks)]
+        found = in_threads(ranks, one, link)
+    return max(end for end, _ in found), [result for _, result in found]
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)

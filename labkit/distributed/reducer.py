@@ -1,0 +1,142 @@
+"""The reducer: gradients go into buckets as they become ready, and full buckets travel at once.
+
+`DataParallel` calls it: `ready` in each weight's hook during the backward, `finish` after it.
+Buckets leave in their order, on every rank the same, even where a later one is full earlier: the
+ranks' all-reduces have to meet. Lesson overlap_and_buckets.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Handle(Protocol):
+    """An all-reduce on its way."""
+
+    def wait(self) -> "torch.Tensor":
+        """The sum over all ranks."""
+
+
+class Carrier(Protocol):
+    """What carries all-reduces in the background, in the order of their submission."""
+
+    def submit(self, tensor: "torch.Tensor") -> Handle:
+        """Returns at once; the tensor may be overwritten."""
+
+    def close(self) -> None:
+        """Ends what was started for it."""
+
+
+class Bucket:
+    """Gradients that travel as one flat tensor.
+
+    weights   by name, in the order in which they lie in the tensor; all of one dtype and device
+    """
+
+    def __init__(self, weights: "dict[str, torch.Tensor]") -> None:
+        first = next(iter(weights.values()))
+        sizes = [weight.numel() for weight in weights.values()]
+        self.flat = first.new_zeros(sum(sizes), requires_grad=False)
+        self.weights = weights
+        self.places = {}  # views of `flat`, shaped as the weights
+        for (name, weight), part in zip(weights.items(), self.flat.split(sizes), strict=True):
+            self.places[name] = part.view(weight.shape)
+        self.missing = set(weights)
+        self.handle: Handle | None = None
+
+    def put(self, name: str) -> None:
+        """Copies the gradient of this weight to its place."""
+        self.places[name].copy_(self.weights[name].grad.detach())
+        self.missing.remove(name)
+
+    def take(self, divisor: float) -> None:
+        """Waits for the sum; sum / divisor becomes the weights' gradients. The bucket is empty."""
+        self.flat.copy_(self.handle.wait().detach())
+        self.flat /= divisor
+        for name, weight in self.weights.items():
+            weight.grad.detach().copy_(self.places[name])
+        self.missing = set(self.weights)
+        self.handle = None
+
+
+class Reducer:
+    """All buckets of a model, and how far this step has come.
+
+    roll   if not None, a tensor with a 1 at this rank's place, 0 elsewhere: its all-reduce goes
+           before each step's first bucket, and says which ranks take part (see `joining`)
+    """
+
+    def __init__(self, buckets: list[Bucket], carrier: Carrier) -> None:
+        self.buckets = buckets
+        self.carrier = carrier
+        self.home = {name: bucket for bucket in buckets for name in bucket.weights}
+        self.sent = 0  # buckets of this step
+        self.roll: torch.Tensor | None = None
+        self._roll_call: Handle | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether gradients of this step are in the buckets, so that `finish` has to come."""
+        return any(len(bucket.missing) < len(bucket.weights) for bucket in self.buckets)
+
+    def ready(self, name: str) -> None:
+        """Takes a gradient, and sends the buckets whose turn it is.
+
+        Raises RuntimeError for a second gradient of the same weight in one step.
+        """
+        bucket = self.home[name]
+        if name not in bucket.missing:
+            raise RuntimeError(
+                f"The gradient of {name} is ready for the second time in one step. To accumulate "
+                "over several backwards, run all but the last within `no_sync()`."
+            )
+        bucket.put(name)
+        while self.sent < len(self.buckets) and not self.buckets[self.sent].missing:
+            self._send()
+
+    def finish(self, divisor: float | None) -> "torch.Tensor | None":
+        """Waits for all buckets; each gradient becomes the sum over all ranks / divisor.
+
+        divisor   None: the number of ranks that took part, by the roll
+
+        Returns the roll, if there is one: for each rank 1 if it took part in this step, else 0.
+        Raises RuntimeError where gradients are missing, with the names of their weights.
+        """
+        self._refuse_missing()
+        roll = None
+        if self._roll_call is not None:
+            roll = self._roll_call.wait()
+            self._roll_call = None
+        divisor = float(roll.sum()) if divisor is None else divisor
+        for bucket in self.buckets:
+            bucket.take(divisor)
+        self.sent = 0
+        return roll
+
+    def _send(self) -> None:
+        if self.sent == 0 and self.roll is not None:
+            self._roll_call = self.carrier.submit(self.roll.clone())
+        bucket = self.buckets[self.sent]
+        bucket.handle = self.carrier.submit(bucket.flat)
+        self.sent += 1
+
+    def _refuse_missing(self) -> None:
+        if not self.begun:
+            raise RuntimeError(
+                "finish() finds no gradients: call it once after each backward() outside of "
+                "`no_sync()`."
+            )
+        missing = [name for bucket in self.buckets for name in bucket.weights]
+        missing = [name for name in missing if name in self.home[name].missing]
+        if missing:
+            raise RuntimeError(
+                f"The loss does not depend on {_listed(missing)}: no gradient became ready, and "
+                "the other ranks would wait for it without end. Use these weights in every step, "
+                "or set requires_grad=False on all ranks before DataParallel is made."
+            )
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
