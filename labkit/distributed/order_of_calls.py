@@ -65,15 +65,22 @@ class Calls:
         places = [self._place_of(gradient) for gradient in gradients]
         number = len(self._started)
         if number >= len(self.buckets):
-            raise Refused(f"`start` is called more often than there are buckets: {number + 1} times.")
+            raise Refused(
+                f"`start` is called {number + 1} times, for {number} buckets: the gradients of a "
+                "bucket travel together, in one list."
+            )
         if places != list(self.buckets[number]):
-            self._note(
+            raise Refused(
                 f"Message {number} has the gradients {places}, but bucket {number} is "
-                f"{list(self.buckets[number])}. The other ranks send the bucket, and the two "
-                "would not fit."
+                f"{list(self.buckets[number])}, which the other ranks send."
             )
         self._started.append(places)
         return Handle(self, places)
+
+    @property
+    def begun(self) -> bool:
+        """Whether `start` was called at all."""
+        return bool(self._started)
 
     def note_wait(self, bucket: Sequence[int]) -> None:
         """Somebody waits: nothing may still be to come."""

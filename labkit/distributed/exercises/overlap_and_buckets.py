@@ -125,34 +125,49 @@ def first_not_counted(sizes: list[int], most: int) -> list[list[int]]:
     return buckets
 
 
-def some_sizes(rng: np.random.Generator, count: int, most: int) -> tuple[np.ndarray, int]:
-    """Different sizes in bytes, among them some that fit together exactly, and some too large."""
-    return 1 + rng.permutation(max(2 * most, 3 * count))[:count], most
+def one_each(sizes: list[int], most: int) -> list[list[int]]:
+    """No two in one bucket."""
+    return [[place] for place in reversed(range(len(sizes)))]
 
 
-def exact_sizes(rng: np.random.Generator, count: int, most: int) -> tuple[np.ndarray, int]:
+def some_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
+    """Different sizes in bytes, from 1 to the largest."""
+    return 1 + rng.permutation(largest)[:count], most
+
+
+def exact_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
     """Pairs that fill a bucket exactly."""
     small = 1 + rng.permutation(most // 2 - 1)[: count // 2]
     return np.stack([small, most - small], axis=1).reshape(-1), most
 
 
-def sizes_of(rng: np.random.Generator, count: int, most: int, exact: bool) -> tuple:
-    """One case of `buckets`."""
-    return (exact_sizes if exact else some_sizes)(rng, count, most)
+def sizes_of(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
+    """One case of `buckets`; without a largest one the sizes fit together exactly."""
+    return (some_sizes if largest else exact_sizes)(rng, count, largest, most)
+
+
+def meaning(args: tuple, output: str, index: tuple[int, ...]) -> list[str]:
+    """What the first wrong number says."""
+    sizes, most = args
+    shown = ", ".join(map(str, sizes[:12])) + (", ..." if len(sizes) > 12 else "")
+    return [
+        f"`bucket_of[{index[0]}]` is the number of the bucket with parameter {index[0]}. The sizes "
+        f"are {shown}, and a bucket has at most {most}."
+    ]
 
 
 buckets = exercise(
     "distributed.buckets",
     oracle=in_buckets(assign),
     cases=cases_of(
-        {"one parameter": (1, 10, False), "alone too large": (3, 1, False)}
-        | {"prime": (7, 40, False), "ragged": (11, 25, False)}
-        | {"exactly full": (8, 30, True), "all in one": (5, 1000, False)}
-        | {"many": (60, 90, False)},
+        {"one parameter": (1, 8, 10), "some too large": (5, 12, 6), "prime": (7, 12, 25)}
+        | {"ragged": (11, 50, 40), "exactly full": (8, 0, 30), "all in one": (6, 20, 1000)}
+        | {"many": (60, 100, 150)},
         sizes_of,
     ),
     wrong={
         "forwards": in_buckets(forwards),
+        "one_each": in_buckets(one_each),
         "goes_beyond": in_buckets(goes_beyond),
         "not_quite_full": in_buckets(not_quite_full),
         "never_emptied": in_buckets(never_emptied),
@@ -163,6 +178,7 @@ buckets = exercise(
     fallback=solutions.buckets,
     plain_python=True,
     outputs=("bucket_of",),
+    locate=meaning,
     forbidden=(*LIBRARIES, "labkit.distributed.buckets"),
 )
 
@@ -175,13 +191,21 @@ def both(mine: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.n
     return (mine[order] + others[order]) / 2
 
 
+def right_means(mine: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
+    """The oracle; nobody else may call it during a check."""
+    return both(mine, others, buckets)
+
+
 def judged_overlap(answer: object) -> Callable:
     """A function of the inputs that runs the learner's step, and judges the order of its calls."""
     refuse_no_function(answer)
 
     def judged(mine: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
         calls = Calls(mine, others, buckets)
-        means = as_rows(answer(calls.backward(), buckets, calls.start), mine)
+        result = answer(calls.backward(), buckets, calls.start)
+        if not result and not calls.begun:
+            raise Unsolved("`start` is never called")
+        means = as_rows(result, mine)
         right = both(mine, others, buckets)
         if calls.fault and means.shape == right.shape and np.allclose(means, right):
             raise TooDear(calls.fault)
@@ -198,12 +222,10 @@ def unjudged_overlap(answer: Callable, *inputs: Any) -> np.ndarray:
 
 def as_rows(result: Any, mine: np.ndarray) -> np.ndarray:
     """[P, d]: the result, however deep its lists are; Refused where it has none."""
-    if result is None or (isinstance(result, list) and not result):
-        raise Unsolved("the function returns no means")
     rows = list(flat(result))
     if not all(isinstance(row, np.ndarray) and row.shape == mine[0].shape for row in rows):
         raise Refused("The result is the list of what wait() gave for each bucket.")
-    return np.stack(rows)
+    return np.stack(rows) if rows else mine[:0]
 
 
 def flat(value: Any) -> Any:
@@ -224,7 +246,7 @@ def a_step(rng: np.random.Generator, weights: int, numbers: int, most: int) -> t
 
 overlapped = exercise(
     "distributed.overlapped",
-    oracle=both,
+    oracle=right_means,
     cases=cases_of(
         {"one gradient": (1, 1, 1), "one for each": (3, 4, 1), "prime": (7, 5, 6)}
         | {"all in one": (5, 2, 100), "ragged": (13, 3, 8), "many": (40, 2, 11)},
