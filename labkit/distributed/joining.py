@@ -15,7 +15,7 @@ Lesson overlap_and_buckets.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from labkit.distributed.data_parallel import same_weights
 from labkit.distributed.network import transport
@@ -23,12 +23,20 @@ from labkit.distributed.network import transport
 if TYPE_CHECKING:
     import torch
 
-    from labkit.distributed.ddp import DataParallel
     from labkit.distributed.reducer import Reducer
 
 
+class Joining(Protocol):
+    """What `join` uses of a `DataParallel`."""
+
+    module: "torch.nn.Module"
+    reducer: "Reducer"
+    divisor: float | None  # of the gradients; None: the number of ranks that take part
+    last_roll: "torch.Tensor | None"  # of the last step that this rank took part in
+
+
 @contextmanager
-def join(model: "DataParallel", divide_by_initial_world_size: bool) -> Iterator[None]:
+def join(model: Joining, divide_by_initial_world_size: bool) -> Iterator[None]:
     """The `with` block of `DataParallel.join`.
 
     In a step in which only m of n ranks take part, the sum of their m gradients is divided

@@ -1,10 +1,7 @@
-"""Ranks with unlike numbers of batches, against torch's Join and against sums by hand."""
-
-import gc
+"""Ranks with unlike numbers of batches, against one process; beside torch's Join in test_ddp."""
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import nn
 
 from labkit.distributed import LaunchError, launch
@@ -27,37 +24,21 @@ def loss(model, rank, step):
     return (model(torch.randn(5, 3, generator=generator)) ** 2).mean()
 
 
-def loop(model, module, rank):
-    for step in range(BATCHES[rank]):
-        module.zero_grad()
-        loss(model, rank, step).backward()
-        if hasattr(model, "finish"):
-            model.finish()
-        descend(module, RATE)
-
-
 def program(rank, ranks):
-    """For both divisors: our weights (by the ring and the backend), and torch's."""
-    found = {}
-    for by_all in (True, False):
-        theirs = net()
-        torch_s = nn.parallel.DistributedDataParallel(theirs)
-        with torch_s.join(divide_by_initial_world_size=by_all):
-            loop(torch_s, theirs, rank)
-        found[by_all] = [weights(theirs)]
-        del torch_s
+    """The weights for both divisors, by the ring and by the backend."""
+    found = {True: [], False: []}
+    for by_all in found:
         for all_reduce in (None, ring_all_reduce):
             module = net()
             model = DataParallel(module, bucket_bytes=32, all_reduce=all_reduce)
             with model.join(divide_by_initial_world_size=by_all):
-                loop(model, module, rank)
+                for step in range(BATCHES[rank]):
+                    module.zero_grad()
+                    loss(model, rank, step).backward()
+                    model.finish()
+                    descend(module, RATE)
             found[by_all].append(weights(module))
-            module.zero_grad()
-            loss(model, rank, 0).backward()
-            model.finish()  # after it, all ranks count again
             model.close()
-    gc.collect()
-    dist.barrier()
     return found
 
 
@@ -84,27 +65,33 @@ def test_all_batches_count_and_all_ranks_end_alike(found, by_all):
     expected = by_hand(by_all)
     assert largest_difference(expected, by_hand(not by_all)) > 1e-4, "the divisors are told apart"
     for rank in range(len(BATCHES)):
-        theirs, *ours = found[rank][by_all]
-        assert largest_difference(theirs, expected) < 1e-6
-        for one in ours:
+        for one in found[rank][by_all]:
             assert largest_difference(one, expected) < 1e-6
 
 
-def test_no_batches_and_even_ones():
+def test_no_batches_even_ones_and_after_the_block():
     def program(rank, ranks):
         module = net()
         model = DataParallel(module)
-        with model.join():
-            pass
-        with model.join():
+        found = []
+
+        def step():
+            module.zero_grad()
             loss(model, rank, 0).backward()
             model.finish()
-        return gradients(module)
+            found.append(gradients(module))
+
+        with model.join():
+            pass
+        with model.join(divide_by_initial_world_size=False):
+            step()
+        step()
+        return found
 
     found = launch(program, 2, timeout=ENOUGH)
     module = net()
     sum(loss(module, rank, 0) / 2 for rank in range(2)).backward()
-    for one in found:
+    for one in found[0] + found[1]:
         assert largest_difference(one, gradients(module)) < 1e-6
 
 
