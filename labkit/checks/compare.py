@@ -51,7 +51,8 @@ def returned_arrays(exercise: Exercise, run: CaseRun) -> list[np.ndarray | None]
 def _raised(run: CaseRun) -> Problem:
     if isinstance(run.error, Refused):
         kinds = {Unsolved: "stub", TooDear: "cost", NotJudged: "unjudged"}
-        return Problem(kinds.get(type(run.error), "refused"), str(run.error))
+        kind = kinds.get(type(run.error), "refused")
+        return Problem(kind, str(run.error), run.error.details)
     where = line_blocks(run.line)
     if isinstance(run.error, SystemExit):
         headline = "The function ends the program: it calls `exit` or raises SystemExit."

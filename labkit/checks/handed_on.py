@@ -26,6 +26,12 @@ def is_handed_on(function: object, id_: str) -> bool:
     return known is function and exercise.id == id_
 
 
+def handed_on_functions(room: str) -> list[Callable]:
+    """All functions handed on for the exercises of a room."""
+    pairs = _handed_on.values()
+    return [function for function, exercise in pairs if exercise.id.startswith(f"{room}.")]
+
+
 def handed_on_codes() -> frozenset[int]:
     """Ids of the codes of all functions handed on: later exercises may use them."""
     found = set()

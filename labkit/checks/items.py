@@ -17,7 +17,14 @@ from labkit.provenance import Quantity
 
 
 class Refused(Exception):
-    """Raised by an adapter: its text is the sentence that the learner reads."""
+    """Raised by an adapter: its text is the sentence that the learner reads.
+
+    details   paragraphs and `Code` that follow it
+    """
+
+    def __init__(self, sentence: str = "", *details: object) -> None:
+        super().__init__(sentence)
+        self.details = details
 
 
 class Unsolved(Refused):

@@ -53,7 +53,7 @@ def launch(
     backend = chosen_backend(ranks, backend)
     _refuse_too_many(ranks)
     with tempfile.TemporaryDirectory(prefix="labkit-ranks-") as folder:
-        return _launched(_packed(function, args), ranks, backend, timeout, Path(folder))
+        return _launched(packed(function, args), ranks, backend, timeout, Path(folder))
 
 
 def _launched(call: bytes, ranks: int, backend: str, timeout: float, folder: Path) -> list[Any]:
@@ -79,7 +79,7 @@ def _is_late(processes: Any) -> bool:
     )
 
 
-def _packed(function: Callable, args: tuple) -> bytes:
+def packed(function: Callable, args: tuple) -> bytes:
     """The function and its arguments as bytes; raises LaunchError with what cannot be sent."""
     import cloudpickle
 

@@ -23,6 +23,10 @@ GRACE = 0.5  # seconds after a failure, in which others may tell of an earlier o
 STACK_PATIENCE = 2.0  # seconds for a process to say where it is
 EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
 CHUNK = 1 << 16
+# Loaded in the process that all ranks are forked from.
+PRELOADED = [
+    f"labkit.distributed.{name}" for name in ("rank", "refereed_rank", "messages", "collectives")
+]
 
 
 @dataclass
@@ -164,7 +168,7 @@ class Processes:
 
 
 def _started(number: int, job: Job) -> RankProcess:
-    context = _context()
+    context = process_context()
     answers, answers_there = context.Pipe(duplex=False)
     output, output_there = context.Pipe(duplex=False)
     lifeline_there, lifeline = context.Pipe(duplex=False)
@@ -176,7 +180,7 @@ def _started(number: int, job: Job) -> RankProcess:
     return RankProcess(number, process, answers, output, lifeline)
 
 
-def _context() -> BaseContext:
+def process_context() -> BaseContext:
     """How processes start: forked from a server that has PyTorch loaded already, or spawned.
 
     A fork of the notebook's own process would inherit its threads' locks, and hang at times.
@@ -184,5 +188,5 @@ def _context() -> BaseContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["labkit.distributed.rank"])  # counts before the first start
+    context.set_forkserver_preload(PRELOADED)  # counts before the first start
     return context

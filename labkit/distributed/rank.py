@@ -69,9 +69,9 @@ def run_rank(
     lifeline  the rank ends when the other end is closed: by the launch, or because it is gone
     """
     os.environ.update(job.environment)
-    _speak_through(output)
+    speak_through(output)
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)
-    watch = threading.Thread(target=_end_with, args=(lifeline,), daemon=True)
+    watch = threading.Thread(target=end_with, args=(lifeline,), daemon=True)
     watch.start()
     answers.send(_answer(rank, job))
     _flush()
@@ -121,7 +121,7 @@ def _failure(error: BaseException) -> Failure:
     return Failure(type(error).__name__, str(error), own)
 
 
-def _speak_through(output: Connection) -> None:
+def speak_through(output: Connection) -> None:
     """Sends file descriptors 1 and 2, and what Python prints, into `output`."""
     _flush()
     for descriptor in (1, 2):
@@ -129,7 +129,7 @@ def _speak_through(output: Connection) -> None:
     sys.stdout.reconfigure(line_buffering=True)
 
 
-def _end_with(lifeline: Connection) -> None:
+def end_with(lifeline: Connection) -> None:
     """Ends this process, without any clean-up, when the other end of `lifeline` is closed.
 
     Clean-up is what goes wrong: with DistributedDataParallel, the threads of gloo abort in it.

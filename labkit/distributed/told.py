@@ -28,7 +28,7 @@ def failure(ranks: Iterable[RankProcess]) -> str | None:
         return None
     first = min(failed, key=_order)
     if first.died is not None:
-        return f"Rank {first.number} {_of_exit(first.died)}, so that all ranks were ended."
+        return f"Rank {first.number} {exit_text(first.died)}, so that all ranks were ended."
     said = first.answer.failure
     return (
         f"Rank {first.number} raised {said.kind}: {said.said}\n\n"
@@ -60,7 +60,8 @@ def _order(rank: RankProcess) -> tuple[int, float]:
     return int(any(words in said for words in CONSEQUENCES)), rank.answer.moment
 
 
-def _of_exit(code: int) -> str:
+def exit_text(code: int) -> str:
+    """How a process ended that had more to do."""
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}"
     return f"ended by itself with exit code {code}, before its function did"

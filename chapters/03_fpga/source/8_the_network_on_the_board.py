@@ -55,7 +55,7 @@ from labkit.fpga.board import Design, designs
 from labkit.fpga.board.convnet_overlay import ConvNetOverlay
 from labkit.fpga.board.silence import said
 from labkit.fpga.board.timeline import timeline
-from labkit.fpga.given_modules import NEGATIVE  # as it was before you repaired it
+from labkit.fpga.given_modules import NEGATIVE  # a circuit that you will repair
 from labkit.provenance import counted, measured, predicted
 
 # STUB:
@@ -129,7 +129,7 @@ run_job = check("fpga.run_job", run_job)
 
 # %% [markdown]
 # Now one photograph runs through the network on the board.
-# Then 16 of them take `ConvNetOverlay`, a driver that makes the stream of a job, and does what `run_job` does.
+# Then 16 photographs go through `ConvNetOverlay`, a driver that builds a job's stream and does what `run_job` does.
 
 # %%
 data = cifar10("sample")
@@ -154,7 +154,8 @@ print(network.cycles)
 # Why do other programs hang?
 # We study it with a small circuit that makes the negative of a photograph, 255 - pixel.
 # A part of a stream that ends with `last` is called a **packet**.
-# This circuit has no `in_last`; so that each LENGTH bytes are a packet, it has to count them.
+# This circuit has no `in_last`.
+# So it counts: each LENGTH bytes are one packet.
 # For LENGTH = 3, seven bytes are two packets, and the beginning of a third one:
 #
 # ```
@@ -202,8 +203,8 @@ negative = check("fpga.add_tlast", negative)
 # When a channel is **done**, its `wait` returns:
 #
 # - The send channel is done when the circuit has taken all bytes.
-# - The receive channel is done when a byte has come with `last`.
-# - If a byte comes for which the buffer has no room, the receive channel **halts**, and never gets done.
+# - The receive channel is done when a byte has come with `last`, and takes nothing more, even if its buffer has room.
+# - If its buffer is full and `last` has not come, the receive channel **halts** with an error, and never gets done.
 #
 # When a circuit cannot hand over any more, it can still take what it has room to **hold**; `negative` holds 1 byte.
 # In these programs, LENGTH is 8, and `room` is the size of the buffer for the results:
@@ -215,10 +216,8 @@ negative = check("fpga.add_tlast", negative)
 # 10     8      8             1      waits: 9 of 10      done
 # 6      8      6             0      done                waits: no `last` yet
 # 12     12     8             1      waits: 9 of 12      done
-# 8      4      4             1      waits               halts
+# 8      4      4             1      waits: 5 of 8       halts
 # ```
-#
-# (No case depends on whether the byte that halts a channel is taken.)
 #
 # **Exercise `fpga.who_is_done`**: for several programs with the same circuit, return whether each channel gets done.
 # A program that never starts to receive has a room of 0.
@@ -246,7 +245,7 @@ who_is_done = check("fpga.who_is_done", who_is_done)
 # Does the board do what your function says?
 # `attempt` sends and receives so many bytes through your circuit.
 # Where a real board would wait for ever or halt, ours says why, and `said` returns its text.
-# (AMD's DMA has queues of its own, so its send channel may be done earlier, and a full buffer without `last` halts it.)
+# (AMD's DMA has queues of its own, because of which the send channel may be done earlier.)
 
 # %%
 eights = str(board.add(Design(negative, "negative", {"LENGTH": 8}, engine="cxxrtl")))
@@ -274,7 +273,6 @@ figures.table(["sent", "room", "send done", "receive done"], rows)
 #
 # Here is what the board says to five programs with one mistake each.
 # (A word of this stream is a byte, and ready is `in_ready`.)
-# Before you read on, say how you would repair each of them.
 
 # %% tags=["picture"]
 broken = str(board.add(Design(NEGATIVE, "negative", {"LENGTH": 8}, engine="cxxrtl")))
@@ -290,7 +288,7 @@ timeline(board.traffic)
 # The receive channel has got its packet of 8 bytes, and is done.
 # The ninth byte waits in the circuit, and the tenth waits before it.
 #
-# Three more mistakes have other causes: START is forgotten, a buffer is freed too early, and a register is read at an address where nothing is.
+# Three more mistakes have other causes: START is forgotten, a buffer is freed too early, and an address is used where nothing is.
 # After these we send the accelerator a job without its last word.
 
 # %%
@@ -352,7 +350,8 @@ figures.guesses([("PyTorch", torch_guess, in_torch)])
 # ## Explain
 #
 # How good was your first guess?
-# We count for how many bytes the send channel gets done without a receiver.
+# Nobody receives, and we send 1 byte, then 2, and so on up to 10.
+# As long as the send channel gets done, the stage has taken all of them.
 
 # %% tags=["picture"]
 finished = [attempt(sent, 0)[0] == "done" for sent in range(1, 11)]
@@ -369,7 +368,7 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # | who waits | what to look for |
 # |---|---|
 # | the send channel alone | more was sent than one packet, and nobody receives the next one |
-# | the receive channel alone | `last` is never set, or too little or nothing was sent |
+# | the receive channel alone | `last` is never set, too little or nothing was sent, or the buffer is a little too small |
 # | both | nobody receives, the buffer is too small, or START is missing |
 #
 # On a real board, `idle` and `error` of both channels tell this without waiting, and a channel that has halted needs a reset.

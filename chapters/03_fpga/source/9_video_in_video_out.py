@@ -79,8 +79,7 @@ cycles_guess = predict("fpga.trial_cycles", 73_768, "cycles")
 # So it ends by itself, and we know which labels are right.
 # (`frames("clip.mp4")` reads a file, and `frames("webcam")` a camera.)
 #
-# A board gets video through a plug called HDMI.
-# These lines work only on a board, and were not run for this lesson:
+# A board gets video through HDMI; these lines were not run for this lesson:
 #
 # ```python
 # base = BaseOverlay("base.bit")  # from pynq.overlays.base; it connects HDMI
@@ -98,7 +97,7 @@ video_pictures.row({f"frame {n}": clip[n].pixels for n in (0, 2, 5)})
 # ### From a box to a photograph
 #
 # A frame is an array `[H, W, 3]`, and the network takes `[3, 32, 32]`, the colours first.
-# So we cut out the box, part it into 32 x 32 areas, and take the mean of each area.
+# So we cut out the box, part it into 32 rows of 32 areas, and take the mean of each area.
 # Here 4 rows and 6 columns, in one colour, become 2 x 2:
 #
 # ```
@@ -147,7 +146,7 @@ print(f"{sum(same)} of {len(clip)} boxes give back the photograph")
 # ```
 #
 # So the real tap $k$ becomes the whole number nearest to $k \cdot 2^{shift}$.
-# The larger the shift, the less this rounding changes the filter, but the taps have to fit into an int8.
+# The larger the shift, the less this rounding changes the filter, but each tap, once rounded, must lie between -128 and 127.
 # Take the taps 0.1, 0.8 and -0.35:
 #
 # ```
@@ -185,6 +184,7 @@ taps_and_shift = check("fpga.taps_and_shift", taps_and_shift)
 #
 # Now a frame goes through the filter on the board.
 # The function `filtered` takes lesson 7's road: registers by `write`, and the pixels by DMA.
+# (With a length register of 26 bits, 307,200 bytes go in one piece.)
 
 # %%
 board = VirtualBoard(designs.filter_3x3(), designs.convnet())
@@ -213,7 +213,7 @@ def filtered(grey, kernel):
 # How far are the board's pixels from exact ones, computed with the real taps?
 #
 # In lesson 3, the window took $(H + 1)(W + 1)$ cycles, because it also steps over a border.
-# Here 8 registers are on the way, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
+# Here a pixel passes 8 more registers on its way out, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
 
 # %% tags=["picture"]
 edges = np.full((3, 3), -0.5)
@@ -222,7 +222,7 @@ grey = clip[0].pixels.mean(axis=2).astype(np.uint8)
 rows, seen = [], {"grey": grey}
 for name, kernel in {"blur": np.full((3, 3), 1 / 9), "edges": edges}.items():
     seen[name] = filtered(grey, kernel)
-    begin, _, end = board.traffic[-3:]  # the first pixel sent ... the last one received
+    begin, end = board.traffic[-3], board.traffic[-1]  # first pixel sent, last one received
     cycles = counted(end.cycle - begin.cycle, "cycles", "the board")
     taps, shift = taps_and_shift(kernel)
     off = np.abs(seen[name] - video_pictures.exact(grey, kernel)).max()
@@ -231,7 +231,8 @@ figures.table(["filter", "middle tap", "shift", "a pixel is off by at most", "a 
 video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for name in seen})
 
 # %% [markdown]
-# The formula is exact, and all pixels are off by less than 1.
+# The cycle formula is exact.
+# A pixel is off by at most 0.5, since the result is rounded; `blur` adds up to 0.28, as its taps are 114 / 1,024.
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
 #
 # ## Measure
@@ -239,8 +240,7 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 # ### A live video
 #
 # Now the network: `ConvNetOverlay` loads the other bitstream.
-# `Screen` shows a frame in the notebook, as a board does on a screen.
-# The rate says how fast *this computer* simulates the board; an FPGA has another one.
+# The rate is that of *this computer's* simulation, not of an FPGA.
 
 # %% tags=["timing", "nbval-ignore-output"]
 golden = quantize(convnet.load_weights(), cifar10("sample").train.images[:500])
@@ -297,7 +297,8 @@ figures.table(["camera", "one at a time", "together"], rows, note)
 
 # %% [markdown]
 # The table is for an overlay with both: a filter (unit 0), which takes the three colours in turn, and the accelerator (unit 1).
-# At 60 frames/s the camera binds; with a faster camera, the filter does.
+# At 60 frames/s the camera binds.
+# With a faster one, the filter binds if both work together, and the sum of all steps otherwise.
 #
 # ## Explain
 #
@@ -316,19 +317,21 @@ def count_right(box_of):
     return counted(sum(answers == [frame.label for frame in wide]), "labels", "the golden model")
 
 
-rows = [[f"{m} pixels wider", count_right(lambda f, m=m: widened(f, m))] for m in (0, 32)]
+rows = [
+    [f"{m} pixels wider on each side", count_right(lambda f, m=m: widened(f, m))] for m in (0, 32)
+]
 rows.append(["the whole frame", count_right(lambda frame: Box(0, 0, 640, 480))])
 figures.table(["box", "right, of 200"], rows)
 figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 
 # %% [markdown]
-# In the live video, what your function cuts out of a moving photograph stays the same, and so does its label.
-# So these 50 frames are only ten answers.
+# What your function cuts out of a moving photograph stays the same, and so does its label.
+# So these are only ten answers.
 #
 # In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter smaller.
 # This costs 29 of the 164 labels.
-# With the whole frame, the network is hardly better than a guess among ten classes, which is right for 20 of 200.
-# **What comes before the network, here the box, matters as much as the network.**
+# With the whole frame, the network is hardly better than a guess, which is right for 20 of 200.
+# **The best network is of little use behind a wrong box.**
 #
 # ## On trial
 #
@@ -336,7 +339,7 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 #
 # > Load an overlay, define a PyTorch model, loop `video_in.read()` -> `model(x)` -> `video_out.write()`: the CNN now runs on the FPGA
 #
-# As a listing, in the claim's words:
+# As a listing:
 #
 # ```python
 # from pynq import Overlay
@@ -371,12 +374,11 @@ frame = torch.tensor(next(frames("scene")).pixels, dtype=torch.float32)
 attempt("output = model(frame)")
 
 # %% [markdown]
-# On a real board the first line works, because `base.bit` lies there.
-# The others fail there too: nobody has imported `nn`, or said what `video_in` is, and the network does not take a whole frame.
+# On a real board the first line works, because `base.bit` lies there; the others fail there too.
+# Nobody has imported `nn`, or said what `video_in` is, and the network takes neither this order of dimensions nor a whole frame.
 #
 # With `torch`, our weights, `frames`, and your `crop_and_resize`, the loop runs.
-# We even load the overlay with our accelerator.
-# Only after the last label do we read CYCLES.
+# We load our accelerator, and read CYCLES only after the last label.
 # To see that the register works, the same loop then runs with the accelerator.
 
 
@@ -387,7 +389,6 @@ def by_pytorch(photograph):
 
 
 def watch(classify):
-    """Of 20 frames, how many labels are right; and CYCLES after the last one"""
     right = 0
     for frame in frames("scene", count=20, stay=5):
         right += classify(crop_and_resize(frame.pixels, frame.box, 32)) == frame.label
@@ -398,8 +399,9 @@ overlay = Overlay(board.bitstreams[1])
 rows = [["PyTorch", *watch(by_pytorch)]]
 network = ConvNetOverlay(overlay, golden)
 rows.append(["accelerator", *watch(lambda photograph: network.predict(photograph[None])[0])])
-rows.append(["your guess for PyTorch", None, cycles_guess])
 figures.table(["who computes", "right, of 20", "CYCLES at the end"], rows)
+if cycles_guess:
+    print("your guess for PyTorch:", cycles_guess)
 board.stop()
 
 # %% [markdown]
@@ -407,23 +409,23 @@ board.stop()
 # Once repaired, the loop labels frames, but PyTorch computes on the processor: in 20 frames, the accelerator counted no cycle.
 #
 # **So who has computed the labels?**
-# They look the same, but a counter in the FPGA tells.
+# They look the same, but a counter in the FPGA tells: CYCLES is 0 after loading, and then holds the cycles of the latest job.
 # An overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
 # There, the network of our opening would label 2.4 frames per second (predicted).
 #
 # ## Recap
 #
-# **The rule to keep: a video runs at the camera's rate or at clock / cycles of the busiest unit, whichever is less; and a unit whose counter stands still computes nothing.**
+# **The rule to keep: a video runs at the camera's rate or at clock / cycles of the busiest unit, whichever is less; and if CYCLES is still 0 at the end, the accelerator has finished no job since it was loaded.**
 #
-# For example, a frame of 1,280 x 720 grey pixels takes the filter 721 x 1,281 + 8 = 923,609 cycles.
+# A frame of 1,280 x 720 grey pixels takes the filter 721 x 1,281 + 8 = 923,609 cycles.
 # At 100 MHz these are 108 frames/s (predicted), so a camera with 60 still binds.
 #
 # ### Outside
 #
-# On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters for them.
+# On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters.
 # FINN and hls4ml bring networks to such FPGAs.
-# None of these was run here, and no real board has run this lesson.
+# None of these was run here, nor this lesson on a real board.
 #
 # ## Quiz
 #

@@ -24,7 +24,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from traceback import walk_stack
 from types import FrameType
 
@@ -71,6 +72,16 @@ class Clock:
         """The case has ended; nothing is struck before the next `start`."""
         self.armed = False
         self._caller = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Within the block the function waits for others, and is neither idle nor to be struck."""
+        armed, self.armed = self.armed, False
+        try:
+            yield
+        finally:
+            self._idle_ticks = 0
+            self.armed = armed
 
     def over(self, frame: FrameType | None, asleep: bool = False) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame` (asleep)."""

@@ -197,7 +197,7 @@ class AxiDma:
         channel.length = transfer.moved
         self._note(channel, "halts" if transfer.excess else "ends", f"{transfer.moved:,} bytes")
         if transfer.excess:
-            channel.halt(INTERNAL_ERROR, silence.too_long(transfer, self._top))
+            channel.halt(INTERNAL_ERROR, silence.too_long(transfer, self._top, self._wires))
             return
         channel.buffer = None
         channel.flags |= IDLE | DONE_INTERRUPT

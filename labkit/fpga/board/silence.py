@@ -38,12 +38,15 @@ def why_it_waits(sending: bool, state: DmaState, top: str, wires: Wires) -> str:
     return f"The {_name(sending)} channel will never be done. {why}"
 
 
-def too_long(transfer: Transfer, top: str) -> str:
-    """A packet that does not fit the receive transfer (DMAIntErr)."""
+def too_long(transfer: Transfer, top: str, wires: Wires) -> str:
+    """A packet that goes on where the receive transfer's buffer is full (DMAIntErr).
+
+    PG021 calls this undefined; real DMAs report an internal error (0x10 of DMASR) and halt.
+    """
     return (
-        f"{top} gives a packet that is longer than the receive transfer of {transfer.length:,} "
-        "bytes: more came before the word with `last`. The DMA halts (DMAIntErr). Receive into a "
-        "buffer for the whole packet, or let the module set `last` earlier."
+        f"The receive buffer of {transfer.length:,} bytes is full, and no word came with `last`. "
+        "The DMA halts (DMAIntErr). Either the packet is longer: receive into a buffer for all of "
+        f"it. Or its end is missing: {_about_last(top, wires)}"
     )
 
 
@@ -81,11 +84,6 @@ def _why_not_taken(state: DmaState, top: str, wires: Wires) -> str:
 def _why_not_given(state: DmaState, top: str, wires: Wires) -> str:
     """Of the receiving direction: the word with `last` does not come."""
     to, back = state.send, state.receive
-    if back.moved == back.length:
-        return (
-            f"Its buffer of {back.length:,} bytes is full, but none of these words came with "
-            f"`last`, and the DMA waits for one. {_about_last(top, wires)}"
-        )
     given = f"{top} has given {back.moved:,} of {back.length:,} bytes, and no word with `last`"
     if not wires.in_bytes:
         return f"{given}. It has no stream in: does a register have to start it first?"

@@ -99,7 +99,7 @@ class DmaRun : public AxiDesign {
     from.moved += std::min(bytes, room);
     from.beats++;
     from.last = last;
-    from.excess = bytes > room;
+    from.excess = bytes > room || (from.moved == from.length && !last);
     from.running = !from.last && !from.excess;
     state.idle = 0;
   }

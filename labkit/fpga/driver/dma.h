@@ -9,7 +9,7 @@ struct DmaTransfer {
   int64_t beats;   // words so far
   int running;     // 1: from the start to the end of the transfer
   int last;        // the stream has ended its packet
-  int excess;      // receiving: a word came for which there is no room
+  int excess;      // receiving: the buffer is full, and the packet goes on
   int valid, ready;  // of the stream, in the latest cycle
 };
 

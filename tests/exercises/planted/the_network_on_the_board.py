@@ -169,7 +169,7 @@ PLANTED = {
     JOB: [
         (forgets_images, "Only the first image has results"),
         (forgets_start, "a register has to start it first"),
-        (small_buffer, "longer than the receive transfer"),
+        (small_buffer, "is full, and no word came with last"),
         (large_halves_first, "The two numbers of each word are swapped"),
         (floating, "whole numbers of 4 bytes"),
         (by_columns, "a row for each image"),

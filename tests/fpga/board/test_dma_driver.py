@@ -62,6 +62,27 @@ def test_nothing_is_written_behind_the_transfer(run):
     assert list(got) == [255] * 6 + [0] * 10
 
 
+def test_a_full_buffer_without_last_halts(run):
+    """Not one word later: real data movers report it when their count is used up."""
+    sent = np.arange(8, dtype=np.uint32)
+    got = np.zeros(8, np.uint32)
+    run.receive(got.ctypes.data, 12)
+    run.send(sent.ctypes.data, sent.nbytes)
+    while run.state().receive.running:
+        run.advance(1, 100)
+    state = run.state()
+    assert (state.receive.moved, state.receive.last, state.receive.excess) == (12, 0, 1)
+    assert list(got[:4]) == [0, 1, 2, 0]
+
+
+def test_a_full_buffer_with_last_is_done(run):
+    sent = np.arange(3, dtype=np.uint32)
+    got = np.zeros(3, np.uint32)
+    there_and_back(run, sent, got)
+    state = run.state()
+    assert (state.receive.moved, state.receive.last, state.receive.excess) == (12, 1, 0)
+
+
 def test_without_a_receiver_it_stands_still(run):
     sent = np.zeros(100, np.uint32)
     run.send(sent.ctypes.data, sent.nbytes)

@@ -53,15 +53,16 @@ def test_streams_that_stand_still():
     passed, shorter, endless, too_short, swallowed, twice, stopped, longer = cases
     assert passed == ["nothing", "nothing", "[0, 1, 2]"]
     assert shorter == ["nothing", "nothing", "[0, 1, 0]"]  # a packet may be shorter than its buffer
-    assert "full, but none of these words came with `last`" in endless[1]
+    assert "12 bytes is full, and no word came with `last`" in endless[0] + endless[1]
+    assert "odd has to set `last`" in endless[0] + endless[1]
     assert "odd has given 8 of 12 bytes, and no word with `last`" in too_short[1]
     assert "it has taken all 12 bytes that were sent" in too_short[1]
     assert "odd has given 0 of 12 bytes" in swallowed[1]
-    assert "longer than the receive transfer of 20 bytes" in twice[0] + twice[1]
+    assert "receive buffer of 20 bytes is full" in twice[0] + twice[1]
     assert "odd has taken 1 of 4 words, and its ready is 0" in stopped[0]
     assert "longer than what it takes" in stopped[0]
     assert "odd has given 0 of 12 bytes" in stopped[1] and "taken 1 of 4" in stopped[1]
-    assert "longer than the receive transfer of 12 bytes" in longer[0] + longer[1]
+    assert "receive buffer of 12 bytes is full" in longer[0] + longer[1]
 
 
 def test_transfers_in_the_wrong_order_and_of_the_wrong_memory():

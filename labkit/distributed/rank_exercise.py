@@ -1,0 +1,230 @@
+"""Exercises whose answer runs in real rank processes: `f(rank, ranks, x)`, as `launch` runs it.
+
+Every case starts its ranks anew. What they send each other goes through a referee in the checking
+process (referee.py), which counts it, and knows when nothing can go on: then the learner reads who
+waits where for whom. Guard and clock watch the function in each rank (refereed_rank.py).
+"""
+
+import copy
+import inspect
+import linecache
+import os
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from labkit.checks.equality import equal
+from labkit.checks.handed_on import handed_on_functions
+from labkit.checks.items import Case, Exercise, NotJudged, Refused, TooDear
+from labkit.checks.judge import ANSWERS
+from labkit.checks.lesson_files import exercise
+from labkit.checks.phrasing import counted
+from labkit.distributed.errors import LaunchError
+from labkit.distributed.rank_results import MOST_RANKS, as_outputs, names_of, returned
+from labkit.distributed.traffic import Traffic
+from labkit.distributed.verdicts import verdict
+
+ByRank = Sequence[tuple]
+
+
+def rank_exercise(
+    id: str,
+    *,
+    solution: Callable,
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+    oracle: Callable[[ByRank], Sequence[Any]],
+    wrong: Mapping[str, Callable[[ByRank], Sequence[Any]]],
+    demand: Callable[[Traffic], str | None] | None = None,
+    results: tuple[str, ...] = ("result",),
+    in_place: bool = False,
+    rtol: float = 1e-4,
+    atol: float = 1e-6,
+    **fields: Any,
+) -> Exercise:
+    """An `Exercise` whose function is called as f(rank, ranks, *inputs of the rank).
+
+    solution  the lesson's own function, from what `labkit build` writes
+    cases     from `ranks_cases`; NumPy arrays among the inputs reach the function as tensors
+    oracle    oracle(inputs of all ranks) -> what each rank has to return: an array, a number, a
+              list of arrays, or None where what the rank returns is not looked at
+    wrong     a function like the oracle for each misconception
+    demand    demand(traffic) -> what is wrong although all results are right, or None
+    results   several names where the function returns several values, as a tuple in this order
+    in_place  the function may change its inputs; where it returns None, its first input is what
+              it returns
+    fields    those of an `Exercise`, such as `forbidden`
+    """
+    tolerance = SimpleNamespace(rtol=rtol, atol=atol)
+    forbidden = fields.get("forbidden", ())
+    judge = RankJudge(solution, oracle, demand, results, in_place, forbidden, tolerance)
+    return exercise(
+        id,
+        judge.prepared(oracle),
+        cases,
+        {name: judge.prepared(idea) for name, idea in wrong.items()},
+        adapter=judge.adapter,
+        plain=judge.plain,
+        fallback=solution,
+        plain_python=True,
+        outputs=names_of(results),
+        rtol=rtol,
+        atol=atol,
+        **fields,
+    )
+
+
+def ranks_cases(
+    sizes: Mapping[str, tuple], inputs: Callable[..., ByRank]
+) -> Callable[[np.random.Generator], Iterable[Case]]:
+    """One case for each name: {"prime": (3, 7)} means 3 ranks, and inputs(rng, 3, 7).
+
+    inputs  inputs(rng, ranks, *sizes) -> for each rank a tuple of what its function gets
+
+    At the end the first one comes again, with new data.
+    """
+
+    def case(name: str, ranks: int, rng: np.random.Generator, *more: Any) -> Case:
+        if not 1 <= ranks <= MOST_RANKS:
+            raise ValueError(f"Case {name!r} has {ranks} ranks; 1 to {MOST_RANKS} are possible.")
+        by_rank = tuple(map(tuple, inputs(rng, ranks, *more)))
+        if len(by_rank) != ranks:
+            raise ValueError(f"Case {name!r}: inputs for {len(by_rank)} ranks, not {ranks}.")
+        return Case(f"{name} ({counted(ranks, 'rank')})", by_rank)
+
+    def cases(rng: np.random.Generator) -> Iterable[Case]:
+        for name, (ranks, *more) in sizes.items():
+            yield case(name, ranks, rng, *more)
+        first, (ranks, *more) = next(iter(sizes.items()))
+        yield case(f"{first} again", ranks, rng, *more)
+
+    return cases
+
+
+@dataclass(frozen=True)
+class RankJudge:
+    """Runs a learner's function in ranks; the fields are those of `rank_exercise`."""
+
+    solution: Callable
+    oracle: Callable
+    demand: Callable[[Traffic], str | None] | None
+    results: tuple[str, ...]
+    in_place: bool
+    forbidden: tuple[str, ...]
+    tolerance: Any
+
+    def prepared(self, idea: Callable[[ByRank], Sequence[Any]]) -> Callable:
+        """An oracle or a wrong idea as the checks call it: one argument for each rank."""
+
+        def outputs(*by_rank: tuple) -> tuple[np.ndarray, ...]:
+            return as_outputs(idea(by_rank), self.results)
+
+        return outputs
+
+    def adapter(self, answer: object) -> Callable:
+        """A function of the ranks' inputs that runs the answer in processes; or Refused."""
+        if not callable(answer) or isinstance(answer, type):
+            kind = type(answer).__name__
+            raise Refused(f"The answer is a function; this is of type {kind}.")
+        self._refuse_other_parameters(answer)
+        packed = _packed(answer)
+        endless: list[Refused] = []  # once is enough: each would take its whole budget again
+
+        def judged(*by_rank: tuple) -> tuple[np.ndarray, ...]:
+            if endless:
+                raise endless[0]
+            return self.judged(packed, by_rank, endless)
+
+        return judged
+
+    def plain(self, answer: Callable, *by_rank: tuple) -> tuple[np.ndarray, ...]:
+        """What a function gives back in all ranks; Refused where that is wrong in itself."""
+        got, _ = self._run(_packed(answer), by_rank, [])
+        return returned(got, self._expected(by_rank), self.results)
+
+    def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
+        """What a function gives back; TooDear where it is right, and `demand` finds fault."""
+        got, traffic = self._run(packed, by_rank, endless)
+        expected = self._expected(by_rank)
+        outputs = returned(got, expected, self.results)
+        if self.demand is not None and self._right(outputs, expected):
+            sentence = self.demand(traffic)
+            if sentence:
+                raise TooDear(sentence)
+        return outputs
+
+    def _expected(self, by_rank: ByRank) -> Sequence[Any]:
+        return self.oracle(copy.deepcopy(by_rank))
+
+    def _right(self, outputs: tuple[np.ndarray, ...], expected: Sequence[Any]) -> bool:
+        wanted = as_outputs(expected, self.results)
+        pairs = zip(outputs, wanted, strict=True)
+        return all(equal(one, other, self.tolerance) for one, other in pairs)
+
+    def _run(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[list, Traffic]:
+        """What each rank returned, and the traffic; Refused for whatever goes wrong in between."""
+        from labkit.distributed.refereed_run import run_ranks  # loads PyTorch
+
+        run = run_ranks(self._jobs(packed, by_rank))
+        for rank, said in enumerate(run.said):
+            for line in said.splitlines():
+                print(f"[rank {rank}] {line}")
+        seats = run.referee.seats
+        if found := verdict(run.referee):
+            if any(seat.ended and seat.ended.endless for seat in seats):
+                endless.append(found.refused())
+            raise found.refused()
+        return [pickle.loads(s.ended.value) for s in seats], run.referee.traffic(by_rank)
+
+    def _jobs(self, packed: bytes, by_rank: ByRank) -> list:
+        from labkit.distributed.refereed_rank import RefereedJob
+
+        ranks = len(by_rank)
+        sources = _sources(packed)
+        return [
+            RefereedJob(
+                packed,
+                pickle.dumps(inputs),
+                rank,
+                ranks,
+                self.in_place,
+                self.forbidden,
+                ANSWERS,
+                sources,
+                dict(os.environ),
+            )
+            for rank, inputs in enumerate(by_rank)
+        ]
+
+    def _refuse_other_parameters(self, answer: Callable) -> None:
+        try:
+            wanted = inspect.signature(self.solution)
+            inspect.signature(answer).bind(*wanted.parameters)
+        except TypeError as error:
+            raise Refused(f"The function cannot be called as f{wanted}: {error}.") from None
+        except ValueError:  # written in C, and without a signature
+            pass
+
+
+def _packed(answer: Callable) -> bytes:
+    """The function, with those of earlier checks that it may call; Refused where it cannot go."""
+    from labkit.distributed.launch import packed
+
+    try:
+        return packed(answer, tuple(handed_on_functions("distributed")))
+    except LaunchError as error:
+        raise Refused(str(error)) from None
+    except RecursionError as error:
+        raise NotJudged(f"The function cannot go to other processes: {error}.") from None
+
+
+def _sources(packed: bytes) -> dict[str, list[str]]:
+    """The lines of those files that only this process has and the function is from."""
+    return {
+        file: list(entry[2])
+        for file, entry in list(linecache.cache.items())
+        if len(entry) == 4 and file.encode() in packed and not os.path.exists(file)
+    }

@@ -1,0 +1,223 @@
+"""What runs in each rank process of a check: the learner's function, watched, among other ranks.
+
+The guard and the clock are those of any check (labkit.checks.watch), in this process: what the
+exercise forbids is found here, and a function that does not return is ended by its own work, or
+since it waits for something that is no rank. For ranks it waits as long as the referee lets it.
+"""
+
+import copy
+import faulthandler
+import linecache
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from traceback import walk_tb
+from types import SimpleNamespace
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import torch
+
+from labkit.checks.watch.clock import Clock
+from labkit.checks.watch.guard import Guard
+from labkit.checks.watch.source import Line, learner_line
+from labkit.distributed.posts import Ended, Raised
+from labkit.distributed.rank import end_with, speak_through
+from labkit.distributed.referee_line import RefereeLine
+from labkit.distributed.refereed_torch import FUNCTIONS, install
+from labkit.distributed.tensor_bytes import bytes_of
+
+MOST_SAID = 2_000  # characters of an exception's text
+WHOLE = ("torch", "torch.distributed", "torch.distributed.distributed_c10d")
+
+
+@dataclass(frozen=True)
+class RefereedJob:
+    """What one rank of a case is to do.
+
+    call         the learner's function and those that may call anything, pickled by cloudpickle
+    inputs       of this rank alone, pickled
+    rank, ranks  which one it is, of how many
+    in_place     the function may change its inputs; if it returns None, the first one is its result
+    forbidden    what the exercise forbids
+    answers      modules that hold the course's answers
+    sources      lines of the files that only the checking process has: a notebook's cells
+    environment  the environment's variables
+    """
+
+    call: bytes
+    inputs: bytes
+    rank: int
+    ranks: int
+    in_place: bool
+    forbidden: tuple[str, ...]
+    answers: tuple[str, ...]
+    sources: dict[str, list[str]]
+    environment: dict[str, str]
+
+
+def run_refereed(
+    job: RefereedJob, talk: Connection, output: Connection, lifeline: Connection
+) -> None:
+    """The life of a rank: it calls the function, and tells the referee how it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the checking process ends the ranks
+    os.environ.clear()
+    os.environ.update(job.environment)
+    speak_through(output)
+    faulthandler.enable(file=sys.stderr)
+    watch = threading.Thread(target=end_with, args=(lifeline,), daemon=True)
+    watch.start()
+    for file, lines in job.sources.items():
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+    torch.set_num_threads(1)
+    line = RefereeLine(job.rank, job.ranks, talk, _call.__code__)
+    install(line)
+    ended = _ended(job, line)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    talk.send(ended)
+    watch.join()
+
+
+def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
+    try:
+        function, free = cloudpickle.loads(job.call)
+        inputs = tensors(pickle.loads(job.inputs))
+    except Exception as error:
+        return Ended(raised=Raised(type(error).__name__, _text(error), None))
+    before = copy.deepcopy(inputs)
+    watched = Watched(job, line, free)
+    watched.run(function, inputs)
+    hit, left = watched.guard.hit, line.left
+    if watched.clock.expired:
+        return Ended(endless=watched.place or True, idle=watched.clock.idle, hit=hit)
+    if watched.error is not None:
+        raised = Raised(type(watched.error).__name__, _text(watched.error), watched.place)
+        return Ended(raised=raised, hit=hit, left=left)
+    changed = None if job.in_place else change(before, inputs)
+    value = watched.value
+    if job.in_place and value is None and changed_at_all(before, inputs):
+        value = inputs[0]
+    return Ended(pickle.dumps(plain(value)), hit=hit, changed=changed, left=left)
+
+
+class Watched:
+    """One call of the learner's function under guard and clock; `free` may call anything."""
+
+    def __init__(self, job: RefereedJob, line: RefereeLine, free: tuple[Callable, ...]) -> None:
+        self.rank, self.ranks = job.rank, job.ranks
+        self.line = line
+        self.value: object = None
+        self.error: BaseException | None = None
+        self.place: Line | None = None
+        self.clock = Clock(adapted=True)
+        exercise = SimpleNamespace(
+            forbidden=_with_all(job.forbidden), oracle=None, fallback=None, adapter=None
+        )
+        codes = {id(one.__code__) for one in free if hasattr(one, "__code__")}
+        self.guard = Guard(exercise, job.answers, frozenset(codes))
+
+    def run(self, function: Callable, inputs: tuple) -> None:
+        """Calls it; `value`, or `error` and `place`, say what came of it."""
+        self.guard.inspect(function)
+        self.line.clock = self.clock
+
+        def job() -> None:
+            with self.guard.profile(_call.__code__):
+                _call(self, function, inputs)
+
+        with self.guard.stand_ins(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.clock.run(job)
+        self.line.clock = None
+
+
+def _call(watched: Watched, function: Callable, inputs: tuple) -> None:
+    """The boundary between the course's code and the learner's."""
+    try:
+        watched.clock.start()
+        watched.value = function(watched.rank, watched.ranks, *inputs)
+        watched.clock.armed = False
+    except BaseException as error:  # the learner's function may raise anything
+        watched.clock.armed = False
+        watched.error = error
+        watched.place = learner_line(reversed([*walk_tb(error.__traceback__)]))
+    watched.clock.stop()
+
+
+def _with_all(forbidden: tuple[str, ...]) -> tuple[str, ...]:
+    """Where all of torch.distributed is forbidden, so are the functions in its place."""
+    if not set(WHOLE) & set(forbidden):
+        return forbidden
+    names = [f"torch.distributed.{function.__name__}" for function in FUNCTIONS]
+    return (*forbidden, *names)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:MOST_SAID]
+    except Exception:  # an exception class of the learner's own
+        return ""
+
+
+# Inputs and results.
+
+
+def tensors(value: Any) -> Any:
+    """The same with a tensor in the place of each NumPy array."""
+    if type(value) is np.ndarray:
+        return torch.from_numpy(value.copy())
+    if type(value) in (tuple, list):
+        return type(value)(map(tensors, value))
+    if type(value) is dict:
+        return {key: tensors(one) for key, one in value.items()}
+    return value
+
+
+def plain(value: Any) -> Any:
+    """The same with a NumPy array in the place of each tensor; what is no number, by its type."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        if value.dtype in (torch.bfloat16, torch.float16):
+            value = value.float()
+        return value.numpy().copy()
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
+    if value is None or isinstance(value, bool | int | float | np.generic):
+        return value
+    if type(value) is np.ndarray and value.dtype.kind in "biufc":
+        return value
+    return Unfit(type(value).__name__)
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """In the place of a value that is no array of numbers."""
+
+    kind: str
+
+
+def change(before: Any, after: Any) -> str | None:
+    """A sentence about the first input that is not what it was."""
+    for place, (old, new) in enumerate(zip(before, after, strict=True)):
+        if changed_at_all(old, new):
+            return f"input {place + 1} (behind `rank` and `ranks`)"
+    return None
+
+
+def changed_at_all(old: Any, new: Any) -> bool:
+    """Whether a tensor, or one in plain containers, has changed bit by bit. Others count not."""
+    if isinstance(old, torch.Tensor):
+        return old.shape != new.shape or bytes_of(old) != bytes_of(new)
+    if isinstance(old, list | tuple):
+        return len(old) != len(new) or any(map(changed_at_all, old, new))
+    if isinstance(old, dict):
+        return old.keys() != new.keys() or any(changed_at_all(old[k], new[k]) for k in old)
+    return False

@@ -1,0 +1,130 @@
+"""The rank processes of one case, and the referee between them.
+
+    run = run_ranks(jobs)           # one RefereedJob for each rank
+    run.referee.seats, run.said
+
+Whatever happens, no process is left behind.
+"""
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from labkit.distributed.processes import process_context
+from labkit.distributed.referee import Referee
+from labkit.distributed.refereed_rank import RefereedJob, run_refereed
+
+PRINTED = 4_000  # bytes of a rank's output that are kept
+EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
+CHUNK = 1 << 16
+
+
+@dataclass
+class Player:
+    """A rank's process, what it says to the referee, what it prints, and what keeps it alive."""
+
+    number: int
+    process: BaseProcess
+    talk: Connection
+    output: Connection
+    lifeline: Connection
+    said: bytearray = field(default_factory=bytearray)
+
+
+@dataclass(frozen=True)
+class RefereedRun:
+    """What came of a case; `said` is what each rank printed."""
+
+    referee: Referee
+    said: list[str]
+
+
+def run_ranks(jobs: list[RefereedJob]) -> RefereedRun:
+    """Runs one process for each job, until all have ended or nothing can go on."""
+    referee = Referee(len(jobs))
+    players: list[Player] = []
+    try:
+        for job in jobs:
+            players.append(_started(job))
+        while not referee.all_stand or _answer(players, referee.settle()):
+            _hear(players, referee)
+        _hear_the_last(players)
+    finally:
+        _end(players)
+    return RefereedRun(referee, [player.said.decode("utf-8", "replace") for player in players])
+
+
+def _started(job: RefereedJob) -> Player:
+    context = process_context()
+    talk, talk_there = context.Pipe()
+    output, output_there = context.Pipe(duplex=False)
+    lifeline_there, lifeline = context.Pipe(duplex=False)
+    there = (talk_there, output_there, lifeline_there)
+    process = context.Process(target=run_refereed, args=(job, *there), daemon=True)
+    process.start()
+    for connection in there:
+        connection.close()
+    return Player(job.rank, process, talk, output, lifeline)
+
+
+def _hear(players: list[Player], referee: Referee) -> None:
+    """Takes what comes first, and answers it."""
+    sources = {}
+    for player in players:
+        if not player.output.closed:
+            sources[player.output] = player
+        if not referee.seats[player.number].gone:
+            sources[player.talk] = player
+    for source in wait(list(sources)):
+        player = sources[source]
+        if source is player.output:
+            _take_output(player)
+        else:
+            _take_word(player, players, referee)
+
+
+def _take_word(player: Player, players: list[Player], referee: Referee) -> None:
+    try:
+        said = player.talk.recv()
+    except (EOFError, OSError):
+        player.process.join()
+        referee.died(player.number, player.process.exitcode)
+        return
+    _answer(players, referee.hear(player.number, said))
+
+
+def _answer(players: list[Player], answers: dict) -> bool:
+    """Sends the answers; whether there were any."""
+    for number, answer in answers.items():
+        with suppress(OSError):  # it has died; its next word will say so
+            players[number].talk.send(answer)
+    return bool(answers)
+
+
+def _take_output(player: Player) -> None:
+    chunk = os.read(player.output.fileno(), CHUNK)
+    player.said += chunk[: max(PRINTED - len(player.said), 0)]
+    if not chunk:
+        player.output.close()
+
+
+def _hear_the_last(players: list[Player]) -> None:
+    """What was printed before the last word, and lies in the pipes."""
+    for player in players:
+        while not player.output.closed and player.output.poll():
+            _take_output(player)
+
+
+def _end(players: list[Player]) -> None:
+    for player in players:
+        player.lifeline.close()
+        player.process.kill()  # it has said all that it has to say
+    end = time.monotonic() + EXIT_PATIENCE
+    for player in players:
+        player.process.join(max(end - time.monotonic(), 0))
+        player.process.close()
+        player.talk.close()
+        player.output.close()
