@@ -185,28 +185,28 @@ buckets = exercise(
 # --- distributed.overlapped
 
 
-def both(mine: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
+def both(gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
     """[P, d]: the means, in the order of the buckets."""
     order = [place for bucket in buckets for place in bucket]
-    return (mine[order] + others[order]) / 2
+    return (gradients[order] + others[order]) / 2
 
 
-def right_means(mine: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
+def right_means(gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
     """The oracle; nobody else may call it during a check."""
-    return both(mine, others, buckets)
+    return both(gradients, others, buckets)
 
 
 def judged_overlap(answer: object) -> Callable:
     """A function of the inputs that runs the learner's step, and judges the order of its calls."""
     refuse_no_function(answer)
 
-    def judged(mine: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
-        calls = Calls(mine, others, buckets)
+    def judged(gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
+        calls = Calls(gradients, others, buckets)
         result = answer(calls.backward(), buckets, calls.start)
         if not result and not calls.begun:
             raise Unsolved("`start` is never called")
-        means = as_rows(result, mine)
-        right = both(mine, others, buckets)
+        means = as_rows(result, gradients)
+        right = both(gradients, others, buckets)
         if calls.fault and means.shape == right.shape and np.allclose(means, right):
             raise TooDear(calls.fault)
         return means
@@ -220,12 +220,12 @@ def unjudged_overlap(answer: Callable, *inputs: Any) -> np.ndarray:
     return as_rows(answer(calls.backward(), inputs[2], calls.start), inputs[0])
 
 
-def as_rows(result: Any, mine: np.ndarray) -> np.ndarray:
+def as_rows(result: Any, gradients: np.ndarray) -> np.ndarray:
     """[P, d]: the result, however deep its lists are; Refused where it has none."""
     rows = list(flat(result))
-    if not all(isinstance(row, np.ndarray) and row.shape == mine[0].shape for row in rows):
+    if not all(isinstance(row, np.ndarray) and row.shape == gradients[0].shape for row in rows):
         raise Refused("The result is the list of what wait() gave for each bucket.")
-    return np.stack(rows) if rows else mine[:0]
+    return np.stack(rows) if rows else gradients[:0]
 
 
 def flat(value: Any) -> Any:
@@ -239,9 +239,9 @@ def flat(value: Any) -> Any:
 
 def a_step(rng: np.random.Generator, weights: int, numbers: int, most: int) -> tuple:
     """Gradients of two ranks, and buckets of at most so many weights, of various lengths."""
-    mine, others = rng.normal(size=(2, weights, numbers))
+    gradients, others = rng.normal(size=(2, weights, numbers))
     sizes = rng.integers(1, 4, size=weights).tolist()
-    return mine, others, assign(sizes, most)
+    return gradients, others, assign(sizes, most)
 
 
 overlapped = exercise(
@@ -253,10 +253,10 @@ overlapped = exercise(
         a_step,
     ),
     wrong={
-        "own": lambda mine, others, buckets: both(mine, mine, buckets),
-        "last_missing": lambda mine, others, buckets: both(mine, others, buckets[:-1]),
-        "only_last": lambda mine, others, buckets: both(mine, others, buckets[-1:]),
-        "newest_first": lambda mine, others, buckets: both(mine, others, buckets[::-1]),
+        "own": lambda gradients, others, buckets: both(gradients, gradients, buckets),
+        "last_missing": lambda gradients, others, buckets: both(gradients, others, buckets[:-1]),
+        "only_last": lambda gradients, others, buckets: both(gradients, others, buckets[-1:]),
+        "newest_first": lambda gradients, others, buckets: both(gradients, others, buckets[::-1]),
     },
     adapter=judged_overlap,
     plain=unjudged_overlap,
@@ -348,7 +348,7 @@ accumulate = rank_exercise(
         "scaled_twice": times(lambda ranks, steps: 1 / steps),
     },
     demand=once,
-    forbidden=("labkit.distributed.data_parallel", "labkit.distributed.ddp"),
+    forbidden=("labkit.distributed.one_big_batch", "labkit.distributed.data_parallel"),
 )
 
 EXERCISES = [buckets, accumulate, overlapped]

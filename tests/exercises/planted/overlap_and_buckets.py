@@ -88,7 +88,9 @@ gives_its_own = edit(
     WAITS,
     "[ready[one] for bucket in buckets for one in bucket if [h.wait() for h in handles]]",
 )
-forgets_the_last = edit(OVERLAPPED, "forgets_the_last", WAITS, WAITS.replace("handles]", "handles[:-1]]"))
+forgets_the_last = edit(
+    OVERLAPPED, "forgets_the_last", WAITS, WAITS.replace("handles]", "handles[:-1]]")
+)
 backwards = edit(OVERLAPPED, "backwards", WAITS, WAITS.replace("handles]", "handles[::-1]]"))
 
 
@@ -149,9 +151,7 @@ SCALED = "total += slope / len(x)"
 SUMMED = "    dist.all_reduce(total)\n"
 not_divided_by_k = edit(ACCUMULATE, "not_divided_by_k", SCALED, "total += slope")
 not_divided_by_ranks = edit(ACCUMULATE, "not_divided_by_ranks", "    total /= ranks\n", "")
-only_sums = edit(
-    ACCUMULATE, "only_sums", SCALED, "total += slope", ("    total /= ranks\n", "")
-)
+only_sums = edit(ACCUMULATE, "only_sums", SCALED, "total += slope", ("    total /= ranks\n", ""))
 stays_at_home = edit(ACCUMULATE, "stays_at_home", SUMMED, "", ("    total /= ranks\n", ""))
 replaces = edit(ACCUMULATE, "replaces", SCALED, "total = slope.clone()")
 every_time = edit(
@@ -207,7 +207,7 @@ PLANTED = {
         (forgets_the_last, "The last bucket is missing"),
         (backwards, "The buckets are in the wrong order"),
         (only_the_last, "Only the last bucket is there"),
-        (scales_the_gradients, "changes its input mine"),
+        (scales_the_gradients, "changes its input gradients"),
         (by_torch, "torch"),
     ],
     ACCUMULATE: [
