@@ -41,8 +41,9 @@ def launch(
     started, and every rank gets all results.
 
     Raises LaunchError for what cannot be launched, for a function that raises in a rank (with the
-    first traceback), for a rank that dies, and for ranks that do not end in time (with the line
-    at which each of them waits). No process is left behind.
+    first traceback), for a rank that dies, for ranks that do not end in time (with the line at
+    which each of them waits), and for collectives that not all ranks call alike. No process is
+    left behind.
     """
     from labkit.distributed import torchrun
     from labkit.distributed.backends import chosen_backend
@@ -57,19 +58,18 @@ def launch(
 
 
 def _launched(call: bytes, ranks: int, backend: str, timeout: float, folder: Path) -> list[Any]:
-    from labkit.distributed import told
+    from labkit.distributed import ledger, told
     from labkit.distributed.processes import Processes
     from labkit.distributed.rank import Job
 
-    job = Job(call, ranks, backend, str(folder / "meeting"), dict(os.environ))
+    job = Job(call, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
     with Processes(job) as processes:
         processes.listen(timeout)
         late = processes.ask_where() if _is_late(processes) else {}
         told.show_output(processes.ranks)
-        if sentence := told.failure(processes.ranks):
+        ledgers = [list(ledger.read(ledger.of_rank(folder, rank))) for rank in range(ranks)]
+        if sentence := told.ending(processes.ranks, late, timeout, ledgers):
             raise LaunchError(sentence)
-        if late:
-            raise LaunchError(told.lateness(processes.ranks, late, timeout))
         return [pickle.loads(rank.answer.value) for rank in processes.ranks]
 
 

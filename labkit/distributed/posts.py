@@ -1,6 +1,6 @@
 """What a rank and the referee say to each other: what it posts, where, and how it ended."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from labkit.checks.watch import Hit, Line
 
@@ -90,7 +90,7 @@ class Ended:
     endless  the line in which it was stopped; True where no line is known
     idle     it was stopped while it waited for something that is no rank
     hit      the first forbidden thing that it used
-    changed  a sentence about an input that it changed
+    changed  the place of the first input that it changed
     left     operations that it began and never waited for
     """
 
@@ -99,5 +99,5 @@ class Ended:
     endless: Line | bool = False
     idle: bool = False
     hit: Hit | None = None
-    changed: str | None = None
-    left: tuple[Post, ...] = field(default=())
+    changed: int | None = None
+    left: tuple[Post, ...] = ()

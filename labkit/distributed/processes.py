@@ -12,15 +12,18 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 
 from labkit.distributed.rank import Answer, Job, run_rank
 
 GRACE = 0.5  # seconds after a failure, in which others may tell of an earlier one
-STACK_PATIENCE = 2.0  # seconds for a process to say where it is
+STACK_PATIENCE = 10.0  # seconds for a process to say where it is
 EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
 CHUNK = 1 << 16
 # Loaded in the process that all ranks are forked from.
@@ -174,10 +177,26 @@ def _started(number: int, job: Job) -> RankProcess:
     lifeline_there, lifeline = context.Pipe(duplex=False)
     there = (answers_there, output_there, lifeline_there)
     process = context.Process(target=run_rank, args=(number, job, *there), daemon=True)
-    process.start()
+    with without_program():
+        process.start()
     for connection in there:
         connection.close()
     return RankProcess(number, process, answers, output, lifeline)
+
+
+@contextmanager
+def without_program() -> Iterator[None]:
+    """Processes that start in this block do not run the main program's file again.
+
+    By default they would, up to `if __name__ == "__main__"`, and a file without that line would
+    launch ranks in its ranks. A launch sends along what its function needs.
+    """
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 def process_context() -> BaseContext:

@@ -20,6 +20,8 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
+from labkit.distributed import ledger
+
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
 
 
@@ -32,6 +34,7 @@ class Job:
     backend      "gloo", "nccl" or "mpi"
     meeting      a file that does not exist yet, through which the ranks find each other
     environment  the environment's variables, for those set since the first launch
+    ledgers      a folder for what each rank calls of torch.distributed, or "" for nowhere
     """
 
     call: bytes
@@ -39,6 +42,7 @@ class Job:
     backend: str
     meeting: str
     environment: dict[str, str]
+    ledgers: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ def _join(rank: int, job: Job) -> None:
         world_size=job.ranks,
         timeout=PATIENCE,
     )
+    if job.ledgers:
+        ledger.keep(ledger.of_rank(job.ledgers, rank))
 
 
 def _pickled(value: Any) -> bytes:
@@ -117,7 +123,7 @@ def _failure(error: BaseException) -> Failure:
     frames = [
         (f.filename, f.lineno or 0, f.name) for f in traceback.extract_tb(error.__traceback__)
     ]
-    own = [frame for frame in frames if frame[0] != __file__]
+    own = [frame for frame in frames if frame[0] not in (__file__, ledger.__file__)]
     return Failure(type(error).__name__, str(error), own)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from labkit.checks.equality import equal
 from labkit.checks.handed_on import handed_on_functions
-from labkit.checks.items import Case, Exercise, NotJudged, Refused, TooDear
+from labkit.checks.items import Case, Exercise, Refused, TooDear
 from labkit.checks.judge import ANSWERS
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted
@@ -41,6 +41,7 @@ def rank_exercise(
     demand: Callable[[Traffic], str | None] | None = None,
     results: tuple[str, ...] = ("result",),
     in_place: bool = False,
+    given: Callable[..., tuple] | None = None,
     rtol: float = 1e-4,
     atol: float = 1e-6,
     **fields: Any,
@@ -56,11 +57,13 @@ def rank_exercise(
     results   several names where the function returns several values, as a tuple in this order
     in_place  the function may change its inputs; where it returns None, its first input is what
               it returns
+    given     given(*inputs of a rank) -> the function's arguments behind rank and ranks, where they
+              are made in its process: a model from its weights
     fields    those of an `Exercise`, such as `forbidden`
     """
     tolerance = SimpleNamespace(rtol=rtol, atol=atol)
     forbidden = fields.get("forbidden", ())
-    judge = RankJudge(solution, oracle, demand, results, in_place, forbidden, tolerance)
+    judge = RankJudge(solution, oracle, demand, results, in_place, given, forbidden, tolerance)
     return exercise(
         id,
         judge.prepared(oracle),
@@ -113,6 +116,7 @@ class RankJudge:
     demand: Callable[[Traffic], str | None] | None
     results: tuple[str, ...]
     in_place: bool
+    given: Callable[..., tuple] | None
     forbidden: tuple[str, ...]
     tolerance: Any
 
@@ -130,7 +134,7 @@ class RankJudge:
             kind = type(answer).__name__
             raise Refused(f"The answer is a function; this is of type {kind}.")
         self._refuse_other_parameters(answer)
-        packed = _packed(answer)
+        packed = self._packed(answer)
         endless: list[Refused] = []  # once is enough: each would take its whole budget again
 
         def judged(*by_rank: tuple) -> tuple[np.ndarray, ...]:
@@ -142,7 +146,7 @@ class RankJudge:
 
     def plain(self, answer: Callable, *by_rank: tuple) -> tuple[np.ndarray, ...]:
         """What a function gives back in all ranks; Refused where that is wrong in itself."""
-        got, _ = self._run(_packed(answer), by_rank, [])
+        got, _ = self._run(self._packed(answer), by_rank, [])
         return returned(got, self._expected(by_rank), self.results)
 
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
@@ -173,7 +177,7 @@ class RankJudge:
             for line in said.splitlines():
                 print(f"[rank {rank}] {line}")
         seats = run.referee.seats
-        if found := verdict(run.referee):
+        if found := verdict(run.referee, self._names):
             if any(seat.ended and seat.ended.endless for seat in seats):
                 endless.append(found.refused())
             raise found.refused()
@@ -199,6 +203,21 @@ class RankJudge:
             for rank, inputs in enumerate(by_rank)
         ]
 
+    def _packed(self, answer: Callable) -> bytes:
+        """The function and what goes with it; Refused where it cannot go to other processes."""
+        from labkit.distributed.launch import packed
+
+        free = tuple(handed_on_functions("distributed"))  # the course's own, of earlier checks
+        try:
+            return packed(answer, (free, self.given))
+        except LaunchError as error:
+            raise Refused(str(error)) from None
+
+    @property
+    def _names(self) -> list[str]:
+        """Of the function's inputs."""
+        return list(inspect.signature(self.solution).parameters)[2:]
+
     def _refuse_other_parameters(self, answer: Callable) -> None:
         try:
             wanted = inspect.signature(self.solution)
@@ -207,18 +226,6 @@ class RankJudge:
             raise Refused(f"The function cannot be called as f{wanted}: {error}.") from None
         except ValueError:  # written in C, and without a signature
             pass
-
-
-def _packed(answer: Callable) -> bytes:
-    """The function, with those of earlier checks that it may call; Refused where it cannot go."""
-    from labkit.distributed.launch import packed
-
-    try:
-        return packed(answer, tuple(handed_on_functions("distributed")))
-    except LaunchError as error:
-        raise Refused(str(error)) from None
-    except RecursionError as error:
-        raise NotJudged(f"The function cannot go to other processes: {error}.") from None
 
 
 def _sources(packed: bytes) -> dict[str, list[str]]:

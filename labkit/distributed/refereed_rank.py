@@ -42,7 +42,8 @@ WHOLE = ("torch", "torch.distributed", "torch.distributed.distributed_c10d")
 class RefereedJob:
     """What one rank of a case is to do.
 
-    call         the learner's function and those that may call anything, pickled by cloudpickle
+    call         the learner's function, those that may call anything, and what turns the inputs
+                 into its arguments; pickled by cloudpickle
     inputs       of this rank alone, pickled
     rank, ranks  which one it is, of how many
     in_place     the function may change its inputs; if it returns None, the first one is its result
@@ -88,8 +89,10 @@ def run_refereed(
 
 def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
     try:
-        function, free = cloudpickle.loads(job.call)
+        function, (free, given) = cloudpickle.loads(job.call)
         inputs = tensors(pickle.loads(job.inputs))
+        if given is not None:
+            inputs = tuple(given(*inputs))
     except Exception as error:
         return Ended(raised=Raised(type(error).__name__, _text(error), None))
     before = copy.deepcopy(inputs)
@@ -101,7 +104,7 @@ def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
     if watched.error is not None:
         raised = Raised(type(watched.error).__name__, _text(watched.error), watched.place)
         return Ended(raised=raised, hit=hit, left=left)
-    changed = None if job.in_place else change(before, inputs)
+    changed = None if job.in_place else first_changed(before, inputs)
     value = watched.value
     if job.in_place and value is None and changed_at_all(before, inputs):
         value = inputs[0]
@@ -204,11 +207,11 @@ class Unfit:
     kind: str
 
 
-def change(before: Any, after: Any) -> str | None:
-    """A sentence about the first input that is not what it was."""
+def first_changed(before: tuple, after: tuple) -> int | None:
+    """The place of the first input that is not what it was."""
     for place, (old, new) in enumerate(zip(before, after, strict=True)):
         if changed_at_all(old, new):
-            return f"input {place + 1} (behind `rank` and `ranks`)"
+            return place
     return None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from labkit.distributed.processes import process_context
+from labkit.distributed.processes import process_context, without_program
 from labkit.distributed.referee import Referee
 from labkit.distributed.refereed_rank import RefereedJob, run_refereed
 
@@ -64,7 +64,8 @@ def _started(job: RefereedJob) -> Player:
     lifeline_there, lifeline = context.Pipe(duplex=False)
     there = (talk_there, output_there, lifeline_there)
     process = context.Process(target=run_refereed, args=(job, *there), daemon=True)
-    process.start()
+    with without_program():
+        process.start()
     for connection in there:
         connection.close()
     return Player(job.rank, process, talk, output, lifeline)

@@ -3,13 +3,19 @@
 import re
 import signal
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from labkit.distributed import disagreements
+from labkit.distributed.ledger import Call
 from labkit.distributed.processes import RankProcess
 from labkit.distributed.rank import Failure
 
 # What gloo and NCCL say in a rank whose neighbour is gone: a consequence, not a cause.
 CONSEQUENCES = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
+COUNTERPARTS = (
+    "each send, receive and collective needs its counterpart in the other ranks, in the same order."
+)
+WRAPPERS = ("wrapper", "noted")  # torch's, and the ledger's
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)')
 OURS = re.compile(r"[/\\](torch|labkit|multiprocessing)[/\\]|^<frozen|[/\\]threading\.py")
 
@@ -44,12 +50,29 @@ def lateness(ranks: Iterable[RankProcess], stacks: dict[int, str], timeout: floa
             rows.append(f"    rank {rank.number} {_where(stacks[rank.number])}")
         else:
             rows.append(f"    rank {rank.number} has returned")
-    return (
-        f"Not all ranks ended within {timeout:g} s, so that they were ended:\n"
-        + "\n".join(rows)
-        + "\nRanks wait for each other in send, recv and the collectives: each of these calls "
-        "needs its counterpart in the other ranks, in the same order."
-    )
+    return f"Not all ranks ended within {timeout:g} s, so that they were ended:\n" + "\n".join(rows)
+
+
+def ending(
+    ranks: Sequence[RankProcess],
+    stacks: dict[int, str],
+    timeout: float,
+    ledgers: Sequence[Sequence[Call]],
+) -> str | None:
+    """What is wrong with how a launch ended; None if nothing is.
+
+    stacks    where the late ranks are
+    ledgers   what each rank has called: a cause that its own error may not name
+    """
+    unlike = disagreements.mismatch(ledgers)
+    if failed := failure(ranks):
+        return "\n\n".join(filter(None, [unlike, failed]))
+    if not stacks:
+        return unlike and f"{unlike} What they return is of no use: {COUNTERPARTS}"
+    returned = [rank.number for rank in ranks if not rank.running]
+    causes = [unlike] if unlike else disagreements.missing(ledgers, returned)
+    lines = [cause[0].upper() + cause[1:] for cause in causes] or [f"Ranks wait: {COUNTERPARTS}"]
+    return "\n".join([lateness(ranks, stacks, timeout), *lines])
 
 
 def _order(rank: RankProcess) -> tuple[int, float]:
@@ -87,6 +110,5 @@ def _where(stack: str) -> str:
 
 def _called(frames: list[re.Match], own: re.Match) -> str:
     """The function that the learner's line has called."""
-    called = frames[frames.index(own) - 1]["name"]
-    before = frames[max(frames.index(own) - 2, 0)]["name"]
-    return before if called == "wrapper" else called
+    inner = [frame["name"] for frame in frames[: frames.index(own)]]
+    return next((name for name in reversed(inner) if name not in WRAPPERS), inner[-1])

@@ -4,7 +4,7 @@ Causes come before consequences: what is forbidden, a rank that died, raised or 
 sides that do not fit, and only then that nothing can go on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from labkit.checks.items import Refused
@@ -37,12 +37,15 @@ class Verdict(NamedTuple):
         return Refused(self.sentence, *self.details)
 
 
-def verdict(referee: Referee) -> Verdict | None:
-    """What is wrong with a run, whatever its results are; None if nothing."""
-    return next(_all(referee), None)
+def verdict(referee: Referee, names: Sequence[str] = ()) -> Verdict | None:
+    """What is wrong with a run, whatever its results are; None if nothing.
+
+    names   of the inputs
+    """
+    return next(_all(referee, names), None)
 
 
-def _all(referee: Referee) -> Iterator[Verdict]:
+def _all(referee: Referee, names: Sequence[str]) -> Iterator[Verdict]:
     """In the order in which they are told; of each kind the lowest rank's first."""
     seats = list(enumerate(referee.seats))
     ended = [(rank, seat.ended) for rank, seat in seats if seat.ended]
@@ -75,9 +78,10 @@ def _all(referee: Referee) -> Iterator[Verdict]:
     for rank, how in ended:
         if how.hit is not None:
             yield _forbidden(how.hit)
-        if how.changed:
+        if how.changed is not None:
+            name = names[how.changed] if how.changed < len(names) else f"input {how.changed}"
             yield Verdict(
-                f"The function changes {how.changed}, in rank {rank}.",
+                f"The function changes its input `{name}`, in rank {rank}.",
                 ("The caller still needs it. Work on a copy, `x.clone()`.",),
             )
     for rank, how in ended:

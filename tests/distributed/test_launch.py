@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit.distributed import LaunchError, launch
+from labkit.distributed import LaunchError, launch, ledger
 from labkit.distributed import launch as launching
 from labkit.distributed.backends import chosen_backend
+from labkit.distributed.processes import Processes
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
@@ -130,15 +131,49 @@ def test_a_rank_that_dies_is_the_cause(leave, told):
         launch(dies, 3, timeout=ENOUGH)
 
 
-def test_a_rank_that_left(capfd):
+@pytest.fixture
+def late(monkeypatch):
+    """`late(condition)`: the next launch's time is up as soon as the condition holds."""
+
+    def when(condition):
+        def listen(processes, seconds):
+            end = time.monotonic() + ENOUGH
+            while not condition(processes.ranks) and time.monotonic() < end:
+                processes._hear(0.05)
+            processes._hear_for(0.3)  # what was about to be called is called
+
+        monkeypatch.setattr(Processes, "listen", listen)
+
+    return when
+
+
+def called(folder, *calls):
+    """Whether each rank has made so many calls of torch.distributed."""
+    return lambda ranks: (
+        [len(list(ledger.read(path))) for path in sorted(Path(folder).rglob("calls-?"))]
+        == list(calls)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where launches put what they need."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_rank_that_left(capfd, late, folder):
     def leaves(rank, ranks):
         import torch
         import torch.distributed as dist
 
+        dist.barrier()
         if rank == 0:
             return None
         return dist.all_reduce(torch.ones(2))
 
+    counted = called(folder, 1, 2)
+    late(lambda ranks: counted(ranks) and not ranks[0].running)
     with pytest.raises(LaunchError) as told:
         launch(leaves, 2, timeout=2)
     text = str(told.value)
@@ -146,10 +181,12 @@ def test_a_rank_that_left(capfd):
     assert re.search(
         r"rank 1 waits in all_reduce, line \d+ of leaves: return dist\.all_reduce", text
     )
+    said = "Rank 1 calls all_reduce of float32[2] (SUM) as its 2nd collective"
+    assert text.endswith(f"{said}; rank 0 has returned after 1.")
     assert "Current thread" not in capfd.readouterr().out
 
 
-def test_send_against_send():
+def test_send_against_send(late, folder):
     def both_send(rank, ranks):
         import torch
         import torch.distributed as dist
@@ -158,18 +195,106 @@ def test_send_against_send():
         dist.send(much, 1 - rank)
         dist.recv(much, 1 - rank)
 
+    late(called(folder, 1, 1))
     with pytest.raises(LaunchError) as told:
-        launch(both_send, 2, timeout=2)
-    assert str(told.value).count("waits in send") == 2
+        launch(both_send, 2)
+    text = str(told.value)
+    assert text.count("waits in send") == 2
+    assert "Rank 0 sends its 1st message to rank 1, which has received none." in text
 
 
-def test_an_endless_loop_without_communication():
+def test_a_circle_that_receives_first(late, folder):
+    def circle(rank, ranks):
+        import torch
+
+        from labkit.distributed import receive, send
+
+        x = torch.ones(2)
+        receive(x, (rank - 1) % ranks)
+        send(x, (rank + 1) % ranks)
+
+    late(called(folder, 1, 1, 1))
+    with pytest.raises(LaunchError) as told:
+        launch(circle, 3)
+    text = str(told.value)
+    assert text.count("waits in receive, line") == 3
+    assert "Rank 0 waits for its 1st message from rank 2, which has sent none." in text
+
+
+def test_another_collective(late, folder):
+    def differs(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        dist.all_reduce(torch.ones(3))
+        if rank == 1:
+            dist.broadcast(torch.ones(3), 0)
+        else:
+            dist.all_reduce(torch.ones(3))
+
+    late(called(folder, 2, 2))
+    with pytest.raises(LaunchError) as told:
+        launch(differs, 2)
+    assert str(told.value).endswith(
+        "Ranks disagree: rank 0 calls all_reduce of float32[3] (SUM) as its 2nd collective, "
+        "rank 1 calls broadcast of float32[3] from rank 0."
+    )
+
+
+def test_what_ranks_disagree_on_although_all_of_them_end():
+    """Gloo adds up on one rank and takes the greatest on the other, and cuts what is too long."""
+
+    def operations(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        dist.all_reduce(torch.ones(3), dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM)
+
+    with pytest.raises(LaunchError, match=r"Ranks disagree: rank 0 .*\(SUM\).* rank 1 .*\(MAX\)"):
+        launch(operations, 2, timeout=ENOUGH)
+
+    def sizes(rank, ranks):
+        import torch
+
+        from labkit.distributed import receive, send
+
+        if rank == 0:
+            send(torch.ones(3), 1)
+        else:
+            receive(torch.ones(5), 0)
+
+    told = r"rank 0 sends float32\[3\] as its 1st message to rank 1, which receives .*float32\[5\]"
+    with pytest.raises(LaunchError, match=told):
+        launch(sizes, 2, timeout=ENOUGH)
+
+
+def test_the_cause_of_gloo_s_error_comes_before_it():
+    """Gloo ends a rank whose bytes do not fit, with words of its own."""
+
+    def dtypes(rank, ranks):
+        import torch
+        import torch.distributed as dist
+
+        dist.all_reduce(torch.ones(4, dtype=torch.int64 if rank else torch.float32))
+        dist.barrier()
+
+    with pytest.raises(LaunchError) as told:
+        launch(dtypes, 2, timeout=ENOUGH)
+    text = str(told.value)
+    assert text.startswith("Ranks disagree: rank 0 calls all_reduce of float32[4] (SUM) as its 1st")
+    assert "rank 1 calls all_reduce of int64[4] (SUM)." in text
+
+
+def test_an_endless_loop_without_communication(late):
     def loops(rank, ranks):
+        print("begun")
         while True:
             pass
 
-    with pytest.raises(LaunchError, match=r"line .* of loops"):
+    late(lambda ranks: all(b"begun" in rank.said for rank in ranks))
+    with pytest.raises(LaunchError, match=r"line .* of loops") as told:
         launch(loops, 2, timeout=1)
+    assert "needs its counterpart in the other ranks" in str(told.value)
 
 
 def test_what_cannot_be_sent_is_named():
@@ -240,12 +365,12 @@ def children_of(process: int) -> set[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_hundred_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
+def test_twenty_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     launch(numbers, 2, timeout=ENOUGH)
     before = children_of(os.getpid())
     files = len(os.listdir("/proc/self/fd"))
-    for _ in range(100):
+    for _ in range(20):
         assert launch(numbers, 2, timeout=ENOUGH)[1] == (1, 2, ())
     assert children_of(os.getpid()) <= before
     assert len(os.listdir("/proc/self/fd")) <= files
@@ -288,6 +413,25 @@ def wait_until(condition, seconds: float = ENOUGH) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_a_program_without_the_usual_last_lines(tmp_path):
+    """No `if __name__ == "__main__"`: it runs once, not in each rank again, and launches twice."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from labkit.distributed import launch\n"
+        "class Place:\n"
+        "    def __init__(self, rank):\n"
+        "        self.rank = rank\n"
+        "def place(rank, ranks):\n"
+        "    return Place(rank)\n"
+        "print('once')\n"
+        "for _ in range(2):\n"
+        "    found = launch(place, 2)\n"
+        "    print([type(one) is Place and one.rank for one in found])\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+    assert done.stdout == "once\n[0, 1]\n[0, 1]\n", done.stderr
 
 
 def test_the_same_program_under_torchrun(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 
 from labkit import check
 from labkit.checks.items import Refused
+from labkit.distributed.rank_exercise import RankJudge
 from labkit.gpu.simt.errors import KernelError
 from tests.exercises.answers import (
     ALSO_RIGHT,
@@ -50,8 +51,21 @@ def as_tuple(result):
     return result if isinstance(result, tuple) else (result,)
 
 
+def arrays(value):
+    """All arrays among a case's arguments; those of exercises in ranks lie in tuples."""
+    if isinstance(value, tuple | list):
+        return [array for one in value for array in arrays(one)]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
+def in_ranks(id):
+    """The judge of an exercise whose answer runs in rank processes; None for all others."""
+    judge = getattr(EXERCISES[id].adapter, "__self__", None)
+    return judge if isinstance(judge, RankJudge) else None
+
+
 def agrees(id, f, args):
-    """Whether f equals the oracle on these inputs; a kernel is launched, a board is there."""
+    """Whether f equals the oracle on these inputs; a kernel is launched, ranks are, a board is."""
     if plain := EXERCISES[id].plain:
         f = partial(plain, f)
     try:
@@ -72,7 +86,7 @@ def test_every_exercise_has_planted_wrong_solutions_and_a_right_one():
 
 @pytest.mark.parametrize("id", FUNCTIONS)
 def test_an_exercise_has_enough_shapes_plants_and_hints(id):
-    shapes = [[np.shape(a) for a in case.args if isinstance(a, np.ndarray)] for case in cases(id)]
+    shapes = [[np.shape(a) for a in arrays(case.args)] for case in cases(id)]
     assert len({str(s) for s in shapes}) >= 5
     assert any(set(sum(s, ())) == {1} for s in shapes), "no case in which every size is 1"
     if all(len(size) == 1 for s in shapes for size in s):
@@ -81,8 +95,13 @@ def test_an_exercise_has_enough_shapes_plants_and_hints(id):
         assert any(len(set(sum(s, ()))) >= 2 for s in shapes), "no ragged case"
     plants = [says for _, says in PLANTED[id]]
     assert len(set(plants)) == len(plants) >= 4, "each planted solution needs its own diagnosis"
-    assert any("changes its input" in says for says in plants), "one plant changes its input"
-    if EXERCISES[id].plain_python:
+    if not (in_ranks(id) and in_ranks(id).in_place):
+        assert any("changes its input" in says for says in plants), "one plant changes its input"
+    if in_ranks(id):
+        assert any("wait" in says for says in plants), "one whose ranks wait for each other"
+        unused = EXERCISES[id].forbidden and not set(plants) & set(EXERCISES[id].forbidden)
+        assert not unused, "one plant calls what is forbidden"
+    elif EXERCISES[id].plain_python:
         assert any("real board" in says for says in plants), "one where a real board would hang"
     elif EXERCISES[id].adapter and not EXERCISES[id].plain_python:  # the library runs on the host, so it cannot be in a kernel
         assert any("no kernel" in says for says in plants)
@@ -96,7 +115,7 @@ def test_the_data_are_asymmetric(id):
     for case in cases(id):
         if case.name.startswith("equal "):  # where equal values are the point
             continue
-        for array in (a for a in case.args if isinstance(a, np.ndarray) and a.size > 1):
+        for array in (a for a in arrays(case.args) if a.size > 1):
             assert len(np.unique(array)) == array.size, "equal values hide a wrong index"
 
 
