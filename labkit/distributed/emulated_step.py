@@ -44,9 +44,7 @@ class Step:
     The gradient of layer l is rank + l everywhere; so its mean is known.
     """
 
-    def __init__(
-        self, rank: int, ranks: int, work: Work, thread: "CommunicationThread"
-    ) -> None:
+    def __init__(self, rank: int, ranks: int, work: Work, thread: "CommunicationThread") -> None:
         self.rank = rank
         self.ranks = ranks
         self.work = work

@@ -348,7 +348,7 @@ accumulate = rank_exercise(
         "scaled_twice": times(lambda ranks, steps: 1 / steps),
     },
     demand=once,
-    forbidden=("labkit.distributed.one_big_batch", "labkit.distributed.data_parallel"),
+    forbidden=("labkit.distributed.data_parallel", "labkit.distributed.ddp"),
 )
 
 EXERCISES = [buckets, accumulate, overlapped]

@@ -27,7 +27,6 @@ large_ones_left_out = edit(
     "        if sizes[place] > most:\n            continue\n        if result[-1]",
 )
 ascending = edit(BUCKETS, "ascending", "return result", "return [sorted(one) for one in result]")
-one_list = edit(BUCKETS, "one_list", "return result", "return sum(result, [])")
 
 
 def one_each(sizes, most):
@@ -110,14 +109,14 @@ def only_the_last(backward, buckets, start):
     return last.wait()
 
 
-def scales_the_gradients(backward, buckets, start):
+def clears(backward, buckets, start):
     ready, handles = {}, []
     for place, gradient in backward:
-        gradient /= 2
         ready[place] = gradient
         if place == buckets[len(handles)][-1]:
             handles.append(start([ready[one] for one in buckets[len(handles)]]))
-    return [[2 * mean for mean in handle.wait()] for handle in handles]
+            gradient[:] = 0
+    return [handle.wait() for handle in handles]
 
 
 def by_torch(backward, buckets, start):
@@ -162,13 +161,29 @@ every_time = edit(
     (SUMMED, ""),
 )
 one_rank_alone = edit(ACCUMULATE, "one_rank_alone", SUMMED, f"    if rank == 0:\n    {SUMMED}")
-into_w = edit(ACCUMULATE, "into_w", "torch.zeros_like(w)", "w", ("return total", "return total"))
 
 
-def by_ddp(rank, ranks, w, x, y):
-    from labkit.distributed.one_big_batch import gradients
+def subtracts_in_place(rank, ranks, w, x, y):
+    import torch.distributed as dist
 
-    return gradients(w)
+    total = 0 * w
+    for x_part, y_part in zip(x, y, strict=True):
+        y_part -= x_part @ w
+        total -= x_part.T @ y_part / y.numel()
+    dist.all_reduce(total)
+    return total / ranks
+
+
+def by_labkits_mean(rank, ranks, w, x, y):
+    from types import SimpleNamespace
+
+    slopes = [part.T @ (part @ w - goal) / len(goal) for part, goal in zip(x, y, strict=True)]
+    weight = SimpleNamespace(grad=sum(slopes) / len(slopes), requires_grad=True)
+    if ranks > 1:
+        from labkit.distributed.data_parallel import average_gradients
+
+        average_gradients(SimpleNamespace(named_parameters=lambda: [("w", weight)]))
+    return weight.grad
 
 
 def by_autograd(rank, ranks, w, x, y):
@@ -194,7 +209,6 @@ PLANTED = {
         (begins_empty, "Bucket 0 is empty"),
         (large_ones_left_out, "is in no bucket"),
         (ascending, "is ready first, so its place comes first"),
-        (one_list, "The result is a list of lists"),
         (one_each, "Every parameter has a bucket of its own"),
         (used_up, "changes its input sizes"),
         (by_labkit, "labkit.distributed.buckets"),
@@ -207,7 +221,7 @@ PLANTED = {
         (forgets_the_last, "The last bucket is missing"),
         (backwards, "The buckets are in the wrong order"),
         (only_the_last, "Only the last bucket is there"),
-        (scales_the_gradients, "changes its input gradients"),
+        (clears, "changes its input gradients"),
         (by_torch, "torch"),
     ],
     ACCUMULATE: [
@@ -217,9 +231,9 @@ PLANTED = {
         (stays_at_home, "its own images only"),
         (replaces, "Only the last micro-batch counts"),
         (every_time, "times the bytes of one all-reduce travel"),
-        (one_rank_alone, "Only rank 0 of 2 is in all_reduce"),
-        (into_w, "changes its input"),
-        (by_ddp, "labkit.distributed.one_big_batch"),
+        (one_rank_alone, "rank 0 waits for all ranks in all_reduce"),
+        (subtracts_in_place, "changes its input y"),
+        (by_labkits_mean, "labkit.distributed.data_parallel"),
     ],
 }
 ALSO_RIGHT = {
@@ -227,8 +241,11 @@ ALSO_RIGHT = {
     OVERLAPPED: [by_counting],
     ACCUMULATE: [by_autograd],
 }
-FITS = (np.array([4, 3, 2, 1]), 10)
+ONES = np.ones((1, 2))
 RIGHT_ON = {
-    one_list: (np.array([], int), 3),
-    used_up: FITS,
+    used_up: (np.zeros(3, int), 10),
+    gives_its_own: (ONES, ONES, [[0]]),
+    clears: (0 * ONES, ONES, [[0]]),
+    forgets_the_last: (ONES[:0], ONES[:0], []),
+    subtracts_in_place: ((np.zeros(1, "f4"), np.ones((1, 1, 1), "f4"), np.ones((1, 1), "f4")),),
 }
