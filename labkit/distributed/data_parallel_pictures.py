@@ -1,0 +1,119 @@
+"""Pictures of data parallel steps: which gradients are ready when, and what travels meanwhile.
+
+readiness_picture   when each gradient of a backward became ready, and how many bytes it has
+overlap_picture     backward and all-reduces on one axis of time, one step below the other
+
+Lesson overlap_and_buckets shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from labkit.figures import canvas, show
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.provenance import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from labkit.distributed.overlap import Span, Timeline
+    from labkit.distributed.readiness import Ready
+
+FILLS = ((SKY, INK), (BLUE, CARD), ("#f6d7ae", INK), (ORANGE, INK))  # of buckets, in turn; its text
+ROOM = 0.022  # of the axis: a narrower box has no room for its number
+MS = 1e3  # in a second
+
+
+def readiness_picture(ready: Sequence[Ready], begin: float, word: str = "measured") -> None:
+    """A row for each gradient, in the order in which they became ready, with its bytes.
+
+    begin   the moment at which the backward began, on the same clock as the gradients' moments
+
+    Raises ValueError where there is no gradient.
+    """
+    if not ready:
+        raise ValueError("readiness_picture: no gradient became ready.")
+    end = MS * (ready[-1].moment - begin)
+    figure, axes = canvas(7.5, 1.0 + 0.28 * len(ready))
+    for row, gradient in enumerate(ready):
+        moment = MS * (gradient.moment - begin)
+        axes.plot([0, moment], [row, row], color=PALE, linewidth=1.2, zorder=1)
+        axes.plot([moment], [row], color=BLUE, marker="o", markersize=6, zorder=2)
+        size = counted(gradient.bytes, "B", "recorded gradients").number
+        axes.annotate(size, (moment, row), (8, 0), textcoords="offset points", va="center")
+    axes.set_yticks(range(len(ready)), [gradient.name for gradient in ready])
+    axes.set_ylim(len(ready) - 0.4, -0.6)
+    axes.set_xlim(0, 1.18 * end)  # room for the last one's bytes
+    axes.set_xlabel(f"ms since the backward began, {word}")
+    axes.tick_params(left=False)
+    said = ", ".join(gradient.name for gradient in ready)
+    show(figure, f"When {len(ready)} gradients became ready within {end:.3g} ms, in order: {said}.")
+
+
+def overlap_picture(timelines: Mapping[str, Timeline], word: str = "measured") -> None:
+    """For each step two rows, backward and link, by the step's name; all on one axis of time.
+
+    word   where the times come from: "measured on an emulated link", "predicted"
+
+    Boxes of the backward have their layer's number, boxes of the link their bucket's; a bucket and
+    its layers have one colour. Raises ValueError without any step.
+    """
+    if not timelines:
+        raise ValueError("overlap_picture: there is no step to draw.")
+    end = MS * max(timeline.seconds for timeline in timelines.values())
+    figure, axes = canvas(7.5, 0.9 + 0.75 * len(timelines))
+    rows = {}
+    for place, (name, timeline) in enumerate(timelines.items()):
+        bucket_of = _bucket_of(timeline)
+        computes, link = 2.5 * place, 2.5 * place + 1
+        for span in timeline.layers:
+            _draw_span(axes, computes, span, bucket_of[span.number], end)
+        for span in timeline.travel:
+            _draw_span(axes, link, span, span.number, end)
+        rows[computes] = f"{name}: backward"
+        rows[link] = "link"
+        _draw_end(axes, computes, MS * timeline.seconds)
+    axes.set_yticks(list(rows), list(rows.values()))
+    axes.set_ylim(max(rows) + 0.6, -0.6)
+    axes.set_xlim(0, 1.01 * end)
+    axes.set_xlabel(f"ms, {word}; layers above, buckets below, by number")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(left=False)
+    said = [_said(name, timeline) for name, timeline in timelines.items()]
+    show(figure, f"Backward and all-reduces, {word}. {' '.join(said)}")
+
+
+def _bucket_of(timeline: Timeline) -> dict[int, int]:
+    """The bucket of each layer."""
+    found = {}
+    for number, layers in enumerate(timeline.buckets):
+        for layer in layers:
+            found[layer] = number
+    return found
+
+
+def _draw_span(axes: Axes, y: float, span: Span, bucket: int, end: float) -> None:
+    """A box in the colour of a bucket, with the span's number where there is room."""
+    fill, ink = FILLS[bucket % len(FILLS)]
+    left, width = MS * span.begin, MS * (span.end - span.begin)
+    axes.broken_barh([(left, width)], (y - 0.45, 0.9), facecolor=fill, edgecolor=CARD)
+    if width > ROOM * end:
+        middle = left + width / 2
+        axes.text(middle, y, f"{span.number}", color=ink, fontsize=8.5, ha="center", va="center")
+
+
+def _draw_end(axes: Axes, computes: float, end: float) -> None:
+    """The moment at which every gradient is the mean."""
+    axes.plot([end, end], [computes - 0.5, computes + 1.5], color=QUIET, linewidth=1.2)
+
+
+def _said(name: str, timeline: Timeline) -> str:
+    backward = MS * max(span.end for span in timeline.layers)
+    first = MS * min(span.begin for span in timeline.travel)
+    calls = len(timeline.travel)
+    return (
+        f"{name}: {len(timeline.layers)} layers in {backward:.3g} ms, {calls} "
+        f"all-reduce{'s' if calls > 1 else ''} from {first:.3g} to {MS * timeline.seconds:.3g} ms."
+    )
