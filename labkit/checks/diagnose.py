@@ -103,6 +103,9 @@ def _fits(
     After an exception no output is known to be the wrong one: then all outputs must agree.
     """
     agreeing = set(range(len(exercise.outputs))) if output is None else {output}
+    for group in exercise.groups:
+        if output in group:
+            agreeing = set(group)
     needed = len(agreeing)
     computed = False
     for trial in trials:
@@ -112,9 +115,9 @@ def _fits(
             agreeing = {p for p in agreeing if equal(trial.got[p], idea[p], exercise)}
         elif type(idea) is not type(trial.error):
             return False
-        if not agreeing:
+        if len(agreeing) < needed:
             return False
-    return computed and len(agreeing) == needed
+    return computed
 
 
 def _attempt(exercise: Exercise, function: Callable, case: Case) -> Outputs | Exception:

@@ -89,6 +89,8 @@ class Exercise:
     plain_python    with an adapter: f is a Python function all the same, and its work is limited
     locate          with an adapter: locate(args, output, index) -> paragraphs that say where in
                     the run the first wrong element shows
+    groups          outputs, by their places, that a misconception has to explain all together,
+                    such as the results of all ranks; an output in none of them stands alone
     """
 
     id: str
@@ -108,6 +110,7 @@ class Exercise:
     fallback: Callable | str | None = None
     plain_python: bool = False
     locate: Callable[[tuple, str, tuple[int, ...]], list] | None = None
+    groups: tuple[frozenset[int], ...] = ()
 
     def __post_init__(self) -> None:
         _require_id(self.id)

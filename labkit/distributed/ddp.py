@@ -54,10 +54,8 @@ class DataParallel(nn.Module):
         _refuse_wrong(module, weights)
         same_weights(module)
         carrier = CommunicationThread(all_reduce) if all_reduce else BackendThreads()
-        self.reducer = Reducer(_filled(weights, bucket_bytes, first_bytes), carrier)
-        self.ranks = torch.distributed.get_world_size()
-        self.divisor: float | None = self.ranks  # None: as many as take part
-        self.last_roll: torch.Tensor | None = None
+        ranks = torch.distributed.get_world_size()
+        self.reducer = Reducer(_filled(weights, bucket_bytes, first_bytes), carrier, ranks)
         self._synchronises = True
         self._hooks = []
         for name, weight in weights.items():
@@ -84,8 +82,7 @@ class DataParallel(nn.Module):
                 "Within `no_sync()` nothing travels: call finish() after the last "
                 "backward(), outside of it."
             )
-        roll = self.reducer.finish(self.divisor)
-        self.last_roll = self.last_roll if roll is None else roll
+        self.reducer.finish()
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -99,7 +96,7 @@ class DataParallel(nn.Module):
 
     def join(self, divide_by_initial_world_size: bool = True) -> AbstractContextManager[None]:
         """A `with` block for ranks with unlike numbers of batches; see `joining`."""
-        return joining.join(self, divide_by_initial_world_size)
+        return joining.join(self.module, self.reducer, divide_by_initial_world_size)
 
     def close(self) -> None:
         """Removes the hooks, and ends the thread: afterwards the module is on its own."""

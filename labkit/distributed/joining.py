@@ -15,7 +15,7 @@ Lesson overlap_and_buckets.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from labkit.distributed.data_parallel import same_weights
 from labkit.distributed.network import transport
@@ -26,17 +26,10 @@ if TYPE_CHECKING:
     from labkit.distributed.reducer import Reducer
 
 
-class Joining(Protocol):
-    """What `join` uses of a `DataParallel`."""
-
-    module: "torch.nn.Module"
-    reducer: "Reducer"
-    divisor: float | None  # of the gradients; None: the number of ranks that take part
-    last_roll: "torch.Tensor | None"  # of the last step that this rank took part in
-
-
 @contextmanager
-def join(model: Joining, divide_by_initial_world_size: bool) -> Iterator[None]:
+def join(
+    module: "torch.nn.Module", reducer: "Reducer", divide_by_initial_world_size: bool
+) -> Iterator[None]:
     """The `with` block of `DataParallel.join`.
 
     In a step in which only m of n ranks take part, the sum of their m gradients is divided
@@ -47,29 +40,29 @@ def join(model: Joining, divide_by_initial_world_size: bool) -> Iterator[None]:
            an example counts for more where ranks are few
     """
     rank, ranks = transport().place()
-    roll = model.reducer.buckets[0].flat.new_zeros(ranks)
-    roll[rank] = 1
-    model.reducer.roll = roll
-    model.divisor = ranks if divide_by_initial_world_size else None
-    model.last_roll = None
+    reducer.roll = reducer.buckets[0].flat.new_zeros(ranks)
+    reducer.roll[rank] = 1
+    reducer.last_roll = None
+    reducer.divisor = ranks if divide_by_initial_world_size else None
     try:
         yield
-        last = _go_along(model.reducer, model.last_roll)
+        _go_along(reducer)
     finally:
-        model.reducer.roll = None
-        model.divisor = ranks
+        reducer.roll = None
+        reducer.divisor = ranks
+    last = reducer.last_roll
     if last is not None and not bool(last.all()):
-        same_weights(model.module, root=int(last.nonzero().max()))
+        same_weights(module, root=int(last.nonzero().max()))
 
 
-def _go_along(reducer: "Reducer", last: "torch.Tensor | None") -> "torch.Tensor | None":
-    """Adds zeros to the others' all-reduces; the roll of the last step that had a rank on it."""
-    nobody = reducer.roll.new_zeros(reducer.roll.shape)
+def _go_along(reducer: "Reducer") -> None:
+    """Adds zeros to the others' all-reduces, until nobody is on the roll."""
     while True:
-        roll = reducer.carrier.submit(nobody.clone()).wait()
+        nobody = reducer.roll.new_zeros(reducer.roll.shape)
+        roll = reducer.carrier.submit(nobody).wait()
         if not bool(roll.any()):
-            return last
-        last = roll.clone()
+            return
+        reducer.last_roll = roll
         zeros = [bucket.flat.new_zeros(bucket.flat.shape) for bucket in reducer.buckets]
         for handle in [reducer.carrier.submit(zero) for zero in zeros]:
             handle.wait()

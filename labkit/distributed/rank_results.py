@@ -21,6 +21,13 @@ def names_of(results: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"rank {rank}: {name}" for rank in range(MOST_RANKS) for name in results)
 
 
+def groups_of(results: tuple[str, ...]) -> tuple[frozenset[int], ...]:
+    """For each result the places of its outputs: a wrong idea shows in all ranks, or in none."""
+    step = len(results)
+    every = range(MOST_RANKS * step)
+    return tuple(frozenset(every[first::step]) for first in range(step))
+
+
 def as_outputs(by_rank: Sequence[Any], results: tuple[str, ...]) -> tuple[np.ndarray, ...]:
     """What an oracle gives for the ranks of a case, as one array for each output."""
     found = []

@@ -36,43 +36,57 @@ class Bucket:
 
     def __init__(self, weights: "dict[str, torch.Tensor]") -> None:
         first = next(iter(weights.values()))
-        sizes = [weight.numel() for weight in weights.values()]
-        self.flat = first.new_zeros(sum(sizes), requires_grad=False)
         self.weights = weights
-        self.places = {}  # views of `flat`, shaped as the weights
-        for (name, weight), part in zip(weights.items(), self.flat.split(sizes), strict=True):
-            self.places[name] = part.view(weight.shape)
+        self.flat = first.new_zeros(sum(w.numel() for w in weights.values()), requires_grad=False)
+        self.places = self._parts(self.flat)
         self.missing = set(weights)
         self.handle: Handle | None = None
 
-    def put(self, name: str) -> None:
-        """Copies the gradient of this weight to its place."""
-        self.places[name].copy_(self.weights[name].grad.detach())
+    def put(self, name: str, divisor: float) -> None:
+        """Writes the gradient of this weight / divisor to its place."""
+        import torch
+
+        torch.div(self.weights[name].grad.detach(), divisor, out=self.places[name])
         self.missing.remove(name)
 
     def take(self, divisor: float) -> None:
-        """Waits for the sum; sum / divisor becomes the weights' gradients. The bucket is empty."""
-        self.flat.copy_(self.handle.wait().detach())
-        self.flat /= divisor
-        for name, weight in self.weights.items():
-            weight.grad.detach().copy_(self.places[name])
+        """Waits for the sum; the gradients become views of sum / divisor. The bucket is empty.
+
+        Views save a copy, as `gradient_as_bucket_view=True` does in torch's: a gradient that is
+        kept beyond the next step is overwritten by it.
+        """
+        total = self.handle.wait()
+        if divisor != 1:
+            total /= divisor
+        for name, part in self._parts(total).items():
+            self.weights[name].grad = part
         self.missing = set(self.weights)
         self.handle = None
+
+    def _parts(self, flat: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        """Views of a flat tensor, by the weights' names and shaped as they are."""
+        sizes = [weight.numel() for weight in self.weights.values()]
+        parts = zip(self.weights.items(), flat.split(sizes), strict=True)
+        return {name: part.view(weight.shape) for (name, weight), part in parts}
 
 
 class Reducer:
     """All buckets of a model, and how far this step has come.
 
-    roll   if not None, a tensor with a 1 at this rank's place, 0 elsewhere: its all-reduce goes
-           before each step's first bucket, and says which ranks take part (see `joining`)
+    divisor   of the sums. Gradients are divided before they travel: sums of float16 stay small.
+              None: divided afterwards, by the number of ranks that took part, which needs the roll
+    roll      if not None, a tensor with a 1 at this rank's place, 0 elsewhere: its all-reduce goes
+              before each step's first bucket, and says which ranks take part (see `joining`)
     """
 
-    def __init__(self, buckets: list[Bucket], carrier: Carrier) -> None:
+    def __init__(self, buckets: list[Bucket], carrier: Carrier, divisor: float) -> None:
         self.buckets = buckets
         self.carrier = carrier
+        self.divisor: float | None = divisor
         self.home = {name: bucket for bucket in buckets for name in bucket.weights}
         self.sent = 0  # buckets of this step
         self.roll: torch.Tensor | None = None
+        self.last_roll: torch.Tensor | None = None  # of the last step: 1 for each rank in it
         self._roll_call: Handle | None = None
 
     @property
@@ -91,28 +105,23 @@ class Reducer:
                 f"The gradient of {name} is ready for the second time in one step. To accumulate "
                 "over several backwards, run all but the last within `no_sync()`."
             )
-        bucket.put(name)
+        bucket.put(name, self.divisor or 1)
         while self.sent < len(self.buckets) and not self.buckets[self.sent].missing:
             self._send()
 
-    def finish(self, divisor: float | None) -> "torch.Tensor | None":
+    def finish(self) -> None:
         """Waits for all buckets; each gradient becomes the sum over all ranks / divisor.
 
-        divisor   None: the number of ranks that took part, by the roll
-
-        Returns the roll, if there is one: for each rank 1 if it took part in this step, else 0.
         Raises RuntimeError where gradients are missing, with the names of their weights.
         """
         self._refuse_missing()
-        roll = None
         if self._roll_call is not None:
-            roll = self._roll_call.wait()
+            self.last_roll = self._roll_call.wait()
             self._roll_call = None
-        divisor = float(roll.sum()) if divisor is None else divisor
+        left = 1.0 if self.divisor else float(self.last_roll.sum())
         for bucket in self.buckets:
-            bucket.take(divisor)
+            bucket.take(left)
         self.sent = 0
-        return roll
 
     def _send(self) -> None:
         if self.sent == 0 and self.roll is not None:

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -382,8 +383,9 @@ def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
     """The first by Ctrl-C, the second by SIGKILL: no rank outlives the one that launched it."""
     program = tmp_path / "program.py"
     program.write_text(
-        "import os, sys, time\n"
+        "import os, signal, sys, time\n"
         "from labkit.distributed import launch\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell has none
         "def sleeps(rank, ranks):\n"
         "    open(sys.argv[1] + f'/{rank}', 'w').write(str(os.getpid()))\n"
         "    time.sleep(1000)\n"
@@ -434,21 +436,62 @@ def test_a_program_without_the_usual_last_lines(tmp_path):
     assert done.stdout == "once\n[0, 1]\n[0, 1]\n", done.stderr
 
 
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+
+
 def test_the_same_program_under_torchrun(tmp_path):
+    """Two launches in a row, one of which trains; no rank aborts when it leaves the group."""
     program = tmp_path / "program.py"
     program.write_text(
+        "import torch\n"
         "from labkit.distributed import launch\n"
         "def place(rank, ranks, word):\n"
         "    return f'{word} {rank} of {ranks}'\n"
+        "def train(rank, ranks):\n"
+        "    torch.manual_seed(0)\n"
+        "    layer = torch.nn.Linear(3, 1, bias=False)\n"
+        "    model = torch.nn.parallel.DistributedDataParallel(layer)\n"
+        "    model(torch.full((1, 3), float(rank))).sum().backward()\n"
+        "    return layer.weight.grad.tolist()\n"
         "if __name__ == '__main__':\n"
-        "    print(launch(place, 2, 'rank'))\n"
+        "    print(launch(place, 2, 'rank'), launch(train, 2))\n"
     )
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node=2", str(program)]
+    line = "['rank 0 of 2', 'rank 1 of 2'] [[[0.5, 0.5, 0.5]], [[0.5, 0.5, 0.5]]]"
+    command = [*TORCHRUN, "--nproc-per-node=2", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH)
-    assert done.stdout.count("['rank 0 of 2', 'rank 1 of 2']") == 2, done.stderr
+    assert done.stdout.count(line) == 2 and done.returncode == 0, done.stderr
+    assert "terminate called" not in done.stderr
     alone = subprocess.run([sys.executable, program], capture_output=True, text=True)
-    assert alone.stdout == "['rank 0 of 2', 'rank 1 of 2']\n", alone.stderr
-    command[-2] = "--nproc-per-node=1"
-    done = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH)
-    assert "The program launches 2 ranks, and torchrun has started 1" in done.stderr
+    assert alone.stdout == f"{line}\n", alone.stderr
+
+
+@pytest.fixture
+def as_torchrun(monkeypatch):
+    """This process, as one rank of two that torchrun has started; the port of their meeting."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        for name, value in {
+            "TORCHELASTIC_RUN_ID": "none",
+            "RANK": 0,
+            "WORLD_SIZE": 2,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+        }.items():
+            monkeypatch.setenv(name, str(value))
+        yield port
+
+
+def test_torchrun_s_ranks_and_those_of_the_program_agree(as_torchrun):
+    with pytest.raises(LaunchError, match="launches 3 ranks, and torchrun has started 2"):
+        launch(numbers, 3)
+
+
+def test_a_port_in_use(as_torchrun):
+    told = f"Port {as_torchrun} of 127.0.0.1, where the ranks would meet, is in use"
+    with pytest.raises(LaunchError, match=told):
+        launch(numbers, 2)
+
+
+def test_a_launch_needs_no_port(monkeypatch, as_torchrun):
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID")
+    assert launch(numbers, 2, timeout=ENOUGH) == [(0, 2, ()), (1, 2, ())]

@@ -28,7 +28,7 @@
 # - choose buckets: neither too many messages nor too late a start;
 # - say what PyTorch's DDP does, and where it is not equal to one big batch.
 #
-# You need [lesson 3](3_data_parallel_by_hand.ipynb).
+# You need lesson 3.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -119,12 +119,12 @@ print("in the model:", *names.values())
 print("ready:       ", *order)
 
 # %% [markdown]
-# The layers come in reverse order; within a convolution, the bias is later than the weight.
+# The layers come in reverse order.
 #
 # ### Buckets
 #
 # Would more messages be better still?
-# If we cut each layer into four pieces, each message takes 8 + 18 / 4 = 12.5 ms.
+# If each layer is cut into four pieces, a message takes 8 + 18 / 4 = 12.5 ms.
 # The first piece is ready at 6.25 ms; from then on the link never rests, and 16 messages end at 6.25 + 16 x 12.5 = 206 ms.
 # That is later than without overlap, so small gradients should share a message.
 #
@@ -267,7 +267,7 @@ for name, other in {"DDP": launch(train, 2, DDP), "one process": launch(train, 1
 # %% [markdown]
 # ### Where it is not one big batch
 #
-# **BatchNorm** is a layer that subtracts the mean of the batch from each channel, and divides by the batch's spread.
+# A layer called **BatchNorm** subtracts the batch's mean from each channel, and divides by its spread.
 # On four ranks, each takes mean and spread of its own shard, so the network computes something else.
 # A synchronised BatchNorm takes them over all ranks, with an all-reduce in the forward and one in the backward.
 #

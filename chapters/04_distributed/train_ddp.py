@@ -1,0 +1,105 @@
+"""Data parallel training of the course's ConvNet: the same program on one machine or on many.
+
+    python train_ddp.py                                            two ranks, which it launches
+    torchrun --standalone --nproc-per-node=4 train_ddp.py          four ranks on this machine
+    torchrun --nnodes=2 --node-rank=0 --master-addr=FIRST-HOST \\
+        --nproc-per-node=1 train_ddp.py                            on each of two hosts (the other
+                                                                   one is --node-rank=1)
+
+It prints the loss of every step, the bytes that each rank sent in it, and its time. With
+`--compress` the gradients travel in a shorter form.
+"""
+
+import argparse
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from labkit import convnet
+from labkit.datasets import cifar10
+from labkit.distributed import launch, recorded
+from labkit.distributed.compression import (
+    Compressor,
+    HalfPrecision,
+    LowRank,
+    TopK,
+    average_gradients,
+    for_model,
+)
+from labkit.distributed.data_parallel import same_weights
+from labkit.distributed.one_big_batch import descend, forward_backward
+from labkit.distributed.sampler import ShardedSampler
+
+COMPRESSORS = {
+    "nothing": Compressor,
+    "half": HalfPrecision,
+    "top-k": lambda: TopK(0.01),
+    "low-rank": lambda: LowRank(2),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a rank notes of a step: its shard's loss, the bytes it sent, and seconds."""
+
+    loss: float
+    sent: int
+    seconds: float
+
+
+def train(rank: int, ranks: int, steps: int, batch: int, rate: float, compress: str) -> list[Step]:
+    """Some steps of this rank; `batch` images are shared by all ranks."""
+    torch.manual_seed(rank)  # ranks begin apart, and `same_weights` joins them
+    model = convnet.torch_model()
+    same_weights(model)
+    compressors = for_model(model, COMPRESSORS[compress])
+    data = cifar10("sample").train
+    order = ShardedSampler(len(data), rank, ranks, drop_last=True)
+    shards = np.resize(list(order), (steps, batch // ranks))  # begins again where it ends
+    done = []
+    for chosen in shards:
+        images = torch.from_numpy(convnet.normalise(data.images[chosen]))
+        labels = torch.from_numpy(data.labels[chosen])
+        began = time.monotonic()
+        with recorded() as messages:
+            loss = forward_backward(model, images, labels)
+            average_gradients(model, compressors)
+            descend(model, rate)
+        sent = sum(message.bytes for message in messages if message.sent)
+        done.append(Step(loss, sent, time.monotonic() - began))
+    return done
+
+
+def main() -> None:
+    """The command line; rank 0 prints."""
+    parser = argparse.ArgumentParser(description="Train the course's ConvNet, data parallel.")
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=64, help="images per step, over all ranks")
+    parser.add_argument("--learning-rate", type=float, default=0.02)
+    parser.add_argument("--compress", choices=COMPRESSORS, default="nothing")
+    parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
+    chosen = parser.parse_args()
+    ranks = int(os.environ.get("WORLD_SIZE", 2))  # torchrun says how many there are
+    if chosen.batch % ranks:
+        parser.error(f"--batch {chosen.batch} cannot be dealt evenly to {ranks} ranks.")
+    options = chosen.steps, chosen.batch, chosen.learning_rate, chosen.compress
+    by_rank = launch(train, ranks, *options, timeout=600)
+    if os.environ.get("RANK", "0") != "0":
+        return
+    for number, step in enumerate(zip(*by_rank, strict=True), start=1):
+        loss = sum(rank.loss for rank in step) / ranks
+        sent = max(rank.sent for rank in step)
+        seconds = max(rank.seconds for rank in step)
+        print(f"step {number}: loss {loss:.4f}, {sent:,} bytes from each rank, {seconds:.3f} s")
+    if chosen.out:
+        figures = [[asdict(step) for step in rank] for rank in by_rank]
+        chosen.out.write_text(json.dumps(figures), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
