@@ -47,6 +47,7 @@ from time import monotonic
 import torch
 import torch.distributed as dist
 from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel as DDP
 
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
@@ -242,8 +243,6 @@ accumulate = check("distributed.accumulate", accumulate)
 
 
 # %%
-from torch.nn.parallel import DistributedDataParallel as DDP
-
 from labkit.distributed.ddp import DataParallel
 
 

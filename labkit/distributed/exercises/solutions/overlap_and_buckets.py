@@ -36,10 +36,10 @@ def overlapped(backward, buckets, start):
 
 
 def accumulate(rank, ranks, w, x, y):
-    """w[D], k micro-batches x[k, b, D] and y[k, b] of each rank -> the mean gradient, everywhere"""
+    """w[D]; micro-batches x[K, b, D], y[K, b] of each rank -> the mean gradient, in every rank"""
     total = torch.zeros_like(w)
-    for x_part, y_part in zip(x, y):
-        slope = x_part.T @ (x_part @ w - y_part) / len(y_part)
+    for k in range(len(x)):
+        slope = x[k].T @ (x[k] @ w - y[k]) / len(y[k])
         total += slope / len(x)
     dist.all_reduce(total)
     total /= ranks
