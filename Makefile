@@ -17,14 +17,15 @@ lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" se
 
 # The tests see neither the learner's progress nor the network. No test reads the clock, so two
 # processes share them, file by file: first the quick ones, and then, in two fresh processes, the
-# slow ones (tests/conftest.py lists them).
+# slow ones (tests/conftest.py lists them). Then the lessons, notebook by notebook.
 TESTS := pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests
+CELLS := pytest --quiet --nbval --numprocesses=2 --dist=loadfile chapters
 test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell; ARGS=quick leaves out what is slow
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
 	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && \
 	$(RUN) ruff check . && $(RUN) ruff format --check . && \
 	$(RUN) $(TESTS) -m "not slow" && \
-	if [ "$(ARGS)" != quick ]; then $(RUN) $(TESTS) -m slow && $(RUN) pytest --quiet --nbval chapters; fi
+	if [ "$(ARGS)" != quick ]; then $(RUN) $(TESTS) -m slow && $(RUN) $(CELLS); fi
 
 lint: setup  ## ruff alone
 	@$(RUN) ruff check . && $(RUN) ruff format --check .
@@ -33,7 +34,7 @@ build: setup  ## write the notebooks and CLAIMS.md from chapters/*/source; ARGS=
 	@$(RUN) labkit build $(ARGS)
 
 bench: setup  ## measure what the README promises; exit code 1 when a ratio or a count is missed
-	@for one in foundation checks gpu/simt tpu/systolic fpga; do .venv/bin/python benchmarks/$$one.py || failed=1; done; \
+	@for one in foundation checks gpu/simt tpu/systolic fpga distributed; do .venv/bin/python benchmarks/$$one.py || failed=1; done; \
 	exit $${failed:-0}
 
 bench-gpu: setup  ## measure our kernels on this GPU beside cuBLAS, cuDNN and PyTorch; ARGS="--dry-run"

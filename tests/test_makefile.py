@@ -49,7 +49,7 @@ def test_make_test_runs_everything_and_leaves_the_learner_alone(course):
         "-m ruff format --check .",
         f"{TESTS_AT_ONCE} -m not slow",
         f"{TESTS_AT_ONCE} -m slow",
-        "-m pytest --quiet --nbval chapters",
+        "-m pytest --quiet --nbval --numprocesses=2 --dist=loadfile chapters",
     ]
     for call in calls:
         home, progress, offline = call.split(" | ")[1:]

@@ -15,7 +15,7 @@ def number_features(case: Case, names: list[str]) -> Features:
     """What can be said of a case by its numbers, and by squares; the most telling first."""
     numbers = {}
     said: Features = {}
-    for name, value in zip(names, case.args, strict=True):
+    for name, value in zip(names, case.args, strict=False):
         if isinstance(value, bool):
             said[f"`{name}` is True"] = value
             said[f"`{name}` is False"] = not value
@@ -36,7 +36,7 @@ def size_features(case: Case, names: list[str], kernel: bool) -> Features:
     """What can be said of a case by the sizes of its arrays; for a kernel, also in blocks."""
     blocks = BLOCKS if kernel else ()
     said: Features = {}
-    for name, value in zip(names, case.args, strict=True):
+    for name, value in zip(names, case.args, strict=False):
         if not isinstance(value, np.ndarray):
             continue
         for axis, n in enumerate(value.shape):

@@ -74,8 +74,8 @@ class _Search:
         self.right = [trial for trial in self.trials if self._is_right(trial)]
         self.wrong = [trial for trial in self.trials if not self._is_right(trial)]
         self.seen = [trial for trial in self.wrong if trial.got[output] is not None]
-        arguments = range(len(trials[0].case.args))
-        self.names = [argument_name(exercise.oracle, position) for position in arguments]
+        most = max(len(trial.case.args) for trial in trials)  # of ranks, cases have 1 to 4
+        self.names = [argument_name(exercise.oracle, position) for position in range(most)]
 
     def _is_right(self, trial: Trial) -> bool:
         return self._is_result(trial, trial.expected[self.output])

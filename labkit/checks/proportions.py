@@ -96,7 +96,7 @@ def _named_factor(factors: list[float], sizes: list[Sizes]) -> str | None:
 def sizes_of(case: Case, names: list[str]) -> Sizes:
     """The numbers that a case knows: lengths of its arrays and lists, and its numbers."""
     found: Sizes = {}
-    for name, value in zip(names, case.args, strict=True):
+    for name, value in zip(names, case.args, strict=False):
         if isinstance(value, np.ndarray):
             found |= _array_sizes(name, value.shape)
         elif isinstance(value, int | float | np.number):

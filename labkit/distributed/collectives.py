@@ -31,7 +31,7 @@ def broadcast(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
     as many have it. n - 1 messages of S bytes, in log2(n) steps, rounded up.
     """
     rank, ranks = transport().place()
-    result = tensor.clone().contiguous()
+    result = _copy(tensor)
     place = (rank - root) % ranks
     step = 1
     while step < ranks:
@@ -46,7 +46,7 @@ def broadcast(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
 def reduce(tensor: "torch.Tensor", root: int = 0) -> "torch.Tensor":
     """The sum, in the root, along the tree of `broadcast` backwards; elsewhere parts of it."""
     rank, ranks = transport().place()
-    total = tensor.clone().contiguous()
+    total = _copy(tensor)
     place = (rank - root) % ranks
     step = _power_above(ranks) // 2
     while step >= 1:
@@ -66,7 +66,7 @@ def gather_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     2 (n - 1) messages of S bytes, every one over rank 0's links.
     """
     rank, ranks = transport().place()
-    total = tensor.clone().contiguous()
+    total = _copy(tensor)
     if rank != 0:
         send(total, 0)
         receive(total, 0)
@@ -92,7 +92,7 @@ def ring_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     the finished chunks do (`all_gather`): each rank sends 2 (n - 1) / n S bytes.
     """
     rank, ranks = transport().place()
-    flat = tensor.flatten().clone()
+    flat = _copy(tensor).flatten()
     chunks = list(flat.tensor_split(ranks))
     _reduce_around(chunks, rank, ranks)
     _hand_around(chunks, rank, ranks)
@@ -106,7 +106,7 @@ def reduce_scatter(tensor: "torch.Tensor") -> "torch.Tensor":
     chunks are one element longer.
     """
     rank, ranks = transport().place()
-    chunks = list(tensor.flatten().clone().tensor_split(ranks))
+    chunks = list(_copy(tensor).flatten().tensor_split(ranks))
     _reduce_around(chunks, rank, ranks)
     return chunks[rank].clone()
 
@@ -115,7 +115,7 @@ def all_gather(tensor: "torch.Tensor") -> "list[torch.Tensor]":
     """Every rank's tensor, in the order of the ranks: (n - 1) S bytes from each rank."""
     rank, ranks = transport().place()
     parts = [tensor.new_empty(tensor.shape) for _ in range(ranks)]
-    parts[rank] = tensor.clone().contiguous()
+    parts[rank] = _copy(tensor)
     _hand_around(parts, rank, ranks)
     return parts
 
@@ -129,7 +129,7 @@ def halving_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     hand their tensor to a partner first, and get the sum at the end.
     """
     rank, ranks = transport().place()
-    total = tensor.flatten().clone()
+    total = _copy(tensor).flatten()
     most = _power_above(ranks + 1) // 2  # the largest power of two up to `ranks`
     if rank >= most:
         send(total, rank - most)
@@ -166,10 +166,11 @@ def _halve_and_double(total: "torch.Tensor", rank: int, ranks: int) -> None:
 
 def _reduce_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
     """n - 1 steps around the ring; afterwards chunk `rank` of this rank is the sum."""
+    buffer = chunks[0].new_empty(len(chunks[0]))  # of the longest chunk, for all steps
     for step in range(1, ranks):
         leaving = chunks[(rank - step) % ranks]
         arriving = chunks[(rank - step - 1) % ranks]
-        other = arriving.new_empty(arriving.shape)
+        other = buffer[: len(arriving)]
         exchange(leaving, (rank + 1) % ranks, other, (rank - 1) % ranks)
         arriving += other
 
@@ -180,6 +181,12 @@ def _hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
         leaving = chunks[(rank - step) % ranks]
         arriving = chunks[(rank - step - 1) % ranks]
         exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+
+
+def _copy(tensor: "torch.Tensor") -> "torch.Tensor":
+    """In contiguous memory of its own."""
+    copy = tensor.new_empty(tensor.shape)
+    return copy.copy_(tensor)
 
 
 def _power_above(number: int) -> int:

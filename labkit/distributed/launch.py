@@ -42,8 +42,8 @@ def launch(
 
     Raises LaunchError for what cannot be launched, for a function that raises in a rank (with the
     first traceback), for a rank that dies, for ranks that do not end in time (with the line at
-    which each of them waits), and for collectives that not all ranks call alike. No process is
-    left behind.
+    which each of them waits), and for collectives that not all ranks call alike. Interrupted, it
+    says where the ranks were. No process is left behind.
     """
     from labkit.distributed import torchrun
     from labkit.distributed.backends import chosen_backend
@@ -64,7 +64,12 @@ def _launched(call: bytes, ranks: int, backend: str, timeout: float, folder: Pat
 
     job = Job(call, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
     with Processes(job) as processes:
-        processes.listen(timeout)
+        try:
+            processes.listen(timeout)
+        except KeyboardInterrupt:
+            told.show_output(processes.ranks)
+            where = told.places(processes.ranks, processes.ask_where())
+            raise KeyboardInterrupt(f"All ranks were ended:\n{where}") from None
         late = processes.ask_where() if _is_late(processes) else {}
         told.show_output(processes.ranks)
         ledgers = [list(ledger.read(ledger.of_rank(folder, rank))) for rank in range(ranks)]

@@ -57,7 +57,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Test:
+class Ask:
     """Is operation `number` done? Answered by True or False at once."""
 
     number: int
@@ -85,16 +85,18 @@ class Raised:
 class Ended:
     """How a rank's function ended.
 
-    value    what it returned, NumPy arrays in the place of tensors, pickled
-    raised   the exception, if it raised one
-    endless  the line in which it was stopped; True where no line is known
-    idle     it was stopped while it waited for something that is no rank
-    hit      the first forbidden thing that it used
-    changed  the place of the first input that it changed
-    left     operations that it began and never waited for
+    value      what it returned, NumPy arrays in the place of tensors, pickled
+    untouched  it returned None, and has changed none of its inputs
+    raised     the exception, if it raised one
+    endless    the line in which it was stopped; True where no line is known
+    idle       it was stopped while it waited for something that is no rank
+    hit        the first forbidden thing that it used
+    changed    the place of the first input that it changed
+    left       operations that it began and never waited for
     """
 
     value: bytes | None = None
+    untouched: bool = False
     raised: Raised | None = None
     endless: Line | bool = False
     idle: bool = False

@@ -72,6 +72,7 @@ def run_rank(
     output    takes all that is printed, by Python and by what is written in C++
     lifeline  the rank ends when the other end is closed: by the launch, or because it is gone
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted launch ends its ranks itself
     os.environ.update(job.environment)
     speak_through(output)
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)
@@ -87,8 +88,6 @@ def _answer(rank: int, job: Job) -> Answer:
         function, arguments = cloudpickle.loads(job.call)
         _join(rank, job)
         return Answer(value=_pickled(function(rank, job.ranks, *arguments)))
-    except KeyboardInterrupt:
-        os._exit(130)
     except BaseException as error:  # SystemExit, too: a rank that leaves early says so
         return Answer(failure=_failure(error))
 

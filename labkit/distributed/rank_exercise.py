@@ -13,13 +13,13 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labkit.checks.equality import equal
 from labkit.checks.handed_on import handed_on_functions
-from labkit.checks.items import Case, Exercise, Refused, TooDear
+from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.judge import ANSWERS
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted
@@ -33,6 +33,9 @@ from labkit.distributed.rank_results import (
 )
 from labkit.distributed.traffic import Traffic
 from labkit.distributed.verdicts import verdict
+
+if TYPE_CHECKING:
+    from labkit.distributed.refereed_run import RefereedRun
 
 ByRank = Sequence[tuple]
 
@@ -103,7 +106,7 @@ def ranks_cases(
         by_rank = tuple(map(tuple, inputs(rng, ranks, *more)))
         if len(by_rank) != ranks:
             raise ValueError(f"Case {name!r}: inputs for {len(by_rank)} ranks, not {ranks}.")
-        return Case(f"{name} ({counted(ranks, 'rank')})", by_rank)
+        return Case(f"{name} ({counted(ranks, 'rank')})", (by_rank,))
 
     def cases(rng: np.random.Generator) -> Iterable[Case]:
         for name, (ranks, *more) in sizes.items():
@@ -128,10 +131,10 @@ class RankJudge:
     tolerance: Any
 
     def prepared(self, idea: Callable[[ByRank], Sequence[Any]]) -> Callable:
-        """An oracle or a wrong idea as the checks call it: one argument for each rank."""
+        """An oracle or a wrong idea as the checks call it, with what stands in a case."""
 
-        def outputs(*by_rank: tuple) -> tuple[np.ndarray, ...]:
-            return as_outputs(idea(by_rank), self.results)
+        def outputs(inputs: ByRank) -> tuple[np.ndarray, ...]:
+            return as_outputs(idea(inputs), self.results)
 
         return outputs
 
@@ -144,26 +147,29 @@ class RankJudge:
         packed = self._packed(answer)
         endless: list[Refused] = []  # once is enough: each would take its whole budget again
 
-        def judged(*by_rank: tuple) -> tuple[np.ndarray, ...]:
+        def judged(inputs: ByRank) -> tuple[np.ndarray, ...]:
             if endless:
                 raise endless[0]
-            return self.judged(packed, by_rank, endless)
+            return self.judged(packed, inputs, endless)
 
         return judged
 
-    def plain(self, answer: Callable, *by_rank: tuple) -> tuple[np.ndarray, ...]:
+    def plain(self, answer: Callable, inputs: ByRank) -> tuple[np.ndarray, ...]:
         """What a function gives back in all ranks, whatever it uses; Refused for a hang."""
         lenient = replace(self, forbidden=(), in_place=True)
-        got, _ = lenient._run(self._packed(answer), by_rank, [])
-        return returned(got, self._expected(by_rank), self.results)
+        run = lenient._run(self._packed(answer), inputs, [])
+        return returned(_values(run), self._expected(inputs), self.results)
 
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
         """What a function gives back; TooDear where it is right, and `demand` finds fault."""
-        got, traffic = self._run(packed, by_rank, endless)
+        run = self._run(packed, by_rank, endless)
         expected = self._expected(by_rank)
-        outputs = returned(got, expected, self.results)
-        if self.demand is not None and self._right(outputs, expected):
-            sentence = self.demand(traffic)
+        outputs = returned(_values(run), expected, self.results)
+        if not self._right(outputs, expected):
+            if all(seat.ended.untouched for seat in run.referee.seats):
+                raise Unsolved("the function returns None")
+        elif self.demand is not None:
+            sentence = self.demand(run.referee.traffic(by_rank))
             if sentence:
                 raise TooDear(sentence)
         return outputs
@@ -176,8 +182,8 @@ class RankJudge:
         pairs = zip(outputs, wanted, strict=True)
         return all(equal(one, other, self.tolerance) for one, other in pairs)
 
-    def _run(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[list, Traffic]:
-        """What each rank returned, and the traffic; Refused for whatever goes wrong in between."""
+    def _run(self, packed: bytes, by_rank: ByRank, endless: list) -> "RefereedRun":
+        """Runs the ranks to their end; Refused for whatever goes wrong in between."""
         from labkit.distributed.refereed_run import run_ranks  # loads PyTorch
 
         run = run_ranks(self._jobs(packed, by_rank))
@@ -189,7 +195,7 @@ class RankJudge:
             if any(seat.ended and seat.ended.endless for seat in seats):
                 endless.append(found.refused())
             raise found.refused()
-        return [pickle.loads(s.ended.value) for s in seats], run.referee.traffic(by_rank)
+        return run
 
     def _jobs(self, packed: bytes, by_rank: ByRank) -> list:
         from labkit.distributed.refereed_rank import RefereedJob
@@ -215,7 +221,7 @@ class RankJudge:
         """The function and what goes with it; Refused where it cannot go to other processes."""
         from labkit.distributed.launch import packed
 
-        free = tuple(handed_on_functions("distributed"))  # the course's own, of earlier checks
+        free = tuple(filter(_can_travel, handed_on_functions("distributed")))
         try:
             return packed(answer, (free, self.given))
         except LaunchError as error:
@@ -234,6 +240,22 @@ class RankJudge:
             raise Refused(f"The function cannot be called as f{wanted}: {error}.") from None
         except ValueError:  # written in C, and without a signature
             pass
+
+
+def _values(run: "RefereedRun") -> list:
+    """What each rank returned."""
+    return [pickle.loads(seat.ended.value) for seat in run.referee.seats]
+
+
+def _can_travel(function: Callable) -> bool:
+    """Whether a function that an earlier check handed on could be in use in a rank at all."""
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(function)
+    except Exception:
+        return False
+    return True
 
 
 def _sources(packed: bytes) -> dict[str, list[str]]:

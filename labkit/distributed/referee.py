@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.distributed.posts import Done, Ended, Post, Test, Wait, Where
-from labkit.distributed.traffic import Carried, Together, Traffic
+from labkit.distributed.posts import Ask, Done, Ended, Post, Wait, Where
+from labkit.distributed.traffic import Call, Carried, Together, Traffic
 
-MOST_POSTS = 50_000  # of a rank in one case
+MOST_POSTS = 5_000  # of a rank in one case
 MOST_TESTS = 500  # in a row, while all others wait: then it waits, too
 
 
@@ -40,16 +40,17 @@ class Operation:
 class Seat:
     """A rank, as the referee sees it.
 
+    calls    its collectives, in their order; history: all that it did
     clock    the longest chain of messages that it is done with
     waits    the operation that it waits for
     where    the line in which it does
     tests    how often in a row it has asked whether something is done
-    calls    its collectives, in their order
     ended    how its function ended; died: its process's exit code, if it did not
     """
 
     operations: dict[int, Operation] = field(default_factory=dict)
     calls: list[Operation] = field(default_factory=list)
+    history: list[Call] = field(default_factory=list)
     clock: int = 0
     waits: Operation | None = None
     tested: Operation | None = None
@@ -88,16 +89,18 @@ class Referee:
         self._messages: list[Carried] = []
         self._together: list[Together] = []
 
-    def hear(self, rank: int, said: Post | Wait | Test | Ended) -> dict[int, Done | bool]:
+    def hear(self, rank: int, said: Post | Wait | Ask | Ended) -> dict[int, Done | bool]:
         """What a rank says; returns the answers that are due, by the rank that gets them."""
         seat = self.seats[rank]
         match said:
             case Post():
                 seat.tests = 0
+                self._note("begin", rank, said)
                 self._begin(rank, said)
             case Wait():
                 seat.waits, seat.where, seat.tests = seat.operations[said.number], said.where, 0
-            case Test():
+                self._note("wait", rank, seat.waits.post)
+            case Ask():
                 return self._tested(rank, said)
             case Ended():
                 seat.ended = said
@@ -132,9 +135,10 @@ class Referee:
 
     def traffic(self, inputs: Iterable[Any]) -> Traffic:
         """All that was carried."""
-        order = sorted(self._together, key=lambda one: one.order)
+        together = tuple(sorted(self._together, key=lambda one: one.order))
         messages = tuple(sorted(self._messages))
-        return Traffic(len(self.seats), tuple(inputs), messages, tuple(order))
+        calls = tuple(tuple(seat.history) for seat in self.seats)
+        return Traffic(len(self.seats), tuple(inputs), messages, together, calls)
 
     def unreceived(self, source: int, target: int) -> list[Operation]:
         """What one rank has sent to another, and nobody received."""
@@ -145,7 +149,10 @@ class Referee:
             for operation in queue
         ]
 
-    def _tested(self, rank: int, said: Test) -> dict[int, bool]:
+    def _note(self, what: str, rank: int, post: Post) -> None:
+        self.seats[rank].history.append(Call(what, post.name, post.number, post.size))
+
+    def _tested(self, rank: int, said: Ask) -> dict[int, bool]:
         seat = self.seats[rank]
         operation = seat.operations[said.number]
         seat.tested, seat.where = operation, said.where

@@ -3,6 +3,7 @@
 import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from traceback import walk_stack
 from types import CodeType
@@ -10,7 +11,7 @@ from typing import Any
 
 from labkit.checks.watch.clock import Clock
 from labkit.checks.watch.source import line_of, origin
-from labkit.distributed.posts import Done, Post, Test, Wait, Where
+from labkit.distributed.posts import Ask, Done, Post, Wait, Where
 
 
 class RefereeLine:
@@ -53,13 +54,13 @@ class RefereeLine:
     def test(self, number: int) -> bool:
         """Whether it is done."""
         with self._undisturbed():
-            self._talk.send(Test(number, self._where()))
+            self._talk.send(Ask(number, self._where()))
             return self._talk.recv()
 
     @property
     def left(self) -> tuple[Post, ...]:
         """What was begun, and never waited for; without its bytes."""
-        return tuple(self._open.values())
+        return tuple(replace(post, data=b"") for post in self._open.values())
 
     def _undisturbed(self) -> AbstractContextManager:
         return self.clock.paused() if self.clock is not None else nullcontext()

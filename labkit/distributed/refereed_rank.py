@@ -28,6 +28,8 @@ import torch
 from labkit.checks.watch.clock import Clock
 from labkit.checks.watch.guard import Guard
 from labkit.checks.watch.source import Line, learner_line
+from labkit.distributed import asynchronous
+from labkit.distributed.carried_in_turn import CarriedInTurn
 from labkit.distributed.posts import Ended, Raised
 from labkit.distributed.rank import end_with, speak_through
 from labkit.distributed.referee_line import RefereeLine
@@ -69,6 +71,8 @@ def run_refereed(
 ) -> None:
     """The life of a rank: it calls the function, and tells the referee how it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the checking process ends the ranks
+    if hasattr(os, "setsid"):
+        os.setsid()  # and with each all that it has started
     os.environ.clear()
     os.environ.update(job.environment)
     speak_through(output)
@@ -80,6 +84,7 @@ def run_refereed(
     torch.set_num_threads(1)
     line = RefereeLine(job.rank, job.ranks, talk, _call.__code__)
     install(line)
+    asynchronous.CommunicationThread = CarriedInTurn
     ended = _ended(job, line)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -104,11 +109,12 @@ def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
     if watched.error is not None:
         raised = Raised(type(watched.error).__name__, _text(watched.error), watched.place)
         return Ended(raised=raised, hit=hit, left=left)
-    changed = None if job.in_place else first_changed(before, inputs)
-    value = watched.value
-    if job.in_place and value is None and changed_at_all(before, inputs):
-        value = inputs[0]
-    return Ended(pickle.dumps(plain(value)), hit=hit, changed=changed, left=left)
+    value, changed = watched.value, first_changed(before, inputs)
+    untouched = value is None and changed is None
+    if job.in_place:
+        value, changed = inputs[0] if value is None else value, None
+    value = pickle.dumps(plain(value))
+    return Ended(value, untouched, hit=hit, changed=changed, left=left)
 
 
 class Watched:

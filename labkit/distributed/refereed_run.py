@@ -7,16 +7,23 @@ Whatever happens, no process is left behind.
 """
 
 import os
+import signal
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from labkit.checks.watch.clock import ROUNDS
+from labkit.checks.watch.meter import seconds_of_a_round
+from labkit.distributed.posts import Ended
 from labkit.distributed.processes import process_context, without_program
 from labkit.distributed.referee import Referee
 from labkit.distributed.refereed_rank import RefereedJob, run_refereed
 
+LOOK = 1.0  # seconds without a word, after which the processes themselves are looked at
+WORN_OUT = 10  # times the budget of a function: then nothing can have ended it from within
 PRINTED = 4_000  # bytes of a rank's output that are kept
 EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
 CHUNK = 1 << 16
@@ -79,12 +86,47 @@ def _hear(players: list[Player], referee: Referee) -> None:
             sources[player.output] = player
         if not referee.seats[player.number].gone:
             sources[player.talk] = player
-    for source in wait(list(sources)):
+    ready = wait(list(sources), LOOK)
+    if not ready:
+        _look_at(players, referee)
+    for source in ready:
         player = sources[source]
         if source is player.output:
             _take_output(player)
         else:
             _take_word(player, players, referee)
+
+
+def _look_at(players: list[Player], referee: Referee) -> None:
+    """Ends what a rank cannot end or tell by itself: a loop in C, a child that outlives it."""
+    for player in players:
+        if referee.seats[player.number].gone:
+            continue
+        used = _processor_time(player.process.pid)
+        if used is None:  # it is gone: what it has started must not keep its connections open
+            _kill(player.process)
+        elif used > WORN_OUT * ROUNDS * seconds_of_a_round():
+            referee.hear(player.number, Ended(endless=True))
+            _kill(player.process)
+
+
+def _processor_time(pid: int) -> float | None:
+    """Seconds that a process has used; 0 where the system does not say, None if it is gone."""
+    try:
+        if sys.platform == "linux":
+            return time.clock_gettime(~pid << 3 | 2)  # its clock's number: clock_getcpuclockid(3)
+        os.kill(pid, 0)
+    except OSError:
+        return None
+    return 0.0
+
+
+def _kill(process: BaseProcess) -> None:
+    """A rank, and all processes that it has started."""
+    process.kill()
+    if hasattr(os, "killpg"):
+        with suppress(OSError):  # it has not got as far as to lead a group, or is gone
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _take_word(player: Player, players: list[Player], referee: Referee) -> None:
@@ -122,7 +164,7 @@ def _hear_the_last(players: list[Player]) -> None:
 def _end(players: list[Player]) -> None:
     for player in players:
         player.lifeline.close()
-        player.process.kill()  # it has said all that it has to say
+        _kill(player.process)  # it has said all that it has to say
     end = time.monotonic() + EXIT_PATIENCE
     for player in players:
         player.process.join(max(end - time.monotonic(), 0))

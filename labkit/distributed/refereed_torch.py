@@ -280,13 +280,29 @@ FUNCTIONS = (
 )
 
 
+ABSENT = (
+    *("all_gather_object", "gather_object", "scatter_object_list", "broadcast_object_list"),
+    *("send_object_list", "recv_object_list", "all_to_all", "monitored_barrier"),
+    *("all_gather_coalesced", "all_reduce_coalesced", "new_subgroups", "split_group"),
+)
+
+
+def _absent(name: str) -> Callable:
+    def refuses(*args: object, **kwargs: object) -> None:
+        raise NotImplementedError(f"In a check, torch.distributed.{name} is not there.")
+
+    return refuses
+
+
 def install(line: RefereeLine) -> None:
     """From now on, torch.distributed of this process means the referee."""
     global _line
     _line = line
-    for function in FUNCTIONS:
+    functions = {function.__name__: function for function in FUNCTIONS}
+    functions |= {name: _absent(name) for name in ABSENT}
+    for name, function in functions.items():
         for module in (dist, distributed_c10d):
-            setattr(module, function.__name__, function)
+            setattr(module, name, function)
 
 
 def _send(name: str, tensor: torch.Tensor, to: int, tag: int, late: bool = False) -> Work:

@@ -44,13 +44,19 @@ def failure(ranks: Iterable[RankProcess]) -> str | None:
 
 def lateness(ranks: Iterable[RankProcess], stacks: dict[int, str], timeout: float) -> str:
     """Which ranks have not ended in time, and where each of them waits."""
+    head = f"Not all ranks ended within {timeout:g} s, so that they were ended:"
+    return f"{head}\n{places(ranks, stacks)}"
+
+
+def places(ranks: Iterable[RankProcess], stacks: dict[int, str]) -> str:
+    """A line for each rank: where it waits, or that it has returned."""
     rows = []
     for rank in ranks:
-        if rank.number in stacks:
-            rows.append(f"    rank {rank.number} {_where(stacks[rank.number])}")
-        else:
-            rows.append(f"    rank {rank.number} has returned")
-    return f"Not all ranks ended within {timeout:g} s, so that they were ended:\n" + "\n".join(rows)
+        known = rank.number in stacks
+        rows.append(
+            f"rank {rank.number} {_where(stacks[rank.number]) if known else 'has returned'}"
+        )
+    return "\n".join(f"    {row}" for row in rows)
 
 
 def ending(

@@ -38,6 +38,21 @@ class Together:
 
 
 @dataclass(frozen=True)
+class Call:
+    """What one rank did: it began an operation, or waited for one until it was done.
+
+    what    "begin" or "wait"; a plain `send` is both, one after the other
+    name    "send", "irecv", "all_reduce" and so on
+    number  of the operation, counted in this rank from 1
+    """
+
+    what: str
+    name: str
+    number: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Traffic:
     """All of one case.
 
@@ -45,12 +60,14 @@ class Traffic:
     inputs       what each of them got
     messages     in their order
     collectives  calls of torch.distributed's own; their bytes are in no other number here
+    calls        for each rank, what it began and what it waited for, in the order of its program
     """
 
     ranks: int
     inputs: tuple[Any, ...]
     messages: tuple[Carried, ...]
     collectives: tuple[Together, ...]
+    calls: tuple[tuple[Call, ...], ...]
 
     @property
     def sent(self) -> list[int]:

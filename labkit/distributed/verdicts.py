@@ -228,7 +228,7 @@ def _left(referee: Referee, rank: int, post: Post) -> Verdict:
     """An operation that nobody waited for."""
     where = line_blocks(post.where.line, "It begins in")
     if post.kind == "send":
-        if any(one.post is post for one in referee.unreceived(rank, post.peer)):
+        if any(one.post.number == post.number for one in referee.unreceived(rank, post.peer)):
             return Verdict(
                 f"Nobody receives what rank {rank} sends to rank {post.peer}.", tuple(where)
             )

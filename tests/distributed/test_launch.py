@@ -388,21 +388,25 @@ def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell has none
         "def sleeps(rank, ranks):\n"
         "    open(sys.argv[1] + f'/{rank}', 'w').write(str(os.getpid()))\n"
-        "    time.sleep(1000)\n"
-        "if __name__ == '__main__':\n"
-        "    launch(sleeps, 2, timeout=1000)\n"
+        "    while True:\n"
+        "        time.sleep(1000)\n"
+        "launch(sleeps, 2, timeout=1000)\n"
     )
     for number, sent in enumerate([signal.SIGINT, signal.SIGKILL]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        running = subprocess.Popen(
-            [sys.executable, str(program), str(folder)], stderr=subprocess.DEVNULL
-        )
+        command = [sys.executable, str(program), str(folder)]
+        running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         wait_until(lambda folder=folder: _pids(folder))
         ranks = _pids(folder)
+        if sent is signal.SIGINT:  # in a terminal, all processes get it
+            os.kill(ranks[1], sent)
         running.send_signal(sent)
-        running.wait(ENOUGH)
+        _, said = running.communicate(timeout=ENOUGH)
         wait_until(lambda ranks=ranks: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
+        if sent is signal.SIGINT:
+            assert "KeyboardInterrupt: All ranks were ended:" in said
+            assert re.search(r"rank 1 waits, line \d of sleeps", said)
 
 
 def _pids(folder: Path) -> list[int]:

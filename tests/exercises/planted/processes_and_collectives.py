@@ -277,8 +277,8 @@ ALSO_RIGHT = {
     TREE: [far_ones_first],
     SUM: [backwards],
 }
-SAME = ((np.ones(3, np.float32),), (np.ones(3, np.float32),))
-ZEROS = ((np.zeros(3, np.float32),), (np.zeros(3, np.float32),))
+SAME = (((np.ones(3, np.float32),), (np.ones(3, np.float32),)),)
+ZEROS = (((np.zeros(3, np.float32),), (np.zeros(3, np.float32),)),)
 RIGHT_ON = {
     unreturned: SAME,
     not_closed: SAME,

@@ -1,0 +1,459 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: The ring
+#     minutes: 55
+#     needs: []
+# ---
+
+# %% [markdown]
+# # The ring
+#
+# **Every helper makes it slower.**
+# In lesson 1, each rank sent its gradient, of $S$ bytes, to rank 0, and the sum came back.
+# So with $n$ ranks, rank 0's link carries $2(n-1)S$.
+# Our ConvNet's gradient has 2.18 MB, and a network of 1 Gbit/s moves about 100 MB in a second.
+# With 1,024 ranks, every training step would wait $2{,}046 \times 2.18 / 100 = 45$ seconds for rank 0.
+# Can we sum without a rank for which all others wait?
+#
+# ## What you will be able to do
+#
+# - sum tensors around a ring;
+# - predict how long that takes on a given network;
+# - say when a tree is faster.
+#
+# You need [lesson 1](1_processes_and_collectives.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# An all-reduce leaves the sum of all ranks' tensors in every rank.
+# Each rank has 100 MB, and the best method shares the work evenly.
+# With 2 ranks, each has to send 100 MB; how many MB has each of 1,024 ranks to send?
+#
+# The other two guesses are about this machine, where no link slows the messages down.
+# With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and for 16 MiB?
+# (0.5: the ring takes twice as long.)
+
+# %%
+from time import sleep
+
+import numpy as np
+import torch
+
+from labkit import check, figures, predict, quiz
+from labkit.distributed import CostModel, exchange
+from labkit.distributed.chunk_picture import ring_by_hand
+from labkit.distributed.cost_picture import costs_by_size
+from labkit.distributed.pictures import routes_picture, timeline_picture
+from labkit.distributed.runs import counted_run, gloo, measure_ways
+from labkit.provenance import counted, measured, predicted
+
+# STUB:
+# guesses = {
+#     "MB of each": predict("distributed.ring_bytes", None, "MB"),
+#     "64 KiB": predict("distributed.ring_small", None, "times"),
+#     "16 MiB": predict("distributed.ring_large", None, "times"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "MB of each": predict("distributed.ring_bytes", 1_000, "MB"),
+    "64 KiB": predict("distributed.ring_small", 2, "times"),
+    "16 MiB": predict("distributed.ring_large", 3, "times"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### Three ranks by hand
+#
+# In a **ring**, each rank sends only to the next one, and the last rank to rank 0.
+# Each rank cuts its tensor into as many **chunks** as there are ranks.
+# Let three ranks have three numbers each, so that a chunk is one number:
+#
+# ```
+# rank 0      1     2     3
+# rank 1     10    20    30
+# rank 2    100   200   300
+# ```
+#
+# In step 1, rank 0 sends chunk 2, rank 1 chunk 0 and rank 2 chunk 1, all at the same time.
+# Each adds what arrives to its own chunk of that number: rank 1 now has $3 + 30 = 33$ as chunk 2.
+# In step 2, each rank passes on the sum that it has just made.
+# Then rank r has the finished sum of chunk r.
+# This half is called **reduce-scatter**.
+#
+# In the second half, **all-gather**, the finished chunks (blue) go around, and nothing is added.
+# An arrow shows a chunk that leaves.
+
+# %% tags=["picture"]
+ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
+
+# %% [markdown]
+# ### The first half
+#
+# In step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
+# Rank 0 begins with chunk $(0-1) \bmod 3 = 2$; so does Python's `%`.
+#
+# `x.tensor_split(3)` cuts seven numbers into 3, 2 and 2.
+# The chunks are views, and writing into one would change `x`, so the function clones it first.
+#
+# **Exercise `distributed.reduce_scatter`**: in each of $n-1$ steps, all ranks send one chunk to the next rank, and add what arrives.
+# At the end, `chunks[rank]` is the sum over all ranks.
+# Use only `exchange(outgoing, to, incoming, source)`, which sends and receives at once, and fills `incoming`.
+
+
+# %% tags=["exercise:distributed.reduce_scatter"]
+def reduce_scatter(rank, ranks, x):
+    """x [N] of each rank -> chunk `rank` of the sum over all ranks"""
+    chunks = list(x.clone().tensor_split(ranks))
+    for step in range(1, ranks):
+        # STUB:
+        # pass  # which chunk leaves, and which arrives?
+        # BEGIN SOLUTION
+        leaving = chunks[(rank - step) % ranks]
+        mine = chunks[(rank - step - 1) % ranks]
+        arriving = torch.empty_like(mine)
+        exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        mine += arriving
+        # END SOLUTION
+    return chunks[rank]
+
+
+reduce_scatter = check("distributed.reduce_scatter", reduce_scatter)
+
+# %% [markdown]
+# ### The second half
+#
+# In the picture's lower row, rank 0 first sends 111, its own chunk, and receives chunk 2.
+# Then it passes on chunk 2.
+#
+# **Exercise `distributed.all_gather`**: hand the chunks around in $n-1$ steps, with `exchange`, and only to the next rank.
+# `chunks` are views of `whole`: what arrives in a chunk stands in `whole`.
+
+
+# %% tags=["exercise:distributed.all_gather"]
+def all_gather(rank, ranks, chunk, length):
+    """chunk `rank` of a tensor of so many numbers -> the whole tensor [length], in every rank"""
+    whole = torch.zeros(length, dtype=chunk.dtype)
+    chunks = whole.tensor_split(ranks)
+    chunks[rank][:] = chunk
+    for step in range(1, ranks):
+        # STUB:
+        # pass  # as before, but what arrives is finished
+        # BEGIN SOLUTION
+        leaving = chunks[(rank - step + 1) % ranks]
+        arriving = chunks[(rank - step) % ranks]
+        exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        # END SOLUTION
+    return whole
+
+
+all_gather = check("distributed.all_gather", all_gather)
+
+# %% [markdown]
+# ### A ring with the right sum
+#
+# PyTorch's tutorial [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) shows a shorter ring, which passes on whole tensors.
+# (Until 2020 it added the wrong ones, [issue 31572](https://github.com/pytorch/pytorch/issues/31572); it leaves the chunks to its reader.)
+# Here is its idea with our `exchange`; `counted_run` runs it in real ranks, and counts their bytes.
+
+
+# %%
+def whole_tensors(rank, ranks, x):
+    """x of each rank -> the sum over all ranks"""
+    total, leaving = x.clone(), x
+    for _ in range(1, ranks):
+        arriving = torch.empty_like(x)
+        exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        total += arriving
+        leaving = arriving
+    return total
+
+
+by_hand = torch.tensor([[1, 2, 3], [10, 20, 30], [100, 200, 300]], dtype=torch.float32)
+run = counted_run(whole_tensors, by_hand)
+for rank in range(3):
+    print(f"rank {rank} has {run.results[rank].tolist()} and sent {run.sent[rank]} bytes")
+
+# %% [markdown]
+# The sum is right, but the cost is not: each rank sent 2 whole tensors, 24 bytes, instead of 4 chunks of 4 bytes.
+# With 1,024 ranks, each would send $1{,}023\,S$.
+#
+# **Exercise `distributed.ring_all_reduce`**: sum tensors of any shape in $2(n-1)$ steps around the ring, with `exchange`.
+# Together the ranks send exactly $2(n-1)S$ bytes, each only to the next one, and each the same number, up to a few elements.
+# Your two halves may help; they take flat tensors.
+
+
+# %% tags=["exercise:distributed.ring_all_reduce"]
+def ring_all_reduce(rank, ranks, x):
+    """x of any shape, in each rank -> the sum over all ranks, in every rank"""
+    # STUB:
+    # total = x.clone()
+    # BEGIN SOLUTION
+    chunk = reduce_scatter(rank, ranks, x.flatten())
+    total = all_gather(rank, ranks, chunk, x.numel()).view(x.shape)
+    # END SOLUTION
+    return total
+
+
+ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
+
+# %% [markdown]
+# ## Check
+#
+# ### <a id="C14"></a>C14 on trial
+#
+# > Gradients are collected on a master GPU which updates the parameters
+#
+# We sum whole numbers, as many as our ConvNet's gradient has, over four real ranks in four ways.
+# The master is rank 0; new parameters, sent back in place of the sum, would have as many bytes.
+# The tree is lesson 1's broadcast, after the same way backwards, adding.
+# In **halving-doubling**, partners split what they have in common, and each sums one half; later, the halves go back the same way.
+# A rank **carries** what it sends and what it receives.
+
+# %% tags=["picture"]
+from labkit.distributed.collectives import gather_all_reduce, halving_all_reduce, tree_all_reduce
+
+ways = {
+    "rank 0": lambda rank, ranks, x: gather_all_reduce(x),
+    "tree": lambda rank, ranks, x: tree_all_reduce(x),
+    "ring": ring_all_reduce,
+    "halving-doubling": lambda rank, ranks, x: halving_all_reduce(x),
+}
+gradients = torch.randint(-50, 50, (4, 545_098)).float()
+rows, runs = [], {}
+for name, function in ways.items():
+    run = runs[name] = counted_run(function, gradients)
+    right = all(torch.equal(result, gradients.sum(0)) for result in run.results)
+    most = counted(max(run.carried), "B", "labkit, on four processes")
+    together = counted(sum(run.sent), "B", "labkit, on four processes")
+    rows.append([name, right, most, together])
+figures.table(["way", "sum is right", "busiest rank carries", "all ranks send"], rows)
+routes_picture(runs["ring"].messages, ranks=4)
+
+# %% [markdown]
+# **Verdict on C14: holds if the workers are few.**
+# The sum is right, but the master's link carries $2(n-1)S$: with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
+#
+# ## Measure
+#
+# ### What a message costs
+#
+# The **alpha-beta model** says that a message of $m$ bytes takes $\alpha + m/\beta$ seconds.
+# The latency $\alpha$ is the time of an empty message, and the bandwidth $\beta$ is the bytes per second.
+# We take four ranks, and chunks of 2 MB:
+#
+# ```
+# α = 1 ms, β = 100 MB/s, n = 4, S = 8 MB
+#
+# a whole tensor     1 ms + 8 MB / 100 MB/s = 81 ms
+# a chunk            1 ms + 2 MB / 100 MB/s = 21 ms
+#
+# rank 0             2 x 3 = 6 tensors, one after the other     6 x 81 = 486 ms
+# tree               2 x log2(4) = 4 tensors                    4 x 81 = 324 ms
+# ring               2 x 3 = 6 chunks                           6 x 21 = 126 ms
+# halving-doubling   2 x log2(4) = 4 messages, 12 MB in all    4 + 120 = 124 ms
+# ```
+#
+# Our network is emulated: the bytes really travel between processes, and each receiver sleeps until they could have arrived.
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+model = CostModel(latency=1e-3, bandwidth=100e6)
+names = {
+    "rank 0": "gather_all_reduce",
+    "tree": "tree_all_reduce",
+    "ring": "ring_all_reduce",
+    "halving-doubling": "halving_all_reduce",
+}
+runs = measure_ways(ways, ranks=4, bytes=8_000_000, repeats=3, link=model)
+rows = []
+for name, run in runs.items():
+    expected = predicted(model.predict(names[name], 4, 8e6), "s", "the alpha-beta model")
+    rows.append([name, expected, measured(run.seconds, "s", "an emulated link")])
+figures.table(["way", "by the formula", "the fastest of three runs"], rows)
+for name in ("rank 0", "ring"):
+    timeline_picture(runs[name].records, f"{name}, emulated in process")
+print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
+
+# %% [markdown]
+# A blue bar is a send, and an orange one a receive, with its waiting.
+# Through rank 0 the messages queue up; in the ring, all four ranks send at the same time.
+# The formula leaves out that a process has to be woken for each step.
+#
+# ## Explain
+#
+# ### Without a link
+#
+# On your computer's loopback, a message is a copy in memory.
+# A fifth way takes part: gloo, which does PyTorch's `dist.all_reduce` between CPUs.
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+small = measure_ways(ways | {"gloo": gloo}, ranks=4, bytes=64 << 10, repeats=9)
+large = measure_ways(ways | {"gloo": gloo}, ranks=4, bytes=16 << 20, repeats=5)
+rows = []
+for name in small:
+    rows.append([name, measured(small[name].seconds, "s"), measured(large[name].seconds, "s")])
+figures.table(["all-reduce of four ranks", "64 KiB", "16 MiB"], rows, "The fastest runs of each.")
+print("the ring, 16 MiB:", measured(large["ring"].seconds, "s"))
+
+
+def ratio(runs):
+    return measured(runs["rank 0"].seconds / runs["ring"].seconds, "times")
+
+
+of_each = counted(2 * 1023 / 1024 * 100, "MB", "2 (n - 1) chunks of S / n")
+results = {"MB of each": of_each, "64 KiB": ratio(small), "16 MiB": ratio(large)}
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# In a ring, each rank sends $2(n-1)/n \cdot S$: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
+# **However many ranks there are, it is less than $2S$.**
+#
+# On loopback, there are no links that could work at the same time: all ranks share one memory.
+# And with a small tensor, waking processes costs most: each rank of the ring waits six times for its neighbour, but a worker of rank 0 once.
+# For the alpha-beta model, both have six messages in a row.
+#
+# ### When the tree is faster
+#
+# With four ranks, an almost empty tensor takes $6\alpha$ in the ring, and $4\alpha$ in the tree.
+# At some size, both take the same time:
+#
+# ```
+# tree                  ring
+# 4 (α + S / β)     =   6 (α + S / (4 β))
+# 4 S/β - 1.5 S/β   =   6 α - 4 α
+# S                 =   2 / 2.5 x α β  =  0.8 x 100 kB  =  80 kB
+#
+# of n ranks:   4 is 2 log2(n),   6 is 2 (n - 1),   1.5 is 2 (n - 1) / n
+# ```
+#
+# Here $\alpha\beta = 100$ kB is what could have travelled during one latency.
+
+# %% tags=["picture"]
+for n in (4, 64, 1024):
+    tree, ring = 2 * np.log2(n), 2 * (n - 1)
+    same = (ring - tree) / (tree - ring / n) * model.latency * model.bandwidth
+    print(f"{n:5} ranks: below", predicted(same, "B", "the alpha-beta model"), "the tree is faster")
+costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
+
+# %% [markdown]
+# With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
+# In this model, halving-doubling is never slower than either, but the model knows no links that several pairs share.
+#
+# ## On trial
+#
+# ### <a id="C17"></a>C17 on trial
+#
+# > T_total = n * T_op
+#
+# This is meant as the time of n machines for the work of one.
+# Beside it stands **Amdahl's law**: a share $s$ of the work, such as loading, cannot be divided.
+#
+# ```
+# T(n)  =  s T_op       +  (1 - s) T_op / n
+# T(4)  =  0.1 x 400 ms +  0.9 x 400 ms / 4  =  130 ms
+# ```
+#
+# The last column adds the ring, for 8 MB.
+
+# %%
+T_op = 0.4  # seconds
+serial = 0.1
+law = "Amdahl's law and the alpha-beta model"
+
+
+def amdahl(n):
+    return serial * T_op + (1 - serial) * T_op / n
+
+
+rows = []
+for n in (1, 2, 4, 8, 16, 32):
+    T_total = n * T_op
+    printed = predicted(T_total, "s", "the formula as printed")
+    divided = predicted(amdahl(n), "s", "Amdahl's law")
+    ring = predicted(amdahl(n) + model.predict("ring_all_reduce", n, 8e6), "s", law)
+    rows.append([n, printed, divided, ring])
+figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
+
+# %% [markdown]
+# **Verdict on C17: wrong.**
+# As printed, 32 machines take 32 times as long as one; the divisible share shrinks with n, and the all-reduce comes on top.
+#
+# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 8 machines are best here.
+#
+# ### <a id="C16"></a>C16 on trial
+#
+# > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
+#
+# L samples in batches of B take $L/B = 50{,}000/100 = 500$ steps.
+# We run it as printed, then corrected, and try one step in real ranks, with a sleep in place of the arithmetic.
+
+
+# %% tags=["timing", "nbval-ignore-output"]
+def one_step(rank, ranks, x):
+    sleep(amdahl(ranks))
+    return ring_all_reduce(rank, ranks, x)
+
+
+L, B = 50_000, 100
+rows = []
+for n in (1, 2, 4):
+    T_parallel = (L / B) * n * T_op
+    step = amdahl(n) + model.predict("ring_all_reduce", n, 8e6)
+    run = measure_ways({"step": one_step}, ranks=n, bytes=8_000_000, repeats=2, link=model)["step"]
+    printed = predicted(T_parallel, "s", "the formula as printed")
+    corrected = predicted((L / B) * step, "s", law)
+    one = measured(run.seconds, "s", "an emulated link")
+    rows.append([n, printed, corrected, predicted(step, "s", law), one])
+figures.table(["n", "as printed", "corrected", "a step of it", "a step, tried"], rows)
+print("a step of four:", one)
+
+# %% [markdown]
+# **Verdict on C16: wrong.**
+# As printed, the time grows n-fold; with n below the line, it would still lack the serial share and the all-reduce of each step.
+#
+# ## Recap
+#
+# - **The rule to keep: in a ring, each rank sends $2(n-1)/n \cdot S$, less than $2S$, but waits $2(n-1)$ times for the latency.**
+# - A right sum says nothing about its cost: count the bytes.
+#
+# ### Outside
+#
+# On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one, for experiments.
+# To measure a cluster, people run nccl-tests:
+#
+# ```
+# all_reduce_perf -b 8 -e 128M -f 2 -g 4
+# ```
+#
+# It prints *algbw*, $S/t$, and *busbw*, $S/t \times 2(n-1)/n$, the rate at which each rank of a ring would send.
+# For our 126 ms, these are 63 and 95 MB/s.
+# We left out that libraries also cut chunks into pieces, and run several rings at once.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_bytes", None)
+# quiz("distributed.quiz_small", None)
+# quiz("distributed.quiz_slow_link", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_bytes", "c")
+quiz("distributed.quiz_small", "b")
+quiz("distributed.quiz_slow_link", "d")
+# END SOLUTION

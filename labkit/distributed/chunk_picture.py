@@ -1,0 +1,125 @@
+"""A picture of the ring by hand: which chunk each rank sends in a step, and what it has afterwards.
+
+    ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
+
+A row is a rank, a column is a chunk, here of a single number. The numbers are computed by the
+steps themselves, without ranks. Lesson the_ring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 5  # ranks that can still be read
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What all ranks have before a step, and what they send in it.
+
+    values    [ranks, chunks]
+    leaving   for each rank the chunk that it sends to the next one; None after the last step
+    finished  [ranks, chunks]: where the sum over all ranks stands
+    """
+
+    title: str
+    values: np.ndarray
+    leaving: list[int] | None
+    finished: np.ndarray
+
+
+def stages(values: np.ndarray) -> tuple[list[Stage], list[Stage]]:
+    """The stages of reduce-scatter and of all-gather, from values[ranks, ranks].
+
+    In step s = 1, 2, ... of reduce-scatter rank r sends chunk r - s, and adds what arrives; in
+    step s of all-gather it sends chunk r - s + 1, and keeps what arrives.
+    """
+    ranks = len(values)
+    if values.shape != (ranks, ranks) or not 2 <= ranks <= MOST:
+        raise ValueError(f"The picture has 2 to {MOST} ranks with as many chunks each.")
+    now = values.copy()
+    total = values.sum(0)
+    halves = []
+    for half in ("reduce-scatter", "all-gather"):
+        found = []
+        for step in range(1, ranks + 1):
+            shift = step if half == "reduce-scatter" else step - 1
+            leaving = [(rank - shift) % ranks for rank in range(ranks)] if step < ranks else None
+            before = f"after step {step - 1}" if step > 1 else "before step 1"
+            found.append(Stage(f"{half}: {before}", now.copy(), leaving, now == total))
+            if leaving is None:
+                break
+            sent = [now[rank, chunk] for rank, chunk in enumerate(leaving)]
+            for rank, chunk in enumerate(leaving):
+                target = (rank + 1) % ranks
+                kept = now[target, chunk] if half == "reduce-scatter" else 0
+                now[target, chunk] = kept + sent[rank]
+        halves.append(found)
+    return halves[0], halves[1]
+
+
+def ring_by_hand(values: np.ndarray) -> None:
+    """Draws the two halves below each other, a panel for each stage."""
+    both = stages(np.asarray(values))
+    ranks = len(values)
+    figure, axes = canvas(7.5, 2 * (0.75 + 0.42 * ranks), rows=2, columns=ranks)
+    for row, half in enumerate(both):
+        for place, stage in enumerate(half):
+            _draw(axes[row, place], stage)
+    show(figure, " ".join(_in_words(stage) for half in both for stage in half))
+
+
+def _draw(axes: Axes, stage: Stage) -> None:
+    """A table of the ranks' chunks, with an arrow down to the next rank for each that leaves."""
+    from matplotlib.patches import Rectangle
+
+    ranks = len(stage.values)
+    for rank, chunk in np.ndindex(stage.values.shape):
+        leaves = stage.leaving is not None and stage.leaving[rank] == chunk
+        done = stage.finished[rank, chunk]
+        fill = SKY if done else PALE if leaves else CARD
+        cell = Rectangle((chunk, rank * 1.5), 1, 1, facecolor=fill, edgecolor=INK, linewidth=0.6)
+        axes.add_patch(cell)
+        value = f"{stage.values[rank, chunk]:g}"
+        middle = rank * 1.5 + 0.5
+        axes.text(chunk + 0.5, middle, value, ha="center", va="center", size=9)
+        if leaves:
+            _arrow(axes, rank, chunk, ranks)
+    bottom = 1.5 * ranks
+    for rank in range(ranks):
+        axes.text(-0.15, rank * 1.5 + 0.5, f"rank {rank}", ha="right", va="center", size=8)
+    for chunk in range(ranks):
+        colour = INK
+        axes.text(chunk + 0.5, -0.75, f"{chunk}", ha="center", va="center", size=8, color=colour)
+    axes.text(-0.15, -0.75, "chunk", ha="right", va="center", size=8)
+    axes.set_title(stage.title.replace(": ", "\n"), size=9)
+    axes.set_xlim(-1.3, ranks + 0.1)
+    axes.set_ylim(bottom + 0.1, -1.1)
+    axes.axis("off")
+
+
+def _arrow(axes: Axes, rank: int, chunk: int, ranks: int) -> None:
+    """From a rank's chunk to the rank below it; from the last one out, and in again at the top."""
+    x = chunk + 0.5
+    style = {"arrowstyle": "-|>", "color": ORANGE, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
+    low = rank * 1.5 + 1.0
+    axes.annotate("", (x, low + 0.5), (x, low), arrowprops=style)
+    if rank == ranks - 1:
+        axes.annotate("", (x, 0.0), (x, -0.5), arrowprops=style)
+
+
+def _in_words(stage: Stage) -> str:
+    rows = []
+    for rank, row in enumerate(stage.values):
+        numbers = ", ".join(f"{value:g}" for value in row)
+        sends = f" and sends chunk {stage.leaving[rank]}" if stage.leaving else ""
+        rows.append(f"rank {rank} has {numbers}{sends}")
+    return f"{stage.title[0].upper()}{stage.title[1:]}: {'; '.join(rows)}."
