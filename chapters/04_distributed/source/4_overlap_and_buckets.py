@@ -18,7 +18,8 @@
 # # Overlap and buckets
 #
 # **180 ms, and for 100 of them the link does nothing.**
-# In lesson 3, a rank computes its gradients in a backward of 100 ms, and then sums them over all ranks, which takes 80 ms.
+# In lesson 3, all gradients travel together after backward.
+# Say that backward takes 100 ms, and the all-reduce 80 ms.
 # But backward begins with the last layer, so the gradient of that layer is there long before the end.
 # Why does it wait for the others?
 #
@@ -208,8 +209,8 @@ overlapped = check("distributed.overlapped", overlapped)
 # Let two ranks have two micro-batches each, of equal size, with mean gradients 2 and 4, and 6 and 12.
 # The ranks' means are 3 and 9, and the mean of these is 6 = (2 + 4 + 6 + 12) / 4.
 #
-# **Exercise `distributed.accumulate`**: the prediction is `x @ w`, and `slope` is the mean gradient of one micro-batch.
-# Return the mean gradient over all micro-batches of all ranks, with one `dist.all_reduce(tensor)`, which sums in place.
+# **Exercise `distributed.accumulate`**: `slope` is the mean gradient of one micro-batch, for a linear model.
+# Return the mean over all micro-batches of all ranks, with one `dist.all_reduce(tensor)`, which sums in place.
 
 
 # %% tags=["exercise:distributed.accumulate"]
@@ -248,7 +249,7 @@ from labkit.distributed.ddp import DataParallel
 
 def train(rank, ranks, wrap):
     net = convnet.torch_model(convnet.load_weights())
-    model = wrap(net)
+    model = wrap(net) if wrap else net
     optimiser = torch.optim.SGD(net.parameters(), lr=0.05)
     for x, y in zip(images.chunk(4), labels.chunk(4), strict=True):  # 4 steps of 16 images
         optimiser.zero_grad()
@@ -260,7 +261,7 @@ def train(rank, ranks, wrap):
 
 
 ours = launch(train, 2, DataParallel)[0]
-for name, other in {"DDP": launch(train, 2, DDP), "one process": launch(train, 1, DDP)}.items():
+for name, other in {"DDP": launch(train, 2, DDP), "one process": launch(train, 1, None)}.items():
     print(f"as {name}, within 0.000001:", largest_difference(ours, other[0]) < 1e-6)
 
 # %% [markdown]
@@ -421,7 +422,7 @@ print("the same within no_sync():", torch.equal(alone_0, alone_1))
 # After the first step, it fills the buckets anew, in the order in which gradients really became ready.
 # If a parameter gets no gradient on one rank, its bucket never fills, and the others wait; `find_unused_parameters=True` searches for such parameters.
 # On GPUs, NCCL carries the buckets on its own stream; `torch.profiler` shows it.
-# `nn.SyncBatchNorm` and `model.join()` are PyTorch's own.
+# PyTorch, too, has `nn.SyncBatchNorm` and `model.join()`.
 #
 # ## Quiz
 #
