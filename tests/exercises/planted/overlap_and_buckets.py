@@ -247,5 +247,5 @@ RIGHT_ON = {
     gives_its_own: (ONES, ONES, [[0]]),
     clears: (0 * ONES, ONES, [[0]]),
     forgets_the_last: (ONES[:0], ONES[:0], []),
-    subtracts_in_place: ((np.zeros(1, "f4"), np.ones((1, 1, 1), "f4"), np.ones((1, 1), "f4")),),
+    subtracts_in_place: (((np.zeros(1, "f4"), np.ones((1, 1, 1), "f4"), np.ones((1, 1), "f4")),),),
 }
