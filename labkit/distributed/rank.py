@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import ledger
+from labkit.distributed.backends import carriers
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
 BEGUN = "begun"  # what a rank says when it calls its function
@@ -100,7 +101,7 @@ def _join(rank: int, job: Job) -> None:
     if job.backend == "nccl":
         torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group(
-        job.backend,
+        carriers(job.backend),
         init_method=f"file://{job.meeting}",
         rank=rank,
         world_size=job.ranks,

@@ -15,7 +15,7 @@ import pytest
 
 from labkit.distributed import LaunchError, launch, ledger
 from labkit.distributed import launch as launching
-from labkit.distributed.backends import chosen_backend
+from labkit.distributed.backends import carriers, chosen_backend
 from labkit.distributed.processes import Processes
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
@@ -376,6 +376,8 @@ def test_backends(monkeypatch):
         chosen_backend(2, "mpi")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert chosen_backend(2) == "nccl" and chosen_backend(3) == "gloo"
+    assert carriers("nccl") == "cpu:gloo,cuda:nccl"  # tensors on the CPU, as in the lessons, too
+    assert carriers("gloo") == "gloo"
 
 
 def children_of(process: int) -> set[int]:
