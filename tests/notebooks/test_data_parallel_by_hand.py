@@ -78,11 +78,13 @@ def test_a_step_in_ranks_is_that_of_numpy():
     order = list(ShardedSampler(64, 0, 1))
     images, labels = names["images"][order].numpy(), names["labels"][order].numpy()
     _, gradients = convnet.forward_backward(weights, images, labels)
-    expected = [(weights[name] - 0.01 * gradients[name]).ravel() for name in convnet.SHAPES]
+    start = np.concatenate([weights[name].ravel() for name in convnet.SHAPES])
+    expected = -0.01 * np.concatenate([gradients[name].ravel() for name in convnet.SHAPES])
     trained = launch(names["train"], 4, [0] * 4, names["Descent"], 0.01, 1)
     for model in trained:
-        ours = names["vector"](model).numpy()
-        np.testing.assert_allclose(ours, np.concatenate(expected), rtol=0, atol=1e-6)
+        moved = names["vector"](model).numpy() - start
+        # Float32 chooses another pixel in a few max-pools than NumPy's float64.
+        assert np.linalg.norm(moved - expected) < 0.001 * np.linalg.norm(expected)
 
 
 def sums(rank, ranks, gradients):
