@@ -1,4 +1,4 @@
 """The exercises of chapter 04_distributed: functions (.py) and texts (.toml) of each lesson."""
 
 # In the order of the chapter; a lesson's name is that of its source, without the number.
-LESSONS = ("processes_and_collectives", "the_ring")
+LESSONS = ("processes_and_collectives", "the_ring", "fewer_bytes")
