@@ -28,7 +28,7 @@ RANKS = 2
 THROUGHPUT = 0.95  # of torch's, at least
 OVERLAP = 1.4  # times as fast as all-reduces after the backward, at least
 ERROR = 0.15  # of a prediction: a goal
-WARM_UP, TIMES = 3, 31
+WARM_UP, TIMES = 3, 60
 ENOUGH = 600.0  # seconds
 MIB = 1 << 20
 
@@ -41,7 +41,8 @@ def network(name: str) -> tuple[nn.Module, tuple[int, ...], int]:
     if name == "ConvNet, 32 images":
         return convnet.torch_model(), (32, 3, 32, 32), MIB
     layers = [layer for _ in range(4) for layer in (nn.Linear(1024, 1024), nn.ReLU())]
-    return nn.Sequential(*layers, nn.Linear(1024, 10)), (64, 1024), 4 * MIB
+    # 5 MiB: a layer's 4 MiB of weights share their bucket with a bias.
+    return nn.Sequential(*layers, nn.Linear(1024, 10)), (64, 1024), 5 * MIB
 
 
 def step_of(model: nn.Module, net: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> Step:
@@ -83,8 +84,11 @@ def steps_in_turn(rank: int, ranks: int, name: str) -> dict[str, float]:
 def in_turn(steps: dict[str, Step]) -> dict[str, float]:
     """The median of each; all ranks begin every step together."""
     taken: dict[str, list[float]] = {who: [] for who in steps}
+    order = list(steps)
     for turn in range(WARM_UP + TIMES):
-        for who, step in steps.items():
+        order.append(order.pop(0))  # so that nobody is always behind the same one
+        for who in order:
+            step = steps[who]
             dist.barrier()
             begin = time.perf_counter()
             step()
@@ -114,7 +118,8 @@ def throughput_rows() -> Iterator[Row]:
 
 def overlap_rows() -> Iterator[Row]:
     """Emulated layers and links: after the backward, during it, and in one bucket."""
-    work = Work()
+    # Long spans: a busy machine's waits for a core are small beside them.
+    work = Work(seconds=0.05, bandwidth=20e6)
     ways = {"after the backward": None, "during it": work.bytes, "in one bucket": 8 * work.bytes}
     taken = launch(overlap_in_turn, RANKS, work, list(ways.values()), timeout=ENOUGH)[0]
     seconds = dict(zip(ways, (measured(value, "s") for value in taken), strict=True))

@@ -40,6 +40,7 @@ settings.load_profile("any machine")
 # something hears of it early; `make test ARGS=quick` leaves them out.
 SLOW = (
     "distributed/test_launch.py",
+    "distributed/test_rank_exercise.py",
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
     "exercises/test_exercises.py",

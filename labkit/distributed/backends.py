@@ -33,6 +33,11 @@ def chosen_backend(ranks: int, backend: str | None = None) -> str:
     return backend
 
 
+def carriers(backend: str) -> str:
+    """What `init_process_group` gets: beside NCCL, Gloo carries tensors on the CPU."""
+    return "cpu:gloo,cuda:nccl" if backend == "nccl" else backend
+
+
 def _gpus() -> int:
     import torch
 

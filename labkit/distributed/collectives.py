@@ -92,11 +92,11 @@ def ring_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     the finished chunks do (`all_gather`): each rank sends 2 (n - 1) / n S bytes.
     """
     rank, ranks = transport().place()
-    flat = _copy(tensor).flatten()
-    chunks = list(flat.tensor_split(ranks))
-    _reduce_around(chunks, rank, ranks)
+    sums = tensor.new_empty(tensor.numel())
+    chunks = list(sums.tensor_split(ranks))
+    _reduce_around(tensor, chunks, rank, ranks)
     _hand_around(chunks, rank, ranks)
-    return flat.view(tensor.shape)
+    return sums.view(tensor.shape)
 
 
 def reduce_scatter(tensor: "torch.Tensor") -> "torch.Tensor":
@@ -106,8 +106,8 @@ def reduce_scatter(tensor: "torch.Tensor") -> "torch.Tensor":
     chunks are one element longer.
     """
     rank, ranks = transport().place()
-    chunks = list(_copy(tensor).flatten().tensor_split(ranks))
-    _reduce_around(chunks, rank, ranks)
+    chunks = list(tensor.new_empty(tensor.numel()).tensor_split(ranks))
+    _reduce_around(tensor, chunks, rank, ranks)
     return chunks[rank].clone()
 
 
@@ -164,15 +164,22 @@ def _halve_and_double(total: "torch.Tensor", rank: int, ranks: int) -> None:
         exchange(kept, rank ^ bit, given, rank ^ bit)
 
 
-def _reduce_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
-    """n - 1 steps around the ring; afterwards chunk `rank` of this rank is the sum."""
-    buffer = chunks[0].new_empty(len(chunks[0]))  # of the longest chunk, for all steps
+def _reduce_around(
+    tensor: "torch.Tensor", sums: "list[torch.Tensor]", rank: int, ranks: int
+) -> None:
+    """n - 1 steps around the ring; afterwards `sums[rank]` of this rank is the sum of that chunk.
+
+    A sum comes straight into its place, and this rank's own chunk is added to it there. Chunk
+    `rank` - 1 only leaves: its place in `sums` stays as it was.
+    """
+    own = tensor.detach().flatten().tensor_split(ranks)
+    if ranks == 1:
+        sums[0].copy_(own[0])
     for step in range(1, ranks):
-        leaving = chunks[(rank - step) % ranks]
-        arriving = chunks[(rank - step - 1) % ranks]
-        other = buffer[: len(arriving)]
-        exchange(leaving, (rank + 1) % ranks, other, (rank - 1) % ranks)
-        arriving += other
+        leaving, arriving = (rank - step) % ranks, (rank - step - 1) % ranks
+        outgoing = own[leaving] if step == 1 else sums[leaving]
+        exchange(outgoing, (rank + 1) % ranks, sums[arriving], (rank - 1) % ranks)
+        sums[arriving] += own[arriving]
 
 
 def _hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
@@ -186,7 +193,7 @@ def _hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
 def _copy(tensor: "torch.Tensor") -> "torch.Tensor":
     """In contiguous memory of its own."""
     copy = tensor.new_empty(tensor.shape)
-    return copy.copy_(tensor)
+    return copy.copy_(tensor.detach())
 
 
 def _power_above(number: int) -> int:

@@ -99,9 +99,10 @@ def _draw_span(axes: Axes, y: float, span: Span, bucket: int, end: float) -> Non
     fill, ink = FILLS[bucket % len(FILLS)]
     left, width = MS * span.begin, MS * (span.end - span.begin)
     axes.broken_barh([(left, width)], (y - 0.45, 0.9), facecolor=fill, edgecolor=CARD)
-    if width > ROOM * end:
+    number = f"{span.number}"
+    if width > ROOM * (1 + len(number)) / 2 * end:
         middle = left + width / 2
-        axes.text(middle, y, f"{span.number}", color=ink, fontsize=8.5, ha="center", va="center")
+        axes.text(middle, y, number, color=ink, fontsize=8.5, ha="center", va="center")
 
 
 def _draw_end(axes: Axes, computes: float, end: float) -> None:

@@ -21,6 +21,7 @@ from torch import nn
 from labkit.distributed import buckets, joining
 from labkit.distributed.asynchronous import BackendThreads, CommunicationThread
 from labkit.distributed.data_parallel import same_weights
+from labkit.distributed.network import transport
 from labkit.distributed.reducer import Bucket, Reducer
 
 AllReduce = Callable[[torch.Tensor], torch.Tensor]
@@ -38,7 +39,8 @@ class DataParallel(nn.Module):
 
     A thread and the rest of a rank must not send by the same means at the same time: with
     `all_reduce=ring_all_reduce`, keep `send` and `receive` out of forward and backward.
-    Raises ValueError where the ranks' modules differ, or nothing is trained.
+    Raises ValueError where the ranks' modules differ, or nothing is trained; RuntimeError outside
+    of a launch.
     """
 
     def __init__(
@@ -51,10 +53,10 @@ class DataParallel(nn.Module):
         super().__init__()
         self.module = module
         weights = {name: w for name, w in module.named_parameters() if w.requires_grad}
-        _refuse_wrong(module, weights)
+        _, ranks = transport().place()
+        _refuse_wrong(module, weights, ranks)
         same_weights(module)
         carrier = CommunicationThread(all_reduce) if all_reduce else BackendThreads()
-        ranks = torch.distributed.get_world_size()
         self.reducer = Reducer(_filled(weights, bucket_bytes, first_bytes), carrier, ranks)
         self._synchronises = True
         self._hooks = []
@@ -117,14 +119,14 @@ def _filled(weights: dict[str, torch.Tensor], most: int, first: int) -> list[Buc
     return [Bucket({names[place]: weights[names[place]] for place in row}) for row in places]
 
 
-def _refuse_wrong(module: nn.Module, weights: dict[str, torch.Tensor]) -> None:
+def _refuse_wrong(module: nn.Module, weights: dict[str, torch.Tensor], ranks: int) -> None:
     if not weights:
         raise ValueError("DataParallel: no weight of the module is trained (requires_grad=True).")
     described = {}
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         trained = ", trained" if name in weights else ""
         described[name] = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}{trained}"
-    everywhere: list[dict[str, str]] = [{}] * torch.distributed.get_world_size()
+    everywhere: list[dict[str, str]] = [{}] * ranks
     torch.distributed.all_gather_object(everywhere, described)
     for rank, other in enumerate(everywhere):
         for name in {**everywhere[0], **other}:

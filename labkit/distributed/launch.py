@@ -34,7 +34,7 @@ def launch(
 
     function   may be defined in a notebook; what it uses is sent along
     backend    "gloo", "nccl" or "mpi"; by default NCCL if there is a GPU for each rank, else Gloo
-    timeout    seconds, after which all processes are ended
+    timeout    seconds from when all ranks have begun, after which all processes are ended
 
     What the ranks print follows when all have ended, rank after rank, each line with its rank.
     Started by torchrun, nothing is launched: this process is one rank of those that torchrun has

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from labkit.distributed.ledger import hidden
+
 if TYPE_CHECKING:
     import torch
 
@@ -99,14 +101,16 @@ class EmulatedLink:
     def send(self, tensor: "torch.Tensor", to: int) -> None:
         """Returns when the message has left this rank's cable."""
         stamp, left = self._depart(tensor)
-        self.inner.send(stamp, to)
+        with hidden():
+            self.inner.send(stamp, to)
         self.inner.send(tensor, to)
         _sleep_until(left)
 
     def receive(self, tensor: "torch.Tensor", source: int) -> None:
         """Returns when the message has come over this rank's cable."""
         stamp = _stamp(0.0)
-        self.inner.receive(stamp, source)
+        with hidden():
+            self.inner.receive(stamp, source)
         self.inner.receive(tensor, source)
         self._arrive(tensor, stamp)
 
@@ -116,7 +120,8 @@ class EmulatedLink:
         """Returns when one message has left, and the other has come."""
         stamp, left = self._depart(outgoing)
         stamp_of_other = _stamp(0.0)
-        self.inner.exchange(stamp, to, stamp_of_other, source)
+        with hidden():
+            self.inner.exchange(stamp, to, stamp_of_other, source)
         self.inner.exchange(outgoing, to, incoming, source)
         self._arrive(incoming, stamp_of_other)
         _sleep_until(left)

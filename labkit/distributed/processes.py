@@ -20,9 +20,10 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 
-from labkit.distributed.rank import Answer, Job, run_rank
+from labkit.distributed.rank import BEGUN, Answer, Job, run_rank
 
 GRACE = 0.5  # seconds after a failure, in which others may tell of an earlier one
+START_PATIENCE = 120.0  # seconds until all ranks have begun: a busy machine takes its time
 STACK_PATIENCE = 10.0  # seconds for a process to say where it is
 EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
 CHUNK = 1 << 16
@@ -36,6 +37,7 @@ PRELOADED = [
 class RankProcess:
     """One rank: its process, and what has come from it so far.
 
+    begun    whether it has called its function
     said     its output, as bytes
     answer   how its function ended, once it has
     died     its exit code, if it ended without an answer
@@ -46,6 +48,7 @@ class RankProcess:
     answers: Connection
     output: Connection
     lifeline: Connection
+    begun: bool = False
     said: bytearray = field(default_factory=bytearray)
     answer: Answer | None = None
     died: int | None = None
@@ -73,7 +76,11 @@ class RankProcess:
         """The answer; without one, the process has ended."""
         try:
             if self.answers.poll():
-                self.answer = self.answers.recv()
+                said = self.answers.recv()
+                if said == BEGUN:
+                    self.begun = True
+                else:
+                    self.answer = said
                 return
         except (EOFError, OSError):
             pass
@@ -107,10 +114,17 @@ class Processes:
         self._end()
 
     def listen(self, seconds: float) -> None:
-        """Until all ranks have answered, one has failed, or so many seconds have passed."""
-        end = time.monotonic() + seconds
+        """Until all ranks have answered, one has failed, or the time is over.
+
+        seconds   from when all ranks have begun; how long they take to start is not their fault
+        """
+        end = time.monotonic() + START_PATIENCE
+        all_begun = False
         while any(rank.running for rank in self.ranks) and time.monotonic() < end:
             self._hear(end - time.monotonic())
+            if not all_begun and all(rank.begun for rank in self.ranks):
+                all_begun = True
+                end = time.monotonic() + seconds
             if any(rank.failed for rank in self.ranks):
                 self._hear_for(GRACE)
                 return

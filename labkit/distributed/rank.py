@@ -21,8 +21,10 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import ledger
+from labkit.distributed.backends import carriers
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
+BEGUN = "begun"  # what a rank says when it calls its function
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def run_rank(
 ) -> None:
     """The life of rank `rank`: it joins the others, calls the function and hands on what it gave.
 
-    answers   takes one `Answer`
+    answers   takes BEGUN, and then one `Answer`
     output    takes all that is printed, by Python and by what is written in C++
     lifeline  the rank ends when the other end is closed: by the launch, or because it is gone
     """
@@ -78,15 +80,16 @@ def run_rank(
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)
     watch = threading.Thread(target=end_with, args=(lifeline,), daemon=True)
     watch.start()
-    answers.send(_answer(rank, job))
+    answers.send(_answer(rank, job, answers))
     _flush()
     watch.join()  # others may still need this rank's connections
 
 
-def _answer(rank: int, job: Job) -> Answer:
+def _answer(rank: int, job: Job, answers: Connection) -> Answer:
     try:
         function, arguments = cloudpickle.loads(job.call)
         _join(rank, job)
+        answers.send(BEGUN)
         return Answer(value=_pickled(function(rank, job.ranks, *arguments)))
     except BaseException as error:  # SystemExit, too: a rank that leaves early says so
         return Answer(failure=_failure(error))
@@ -98,7 +101,7 @@ def _join(rank: int, job: Job) -> None:
     if job.backend == "nccl":
         torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group(
-        job.backend,
+        carriers(job.backend),
         init_method=f"file://{job.meeting}",
         rank=rank,
         world_size=job.ranks,

@@ -43,10 +43,19 @@ class Bucket:
         self.handle: Handle | None = None
 
     def put(self, name: str, divisor: float) -> None:
-        """Writes the gradient of this weight / divisor to its place."""
+        """Writes the gradient of this weight / divisor to its place.
+
+        Raises ValueError for a sparse one.
+        """
         import torch
 
-        torch.div(self.weights[name].grad.detach(), divisor, out=self.places[name])
+        gradient = self.weights[name].grad.detach()
+        if gradient.is_sparse:
+            raise ValueError(
+                f"The gradient of {name} is sparse, and a bucket is dense: make its layer with "
+                "sparse=False."
+            )
+        torch.div(gradient, divisor, out=self.places[name])
         self.missing.remove(name)
 
     def take(self, divisor: float) -> None:

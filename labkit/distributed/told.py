@@ -15,7 +15,7 @@ CONSEQUENCES = ("Connection closed by peer", "Connection reset by peer", "Broken
 COUNTERPARTS = (
     "each send, receive and collective needs its counterpart in the other ranks, in the same order."
 )
-WRAPPERS = ("wrapper", "noted")  # torch's, and the ledger's
+WRAPPERS = ("wrapper", "noted", "hidden")  # torch's, and the ledger's
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)')
 OURS = re.compile(r"[/\\](torch|labkit|multiprocessing)[/\\]|^<frozen|[/\\]threading\.py")
 

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from labkit.distributed.backends import carriers
 from labkit.distributed.errors import LaunchError
 
 _launches = count()  # of this program
@@ -57,7 +58,7 @@ def _join(backend: str | None) -> None:
     # A shelf of its own for each launch of a program: addresses of an earlier one are out of date.
     store = dist.PrefixStore(f"launch-{next(_launches)}", _meeting())
     name = backend or ("nccl" if on_gpus else "gloo")
-    dist.init_process_group(name, store=store, rank=rank, world_size=world)
+    dist.init_process_group(carriers(name), store=store, rank=rank, world_size=world)
 
 
 @cache

@@ -204,3 +204,13 @@ def test_whole_numbers_may_be_floats(capsys, monkeypatch):
     with registered(COUNT):
         assert check("toy.count", with_ceil) is with_ceil
     assert "Right" in capsys.readouterr().out
+
+
+def test_cases_may_have_different_numbers_of_arguments(cause):
+    total = Exercise(
+        "toy.total",
+        lambda *xs: sum(xs),
+        lambda rng: [Case(f"{n} arrays", tuple(rng.normal(size=(n, n)))) for n in (1, 2, 3)],
+        ("Add.",),
+    )
+    assert "went wrong" not in cause(total, lambda *xs: xs[0] + 0)

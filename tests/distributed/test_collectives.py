@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from labkit.distributed import collectives, launch
+from tests.distributed.threads import in_threads
 
 ALL_REDUCES = ("gather", "tree", "ring", "halving")
 SHAPES = [(), (1,), (2, 3), (7,), (5, 1, 3), (64,), (0,)]
@@ -116,6 +117,24 @@ def test_the_others_bytes(run):
         for row in halving:
             assert len(row) == 2 * steps
             assert sum(m.bytes for m in row) == 2 * (ranks - 1) * size // ranks
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_parameters_and_views(ranks):
+    """What wants a gradient, and what does not lie in one piece; the result is new memory."""
+
+    def one(rank):
+        weights = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3) + rank)
+        found = []
+        for x in (weights, weights.T, weights[:, ::2], weights.detach().expand(2, 2, 3)):
+            for kind in ALL_REDUCES:
+                result = getattr(collectives, f"{kind}_all_reduce")(x)
+                assert not result.requires_grad and result.data_ptr() != weights.data_ptr()
+                wanted = ranks * (x.detach() - rank) + sum(range(ranks))
+                found.append(torch.equal(result, wanted))
+        return found
+
+    assert all(all(found) for found in in_threads(ranks, one))
 
 
 def test_outside_of_a_launch():

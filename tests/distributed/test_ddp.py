@@ -204,6 +204,24 @@ def test_buckets_travel_in_the_same_order_where_ranks_use_layers_in_another():
     assert launch(program, 2, timeout=ENOUGH) == [[1.5, 3.0, 4.5]] * 2
 
 
+def test_sums_of_float16_do_not_overflow():
+    """40,000 on each of two ranks: the mean fits float16, the sum does not."""
+
+    def program(rank, ranks):
+        net = nn.Linear(1, 1, bias=False).half()
+        model = DataParallel(net)
+        model(torch.ones(1, 1).half()).backward(torch.full((1, 1), 40_000.0).half())
+        model.finish()
+        return net.weight.grad.item()
+
+    assert launch(program, 2, timeout=ENOUGH) == [40_000.0] * 2
+
+
+def test_outside_of_a_launch():
+    with pytest.raises(RuntimeError, match="in a function that `launch` runs"):
+        DataParallel(nn.Linear(1, 1))
+
+
 def failing(rank, ranks, what, all_reduce):
     torch.manual_seed(0)
     net = nn.ModuleDict({name: nn.Linear(2, 2, bias=False) for name in "abc"})
@@ -228,6 +246,9 @@ def failing(rank, ranks, what, all_reduce):
         with model.no_sync():
             loss("bc").backward()
             model.finish()
+    if what == "sparse":
+        model = DataParallel(nn.Embedding(3, 2, sparse=True))
+        model(torch.tensor([1])).sum().backward()
     if what == "forgotten":
         loss("bc").backward()
         model(x)
@@ -239,6 +260,7 @@ SENTENCES = {
     "twice": r"gradient of a.weight is ready for the second time in one step.*`no_sync\(\)`",
     "no backward": r"finish\(\) finds no gradients: call it once after each backward\(\)",
     "within no_sync": r"Within `no_sync\(\)` nothing travels",
+    "sparse": r"The gradient of weight is sparse, and a bucket is dense: make its layer",
     "forgotten": r"finish\(\) was not called after the last backward\(\)",
 }
 

@@ -15,7 +15,7 @@ import pytest
 
 from labkit.distributed import LaunchError, launch, ledger
 from labkit.distributed import launch as launching
-from labkit.distributed.backends import chosen_backend
+from labkit.distributed.backends import carriers, chosen_backend
 from labkit.distributed.processes import Processes
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
@@ -298,6 +298,35 @@ def test_an_endless_loop_without_communication(late):
     assert "needs its counterpart in the other ranks" in str(told.value)
 
 
+def test_the_limit_begins_when_all_ranks_have_begun():
+    def slow_to_arrive():  # what travels to a rank, and takes longer than the limit to unpack
+        import time
+
+        time.sleep(1.5)
+        return 7
+
+    class Slow:
+        def __reduce__(self):
+            return slow_to_arrive, ()
+
+    assert launch(lambda rank, ranks, x: x, 2, Slow(), timeout=1) == [7, 7]
+
+
+def test_ranks_that_never_begin(monkeypatch):
+    def never():
+        import time
+
+        time.sleep(1000)
+
+    class Never:
+        def __reduce__(self):
+            return never, ()
+
+    monkeypatch.setattr("labkit.distributed.processes.START_PATIENCE", 2.0)
+    with pytest.raises(LaunchError, match="Not all ranks ended"):
+        launch(lambda rank, ranks, x: x, 2, Never(), timeout=ENOUGH)
+
+
 def test_what_cannot_be_sent_is_named():
     lock = threading.Lock()
     with pytest.raises(LaunchError, match=r"cannot send `lock`, which the function uses, .*pickle"):
@@ -347,6 +376,8 @@ def test_backends(monkeypatch):
         chosen_backend(2, "mpi")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert chosen_backend(2) == "nccl" and chosen_backend(3) == "gloo"
+    assert carriers("nccl") == "cpu:gloo,cuda:nccl"  # tensors on the CPU, as in the lessons, too
+    assert carriers("gloo") == "gloo"
 
 
 def children_of(process: int) -> set[int]:

@@ -100,6 +100,24 @@ def test_messages(found):
     assert tagged.peer == 0 and plain.peer is None
 
 
+def test_emulated_links_write_down_the_program_s_messages_only(tmp_path):
+    def sends(rank, ranks, path):
+        import pathlib
+
+        import torch
+
+        from labkit.distributed import emulated_link, exchange, ledger
+
+        mine = pathlib.Path(f"{path}-{rank}")
+        ledger.keep(mine)
+        with emulated_link(1e-3, 1e6):
+            exchange(torch.ones(5), 1 - rank, torch.empty(5), 1 - rank)
+        return [(call.name, call.tensor) for call in ledger.read(mine)]
+
+    found = launch(sends, 2, str(tmp_path / "calls"), timeout=ENOUGH)
+    assert found == [[("irecv", "float32[5]"), ("isend", "float32[5]")]] * 2
+
+
 def test_old_pages_go_and_places_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "PAGE", 10)
     path = tmp_path / "calls"

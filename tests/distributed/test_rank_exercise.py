@@ -1,6 +1,7 @@
 """Exercises that run in rank processes: right and wrong ones, hangs, costs, what is forbidden."""
 
 import importlib
+import itertools
 import os
 import re
 import signal
@@ -305,6 +306,20 @@ def test_wrong_answers(answer, says, monkeypatch, capsys):
     assert says in told(toy(monkeypatch), answer, capsys)
 
 
+def loops_in_c(rank, ranks, x):
+    if rank == 1:
+        sum(itertools.repeat(0))
+    return right(x)
+
+
+def test_a_loop_in_c_ends_by_its_work_too(monkeypatch, capsys):
+    from labkit.distributed import refereed_run
+
+    monkeypatch.setattr(refereed_run, "WORN_OUT", 0.5)
+    said = told(toy(monkeypatch), loops_in_c, capsys)
+    assert "The function does not return in rank 1." in said
+
+
 def test_an_answer_that_is_no_function(monkeypatch, capsys):
     with registered(toy(monkeypatch)):
         check("distributed.toy", 3)
@@ -437,6 +452,19 @@ def test_several_results_lists_numbers_and_what_is_not_looked_at(monkeypatch, ca
 
 def in_place(rank, ranks, x):
     dist.all_reduce(x)
+
+
+def by_data_parallel(rank, ranks, x):
+    from labkit.distributed.ddp import DataParallel
+
+    model = DataParallel(torch.nn.Linear(len(x), 1, bias=False))
+    model(ranks * x).sum().backward()
+    model.finish()
+    return model.module.weight.grad[0]
+
+
+def test_what_labkit_builds_on_torch_works_in_a_check(monkeypatch, capsys):
+    assert told(toy(monkeypatch), by_data_parallel, capsys).startswith("Right")
 
 
 def test_results_in_place(monkeypatch, capsys):
@@ -574,3 +602,72 @@ def test_the_guide_s_example(room, capsys):
 
     assert told(exercise, pass_on(1), capsys).startswith("Right")
     assert "Likely cause: To the left." in told(exercise, pass_on(-1), capsys)
+
+
+def every_collective(rank, ranks, x):
+    """The results of all collectives, each worked out once more from what all have."""
+    dist.all_reduce(sum_of_x := x.clone())
+    x = (8 * x).round()  # whole numbers: their sums are exact in any order
+    parts = [torch.empty_like(x) for _ in range(ranks)]
+    dist.all_gather(parts, x)
+    total, rows = sum(parts), torch.stack(parts)
+    found = {"all_gather": (parts[rank], x)}
+    dist.broadcast(root := x.clone(), ranks - 1)
+    found["broadcast"] = root, parts[-1]
+    for op, want in (("MAX", rows.amax(0)), ("MIN", rows.amin(0)), ("PRODUCT", rows.prod(0))):
+        dist.all_reduce(got := x.clone(), getattr(dist.ReduceOp, op))
+        found[op] = got, want
+    dist.reduce(got := x.clone(), 0)
+    found["reduce"] = got, x if rank else total
+    lists = [torch.empty_like(x) for _ in range(ranks)] if rank == 1 else None
+    dist.gather(x, lists, 1)
+    found["gather"] = (torch.stack(lists), rows) if lists else (x, x)
+    dist.all_gather_into_tensor(got := torch.empty(ranks * len(x)), x)
+    found["into"] = got, rows.flatten()
+    dist.reduce_scatter(got := torch.empty_like(x), [x + r for r in range(ranks)])
+    found["reduce_scatter"] = got, total + ranks * rank
+    dist.reduce_scatter_tensor(got := torch.empty_like(x), torch.cat([x] * ranks))
+    found["tensor"] = got, total
+    dist.scatter(got := torch.empty_like(x), [x + r for r in range(ranks)] if rank == 0 else None)
+    found["scatter"] = got, parts[0] + rank
+    each = torch.arange(ranks * 2.0) + 10 * rank
+    dist.all_to_all_single(got := torch.empty_like(each), each)
+    want = torch.stack([torch.arange(2.0) + 2 * rank + 10 * r for r in range(ranks)])
+    found["all_to_all"] = got, want.flatten()
+    dist.all_gather_object(said := [None] * ranks, {"rank": rank})
+    dist.broadcast_object_list(told := [rank, None], 1)
+    objects = said == [{"rank": r} for r in range(ranks)] and told == [1, None]
+    half = x.bfloat16()
+    dist.all_reduce(half)
+    found["bfloat16"] = half, sum(part.bfloat16() for part in parts)
+    dist.all_reduce(one := torch.tensor(3.0))
+    found["scalar"] = one, torch.tensor(3.0 * ranks)
+    dist.barrier()
+    wrong = [name for name, (got, want) in found.items() if not torch.equal(got, want)]
+    return "".join(wrong) if wrong or not objects else sum_of_x
+
+
+def test_every_collective_gives_what_torch_gives(monkeypatch, capsys):
+    from labkit.distributed import launch
+
+    exercise = toy(monkeypatch, cases=ranks_cases({"three": (3, 4)}, inputs), wrong={})
+    assert told(exercise, every_collective, capsys).startswith("Right")
+    with travels(every_collective):  # the same function among the backend's own
+        found = launch(every_collective, 2, torch.tensor([1.0, -2.0]), timeout=300)
+    assert all(torch.equal(one, torch.tensor([2.0, -4.0])) for one in found), found
+
+
+def both_ways(rank, ranks, x):
+    """A batch of sends and receives, among all pairs."""
+    others = [other for other in range(ranks) if other != rank]
+    got = {other: torch.empty_like(x) for other in others}
+    batch = [dist.P2POp(dist.isend, x, other) for other in others]
+    batch += [dist.P2POp(dist.irecv, got[other], other) for other in others]
+    for work in dist.batch_isend_irecv(batch) if batch else ():
+        work.wait()
+    return sum(got.values(), x.clone())
+
+
+def test_a_batch_of_sends_and_receives(monkeypatch, capsys):
+    exercise = toy(monkeypatch, demand=lambda traffic: "" if traffic.steps < 2 else "Too slow.")
+    assert told(exercise, both_ways, capsys).startswith("Right")

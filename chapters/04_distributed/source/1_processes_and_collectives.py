@@ -398,7 +398,7 @@ for function in (only_rank_0, rank_1_fails):
 # | Gloo | the CPU | in every PyTorch |
 # | MPI | the CPU, or what the cluster's MPI can | only in a PyTorch that was compiled with it |
 #
-# `launch` takes NCCL where there is a GPU for each rank, and Gloo elsewhere.
+# Where there is a GPU for each rank, `launch` takes NCCL for tensors on the GPUs; all others go by Gloo.
 #
 # For several computers, your functions and the call of `launch` go into `program.py`.
 # With 4 ranks on each of 2 computers, start it on both with

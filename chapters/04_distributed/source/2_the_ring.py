@@ -43,7 +43,7 @@
 # With 2 ranks, each has to send 100 MB; how many MB has each of 1,024 ranks to send?
 #
 # The other two guesses are about this machine, where no link slows the messages down.
-# With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and for 16 MiB?
+# With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and 16 MiB?
 # (0.5: the ring takes twice as long.)
 
 # %%
@@ -105,7 +105,7 @@ ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 # ### The first half
 #
 # In step 1, rank $r$ sends chunk $r-1$, and chunk $r-2$ arrives.
-# Rank 0 begins with chunk $(0-1) \bmod 3 = 2$; so does Python's `%`.
+# Rank 0 begins with chunk `(0 - 1) % 3`, which is 2.
 #
 # `x.tensor_split(3)` cuts seven numbers into 3, 2 and 2.
 # The chunks are views, and writing into one would change `x`, so the function clones it first.
@@ -218,11 +218,11 @@ ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
 #
 # > Gradients are collected on a master GPU which updates the parameters
 #
-# We sum whole numbers, as many as our ConvNet's gradient has, over four real ranks in four ways.
+# We sum whole numbers, as many as our ConvNet's gradient has, over four ranks in four ways.
 # The master is rank 0; new parameters, sent back in place of the sum, would have as many bytes.
-# The tree is lesson 1's broadcast, after the same way backwards, adding.
+# The tree adds up along lesson 1's broadcast backwards, and then broadcasts.
 # In **halving-doubling**, partners split what they have in common, and each sums one half; later, the halves go back the same way.
-# A rank **carries** what it sends and what it receives.
+# A rank **carries** what it sends and receives.
 
 # %% tags=["picture"]
 from labkit.distributed.collectives import gather_all_reduce, halving_all_reduce, tree_all_reduce
@@ -265,7 +265,7 @@ routes_picture(runs["ring"].messages, ranks=4)
 # rank 0             2 x 3 = 6 tensors, one after the other     6 x 81 = 486 ms
 # tree               2 x log2(4) = 4 tensors                    4 x 81 = 324 ms
 # ring               2 x 3 = 6 chunks                           6 x 21 = 126 ms
-# halving-doubling   2 x log2(4) = 4 messages, 12 MB in all    4 + 120 = 124 ms
+# halving-doubling   4 messages, of 4, 2, 2 and 4 MB           4 + 120 = 124 ms
 # ```
 #
 # Our network is emulated: the bytes really travel between processes, and each receiver sleeps until they could have arrived.
@@ -278,12 +278,12 @@ names = {
     "ring": "ring_all_reduce",
     "halving-doubling": "halving_all_reduce",
 }
-runs = measure_ways(ways, ranks=4, bytes=8_000_000, repeats=3, link=model)
+runs = measure_ways(ways, ranks=4, bytes=8_000_000, repeats=5, link=model)
 rows = []
 for name, run in runs.items():
     expected = predicted(model.predict(names[name], 4, 8e6), "s", "the alpha-beta model")
     rows.append([name, expected, measured(run.seconds, "s", "an emulated link")])
-figures.table(["way", "by the formula", "the fastest of three runs"], rows)
+figures.table(["way", "by the formula", "the fastest of five runs"], rows)
 for name in ("rank 0", "ring"):
     timeline_picture(runs[name].records, f"{name}, emulated in process")
 print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
@@ -291,13 +291,13 @@ print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
 # %% [markdown]
 # A blue bar is a send, and an orange one a receive, with its waiting.
 # Through rank 0 the messages queue up; in the ring, all four ranks send at the same time.
-# The formula leaves out that a process has to be woken for each step.
+# The formula leaves out waking the processes, and the copying between the ring's halves.
 #
 # ## Explain
 #
 # ### Without a link
 #
-# On your computer's loopback, a message is a copy in memory.
+# On loopback, a message is a copy in memory.
 # A fifth way takes part: gloo, which does PyTorch's `dist.all_reduce` between CPUs.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
@@ -319,12 +319,12 @@ results = {"MB of each": of_each, "64 KiB": ratio(small), "16 MiB": ratio(large)
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# In a ring, each rank sends $2(n-1)/n \cdot S$: 100 MB with 2 ranks, 150 MB with 4, and 199.8 MB with 1,024.
+# In a ring, each rank sends $2(n-1)/n \cdot S$: 100, 150 and 199.8 MB with 2, 4 and 1,024 ranks.
 # **However many ranks there are, it is less than $2S$.**
 #
 # On loopback, there are no links that could work at the same time: all ranks share one memory.
 # And with a small tensor, waking processes costs most: each rank of the ring waits six times for its neighbour, but a worker of rank 0 once.
-# For the alpha-beta model, both have six messages in a row.
+# The alpha-beta model does not see that: for it, both have six messages in a row.
 #
 # ### When the tree is faster
 #
@@ -337,7 +337,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # 4 S/β - 1.5 S/β   =   6 α - 4 α
 # S                 =   2 / 2.5 x α β  =  0.8 x 100 kB  =  80 kB
 #
-# of n ranks:   4 is 2 log2(n),   6 is 2 (n - 1),   1.5 is 2 (n - 1) / n
+# for n ranks:   2 log2(n) in place of 4,   2 (n - 1) of 6,   2 (n - 1) / n of 1.5
 # ```
 #
 # Here $\alpha\beta = 100$ kB is what could have travelled during one latency.
@@ -370,8 +370,8 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 # The last column adds the ring, for 8 MB.
 
 # %%
-T_op = 0.4  # seconds
-serial = 0.1
+T_op = 0.4  # seconds of a step on one machine
+serial = 0.1  # the share of it that cannot be divided
 law = "Amdahl's law and the alpha-beta model"
 
 
@@ -413,12 +413,12 @@ rows = []
 for n in (1, 2, 4):
     T_parallel = (L / B) * n * T_op
     step = amdahl(n) + model.predict("ring_all_reduce", n, 8e6)
-    run = measure_ways({"step": one_step}, ranks=n, bytes=8_000_000, repeats=2, link=model)["step"]
+    run = measure_ways({"step": one_step}, ranks=n, bytes=8_000_000, repeats=3, link=model)["step"]
     printed = predicted(T_parallel, "s", "the formula as printed")
     corrected = predicted((L / B) * step, "s", law)
     one = measured(run.seconds, "s", "an emulated link")
     rows.append([n, printed, corrected, predicted(step, "s", law), one])
-figures.table(["n", "as printed", "corrected", "a step of it", "a step, tried"], rows)
+figures.table(["n", "as printed", "corrected", "one step of it", "one step, tried"], rows)
 print("a step of four:", one)
 
 # %% [markdown]
@@ -433,7 +433,7 @@ print("a step of four:", one)
 # ### Outside
 #
 # On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one, for experiments.
-# To measure a cluster, people run nccl-tests:
+# Clusters are measured with nccl-tests:
 #
 # ```
 # all_reduce_perf -b 8 -e 128M -f 2 -g 4

@@ -88,7 +88,7 @@ guesses = {
 # The last weight has got nothing yet, but its error grows until it is the largest: late, but not lost.
 #
 # The ranks send different places, so a ring cannot add them up.
-# Instead, `all_gather(x)` gives each rank the list of all ranks' tensors.
+# `all_gather(x)` gives each rank the list of all ranks' tensors.
 #
 # | call | what it gives |
 # |---|---|
@@ -139,10 +139,8 @@ top_k = check("distributed.top_k", top_k)
 # From 2.2, another step with the mean gradient, (2.2 - 5.4) / 2 = -1.6, leads to 2.36.
 # Two steps alone lead to 2.32, as their second gradients were taken at 1.8 and 2.6.
 #
-# In the exercise, row `x[t]` times the weights `w` should give `y[t]`.
-#
-# **Exercise `distributed.local_sgd`**: make a step for each row of x, with the rank's own gradient.
-# After each `every` steps, replace the weights by their mean over the ranks, with one `ring_all_reduce`.
+# **Exercise `distributed.local_sgd`**: make a step for each row of x, with the gradient that is there.
+# After each `every` steps, replace the weights by their mean, with one `ring_all_reduce`.
 
 
 # %% tags=["exercise:distributed.local_sgd"]
@@ -305,7 +303,7 @@ batches_picture(runs)
 
 # %% [markdown]
 # Unscaled, every doubling of the batch costs loss.
-# With the linear rule, batches up to 256 reach 1.5, with a sixteenth of the bytes of batch 16.
+# With the linear rule, batches up to 256 reach 1.5, with a sixteenth of the bytes.
 # At 512 the rule breaks: a learning rate of 0.64 leads nowhere.
 # A warm-up of five epochs helps one of two seeds there, and saves neither.
 #
@@ -328,7 +326,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # > After each mini-batch the workers synchronise their *parameters*
 #
-# A network makes four steps twice: with averaged weights, and with averaged gradients.
+# We make four steps with averaged weights, and four with averaged gradients.
 
 
 # %%
@@ -353,7 +351,7 @@ for (make, every), difference in zip(cases, differences, strict=True):
 
 # %% [markdown]
 # **Verdict on C20: holds if each step is one of plain SGD.**
-# Such a step is a multiple of the gradient, so the mean of the steps is the step of the mean.
+# It is a multiple of the gradient, so the mean of the steps is the step of the mean.
 # Adam divides by roots of squares, and several steps alone end at other gradients.
 #
 # ### <a id="C30"></a>C30 on trial
@@ -378,16 +376,15 @@ figures.table(heads, rows)
 #
 # ## Recap
 #
-# - Kept errors arrive late; dropped ones never.
-# - Averaging weights saves messages, and changes the algorithm.
-# - Larger batches save bytes, while the learning rate may grow.
+# Kept errors arrive late, and dropped ones never.
+# Local steps and larger batches save messages, and change the training.
 #
 # **The rule to keep: among n ranks, the largest 1 % of a gradient cost n / 100 of a ring, if you keep the errors.**
 #
 # ### Outside
 #
 # PyTorch's `DistributedDataParallel` compresses in a hook: `model.register_comm_hook(state, powerSGD_hook)`.
-# Local SGD is known as DiLoCo between data centres, and as **federated averaging** on phones (`local_sgd.federated_round`).
+# Local SGD on people's phones is called **federated averaging** (`local_sgd.federated_round`).
 # Compressing takes time: over 1 Gbit/s, it [saved us none](two_hosts.md).
 #
 # ## Quiz

@@ -1,4 +1,10 @@
 """The exercises of chapter 04_distributed: functions (.py) and texts (.toml) of each lesson."""
 
 # In the order of the chapter; a lesson's name is that of its source, without the number.
-LESSONS = ("processes_and_collectives", "the_ring", "fewer_bytes")
+LESSONS = (
+    "processes_and_collectives",
+    "the_ring",
+    "data_parallel_by_hand",
+    "overlap_and_buckets",
+    "fewer_bytes",
+)

@@ -1,0 +1,450 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Data parallel by hand
+#     minutes: 55
+#     needs: []
+# ---
+
+# %% [markdown]
+# # Data parallel by hand
+#
+# **Thirty-two photographs each.**
+# In 2017, 256 GPUs trained a network on ImageNet in one hour (*published*: Goyal and others, arXiv:1706.02677).
+# In each step, a GPU saw only 32 photographs, and all together saw 8,192.
+# Would one machine with all 8,192 have made the same network?
+# You answer this for our ConvNet, with 64 photographs in four processes.
+#
+# ## What you will be able to do
+#
+# - deal photographs to ranks as one process would read them;
+# - average the gradients of all ranks in one message instead of eight;
+# - say when such an average is wrong, and repair it.
+#
+# You need [lesson 1](1_processes_and_collectives.ipynb) and [lesson 2](2_the_ring.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# One **step** of training takes a batch of photographs, computes the gradient of their mean loss, and changes all weights once.
+# Gradient descent subtracts the gradient, times a learning rate.
+# **Adam** keeps two running averages for each weight, of its gradients and of their squares, and computes the weight's move from them.
+#
+# In **data parallel** training, every rank has the whole network, but only a part of each batch, its **shard**.
+# The ranks average their gradients, and each makes the step with the average.
+#
+# Let four ranks begin with *different* random weights, and make 31 such steps with Adam.
+#
+# 1. At the start, the weights of ranks 0 and 1 lie some distance apart: the root of the sum of their squared differences.
+#    How many percent of it are left at the end?
+# 2. How many of 500 test photographs does a rank then get right, on average over the ranks?
+#    Guessing gets 50; if all begin with equal weights, they get 140.
+
+# %%
+import math
+
+import numpy as np
+import torch
+
+from labkit import check, convnet, figures, hint, predict, quiz
+from labkit.datasets import cifar10
+from labkit.distributed import launch, recorded, ring_all_reduce
+from labkit.distributed.optimisers import Adam, Descent
+from labkit.provenance import counted, predicted
+
+# STUB:
+# guesses = {
+#     "distance left": predict("distributed.distance_left", None, "%"),
+#     "right of 500": predict("distributed.right_of_500", None, "photographs"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "distance left": predict("distributed.distance_left", 10, "%"),
+    "right of 500": predict("distributed.right_of_500", 150, "photographs"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### One weight, four numbers
+#
+# Let a network have one weight $w$, and let the loss of a number $x$ be $(w - x)^2 / 2$, so that its gradient is $w - x$.
+# The weight is 10, and the batch is 2, 4, 6, 12:
+#
+# | | numbers | gradients | their mean |
+# |---|---|---|---|
+# | one process | 2, 4, 6, 12 | 8, 6, 4, -2 | 16 / 4 = 4 |
+# | rank 0 of 2 | 2, 4 | 8, 6 | 14 / 2 = 7 |
+# | rank 1 of 2 | 6, 12 | 4, -2 | 2 / 2 = 1 |
+#
+# The mean of 7 and 1 is 4, as in one process.
+# With the learning rate 0.5, the weight becomes 10 - 0.5 x 4 = 8 everywhere.
+#
+# ### Dealing
+#
+# Who reads which photograph?
+# To agree, the ranks need no message: with the same seed, all of them shuffle the photographs into the same order.
+# Then rank r of n takes every n-th photograph of it, from place r on.
+# Here ten are dealt to four ranks:
+#
+# ```
+# order     7  2  9  0  |  5  1  8  3  |  6  4  7  2
+# rank 0    7              5              6
+# rank 1       2              1              4
+# rank 2          9              8              7
+# rank 3             0              3              2
+# ```
+#
+# The bars part the steps, if each rank reads one photograph in a step.
+# Together, the ranks then read what one process would read from this order.
+# At the end the order begins again, with 7 and 2, so that all ranks read equally many.
+#
+# An **epoch** is one pass through all photographs, and each epoch needs another order.
+# So all ranks shuffle from the number `seed + epoch`:
+#
+# ```
+# torch.Generator().manual_seed(s)    a source of random numbers; the same s gives the same ones
+# torch.randperm(n, generator=g)      the numbers 0 to n - 1, shuffled by the source g
+# np.resize(x, n)                     the first n elements of x, x, x, ...
+# ```
+#
+# **Exercise `distributed.shard`**: return the photographs that one rank reads in an epoch.
+
+
+# %% tags=["exercise:distributed.shard"]
+def shard(rank, ranks, photographs, epoch, seed):
+    """photographs [N]: their numbers -> those that this rank reads [N / ranks, rounded up]"""
+    each = math.ceil(len(photographs) / ranks)  # of one rank
+    # STUB:
+    # return 0 * photographs[:each]
+    # BEGIN SOLUTION
+    generator = torch.Generator().manual_seed(seed + epoch)
+    order = photographs[torch.randperm(len(photographs), generator=generator)]
+    return np.resize(order, each * ranks)[rank::ranks]
+    # END SOLUTION
+
+
+shard = check("distributed.shard", shard)
+
+# %% [markdown]
+# Below, two ranks read 15 photographs, rank 0 the upper row; the one that is read twice has a frame.
+# Does your function deal as PyTorch's `DistributedSampler` does?
+
+# %% tags=["picture"]
+from torch.utils.data import DistributedSampler
+
+photos = cifar10("sample")
+dealt = [shard(rank, 2, np.arange(15), epoch=3, seed=1) for rank in range(2)]
+for rank in range(2):
+    sampler = DistributedSampler(range(15), num_replicas=2, rank=rank, seed=1)
+    sampler.set_epoch(3)
+    print(f"rank {rank}: {dealt[rank]}, as PyTorch: {dealt[rank].tolist() == list(sampler)}")
+
+read = np.concatenate(dealt)
+twice = [list(read).count(number) == 2 for number in read]
+alt = "Two rows of eight photographs. The last one of the second row is the first of the first row."
+figures.image_grid(photos.train.images[read], [f"no. {number}" for number in read], twice, alt)
+
+# %% [markdown]
+# ### One message
+#
+# Our ConvNet has eight tensors of gradients: four layers, each with weights and biases.
+# Eight rings would send eight times as many messages as one, and each message has its latency.
+# So we join all gradients to one flat tensor, sum that once, and take it apart again:
+#
+# ```
+# rank 0       [1, 2]  [[3], [4]]    →   1  2  3  4
+# rank 1       [5, 6]  [[7], [8]]    →   5  6  7  8
+# the sum                                6  8 10 12
+# the mean                               3  4  5  6    →   [3, 4]  [[5], [6]]
+# ```
+#
+# ```
+# torch.cat([x, y])     joins flat tensors
+# flat.split([2, 2])    parts a flat tensor into two and two numbers
+# part.view_as(x)       the same numbers, in the shape of x
+# x.numel()             how many numbers x has
+# ring_all_reduce(x)    lesson 2's ring: returns the sum over all ranks, and does not change x
+# ```
+#
+# **Exercise `distributed.average_gradients`**: return the mean of each gradient over all ranks, with a single all-reduce.
+
+
+# %% tags=["exercise:distributed.average_gradients"]
+def average_gradients(rank, ranks, gradients):
+    """a list of tensors, of the same shapes in all ranks -> the list of their means"""
+    # STUB:
+    # return [torch.zeros_like(gradient) for gradient in gradients]
+    # BEGIN SOLUTION
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    mean = ring_all_reduce(flat) / ranks
+    parts = mean.split([gradient.numel() for gradient in gradients])
+    return [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+    # END SOLUTION
+
+
+average_gradients = check("distributed.average_gradients", average_gradients)
+
+# %% [markdown]
+# ### Unlike shards
+#
+# Let rank 0 have 2, 4, 6, and rank 1 only 12.
+# Their mean gradients are (8 + 6 + 4) / 3 = 6 and -2.
+# The mean of these two is 2, but one process would use 4.
+# Rank 0 speaks for three numbers, so its mean counts three times: (3 x 6 + 1 x (-2)) / 4 = 4.
+# **Multiply each mean by its count, add up, and divide by the count of all.**
+#
+# For a rank without photographs, the mean loss is 0 / 0, and PyTorch's gradient is `nan` (not a number).
+# 0 x `nan` is `nan` again, and so is every sum with it.
+# So this rank has to send zeros; if it sent nothing, the others would wait for ever.
+#
+# **Exercise `distributed.weighted_average`**: `gradient` is the mean over the rank's `count` photographs, and `nan` where `count` is 0.
+
+
+# %% tags=["exercise:distributed.weighted_average"]
+def weighted_average(rank, ranks, gradient, count):
+    """gradient [D] of each rank, and of how many photographs -> the mean over all of them [D]"""
+    # STUB:
+    # return torch.zeros_like(gradient)
+    # BEGIN SOLUTION
+    part = gradient * count if count > 0 else torch.zeros_like(gradient)
+    total = ring_all_reduce(torch.tensor([float(count)]))
+    return ring_all_reduce(part) / total
+    # END SOLUTION
+
+
+weighted_average = check("distributed.weighted_average", weighted_average)
+
+# %% [markdown]
+# ## Check
+#
+# Now the real network: `backward` leaves each weight's gradient in `weight.grad`, and `optimiser.step()` reads it there.
+# In `train`, `reshape` gives each step a row of this rank's photographs: 16 with four ranks.
+
+
+# %%
+from torch.nn.functional import cross_entropy
+from torch.nn.utils import parameters_to_vector
+
+
+def step(rank, ranks, model, optimiser, rows):
+    optimiser.zero_grad()
+    cross_entropy(model(images[rows]), labels[rows]).backward()  # of this rank's mean loss
+    means = average_gradients(rank, ranks, [weight.grad for weight in model.parameters()])
+    for weight, mean in zip(model.parameters(), means, strict=True):
+        weight.grad = mean
+    optimiser.step()
+
+
+def train(rank, ranks, seeds, optimiser_of, rate, steps):
+    model = convnet.torch_model(convnet.init(seeds[rank]))
+    optimiser = optimiser_of(model.parameters(), rate)
+    mine = shard(rank, ranks, np.arange(64 * steps), epoch=0, seed=0)
+    for rows in mine.reshape(steps, -1):
+        step(rank, ranks, model, optimiser, rows)
+    return model
+
+
+# %% [markdown]
+# We train with 1, 2 and 4 ranks, and compare all 545,098 weights.
+
+
+# %%
+def vector(model):  # all its weights, one behind the other
+    return parameters_to_vector(model.parameters()).detach()
+
+
+images = torch.from_numpy(convnet.normalise(photos.train.images))
+labels = torch.from_numpy(photos.train.labels).long()
+table = []
+for steps in (1, 5):
+    (one_process,) = launch(train, 1, [0], Descent, 0.01, steps)
+    for ranks in (2, 4):
+        models = launch(train, ranks, [0] * ranks, Descent, 0.01, steps)
+        weights = [vector(model) for model in models]
+        alike = all(torch.equal(weights[0], other) for other in weights)
+        close = torch.allclose(weights[0], vector(one_process), rtol=0, atol=1e-6)
+        table.append([steps, ranks, 64 // ranks, alike, close])
+heads = ["steps", "ranks", "photographs of each", "ranks equal", "one process's within 0.000001"]
+figures.table(heads, table)
+
+# %% [markdown]
+# What is left is rounding: the ranks add the same numbers in another order.
+# **With equal shards, data parallel training is training with one big batch.**
+#
+# ## Measure
+#
+# The gradients are 545,098 numbers of 4 bytes, so S = 2.18 MB.
+# By lesson 2, each rank should send 2 (n - 1) / n x S in a step, whatever the batch.
+
+
+# %%
+def sent_in_a_step(rank, ranks):
+    with recorded() as messages:
+        train(rank, ranks, [0] * ranks, Descent, 0.01, 1)
+    return [message.bytes for message in messages if message.sent]
+
+
+table = []
+for ranks in (2, 4):
+    sent = launch(sent_in_a_step, ranks)[0]  # the messages of rank 0
+    formula = predicted(2 * (ranks - 1) / ranks * 545_098 * 4, "B", "2 (n - 1) / n x S")
+    table.append([ranks, len(sent), formula, counted(sum(sent), "B", "`recorded`")])
+figures.table(["ranks", "messages of rank 0", "it should send", "it sends"], table)
+
+# %% [markdown]
+# ### One master
+#
+# In PyTorch's older `nn.DataParallel`, one GPU is the master of the others.
+# Without a GPU, it merely calls the network with the whole batch, as the first line below shows.
+#
+# So we run its four steps on our ranks; this is our rendering, not PyTorch's code.
+# Rank 0 deals the photographs (*scatter*), and hands its weights to all (*replicate*).
+# It collects the outputs (*gather*) and computes the loss; then all compute gradients, which rank 0 adds up (*reduce*).
+
+
+# %%
+from labkit.distributed import single_master
+
+model = convnet.torch_model(convnet.init(seed=0))
+print("calls, with a batch of shape:", single_master.calls(model, images[:64]))
+
+
+def master_step(rank, ranks):
+    return single_master.forward_backward(model, images[:64], labels[:64])[1]  # its messages
+
+
+table = []
+for name, messages in launch(master_step, 4)[0].items():  # those of rank 0, by step
+    outward = sum(message.bytes for message in messages if message.sent)
+    inward = sum(message.bytes for message in messages if not message.sent)
+    table.append([name, counted(outward, "B", "`recorded`"), counted(inward, "B", "`recorded`")])
+figures.table(["step", "out of rank 0", "into rank 0"], table)
+
+# %% [markdown]
+# The master sends 7.13 MB, where each rank of our ring sends 3.27 MB.
+# With 64 ranks, it would send weights of 63 x 2.18 MB = 137 MB; the ring stays below 2 x 2.18 MB = 4.36 MB.
+#
+# ## Explain
+#
+# Now the four ranks of the prediction, and four that begin with equal weights.
+# We round the photographs to tens, because processors round differently.
+
+# %% tags=["picture"]
+test_images = torch.from_numpy(convnet.normalise(photos.test.images))
+test_labels = torch.from_numpy(photos.test.labels)
+
+
+def right(models):  # of 500 photographs, on average over the models
+    with torch.no_grad():
+        counts = [(model(test_images).argmax(1) == test_labels).sum() for model in models]
+    return counted(round(np.mean(counts), -1), "photographs", "our test, to the nearest ten")
+
+
+own = launch(train, 4, [0, 1, 2, 3], Adam, 0.0005, 31)
+equal = launch(train, 4, [0, 0, 0, 0], Adam, 0.0005, 31)
+print("with equal weights at the start:", right(equal).number)
+
+starts = [vector(convnet.torch_model(convnet.init(seed))) for seed in (0, 1)]
+before, after = (starts[0] - starts[1]).norm(), (vector(own[0]) - vector(own[1])).norm()
+left = counted((100 * after / before).item(), "%", "our ranks")
+results = {"distance left": left, "right of 500": right(own)}
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# All of the distance is left.
+# Adam's averages are made of gradients alone, and these are the same in all ranks.
+# So all ranks move alike, and their differences stay what they were.
+# Each learns less, because the mean contains the gradients of three other networks.
+# **Averaged gradients keep equal ranks equal, but they do not make ranks equal.**
+# A broadcast of rank 0's weights does.
+#
+# ## On trial
+#
+# ### <a id="C10"></a>C10 on trial
+#
+# > Data parallelism: theta <- theta - eta * 1/n * sum_i grad L(theta; x_i, y_i)
+#
+# Let n be the ranks, (x_i, y_i) the shard of rank i, and L its mean loss.
+# The last line of `printed` is the right side as it stands there.
+
+
+# %%
+def gradient_of(network, rows):
+    cross_entropy(network(images[rows]), labels[rows]).backward()
+    return parameters_to_vector([weight.grad for weight in network.parameters()])
+
+
+def printed(rank, ranks, network, shards):
+    theta, eta = vector(network), 0.1
+    gradient = gradient_of(network, shards[rank])
+    return theta - eta * 1 / ranks * ring_all_reduce(gradient)
+
+
+def by_count(rank, ranks, network, shards):
+    gradient = gradient_of(network, shards[rank])
+    return vector(network) - 0.1 * weighted_average(rank, ranks, gradient, len(shards[rank]))
+
+
+# %% [markdown]
+# We compare with one big batch of 64.
+# The last network begins with **BatchNorm**, a layer that subtracts the mean of the batch it sees and divides by its standard deviation.
+
+# %%
+normed = torch.nn.Sequential(torch.nn.BatchNorm2d(3), model)
+tries = [
+    ("equal shards", printed, model, [16, 16, 16, 16]),
+    ("unlike shards", printed, model, [40, 8, 8, 8]),
+    ("unlike shards, weighted by count", by_count, model, [40, 8, 8, 8]),
+    ("equal shards, with BatchNorm", printed, normed, [16, 16, 16, 16]),
+]
+table = []
+for name, function, network, sizes in tries:
+    (big,) = launch(function, 1, network, [torch.arange(64)])
+    split = launch(function, 4, network, torch.arange(64).split(sizes))
+    table.append([name, bool((split[0] - big).abs().max() < 1e-6)])
+figures.table(["what was tried", "equals one big batch"], table)
+
+# %% [markdown]
+# **Verdict on C10: holds if all shards are equally large, and no layer mixes the examples of a batch.**
+# With unlike shards, weights by count repair it; if i runs over examples instead of ranks, they are in the formula.
+# BatchNorm needs more: the shards 1, 3 and 5, 7 both become -1, 1, and what distinguishes them is gone.
+# Lesson 4 has the cure.
+#
+# ## Recap
+#
+# **The rule to keep: n ranks with equal shards make the step of one big batch, and each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
+# It takes equal weights at the start, one order for all ranks, and the mean of all gradients.
+#
+# ### Outside
+#
+# PyTorch's `DistributedDataParallel(model)` broadcasts the weights at the start, and averages the gradients during `backward`; it divides by the ranks, whatever the shards.
+# `DistributedSampler` deals; without its `set_epoch(epoch)` before each epoch, all epochs have the same order.
+# That gradients can travel while others are still being computed is left for lesson 4.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_forgotten_epoch", None)
+# quiz("distributed.quiz_two_shards", None)
+# quiz("distributed.quiz_new_rank", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_forgotten_epoch", "b")
+quiz("distributed.quiz_two_shards", "a")
+quiz("distributed.quiz_new_rank", "c")
+# END SOLUTION

@@ -1,0 +1,114 @@
+"""A backward and an all-reduce that only write down in which order they are called.
+
+    calls = Calls(mine, others, buckets)
+    result = overlapped(calls.backward(), buckets, calls.start)
+    calls.fault                 # what in this order costs time, or None
+
+Whether messages overlap with a backward needs no clock: a bucket has to be started before the
+backward goes on, and nobody may wait while gradients are still to come. Lesson
+overlap_and_buckets.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from labkit.checks.items import Refused
+
+
+class Handle:
+    """A bucket on its way: `wait()` gives the means over the two pretended ranks."""
+
+    def __init__(self, calls: "Calls", bucket: Sequence[int]) -> None:
+        self._calls = calls
+        self._bucket = bucket
+
+    def wait(self) -> list[np.ndarray]:
+        """The mean of each gradient, in the bucket's order."""
+        self._calls.note_wait(self._bucket)
+        return [self._calls.mean(place) for place in self._bucket]
+
+
+class Calls:
+    """One step of one rank, and the first fault in the order of its calls.
+
+    mine     [P, d]: the gradients of this rank, one row for each weight, in the model's order
+    others   [P, d]: those of a second rank
+    buckets  places of weights, the last ones first
+    """
+
+    def __init__(
+        self, mine: np.ndarray, others: np.ndarray, buckets: Sequence[Sequence[int]]
+    ) -> None:
+        self.mine = mine
+        self.others = others
+        self.buckets = buckets
+        self.fault: str | None = None
+        self._ready: list[int] = []
+        self._started: list[list[int]] = []
+
+    def mean(self, place: int) -> np.ndarray:
+        """Of one gradient over both ranks."""
+        return (self.mine[place] + self.others[place]) / 2
+
+    def backward(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(place, gradient), the last weight first; each is computed when it is asked for."""
+        for place in reversed(range(len(self.mine))):
+            self._note_next(place)
+            self._ready.append(place)
+            yield place, self.mine[place]
+
+    def start(self, gradients: Sequence[np.ndarray]) -> Handle:
+        """Begins the all-reduce of one bucket."""
+        if not isinstance(gradients, list | tuple):
+            raise Refused("`start` takes a list of gradients: those of one bucket.")
+        places = [self._place_of(gradient) for gradient in gradients]
+        number = len(self._started)
+        if number >= len(self.buckets):
+            raise Refused(
+                f"`start` is called {number + 1} times, for {number} buckets: the gradients of a "
+                "bucket travel together, in one list."
+            )
+        if places != list(self.buckets[number]):
+            raise Refused(
+                f"Message {number} has the gradients {places}, but bucket {number} is "
+                f"{list(self.buckets[number])}, which the other ranks send."
+            )
+        self._started.append(places)
+        return Handle(self, places)
+
+    @property
+    def begun(self) -> bool:
+        """Whether `start` was called at all."""
+        return bool(self._started)
+
+    def note_wait(self, bucket: Sequence[int]) -> None:
+        """Somebody waits: nothing may still be to come."""
+        left = len(self.mine) - len(self._ready)
+        if left:
+            self._note(
+                f"wait() is called for the bucket {list(bucket)} while backward still has "
+                f"{left} of {len(self.mine)} gradients to compute: it stands still until the sum "
+                "has come."
+            )
+
+    def _note_next(self, place: int) -> None:
+        """Backward goes on: every bucket that is full has to be on its way."""
+        for bucket in self.buckets[len(self._started) :]:
+            if set(bucket) <= set(self._ready):
+                self._note(
+                    f"The bucket {list(bucket)} is full, but backward goes on to gradient {place} "
+                    "before `start` is called: meanwhile nothing travels."
+                )
+
+    def _note(self, sentence: str) -> None:
+        self.fault = self.fault or sentence
+
+    def _place_of(self, gradient: object) -> int:
+        for place in self._ready:
+            if isinstance(gradient, np.ndarray) and np.array_equal(gradient, self.mine[place]):
+                return place
+        raise Refused(
+            "`start` was given something that is no gradient of `backward`: hand on the "
+            "gradients as they are."
+        )

@@ -1,0 +1,256 @@
+"""Wrong and right answers for lesson data_parallel_by_hand."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from labkit.distributed import receive, ring_all_reduce, send
+from tests.exercises.edits import edit
+
+# --- distributed.shard
+
+SHARD = "distributed.shard"
+no_epoch = edit(SHARD, "no_epoch", "seed + epoch", "seed")
+no_seed = edit(SHARD, "no_seed", "seed + epoch", "epoch")
+every_rank_its_own = edit(SHARD, "every_rank_its_own", "seed + epoch", "seed + epoch + rank")
+not_shuffled = edit(
+    SHARD,
+    "not_shuffled",
+    "photographs[torch.randperm(len(photographs), generator=generator)]",
+    "photographs",
+)
+only_places = edit(
+    SHARD,
+    "only_places",
+    "photographs[torch.randperm(len(photographs), generator=generator)]",
+    "torch.randperm(len(photographs), generator=generator).numpy()",
+)
+neighbours = edit(SHARD, "neighbours", "[rank::ranks]", "[rank * each : (rank + 1) * each]")
+rounded_down = edit(
+    SHARD, "rounded_down", "math.ceil(len(photographs) / ranks)", "len(photographs) // ranks"
+)
+not_filled = edit(SHARD, "not_filled", "np.resize(order, each * ranks)", "order")
+
+
+def the_last_one_again(rank, ranks, photographs, epoch, seed):
+    generator = torch.Generator().manual_seed(seed + epoch)
+    order = photographs[torch.randperm(len(photographs), generator=generator)]
+    missing = -len(order) % ranks
+    return np.pad(order, (0, missing), mode="edge")[rank::ranks]
+
+
+def shuffles_in_place(rank, ranks, photographs, epoch, seed):
+    generator = torch.Generator().manual_seed(seed + epoch)
+    places = torch.randperm(len(photographs), generator=generator).numpy()
+    photographs[:] = photographs[places]
+    steps = -(-len(photographs) // ranks)
+    return np.resize(photographs, steps * ranks)[rank::ranks]
+
+
+def by_torch(rank, ranks, photographs, epoch, seed):
+    from torch.utils.data import DistributedSampler
+
+    sampler = DistributedSampler(range(len(photographs)), ranks, rank, seed=seed)
+    sampler.set_epoch(epoch)
+    return photographs[list(sampler)]
+
+
+def in_a_loop(rank, ranks, photographs, epoch, seed):
+    generator = torch.Generator()
+    generator.manual_seed(seed + epoch)
+    places = torch.randperm(len(photographs), generator=generator).tolist()
+    mine = []
+    for place in range(rank, -(-len(places) // ranks) * ranks, ranks):
+        mine.append(photographs[places[place % len(places)]])
+    return np.array(mine)
+
+
+# --- distributed.average_gradients
+
+MEAN = "distributed.average_gradients"
+never_divided = edit(
+    MEAN, "never_divided", "ring_all_reduce(flat) / ranks", "ring_all_reduce(flat)"
+)
+nothing_added = edit(MEAN, "nothing_added", "ring_all_reduce(flat)", "flat")
+divided_before_and_after = edit(
+    MEAN, "divided_before_and_after", "ring_all_reduce(flat)", "ring_all_reduce(flat / ranks)"
+)
+by_the_tensors = edit(MEAN, "by_the_tensors", "/ ranks", "/ len(gradients)")
+
+
+def each_tensor(rank, ranks, gradients):
+    return [ring_all_reduce(gradient) / ranks for gradient in gradients]
+
+
+def each_tensor_by_torch(rank, ranks, gradients):
+    means = [gradient / ranks for gradient in gradients]
+    for mean in means:
+        dist.all_reduce(mean)
+    return means
+
+
+def unused(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    ring_all_reduce(flat)
+    return [gradient.clone() for gradient in gradients]
+
+
+def rank_0_gives(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    dist.broadcast(flat, 0)
+    parts = flat.split([gradient.numel() for gradient in gradients])
+    return [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+
+
+def only_rank_0(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    total = ring_all_reduce(flat)
+    if rank == 0:
+        flat = total / ranks
+    parts = flat.split([gradient.numel() for gradient in gradients])
+    return [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+
+
+def rank_0_does_not_call(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    if rank > 0 or ranks == 1:
+        flat = ring_all_reduce(flat) / ranks
+    parts = flat.split([gradient.numel() for gradient in gradients])
+    return [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+
+
+def in_place(rank, ranks, gradients):
+    flat = ring_all_reduce(torch.cat([gradient.flatten() for gradient in gradients])) / ranks
+    start = 0
+    for gradient in gradients:
+        gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
+        start += gradient.numel()
+    return gradients
+
+
+def through_rank_0(rank, ranks, gradients):
+    total = torch.cat([gradient.flatten() for gradient in gradients])
+    if rank:
+        send(total, 0)
+        receive(total, 0)
+    else:
+        other = torch.empty_like(total)
+        for source in range(1, ranks):
+            receive(other, source)
+            total += other
+        for target in range(1, ranks):
+            send(total, target)
+    parts = (total / ranks).split([gradient.numel() for gradient in gradients])
+    return [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+
+
+def one_all_reduce(rank, ranks, gradients):
+    flat = torch.cat([gradient.reshape(-1) for gradient in gradients]) / ranks
+    dist.all_reduce(flat)
+    means, start = [], 0
+    for gradient in gradients:
+        means.append(flat[start : start + gradient.numel()].reshape(gradient.shape))
+        start += gradient.numel()
+    return means
+
+
+# --- distributed.weighted_average
+
+WEIGHTED = "distributed.weighted_average"
+PART = "gradient * count if count > 0 else torch.zeros_like(gradient)"
+TOTAL = "ring_all_reduce(torch.tensor([float(count)]))"
+nan_too = edit(WEIGHTED, "nan_too", PART, "gradient * count")
+no_weights = edit(
+    WEIGHTED, "no_weights", "gradient * count if", "gradient if", (TOTAL, "float(ranks)")
+)
+plain_mean = edit(WEIGHTED, "plain_mean", PART, "gradient", (TOTAL, "float(ranks)"))
+over_the_ranks = edit(WEIGHTED, "over_the_ranks", TOTAL, "float(ranks)")
+never_over = edit(WEIGHTED, "never_over", " / total", "")
+means_over_the_total = edit(WEIGHTED, "means_over_the_total", "gradient * count if", "gradient if")
+by_its_own_count = edit(WEIGHTED, "by_its_own_count", TOTAL, "max(float(count), 1.0)")
+its_part_alone = edit(WEIGHTED, "its_part_alone", "ring_all_reduce(part)", "part")
+
+
+def who_has_any(rank, ranks, gradient, count):
+    part = torch.nan_to_num(gradient)
+    have = ring_all_reduce(torch.tensor([float(count > 0)]))
+    return ring_all_reduce(part) / have
+
+
+def leaves(rank, ranks, gradient, count):
+    if count == 0:
+        return torch.zeros_like(gradient)
+    total = ring_all_reduce(torch.tensor([float(count)]))
+    return ring_all_reduce(gradient * count) / total
+
+
+def multiplies_in_place(rank, ranks, gradient, count):
+    total = ring_all_reduce(torch.tensor([float(count)]))
+    gradient *= count
+    return ring_all_reduce(torch.nan_to_num(gradient)) / total
+
+
+def in_one_message(rank, ranks, gradient, count):
+    part = torch.nan_to_num(gradient) * count
+    both = torch.cat([part, torch.tensor([float(count)])])
+    dist.all_reduce(both)
+    return both[:-1] / both[-1]
+
+
+PLANTED = {
+    SHARD: [
+        (no_epoch, "Each epoch has the same order"),
+        (no_seed, "does not depend on seed"),
+        (every_rank_its_own, "deal from different orders"),
+        (not_shuffled, "in the order in which they came"),
+        (only_places, "These are places, not photographs"),
+        (neighbours, "gets neighbours of the order"),
+        (rounded_down, "that do not fill a step are left out"),
+        (not_filled, "some ranks get one photograph less"),
+        (the_last_one_again, "The last photograph is repeated"),
+        (shuffles_in_place, "changes its input"),
+        (by_torch, "torch.utils.data"),
+    ],
+    MEAN: [
+        (never_divided, "the division by the number of ranks is forgotten"),
+        (nothing_added, "but nothing is added up"),
+        (divided_before_and_after, "divided by the ranks twice"),
+        (by_the_tensors, "divided by the number of tensors"),
+        (each_tensor, "messages went between the ranks for"),
+        (each_tensor_by_torch, "all-reduces went between the ranks for"),
+        (unused, "Each rank returns its own gradients"),
+        (rank_0_gives, "All ranks have rank 0's gradients"),
+        (only_rank_0, "Only rank 0 has the means"),
+        (rank_0_does_not_call, "waits"),
+        (in_place, "changes its input"),
+        (through_rank_0, "in the ring"),
+    ],
+    WEIGHTED: [
+        (nan_too, "0 times nan is nan"),
+        (no_weights, "The means are added without their counts"),
+        (plain_mean, "the plain mean of the ranks' means"),
+        (over_the_ranks, "The weighted sum is divided by the number of ranks"),
+        (never_over, "The weighted sum is never divided"),
+        (means_over_the_total, "but not multiplied by their own"),
+        (by_its_own_count, "divided by the rank's own count"),
+        (its_part_alone, "only its own part of the mean"),
+        (who_has_any, "over the ranks that have photographs"),
+        (leaves, "waits"),
+        (multiplies_in_place, "changes its input"),
+    ],
+}
+ALSO_RIGHT = {
+    SHARD: [in_a_loop],
+    MEAN: [one_all_reduce],
+    WEIGHTED: [in_one_message],
+}
+ONE_OF_EACH = ((np.float32([3, -1]), 1), (np.float32([5, 2]), 1))
+ONE_ALONE = ((np.float32([3, -1]), 1),)
+RIGHT_ON = {
+    only_places: (0, 2, np.arange(4), 1, 3),
+    no_weights: ONE_OF_EACH,
+    plain_mean: ONE_OF_EACH,
+    over_the_ranks: ONE_OF_EACH,
+    means_over_the_total: ONE_OF_EACH,
+    never_over: ONE_ALONE,
+}
