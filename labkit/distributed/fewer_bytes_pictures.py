@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from labkit.distributed.large_batches import LoggedRun
 
 LINES = ((BLUE, "-"), (ORANGE, "--"), (INK, ":"), (QUIET, "-."))
-MARKS = {"unscaled": (QUIET, "s"), "linear": (BLUE, "o"), "linear with warm-up": (ORANGE, "^")}
+# Of each rule: colour, mark, and how far beside its batch it is drawn, so that none covers another.
+MARKS = {
+    "unscaled": (QUIET, "s", 0.85),
+    "linear": (BLUE, "o", 1.0),
+    "linear with warm-up": (ORANGE, "^", 1 / 0.85),
+}
+GOAL = 1.5  # a loss that a useful training reaches
 SPAN = 20  # steps whose mean is drawn: single batches jump
 
 
@@ -39,7 +45,7 @@ def losses_picture(losses: Mapping[str, Sequence[float]]) -> None:
         axes.plot(steps, means, color=colour, linestyle=style, label=name)
     axes.set_xlabel("step")
     axes.set_ylabel(f"loss, mean of {SPAN} steps")
-    axes.legend()
+    axes.legend(frameon=False)
     steps = max(len(one) for one in losses.values())
     show(figure, f"Training loss over {steps} steps, a line for each of: {', '.join(losses)}.")
 
@@ -49,14 +55,15 @@ def batches_picture(runs: Sequence[LoggedRun]) -> None:
     figure, (left, right) = canvas(7.5, 3.2, 1, 2, width_ratios=[3, 2])
     said = []
     for rule in RULES:
-        colour, mark = MARKS[rule]
+        colour, mark, aside = MARKS[rule]
         for seed in SEEDS:
             chosen = [run for run in select(runs, rule, seed) if not run.diverged]
-            batches, losses = [run.batch for run in chosen], [run.loss for run in chosen]
-            left.plot(batches, losses, mark, color=colour, label=rule if seed == SEEDS[0] else None)
+            places, losses = [aside * run.batch for run in chosen], [run.loss for run in chosen]
+            left.plot(places, losses, mark, color=colour, label=rule if seed == SEEDS[0] else None)
         said.append(f"{rule} {', '.join(f'{loss:.2f}' for loss in losses)}")
     left.set_ylabel("loss after 20 epochs")
-    left.legend(fontsize=8.5, loc="lower right")
+    left.axhline(GOAL, color=QUIET, linewidth=0.8, zorder=0)
+    left.legend(fontsize=8.5, loc="upper left", frameon=False)
     chosen = select(runs, RULES[0], SEEDS[0])
     batches = [run.batch for run in chosen]
     right.plot(batches, [run.bytes_per_sample for run in chosen], "o-", color=BLUE)

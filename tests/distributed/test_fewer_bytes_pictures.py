@@ -3,7 +3,7 @@
 import pytest
 
 from labkit.distributed import fewer_bytes_pictures, large_batches
-from labkit.distributed.fewer_bytes_pictures import batches_picture, losses_picture
+from labkit.distributed.fewer_bytes_pictures import MARKS, batches_picture, losses_picture
 
 
 @pytest.fixture
@@ -37,8 +37,11 @@ def test_every_run_of_the_log_is_a_mark(shown):
     batches_picture(runs)
     figure, alt = shown[0]
     left, right = figure.axes
-    drawn = sorted((x, y) for line in left.lines for x, y in zip(*line.get_data(), strict=True))
-    assert drawn == sorted((run.batch, run.loss) for run in runs)
+    places = {run.batch * aside for run in runs for _, _, aside in MARKS.values()}
+    marks = [line for line in left.lines if line.get_marker() != "None"]
+    drawn = [(x, y) for line in marks for x, y in zip(*line.get_data(), strict=True)]
+    assert {x for x, _ in drawn} == places, "no mark covers another rule's"
+    assert sorted(y for _, y in drawn) == sorted(run.loss for run in runs)
     assert list(right.lines[0].get_ydata()) == [
         run.bytes_per_sample for run in large_batches.select(runs, "linear", 0)
     ]

@@ -20,14 +20,13 @@
 # **Most of the step is the cable.**
 # Two hosts train our ConvNet over a cable of 100 Mbit/s, at 0.29 seconds for each step (*measured*, see [two hosts](two_hosts.md)).
 # The cable needs 0.17 of them, for 2.18 MB of gradients.
-# Most of these numbers are nearly zero.
-# Do all of them have to travel, and in every step?
+# Do all of these numbers have to travel, in every step?
 #
 # ## What you will be able to do
 #
 # - send a hundredth of a gradient, and lose nothing;
 # - let ranks train alone for a while, and say what changes;
-# - choose a batch and a learning rate that save messages, and know where this ends.
+# - choose batches and learning rates that save messages, and know where this ends.
 #
 # You need [lesson 2](2_the_ring.ipynb) and [lesson 3](3_data_parallel_by_hand.ipynb).
 
@@ -174,7 +173,7 @@ local_sgd = check("distributed.local_sgd", local_sgd)
 # | 1, doubled 2 | 10 → 3 → 9 | 10 → 10 - 2 x 4 = 2 |
 #
 # At small rates, one step with twice the batch and rate leads nearly as far: 9.2 instead of 9.27.
-# This is the **linear scaling rule**: the learning rate grows as the batch does.
+# This is the **linear scaling rule**: the rate grows with the batch.
 # It relies on gradients that hardly change between two steps; in the second row, they do.
 # They change fastest at the start of a training, so a **warm-up** begins with the small batch's rate, and raises it in a straight line.
 #
@@ -223,7 +222,7 @@ ways = {
 rows = []
 for name, (compressor, formula) in ways.items():
     sent = launch(sent_by, 4, compressor)[0]
-    rows.append([name, counted(sent, "B", "`recorded`"), predicted(formula, "B", "the text")])
+    rows.append([name, counted(sent, "B", "`recorded`"), predicted(formula, "B", "`ways`")])
 figures.table(["gradients travel as", "rank 0 sends", "it should send"], rows)
 
 # %% [markdown]
@@ -246,7 +245,7 @@ def train(rank, ranks, k, keep):
     error = torch.zeros(3962)
     losses = []
     for step in range(150):
-        rows = torch.arange(16) * ranks + rank + 32 * step  # of all photographs, again and again
+        rows = torch.arange(16) * ranks + rank + 32 * step  # dealt in turn
         losses.append(forward_backward(model, images[rows % 2000], labels[rows % 2000]))
         gradient = parameters_to_vector([weight.grad for weight in model.parameters()])
         mean, new_error = top_k(rank, ranks, gradient, error, k)
@@ -295,19 +294,18 @@ for batch in (128, 512):
     print(f"batch {batch}: within 0.02 of the log: {bool(np.abs(differences).max() < 0.02)}")
 
 # %% [markdown]
-# *Unscaled* runs have the learning rate of batch 16, which is 0.02.
+# *Unscaled* runs have the learning rate of batch 16, which is 0.02; the line is a loss of 1.5.
 # The bytes are those that four ranks send together in rings.
 
 # %% tags=["picture"]
 batches_picture(runs)
 
 # %% [markdown]
-# Unscaled, every doubling of the batch costs loss.
 # With the linear rule, batches up to 256 reach 1.5, with a sixteenth of the bytes.
 # At 512 the rule breaks: a learning rate of 0.64 leads nowhere.
 # A warm-up of five epochs helps one of two seeds there, and saves neither.
 #
-# And your first prediction?
+# And the first prediction?
 # The lists of n ranks cost each rank 2 (n - 1) x 0.01 S, and the ring 2 (n - 1) / n x S.
 # These are equal if n = 100.
 
@@ -351,7 +349,7 @@ for (make, every), difference in zip(cases, differences, strict=True):
 
 # %% [markdown]
 # **Verdict on C20: holds if each step is one of plain SGD.**
-# It is a multiple of the gradient, so the mean of the steps is the step of the mean.
+# Such a step is a multiple of the gradient, so the mean of the steps is the step of the mean.
 # Adam divides by roots of squares, and several steps alone end at other gradients.
 #
 # ### <a id="C30"></a>C30 on trial
