@@ -16,13 +16,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ.update(LABKIT_PROGRESS="off", LABKIT_OFFLINE="1")
+os.environ.update(LABKIT_PROGRESS="off", LABKIT_OFFLINE="1", LABKIT_MARK=f"by {os.getpid()}")
 
 from table import Row, medians, ratio, report
 
 from labkit.distributed import CostModel, LaunchError, launch
 from labkit.provenance import Quantity, counted, measured
 
+MARK = f"LABKIT_MARK={os.environ['LABKIT_MARK']}\0"  # in the environment of all that it starts
 RANKS = 4
 SIZE = 64 << 20  # bytes
 TIMES = 7
@@ -74,6 +75,8 @@ def of_launches() -> Iterator[Row]:
     (taken,) = medians(killed, times=TIMES)
     yield Row("hear of a rank that was killed, of 2, from its launch on", taken, goal=5)
     before = processes()
+    if not before:
+        raise AssertionError("The process that ranks are forked from is not among those found.")
     for _ in range(LAUNCHES):
         launch(nothing, 2)
     left = len(processes() - before)
@@ -148,15 +151,14 @@ def killed() -> None:
 
 
 def processes() -> set[int]:
-    """All processes of this program's session, itself included."""
+    """All processes that this program has started, and those that they have, wherever they are."""
     found = set()
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if os.getsid(int(entry.name)) == os.getsid(0):
-                    found.add(int(entry.name))
-            except OSError:
-                pass
+        try:
+            if entry.name.isdigit() and MARK.encode() in (entry / "environ").read_bytes():
+                found.add(int(entry.name))
+        except OSError:  # it has ended, or is another user's
+            pass
     return found
 
 

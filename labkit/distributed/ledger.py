@@ -2,7 +2,7 @@
 
 In a rank, `keep(path)` puts a function that writes a line in the place of each one of CALLS. The
 launching process reads what is there when ranks fail or hang, even of one that was killed;
-`disagreements` says what does not fit together. A line costs about 20 microseconds.
+`disagreements` says what does not fit together. A line costs some tens of microseconds.
 """
 
 import json

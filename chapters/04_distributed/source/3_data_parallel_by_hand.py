@@ -115,9 +115,9 @@ guesses = {
 # So all ranks shuffle from the number `seed + epoch`:
 #
 # ```
-# torch.Generator().manual_seed(s)    a source of random numbers; the same s gives the same ones
-# torch.randperm(n, generator=g)      the numbers 0 to n - 1, shuffled by the source g
-# np.resize(x, n)                     the first n elements of x, x, x, ...
+# torch.Generator().manual_seed(s)          a source of random numbers; the same s, the same numbers
+# torch.randperm(n, generator=g).numpy()    0 to n - 1, shuffled by the source g
+# np.resize(x, n)                           the first n elements of x, x, x, ...
 # ```
 #
 # **Exercise `distributed.shard`**: return the photographs that one rank reads in an epoch.
@@ -131,7 +131,8 @@ def shard(rank, ranks, photographs, epoch, seed):
     # return 0 * photographs[:each]
     # BEGIN SOLUTION
     generator = torch.Generator().manual_seed(seed + epoch)
-    order = photographs[torch.randperm(len(photographs), generator=generator)]
+    places = torch.randperm(len(photographs), generator=generator).numpy()
+    order = photographs[places]
     return np.resize(order, each * ranks)[rank::ranks]
     # END SOLUTION
 

@@ -29,7 +29,7 @@
 # - choose buckets: neither too many messages nor too late a start;
 # - say what PyTorch's DDP does, and where it is not equal to one big batch.
 #
-# You need lesson 3.
+# You need [lesson 3](3_data_parallel_by_hand.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -267,9 +267,8 @@ for name, other in {"DDP": launch(train, 2, DDP), "one process": launch(train, 1
 # %% [markdown]
 # ### Where it is not one big batch
 #
-# A layer called **BatchNorm** subtracts the batch's mean from each channel, and divides by its spread.
-# On four ranks, each takes mean and spread of its own shard, so the network computes something else.
-# A synchronised BatchNorm takes them over all ranks, with an all-reduce in the forward and one in the backward.
+# In lesson 3, four ranks with BatchNorm did not get the gradient of the big batch, since each takes mean and standard deviation of its own shard.
+# A synchronised BatchNorm takes them over all ranks, with one all-reduce in the forward, and one in the backward for their gradients.
 #
 # The table compares the mean gradient of four ranks, with 8 images each, with that of one batch of 32.
 
@@ -282,7 +281,7 @@ for name, make in with_and_without().items():
     (one,) = launch(gradients_of_shards, 1, make, images[:32], labels[:32])
     largest = max(gradient.abs().max() for gradient in one.values())
     percent = float(100 * largest_difference(four, one) / largest)
-    rows.append([name, f"{percent:.1g} %" if percent > 0.01 else "below 0.01 %"])
+    rows.append([name, f"{percent:.0f} %" if percent > 0.01 else "below 0.01 %"])
 figures.table(["network", "largest difference, of the largest gradient"], rows)
 
 # %% [markdown]

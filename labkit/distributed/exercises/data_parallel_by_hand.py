@@ -224,6 +224,12 @@ def everywhere(idea: object) -> object:
     return lambda inputs: [idea(inputs)] * len(inputs)
 
 
+def by_own_count(inputs: Shards) -> list[np.ndarray]:
+    """As if each rank divided by its own count; by 0, it is infinite."""
+    with np.errstate(all="ignore"):
+        return [weighted(inputs) / np.float32(count) for _, count in inputs]
+
+
 WRONG_WEIGHTS = SimpleNamespace(
     mean_of_means=everywhere(lambda inputs: sum(g for g, _ in inputs) / np.float32(len(inputs))),
     mean_of_some=everywhere(
@@ -240,9 +246,7 @@ WRONG_WEIGHTS = SimpleNamespace(
     sum_by_count=everywhere(
         lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(photographs(inputs))
     ),
-    own_count=lambda inputs: [
-        weighted(inputs) / np.float32(count) if count else None for _, count in inputs
-    ],
+    own_count=by_own_count,
     own_part=lambda inputs: [
         gradient * np.float32(count / photographs(inputs)) if count else np.zeros_like(gradient)
         for gradient, count in inputs

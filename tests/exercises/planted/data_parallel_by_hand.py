@@ -13,18 +13,8 @@ SHARD = "distributed.shard"
 no_epoch = edit(SHARD, "no_epoch", "seed + epoch", "seed")
 no_seed = edit(SHARD, "no_seed", "seed + epoch", "epoch")
 every_rank_its_own = edit(SHARD, "every_rank_its_own", "seed + epoch", "seed + epoch + rank")
-not_shuffled = edit(
-    SHARD,
-    "not_shuffled",
-    "photographs[torch.randperm(len(photographs), generator=generator)]",
-    "photographs",
-)
-only_places = edit(
-    SHARD,
-    "only_places",
-    "photographs[torch.randperm(len(photographs), generator=generator)]",
-    "torch.randperm(len(photographs), generator=generator).numpy()",
-)
+not_shuffled = edit(SHARD, "not_shuffled", "photographs[places]", "photographs")
+only_places = edit(SHARD, "only_places", "photographs[places]", "places")
 neighbours = edit(SHARD, "neighbours", "[rank::ranks]", "[rank * each : (rank + 1) * each]")
 rounded_down = edit(
     SHARD, "rounded_down", "math.ceil(len(photographs) / ranks)", "len(photographs) // ranks"
@@ -34,7 +24,7 @@ not_filled = edit(SHARD, "not_filled", "np.resize(order, each * ranks)", "order"
 
 def the_last_one_again(rank, ranks, photographs, epoch, seed):
     generator = torch.Generator().manual_seed(seed + epoch)
-    order = photographs[torch.randperm(len(photographs), generator=generator)]
+    order = photographs[torch.randperm(len(photographs), generator=generator).numpy()]
     missing = -len(order) % ranks
     return np.pad(order, (0, missing), mode="edge")[rank::ranks]
 
@@ -167,7 +157,7 @@ plain_mean = edit(WEIGHTED, "plain_mean", PART, "gradient", (TOTAL, "float(ranks
 over_the_ranks = edit(WEIGHTED, "over_the_ranks", TOTAL, "float(ranks)")
 never_over = edit(WEIGHTED, "never_over", " / total", "")
 means_over_the_total = edit(WEIGHTED, "means_over_the_total", "gradient * count if", "gradient if")
-by_its_own_count = edit(WEIGHTED, "by_its_own_count", TOTAL, "max(float(count), 1.0)")
+by_its_own_count = edit(WEIGHTED, "by_its_own_count", TOTAL, "torch.tensor([float(count)])")
 its_part_alone = edit(WEIGHTED, "its_part_alone", "ring_all_reduce(part)", "part")
 
 
@@ -244,8 +234,8 @@ ALSO_RIGHT = {
     MEAN: [one_all_reduce],
     WEIGHTED: [in_one_message],
 }
-ONE_OF_EACH = ((np.float32([3, -1]), 1), (np.float32([5, 2]), 1))
-ONE_ALONE = ((np.float32([3, -1]), 1),)
+ONE_OF_EACH = (((np.float32([3, -1]), 1), (np.float32([5, 2]), 1)),)
+ONE_ALONE = (((np.float32([3, -1]), 1),),)
 RIGHT_ON = {
     only_places: (0, 2, np.arange(4), 1, 3),
     no_weights: ONE_OF_EACH,

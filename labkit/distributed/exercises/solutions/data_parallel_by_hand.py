@@ -17,7 +17,8 @@ def shard(rank, ranks, photographs, epoch, seed):
     """photographs [N]: their numbers -> those that this rank reads [N / ranks, rounded up]"""
     each = math.ceil(len(photographs) / ranks)  # of one rank
     generator = torch.Generator().manual_seed(seed + epoch)
-    order = photographs[torch.randperm(len(photographs), generator=generator)]
+    places = torch.randperm(len(photographs), generator=generator).numpy()
+    order = photographs[places]
     return np.resize(order, each * ranks)[rank::ranks]
 
 
