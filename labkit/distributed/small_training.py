@@ -125,6 +125,12 @@ def train(plan: Plan) -> Run:
     return Run(plan, steps, tuple(losses), loss, accuracy, not math.isfinite(loss))
 
 
+def photographs() -> "tuple[torch.Tensor, torch.Tensor]":
+    """The training images [2000,3,16,16], normalised, and their labels [2000]."""
+    images, labels, _, _ = _data()
+    return images, labels
+
+
 def network(seed: int = 0) -> "torch.nn.Module":
     """The small network with fresh weights; torch's own random numbers are left as they were."""
     import torch

@@ -16,11 +16,11 @@ from labkit.distributed.referee import MOST_POSTS, Operation, Referee, Seat
 
 STUCK = "The ranks wait for each other, and nothing can go on."
 SENDS = (
-    "A send may wait until its receiver is there. Let one side receive first, or do both at a "
-    "time: `exchange`, or `isend` and `wait()` behind the receive."
+    "A send may wait until its receiver is there. Let one rank receive first, and the others send "
+    "first."
 )
 RECEIVES = "Everyone waits for a message, and nobody sends one: who sends first?"
-GONE = "Do all ranks make the same number of steps, with the same partners?"
+GONE = "Each send needs a receive in its partner, and each receive a send: which is missing?"
 SOME = "A collective needs every rank of the group, in the same order of calls."
 ENDLESS = "Look for a loop whose condition never becomes false, or for far too many steps."
 IDLE = "It waits for something that is no rank, such as `input` or `sleep`."

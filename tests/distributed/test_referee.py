@@ -137,7 +137,7 @@ def test_a_hang_is_the_same_in_whatever_order_the_ranks_come(order):
         "The ranks wait for each other, and nothing can go on. rank 0 waits until rank 1 receives: "
         "line 1 of f, send(x)\nrank 1 waits until rank 2 receives"
     )
-    assert "Let one side receive first" in played.told
+    assert "Let one rank receive first" in played.told
 
 
 def test_a_circle_of_receives():

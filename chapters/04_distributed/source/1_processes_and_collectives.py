@@ -104,7 +104,7 @@ print("count in the notebook:", count)
 # There, `receive(x, source=1)` waits for the message of rank 1 and writes it into `x`, which must already have the right size.
 #
 # Let rank 0 hold 1, 2, 3, and rank 1 hold 10, 20, 30.
-# Rank 1 sends its numbers, 3 x 4 = 12 bytes.
+# Rank 1 sends its numbers, 3 x 4 = 12 bytes (a float32 has 4).
 # Rank 0 receives them into a second tensor, and adds them to its own.
 
 
@@ -124,7 +124,7 @@ for rank, x in enumerate(launch(add_two, 2)):
     print(f"rank {rank} has {x.tolist()}")
 
 # %% [markdown]
-# ### Two that wait for ever
+# ### Both send first
 #
 # Only rank 0 has the sum.
 # Could both ranks send first, and then receive?
@@ -146,7 +146,7 @@ except LaunchError as error:
     print(error)
 
 # %% [markdown]
-# `send` returns when the message is taken, but each rank would receive only after its own `send`.
+# `send` returns when the other rank takes the message, but each rank would receive only after its own `send`.
 # Such a circle of ranks that wait for each other is a **deadlock**.
 # It disappears when one of the two receives first.
 #
@@ -161,7 +161,7 @@ except LaunchError as error:
 #
 # **Exercise `distributed.pass_on`**: let each rank send its `x` to the next rank of the ring, and return what arrives from the rank before it.
 # Here and below, use `send` and `receive`, and nothing of `dist`.
-# The check, too, runs real processes, and it says which of them wait for which.
+# The check says which ranks wait for which.
 
 
 # %% tags=["exercise:distributed.pass_on"]
@@ -199,12 +199,14 @@ pass_on = check("distributed.pass_on", pass_on)
 # step = 4    0 → 4    1 → 5    2 → 6    3 → 7
 # ```
 #
-# In each round, every rank that has the tensor sends it to the rank `step` places further, so that their number doubles.
+# In each round, every rank that has the tensor sends it to the rank `step` places further.
+# So after each round twice as many have it.
 # Eight ranks then need three rounds instead of seven.
 # With six ranks, the messages to ranks 6 and 7 fall away.
 #
 # **Exercise `distributed.broadcast`**: write one round.
 # `x` may not change, and there may be no more messages and no more rounds than in the table.
+# (The check tries one to four ranks.)
 
 
 # %% tags=["exercise:distributed.broadcast"]
@@ -297,8 +299,8 @@ print("as one worker's, within 0.000001:", torch.allclose(four[0], one[0], rtol=
 # ## Measure
 #
 # `recorded` writes down the messages that a rank sends and receives.
-# We let our functions carry as many numbers as there are gradients, in 2.18 MB.
-# The picture adds up what each rank has sent to each other one.
+# Our functions carry as many numbers as there are gradients, 2.18 MB.
+# (The picture counts each message once.)
 
 
 # %% tags=["picture"]
@@ -351,9 +353,11 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # An operation that all ranks call together is called a **collective**.
 # `torch.distributed`, here `dist`, has many.
-# Below, three ranks with three numbers each really call them.
+# Below, three ranks with three numbers each call them.
 # A colour says which rank a number began in; dark blue is a sum.
-# In the calls, 0 is the rank that gives or collects, and `parts` a list with a tensor for each rank.
+# In the calls, 0 is the rank that gives or collects.
+# `broadcast`, `reduce` and `all_reduce` write into `x` itself.
+# In `scatter` and `reduce_scatter`, `parts` is `x` cut into one piece for each rank; in the gathers, it is where the tensors arrive.
 
 # %% tags=["picture"]
 before_and_after(launch(every_collective, 3))
@@ -362,7 +366,7 @@ before_and_after(launch(every_collective, 3))
 # `dist.barrier()` moves no numbers: it returns when all ranks have called it.
 #
 # What if not all ranks call a collective?
-# Here first rank 1 does not, and then it fails before it can.
+# In the first function, rank 1 returns without calling; in the second, it raises an error before its call.
 
 
 # %%
@@ -384,8 +388,8 @@ for function in (only_rank_0, rank_1_fails):
         print(str(error).partition("\n\n")[0], end="\n\n")  # without the traceback
 
 # %% [markdown]
-# In both, rank 0 waits for a call that never comes.
-# When a rank fails, `launch` says so at once, and ends the others.
+# The first wait ended only at the timeout.
+# In the second, `launch` ended rank 0 as soon as rank 1 had failed.
 # **Every rank calls the same collectives, in the same order, with tensors of the same size.**
 #
 # ### What carries the messages
@@ -396,9 +400,9 @@ for function in (only_rank_0, rank_1_fails):
 # |---|---|---|
 # | NCCL | NVIDIA GPUs, directly from one to another | in PyTorch for CUDA, on Linux |
 # | Gloo | the CPU | in every PyTorch |
-# | MPI | the CPU, or what the cluster's MPI can | only in a PyTorch that was compiled with it |
+# | MPI | the CPU, and GPUs if the cluster's MPI can | only in a PyTorch that was compiled with it |
 #
-# Where there is a GPU for each rank, `launch` takes NCCL for tensors on the GPUs; all others go by Gloo.
+# With a GPU for each rank, `launch` takes NCCL for tensors on the GPUs, and Gloo for all others; elsewhere it takes Gloo.
 #
 # For several computers, your functions and the call of `launch` go into `program.py`.
 # With 4 ranks on each of 2 computers, start it on both with
@@ -412,7 +416,7 @@ for function in (only_rank_0, rank_1_fails):
 #
 # ## On trial
 #
-# No claim is tried here: the one about a master needs a rival, which lesson 2 builds.
+# Lesson 2 tries a claim about the master.
 #
 # ## Recap
 #
@@ -420,7 +424,7 @@ for function in (only_rank_0, rank_1_fails):
 #
 # ### Outside
 #
-# Without `launch`, Gloo waits for 30 minutes before it gives up.
+# Without `launch`, Gloo waits up to 30 minutes for a rank that lives but never calls.
 # With `TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ...`, PyTorch raises an error where two ranks call different collectives, or bring different shapes.
 # With `NCCL_DEBUG=INFO`, NCCL prints what it connects, and how.
 #

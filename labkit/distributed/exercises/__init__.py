@@ -6,4 +6,5 @@ LESSONS = (
     "the_ring",
     "data_parallel_by_hand",
     "overlap_and_buckets",
+    "fewer_bytes",
 )

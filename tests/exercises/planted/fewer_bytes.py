@@ -1,0 +1,203 @@
+"""Wrong and right answers for lesson fewer_bytes."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from labkit.distributed import all_gather, ring_all_reduce
+from tests.exercises.edits import edit
+
+# --- distributed.top_k
+
+FIRST = "distributed.top_k"
+forgetful = edit(FIRST, "forgetful", "wanted = gradient + error", "wanted = gradient.clone()")
+largest_of_all = edit(FIRST, "largest_of_all", "wanted.abs().topk", "wanted.topk")
+not_a_mean = edit(FIRST, "not_a_mean", "values / ranks", "values")
+own_places = edit(FIRST, "own_places", "mean[where] +=", "mean[places] +=")
+keeps_less = edit(FIRST, "keeps_less", "new_error = wanted.clone()", "new_error = gradient.clone()")
+keeps_what_the_mean_lacks = edit(
+    FIRST, "keeps_what_the_mean_lacks", "return mean, new_error", "return mean, wanted - mean"
+)
+drops_the_rest = edit(
+    FIRST, "drops_the_rest", "return mean, new_error", "return mean, torch.zeros_like(wanted)"
+)
+into_the_error = edit(
+    FIRST, "into_the_error", "wanted = gradient + error", "wanted = error.add_(gradient)"
+)
+
+
+def summed_in_a_ring(rank, ranks, gradient, error, k):
+    wanted = gradient + error
+    sent = torch.zeros_like(wanted)
+    places = wanted.abs().topk(k).indices
+    sent[places] = wanted[places]
+    return ring_all_reduce(sent) / ranks, wanted - sent
+
+
+def rank_0_gathers_alone(rank, ranks, gradient, error, k):
+    wanted = gradient + error
+    places = wanted.abs().topk(k).indices
+    sent = torch.zeros_like(wanted)
+    sent[places] = wanted[places]
+    if rank == 0:
+        all_gather(wanted[places])
+    return sent, wanted - sent
+
+
+def by_the_course(rank, ranks, gradient, error, k):
+    from labkit.distributed.compression import TopK
+
+    compressor = TopK(k / len(gradient))
+    compressor.error = error
+    return compressor.average(gradient), compressor.error
+
+
+def in_one_message_by_torch(rank, ranks, gradient, error, k):
+    wanted = gradient + error
+    places = wanted.abs().argsort(descending=True)[:k]
+    mine = torch.stack([wanted[places].double(), places.double()])[:, :k].float()
+    lists = [torch.empty_like(mine) for _ in range(ranks)]
+    dist.all_gather(lists, mine)
+    mean = torch.zeros_like(wanted)
+    for values, where in lists:
+        mean.index_add_(0, where.long(), values / ranks)
+    wanted[places] = 0
+    return mean, wanted
+
+
+# --- distributed.local_sgd
+
+SECOND = "distributed.local_sgd"
+never_meets = edit(SECOND, "never_meets", "% every == 0", "% every < 0")
+always_meets = edit(SECOND, "always_meets", "% every == 0", "% every >= 0")
+meets_one_step_early = edit(SECOND, "meets_one_step_early", "(step + 1) % every", "step % every")
+meets_at_the_end = edit(SECOND, "meets_at_the_end", "(step + 1) % every == 0", "step == len(y) - 1")
+adds = edit(SECOND, "adds", "ring_all_reduce(w) / ranks", "ring_all_reduce(w)")
+other_way = edit(SECOND, "other_way", "w - rate * gradient", "w + rate * gradient")
+in_place = edit(SECOND, "in_place", "w = w - rate * gradient", "w -= rate * gradient")
+rank_0_meets = edit(SECOND, "rank_0_meets", "% every == 0", "% every == 0 and rank == 0")
+
+
+def also_gradients(rank, ranks, w, x, y, rate, every):
+    for step in range(len(y)):
+        gradient = (x[step] @ w - y[step]) * x[step]
+        ring_all_reduce(gradient)
+        w = w - rate * gradient
+        if (step + 1) % every == 0:
+            w = ring_all_reduce(w) / ranks
+    return w
+
+
+def by_the_course_too(rank, ranks, w, x, y, rate, every):
+    from labkit.distributed.local_sgd import average_parameters
+
+    average_parameters(torch.nn.Linear(1, 1))
+    return w
+
+
+def by_torch(rank, ranks, w, x, y, rate, every):
+    w = w.clone()
+    for step, (row, target) in enumerate(zip(x, y, strict=True), start=1):
+        w -= rate * (row.dot(w) - target) * row
+        if step % every == 0:
+            dist.all_reduce(w)
+            w /= ranks
+    return w
+
+
+# --- distributed.learning_rates
+
+THIRD = "distributed.learning_rates"
+as_it_was = edit(THIRD, "as_it_was", "base_rate * batch / base_batch", "base_rate")
+at_once = edit(THIRD, "at_once", "steps / warm_up, 1", "steps + 1, 1")
+out_of_nothing = edit(
+    THIRD, "out_of_nothing", "base_rate + (full - base_rate) * part", "full * part"
+)
+on_and_on = edit(THIRD, "on_and_on", "np.minimum(steps / warm_up, 1)", "steps / warm_up")
+one_too_soon = edit(THIRD, "one_too_soon", "steps / warm_up", "(steps + 1) / warm_up")
+smaller = edit(THIRD, "smaller", "batch / base_batch", "base_batch / batch")
+roots = edit(THIRD, "roots", "batch / base_batch", "(batch / base_batch) ** 0.5")
+divides_in_place = edit(
+    THIRD,
+    "divides_in_place",
+    "np.minimum(steps / warm_up, 1)",
+    "np.minimum(steps.__itruediv__(warm_up), 1)",
+)
+
+
+def by_the_small_training(steps, warm_up, batch, base_batch, base_rate):
+    from labkit.distributed.small_training import Plan, learning_rate
+
+    plan = Plan(batch, base_rate * batch / base_batch, warm_up=warm_up)
+    return np.array([learning_rate(plan, step) for step in steps])
+
+
+def step_by_step(steps, warm_up, batch, base_batch, base_rate):
+    full = base_rate * batch / base_batch
+    found = []
+    for step in steps:
+        if step >= warm_up:
+            found.append(full)
+        else:
+            found.append(base_rate * (1 - step / warm_up) + full * step / warm_up)
+    return np.array(found)
+
+
+PLANTED = {
+    FIRST: [
+        (forgetful, "The error of earlier steps is not added"),
+        (largest_of_all, "-7 is larger than 3"),
+        (not_a_mean, "the division by the number of ranks is missing"),
+        (own_places, "The values of other ranks are put at this rank's places"),
+        (keeps_less, "The new error is the gradient outside of what was sent"),
+        (keeps_what_the_mean_lacks, "a rank keeps what it has not sent itself"),
+        (drops_the_rest, "what was not sent is lost"),
+        (into_the_error, "changes its input"),
+        (summed_in_a_ring, "gather only what is sent"),
+        (rank_0_gathers_alone, "wait"),
+        (by_the_course, "labkit.distributed.compression"),
+    ],
+    SECOND: [
+        (never_meets, "The ranks never meet"),
+        (always_meets, "The ranks average after each step"),
+        (meets_one_step_early, "count how many steps have been made"),
+        (meets_at_the_end, "The ranks average once, after the last step"),
+        (adds, "but not divided by the number of ranks"),
+        (other_way, "The step goes up"),
+        (in_place, "changes its input"),
+        (rank_0_meets, "wait"),
+        (also_gradients, "more than"),
+        (by_the_course_too, "labkit.distributed.local_sgd"),
+    ],
+    THIRD: [
+        (as_it_was, "The learning rate stays that of the base batch"),
+        (at_once, "the warm-up is missing"),
+        (out_of_nothing, "it should begin at base_rate"),
+        (on_and_on, "goes on rising after the warm-up"),
+        (one_too_soon, "The rate is that of the next step"),
+        (smaller, "A larger batch gets a smaller rate"),
+        (roots, "the linear rule is asked for"),
+        (divides_in_place, "changes its input"),
+        (by_the_small_training, "labkit.distributed.small_training"),
+    ],
+}
+ALSO_RIGHT = {
+    FIRST: [in_one_message_by_torch],
+    SECOND: [by_torch],
+    THIRD: [step_by_step],
+}
+# One rank whose gradients are 0: wherever it goes, it stays.
+STANDING = (((np.ones(2, "f4"), np.zeros((3, 2), "f4"), np.zeros(3, "f4"), 0.1, 2),),)
+RIGHT_ON = {
+    as_it_was: (np.array([0.0, 1.0]), 3, 16, 16, 0.1),
+    at_once: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
+    out_of_nothing: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
+    on_and_on: (np.array([0.0, 2.0]), 3, 32, 16, 0.1),
+    one_too_soon: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
+    smaller: (np.array([5.0, 7.0]), 3, 16, 16, 0.1),
+    roots: (np.array([5.0, 7.0]), 3, 16, 16, 0.1),
+    by_the_small_training: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
+    forgetful: (((np.array([3.0, -4.0], "f4"), np.zeros(2, "f4"), 1),),),
+    other_way: STANDING,
+    by_the_course_too: STANDING,
+}

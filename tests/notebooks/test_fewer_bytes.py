@@ -1,0 +1,52 @@
+"""What lesson fewer_bytes prints follows from what it computes."""
+
+import pytest
+
+from tests.notebooks.running import Run
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("04_distributed", "5_fewer_bytes")
+
+
+def test_the_bytes_are_counted_and_not_computed(lesson):
+    words = "def sent_by"
+    said, names = lesson.again(words, launch=lambda *_: [12_345])
+    assert "12.3 kB" in said or "12,345" in said
+    printed = lesson.printed[lesson.cell(words)]
+    for number in ("3.15 MB", "1.57 MB", "126 kB", "50.7 kB"):
+        assert number in printed or number.split()[0] in printed
+    assert names["S"] == 128 * 4096 * 4
+
+
+def test_the_trainings_are_compared(lesson):
+    words = "errors thrown away"
+    printed = lesson.printed[lesson.cell(words)]
+    assert printed.count("True") == 2
+    flat = lesson.namespace["losses"]["1 %, errors thrown away"]
+    said, _ = lesson.again(words, launch=lambda train, ranks, k, keep: [flat, flat])
+    assert "behind by more than 0.2: False" in said
+
+
+def test_the_log_is_held_against_two_runs(lesson):
+    words = "within 0.02 of the log"
+    assert lesson.printed[lesson.cell(words)].count("True") == 2
+
+
+def test_the_claims_are_decided_by_runs(lesson):
+    words = "weights averaged after"
+    printed = lesson.printed[lesson.cell(words)]
+    assert "SGD, weights averaged after 1: equal: True" in printed
+    assert "Adam, weights averaged after 1: equal: False" in printed
+    assert "SGD, weights averaged after 2: equal: False" in printed
+    said, _ = lesson.again(words, launch=lambda apart, ranks: [[1.0, 1.0, 1.0]])
+    assert "True" not in said
+
+
+def test_the_predictions_are_compared_with_the_log(lesson):
+    _, names = lesson.again("figures.guesses([(name")
+    assert float(names["results"]["ranks"]) == 100
+    assert float(names["results"]["largest batch"]) == 256
+    _, names = lesson.again("figures.guesses([(name", runs=lesson.namespace["runs"][:9])
+    assert float(names["results"]["largest batch"]) == 32
