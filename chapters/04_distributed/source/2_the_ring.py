@@ -350,7 +350,7 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 # %% [markdown]
 # With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
 # Where n is a power of two, halving-doubling is never slower in this model.
-# For the 1,024 ranks of the beginning, rank 0 takes 46.6 s, the ring 2.09 s, the tree 0.456 s and halving-doubling 0.064 s (predicted).
+# For the 1,024 ranks of the beginning, the ring takes 2.09 s, and halving-doubling 0.064 s (predicted).
 #
 # ## On trial
 #
@@ -358,7 +358,7 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 #
 # > T_total = n * T_op
 #
-# This is meant as the time of n machines for the work of one.
+# This is meant as the time of n machines.
 # Beside it stands **Amdahl's law**: a share $s$ of the work, such as the update that every machine repeats, cannot be divided.
 #
 # ```
@@ -398,7 +398,7 @@ figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
 # > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
 #
 # L samples in batches of B take $L/B = 50{,}000/100 = 500$ steps.
-# We run it as printed, then corrected, and try one step in real ranks, with a sleep in place of the arithmetic.
+# We run it as printed, then corrected, and try one step in real ranks, with a sleep as the arithmetic.
 
 
 # %% tags=["timing", "nbval-ignore-output"]
