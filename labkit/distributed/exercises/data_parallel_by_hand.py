@@ -163,13 +163,13 @@ def in_one_message(traffic: Traffic) -> str | None:
         )
     size = sum(gradient.nbytes for gradient in traffic.inputs[0][0])
     bound = 2 * (traffic.ranks - 1) * (size / traffic.ranks + 4)  # chunks differ by one number
-    sent = max(
-        [traffic.most_sent, *(_sent_in(call, traffic.ranks) for call in traffic.collectives)]
-    )
-    if sent > bound:
+    ways = {"messages": traffic.most_sent}
+    ways |= {call.name: _sent_in(call, traffic.ranks) for call in traffic.collectives}
+    way = max(ways, key=ways.get)
+    if ways[way] > bound:
         return (
-            f"The result is right, but one rank sends {sent:,} bytes, where each "
-            f"rank sends {2 * (traffic.ranks - 1) * size // traffic.ranks:,} in the ring."
+            f"The result is right, but one rank sends {ways[way]:,} bytes in {way}, where each "
+            f"rank sends {2 * (traffic.ranks - 1) * size // traffic.ranks:,} in a ring of float32."
         )
     return None
 

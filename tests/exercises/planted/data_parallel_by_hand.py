@@ -79,18 +79,6 @@ def each_tensor_by_torch(rank, ranks, gradients):
     return means
 
 
-def in_two_halves(rank, ranks, gradients):
-    means = [gradient / ranks for gradient in gradients]
-    for half in means[::2], means[1::2]:
-        if half:
-            flat = torch.cat([mean.flatten() for mean in half])
-            dist.all_reduce(flat)
-            parts = flat.split([mean.numel() for mean in half])
-            for mean, part in zip(half, parts, strict=True):
-                mean.copy_(part.view_as(mean))
-    return means
-
-
 def all_to_all(rank, ranks, gradients):
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     parts = [torch.empty_like(flat) for _ in range(ranks)]
@@ -235,15 +223,14 @@ PLANTED = {
         (by_the_tensors, "divided by the number of tensors"),
         (each_tensor, "messages went between the ranks for"),
         (each_tensor_by_torch, "all-reduces went between the ranks for"),
-        (in_two_halves, "2 all-reduces went between the ranks for"),
-        (all_to_all, "in the ring"),
-        (in_doubles, "in the ring"),
+        (all_to_all, "bytes in all_gather"),
+        (in_doubles, "bytes in all_reduce"),
         (unused, "Each rank returns its own gradients"),
         (rank_0_gives, "All ranks have rank 0's gradients"),
         (only_rank_0, "Only rank 0 has the means"),
         (rank_0_does_not_call, "waits"),
         (in_place, "changes its input"),
-        (through_rank_0, "in the ring"),
+        (through_rank_0, "bytes in messages"),
     ],
     WEIGHTED: [
         (nan_too, "0 times nan is nan"),
