@@ -66,6 +66,7 @@ divided_before_and_after = edit(
     MEAN, "divided_before_and_after", "ring_all_reduce(flat)", "ring_all_reduce(flat / ranks)"
 )
 by_the_tensors = edit(MEAN, "by_the_tensors", "/ ranks", "/ len(gradients)")
+not_flattened = edit(MEAN, "not_flattened", "gradient.flatten()", "gradient")
 
 
 def each_tensor(rank, ranks, gradients):
@@ -221,6 +222,7 @@ PLANTED = {
         (nothing_added, "but nothing is added up"),
         (divided_before_and_after, "divided by the ranks twice"),
         (by_the_tensors, "divided by the number of tensors"),
+        (not_flattened, "raises RuntimeError"),
         (each_tensor, "messages went between the ranks for"),
         (each_tensor_by_torch, "all-reduces went between the ranks for"),
         (all_to_all, "bytes in all_gather"),
