@@ -19,7 +19,7 @@
 #
 # **Thirty-two photographs each.**
 # In 2017, 256 GPUs trained a network on ImageNet in one hour (*published*: Goyal and others, arXiv:1706.02677).
-# In each step, a GPU saw only 32 photographs, and all together saw 8,192.
+# In each step, a GPU saw only 32 photographs of 8,192.
 # Would one machine with all 8,192 have made the same network?
 # You answer this for our ConvNet, with 64 photographs in four processes.
 #
@@ -209,7 +209,7 @@ average_gradients = check("distributed.average_gradients", average_gradients)
 # Rank 0 speaks for three numbers, so its mean counts three times: (3 x 6 + 1 x (-2)) / 4 = 4.
 # **Multiply each mean by its count, add up, and divide by the count of all.**
 #
-# For a rank without photographs, the mean loss is 0 / 0, and PyTorch's gradient is `nan` (not a number).
+# For a rank without photographs, the mean is 0 / 0, and its gradient may be `nan` (not a number).
 # 0 x `nan` is `nan` again, and so is every sum with it.
 # So this rank has to send zeros; if it sent nothing, the others would wait for ever.
 #
@@ -340,6 +340,7 @@ figures.table(["step", "out of rank 0", "into rank 0"], table)
 # %% [markdown]
 # The master carries 7.13 + 6.54 = 13.7 MB; a rank of our ring sends 3.27 and receives 3.27.
 # With 64 ranks, it would send 63 x 2.18 MB = 137 MB of weights.
+# (With NCCL, PyTorch broadcasts them.)
 #
 # ## Explain
 #
@@ -370,10 +371,10 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # %% [markdown]
 # All of the distance is left.
 # Adam's averages are made of gradients alone, and these are the same in all ranks.
-# So all ranks move alike, and their distance stays.
+# So all ranks move alike.
 # Here they got fewer right, perhaps because the mean contains the gradients of other networks.
 # **Averaged gradients keep equal ranks equal, but they do not make ranks equal.**
-# A broadcast of rank 0's weights does.
+# A broadcast does.
 #
 # ## On trial
 #
@@ -424,18 +425,18 @@ figures.table(["what was tried", "equals one big batch"], table)
 # With unlike shards, multiply by the counts, as `weighted_average` does.
 # If i runs over the examples and n is their number, the formula already counts each example once.
 # BatchNorm needs more: the shards 1, 3 and 5, 7 both become -1, 1, and what distinguishes them is gone.
-# Lesson 4 has the cure.
+# Lesson 4 cures it.
 #
 # The network of the 8,192 photographs, a ResNet-50, has BatchNorm layers, which saw only the 32 of their GPU (*published*, same paper).
 # So one machine would not have made quite the same.
 #
 # ## Recap
 #
-# **The rule to keep: with equal weights at the start, equal shards, and no layer that mixes examples, n ranks make the step of one big batch, up to rounding; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
+# **The rule to keep: with equal weights at the start, equal shards, and no layer that mixes examples, n ranks make the step of one big batch; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
 #
 # ### Outside
 #
-# PyTorch's `DistributedDataParallel(model)` broadcasts the weights at the start, and averages the gradients during `backward`; it divides by the ranks, whatever the shards.
+# PyTorch's `DistributedDataParallel(model)` broadcasts the weights at the start, and averages the gradients during `backward`; it divides by the ranks, so with unlike shards, multiply each mean loss by ranks x count / count of all.
 # `DistributedSampler` deals; it needs `set_epoch(epoch)` before each epoch.
 #
 # ## Quiz
