@@ -63,7 +63,7 @@ class Lesson:
         return plain_name(self.path)
 
     def named_in(self, call: str) -> tuple[str, ...]:
-        """The ids that its code gives to "check", "predict" or "quiz", each once; not to x.predict."""
+        """The ids that its code gives to check, predict or quiz, each once; x.predict is none."""
         code = "\n".join(cell.text for cell in self.cells if cell.type == "code")
         ids = re.findall(rf"(?<![\w.]){call}\(\s*[\"']([\w.]+)[\"']", code)
         return tuple(dict.fromkeys(ids))

@@ -69,9 +69,14 @@ class TorchTransport:
     def exchange(
         self, outgoing: "torch.Tensor", to: int, incoming: "torch.Tensor", source: int
     ) -> None:
-        """By `dist.irecv` and `dist.isend`."""
+        """By `dist.irecv` and `dist.isend`; NCCL wants both in one batch."""
         import torch.distributed as dist
 
+        if outgoing.is_cuda:
+            both = [dist.P2POp(dist.isend, outgoing, to), dist.P2POp(dist.irecv, incoming, source)]
+            for work in dist.batch_isend_irecv(both):
+                work.wait()
+            return
         receiving = dist.irecv(incoming, source)  # first: what comes has a place to go to
         sending = dist.isend(outgoing, to)
         receiving.wait()

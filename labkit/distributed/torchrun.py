@@ -58,6 +58,8 @@ def _join(backend: str | None) -> None:
     # A shelf of its own for each launch of a program: addresses of an earlier one are out of date.
     store = dist.PrefixStore(f"launch-{next(_launches)}", _meeting())
     name = backend or ("nccl" if on_gpus else "gloo")
+    if name == "nccl":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     dist.init_process_group(carriers(name), store=store, rank=rank, world_size=world)
 
 

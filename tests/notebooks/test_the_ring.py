@@ -88,6 +88,10 @@ def test_the_numbers_of_the_text():
     times = [1e3 * model.predict(f"{way}_all_reduce", 4, 8e6) for way in ways]
     assert np.allclose(times, [486, 324, 126, 124])
     assert np.isclose(2 / 2.5 * 1e-3 * 100e6, 80e3) and 2.5 == 4 - 2 * 3 / 4
-    assert (round(8 / 0.126), round(1.5 * 8 / 0.126)) == (63, 95)
+    total = [0.04 + 0.36 / n + model.predict("ring_all_reduce", n, 8e6) for n in range(1, 33)]
+    assert 1 + np.argmin(total) == 10
+    names = ("gather", "ring", "tree", "halving")
+    times = [model.predict(f"{name}_all_reduce", 1024, 2.18e6) for name in names]
+    assert np.allclose(times, [46.6, 2.09, 0.456, 0.064], rtol=0.01)
     assert np.isclose(0.1 * 400 + 0.9 * 400 / 4, 130) and 50_000 / 100 == 500
     assert 2 * 7 * 80 / 8 == 140 and 2 * 511 == 1022 and 2 * np.log2(512) == 18  # the quiz

@@ -44,7 +44,6 @@
 #
 # The other two guesses are about this machine, where no link slows the messages down.
 # With four ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and 16 MiB?
-# (0.5: the ring takes twice as long.)
 
 # %%
 from time import sleep
@@ -52,7 +51,7 @@ from time import sleep
 import numpy as np
 import torch
 
-from labkit import check, figures, predict, quiz
+from labkit import check, figures, hint, predict, quiz
 from labkit.distributed import CostModel, exchange
 from labkit.distributed.chunk_picture import ring_by_hand
 from labkit.distributed.cost_picture import costs_by_size
@@ -112,7 +111,7 @@ ring_by_hand(np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
 #
 # **Exercise `distributed.reduce_scatter`**: in each of $n-1$ steps, all ranks send one chunk to the next rank, and add what arrives.
 # At the end, `chunks[rank]` is the sum over all ranks.
-# Use only `exchange(outgoing, to, incoming, source)`, which sends and receives at once, and fills `incoming`.
+# Use only `exchange(outgoing, to, incoming, source)`, which sends and receives at once, and fills `incoming` (`torch.empty_like(chunk)` makes room).
 
 
 # %% tags=["exercise:distributed.reduce_scatter"]
@@ -147,12 +146,12 @@ reduce_scatter = check("distributed.reduce_scatter", reduce_scatter)
 # %% tags=["exercise:distributed.all_gather"]
 def all_gather(rank, ranks, chunk, length):
     """chunk `rank` of a tensor of so many numbers -> the whole tensor [length], in every rank"""
-    whole = torch.zeros(length, dtype=chunk.dtype)
+    whole = torch.zeros(length, dtype=chunk.dtype, device=chunk.device)
     chunks = whole.tensor_split(ranks)
     chunks[rank][:] = chunk
     for step in range(1, ranks):
         # STUB:
-        # pass  # as before, but what arrives is finished
+        # pass  # rank 0 begins with chunk 0
         # BEGIN SOLUTION
         leaving = chunks[(rank - step + 1) % ranks]
         arriving = chunks[(rank - step) % ranks]
@@ -167,7 +166,7 @@ all_gather = check("distributed.all_gather", all_gather)
 # ### A ring with the right sum
 #
 # PyTorch's tutorial [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) shows a shorter ring, which passes on whole tensors.
-# (Until 2020 it added the wrong ones, [issue 31572](https://github.com/pytorch/pytorch/issues/31572); it leaves the chunks to its reader.)
+# (Until 2020 it added the wrong ones, [issue 31572](https://github.com/pytorch/pytorch/issues/31572).)
 # Here is its idea with our `exchange`; `counted_run` runs it in real ranks, and counts their bytes.
 
 
@@ -218,10 +217,11 @@ ring_all_reduce = check("distributed.ring_all_reduce", ring_all_reduce)
 #
 # > Gradients are collected on a master GPU which updates the parameters
 #
-# We sum whole numbers, as many as our ConvNet's gradient has, over four ranks in four ways.
+# We sum whole numbers, whose sums are exact, as many as our ConvNet's gradient has, over four ranks in four ways.
 # The master is rank 0; new parameters, sent back in place of the sum, would have as many bytes.
 # The tree adds up along lesson 1's broadcast backwards, and then broadcasts.
-# In **halving-doubling**, partners split what they have in common, and each sums one half; later, the halves go back the same way.
+# In **halving-doubling**, two partners swap halves, and each adds up one; then quarters with the next partner, and so on.
+# The finished parts come back by the same swaps.
 # A rank **carries** what it sends and receives.
 
 # %% tags=["picture"]
@@ -289,15 +289,15 @@ for name in ("rank 0", "ring"):
 print("the ring:", measured(runs["ring"].seconds, "s", "an emulated link"))
 
 # %% [markdown]
-# A blue bar is a send, and an orange one a receive, with its waiting.
+# A blue bar ends when the message has left; an orange one is a receive, with its waiting.
 # Through rank 0 the messages queue up; in the ring, all four ranks send at the same time.
-# The formula leaves out waking the processes, and the copying between the ring's halves.
+# The formula leaves out waking the processes, adding, and the copying between the ring's halves.
 #
 # ## Explain
 #
 # ### Without a link
 #
-# On loopback, a message is a copy in memory.
+# Without the link, messages stay inside this computer (**loopback**): each is a copy in memory.
 # A fifth way takes part: gloo, which does PyTorch's `dist.all_reduce` between CPUs.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
@@ -314,7 +314,7 @@ def ratio(runs):
     return measured(runs["rank 0"].seconds / runs["ring"].seconds, "times")
 
 
-of_each = counted(2 * 1023 / 1024 * 100, "MB", "2 (n - 1) chunks of S / n")
+of_each = predicted(2 * 1023 / 1024 * 100, "MB", "2 (n - 1) chunks of S / n")
 results = {"MB of each": of_each, "64 KiB": ratio(small), "16 MiB": ratio(large)}
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
@@ -322,9 +322,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # In a ring, each rank sends $2(n-1)/n \cdot S$: 100, 150 and 199.8 MB with 2, 4 and 1,024 ranks.
 # **However many ranks there are, it is less than $2S$.**
 #
-# On loopback, there are no links that could work at the same time: all ranks share one memory.
-# And with a small tensor, waking processes costs most: each rank of the ring waits six times for its neighbour, but a worker of rank 0 once.
-# The alpha-beta model does not see that: for it, both have six messages in a row.
+# On loopback, all ways move the same bytes through one memory, so the ring gains nothing, and its 24 messages wake processes more often than rank 0's 6.
+# With a small tensor, waking costs most: each rank of the ring waits six times, but a worker of rank 0 twice.
+# The model's order holds for its network, not for a shared memory.
 #
 # ### When the tree is faster
 #
@@ -339,8 +339,6 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # for n ranks:   2 log2(n) in place of 4,   2 (n - 1) of 6,   2 (n - 1) / n of 1.5
 # ```
-#
-# Here $\alpha\beta = 100$ kB is what could have travelled during one latency.
 
 # %% tags=["picture"]
 for n in (4, 64, 1024):
@@ -351,7 +349,8 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 
 # %% [markdown]
 # With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
-# In this model, halving-doubling is never slower than either, but the model knows no links that several pairs share.
+# Where n is a power of two, halving-doubling is never slower in this model.
+# For the 1,024 ranks of the beginning, the ring takes 2.09 s, and halving-doubling 0.064 s (predicted).
 #
 # ## On trial
 #
@@ -359,8 +358,8 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 #
 # > T_total = n * T_op
 #
-# This is meant as the time of n machines for the work of one.
-# Beside it stands **Amdahl's law**: a share $s$ of the work, such as loading, cannot be divided.
+# This is meant as the time of n machines.
+# Beside it stands **Amdahl's law**: a share $s$ of the work, such as the update that every machine repeats, cannot be divided.
 #
 # ```
 # T(n)  =  s T_op       +  (1 - s) T_op / n
@@ -392,14 +391,14 @@ figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
 # **Verdict on C17: wrong.**
 # As printed, 32 machines take 32 times as long as one; the divisible share shrinks with n, and the all-reduce comes on top.
 #
-# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 8 machines are best here.
+# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 10 machines would be best here.
 #
 # ### <a id="C16"></a>C16 on trial
 #
 # > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
 #
 # L samples in batches of B take $L/B = 50{,}000/100 = 500$ steps.
-# We run it as printed, then corrected, and try one step in real ranks, with a sleep in place of the arithmetic.
+# We run it as printed, then corrected, and try one step in real ranks, with a sleep as the arithmetic.
 
 
 # %% tags=["timing", "nbval-ignore-output"]
@@ -424,15 +423,16 @@ print("a step of four:", one)
 # %% [markdown]
 # **Verdict on C16: wrong.**
 # As printed, the time grows n-fold; with n below the line, it would still lack the serial share and the all-reduce of each step.
+# (If each machine keeps a batch of B instead, there are L / (nB) steps.)
 #
 # ## Recap
 #
 # - **The rule to keep: in a ring, each rank sends $2(n-1)/n \cdot S$, less than $2S$, but waits $2(n-1)$ times for the latency.**
-# - A right sum says nothing about its cost: count the bytes.
 #
 # ### Outside
 #
-# On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one, for experiments.
+# On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one.
+# Its trees work on pieces of the tensor, so our crossover does not hold for them.
 # Clusters are measured with nccl-tests:
 #
 # ```
@@ -440,8 +440,6 @@ print("a step of four:", one)
 # ```
 #
 # It prints *algbw*, $S/t$, and *busbw*, $S/t \times 2(n-1)/n$, the rate at which each rank of a ring would send.
-# For our 126 ms, these are 63 and 95 MB/s.
-# We left out that libraries also cut chunks into pieces, and run several rings at once.
 #
 # ## Quiz
 #

@@ -51,7 +51,7 @@ from labkit import check, figures, hint, predict, quiz
 from labkit.distributed import all_gather, launch, recorded, ring_all_reduce, small_training
 from labkit.distributed.compression import Compressor, HalfPrecision, LowRank, TopK
 from labkit.distributed.data_parallel import average_gradients
-from labkit.distributed.local_sgd import train as train_alone
+from labkit.distributed.local_sgd import train as train_locally
 from labkit.distributed.one_big_batch import forward_backward, largest_difference, weights
 from labkit.provenance import counted, predicted
 
@@ -333,7 +333,7 @@ def apart(rank, ranks, make, every):
     rows = torch.arange(800).view(4, ranks, 100)[:, rank]
     batches = [(images[row], labels[row]) for row in rows]
     by_weights, by_gradients = small_training.network(), small_training.network()
-    train_alone(by_weights, batches, make(by_weights.parameters(), lr=0.01), every)
+    train_locally(by_weights, batches, make(by_weights.parameters(), lr=0.01), every)
     optimiser = make(by_gradients.parameters(), lr=0.01)
     for batch in batches:
         forward_backward(by_gradients, *batch)
@@ -356,7 +356,7 @@ for (make, every), difference in zip(cases, differences, strict=True):
 #
 # > Larger batches and a scaled learning rate reduce communication
 #
-# The log decides; these are the runs of seed 0.
+# The log's runs of seed 0 decide.
 
 # %%
 rows = []
@@ -374,7 +374,6 @@ figures.table(heads, rows)
 #
 # ## Recap
 #
-# Kept errors arrive late, and dropped ones never.
 # Local steps and larger batches save messages, and change the training.
 #
 # **The rule to keep: among n ranks, the largest 1 % of a gradient cost n / 100 of a ring, if you keep the errors.**
@@ -383,7 +382,7 @@ figures.table(heads, rows)
 #
 # PyTorch's `DistributedDataParallel` compresses in a hook: `model.register_comm_hook(state, powerSGD_hook)`.
 # Local SGD on people's phones is called **federated averaging** (`local_sgd.federated_round`).
-# Compressing takes time: over 1 Gbit/s, it [saved us none](two_hosts.md).
+# Over 100 Mbit/s, the largest 1 % bring our step from 0.29 to 0.11 seconds (*measured*); over 1 Gbit/s, they [save nothing](two_hosts.md).
 #
 # ## Quiz
 #

@@ -238,7 +238,7 @@ def backwards(rank, ranks, x):
 
 PLANTED = {
     RING: [
-        (all_send, "Let one side receive first"),
+        (all_send, "Let one rank receive first"),
         (all_receive, "Everyone waits for a message"),
         (other_way, "The tensors go the wrong way"),
         (unreturned, "Each rank returns its own tensor"),

@@ -24,7 +24,7 @@ def reduce_scatter(rank, ranks, x):
 
 def all_gather(rank, ranks, chunk, length):
     """chunk `rank` of a tensor of so many numbers -> the whole tensor [length], in every rank"""
-    whole = torch.zeros(length, dtype=chunk.dtype)
+    whole = torch.zeros(length, dtype=chunk.dtype, device=chunk.device)
     chunks = whole.tensor_split(ranks)
     chunks[rank][:] = chunk
     for step in range(1, ranks):
