@@ -82,7 +82,6 @@ one_message_each = edit(
     "        handles.append(start([gradient]))",
 )
 only_one = edit(OVERLAPPED, "only_one", "while waiting", "if waiting")
-by_its_last_place = edit(OVERLAPPED, "by_its_last_place", WHILE, "if place == waiting[0][-1]")
 any_that_is_full = edit(
     OVERLAPPED,
     "any_that_is_full",
@@ -138,18 +137,6 @@ def by_torch(backward, buckets, start):
             handles.append(start(full))
             full = []
     return [[torch.tensor(mean).numpy() for mean in handle.wait()] for handle in handles]
-
-
-def in_order_of_arrival(backward, buckets, start):
-    means, waiting, full = [], [], []
-    for _, gradient in backward:
-        full.append(gradient)
-        if len(full) == len(buckets[len(waiting)]):
-            waiting.append(start(full))
-            full = []
-    for handle in waiting:
-        means += handle.wait()
-    return means
 
 
 def by_counting(backward, buckets, start):
@@ -243,9 +230,7 @@ PLANTED = {
         (after_backward, "meanwhile nothing travels"),
         (one_message_each, "which the other ranks send"),
         (only_one, "after each start, ask whether the next one is full, too"),
-        (by_its_last_place, "When gradient 5 comes, the buckets [5] and [4] can leave"),
         (any_that_is_full, "a bucket that is full earlier waits for its turn"),
-        (in_order_of_arrival, "Message 0 is bucket 1, [4]"),
         (gives_its_own, "These are the rank's own gradients"),
         (forgets_the_last, "The last bucket is missing"),
         (backwards, "The buckets are in the wrong order"),
