@@ -157,7 +157,8 @@ def _call(watched: Watched, function: Callable, inputs: tuple) -> None:
     except BaseException as error:  # the learner's function may raise anything
         watched.clock.armed = False
         watched.error = error
-        watched.place = learner_line(reversed([*walk_tb(error.__traceback__)]))
+        place = learner_line(reversed([*walk_tb(error.__traceback__)]))
+        watched.place = place or watched.clock.place
     watched.clock.stop()
 
 

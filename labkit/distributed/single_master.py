@@ -12,7 +12,8 @@ rendering, with the same tensors travelling between the same places.
 
 n ranks; X, Y and W are the bytes of the batch, of the outputs and of the weights. Where n does not
 divide the batch, the master keeps the longest part. All of it passes the master's one link, and
-grows with n. Lesson data_parallel_by_hand.
+grows with n. (On GPUs joined by NCCL, PyTorch replicates by a broadcast and reduces by a reduce,
+within one machine; the weights still travel in every step.) Lesson data_parallel_by_hand.
 """
 
 from collections.abc import Iterator

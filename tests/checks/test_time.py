@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from labkit.checks.judge import check
-from labkit.checks.watch import clock
+from labkit.checks.watch import case_run, clock
 from labkit.checks.watch.clock import Clock
 from labkit.checks.watch.meter import ThreadMeter
 
@@ -84,6 +84,15 @@ def test_a_busy_function_is_stopped(answer, endless):
     assert ENDLESS in text
     assert "Look for a loop whose condition never becomes false" in text
     assert f"`{endless.__name__}`" in text, "the line is named"
+
+
+def test_the_line_is_known_from_the_first_strike(answer, monkeypatch):
+    """A later one may meet the function on its way out, and then the traceback has no line."""
+    monkeypatch.setattr(case_run, "learner_line", lambda frames: None)
+    assert "`busy`" in answer(busy)
+    texts = []
+    in_a_thread(lambda: texts.append(answer(busy)))
+    assert "`busy`" in texts[0]
 
 
 @pytest.mark.parametrize("endless", [sleeps, swallows_asleep])

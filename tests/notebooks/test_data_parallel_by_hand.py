@@ -58,6 +58,7 @@ def test_the_numbers_of_the_text():
     assert gradients.mean() == 4 == (gradients[:2].mean() + gradients[2:].mean()) / 2
     assert (gradients[:3].mean() + gradients[3]) / 2 == 2
     assert (3 * gradients[:3].mean() + gradients[3]) / 4 == 4
+    assert np.isclose(gradients[:3].mean(), 6) and gradients[3] == -2
     order = np.resize([7, 2, 9, 0, 5, 1, 8, 3, 6, 4], 12)
     assert order[-2:].tolist() == [7, 2]
     assert [order[rank::4].tolist() for rank in range(4)] == [
@@ -67,6 +68,8 @@ def test_the_numbers_of_the_text():
     assert weights == 545_098 and round(4 * weights / 1e6, 2) == 2.18
     scattered, scores = 48 * 3 * 32 * 32 * 4, 48 * 10 * 4
     assert round((3 * 4 * weights + scattered + scores) / 1e6, 2) == 7.13
+    assert round((3 * 4 * weights + scores) / 1e6, 2) == 6.54  # into the master
+    assert round((2 * (3 * 4 * weights + scores) + scattered) / 1e6, 1) == 13.7
     assert round(63 * 4 * weights / 1e6) == 137 and round(2 * 4 * weights / 1e6, 2) == 4.36
     assert (2 + 6) / 2 / ((30 * 2 + 10 * 6) / 40) == 4 / 3  # the quiz
 
@@ -83,8 +86,15 @@ def test_a_step_in_ranks_is_that_of_numpy():
     trained = launch(names["train"], 4, [0] * 4, names["Descent"], 0.01, 1)
     for model in trained:
         moved = names["vector"](model).numpy() - start
-        # Float32 chooses another pixel in a few max-pools than NumPy's float64.
+        # Perhaps rounding chooses another pixel in a few max-pools than NumPy's float64.
         assert np.linalg.norm(moved - expected) < 0.001 * np.linalg.norm(expected)
+
+
+def test_some_weights_move_by_much_more_than_the_comparison_allows():
+    names = lesson.namespace
+    start = names["vector"](convnet.torch_model(convnet.init(0)))
+    (one_process,) = launch(names["train"], 1, [0], names["Descent"], 0.01, 1)
+    assert (names["vector"](one_process) - start).abs().max() > 0.01
 
 
 def sums(rank, ranks, gradients):

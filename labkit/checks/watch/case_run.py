@@ -54,7 +54,8 @@ def call(function: Callable, run: CaseRun, clock: Clock, seconds: float, weigh: 
     except BaseException as error:  # the learner's function may raise anything
         clock.armed = False
         run.error = error
-        run.line = learner_line(reversed([*walk_tb(error.__traceback__)]))
+        # A strike on the way out, behind the function's last line, has no line of its own.
+        run.line = learner_line(reversed([*walk_tb(error.__traceback__)])) or clock.place
     clock.stop()
     if weigh:
         run.held = tracemalloc.get_traced_memory()[1]

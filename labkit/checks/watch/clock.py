@@ -30,7 +30,7 @@ from traceback import walk_stack
 from types import FrameType
 
 from labkit.checks.watch.meter import ThreadMeter, seconds_of_a_round
-from labkit.checks.watch.source import origin
+from labkit.checks.watch.source import Line, learner_line, origin
 
 TICK = 0.05  # seconds between two looks
 ROUNDS = 50_000_000  # of an empty loop: about two seconds on an idle machine of today
@@ -58,6 +58,7 @@ class Clock:
         self.armed = False  # true only while the learner's function runs
         self.expired = False
         self.idle = False  # expired while it waited rather than worked
+        self.place: Line | None = None  # where the first strike met the learner's function
 
     def start(self, own: float = 0.0) -> None:
         """A case begins; our own solution needed `own` seconds of processor time for it."""
@@ -137,7 +138,9 @@ class Clock:
             return
         if not self.expired and not self.over(frame):
             return
-        if self.expired:  # caught by the function: strike again soon, ever elsewhere
+        if not self.expired:
+            self.place = learner_line(walk_stack(frame))
+        else:  # caught by the function: strike again soon, ever elsewhere
             delay = 2e-6 * 2 ** (time.perf_counter_ns() % 8)  # up to 0.3 ms
             signal.setitimer(signal.ITIMER_REAL, delay, TICK)
         self.expired = True
@@ -167,6 +170,8 @@ class Clock:
             frame = sys._current_frames().get(worker.ident)
             running = worker.is_alive() and self.armed and self._may_be_struck(frame)
             if running and (self.expired or self._over_from_outside(worker)):
+                if not self.expired:
+                    self.place = learner_line(walk_stack(frame))
                 self.expired = True
                 grace -= 1
                 self._strike(worker)

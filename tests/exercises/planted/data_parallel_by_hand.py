@@ -66,6 +66,7 @@ divided_before_and_after = edit(
     MEAN, "divided_before_and_after", "ring_all_reduce(flat)", "ring_all_reduce(flat / ranks)"
 )
 by_the_tensors = edit(MEAN, "by_the_tensors", "/ ranks", "/ len(gradients)")
+not_flattened = edit(MEAN, "not_flattened", "gradient.flatten()", "gradient")
 
 
 def each_tensor(rank, ranks, gradients):
@@ -77,6 +78,21 @@ def each_tensor_by_torch(rank, ranks, gradients):
     for mean in means:
         dist.all_reduce(mean)
     return means
+
+
+def all_to_all(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    parts = [torch.empty_like(flat) for _ in range(ranks)]
+    dist.all_gather(parts, flat)
+    means = (sum(parts) / ranks).split([gradient.numel() for gradient in gradients])
+    return [mean.view_as(gradient) for mean, gradient in zip(means, gradients, strict=True)]
+
+
+def in_doubles(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients]).double()
+    dist.all_reduce(flat)
+    means = (flat / ranks).float().split([gradient.numel() for gradient in gradients])
+    return [mean.view_as(gradient) for mean, gradient in zip(means, gradients, strict=True)]
 
 
 def unused(rank, ranks, gradients):
@@ -206,14 +222,17 @@ PLANTED = {
         (nothing_added, "but nothing is added up"),
         (divided_before_and_after, "divided by the ranks twice"),
         (by_the_tensors, "divided by the number of tensors"),
+        (not_flattened, "raises RuntimeError"),
         (each_tensor, "messages went between the ranks for"),
         (each_tensor_by_torch, "all-reduces went between the ranks for"),
+        (all_to_all, "bytes in all_gather"),
+        (in_doubles, "bytes in all_reduce"),
         (unused, "Each rank returns its own gradients"),
         (rank_0_gives, "All ranks have rank 0's gradients"),
         (only_rank_0, "Only rank 0 has the means"),
         (rank_0_does_not_call, "waits"),
         (in_place, "changes its input"),
-        (through_rank_0, "in the ring"),
+        (through_rank_0, "bytes in messages"),
     ],
     WEIGHTED: [
         (nan_too, "0 times nan is nan"),
