@@ -1,12 +1,13 @@
 """A backward and an all-reduce that only write down in which order they are called.
 
-    calls = Calls(mine, others, buckets)
+    calls = Calls(mine, others, buckets, order)
     result = overlapped(calls.backward(), buckets, calls.start)
     calls.fault                 # what in this order costs time, or None
+    calls.lost                  # what is said of a bucket that never left, or None
 
 Whether messages overlap with a backward needs no clock: a bucket has to be started before the
-backward goes on, and nobody may wait while gradients are still to come. Lesson
-overlap_and_buckets.
+backward goes on, and nobody may wait while gradients are still to come. Buckets leave in their
+order, on every rank the same. Lesson overlap_and_buckets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,14 +36,20 @@ class Calls:
     mine     [P, d]: the gradients of this rank, one row for each weight, in the model's order
     others   [P, d]: those of a second rank
     buckets  places of weights, the last ones first
+    order    [P]: the places in the order in which the gradients become ready
     """
 
     def __init__(
-        self, mine: np.ndarray, others: np.ndarray, buckets: Sequence[Sequence[int]]
+        self,
+        mine: np.ndarray,
+        others: np.ndarray,
+        buckets: Sequence[Sequence[int]],
+        order: Sequence[int],
     ) -> None:
         self.mine = mine
         self.others = others
         self.buckets = buckets
+        self.order = [int(place) for place in order]
         self.fault: str | None = None
         self._ready: list[int] = []
         self._started: list[list[int]] = []
@@ -52,8 +59,8 @@ class Calls:
         return (self.mine[place] + self.others[place]) / 2
 
     def backward(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(place, gradient), the last weight first; each is computed when it is asked for."""
-        for place in reversed(range(len(self.mine))):
+        """(place, gradient) in their order; each is computed when it is asked for."""
+        for place in self.order:
             self._note_next(place)
             self._ready.append(place)
             yield place, self.mine[place]
@@ -69,6 +76,13 @@ class Calls:
                 f"`start` is called {number + 1} times, for {number} buckets: the gradients of a "
                 "bucket travel together, in one list."
             )
+        later = [list(bucket) for bucket in self.buckets[number + 1 :]]
+        if places in later:
+            raise Refused(
+                f"Message {number} is bucket {number + 1 + later.index(places)}, {places}, but the "
+                f"other ranks start bucket {number}, {list(self.buckets[number])}, first: a bucket "
+                "that is full earlier waits for its turn."
+            )
         if places != list(self.buckets[number]):
             raise Refused(
                 f"Message {number} has the gradients {places}, but bucket {number} is "
@@ -82,6 +96,27 @@ class Calls:
         """Whether `start` was called at all."""
         return bool(self._started)
 
+    @property
+    def lost(self) -> str | None:
+        """What is said of the first bucket that was not started by the end of the step."""
+        number = len(self._started)
+        if number == len(self.buckets):
+            return None
+        said = f"Bucket {number}, {list(self.buckets[number])}, is never started."
+        return " ".join([said, *self._several()])
+
+    def _several(self) -> Iterator[str]:
+        """The first gradient with which more than one bucket can leave, if there is one."""
+        turn = {place: number for number, place in enumerate(self.order)}
+        complete = [max(turn[place] for place in bucket) for bucket in self.buckets]
+        leaves = np.maximum.accumulate(complete)  # a bucket also waits for the ones before it
+        for number in np.flatnonzero(np.diff(leaves) == 0)[:1]:
+            pair = " and ".join(str(list(one)) for one in self.buckets[number : number + 2])
+            yield (
+                f"When gradient {self.order[leaves[number]]} comes, the buckets {pair} can leave: "
+                "after each start, ask whether the next one is full, too."
+            )
+
     def note_wait(self, bucket: Sequence[int]) -> None:
         """Somebody waits: nothing may still be to come."""
         left = len(self.mine) - len(self._ready)
@@ -93,8 +128,8 @@ class Calls:
             )
 
     def _note_next(self, place: int) -> None:
-        """Backward goes on: every bucket that is full has to be on its way."""
-        for bucket in self.buckets[len(self._started) :]:
+        """Backward goes on: if the bucket whose turn it is is full, it has to be on its way."""
+        for bucket in self.buckets[len(self._started) :][:1]:
             if set(bucket) <= set(self._ready):
                 self._note(
                     f"The bucket {list(bucket)} is full, but backward goes on to gradient {place} "

@@ -10,8 +10,8 @@ GRADIENTS = np.arange(8.0).reshape(4, 2)
 BUCKETS = [[3, 2], [1, 0]]
 
 
-def calls():
-    return Calls(GRADIENTS, 10 * GRADIENTS, BUCKETS)
+def calls(buckets=BUCKETS, order=(3, 2, 1, 0)):
+    return Calls(GRADIENTS, 10 * GRADIENTS, buckets, order)
 
 
 def test_a_step_in_order_has_no_fault_and_the_means():
@@ -40,6 +40,40 @@ def test_the_last_bucket_may_start_behind_the_loop():
     assert step.begun and len(handles) == 2
 
 
+def test_gradients_come_in_the_given_order():
+    step = calls(order=(2, 3, 0, 1))
+    assert [place for place, _ in step.backward()] == [2, 3, 0, 1]
+
+
+def test_a_later_bucket_that_is_full_earlier_is_no_fault():
+    step = calls([[3], [2], [1, 0]], order=(2, 3, 0, 1))
+    ready, handles = {}, []
+    for place, gradient in step.backward():
+        ready[place] = gradient
+        if place == 3:
+            handles += [step.start([ready[3]]), step.start([ready[2]])]
+        if place == 1:
+            handles.append(step.start([ready[1], ready[0]]))
+    assert step.fault is None and step.lost is None and len(handles) == 3
+
+
+def test_a_bucket_left_behind_by_one_gradient_for_two():
+    step = calls([[3], [2], [1, 0]], order=(2, 3, 0, 1))
+    for _, gradient in step.backward():
+        if not step.begun and np.array_equal(gradient, GRADIENTS[3]):
+            step.start([gradient])
+    assert "The bucket [2] is full, but backward goes on to gradient 0" in step.fault
+    assert step.lost.startswith("Bucket 1, [2], is never started. When gradient 3 comes")
+    assert "the buckets [3] and [2] can leave" in step.lost
+
+
+def test_in_reverse_order_nothing_more_is_said_of_a_lost_bucket():
+    step = calls()
+    ready = dict(step.backward())
+    step.start([ready[3], ready[2]])
+    assert step.lost == "Bucket 1, [1, 0], is never started."
+
+
 def test_waiting_during_the_backward_is_a_fault():
     step = calls()
     backward = step.backward()
@@ -61,6 +95,7 @@ def test_the_first_fault_stays():
         (lambda ready: ready[3], "takes a list of gradients"),
         (lambda ready: [ready[3]], r"Message 0 has the gradients \[3\]"),
         (lambda ready: [ready[2], ready[3]], r"Message 0 has the gradients \[2, 3\]"),
+        (lambda ready: [ready[1], ready[0]], r"Message 0 is bucket 1, \[1, 0\], but the other"),
         (lambda ready: [2 * ready[3], ready[2]], "no gradient of `backward`"),
     ],
 )

@@ -51,6 +51,8 @@ def test_the_small_examples():
     assert (2 + 4) / 2 == 3 and (6 + 12) / 2 == 9 and (3 + 9) / 2 == (2 + 4 + 6 + 12) / 4 == 6
     sizes = {name: weight.nbytes for name, weight in convnet.load_weights().items()}
     assert len(sizes) == 8 and round(100 * sizes["fc1.weight"] / sum(sizes.values())) == 96
+    assert round(sizes["fc1.weight"] / 1e6, 1) == 2.1  # S bytes: a ring of two sends 2 x S / 2
+    assert round(sizes["fc1.weight"] / 35e-3 / 1e6) == 60 and 35e-3 * 10e6 < sizes["fc1.weight"] / 2
     ends = [20 + 30 * k for k in (1, 2, 3)]  # the quiz
     assert ends[-1] == 110 and ends[0] >= 40 and ends[1] >= 60
 
@@ -69,6 +71,7 @@ def test_the_order_of_the_gradients(lesson):
     assert model == list(convnet.SHAPES) and sorted(ready) == sorted(model)
     layers = list(dict.fromkeys(name.split(".")[0] for name in ready))
     assert layers == ["fc2", "fc1", "conv2", "conv1"]
+    assert ready.index("conv2.weight") < ready.index("conv2.bias")
 
 
 def test_ours_is_ddp_and_one_process(lesson):

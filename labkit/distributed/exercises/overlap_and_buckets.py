@@ -187,11 +187,13 @@ buckets = exercise(
 
 def both(gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
     """[P, d]: the means, in the order of the buckets."""
-    order = [place for bucket in buckets for place in bucket]
-    return (gradients[order] + others[order]) / 2
+    places = [place for bucket in buckets for place in bucket]
+    return (gradients[places] + others[places]) / 2
 
 
-def right_means(gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
+def right_means(
+    gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]], order: np.ndarray
+) -> np.ndarray:
     """The oracle; nobody else may call it during a check."""
     return both(gradients, others, buckets)
 
@@ -200,11 +202,15 @@ def judged_overlap(answer: object) -> Callable:
     """A function of the inputs that runs the learner's step, and judges the order of its calls."""
     refuse_no_function(answer)
 
-    def judged(gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]]) -> np.ndarray:
-        calls = Calls(gradients, others, buckets)
+    def judged(
+        gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]], order: np.ndarray
+    ) -> np.ndarray:
+        calls = Calls(gradients, others, buckets, order)
         result = answer(calls.backward(), buckets, calls.start)
         if not result and not calls.begun:
             raise Unsolved("`start` is never called")
+        if calls.begun and calls.lost:
+            raise Refused(calls.lost)
         means = as_rows(result, gradients)
         right = both(gradients, others, buckets)
         if calls.fault and means.shape == right.shape and np.allclose(means, right):
@@ -216,7 +222,7 @@ def judged_overlap(answer: object) -> Callable:
 
 def unjudged_overlap(answer: Callable, *inputs: Any) -> np.ndarray:
     """What the learner's step returns, in whatever order it calls."""
-    calls = Calls(*inputs)
+    calls = Calls(*inputs)  # inputs[2]: the buckets
     return as_rows(answer(calls.backward(), inputs[2], calls.start), inputs[0])
 
 
@@ -237,11 +243,17 @@ def flat(value: Any) -> Any:
         yield value
 
 
-def a_step(rng: np.random.Generator, weights: int, numbers: int, most: int) -> tuple:
-    """Gradients of two ranks, and buckets of at most so many weights, of various lengths."""
+def a_step(
+    rng: np.random.Generator, weights: int, numbers: int, most: int, layer: int = 1
+) -> tuple:
+    """Gradients of two ranks, buckets of various lengths, and the order of the backward.
+
+    The layers come in reverse order, but within a layer, of so many weights, the first one first.
+    """
     gradients, others = rng.normal(size=(2, weights, numbers))
     sizes = rng.integers(1, 4, size=weights).tolist()
-    return gradients, others, assign(sizes, most)
+    order = sorted(range(weights), key=lambda place: (-(place // layer), place))
+    return gradients, others, assign(sizes, most), np.array(order)
 
 
 overlapped = exercise(
@@ -249,14 +261,16 @@ overlapped = exercise(
     oracle=right_means,
     cases=cases_of(
         {"one gradient": (1, 1, 1), "one for each": (3, 4, 1), "prime": (7, 5, 6)}
-        | {"all in one": (5, 2, 100), "ragged": (13, 3, 8), "many": (40, 2, 11)},
+        | {"all in one": (5, 2, 100), "ragged": (13, 3, 8), "many": (40, 2, 11)}
+        | {"in pairs": (6, 3, 1, 2), "in pairs, two buckets": (4, 2, 6, 2)}
+        | {"in fives": (23, 2, 6, 5), "the first one first": (9, 2, 4, 9)},
         a_step,
     ),
     wrong={
-        "own": lambda gradients, others, buckets: both(gradients, gradients, buckets),
-        "last_missing": lambda gradients, others, buckets: both(gradients, others, buckets[:-1]),
-        "only_last": lambda gradients, others, buckets: both(gradients, others, buckets[-1:]),
-        "newest_first": lambda gradients, others, buckets: both(gradients, others, buckets[::-1]),
+        "own": lambda mine, others, buckets, order: both(mine, mine, buckets),
+        "last_missing": lambda mine, others, buckets, order: both(mine, others, buckets[:-1]),
+        "only_last": lambda mine, others, buckets, order: both(mine, others, buckets[-1:]),
+        "newest_first": lambda mine, others, buckets, order: both(mine, others, buckets[::-1]),
     },
     adapter=judged_overlap,
     plain=unjudged_overlap,

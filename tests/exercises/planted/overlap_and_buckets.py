@@ -67,6 +67,7 @@ def by_remainder(sizes, most):
 
 OVERLAPPED = "distributed.overlapped"
 START = "start([ready[one] for one in bucket])"
+WHILE = "while waiting and all(one in ready for one in waiting[0])"
 WAITS = "[handle.wait() for handle in handles]"
 waits_at_once = edit(
     OVERLAPPED,
@@ -77,9 +78,16 @@ waits_at_once = edit(
 one_message_each = edit(
     OVERLAPPED,
     "one_message_each",
-    f"        if place == bucket[-1]:\n            handles.append({START})",
-    "        handles.append(start([gradient]))\n        bucket",
-    ("buckets[len(handles)]", "None"),
+    f"        {WHILE}:\n            bucket = waiting.pop(0)\n            handles.append({START})",
+    "        handles.append(start([gradient]))",
+)
+only_one = edit(OVERLAPPED, "only_one", "while waiting", "if waiting")
+any_that_is_full = edit(
+    OVERLAPPED,
+    "any_that_is_full",
+    f"        {WHILE}:\n            bucket = waiting.pop(0)\n            handles.append({START})",
+    "        for bucket in [one for one in waiting if set(one) <= set(ready)]:\n"
+    f"            waiting.remove(bucket)\n            handles.append({START})",
 )
 gives_its_own = edit(
     OVERLAPPED,
@@ -103,7 +111,7 @@ def only_the_last(backward, buckets, start):
     ready, last, count = {}, None, 0
     for place, gradient in backward:
         ready[place] = gradient
-        if place == buckets[count][-1]:
+        while count < len(buckets) and set(buckets[count]) <= set(ready):
             last = start([ready[one] for one in buckets[count]])
             count += 1
     return last.wait()
@@ -113,7 +121,7 @@ def clears(backward, buckets, start):
     ready, handles = {}, []
     for place, gradient in backward:
         ready[place] = gradient
-        if place == buckets[len(handles)][-1]:
+        while len(handles) < len(buckets) and set(buckets[len(handles)]) <= set(ready):
             handles.append(start([ready[one] for one in buckets[len(handles)]]))
             gradient[:] = 0
     return [handle.wait() for handle in handles]
@@ -132,13 +140,17 @@ def by_torch(backward, buckets, start):
 
 
 def by_counting(backward, buckets, start):
-    means, waiting, full = [], [], []
-    for _, gradient in backward:
-        full.append(gradient)
-        if len(full) == len(buckets[len(waiting)]):
-            waiting.append(start(full))
-            full = []
-    for handle in waiting:
+    home = {place: number for number, bucket in enumerate(buckets) for place in bucket}
+    missing = [len(bucket) for bucket in buckets]
+    ready, handles = [None] * len(home), []
+    for place, ready[place] in backward:
+        missing[home[place]] -= 1
+        for bucket in buckets[len(handles) :]:
+            if missing[len(handles)]:
+                break
+            handles.append(start([ready[one] for one in bucket]))
+    means = []
+    for handle in handles:
         means += handle.wait()
     return means
 
@@ -217,6 +229,8 @@ PLANTED = {
         (waits_at_once, "it stands still until the sum has come"),
         (after_backward, "meanwhile nothing travels"),
         (one_message_each, "which the other ranks send"),
+        (only_one, "after each start, ask whether the next one is full, too"),
+        (any_that_is_full, "a bucket that is full earlier waits for its turn"),
         (gives_its_own, "These are the rank's own gradients"),
         (forgets_the_last, "The last bucket is missing"),
         (backwards, "The buckets are in the wrong order"),
@@ -244,8 +258,8 @@ ALSO_RIGHT = {
 ONES = np.ones((1, 2))
 RIGHT_ON = {
     used_up: (np.zeros(3, int), 10),
-    gives_its_own: (ONES, ONES, [[0]]),
-    clears: (0 * ONES, ONES, [[0]]),
-    forgets_the_last: (ONES[:0], ONES[:0], []),
+    gives_its_own: (ONES, ONES, [[0]], [0]),
+    clears: (0 * ONES, ONES, [[0]], [0]),
+    forgets_the_last: (ONES[:0], ONES[:0], [], []),
     subtracts_in_place: (((np.zeros(1, "f4"), np.ones((1, 1, 1), "f4"), np.ones((1, 1), "f4")),),),
 }

@@ -26,10 +26,11 @@ def overlapped(backward, buckets, start):
     """(place, gradient) pairs, lists of places, a function -> for each bucket its list of means"""
     ready = {}
     handles = []
+    waiting = list(buckets)  # waiting[0] is the next one to leave
     for place, gradient in backward:
         ready[place] = gradient
-        bucket = buckets[len(handles)]  # the next one to leave
-        if place == bucket[-1]:
+        while waiting and all(one in ready for one in waiting[0]):
+            bucket = waiting.pop(0)
             handles.append(start([ready[one] for one in bucket]))
     means = [handle.wait() for handle in handles]
     return means
