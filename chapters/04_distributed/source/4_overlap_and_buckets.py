@@ -385,7 +385,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ## On trial
 #
-# No claim of the course's list, but a sentence that one may hear:
+# One may hear:
 #
 # > With DDP, `optimizer.step()` synchronises the gradients
 #
@@ -417,15 +417,15 @@ print("the same within no_sync():", torch.equal(alone_0, alone_1))
 # ## Recap
 #
 # - A bucket pays the latency once, but leaves only when its last gradient is ready.
-# - **The rule to keep: with equal buckets, a step ends at backward + one message, or at the first bucket + all messages, whichever is later; here max(100 + 26, 25 + 4 x 26) = 129 ms instead of 180.**
+# - **The rule to keep: with buckets equal in bytes and backward time, a step ends at backward + one message, or at the first bucket + all messages, whichever is later; here max(100 + 26, 25 + 4 x 26) = 129 ms instead of 180.**
 #
 # ### Outside
 #
-# DDP's buckets have `bucket_cap_mb=25` MiB, but the first one 1 MiB: it leaves early.
-# After the first step, it fills the buckets anew, in the order in which gradients really became ready.
+# In its first step, DDP has one bucket.
+# Then it fills them in the order in which gradients became ready, until they reach `bucket_cap_mb=25` MiB, or 1 MiB for the first; unlike yours, they may pass it.
 # If a parameter gets no gradient on one rank, its bucket never fills, and the others wait; `find_unused_parameters=True` helps.
 # On GPUs, NCCL carries the buckets on its own stream; `torch.profiler` shows it.
-# PyTorch also has `nn.SyncBatchNorm` and `model.join()`.
+# PyTorch also has `nn.SyncBatchNorm` (GPUs only) and `model.join()`.
 #
 # ## Quiz
 #
