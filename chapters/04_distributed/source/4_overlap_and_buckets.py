@@ -425,7 +425,7 @@ print("the same within no_sync():", torch.equal(alone_0, alone_1))
 # Then it fills them in the order in which gradients became ready, until they reach `bucket_cap_mb=25` MiB, or 1 MiB for the first; unlike yours, they may pass it.
 # If a parameter gets no gradient on one rank, its bucket never fills, and the others wait; `find_unused_parameters=True` helps.
 # On GPUs, NCCL carries the buckets on its own stream; `torch.profiler` shows it.
-# PyTorch also has `nn.SyncBatchNorm` (GPUs only) and `model.join()`.
+# PyTorch also has `nn.SyncBatchNorm` and `model.join()`.
 #
 # ## Quiz
 #
