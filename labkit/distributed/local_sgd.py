@@ -109,3 +109,10 @@ def unlike_shards(labels: "np.ndarray", ranks: int) -> "list[np.ndarray]":
     import numpy as np
 
     return np.array_split(np.argsort(labels, kind="stable"), ranks)
+
+
+def sgd_with_momentum(weights: "Iterable[torch.Tensor]", lr: float) -> "torch.optim.Optimizer":
+    """`torch.optim.SGD` with momentum 0.9, made like the optimisers that need no more arguments."""
+    import torch
+
+    return torch.optim.SGD(weights, lr, momentum=0.9)

@@ -1,5 +1,7 @@
 """What lesson fewer_bytes prints follows from what it computes."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.notebooks.running import Run
@@ -38,10 +40,34 @@ def test_the_claims_are_decided_by_runs(lesson):
     words = "weights averaged after"
     printed = lesson.printed[lesson.cell(words)]
     assert "SGD, weights averaged after 1: equal: True" in printed
+    assert "sgd_with_momentum, weights averaged after 1: equal: True" in printed
     assert "Adam, weights averaged after 1: equal: False" in printed
     assert "SGD, weights averaged after 2: equal: False" in printed
-    said, _ = lesson.again(words, launch=lambda apart, ranks: [[1.0, 1.0, 1.0]])
+    said, _ = lesson.again(words, launch=lambda apart, ranks: [[1.0, 1.0, 1.0, 1.0]])
     assert "True" not in said
+
+
+def test_the_epochs_and_bytes_until_a_loss_come_from_the_log(lesson):
+    words = '"epochs until 1.5"'
+    _, names = lesson.again(words)
+    found = {row[0]: row for row in names["rows"]}
+    for batch, epochs, sent in ((16, 10, 119), (64, 11, 33), (256, 16, 12)):
+        assert found[batch][4] == epochs
+        assert float(found[batch][5]) / 1e6 == pytest.approx(sent, abs=0.5)
+    assert found[512][4:] == ["never", ""]
+    slow = [replace(run, losses=(2.0, 1.6, 1.5)) for run in lesson.namespace["runs"]]
+    _, names = lesson.again(words, runs=slow)
+    assert {row[4] for row in names["rows"]} == {3}
+
+
+def test_two_steps_alone_end_beside_the_minimum():
+    w = 0.0
+    for _ in range(200):
+        one, other = w, w
+        for _ in range(2):
+            one, other = one - 0.1 * one, other - 0.1 * 3 * (other - 4)
+        w = (one + other) / 2
+    assert w == pytest.approx(2.91, abs=0.005)
 
 
 def test_the_predictions_are_compared_with_the_log(lesson):

@@ -120,6 +120,7 @@ top_k = rank_exercise(
             "prime": (3, 7, 1),
             "all of them": (2, 6, 6),
             "many": (4, 60, 5),
+            "places above 255": (2, 300, 5),
         },
         gradients,
     ),
@@ -273,6 +274,9 @@ WRONG_RATES = SimpleNamespace(
     step_too_soon=lambda steps, warm_up, batch, base_batch, base_rate: rates(
         steps + 1, warm_up, batch, base_batch, base_rate
     ),
+    rounded=lambda steps, warm_up, batch, base_batch, base_rate: rates(
+        steps, warm_up, batch // base_batch, 1, base_rate
+    ),
     inverted=lambda steps, warm_up, batch, base_batch, base_rate: rates(
         steps, warm_up, base_batch, batch, base_rate
     ),
@@ -297,6 +301,7 @@ learning_rates = exercise(
             "a warm-up of one step": (3, 1, 16, 48),
             "prime": (7, 11, 32, 160),
             "a smaller batch": (6, 9, 64, 16),
+            "no multiple": (5, 4, 16, 24),
             "ragged": (33, 50, 10, 1000),
             "many": (100, 120, 16, 512),
         },

@@ -34,6 +34,17 @@ def summed_in_a_ring(rank, ranks, gradient, error, k):
     return ring_all_reduce(sent) / ranks, wanted - sent
 
 
+def places_in_one_byte(rank, ranks, gradient, error, k):
+    wanted = gradient + error
+    mean = torch.zeros_like(wanted)
+    places = wanted.abs().topk(k).indices
+    lists = all_gather(wanted[places]), all_gather(places.to(torch.int8))
+    for values, where in zip(*lists, strict=True):
+        mean[where.long()] += values / ranks
+    wanted[places] = 0
+    return mean, wanted
+
+
 def rank_0_gathers_alone(rank, ranks, gradient, error, k):
     wanted = gradient + error
     places = wanted.abs().topk(k).indices
@@ -115,6 +126,7 @@ out_of_nothing = edit(
 )
 on_and_on = edit(THIRD, "on_and_on", "np.minimum(steps / warm_up, 1)", "steps / warm_up")
 one_too_soon = edit(THIRD, "one_too_soon", "steps / warm_up", "(steps + 1) / warm_up")
+in_whole_times = edit(THIRD, "in_whole_times", "batch / base_batch", "(batch // base_batch)")
 smaller = edit(THIRD, "smaller", "batch / base_batch", "base_batch / batch")
 roots = edit(THIRD, "roots", "batch / base_batch", "(batch / base_batch) ** 0.5")
 divides_in_place = edit(
@@ -154,6 +166,7 @@ PLANTED = {
         (drops_the_rest, "what was not sent is lost"),
         (into_the_error, "changes its input"),
         (summed_in_a_ring, "gather only what is sent"),
+        (places_in_one_byte, "places above 255"),
         (rank_0_gathers_alone, "wait"),
         (by_the_course, "labkit.distributed.compression"),
     ],
@@ -175,6 +188,7 @@ PLANTED = {
         (out_of_nothing, "it should begin at base_rate"),
         (on_and_on, "goes on rising after the warm-up"),
         (one_too_soon, "The rate is that of the next step"),
+        (in_whole_times, "by whole times only"),
         (smaller, "A larger batch gets a smaller rate"),
         (roots, "the linear rule is asked for"),
         (divides_in_place, "changes its input"),
@@ -194,6 +208,7 @@ RIGHT_ON = {
     out_of_nothing: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
     on_and_on: (np.array([0.0, 2.0]), 3, 32, 16, 0.1),
     one_too_soon: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
+    in_whole_times: (np.array([0.0, 2.0]), 3, 32, 16, 0.1),
     smaller: (np.array([5.0, 7.0]), 3, 16, 16, 0.1),
     roots: (np.array([5.0, 7.0]), 3, 16, 16, 0.1),
     by_the_small_training: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
