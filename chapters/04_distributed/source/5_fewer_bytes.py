@@ -74,7 +74,7 @@ guesses = {
 #
 # ### Late is not lost
 #
-# Let a gradient be 7, 4, 3, -1 in every step, and let us send one number of the four.
+# Let a gradient be 7, 4, 3, -1 in every step, and let us send one of the four.
 # If we always send the largest, the 7, three weights never learn.
 # So we keep what we do not send, the **error**, and add it to the next gradient.
 #
