@@ -303,7 +303,7 @@ batches_picture(runs)
 
 # %% [markdown]
 # With the linear rule, batches up to 256 reach 1.5.
-# At 512 the rule breaks: a learning rate of 0.64 leads nowhere, also after a warm-up of five epochs.
+# At 512 the rule breaks: with a rate of 0.64, neither seed comes to 1.5, even after a warm-up.
 #
 # The lists of n ranks cost each rank 2 (n - 1) x 0.01 S, and the ring 2 (n - 1) / n x S.
 # These are equal if n = 100.
