@@ -4,8 +4,8 @@
 
 Ratios have both sides in the same processes, run in turn, 7 times; their medians count. On one
 machine all messages are copies in the same memory, so that a ring gains little over rank 0's
-gather and broadcast, ours or PyTorch's: that is a goal there, and a limit on emulated links. Everything goes to
-results/distributed.json. The whole takes two minutes on an idle machine.
+gather and broadcast, ours or PyTorch's: that is a goal there, and a limit on emulated links.
+Everything goes to results/distributed.json. The whole takes two minutes on an idle machine.
 """
 
 import os
