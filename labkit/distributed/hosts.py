@@ -3,10 +3,12 @@
     with two_hosts(bandwidth=12.5e6) as hosts:             # bytes per second
         said = run(hosts, lambda node: torchrun(hosts, node, 1, "train_ddp.py"))
 
-Each host has its own network: one cable to the other, one address, and nothing else. Programs on
-them find each other as on two computers, and the kernel counts what crosses the cable. Processor,
-memory and files are shared. It takes Linux, the programs `ip` and `tc`, and root's rights;
-`available` tells. Whatever happens, processes and namespaces are gone at the end of the block.
+`Host.cut` pulls the cable out and `Host.mend` puts it back; host_programs.py starts and kills
+programs one by one. Each host has its own network: one cable to the other, one address, and nothing
+else. Programs on them find each other as on two computers, and the kernel counts what crosses the
+cable. Processor, memory and files are shared. It takes Linux, the programs `ip` and `tc`, and
+root's rights; `available` tells. Whatever happens, processes and namespaces are gone at the end of
+the block.
 """
 
 import json
@@ -44,6 +46,18 @@ class Host:
         """Bytes that have left this host over the cable, headers included, as the kernel counts."""
         told = _call("ip", "-n", self.name, "-s", "-json", "link", "show", DEVICE)
         return json.loads(told)[0]["stats64"]["tx"]["bytes"]
+
+    def cut(self) -> None:
+        """Pulls the cable out: nothing leaves or reaches this host until `mend`.
+
+        No program is told. A connection that stands waits, and what it has sent is sent again by
+        TCP once the cable is back; a new one is refused here, and is never answered there.
+        """
+        _call("ip", "-n", self.name, "link", "set", DEVICE, "down")
+
+    def mend(self) -> None:
+        """Puts the cable back; it carries as much per second as before."""
+        _call("ip", "-n", self.name, "link", "set", DEVICE, "up")
 
 
 def available() -> bool:

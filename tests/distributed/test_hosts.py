@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from labkit.distributed import LaunchError, hosts
+from labkit.distributed.host_programs import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "chapters" / "04_distributed" / "train_ddp.py"
@@ -123,6 +124,73 @@ def test_the_hosts_reach_each_other_and_nothing_else():
         assert set(addresses) == {"lo", "eth0"}
         routes = json.loads(hosts._call("ip", "-n", pair[0].name, "-json", "route"))
         assert [route["dst"] for route in routes] == ["10.0.0.0/24"]
+
+
+ECHO = """
+import socket
+with socket.create_server(("0.0.0.0", 9000)) as server:
+    print("ready", flush=True)
+    connection, _ = server.accept()
+    while received := connection.recv(100):
+        connection.sendall(received)
+"""
+# Speaks over a connection that it keeps, each time that its file says so.
+SPEAK = """
+import pathlib, socket, sys, time
+said = pathlib.Path(sys.argv[1])
+connection = socket.create_connection(("10.0.0.1", 9000), 60)
+for word in ("before", "after"):
+    while not said.exists() or word not in said.read_text():
+        time.sleep(0.01)
+    connection.sendall(word.encode())
+    print("sent", word, flush=True)
+    print("heard", connection.recv(100).decode(), flush=True)
+"""
+CONNECT = "import socket; socket.create_connection(('10.0.0.1', 9000), 60)"
+
+
+@needs_hosts
+def test_a_cut_cable_carries_nothing_and_a_connection_outlives_it(tmp_path, nothing_left):
+    word = tmp_path / "word"
+    with hosts.two_hosts(BANDWIDTH) as pair, programs(environment()) as start:
+        echo = start(pair[0], [sys.executable, "-c", ECHO])
+        echo.wait_for("ready", ENOUGH)
+        speaker = start(pair[1], [sys.executable, "-c", SPEAK, str(word)])
+        word.write_text("before")
+        speaker.wait_for("heard before", ENOUGH)
+        pair[1].cut()
+        word.write_text("before, after")
+        speaker.wait_for("sent after", ENOUGH)
+        crossed = [host.sent() for host in pair]
+        stranger = start(pair[1], [sys.executable, "-c", CONNECT])
+        with pytest.raises(LaunchError, match="Network is unreachable"):
+            stranger.wait(ENOUGH)
+        assert "heard after" not in speaker.said()
+        assert [host.sent() for host in pair] == crossed
+        pair[1].mend()
+        assert "heard after" in speaker.wait(ENOUGH), "TCP sends again what was not confirmed"
+        shaped = hosts._call("tc", "-n", pair[1].name, "qdisc", "show", "dev", "eth0")
+        assert "tbf" in shaped and "rate 200Mbit" in shaped
+
+
+@needs_hosts
+def test_a_program_is_listened_to_and_killed(nothing_left):
+    with hosts.two_hosts(BANDWIDTH) as pair, programs(environment()) as start:
+        lonely = start(pair[0], ["sh", "-c", "echo here; sleep 1000 & sleep 1000"])
+        assert lonely.wait_for("here", ENOUGH) == "here\n"
+        with pytest.raises(LaunchError, match=r"did not say 'there' within 0\.1 s"):
+            lonely.wait_for("there", 0.1)
+        with pytest.raises(LaunchError, match=r"did not end within 0\.1 s"):
+            lonely.wait(0.1)
+        lonely.kill()
+        assert hosts._call("ip", "netns", "pids", pair[0].name) == ""
+        fails = start(pair[1], ["sh", "-c", "echo no such thing; exit 3"])
+        with pytest.raises(LaunchError, match="no such thing") as error:
+            fails.wait_for("ready", ENOUGH)
+        assert "on 10.0.0.2 ended before it said 'ready'" in str(error.value)
+        with pytest.raises(LaunchError, match="ended with exit code 3"):
+            fails.wait(ENOUGH)
+        start(pair[1], ["sleep", "1000"])
 
 
 @pytest.fixture
