@@ -1,0 +1,1 @@
+"""Parameter servers: who holds the weights, and which worker waits for whom."""
