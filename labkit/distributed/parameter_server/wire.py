@@ -1,0 +1,100 @@
+"""One frame over a socket: what servers and workers say to each other.
+
+    8 bytes     how many follow, big-endian
+    the rest    safetensors: tensors by name, and the fields as JSON in its metadata
+
+    send_frame(connection, {"kind": "push", "step": 3}, {"gradient": gradient})
+    fields, tensors = receive_frame(connection)
+
+There is no pickle in it: loading a pickle runs whatever code its sender has put there, and a port
+takes bytes from strangers. JSON and safetensors are data only. Lesson parameter_servers.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from labkit.distributed.parameter_server.errors import WireError
+
+if TYPE_CHECKING:
+    import torch
+
+LENGTH = 8  # bytes
+MOST_BYTES = 256 << 20  # of a frame: what a stranger's first 8 bytes say is mostly far above
+
+
+def send_frame(
+    connection: socket.socket,
+    fields: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor] | None = None,
+) -> None:
+    """Sends one frame; raises WireError where it would be longer than MOST_BYTES."""
+    data = packed(fields, tensors)
+    if len(data) > MOST_BYTES:
+        raise WireError(f"A frame of {len(data)} bytes is to be sent; {MOST_BYTES} are allowed.")
+    connection.sendall(len(data).to_bytes(LENGTH, "big") + data)
+
+
+def receive_frame(
+    connection: socket.socket,
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The fields and tensors of the next frame.
+
+    Raises EOFError where the connection was closed between two frames, and WireError where it
+    ended within one, or where what came is none. Time-outs are the connection's own.
+    """
+    first = _received(connection, LENGTH)
+    if not first:
+        raise EOFError("The connection was closed.")
+    if len(first) < LENGTH:
+        raise WireError(f"The connection ended after {len(first)} of the length's {LENGTH} bytes.")
+    length = int.from_bytes(first, "big")
+    if length > MOST_BYTES:
+        raise WireError(
+            f"A frame begins with {first!r}, which would announce {length} bytes; {MOST_BYTES} "
+            "are allowed. Is another program talking to this port?"
+        )
+    data = _received(connection, length)
+    if len(data) < length:
+        raise WireError(f"The connection ended after {len(data)} of a frame's {length} bytes.")
+    return unpacked(bytes(data))
+
+
+def packed(fields: Mapping[str, Any], tensors: Mapping[str, torch.Tensor] | None = None) -> bytes:
+    """Fields and tensors as the bytes of a safetensors file."""
+    from safetensors.torch import save
+
+    return save(dict(tensors or {}), metadata={"fields": json.dumps(dict(fields))})
+
+
+def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The fields and tensors in the bytes of a safetensors file; raises WireError for others."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        tensors = load(data)
+        head = json.loads(data[LENGTH : LENGTH + int.from_bytes(data[:LENGTH], "little")])
+        fields = json.loads(head["__metadata__"]["fields"])
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise WireError(
+            f"{len(data)} bytes are no safetensors file with fields: {type(error).__name__}, "
+            f"{error}. They come from another program, or were damaged."
+        ) from None
+    if not isinstance(fields, dict):
+        raise WireError(f"A frame's fields are a JSON object, not {type(fields).__name__}.")
+    return fields, tensors
+
+
+def _received(connection: socket.socket, count: int) -> bytearray:
+    """So many bytes; fewer where the connection is closed before."""
+    data = bytearray()
+    while len(data) < count:
+        chunk = connection.recv(min(count - len(data), 1 << 20))
+        if not chunk:
+            break
+        data += chunk
+    return data
