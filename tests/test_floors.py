@@ -62,6 +62,8 @@ RANKS = ("rank", "ddp", "batch_norm", "emulated_compute")
 REFEREED = ("rank", "torch", "work", "messages", "collectives")
 RANKS += tuple(f"refereed_{name}" for name in REFEREED)
 LATE |= {ROOT / "labkit" / "distributed" / f"{name}.py" for name in RANKS}
+ROLES = ("roles", "warm")  # and what runs in those of a cluster
+LATE |= {ROOT / "labkit" / "distributed" / "parameter_server" / f"{name}.py" for name in ROLES}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
 IMPORTED = [path for path in MODULES if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}

@@ -213,13 +213,15 @@ def without_program() -> Iterator[None]:
         sys.modules["__main__"] = program
 
 
-def process_context() -> BaseContext:
+def process_context(*modules: str) -> BaseContext:
     """How processes start: forked from a server that has PyTorch loaded already, or spawned.
+
+    modules   that it loads, too, where this is the first start
 
     A fork of the notebook's own process would inherit its threads' locks, and hang at times.
     """
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)  # counts before the first start
+    context.set_forkserver_preload([*PRELOADED, *modules])  # counts before the first start
     return context

@@ -92,7 +92,7 @@ def _answer(rank: int, job: Job, answers: Connection) -> Answer:
         answers.send(BEGUN)
         return Answer(value=_pickled(function(rank, job.ranks, *arguments)))
     except BaseException as error:  # SystemExit, too: a rank that leaves early says so
-        return Answer(failure=_failure(error))
+        return Answer(failure=failure_of(error))
 
 
 def _join(rank: int, job: Job) -> None:
@@ -121,7 +121,8 @@ def _pickled(value: Any) -> bytes:
         ) from None
 
 
-def _failure(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> Failure:
+    """An exception as it can travel, without our own frames at its outer end."""
     frames = [
         (f.filename, f.lineno or 0, f.name) for f in traceback.extract_tb(error.__traceback__)
     ]

@@ -35,10 +35,14 @@ def failure(ranks: Iterable[RankProcess]) -> str | None:
     first = min(failed, key=_order)
     if first.died is not None:
         return f"Rank {first.number} {exit_text(first.died)}, so that all ranks were ended."
-    said = first.answer.failure
+    return failure_text(f"rank {first.number}", first.answer.failure)
+
+
+def failure_text(name: str, failure: Failure) -> str:
+    """Who raised what, with the traceback."""
     return (
-        f"Rank {first.number} raised {said.kind}: {said.said}\n\n"
-        f"Traceback of rank {first.number} (most recent call last):\n{_lines(said)}"
+        f"{name[0].upper()}{name[1:]} raised {failure.kind}: {failure.said}\n\n"
+        f"Traceback of {name} (most recent call last):\n{_lines(failure)}"
     )
 
 

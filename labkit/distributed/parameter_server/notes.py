@@ -15,11 +15,13 @@ class Pulled:
 
     version   updates that had been applied to the values
     step      the step that it is to make, counted from 0 on
+    held      seconds for which the rule kept the worker waiting
     """
 
     values: torch.Tensor
     version: int
     step: int
+    held: float = 0.0
 
 
 @dataclass(frozen=True)

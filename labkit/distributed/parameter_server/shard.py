@@ -75,8 +75,12 @@ class Shard:
         self._first: float | None = None  # moment of the first pull
         self._changed = threading.Condition()
 
-    def pull(self, worker: int, patience: float = PATIENCE) -> Pulled | None:
+    def pull(
+        self, worker: int, patience: float = PATIENCE, step: int | None = None
+    ) -> Pulled | None:
         """The values for the worker's next step, once the rule lets it begin; None: no step left.
+
+        step   where the worker repeats one that this shard has already: it gets values, no step
 
         A worker that has begun a step and not pushed it, since it died, gets that step again.
         Raises ValueError for a worker that does not exist, and ServerError, with who is missing,
@@ -84,13 +88,14 @@ class Shard:
         """
         self._refuse_stranger(worker)
         with self._changed:
-            if self.begun[worker] == self.finished[worker]:
+            asked = time.monotonic()
+            repeats = step is not None and step < self.finished[worker]
+            if not repeats and not self._has_begun(worker):
                 if not self._granted(worker, patience):
                     return None
-                self.leads[worker] = self.finished[worker] - min(self.finished)
-                self.begun[worker] += 1
-                self._changed.notify_all()
-            return Pulled(self.values.clone(), self.version, self.finished[worker])
+                self._begin(worker)
+            held = time.monotonic() - asked
+            return Pulled(self.values.clone(), self.version, self.finished[worker], held)
 
     def push(
         self,
@@ -114,16 +119,26 @@ class Shard:
         self._refuse_stranger(worker)
         self._refuse_shape(gradient)
         with self._changed:
-            again = step < self.finished[worker]
-            if again:
-                self.repeated += 1
-            if (again and self.once) or step >= self.begun[worker] or version > self.version:
+            if step >= self.begun[worker] or version > self.version:
                 return self.finished[worker]
+            again = step < self.finished[worker]
             if self._turns and not again:
-                self._await_turn(worker, "push", patience)
-            push = Push(worker, step, version, self.leads[worker], loss, samples, gradient)
-            self._take(push)
+                again = not self._push_admitted(worker, step, patience)
+            self.repeated += again
+            if not again or not self.once:
+                lead = self.leads[worker]
+                self._take(Push(worker, step, version, lead, loss, samples, gradient))
             return self.finished[worker]
+
+    def finished_by(self, worker: int) -> int:
+        """Steps that a worker has finished; raises ValueError for one that does not exist."""
+        self._refuse_stranger(worker)
+        return self.finished[worker]
+
+    def log(self) -> tuple[list[Note], int, torch.Tensor]:
+        """The notes so far, how many pushes came again, and the values: all of one moment."""
+        with self._changed:
+            return list(self.notes), self.repeated, self.values.clone()
 
     def follow(self, push: Push) -> None:
         """Takes what another shard has accepted, as its copy."""
@@ -164,41 +179,73 @@ class Shard:
             self._first = time.monotonic() - last
             self._changed.notify_all()
 
+    def _has_begun(self, worker: int) -> bool:
+        """Whether it has begun a step that it has not pushed."""
+        return self.begun[worker] > self.finished[worker]
+
+    def _begin(self, worker: int) -> None:
+        if not self._has_begun(worker):
+            self.leads[worker] = self.finished[worker] - min(self.finished)
+            self.begun[worker] += 1
+            self._changed.notify_all()
+
     def _granted(self, worker: int, patience: float) -> bool:
-        """Waits until the worker may begin; False where there is no step left for it."""
+        """Waits until the worker may begin; False where there is no step left for it.
+
+        While a request of a worker waits, the worker may die and come back: then two of its
+        requests wait, and the one that comes second finds the step begun.
+        """
         if self._turns:
-            return self._turns.has_pull(worker) and self._await_turn(worker, "pull", patience)
+            return self._turns.has_pull(worker) and self._pull_admitted(worker, patience)
         self._wait(
-            lambda: self._is_over(worker) or self.rule.may_begin(worker, self.finished),
+            lambda: (
+                self._has_begun(worker)
+                or self._is_over()
+                or self.rule.may_begin(worker, self.finished)
+            ),
             patience,
             lambda: (
                 f"Worker {worker} has waited {patience:g} s to begin step {self.finished[worker]} "
                 f"by the rule {self.rule}: {self._missing(worker)}."
             ),
         )
-        return not self._is_over(worker)
+        return self._has_begun(worker) or not self._is_over()
 
-    def _is_over(self, worker: int) -> bool:
-        limit = self.limit
-        return limit is not None and not limit.grants(worker, self.begun, self._elapsed())
+    def _is_over(self) -> bool:
+        return self.limit is not None and not self.limit.grants(self.begun, self._elapsed())
 
-    def _await_turn(self, worker: int, kind: str, patience: float) -> bool:
-        """Waits until it is this event's turn in the order, and takes it."""
-        self._wait(
-            lambda: self._turns.is_next(worker, kind),
-            patience,
-            lambda: (
-                f"Worker {worker}'s {kind} has waited {patience:g} s for its turn in the replayed "
-                f"order: {self._turns.missing()}."
-            ),
-        )
-        if kind == "pull" and not self.rule.may_begin(worker, self.finished):
+    def _pull_admitted(self, worker: int, patience: float) -> bool:
+        """Waits for the turn of the worker's pull."""
+        self._await_turn(worker, "pull", patience, lambda: self._has_begun(worker))
+        if self._has_begun(worker):
+            return True
+        if not self.rule.may_begin(worker, self.finished):
             raise ServerError(
                 f"In the replayed order worker {worker} begins step {self.finished[worker]} "
                 f"when the rule {self.rule} forbids it: {self._missing(worker)}."
             )
         self._turns.take()
         return True
+
+    def _push_admitted(self, worker: int, step: int, patience: float) -> bool:
+        """Waits for the turn of the worker's push; False where the same push came before it."""
+        self._await_turn(worker, "push", patience, lambda: self.finished[worker] > step)
+        if self.finished[worker] > step:
+            return False
+        self._turns.take()
+        return True
+
+    def _await_turn(
+        self, worker: int, kind: str, patience: float, needless: Callable[[], bool]
+    ) -> None:
+        self._wait(
+            lambda: needless() or self._turns.is_next(worker, kind),
+            patience,
+            lambda: (
+                f"Worker {worker}'s {kind} has waited {patience:g} s for its turn in the replayed "
+                f"order: {self._turns.missing()}."
+            ),
+        )
 
     def _missing(self, worker: int) -> str:
         """Whose gradients, of which steps, keep a worker from beginning."""

@@ -131,7 +131,7 @@ def test_who_is_missing_is_told():
     for worker in (0, 2):
         got = shard.pull(worker)
         shard.push(worker, got.step, got.version, torch.ones(5))
-    with pytest.raises(ServerError, match="Worker 2 has waited 0.01 s to begin step 1 by the rule"):
+    with pytest.raises(ServerError, match=r"Worker 2 has waited .* to begin step 1 by the rule"):
         shard.pull(2, patience=0.01)
     with pytest.raises(ServerError, match=r"worker 1 has not pushed the gradient of step 0\."):
         shard.pull(0, patience=0.01)
@@ -152,19 +152,22 @@ def test_a_pull_waits_until_the_slowest_has_pushed():
 
 
 def test_a_worker_that_died_gets_its_step_again():
-    shard = shard_of(Asynchronous(), limit=Limit(total=2))
+    shard = shard_of(Asynchronous(), limit=Limit(steps=2))
     assert shard.pull(0).step == 0
     assert shard.pull(0).step == 0 and shard.begun == [1, 0, 0]
     assert shard.pull(1).step == 0
     assert shard.pull(2) is None
 
 
-def test_limits():
-    shard = shard_of(Asynchronous(), limit=Limit(steps=2))
-    for step in range(2):
+def test_no_step_is_granted_beyond_the_limit():
+    shard = shard_of(Asynchronous(), limit=Limit(steps=4))
+    held = shard.pull(0)
+    for step in range(3):
         got = shard.pull(1)
         shard.push(1, step, got.version, torch.ones(5))
-    assert shard.pull(1) is None and shard.pull(0) is not None
+    assert shard.pull(1) is None and shard.pull(2) is None
+    shard.push(0, held.step, held.version, torch.ones(5))
+    assert len(shard.notes) == 4
 
 
 def test_a_replayed_order_is_kept_whoever_comes_first():

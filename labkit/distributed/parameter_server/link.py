@@ -1,0 +1,172 @@
+"""One connection to one server, made anew when it breaks.
+
+    link = Link(["127.0.0.1:40123"], worker=0, fingerprint=fingerprint, timeout=60)
+    pulled = link.pull(step=0)
+    link.push(0, pulled.version, gradient, loss, samples)
+
+A request that got no answer is sent again until its time is over: servers take it twice without
+harm, since a push carries its worker and its step. Lesson parameter_servers.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from labkit.distributed.parameter_server.errors import ServerError, WireError
+from labkit.distributed.parameter_server.notes import Note, Pulled, Push
+from labkit.distributed.parameter_server.wire import receive_frame, send_frame
+
+if TYPE_CHECKING:
+    import torch
+
+TIMEOUT = 60.0  # seconds for an answer
+PATIENCE = 0.8  # share of it that a server may wait for others: its sentence says for whom
+PAUSE = 0.05  # seconds between two attempts
+BROKEN = (OSError, EOFError, WireError)  # what a new connection may cure; time-outs are OSError
+
+
+class Link:
+    """A worker's link to one server.
+
+    addresses   the server's "host:port", then its copy's, if there is one
+    finished    steps of this worker that the server has taken, as it said last
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        worker: int | None,
+        fingerprint: str,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self.addresses = [_split(address) for address in addresses]
+        self.worker, self.fingerprint, self.timeout = worker, fingerprint, timeout
+        self.finished = 0
+        self._place = 0  # of the address in use
+        self._connection: socket.socket | None = None
+
+    @property
+    def address(self) -> str:
+        """The address in use."""
+        host, port = self.addresses[self._place]
+        return f"{host}:{port}"
+
+    def connect(self) -> None:
+        """Connects now, and learns what the server has of this worker."""
+        if self._connection is None:
+            self.ask({"kind": "hello", **self._self()}, purpose="its greeting")
+
+    def pull(self, step: int) -> Pulled | None:
+        """The server's part of the weights for a step; None: there is none left.
+
+        A server that has this step already only gives its values.
+        """
+        said, tensors = self.ask(
+            {"kind": "pull", "step": step, "patience": PATIENCE * self.timeout},
+            purpose=f"the weights for its step {step}",
+        )
+        if said["over"]:
+            return None
+        self.finished = said["step"]
+        return Pulled(tensors["values"], said["version"], said["step"], said["held"])
+
+    def push(
+        self, step: int, version: int, gradient: torch.Tensor, loss: float, samples: int
+    ) -> None:
+        """Hands over the gradient of a step."""
+        fields = {"kind": "push", "step": step, "version": version, "loss": loss}
+        fields |= {"samples": samples, "patience": PATIENCE * self.timeout}
+        said, _ = self.ask(fields, {"gradient": gradient}, f"the receipt of its step {step}")
+        self.finished = said["finished"]
+
+    def forward(self, push: Push) -> None:
+        """Hands on what another server has accepted to this one, its copy."""
+        fields = {"kind": "follow", "push": push.fields()}
+        self.ask(fields, {"gradient": push.gradient}, "the receipt of a copied push")
+
+    def log(self) -> tuple[list[Note], int, torch.Tensor]:
+        """The server's notes, how many pushes came again, and its values."""
+        said, tensors = self.ask({"kind": "log"}, purpose="its log")
+        return [Note(*note) for note in said["notes"]], said["repeated"], tensors["values"]
+
+    def ask(
+        self,
+        fields: Mapping[str, Any],
+        tensors: Mapping[str, torch.Tensor] | None = None,
+        purpose: str = "an answer",
+    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """The answer to a request, over a new connection where the old one breaks.
+
+        Raises ServerError with the server's own words where it refuses, and with its address, what
+        was waited for and how long, where it does not answer in time.
+        """
+        end = time.monotonic() + self.timeout
+        while True:
+            try:
+                return self._asked(fields, tensors, end)
+            except BROKEN as error:
+                self.close()
+                if time.monotonic() + PAUSE >= end:
+                    raise ServerError(self._no_answer(purpose, error)) from None
+            self._place = (self._place + 1) % len(self.addresses)
+            time.sleep(PAUSE)
+
+    def close(self) -> None:
+        """Ends the connection, if there is one."""
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.close()
+            self._connection = None
+
+    def _asked(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
+        if self._connection is None:
+            host, port = self.addresses[self._place]
+            self._connection = socket.create_connection(
+                (host, port), max(end - time.monotonic(), PAUSE)
+            )
+            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
+            self.finished = said["finished"]
+            if fields["kind"] == "hello":
+                return said, {}
+        return self._exchanged(fields, tensors, end)
+
+    def _exchanged(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
+        self._connection.settimeout(max(end - time.monotonic(), PAUSE))
+        send_frame(self._connection, fields, tensors)
+        said, values = receive_frame(self._connection)
+        if "error" in said:
+            raise ServerError(f"Server {self.address} refuses {self._name()}: {said['error']}")
+        return said, values
+
+    def _self(self) -> dict[str, Any]:
+        return {"worker": self.worker, "fingerprint": self.fingerprint}
+
+    def _name(self) -> str:
+        return "a request" if self.worker is None else f"worker {self.worker}"
+
+    def _no_answer(self, purpose: str, error: Exception) -> str:
+        names = " nor ".join(f"{host}:{port}" for host, port in self.addresses)
+        who = "Somebody" if self.worker is None else f"Worker {self.worker}"
+        why = (
+            "nothing came"
+            if isinstance(error, TimeoutError)
+            else str(error) or type(error).__name__
+        )
+        return (
+            f"{who} waited {self.timeout:g} s for {purpose}, and server {names} did not answer "
+            f"({why.rstrip('.')}). Does it run, and can this host reach it?"
+        )
+
+
+def _split(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ServerError(
+            f"A server's address is host:port, such as 127.0.0.1:40123, not {address!r}."
+        )
+    return host, int(port)

@@ -1,0 +1,107 @@
+"""A role's process as the cluster sees it: started, spoken to, listened to, and ended."""
+
+import os
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from labkit.distributed.parameter_server.roles import Place, Said, run_role
+from labkit.distributed.processes import CHUNK, process_context, without_program
+
+WARM = "labkit.distributed.parameter_server.warm"
+
+
+@dataclass
+class RoleProcess:
+    """One role: its process, and what has come from it so far.
+
+    said      its output, as bytes
+    answers   those that nobody has taken yet
+    died      its exit code, once it has ended
+    """
+
+    place: Place
+    process: BaseProcess
+    talk: Connection
+    output: Connection
+    lifeline: Connection
+    said: bytearray = field(default_factory=bytearray)
+    answers: deque[Said] = field(default_factory=deque)
+    died: int | None = None
+
+    @property
+    def name(self) -> str:
+        """ "worker 1"."""
+        return self.place.name
+
+    @property
+    def sources(self) -> list[Any]:
+        """What to wait for, to hear of it."""
+        if self.died is None:
+            return [self.talk, self.process.sentinel, *self._open_output()]
+        return self._open_output()
+
+    def take(self, source: object) -> None:
+        """Takes what one of its sources has."""
+        if source is self.output:
+            self._take_output()
+        elif self.died is None:
+            self._take_answer()
+
+    def tell(self, order: object) -> None:
+        """Gives it an order; that it has died is heard, not raised."""
+        with suppress(OSError):
+            self.talk.send(order)
+
+    def kill(self) -> None:
+        """Ends it at once, as a machine that loses its power."""
+        self.process.kill()
+        self.process.join()
+        self.died = self.process.exitcode
+
+    def close(self) -> None:
+        """Ends it, whatever it does."""
+        self.lifeline.close()
+        if self.died is None:
+            self.kill()
+        self.process.close()
+        self.talk.close()
+        self.output.close()
+
+    def _open_output(self) -> list[Connection]:
+        return [] if self.output.closed else [self.output]
+
+    def _take_answer(self) -> None:
+        """The next answer; without one, the process has ended."""
+        try:
+            if self.talk.poll():
+                self.answers.append(self.talk.recv())
+                return
+        except (EOFError, OSError):
+            pass
+        self.process.join()
+        self.died = self.process.exitcode
+
+    def _take_output(self) -> None:
+        chunk = os.read(self.output.fileno(), CHUNK)
+        self.said += chunk
+        if not chunk:
+            self.output.close()
+
+
+def started(place: Place) -> RoleProcess:
+    """A new process with this role."""
+    context = process_context(WARM)
+    talk, talk_there = context.Pipe()
+    output, output_there = context.Pipe(duplex=False)
+    lifeline_there, lifeline = context.Pipe(duplex=False)
+    there = (talk_there, output_there, lifeline_there)
+    process = context.Process(target=run_role, args=(place, *there), daemon=True)
+    with without_program():
+        process.start()
+    for connection in there:
+        connection.close()
+    return RoleProcess(place, process, talk, output, lifeline)

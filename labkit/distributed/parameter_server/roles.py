@@ -1,0 +1,181 @@
+"""What runs in each process of a cluster: one server or one worker, from its start to its end.
+
+A role takes orders, one after the other, over a pipe from the process that has started it: a
+server serves a shard, and a worker works. Its answers come back over the same pipe. Lesson
+parameter_servers.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+import cloudpickle
+import torch
+
+from labkit.distributed.parameter_server.client import Client
+from labkit.distributed.parameter_server.limits import Limit
+from labkit.distributed.parameter_server.rules import Rule
+from labkit.distributed.parameter_server.server import Server
+from labkit.distributed.parameter_server.shard import Shard
+from labkit.distributed.parameter_server.turns import Event
+from labkit.distributed.parameter_server.worker import work
+from labkit.distributed.rank import Failure, end_with, failure_of, speak_through
+
+
+@dataclass(frozen=True)
+class Begin:
+    """A training, as every role gets it.
+
+    job       pickled by cloudpickle
+    seconds   that each worker's step takes at least
+    order     of pulls and pushes, where they are replayed
+    timeout   seconds for each answer of a server
+    """
+
+    job: bytes
+    rule: Rule
+    limit: Limit
+    rate: float
+    seconds: tuple[float, ...]
+    order: tuple[Event, ...] | None
+    once: bool
+    timeout: float
+    addresses: tuple[str, ...] = ()
+
+    @property
+    def workers(self) -> int:
+        """How many workers take part."""
+        return len(self.seconds)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A server goes back to a checkpoint."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Save:
+    """A server writes a checkpoint."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Go:
+    """A worker that is ready begins."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A role's answer to an order: a value, or how it failed."""
+
+    value: Any = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which role a process has: its kind, its number, and the port where a server listens."""
+
+    kind: str
+    number: int
+    port: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """ "worker 1"."""
+        return f"{self.kind} {self.number}"
+
+
+def run_role(place: Place, talk: Connection, output: Connection, lifeline: Connection) -> None:
+    """The life of a role: it answers each order that comes over `talk`.
+
+    output     takes all that is printed
+    lifeline   the process ends when the other end is closed: by the cluster, or since it is gone
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted training ends its roles itself
+    os.environ.update(place.environment)
+    speak_through(output)
+    threading.Thread(target=end_with, args=(lifeline,), daemon=True).start()
+    torch.set_num_threads(1)  # all roles share the machine's cores
+    try:
+        role = ServerRole(place) if place.kind == "server" else WorkerRole(place)
+        talk.send(Said(role.greeting))
+        while True:
+            talk.send(Said(role.obey(talk.recv())))
+    except EOFError:  # nobody gives orders any more
+        return
+    except BaseException as error:
+        talk.send(Said(failure=failure_of(error)))
+        threading.Event().wait()  # until the lifeline ends
+
+
+class ServerRole:
+    """A server that gets a new shard for each training."""
+
+    def __init__(self, place: Place) -> None:
+        self.number = place.number
+        self.server = Server(port=place.port)
+        self.greeting = self.server.address
+        self.shard: Shard | None = None
+
+    def obey(self, order: Begin | Save | Load) -> Any:
+        """Serves, saves or loads; returns how many gradients its weights have seen."""
+        from labkit.distributed.parameter_server import checkpoint
+
+        if isinstance(order, Begin):
+            self._begin(order)
+        elif isinstance(order, Save):
+            checkpoint.save_checkpoint(order.path, *self.shard.state())
+        else:
+            found = checkpoint.last_good_checkpoint(order.path)
+            self.shard.load_state(found.fields, found.tensors)
+        return len(self.shard.notes)
+
+    def _begin(self, order: Begin) -> None:
+        job = cloudpickle.loads(order.job)
+        own = job.start().tensor_split(len(order.addresses))[self.number]
+        # The first server says when it is over: two that count for themselves might disagree.
+        limit = order.limit if self.number == 0 else None
+        self.shard = Shard(
+            own,
+            order.rule,
+            order.workers,
+            order.rate,
+            limit=limit,
+            order=order.order,
+            once=order.once,
+        )
+        self.server.serve(self.shard, job.fingerprint())
+
+
+class WorkerRole:
+    """A worker, which prepares when a training begins, and works when it is told to go."""
+
+    greeting = None
+
+    def __init__(self, place: Place) -> None:
+        self.number = place.number
+        self.order: Begin | None = None
+        self.job: Any = None
+
+    def obey(self, order: Begin | Go) -> Any:
+        """Prepares; or works, and returns how many steps it made."""
+        if isinstance(order, Begin):
+            self.order, self.job = order, cloudpickle.loads(order.job)
+            # The first step of a process takes longer than all others: it is not counted.
+            self.job.gradient(self.job.start(), self.number, 0, order.workers)
+            return None
+        given = self.order
+        client = Client(given.addresses, self.number, self.job.fingerprint(), given.timeout)
+        try:
+            return work(client, self.job, given.workers, given.seconds[self.number])
+        finally:
+            client.close()
