@@ -47,6 +47,20 @@ class Push:
         del fields["gradient"]
         return fields
 
+    def noted(self, version: int, moment: float) -> Note:
+        """Its line in the log, once it is in the update with this number."""
+        before = version - 1
+        return Note(
+            self.worker,
+            self.step,
+            version,
+            before - self.pulled,
+            self.lead,
+            self.loss,
+            self.samples,
+            moment,
+        )
+
 
 @dataclass(frozen=True)
 class Note:

@@ -16,6 +16,10 @@ from typing import Any
 import cloudpickle
 import torch
 
+from labkit.distributed.parameter_server.checkpoint import (
+    last_good_checkpoint,
+    save_checkpoint,
+)
 from labkit.distributed.parameter_server.client import Client
 from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.rules import Rule
@@ -33,7 +37,9 @@ class Begin:
     job       pickled by cloudpickle
     seconds   that each worker's step takes at least
     order     of pulls and pushes, where they are replayed
-    timeout   seconds for each answer of a server
+    timeout      seconds for each answer of a server
+    addresses    of all servers
+    checkpoint   from which a server goes on
     """
 
     job: bytes
@@ -44,19 +50,13 @@ class Begin:
     order: tuple[Event, ...] | None
     once: bool
     timeout: float
-    addresses: tuple[str, ...] = ()
+    addresses: tuple[str, ...]
+    checkpoint: str | None = None
 
     @property
     def workers(self) -> int:
         """How many workers take part."""
         return len(self.seconds)
-
-
-@dataclass(frozen=True)
-class Load:
-    """A server goes back to a checkpoint."""
-
-    path: str
 
 
 @dataclass(frozen=True)
@@ -126,33 +126,29 @@ class ServerRole:
         self.greeting = self.server.address
         self.shard: Shard | None = None
 
-    def obey(self, order: Begin | Save | Load) -> Any:
-        """Serves, saves or loads; returns how many gradients its weights have seen."""
-        from labkit.distributed.parameter_server import checkpoint
-
+    def obey(self, order: Begin | Save) -> int:
+        """Serves or saves; returns how many gradients its weights have seen."""
         if isinstance(order, Begin):
             self._begin(order)
-        elif isinstance(order, Save):
-            checkpoint.save_checkpoint(order.path, *self.shard.state())
         else:
-            found = checkpoint.last_good_checkpoint(order.path)
-            self.shard.load_state(found.fields, found.tensors)
+            save_checkpoint(order.path, *self.shard.state())
         return len(self.shard.notes)
 
     def _begin(self, order: Begin) -> None:
-        job = cloudpickle.loads(order.job)
-        own = job.start().tensor_split(len(order.addresses))[self.number]
+        job, parts = cloudpickle.loads(order.job), len(order.addresses)
         # The first server says when it is over: two that count for themselves might disagree.
-        limit = order.limit if self.number == 0 else None
         self.shard = Shard(
-            own,
+            job.start().tensor_split(parts)[self.number],
             order.rule,
             order.workers,
             order.rate,
-            limit=limit,
+            limit=order.limit if self.number == 0 else None,
             order=order.order,
             once=order.once,
         )
+        if order.checkpoint is not None:
+            found = last_good_checkpoint(order.checkpoint)
+            self.shard.load_state(found.fields, found.tensors)
         self.server.serve(self.shard, job.fingerprint())
 
 

@@ -1,0 +1,90 @@
+"""A training that goes on in a cluster: looked at, waited for, and finished.
+
+training = cluster.begin(Photographs(), Asynchronous(), steps=400)
+training.until(100)                  # gradients that are applied
+run = training.finish()
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from labkit.distributed.parameter_server.link import Link
+from labkit.distributed.parameter_server.roles import Begin, Go
+from labkit.distributed.parameter_server.run import Run, run_of
+
+if TYPE_CHECKING:
+    from labkit.distributed.parameter_server.arrivals import Arrivals
+    from labkit.distributed.parameter_server.crew import Crew
+
+GLANCE = 0.01  # seconds between two looks at a server's count
+
+
+class Training:
+    """What a crew does by the order `given`.
+
+    fingerprint   of its model
+    arrivals      that are replayed, if any
+    limit         seconds until it has to be over
+    over          whether it was finished
+    """
+
+    def __init__(
+        self, crew: Crew, given: Begin, fingerprint: str, arrivals: Arrivals | None, limit: float
+    ) -> None:
+        self.given = given
+        self.over = False
+        self._crew, self._arrivals = crew, arrivals
+        self._limit, self._end = limit, time.monotonic() + limit
+        self._working: set[str] = set()
+        self._links = [
+            Link([address], None, fingerprint, given.timeout) for address in given.addresses
+        ]
+
+    def go(self, worker: str) -> None:
+        """Lets a worker begin that has prepared."""
+        self._crew[worker].tell(Go())
+        self._working.add(worker)
+
+    def applied(self) -> int:
+        """How many gradients the first server has applied."""
+        said, _ = self._links[0].ask({"kind": "count"}, purpose="its count")
+        return said["applied"]
+
+    def until(self, pushes: int) -> int:
+        """Waits until so many gradients are applied, or all workers have ended; returns the count.
+
+        Raises LaunchError as `finish` does.
+        """
+        while (count := self.applied()) < pushes and self._working:
+            self._hear(GLANCE)
+        return count
+
+    def finish(self) -> Run:
+        """Waits for all workers that live, and returns what the servers have noted.
+
+        Raises LaunchError, with all roles ended, where a role fails, and after the limit.
+        """
+        while self._working:
+            self._hear(self._end - time.monotonic())
+        logs = [link.log() for link in self._links]
+        for link in self._links:
+            link.close()
+        self.over = True
+        self._crew.show_output()
+        return run_of(logs, self._arrivals)
+
+    def _hear(self, seconds: float) -> None:
+        """Until a worker ends, or so many seconds are over."""
+        self._crew.hear(lambda: bool(self._ended()), seconds)
+        for name in self._ended():
+            self._crew[name].answers.clear()
+            self._working.discard(name)
+        if self._working and time.monotonic() > self._end:
+            names = ", ".join(sorted(self._working))
+            self._crew.fail(f"{names} did not end within {self._limit:g} s, and were ended.")
+
+    def _ended(self) -> list[str]:
+        roles = [self._crew[name] for name in self._working]
+        return [role.name for role in roles if role.answers or role.died is not None]
