@@ -1,0 +1,167 @@
+"""Training through TensorFlow's parameter servers: the same program in every process.
+
+    export TF_CONFIG='{"cluster": {"chief": ["a:7000"], "ps": ["a:7001", "b:7001"],
+                                   "worker": ["a:7002", "b:7002"]},
+                       "task": {"type": "ps", "index": 0}}'
+    python train_tf_ps.py --steps 1500 --report report.json
+
+It runs once for each address, with that address's role and index as the task. A "ps" holds
+variables and a "worker" computes; both serve until they are ended. The "chief" coordinates: it
+hands steps to whichever worker is free, and hands a step out again when its worker dies before it
+has answered. With `--checkpoint`, the same command continues after the last save.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from labkit.distributed.keras_twin import batch, keras_twin, photographs, to_flat
+from labkit.distributed.tf_config import Place, TfConfigError, await_others, read
+
+
+def serve(place: Place) -> None:
+    """The life of a server or a worker: it does what it is told, until it is ended."""
+    threads = len(place.cluster["worker"]) + 1  # with fewer, steps could wait for each other
+    config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
+    server = tf.distribute.Server(place.cluster, place.role, place.index, config=config)
+    server.join()  # never returns
+
+
+class Training:
+    """What the chief holds; the variables themselves lie on the servers."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        self.strategy = tf.distribute.ParameterServerStrategy(self.resolver)
+        with self.strategy.scope():  # the servers get the variables in turn
+            self.model = keras_twin()
+            self.optimizer = keras.optimizers.SGD(options.rate)
+            self.optimizer.build(self.model.trainable_variables)
+            self.losses = tf.Variable(tf.zeros(options.steps))
+            self.applied = tf.Variable(tf.zeros(options.steps, tf.int32))  # how often each step was
+        self.coordinator = tf.distribute.coordinator.ClusterCoordinator(self.strategy)
+        self.checkpoint = tf.train.Checkpoint(
+            model=self.model, losses=self.losses, applied=self.applied
+        )
+        # By default each server would write its part to the disk of its own host.
+        self.by_chief = tf.train.CheckpointOptions(experimental_io_device="/job:chief/task:0")
+
+    def step_function(self) -> tf.types.experimental.PolymorphicFunction:
+        """The step, as a graph that a worker runs: `step(number, chosen)`."""
+        images, labels = photographs()
+        loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+        def one_step(number: tf.Tensor, chosen: tf.Tensor) -> None:
+            with tf.GradientTape() as tape:
+                outputs = self.model(tf.gather(images, chosen))  # fetches the weights
+                loss = loss_of(tf.gather(labels, chosen), outputs)
+            weights = self.model.trainable_variables
+            self.optimizer.apply(tape.gradient(loss, weights), weights)
+            self.losses.scatter_update(tf.IndexedSlices(loss, number))
+            self.applied.scatter_add(tf.IndexedSlices(1, number))
+            if number == self.options.pause_at and self.applied[number] == 1:
+                while tf.size(tf.io.matching_files("go-on")) == 0:
+                    tf.io.write_file("paused", "")  # in the worker's folder
+
+        @tf.function
+        def step(number: tf.Tensor, chosen: tf.Tensor) -> None:
+            self.strategy.run(one_step, args=(number, chosen))
+
+        return step
+
+    def run(self) -> dict:
+        """Schedules all steps; the report on them."""
+        begin = self.restore()
+        report = {
+            "steps": self.options.steps,
+            "resumed_at": begin,
+            "scheduled": 0,
+            "saved": begin,
+            "error": None,
+        }
+        step = self.step_function()
+        began = time.monotonic()
+        try:
+            for number in range(begin, self.options.steps):
+                chosen = batch(number, self.options.batch)
+                self.coordinator.schedule(step, args=(tf.constant(number), tf.constant(chosen)))
+                report["scheduled"] += 1
+                if self.options.checkpoint and (number + 1) % self.options.save_every == 0:
+                    self.coordinator.join()  # waits until all scheduled steps are done
+                    self.checkpoint.write(self.options.checkpoint, options=self.by_chief)
+                    report["saved"] = number + 1
+            self.coordinator.join()
+        except tf.errors.UnavailableError as error:  # a server is gone, and with it its variables
+            report["error"] = str(error)
+        report["seconds"] = time.monotonic() - began
+        return report | self.variables()
+
+    def restore(self) -> int:
+        """Takes up the checkpoint, if there is one; how many steps it holds."""
+        path = self.options.checkpoint
+        if path and Path(f"{path}.index").exists():
+            self.checkpoint.restore(path, options=self.by_chief)
+        return int(tf.math.count_nonzero(self.applied))
+
+    def variables(self) -> dict:
+        """What the servers hold in the end; None for what lay on a server that is gone."""
+        numbers = [0] * len(self.resolver.cluster_spec().as_dict()["ps"])
+        for weight in self.model.weights:
+            server = tf.DeviceSpec.from_string(weight.value.device).task
+            numbers[server] += weight.value.shape.num_elements()
+        return {
+            "numbers_on_servers": numbers,
+            "weights": held(lambda: to_flat(self.model.get_weights())),
+            "losses": held(self.losses.numpy),
+            "applied": held(self.applied.numpy),
+        }
+
+
+def held(read_variables: Callable[[], np.ndarray]) -> list | None:
+    """What comes from the servers, as a list; None if one of them is gone."""
+    try:
+        return read_variables().tolist()
+    except tf.errors.UnavailableError:
+        return None
+
+
+def main() -> None:
+    """The command line, in each role."""
+    parser = argparse.ArgumentParser(description="Train through TensorFlow's parameter servers.")
+    parser.add_argument("--steps", type=int, default=300, help="of all workers together")
+    parser.add_argument("--rate", type=float, default=0.02)
+    parser.add_argument("--batch", type=int, default=16, help="photographs in a step")
+    parser.add_argument("--checkpoint", help="a file; where it exists, training continues from it")
+    parser.add_argument("--save-every", type=int, default=500, help="steps from save to save")
+    parser.add_argument("--report", type=Path, help="a file for the figures, as JSON")
+    parser.add_argument("--patience", type=float, default=60, help="seconds, for hosts to answer")
+    parser.add_argument(
+        "--pause-at", type=int, default=-1, help="the worker that has applied this step waits there"
+    )
+    options = parser.parse_args()
+    try:
+        place = read(os.environ.get("TF_CONFIG"))
+        if place.role != "chief":
+            return serve(place)
+        await_others(place, options.patience)
+    except TfConfigError as error:
+        sys.exit(f"train_tf_ps: {error}")
+    report = Training(options).run()
+    if options.report:
+        options.report.write_text(json.dumps(report), "utf-8")
+    if report["error"]:
+        sys.exit(f"train_tf_ps: a server is gone. {report['error']}")
+    print(f"{report['scheduled']} steps scheduled, {sum(report['applied'])} applied")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,459 @@
+"""A TensorFlow cluster with parameter servers, on one machine: real processes, that can be killed.
+
+    with TfCluster(servers=2, workers=3) as cluster:
+        run = cluster.run(steps=300)                  # a TfRun: run.scheduled, run.applied, ...
+
+        cluster.begin(steps=1500, pause_at=700)
+        name = cluster.paused()                       # "worker 1": has applied step 700, and waits
+        cluster.kill(name)
+        cluster.restart(name)                         # at the same address
+        run = cluster.finish()                        # run.applied 1501, run.twice [700]
+
+        cluster.begin(steps=1500, checkpoint="saved", save_every=500, pause_at=1200)
+        cluster.paused()
+        cluster.kill("server 0")
+        run = cluster.finish()                        # run.error "UnavailableError", run.saved 1000
+        cluster.restart("server 0")                   # it comes back empty
+        run = cluster.run(steps=1500, checkpoint="saved", save_every=500)     # run.resumed_at 1000
+
+Every process runs `train_tf_ps.py`, with a TF_CONFIG of its own: servers and workers from the
+beginning to the end, and a new coordinator (TensorFlow's chief) for each run. The notebook's own
+process never loads TensorFlow. Starting takes about as long as loading TensorFlow once; each run
+adds its steps and half a second. Lesson faults.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit.distributed.errors import LaunchError
+from labkit.distributed.tf_config import tf_config
+
+if TYPE_CHECKING:
+    from labkit.distributed.hosts import Host
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = "train_tf_ps.py"
+MOST_PROCESSES = 6
+PATIENCE = 300.0  # seconds that end a hang, nothing else
+TURN = 1800.0  # seconds to wait for another cluster on this machine
+PORTS = range(20_000, 32_000)  # below those that systems hand out by themselves
+POLL = 0.02
+COORDINATOR = "coordinator"
+QUIET = {
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "GRPC_VERBOSITY": "ERROR",
+    "CUDA_VISIBLE_DEVICES": "-1",  # six processes would each take the whole GPU
+    "OMP_NUM_THREADS": "1",
+    "KERAS_BACKEND": "tensorflow",
+}
+
+
+@dataclass(frozen=True)
+class TfRun:
+    """What a coordinator reports of its training.
+
+    steps         that were asked for, those of an earlier run that it resumed included
+    resumed_at    steps that its checkpoint held already: it began with this number
+    scheduled     steps that it handed out
+    times         how often each step was applied; None if that went with a server
+    saved         steps that the last checkpoint holds; 0 without one
+    losses        of each step, before its update; None if they went with a server
+    weights       in the end, as PyTorch's flat row [24938]; None if a server is gone
+    on_servers    how many weights each server holds
+    seconds       from the first step's scheduling until all were done
+    message       of the UnavailableError that ended it, in full; "" if it ended well
+    """
+
+    steps: int
+    resumed_at: int
+    scheduled: int
+    times: list[int] | None
+    saved: int
+    losses: list[float] | None
+    weights: list[float] | None
+    on_servers: list[int]
+    seconds: float
+    message: str
+
+    @property
+    def applied(self) -> int | None:
+        """Updates in all, those of the checkpoint that it resumed included."""
+        return None if self.times is None else sum(self.times)
+
+    @property
+    def twice(self) -> list[int]:
+        """Numbers of the steps that were applied more than once."""
+        return [number for number, times in enumerate(self.times or []) if times > 1]
+
+    @property
+    def lost(self) -> list[int] | None:
+        """Where a server ended the run: steps that were applied after the last checkpoint."""
+        if not self.error or self.times is None:
+            return None if self.error else []
+        return [n for n, times in enumerate(self.times) if times and n >= self.saved]
+
+    @property
+    def error(self) -> str:
+        """The name of the exception that ended it, or ""."""
+        return "UnavailableError" if self.message else ""
+
+    @property
+    def reason(self) -> str:
+        """The line of the message that says why."""
+        lines = [line.strip() for line in self.message.splitlines()]
+        telling = [line for line in lines if "onnect" in line or "UNAVAILABLE" in line]
+        return next(iter([*telling, *lines]), "")
+
+    @property
+    def dead_servers(self) -> list[int]:
+        """Numbers of the servers that the message names."""
+        return sorted({int(n) for n in re.findall(r"/job:ps/replica:0/task:(\d+)", self.message)})
+
+
+class TfCluster:
+    """The cluster's processes; they end with the `with` block, `.end()`, or this process.
+
+    servers    1 or more
+    workers    1 or more; with the coordinator at most 6 processes in all
+    hosts      two or more `hosts.Host`s to deal the processes to in turn; () for this machine
+    program    another program than train_tf_ps.py, of the same options
+
+    Only one cluster runs on a machine at a time: others wait until it has ended. Raises
+    LaunchError for what cannot be started, with the line of its output that says why.
+    """
+
+    def __init__(
+        self,
+        servers: int = 2,
+        workers: int = 3,
+        hosts: Sequence[Host] = (),
+        program: str | Path | None = None,
+    ) -> None:
+        _refuse_wrong(servers, workers)
+        self.program = Path(program or find_program()).resolve()
+        roles = [("ps", i) for i in range(servers)] + [("worker", i) for i in range(workers)]
+        self._processes: dict[str, _Process] = {}
+        self._agents: list[_Agent] = []
+        self._folder = tempfile.TemporaryDirectory(prefix="labkit-tf-", ignore_cleanup_errors=True)
+        self._turn = _Turn()
+        atexit.register(self.end)
+        try:
+            self._agents = [_Agent(self.folder, host) for host in hosts or (None,)]
+            self._cluster = self._addresses(roles)
+            for role, index in roles:
+                self._start(role, index)
+        except BaseException:
+            self.end()
+            raise
+
+    def __enter__(self) -> TfCluster:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    @property
+    def folder(self) -> Path:
+        """Where each process has a folder with its `log`; it goes with the cluster."""
+        return Path(self._folder.name)
+
+    @property
+    def names(self) -> list[str]:
+        """Of its processes: "server 0", ..., "worker 0", ..."""
+        return [name for name in self._processes if name != COORDINATOR]
+
+    def run(self, **options: Any) -> TfRun:
+        """A training from its beginning to its end: `begin`, then `finish`."""
+        self.begin(**options)
+        return self.finish()
+
+    def begin(self, **options: Any) -> None:
+        """Starts a coordinator, and returns at once.
+
+        options   of train_tf_ps.py: steps, rate, batch, checkpoint (a name in the cluster's folder,
+                  or a whole path), save_every, pause_at
+        """
+        if COORDINATOR in self._processes and self.code(COORDINATOR) is None:
+            raise LaunchError("A training is under way: call finish() before the next one.")
+        for name in self.names:
+            for file in ("paused", "go-on"):
+                (self.folder / name / file).unlink(missing_ok=True)
+        if options.get("checkpoint"):
+            options["checkpoint"] = self.folder / options["checkpoint"]
+        for file in (self._report, self.folder / COORDINATOR / "log"):
+            file.unlink(missing_ok=True)
+        words = ["--report", str(self._report)]
+        for option, value in options.items():
+            words += [f"--{option.replace('_', '-')}", str(value)]
+        self._start("chief", 0, words)
+
+    def paused(self, timeout: float = PATIENCE) -> str:
+        """Waits for a worker that has applied the step `pause_at`; its name.
+
+        It has not answered the coordinator yet, and does not before `release` is called.
+        """
+        for _ in _until(timeout):
+            for name in self.names:
+                if (self.folder / name / "paused").exists():
+                    return name
+            if self.code(COORDINATOR) is not None:
+                break
+        raise LaunchError(f"No worker paused within {timeout:g} s. {self._told(COORDINATOR)}")
+
+    def release(self) -> None:
+        """Lets the worker that is paused go on."""
+        for name in self.names:
+            (self.folder / name / "go-on").touch()
+
+    def finish(self, timeout: float = PATIENCE) -> TfRun:
+        """Waits for the coordinator, and returns what it reports.
+
+        Raises LaunchError if it fails otherwise than by a server that is gone, or does not end.
+        """
+        code = self._awaited(COORDINATOR, timeout)
+        if code is None:
+            self.kill(COORDINATOR)
+            raise LaunchError(
+                f"The coordinator did not end within {timeout:g} s, and was ended. {self._states()}"
+            )
+        if not self._report.exists():
+            raise LaunchError(f"The coordinator failed. {self._told(COORDINATOR)}")
+        said = json.loads(self._report.read_text("utf-8"))
+        return TfRun(
+            steps=said["steps"],
+            resumed_at=said["resumed_at"],
+            scheduled=said["scheduled"],
+            times=said["applied"],
+            saved=said["saved"],
+            losses=said["losses"],
+            weights=said["weights"],
+            on_servers=said["numbers_on_servers"],
+            seconds=said["seconds"],
+            message=said["error"] or "",
+        )
+
+    def kill(self, name: str) -> None:
+        """Ends a process by SIGKILL, at once, as a power failure would."""
+        process = self._process(name)
+        process.agent.ask("kill", process.pid)
+
+    def restart(self, name: str) -> None:
+        """Starts a process that has ended again, at its address."""
+        process = self._process(name)
+        if self.code(name) is None:
+            raise LaunchError(f"{name} is running: kill it before it is restarted.")
+        self._start(process.role, process.index)
+
+    def code(self, name: str) -> int | None:
+        """A process's exit code, -9 after a kill; None while it runs."""
+        process = self._process(name)
+        return process.agent.ask("code", process.pid)
+
+    def log(self, name: str) -> str:
+        """What a process has printed, over all its restarts."""
+        self._process(name)
+        return (self.folder / name / "log").read_text("utf-8", "replace")
+
+    def memory(self) -> int:
+        """Bytes that all processes hold, the agents included, each shared page once; on Linux."""
+        total = 0
+        for agent in self._agents:
+            pids = [process.pid for process in self._processes.values() if process.agent is agent]
+            for pid in [agent.process.pid, *pids]:
+                with suppress(OSError):
+                    said = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8")
+                    total += int(re.search(r"^Pss:\s+(\d+)", said, re.MULTILINE)[1]) << 10
+        return total
+
+    def end(self) -> None:
+        """Ends every process; nothing is left of them, and the next cluster may begin."""
+        atexit.unregister(self.end)
+        for agent in self._agents:
+            agent.end()
+        self._agents = []
+        self._turn.end()
+        self._folder.cleanup()
+
+    @property
+    def _report(self) -> Path:
+        return self.folder / "report.json"
+
+    def _addresses(self, roles: list[tuple[str, int]]) -> dict[str, list[str]]:
+        cluster: dict[str, list[str]] = {"chief": [], "ps": [], "worker": []}
+        free = _free_ports()
+        for role, index in [("chief", 0), *roles]:
+            address = self._agents[index % len(self._agents)].address
+            cluster[role].append(f"{address}:{next(free)}")
+        return cluster
+
+    def _start(self, role: str, index: int, words: Sequence[str] = ()) -> None:
+        name = _name(role, index)
+        agent = self._agents[index % len(self._agents)]
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        environment = {"TF_CONFIG": tf_config(self._cluster, role, index)}
+        pid = agent.ask("start", [str(self.program), *words], str(folder), environment)
+        self._processes[name] = _Process(role, index, pid, agent)
+
+    def _process(self, name: str) -> _Process:
+        if name not in self._processes or not self._agents:
+            there = ", ".join(self._processes) if self._agents else "none: it has ended"
+            raise LaunchError(f"This cluster has no process {name!r}; it has {there}.")
+        return self._processes[name]
+
+    def _awaited(self, name: str, timeout: float) -> int | None:
+        for _ in _until(timeout):
+            code = self.code(name)
+            if code is not None:
+                return code
+        return None
+
+    def _told(self, name: str) -> str:
+        return f"{name} said: {telling_line(self.log(name))}"
+
+    def _states(self) -> str:
+        """Which processes have ended, and their last words."""
+        gone = [name for name in self.names if self.code(name) is not None]
+        if not gone:
+            return "All servers and workers are running."
+        return " ".join(f"{name} had ended before; {self._told(name)}" for name in gone)
+
+
+def find_program() -> Path:
+    """train_tf_ps.py of chapter 4, or the one that was installed with labkit."""
+    places = [ROOT / "chapters" / "04_distributed", Path(sys.prefix) / "share" / "labkit"]
+    for place in places:
+        if (place / PROGRAM).exists():
+            return place / PROGRAM
+    raise LaunchError(f"{PROGRAM} is neither in {places[0]} nor in {places[1]}.")
+
+
+def telling_line(log: str) -> str:
+    """The line of a program's output that says best why it ended: the last error's, or the last."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+    own = [line for line in lines if line.startswith(PROGRAM.removesuffix(".py"))]
+    return next(iter([*own[-1:], *errors[-1:], *lines[-1:]]), "nothing")
+
+
+@dataclass(frozen=True)
+class _Process:
+    role: str
+    index: int
+    pid: int
+    agent: _Agent
+
+
+class _Agent:
+    """The agent of one host (tf_agent.py); None for this machine."""
+
+    def __init__(self, folder: Path, host: Host | None) -> None:
+        self.address = host.address if host else "127.0.0.1"
+        name = host.name if host else "here"
+        self.log = folder / f"agent-{name}"
+        enter = ["ip", "netns", "exec", host.name] if host else []
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*enter, sys.executable, "-m", "labkit.distributed.tf_agent"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | QUIET | {"PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C is the notebook's
+            )
+        self._answer()
+
+    def ask(self, order: str, *what: Any) -> Any:
+        with suppress(BrokenPipeError):
+            print(json.dumps({"do": order, "with": what}), file=self.process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> Any:
+        line = self.process.stdout.readline()
+        if not line:
+            said = telling_line(self.log.read_text("utf-8", "replace"))
+            raise LaunchError(f"The agent that starts TensorFlow's processes has ended: {said}")
+        return json.loads(line)
+
+    def end(self) -> None:
+        """Closes its input, so that it kills its programs and leaves."""
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # Linux ends its programs with it
+            self.process.wait()
+        self.process.stdout.close()
+
+
+class _Turn:
+    """This machine's one turn to run a cluster, from making it to `end`."""
+
+    def __init__(self, timeout: float = TURN) -> None:
+        import fcntl
+
+        path = Path(tempfile.gettempdir()) / f"labkit-tf-cluster-{os.getuid()}.lock"
+        self.file = path.open("a")
+        for _ in _until(timeout):
+            with suppress(BlockingIOError):
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+        self.file.close()
+        raise LaunchError(
+            f"Another TensorFlow cluster has been running on this machine for {timeout:g} s. End "
+            "it, or the notebook that holds it, and try again."
+        )
+
+    def end(self) -> None:
+        self.file.close()  # gives the turn to the next
+
+
+def _refuse_wrong(servers: int, workers: int) -> None:
+    for name, number in (("servers", servers), ("workers", workers)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise LaunchError(f"TfCluster: {name} is a whole number from 1 on, not {number!r}.")
+    if servers + workers + 1 > MOST_PROCESSES:
+        raise LaunchError(
+            f"TfCluster: {servers} servers, {workers} workers and the coordinator are "
+            f"{servers + workers + 1} processes; at most {MOST_PROCESSES} fit."
+        )
+
+
+def _name(role: str, index: int) -> str:
+    return {"chief": COORDINATOR, "ps": f"server {index}", "worker": f"worker {index}"}[role]
+
+
+def _free_ports() -> Iterator[int]:
+    """Ports that nobody listens on, in an order of chance."""
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as trial, suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            yield port
+
+
+def _until(timeout: float) -> Iterator[None]:
+    """Again and again, with pauses, until the time is over; at least once."""
+    end = time.monotonic() + timeout
+    yield
+    while time.monotonic() < end:
+        time.sleep(POLL)
+        yield
