@@ -52,6 +52,7 @@ SLOW = (
     "course/test_verify.py",
     "gpu/simt/test_functions_by_dtype.py",
     "notebooks/test_training.py",
+    "distributed/parameter_server/test_cluster.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
     "notebooks/test_stepper_browser.py",

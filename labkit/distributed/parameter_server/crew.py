@@ -37,8 +37,7 @@ class Crew:
 
     def __getitem__(self, name: str) -> RoleProcess:
         """A role; raises LaunchError where there is none of this name, or all have ended."""
-        if not self._end.alive:
-            raise LaunchError("This cluster has ended: make a new one.")
+        self._refuse_ended()
         if name not in self.roles:
             raise LaunchError(f"There is no role {name!r}; there are {', '.join(self.roles)}.")
         return self.roles[name]
@@ -54,7 +53,8 @@ class Crew:
         return {name: role for name, role in self.roles.items() if role.died is None}
 
     def dead(self) -> list[str]:
-        """The names of roles whose process has ended."""
+        """The names of roles whose process has ended; raises LaunchError where all have."""
+        self._refuse_ended()
         return [name for name, role in self.roles.items() if role.died is not None]
 
     def start(self, *places: Place) -> list[Any]:
@@ -113,6 +113,10 @@ class Crew:
     def end(self) -> None:
         """Ends all; a second time, too."""
         self._end()
+
+    def _refuse_ended(self) -> None:
+        if not self._end.alive:
+            raise LaunchError("This cluster has ended: make a new one.")
 
     def _hear_once(self, seconds: float) -> bool:
         """Takes what comes first within so many seconds; whether anything did."""

@@ -65,6 +65,8 @@ class Server:
 
     def close(self) -> None:
         """Ends all connections; the port is free again."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # or accept() would hold the port
         self._listener.close()
         for connection in list(self._connections):
             with suppress(OSError):

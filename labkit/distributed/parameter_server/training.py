@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.link import Link
 from labkit.distributed.parameter_server.roles import Begin, Go
 from labkit.distributed.parameter_server.run import Run, run_of
@@ -48,8 +49,11 @@ class Training:
         self._working.add(worker)
 
     def applied(self) -> int:
-        """How many gradients the first server has applied."""
-        said, _ = self._links[0].ask({"kind": "count"}, purpose="its count")
+        """How many gradients the first server has applied; raises LaunchError as `finish` does."""
+        try:
+            said, _ = self._links[0].ask({"kind": "count"}, purpose="its count")
+        except ServerError as error:
+            self._crew.fail(str(error))
         return said["applied"]
 
     def until(self, pushes: int) -> int:
@@ -68,7 +72,10 @@ class Training:
         """
         while self._working:
             self._hear(self._end - time.monotonic())
-        logs = [link.log() for link in self._links]
+        try:
+            logs = [link.log() for link in self._links]
+        except ServerError as error:
+            self._crew.fail(str(error))
         for link in self._links:
             link.close()
         self.over = True

@@ -60,7 +60,7 @@ def receive_frame(
     data = _received(connection, length)
     if len(data) < length:
         raise WireError(f"The connection ended after {len(data)} of a frame's {length} bytes.")
-    return unpacked(bytes(data))
+    return unpacked(data)
 
 
 def packed(fields: Mapping[str, Any], tensors: Mapping[str, torch.Tensor] | None = None) -> bytes:
@@ -89,7 +89,7 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return fields, tensors
 
 
-def _received(connection: socket.socket, count: int) -> bytearray:
+def _received(connection: socket.socket, count: int) -> bytes:
     """So many bytes; fewer where the connection is closed before."""
     data = bytearray()
     while len(data) < count:
@@ -97,4 +97,4 @@ def _received(connection: socket.socket, count: int) -> bytearray:
         if not chunk:
             break
         data += chunk
-    return data
+    return bytes(data)

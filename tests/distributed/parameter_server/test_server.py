@@ -1,0 +1,240 @@
+"""Servers and clients over TCP, in the threads of one process."""
+
+import random
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from labkit.distributed.parameter_server import (
+    Asynchronous,
+    Client,
+    Server,
+    ServerError,
+    Shard,
+    Synchronous,
+    wire,
+)
+from labkit.distributed.parameter_server.limits import Limit
+from labkit.distributed.parameter_server.link import Link
+
+ENOUGH = 60.0  # seconds: only ends a hang
+MODEL = "version 1: weight[7]"
+SIZE = 7
+
+
+@contextmanager
+def serving(rule=None, workers=2, parts=2, **options):
+    """Servers, each with its part of SIZE zeros; and what they serve."""
+    flat = torch.zeros(SIZE)
+    shards = [
+        Shard(part, rule or Asynchronous(), workers, 0.5, **options)
+        for part in flat.tensor_split(parts)
+    ]
+    servers = [Server() for _ in shards]
+    try:
+        for server, shard in zip(servers, shards, strict=True):
+            server.serve(shard, MODEL)
+        yield servers, shards
+    finally:
+        for server in servers:
+            server.close()
+
+
+def client_of(servers, worker=0, timeout=ENOUGH, **options):
+    return Client([s.address for s in servers], worker, MODEL, timeout, **options)
+
+
+def slope(worker, step):
+    return torch.randn(SIZE, generator=torch.Generator().manual_seed(10 * worker + step))
+
+
+def weights_of(shards):
+    return torch.cat([shard.values for shard in shards])
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, SIZE])
+def test_parts_on_servers_are_the_whole(parts):
+    oracle = torch.zeros(SIZE)
+    with serving(parts=parts, limit=Limit(steps=3)) as (servers, shards):
+        client = client_of(servers)
+        for step in range(3):
+            weights = client.pull()
+            assert torch.equal(weights.flat, oracle) and weights.step == step
+            assert weights.versions == (step,) * parts
+            client.push(weights, slope(0, step), loss=0.5, samples=4)
+            oracle = oracle - 0.5 * slope(0, step)
+        assert client.pull() is None
+        assert torch.allclose(weights_of(shards), oracle)
+        assert [len(shard.notes) for shard in shards] == [3] * parts
+        assert shards[0].notes[2].loss == 0.5 and shards[0].notes[2].samples == 4
+
+
+def test_workers_in_threads_make_one_big_batch():
+    with serving(Synchronous(), workers=3, limit=Limit(steps=12)) as (servers, shards):
+
+        def work(worker):
+            client = client_of(servers, worker)
+            while (weights := client.pull()) is not None:
+                client.push(weights, slope(worker, weights.step))
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(ENOUGH)
+        means = [sum(slope(w, step) for w in range(3)) / 3 for step in range(4)]
+        assert (weights_of(shards) + 0.5 * sum(means)).abs().max() < 1e-6
+        assert [shard.version for shard in shards] == [4, 4]
+
+
+def test_another_version_of_the_model_is_refused():
+    with serving() as (servers, _), pytest.raises(ServerError) as caught:
+        Client([servers[0].address], 1, "version 2: weight[7]", ENOUGH)
+    said = str(caught.value)
+    assert f"Server {servers[0].address} refuses worker 1: " in said
+    assert "The worker brings version 2: weight[7]; the server holds version 1: weight[7]" in said
+
+
+def test_a_worker_that_does_not_exist_is_refused():
+    with serving() as (servers, _):
+        with pytest.raises(ServerError, match="no worker 2: this training has workers 0 to 1"):
+            client_of(servers, worker=2)
+        with pytest.raises(ServerError, match="whole number, not 'one'"):
+            client_of(servers, worker="one")
+
+
+def test_a_server_s_own_sentence_reaches_the_worker():
+    with serving(Synchronous()) as (servers, _):
+        client = client_of(servers, timeout=0.5)
+        client.push(client.pull(), slope(0, 0))
+        with pytest.raises(ServerError, match=r"worker 1 has not pushed the gradient of step 0\."):
+            client.pull()
+        for part in (torch.zeros(3), torch.zeros(4).double()):
+            with pytest.raises(ServerError, match=r"was pushed; this server's weights are \[4\]"):
+                client.links[0].push(0, 0, part, 0.0, 0)
+
+
+def asked(address, *frames):
+    """The answers to raw frames on one connection."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), ENOUGH) as connection:
+        answers = []
+        for fields in frames:
+            wire.send_frame(connection, fields)
+            answers.append(wire.receive_frame(connection)[0])
+        return answers
+
+
+def test_requests_that_are_none():
+    hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
+    with serving() as (servers, _):
+        address = servers[0].address
+        assert "begins with hello, not with pull" in asked(address, {"kind": "pull"})[0]["error"]
+        said = asked(address, hello, {"kind": "dance"}, {}, {"kind": "push"}, {"kind": "count"})
+        assert said[0] == {"finished": 0}
+        assert "not 'dance'" in said[1]["error"] and "not None" in said[2]["error"]
+        assert "The server failed: KeyError" in said[3]["error"]
+        assert said[4] == {"applied": 0}  # the connection goes on
+
+
+@pytest.mark.parametrize(
+    "bytes_sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
+        b"\0" * 8,
+        (12).to_bytes(8, "big") + b"short",
+        (1 << 60).to_bytes(8, "big"),
+        random.Random(0).randbytes(1000),
+        b"",
+    ],
+    ids=["http", "empty", "cut off", "too long", "noise", "nothing"],
+)
+def test_a_stranger_disturbs_nobody(bytes_sent):
+    with serving(limit=Limit(steps=2)) as (servers, shards):
+        client = client_of(servers)
+        weights = client.pull()
+        host, port = servers[0].address.split(":")
+        with socket.create_connection((host, int(port)), ENOUGH) as stranger:
+            stranger.sendall(bytes_sent)
+        client.push(weights, slope(0, 0))
+        client.push(client.pull(), slope(0, 1))
+        assert client.pull() is None and len(shards[0].notes) == 2
+
+
+def test_a_stranger_is_told_that_it_is_one():
+    with serving() as (servers, _):
+        host, port = servers[0].address.split(":")
+        with socket.create_connection((host, int(port)), ENOUGH) as stranger:
+            stranger.sendall(b"\0" * 8)
+            said, _ = wire.receive_frame(stranger)
+            assert "no safetensors file" in said["error"]
+            with pytest.raises(EOFError):
+                wire.receive_frame(stranger)
+
+
+def test_a_port_in_use():
+    first = Server()
+    host, port = first.address.split(":")
+    with pytest.raises(ServerError, match=f"The port {port} of {host} is in use"):
+        Server(host, int(port))
+    first.close()
+    Server(host, int(port)).close()  # now it is free
+
+
+def test_an_address_of_another_machine():
+    with pytest.raises(ServerError, match=r"A server cannot listen at 192\.0\.2\.1:4000: "):
+        Server("192.0.2.1", 4000)
+
+
+def test_a_server_answers_when_it_serves():
+    server = Server()
+    found = []
+    late = threading.Thread(target=lambda: found.append(client_of([server]).pull()))
+    late.start()
+    server.serve(Shard(torch.ones(SIZE), Asynchronous(), 1, 0.5), MODEL)
+    late.join(ENOUGH)
+    assert torch.equal(found[0].flat, torch.ones(SIZE))
+    server.close()
+
+
+def test_a_checkpoint_is_saved_and_loaded(tmp_path):
+    file = tmp_path / "server.safetensors"
+    server = Server(checkpoint=file)
+    server.serve(Shard(torch.zeros(SIZE), Asynchronous(), 1, 0.5), MODEL)
+    client = client_of([server])
+    for step in range(3):
+        client.push(client.pull(), slope(0, step))
+        if step == 1:
+            assert client.links[0].ask({"kind": "save"})[0] == {"applied": 2}
+    assert client.links[0].ask({"kind": "load"})[0] == {"applied": 2}
+    notes, repeated, values = client.links[0].log()
+    assert len(notes) == 2 and repeated == 0
+    assert torch.allclose(values, -0.5 * (slope(0, 0) + slope(0, 1)))
+    assert client.pull().step == 2  # the third step is made again
+    server.close()
+
+
+def test_a_checkpoint_without_a_place():
+    with serving() as (servers, _), pytest.raises(ServerError, match="without a file for its ch"):
+        client_of(servers).links[0].ask({"kind": "save"})
+
+
+def test_a_copy_has_every_push_before_it_is_acknowledged():
+    with serving(parts=1) as (copies, copied):
+        link = Link([copies[0].address], None, MODEL)
+        with serving(parts=1, forward=link.forward) as (servers, shards):
+            client = client_of(servers)
+            for step in range(3):
+                client.push(client.pull(), slope(0, step))
+                assert torch.equal(copied[0].values, shards[0].values)
+                assert copied[0].finished == [step + 1, 0]
+
+
+def test_stop_tells_whoever_runs_the_server():
+    with serving() as (servers, _):
+        assert not servers[0].stopped.is_set()
+        client_of(servers).links[0].ask({"kind": "stop"})
+        assert servers[0].stopped.wait(ENOUGH)
