@@ -9,6 +9,7 @@ ended or is gone, the agent kills its programs and leaves. Lesson faults.
 """
 
 import ctypes
+import faulthandler
 import importlib
 import json
 import os
@@ -22,6 +23,8 @@ from pathlib import Path
 # Of what the programs import; not labkit's own tests of it.
 LOADED = ("tensorflow", "keras", "labkit.distributed.keras_twin", "torch")
 END_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
+BECOME = "import json, sys; from labkit.distributed.tf_agent import become; "
+BECOME += "become(*json.loads(sys.argv[1]))"
 
 
 class Agent:
@@ -37,19 +40,23 @@ class Agent:
             if sys.platform == "linux":
                 pid = os.fork()
                 if pid == 0:
-                    _become(words, folder, environment, log.fileno())
+                    os.dup2(log.fileno(), 1)
+                    os.dup2(log.fileno(), 2)
+                    become(words, folder, environment)
                 self.running[pid] = None
                 return pid
             process = subprocess.Popen(
-                [sys.executable, *words],
-                cwd=folder,
-                env=os.environ | environment,
+                [sys.executable, "-c", BECOME, json.dumps([words, folder, environment])],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
         self.running[process.pid] = process
         return process.pid
+
+    def where(self, pid: int) -> None:
+        """Lets a program write to its log where it is: the lines of all its calls."""
+        os.kill(pid, signal.SIGUSR1)
 
     def code(self, pid: int) -> int | None:
         """A program's exit code, negative for a signal; None while it runs."""
@@ -97,16 +104,17 @@ def main() -> None:
             print(json.dumps(getattr(agent, order["do"])(*order["with"])), file=answers)
     finally:
         agent.end()
+        os._exit(0)  # the clean-up of all that was loaded takes seconds
 
 
-def _become(words: list[str], folder: str, environment: dict[str, str], log: int) -> None:
-    """Turns this fork of the agent into a Python program; never returns."""
+def become(words: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Turns this process into a Python program; never returns."""
     code = 1
     try:
-        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
+        faulthandler.register(signal.SIGUSR1, file=sys.stderr)
         os.chdir(folder)
         os.environ.update(environment)
         sys.argv = words

@@ -34,9 +34,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +51,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "train_tf_ps.py"
 MOST_PROCESSES = 6
 PATIENCE = 300.0  # seconds that end a hang, nothing else
-TURN = 1800.0  # seconds to wait for another cluster on this machine
+TURN = 540.0  # seconds to wait for another cluster on this machine
 PORTS = range(20_000, 32_000)  # below those that systems hand out by themselves
+STACK_PATIENCE = 10.0  # seconds for a process to say where it is
 POLL = 0.02
 COORDINATOR = "coordinator"
 QUIET = {
-    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "GRPC_VERBOSITY": "ERROR",
     "CUDA_VISIBLE_DEVICES": "-1",  # six processes would each take the whole GPU
@@ -126,6 +128,19 @@ class TfRun:
         return sorted({int(n) for n in re.findall(r"/job:ps/replica:0/task:(\d+)", self.message)})
 
 
+@dataclass(frozen=True)
+class Tried:
+    """What came of a program: all that it printed; and where it was, if it had to be ended."""
+
+    said: str
+    line: int | None
+
+    @property
+    def error(self) -> str:
+        """The last line of its traceback; "" if there is none."""
+        return telling_line(self.said) if "Traceback" in self.said else ""
+
+
 class TfCluster:
     """The cluster's processes; they end with the `with` block, `.end()`, or this process.
 
@@ -134,7 +149,7 @@ class TfCluster:
     hosts      two or more `hosts.Host`s to deal the processes to in turn; () for this machine
     program    another program than train_tf_ps.py, of the same options
 
-    Only one cluster runs on a machine at a time: others wait until it has ended. Raises
+    A user's clusters on one machine take turns: each waits until the one before has ended. Raises
     LaunchError for what cannot be started, with the line of its output that says why.
     """
 
@@ -189,8 +204,7 @@ class TfCluster:
         options   of train_tf_ps.py: steps, rate, batch, checkpoint (a name in the cluster's folder,
                   or a whole path), save_every, pause_at
         """
-        if COORDINATOR in self._processes and self.code(COORDINATOR) is None:
-            raise LaunchError("A training is under way: call finish() before the next one.")
+        self._refuse_two()
         for name in self.names:
             for file in ("paused", "go-on"):
                 (self.folder / name / file).unlink(missing_ok=True)
@@ -270,6 +284,45 @@ class TfCluster:
         self._process(name)
         return (self.folder / name / "log").read_text("utf-8", "replace")
 
+    def where(self, name: str) -> int | None:
+        """The line of its program at which a process is just now; None if it has ended."""
+        process = self._process(name)
+        before = len(self.log(name))
+        process.agent.ask("where", process.pid)
+        for _ in _until(STACK_PATIENCE):
+            said = self.log(name)[before:]
+            lines = re.findall(r'File "(.+)", line (\d+) in', said)
+            if "<module>" in said:  # the outermost call, and the last that is written
+                return next((int(n) for file, n in lines if file == process.program), None)
+            if self.code(name) is not None:
+                break
+        return None
+
+    def try_program(
+        self, text: str, until: Callable[[], bool] = lambda: False, timeout: float = PATIENCE
+    ) -> Tried:
+        """Runs any Python program in the coordinator's place, to its end.
+
+        until   when this becomes true, the program is ended, and the line where it was is told
+        """
+        self._refuse_two()
+        path = self.folder / "program.py"
+        path.write_text(text, "utf-8")
+        (self.folder / COORDINATOR / "log").unlink(missing_ok=True)
+        self._start("chief", 0, program=path)
+        for _ in _until(timeout):
+            if self.code(COORDINATOR) is not None or until():
+                break
+        ended = self.code(COORDINATOR) is not None
+        said = self.log(COORDINATOR)
+        line = None if ended else self.where(COORDINATOR)
+        self.kill(COORDINATOR)
+        return Tried(said, line)
+
+    def free_ports(self, count: int) -> list[int]:
+        """Ports of this machine at which nobody listens."""
+        return list(islice(_free_ports(), count))
+
     def memory(self) -> int:
         """Bytes that all processes hold, the agents included, each shared page once; on Linux."""
         total = 0
@@ -294,6 +347,10 @@ class TfCluster:
     def _report(self) -> Path:
         return self.folder / "report.json"
 
+    def _refuse_two(self) -> None:
+        if COORDINATOR in self._processes and self.code(COORDINATOR) is None:
+            raise LaunchError("A training is under way: call finish() before the next one.")
+
     def _addresses(self, roles: list[tuple[str, int]]) -> dict[str, list[str]]:
         cluster: dict[str, list[str]] = {"chief": [], "ps": [], "worker": []}
         free = _free_ports()
@@ -302,14 +359,17 @@ class TfCluster:
             cluster[role].append(f"{address}:{next(free)}")
         return cluster
 
-    def _start(self, role: str, index: int, words: Sequence[str] = ()) -> None:
+    def _start(
+        self, role: str, index: int, words: Sequence[str] = (), program: Path | None = None
+    ) -> None:
         name = _name(role, index)
         agent = self._agents[index % len(self._agents)]
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         environment = {"TF_CONFIG": tf_config(self._cluster, role, index)}
-        pid = agent.ask("start", [str(self.program), *words], str(folder), environment)
-        self._processes[name] = _Process(role, index, pid, agent)
+        path = str(program or self.program)
+        pid = agent.ask("start", [path, *words], str(folder), environment)
+        self._processes[name] = _Process(role, index, pid, agent, path)
 
     def _process(self, name: str) -> _Process:
         if name not in self._processes or not self._agents:
@@ -358,6 +418,7 @@ class _Process:
     index: int
     pid: int
     agent: _Agent
+    program: str
 
 
 class _Agent:

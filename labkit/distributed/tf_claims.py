@@ -1,0 +1,91 @@
+"""Two printed programs of TensorFlow's early years, run as they are under today's TensorFlow.
+
+    with TfCluster() as cluster:
+        first_failure(cluster)      # the line at which the program of four names ends
+        names_today(cluster)        # of each name, whether it exists
+        one_script(cluster)         # where the program with `server.join()` waits
+
+Claims C27 and C28. Lesson faults.
+"""
+
+import json
+from dataclasses import dataclass
+
+from labkit.distributed.tf_cluster import COORDINATOR, TfCluster
+
+LOOKS = 20  # at a program, before we say that it stays where it is
+
+NAMES = ("ClusterSpec", "Server", "SyncReplicasOptimizer", "MonitoredTrainingSession")
+
+FOUR_NAMES = """\
+import tensorflow as tf
+
+cluster = tf.train.ClusterSpec({"ps": ["localhost:2222"], "worker": ["localhost:2223"]})
+server = tf.train.Server(cluster, job_name="worker", task_index=0)
+with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+    weight = tf.Variable(0.0)
+    loss = tf.square(weight - 1.0)
+    step = tf.train.get_or_create_global_step()
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    optimizer = tf.train.SyncReplicasOptimizer(optimizer, replicas_to_aggregate=1)
+    train = optimizer.minimize(loss, global_step=step)
+with tf.train.MonitoredTrainingSession(master=server.target, is_chief=True) as session:
+    session.run(train)
+"""
+
+# `tf.train.Server` is called `tf.distribute.Server` today; the rest is as printed.
+ONE_SCRIPT = """\
+import tensorflow as tf
+
+cluster = tf.train.ClusterSpec({{"ps": ["localhost:{ps}"], "worker": ["localhost:{worker}"]}})
+
+server = tf.distribute.Server(cluster, job_name="ps", task_index=0)
+print("the parameter server has begun", flush=True)
+server.join()
+
+server = tf.distribute.Server(cluster, job_name="worker", task_index=0)
+print("the worker has begun", flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The line in which a program waits, None if it came to its end; its text; what it printed."""
+
+    line: int | None
+    text: str
+    printed: list[str]
+
+
+def first_failure(cluster: TfCluster) -> str:
+    """What ends the program of four names as printed: the last line of its traceback."""
+    return cluster.try_program(FOUR_NAMES).error
+
+
+def names_today(cluster: TfCluster) -> dict[str, bool]:
+    """Of each of the four names, whether today's `tf.train` has it."""
+    text = "import json\nimport tensorflow as tf\n"
+    text += f"print(json.dumps([hasattr(tf.train, name) for name in {NAMES!r}]))\n"
+    last = cluster.try_program(text).said.splitlines()[-1]
+    return dict(zip(NAMES, json.loads(last), strict=True))
+
+
+def one_script(cluster: TfCluster, program: str = ONE_SCRIPT) -> Waiting:
+    """Where the script of both roles stays once its first server has begun; it is ended there.
+
+    program   another one with places for the ports {ps} and {worker}
+    """
+    ps, worker = cluster.free_ports(2)
+    text = program.format(ps=ps, worker=worker)
+    places: list[int | None] = []
+
+    def stays() -> bool:
+        """Whether it has been in one line, again and again, since it printed its first words."""
+        if "has begun" in cluster.log(COORDINATOR):
+            places.append(cluster.where(COORDINATOR))
+        return len(places) >= LOOKS and len(set(places[-LOOKS:])) == 1
+
+    tried = cluster.try_program(text, until=stays)
+    line = text.splitlines()[tried.line - 1].strip() if tried.line else ""
+    printed = [words for words in tried.said.splitlines() if words.endswith("has begun")]
+    return Waiting(tried.line, line, printed)
