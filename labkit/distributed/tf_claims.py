@@ -11,9 +11,7 @@ Claims C27 and C28. Lesson faults.
 import json
 from dataclasses import dataclass
 
-from labkit.distributed.tf_cluster import COORDINATOR, TfCluster
-
-LOOKS = 20  # at a program, before we say that it stays where it is
+from labkit.distributed.tf_cluster import TfCluster
 
 NAMES = ("ClusterSpec", "Server", "SyncReplicasOptimizer", "MonitoredTrainingSession")
 
@@ -77,15 +75,7 @@ def one_script(cluster: TfCluster, program: str = ONE_SCRIPT) -> Waiting:
     """
     ps, worker = cluster.free_ports(2)
     text = program.format(ps=ps, worker=worker)
-    places: list[int | None] = []
-
-    def stays() -> bool:
-        """Whether it has been in one line, again and again, since it printed its first words."""
-        if "has begun" in cluster.log(COORDINATOR):
-            places.append(cluster.where(COORDINATOR))
-        return len(places) >= LOOKS and len(set(places[-LOOKS:])) == 1
-
-    tried = cluster.try_program(text, until=stays)
+    tried = cluster.try_program(text, until="has begun")
     line = text.splitlines()[tried.line - 1].strip() if tried.line else ""
     printed = [words for words in tried.said.splitlines() if words.endswith("has begun")]
     return Waiting(tried.line, line, printed)

@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.errors import LaunchError
-from labkit.distributed.tf_config import tf_config
+from labkit.distributed.tf_config import VARIABLE, TfConfigError, read, tf_config
 
 if TYPE_CHECKING:
     from labkit.distributed.hosts import Host
@@ -55,6 +55,8 @@ TURN = 540.0  # seconds to wait for another cluster on this machine
 PORTS = range(20_000, 32_000)  # below those that systems hand out by themselves
 STACK_PATIENCE = 10.0  # seconds for a process to say where it is
 POLL = 0.02
+LOOKS = 20  # at a program, before we say that it stays where it is
+_STACK = re.compile(r"^(Current thread|Thread) 0x.*\n(  File .*\n)*\n?", re.MULTILINE)
 COORDINATOR = "coordinator"
 QUIET = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -147,6 +149,9 @@ class TfCluster:
     servers    1 or more
     workers    1 or more; with the coordinator at most 6 processes in all
     hosts      two or more `hosts.Host`s to deal the processes to in turn; () for this machine
+    config     who writes each process's TF_CONFIG: f(hosts, ports, servers, number), for the
+               addresses of all processes in the order coordinator, servers, workers, and the number
+               of one of them in that order; by default `tf_config`
     program    another program than train_tf_ps.py, of the same options
 
     A user's clusters on one machine take turns: each waits until the one before has ended. Raises
@@ -158,6 +163,7 @@ class TfCluster:
         servers: int = 2,
         workers: int = 3,
         hosts: Sequence[Host] = (),
+        config: Callable[[list[str], list[int], int, int], str] | None = None,
         program: str | Path | None = None,
     ) -> None:
         _refuse_wrong(servers, workers)
@@ -170,7 +176,7 @@ class TfCluster:
         atexit.register(self.end)
         try:
             self._agents = [_Agent(self.folder, host) for host in hosts or (None,)]
-            self._cluster = self._addresses(roles)
+            self._configs = self._configured([("chief", 0), *roles], servers, config or _written)
             for role, index in roles:
                 self._start(role, index)
         except BaseException:
@@ -299,25 +305,29 @@ class TfCluster:
         return None
 
     def try_program(
-        self, text: str, until: Callable[[], bool] = lambda: False, timeout: float = PATIENCE
+        self, text: str, until: str | Callable[[], bool] = "", timeout: float = PATIENCE
     ) -> Tried:
         """Runs any Python program in the coordinator's place, to its end.
 
-        until   when this becomes true, the program is ended, and the line where it was is told
+        until   words: once the program has printed them and then stays in one line, it is ended,
+                and the line is told. Or a function, which is true from that moment on
         """
         self._refuse_two()
         path = self.folder / "program.py"
         path.write_text(text, "utf-8")
         (self.folder / COORDINATOR / "log").unlink(missing_ok=True)
         self._start("chief", 0, program=path)
+        begun = until if callable(until) else lambda: bool(until) and until in self.log(COORDINATOR)
+        lines: list[int | None] = []
         for _ in _until(timeout):
-            if self.code(COORDINATOR) is not None or until():
+            if self.code(COORDINATOR) is not None or _stays(lines):
                 break
+            if lines or begun():
+                lines.append(self.where(COORDINATOR))
         ended = self.code(COORDINATOR) is not None
-        said = self.log(COORDINATOR)
-        line = None if ended else self.where(COORDINATOR)
         self.kill(COORDINATOR)
-        return Tried(said, line)
+        said = _STACK.sub("", self.log(COORDINATOR))
+        return Tried(said, None if ended or not lines else lines[-1])
 
     def free_ports(self, count: int) -> list[int]:
         """Ports of this machine at which nobody listens."""
@@ -351,13 +361,23 @@ class TfCluster:
         if COORDINATOR in self._processes and self.code(COORDINATOR) is None:
             raise LaunchError("A training is under way: call finish() before the next one.")
 
-    def _addresses(self, roles: list[tuple[str, int]]) -> dict[str, list[str]]:
-        cluster: dict[str, list[str]] = {"chief": [], "ps": [], "worker": []}
-        free = _free_ports()
-        for role, index in [("chief", 0), *roles]:
-            address = self._agents[index % len(self._agents)].address
-            cluster[role].append(f"{address}:{next(free)}")
-        return cluster
+    def _configured(
+        self, roles: list[tuple[str, int]], servers: int, config: Callable[..., str]
+    ) -> dict[str, str]:
+        """The TF_CONFIG of each process; raises TfConfigError for one that is none."""
+        hosts = [self._agents[index % len(self._agents)].address for _, index in roles]
+        ports = list(islice(_free_ports(), len(roles)))
+        texts = {}
+        for number, (role, index) in enumerate(roles):
+            text = config(list(hosts), list(ports), servers, number)
+            place = read(text)
+            if (place.role, place.index) != (role, index):
+                raise TfConfigError(
+                    f"The TF_CONFIG of process {number} is for {place.role} {place.index}; this "
+                    f"process is {role} {index}."
+                )
+            texts[_name(role, index)] = text
+        return texts
 
     def _start(
         self, role: str, index: int, words: Sequence[str] = (), program: Path | None = None
@@ -366,7 +386,7 @@ class TfCluster:
         agent = self._agents[index % len(self._agents)]
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        environment = {"TF_CONFIG": tf_config(self._cluster, role, index)}
+        environment = {VARIABLE: self._configs[name]}
         path = str(program or self.program)
         pid = agent.ask("start", [path, *words], str(folder), environment)
         self._processes[name] = _Process(role, index, pid, agent, path)
@@ -503,12 +523,33 @@ def _name(role: str, index: int) -> str:
     return {"chief": COORDINATOR, "ps": f"server {index}", "worker": f"worker {index}"}[role]
 
 
+def _written(hosts: list[str], ports: list[int], servers: int, number: int) -> str:
+    """The TF_CONFIG of a process, by its number: the coordinator, then servers, then workers."""
+    addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    first_worker = 1 + servers
+    cluster = {
+        "chief": addresses[:1],
+        "ps": addresses[1:first_worker],
+        "worker": addresses[first_worker:],
+    }
+    if number == 0:
+        return tf_config(cluster, "chief")
+    if number < first_worker:
+        return tf_config(cluster, "ps", number - 1)
+    return tf_config(cluster, "worker", number - first_worker)
+
+
 def _free_ports() -> Iterator[int]:
     """Ports that nobody listens on, in an order of chance."""
     for port in random.SystemRandom().sample(PORTS, len(PORTS)):
         with socket.socket() as trial, suppress(OSError):
             trial.bind(("127.0.0.1", port))
             yield port
+
+
+def _stays(lines: Sequence[int | None]) -> bool:
+    """Whether the last looks at a program all found it in the same line."""
+    return len(lines) >= LOOKS and len(set(lines[-LOOKS:])) == 1
 
 
 def _until(timeout: float) -> Iterator[None]:

@@ -113,6 +113,11 @@ def await_others(place: Place, patience: float) -> None:
     )
 
 
+def answers(address: str) -> bool:
+    """Whether a TensorFlow process answers at "host:port" now."""
+    return not _silence(address, TRY)
+
+
 def _part(said: object, name: str) -> dict:
     """One of the two parts of a TF_CONFIG."""
     part = said.get(name) if isinstance(said, dict) else None
