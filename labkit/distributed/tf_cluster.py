@@ -26,15 +26,10 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
-import random
 import re
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -43,104 +38,20 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.tf_config import VARIABLE, TfConfigError, read, tf_config
+from labkit.distributed.tf_orders import Agent
+from labkit.distributed.tf_run import PROGRAM, TfRun, Tried, telling_line
+from labkit.distributed.tf_turns import Turn, free_ports, repeated
 
 if TYPE_CHECKING:
     from labkit.distributed.hosts import Host
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = "train_tf_ps.py"
 MOST_PROCESSES = 6
 PATIENCE = 300.0  # seconds that end a hang, nothing else
-TURN = 540.0  # seconds to wait for another cluster on this machine
-PORTS = range(20_000, 32_000)  # below those that systems hand out by themselves
 STACK_PATIENCE = 10.0  # seconds for a process to say where it is
-POLL = 0.02
 LOOKS = 20  # at a program, before we say that it stays where it is
 _STACK = re.compile(r"^(Current thread|Thread) 0x.*\n(  File .*\n)*\n?", re.MULTILINE)
 COORDINATOR = "coordinator"
-QUIET = {
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "TF_ENABLE_ONEDNN_OPTS": "0",
-    "GRPC_VERBOSITY": "ERROR",
-    "CUDA_VISIBLE_DEVICES": "-1",  # six processes would each take the whole GPU
-    "OMP_NUM_THREADS": "1",
-    "KERAS_BACKEND": "tensorflow",
-}
-
-
-@dataclass(frozen=True)
-class TfRun:
-    """What a coordinator reports of its training.
-
-    steps         that were asked for, those of an earlier run that it resumed included
-    resumed_at    steps that its checkpoint held already: it began with this number
-    scheduled     steps that it handed out
-    times         how often each step was applied; None if that went with a server
-    saved         steps that the last checkpoint holds; 0 without one
-    losses        of each step, before its update; None if they went with a server
-    weights       in the end, as PyTorch's flat row [24938]; None if a server is gone
-    on_servers    how many weights each server holds
-    seconds       from the first step's scheduling until all were done
-    message       of the UnavailableError that ended it, in full; "" if it ended well
-    """
-
-    steps: int
-    resumed_at: int
-    scheduled: int
-    times: list[int] | None
-    saved: int
-    losses: list[float] | None
-    weights: list[float] | None
-    on_servers: list[int]
-    seconds: float
-    message: str
-
-    @property
-    def applied(self) -> int | None:
-        """Updates in all, those of the checkpoint that it resumed included."""
-        return None if self.times is None else sum(self.times)
-
-    @property
-    def twice(self) -> list[int]:
-        """Numbers of the steps that were applied more than once."""
-        return [number for number, times in enumerate(self.times or []) if times > 1]
-
-    @property
-    def lost(self) -> list[int] | None:
-        """Where a server ended the run: steps that were applied after the last checkpoint."""
-        if not self.error or self.times is None:
-            return None if self.error else []
-        return [n for n, times in enumerate(self.times) if times and n >= self.saved]
-
-    @property
-    def error(self) -> str:
-        """The name of the exception that ended it, or ""."""
-        return "UnavailableError" if self.message else ""
-
-    @property
-    def reason(self) -> str:
-        """The line of the message that says why."""
-        lines = [line.strip() for line in self.message.splitlines()]
-        telling = [line for line in lines if "onnect" in line or "UNAVAILABLE" in line]
-        return next(iter([*telling, *lines]), "")
-
-    @property
-    def dead_servers(self) -> list[int]:
-        """Numbers of the servers that the message names."""
-        return sorted({int(n) for n in re.findall(r"/job:ps/replica:0/task:(\d+)", self.message)})
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What came of a program: all that it printed; and where it was, if it had to be ended."""
-
-    said: str
-    line: int | None
-
-    @property
-    def error(self) -> str:
-        """The last line of its traceback; "" if there is none."""
-        return telling_line(self.said) if "Traceback" in self.said else ""
 
 
 class TfCluster:
@@ -170,12 +81,12 @@ class TfCluster:
         self.program = Path(program or find_program()).resolve()
         roles = [("ps", i) for i in range(servers)] + [("worker", i) for i in range(workers)]
         self._processes: dict[str, _Process] = {}
-        self._agents: list[_Agent] = []
+        self._agents: list[Agent] = []
         self._folder = tempfile.TemporaryDirectory(prefix="labkit-tf-", ignore_cleanup_errors=True)
-        self._turn = _Turn()
+        self._turn = Turn()
         atexit.register(self.end)
         try:
-            self._agents = [_Agent(self.folder, host) for host in hosts or (None,)]
+            self._agents = [Agent(self.folder, host) for host in hosts or (None,)]
             self._configs = self._configured([("chief", 0), *roles], servers, config or _written)
             for role, index in roles:
                 self._start(role, index)
@@ -228,7 +139,7 @@ class TfCluster:
 
         It has not answered the coordinator yet, and does not before `release` is called.
         """
-        for _ in _until(timeout):
+        for _ in repeated(timeout):
             for name in self.names:
                 if (self.folder / name / "paused").exists():
                     return name
@@ -295,7 +206,7 @@ class TfCluster:
         process = self._process(name)
         before = len(self.log(name))
         process.agent.ask("where", process.pid)
-        for _ in _until(STACK_PATIENCE):
+        for _ in repeated(STACK_PATIENCE):
             said = self.log(name)[before:]
             lines = re.findall(r'File "(.+)", line (\d+) in', said)
             if "<module>" in said:  # the outermost call, and the last that is written
@@ -319,7 +230,7 @@ class TfCluster:
         self._start("chief", 0, program=path)
         begun = until if callable(until) else lambda: bool(until) and until in self.log(COORDINATOR)
         lines: list[int | None] = []
-        for _ in _until(timeout):
+        for _ in repeated(timeout):
             if self.code(COORDINATOR) is not None or _stays(lines):
                 break
             if lines or begun():
@@ -331,7 +242,7 @@ class TfCluster:
 
     def free_ports(self, count: int) -> list[int]:
         """Ports of this machine at which nobody listens."""
-        return list(islice(_free_ports(), count))
+        return list(islice(free_ports(), count))
 
     def memory(self) -> int:
         """Bytes that all processes hold, the agents included, each shared page once; on Linux."""
@@ -366,7 +277,7 @@ class TfCluster:
     ) -> dict[str, str]:
         """The TF_CONFIG of each process; raises TfConfigError for one that is none."""
         hosts = [self._agents[index % len(self._agents)].address for _, index in roles]
-        ports = list(islice(_free_ports(), len(roles)))
+        ports = list(islice(free_ports(), len(roles)))
         texts = {}
         for number, (role, index) in enumerate(roles):
             text = config(list(hosts), list(ports), servers, number)
@@ -398,7 +309,7 @@ class TfCluster:
         return self._processes[name]
 
     def _awaited(self, name: str, timeout: float) -> int | None:
-        for _ in _until(timeout):
+        for _ in repeated(timeout):
             code = self.code(name)
             if code is not None:
                 return code
@@ -424,88 +335,13 @@ def find_program() -> Path:
     raise LaunchError(f"{PROGRAM} is neither in {places[0]} nor in {places[1]}.")
 
 
-def telling_line(log: str) -> str:
-    """The line of a program's output that says best why it ended: the last error's, or the last."""
-    lines = [line for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
-    own = [line for line in lines if line.startswith(PROGRAM.removesuffix(".py"))]
-    return next(iter([*own[-1:], *errors[-1:], *lines[-1:]]), "nothing")
-
-
 @dataclass(frozen=True)
 class _Process:
     role: str
     index: int
     pid: int
-    agent: _Agent
+    agent: Agent
     program: str
-
-
-class _Agent:
-    """The agent of one host (tf_agent.py); None for this machine."""
-
-    def __init__(self, folder: Path, host: Host | None) -> None:
-        self.address = host.address if host else "127.0.0.1"
-        name = host.name if host else "here"
-        self.log = folder / f"agent-{name}"
-        enter = ["ip", "netns", "exec", host.name] if host else []
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*enter, sys.executable, "-m", "labkit.distributed.tf_agent"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=os.environ | QUIET | {"PYTHONPATH": path},
-                start_new_session=True,  # Ctrl-C is the notebook's
-            )
-        self._answer()
-
-    def ask(self, order: str, *what: Any) -> Any:
-        with suppress(BrokenPipeError):
-            print(json.dumps({"do": order, "with": what}), file=self.process.stdin, flush=True)
-        return self._answer()
-
-    def _answer(self) -> Any:
-        line = self.process.stdout.readline()
-        if not line:
-            said = telling_line(self.log.read_text("utf-8", "replace"))
-            raise LaunchError(f"The agent that starts TensorFlow's processes has ended: {said}")
-        return json.loads(line)
-
-    def end(self) -> None:
-        """Closes its input, so that it kills its programs and leaves."""
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()  # Linux ends its programs with it
-            self.process.wait()
-        self.process.stdout.close()
-
-
-class _Turn:
-    """This machine's one turn to run a cluster, from making it to `end`."""
-
-    def __init__(self, timeout: float = TURN) -> None:
-        import fcntl
-
-        path = Path(tempfile.gettempdir()) / f"labkit-tf-cluster-{os.getuid()}.lock"
-        self.file = path.open("a")
-        for _ in _until(timeout):
-            with suppress(BlockingIOError):
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-        self.file.close()
-        raise LaunchError(
-            f"Another TensorFlow cluster has been running on this machine for {timeout:g} s. End "
-            "it, or the notebook that holds it, and try again."
-        )
-
-    def end(self) -> None:
-        self.file.close()  # gives the turn to the next
 
 
 def _refuse_wrong(servers: int, workers: int) -> None:
@@ -539,23 +375,6 @@ def _written(hosts: list[str], ports: list[int], servers: int, number: int) -> s
     return tf_config(cluster, "worker", number - first_worker)
 
 
-def _free_ports() -> Iterator[int]:
-    """Ports that nobody listens on, in an order of chance."""
-    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
-        with socket.socket() as trial, suppress(OSError):
-            trial.bind(("127.0.0.1", port))
-            yield port
-
-
 def _stays(lines: Sequence[int | None]) -> bool:
     """Whether the last looks at a program all found it in the same line."""
     return len(lines) >= LOOKS and len(set(lines[-LOOKS:])) == 1
-
-
-def _until(timeout: float) -> Iterator[None]:
-    """Again and again, with pauses, until the time is over; at least once."""
-    end = time.monotonic() + timeout
-    yield
-    while time.monotonic() < end:
-        time.sleep(POLL)
-        yield

@@ -1,0 +1,76 @@
+"""Orders to the agent of a host (tf_agent.py), which starts and ends TensorFlow's processes there.
+
+The agent ends with the process that gives the orders, even if that is killed. Lesson faults.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit.distributed.errors import LaunchError
+from labkit.distributed.tf_run import telling_line
+
+if TYPE_CHECKING:
+    from labkit.distributed.hosts import Host
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0  # seconds for an agent to end
+QUIET = {
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "GRPC_VERBOSITY": "ERROR",
+    "CUDA_VISIBLE_DEVICES": "-1",  # six processes would each take the whole GPU
+    "OMP_NUM_THREADS": "1",
+    "KERAS_BACKEND": "tensorflow",
+}
+
+
+class Agent:
+    """The agent of one host (tf_agent.py); None for this machine."""
+
+    def __init__(self, folder: Path, host: Host | None) -> None:
+        self.address = host.address if host else "127.0.0.1"
+        name = host.name if host else "here"
+        self.log = folder / f"agent-{name}"
+        enter = ["ip", "netns", "exec", host.name] if host else []
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*enter, sys.executable, "-m", "labkit.distributed.tf_agent"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | QUIET | {"PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C is the notebook's
+            )
+        self._answer()
+
+    def ask(self, order: str, *what: Any) -> Any:
+        with suppress(BrokenPipeError):
+            print(json.dumps({"do": order, "with": what}), file=self.process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> Any:
+        line = self.process.stdout.readline()
+        if not line:
+            said = telling_line(self.log.read_text("utf-8", "replace"))
+            raise LaunchError(f"The agent that starts TensorFlow's processes has ended: {said}")
+        return json.loads(line)
+
+    def end(self) -> None:
+        """Closes its input, so that it kills its programs and leaves."""
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # Linux ends its programs with it
+            self.process.wait()
+        self.process.stdout.close()
