@@ -155,10 +155,9 @@ def test_a_free_run_applies_exactly_what_was_asked_for(cluster):
 
 
 def test_a_training_in_seconds(cluster):
+    """No machine makes more than 0.2 / 0.01 steps and those that it had begun."""
     run = cluster.train(Sum(), Asynchronous(), duration=0.2, seconds=(0.01,) * 3)
-    assert run.pushes and all(note.step >= 0 for note in run.logs[0])
-    last_begun = max(run.moments) - 0.2
-    assert last_begun < ENOUGH
+    assert 1 <= run.pushes <= 3 * 22 and [len(log) for log in run.logs] == [run.pushes] * 2
 
 
 # Workers that die
