@@ -1,0 +1,253 @@
+"""The exercises of lesson parameter_servers: a step through two servers, who may begin, staleness."""
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit.checks.lesson_files import cases_of, exercise
+from labkit.distributed.exercises.solutions import parameter_servers as solutions
+from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.traffic import Traffic
+
+# --- distributed.sharded_servers
+
+SERVERS = 2  # ranks 0 and 1
+Step = Sequence[tuple[np.ndarray, np.ndarray | None, float]]  # each rank's w, gradient and rate
+
+
+def one_step(rng: np.random.Generator, ranks: int, size: int) -> Step:
+    """w [size], the same in all ranks, a gradient [size] for each worker, and a learning rate."""
+    w = rng.normal(size=size).astype(np.float32)
+    rate = float(rng.uniform(0.1, 0.9))
+    gradients = [rng.normal(size=size).astype(np.float32) for _ in range(ranks - SERVERS)]
+    return [(w, gradient, rate) for gradient in [None] * SERVERS + gradients]
+
+
+def after_the_step(
+    inputs: Step,
+    divisor: Callable[[int], float] = lambda workers: workers,
+    chosen: Callable[[list[np.ndarray]], list[np.ndarray]] = lambda gradients: gradients,
+    slope: float = 1.0,
+    order: Sequence[int] = (0, 1),
+) -> list[np.ndarray]:
+    """What all ranks return; the arguments may be wrong ideas.
+
+    divisor  divisor(workers): by what the sum of the gradients is divided
+    chosen   which of the workers' gradients are added up
+    order    in which order a worker joins the servers' parts
+    """
+    w, _, rate = inputs[0]
+    gradients = [gradient for _, gradient, _ in inputs[SERVERS:]]
+    step = sum(chosen(gradients)) / np.float32(divisor(len(gradients)))
+    parts = np.array_split(w - np.float32(slope * rate) * step, SERVERS)
+    joined = np.concatenate([parts[server] for server in order])
+    return [*parts, *[joined] * len(gradients)]
+
+
+def nothing_comes_back(inputs: Step) -> list[np.ndarray]:
+    """As if the workers kept the old weights."""
+    parts = after_the_step(inputs)[:SERVERS]
+    return [*parts, *[w for w, _, _ in inputs[SERVERS:]]]
+
+
+def too_soon(inputs: Step) -> list[np.ndarray]:
+    """As if each worker got its answer before the later workers' gradients were there."""
+    w, _, rate = inputs[0]
+    workers = len(inputs) - SERVERS
+    found = []
+    for _, gradient, _ in inputs[SERVERS:]:
+        w = w - np.float32(rate / workers) * gradient
+        found.append(w)
+    return [*np.array_split(w, SERVERS), *found]
+
+
+def one_server_steps(inputs: Step, server: int) -> list[np.ndarray]:
+    """As if only this server changed its part."""
+    parts = np.array_split(inputs[0][0], SERVERS)
+    parts[server] = after_the_step(inputs)[server]
+    return [*parts, *[np.concatenate(parts)] * (len(inputs) - SERVERS)]
+
+
+WRONG_SERVERS = SimpleNamespace(
+    summed=lambda inputs: after_the_step(inputs, divisor=lambda workers: 1),
+    over_all_ranks=lambda inputs: after_the_step(inputs, divisor=lambda n: n + SERVERS),
+    over_the_servers=lambda inputs: after_the_step(inputs, divisor=lambda workers: SERVERS),
+    first_worker=lambda inputs: after_the_step(
+        inputs, divisor=lambda workers: 1, chosen=lambda gradients: gradients[:1]
+    ),
+    last_worker=lambda inputs: after_the_step(
+        inputs, divisor=lambda workers: 1, chosen=lambda gradients: gradients[-1:]
+    ),
+    uphill=lambda inputs: after_the_step(inputs, slope=-1.0),
+    swapped=lambda inputs: after_the_step(inputs, order=(1, 0)),
+    nothing_comes_back=nothing_comes_back,
+    too_soon=too_soon,
+    only_server_0=lambda inputs: one_server_steps(inputs, 0),
+    only_server_1=lambda inputs: one_server_steps(inputs, 1),
+)
+
+
+def its_half_alone(traffic: Traffic) -> str | None:
+    """What is wrong where right results go other ways, or cost more than each server's half."""
+    if traffic.collectives:
+        return (
+            f"The result is right, but the ranks call {traffic.collectives[0].name}, which needs "
+            "all of them at once: here each worker talks to its servers alone."
+        )
+    halves = [part.nbytes for part in np.array_split(traffic.inputs[0][0], SERVERS)]
+    for (source, target), sent in traffic.links.items():
+        server = min(source, target)
+        if server >= SERVERS or max(source, target) < SERVERS:
+            return (
+                f"The result is right, but rank {source} sends to rank {target}: messages go "
+                "between a worker and a server only."
+            )
+        if sent > halves[server]:
+            return (
+                f"The result is right, but rank {source} sends {sent:,} bytes to rank {target}, "
+                f"where server {server} has {halves[server]:,} bytes of weights: send its part "
+                "once."
+            )
+    return None
+
+
+sharded_servers = rank_exercise(
+    "distributed.sharded_servers",
+    solution=solutions.sharded_servers,
+    cases=ranks_cases(
+        {
+            "three workers": (5, 4),
+            "one worker, one weight": (3, 1),
+            "one worker": (3, 6),
+            "prime": (4, 7),
+            "two workers": (4, 2),
+            "many": (6, 101),
+        },
+        one_step,
+    ),
+    oracle=after_the_step,
+    wrong=vars(WRONG_SERVERS),
+    demand=its_half_alone,
+    forbidden=("labkit.distributed.parameter_server",),
+)
+
+# --- distributed.may_begin
+
+
+def progress(rng: np.random.Generator, workers: int, bound: int) -> tuple[np.ndarray, int]:
+    """finished [workers], all different, around what the bound just allows; and the bound."""
+    least = int(rng.integers(3, 60))
+    return least + rng.permutation(workers), bound
+
+
+def within_the_bound(finished: np.ndarray, bound: int) -> np.ndarray:
+    """finished [workers] -> whether each may begin: finished[w] - min(finished) <= bound."""
+    return finished - finished.min() <= bound
+
+
+WRONG_BEGIN = SimpleNamespace(
+    strictly=lambda finished, bound: finished - finished.min() < bound,
+    one_more=lambda finished, bound: finished - finished.min() <= bound + 1,
+    ignores_others=lambda finished, bound: finished <= bound,
+    from_the_fastest=lambda finished, bound: finished.max() - finished <= bound,
+    from_the_mean=lambda finished, bound: finished - finished.mean() <= bound,
+    from_worker_0=lambda finished, bound: finished - finished[0] <= bound,
+    all_or_nobody=lambda finished, bound: np.full(
+        len(finished), finished.max() - finished.min() <= bound
+    ),
+    slowest_alone=lambda finished, bound: finished == finished.min(),
+    who_waits=lambda finished, bound: finished - finished.min() > bound,
+    everybody=lambda finished, bound: np.full(len(finished), True),
+)
+
+may_begin = exercise(
+    "distributed.may_begin",
+    oracle=within_the_bound,
+    cases=cases_of(
+        {
+            "three workers": (3, 1),
+            "one worker": (1, 0),
+            "prime": (7, 3),
+            "lockstep": (5, 0),
+            "nobody is too fast": (4, 9),
+            "ragged": (33, 10),
+            "many": (100, 41),
+        },
+        progress,
+    ),
+    wrong=vars(WRONG_BEGIN),
+    forbidden=("labkit.distributed.parameter_server",),
+)
+
+# --- distributed.staleness
+
+
+def steps_of_workers(
+    rng: np.random.Generator, workers: int, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """pulled [N] and pushed [N] of workers at unlike paces, worker after worker; all different."""
+    pulled, pushed = [], []
+    for worker in range(workers):
+        pace = rng.uniform(5, 15) * (4 if worker == 0 else 1)
+        moment = rng.uniform(0, 5)
+        for _ in range(max(1, steps // 4) if worker == 0 else steps):
+            pulled.append(moment)
+            moment += pace * rng.uniform(0.8, 1.2)
+            pushed.append(moment)
+            moment += rng.uniform(0.1, 2.0)  # it may have to wait
+    return np.array(pulled), np.array(pushed)
+
+
+def pushes_between(pulled: np.ndarray, pushed: np.ndarray) -> np.ndarray:
+    """pulled [N], pushed [N] -> for each step how many pushes lie between its two moments."""
+    return _count(pushed[None] > pulled[:, None], pushed[None] < pushed[:, None])
+
+
+def _count(*conditions: np.ndarray) -> np.ndarray:
+    """How many of the other steps (columns) meet all conditions, for each step (row)."""
+    return np.logical_and.reduce(conditions).sum(axis=1)
+
+
+WRONG_STALENESS = SimpleNamespace(
+    own_push_too=lambda pulled, pushed: pushes_between(pulled, pushed) + 1,
+    pulls=lambda pulled, pushed: _count(
+        pulled[None] > pulled[:, None], pulled[None] < pushed[:, None]
+    ),
+    whole_steps=lambda pulled, pushed: _count(
+        pulled[None] > pulled[:, None], pushed[None] < pushed[:, None]
+    ),
+    overlapping=lambda pulled, pushed: (
+        _count(pushed[None] > pulled[:, None], pulled[None] < pushed[:, None]) - 1
+    ),
+    computing_at_the_pull=lambda pulled, pushed: _count(
+        pushed[None] > pulled[:, None], pulled[None] < pulled[:, None]
+    ),
+    computing_at_the_push=lambda pulled, pushed: _count(
+        pulled[None] < pushed[:, None], pushed[None] > pushed[:, None]
+    ),
+    version_at_the_push=lambda pulled, pushed: _count(pushed[None] < pushed[:, None]),
+    version_at_the_pull=lambda pulled, pushed: _count(pushed[None] < pulled[:, None]),
+    time=lambda pulled, pushed: pushed - pulled,
+)
+
+staleness = exercise(
+    "distributed.staleness",
+    oracle=pushes_between,
+    cases=cases_of(
+        {
+            "three workers": (3, 4),
+            "one step": (1, 1),
+            "one worker": (1, 20),
+            "prime": (2, 9),
+            "one step each": (6, 1),
+            "ragged": (4, 10),
+            "many": (5, 40),
+        },
+        steps_of_workers,
+    ),
+    wrong=vars(WRONG_STALENESS),
+    forbidden=("labkit.distributed.parameter_server",),
+)
+
+EXERCISES = [sharded_servers, may_begin, staleness]

@@ -1,0 +1,259 @@
+"""Wrong and right answers for lesson parameter_servers."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from labkit.distributed import receive, ring_all_reduce, send
+from tests.exercises.edits import edit
+
+# --- distributed.sharded_servers
+
+FIRST = "distributed.sharded_servers"
+no_mean = edit(FIRST, "no_mean", "rate * arrived / (ranks - 2)", "rate * arrived")
+counts_the_servers = edit(FIRST, "counts_the_servers", "/ (ranks - 2)", "/ ranks")
+climbs = edit(FIRST, "climbs", "part -= rate", "part += rate")
+wrong_way_round = edit(FIRST, "wrong_way_round", "torch.cat(new)", "torch.cat(new[::-1])")
+keeps_the_old = edit(FIRST, "keeps_the_old", "return torch.cat(new)", "return w")
+on_the_shared_weights = edit(
+    FIRST, "on_the_shared_weights", "w.tensor_split(2)[rank].clone()", "w.tensor_split(2)[rank]"
+)
+waits_for_worker_2 = edit(
+    FIRST, "waits_for_worker_2", "receive(arrived, source=worker)", "receive(arrived, source=2)"
+)
+
+
+def answers_at_once(rank, ranks, w, gradient, rate):
+    if rank < 2:
+        part = w.tensor_split(2)[rank].clone()
+        for worker in range(2, ranks):
+            arrived = torch.empty_like(part)
+            receive(arrived, source=worker)
+            part -= rate * arrived / (ranks - 2)
+            send(part, to=worker)
+        return part
+    for server in range(2):
+        send(gradient.tensor_split(2)[server], to=server)
+    new = [torch.empty_like(part) for part in w.tensor_split(2)]
+    for server in range(2):
+        receive(new[server], source=server)
+    return torch.cat(new)
+
+
+def everything_to_both(rank, ranks, w, gradient, rate):
+    if rank < 2:
+        new = w.clone()
+        for worker in range(2, ranks):
+            arrived = torch.empty_like(w)
+            receive(arrived, source=worker)
+            new -= rate * arrived / (ranks - 2)
+        part = new.tensor_split(2)[rank].clone()
+        for worker in range(2, ranks):
+            send(part, to=worker)
+        return part
+    for server in range(2):
+        send(gradient, to=server)
+    new = [torch.empty_like(part) for part in w.tensor_split(2)]
+    for server in range(2):
+        receive(new[server], source=server)
+    return torch.cat(new)
+
+
+def all_through_server_0(rank, ranks, w, gradient, rate):
+    if rank == 0:
+        new = w.clone()
+        for worker in range(2, ranks):
+            arrived = torch.empty_like(w)
+            receive(arrived, source=worker)
+            new -= rate * arrived / (ranks - 2)
+        first, second = new.tensor_split(2)
+        send(second.clone(), to=1)
+        for worker in range(2, ranks):
+            send(first.clone(), to=worker)
+            send(second.clone(), to=worker)
+        return first
+    first, second = (torch.empty_like(part) for part in w.tensor_split(2))
+    if rank == 1:
+        receive(second, source=0)
+        return second
+    send(gradient, to=0)
+    receive(first, source=0)
+    receive(second, source=0)
+    return torch.cat([first, second])
+
+
+def without_servers(rank, ranks, w, gradient, rate):
+    total = torch.zeros_like(w) if gradient is None else gradient.clone()
+    dist.all_reduce(total)
+    new = w - rate * total / (ranks - 2)
+    return new.tensor_split(2)[rank] if rank < 2 else new
+
+
+def around_a_ring(rank, ranks, w, gradient, rate):
+    total = torch.zeros_like(w) if gradient is None else gradient
+    new = w - rate * ring_all_reduce(total) / (ranks - 2)
+    return new.tensor_split(2)[rank] if rank < 2 else new
+
+
+def by_the_course(rank, ranks, w, gradient, rate):
+    from labkit.distributed.parameter_server import arrivals
+
+    assert arrivals
+    new = w.clone()
+    return new.tensor_split(2)[rank] if rank < 2 else new
+
+
+def adds_up_first(rank, ranks, w, gradient, rate):
+    if rank in (0, 1):
+        part = w.tensor_split(2)[rank]
+        arrived = torch.zeros(ranks - 2, len(part))
+        for worker in reversed(range(ranks - 2)):
+            receive(arrived[worker], source=worker + 2)
+        new = part - rate * arrived.mean(dim=0)
+        for worker in range(2, ranks):
+            send(new, to=worker)
+        return new
+    first, second = gradient.tensor_split(2)
+    send(second, to=1)
+    send(first, to=0)
+    new = torch.empty_like(w)
+    receive(new[len(first) :], source=1)
+    receive(new[: len(first)], source=0)
+    return new
+
+
+# --- distributed.may_begin
+
+SECOND = "distributed.may_begin"
+below_the_bound = edit(SECOND, "below_the_bound", "<= bound", "< bound")
+one_step_too_far = edit(SECOND, "one_step_too_far", "<= bound", "<= bound + 1")
+counts_own_steps = edit(SECOND, "counts_own_steps", "finished - finished.min()", "finished")
+behind_the_first = edit(
+    SECOND, "behind_the_first", "finished - finished.min()", "finished.max() - finished"
+)
+ahead_of_most = edit(SECOND, "ahead_of_most", "finished.min()", "finished.mean()")
+ahead_of_one = edit(SECOND, "ahead_of_one", "finished.min()", "finished[0]")
+waits_instead = edit(SECOND, "waits_instead", "<= bound", "> bound")
+subtracts_in_place = edit(
+    SECOND, "subtracts_in_place", "finished - finished.min()", "finished.__isub__(finished.min())"
+)
+
+
+def one_for_all(finished, bound):
+    return np.array([max(finished) - min(finished) <= bound for _ in finished])
+
+
+def lets_all(finished, bound):
+    return np.ones(len(finished), bool)
+
+
+def by_the_rule(finished, bound):
+    from labkit.distributed.parameter_server.rules import Bounded
+
+    rule = Bounded(bound)
+    return np.array([rule.may_begin(worker, finished) for worker in range(len(finished))])
+
+
+def one_by_one(finished, bound):
+    return [max(0, int(done) - int(min(finished))) <= bound for done in finished]
+
+
+# --- distributed.staleness
+
+THIRD = "distributed.staleness"
+and_its_own = edit(THIRD, "and_its_own", "pushed < pushed[i]", "pushed <= pushed[i]")
+counts_pulls = edit(
+    THIRD, "counts_pulls", "(pulled[i] < pushed) & (pushed <", "(pulled[i] < pulled) & (pulled <"
+)
+since_the_start = edit(THIRD, "since_the_start", "(pulled[i] < pushed) & ", "")
+what_it_knew = edit(
+    THIRD, "what_it_knew", "(pulled[i] < pushed) & (pushed < pushed[i])", "pushed < pulled[i]"
+)
+begun_since = edit(THIRD, "begun_since", "pulled[i] < pushed)", "pulled[i] < pulled)")
+all_that_overlap = edit(
+    THIRD,
+    "all_that_overlap",
+    "np.sum((pulled[i] < pushed) & (pushed < pushed[i]))",
+    "np.sum((pulled[i] < pushed) & (pulled < pushed[i])) - 1",
+)
+
+
+def in_seconds(pulled, pushed):
+    return pushed - pulled
+
+
+def sorts_its_input(pulled, pushed):
+    counts = [np.sum((a < pushed) & (pushed < b)) for a, b in zip(pulled, pushed, strict=True)]
+    pushed.sort()
+    return np.array(counts)
+
+
+def by_the_notes(pulled, pushed):
+    from labkit.distributed.parameter_server import shard
+
+    assert shard
+    return np.zeros(len(pulled), int)
+
+
+def by_bisection(pulled, pushed):
+    in_order = np.sort(pushed)
+    return np.searchsorted(in_order, pushed) - np.searchsorted(in_order, pulled)
+
+
+PLANTED = {
+    FIRST: [
+        (no_mean, "not divided by the number of workers"),
+        (counts_the_servers, "two of them are servers"),
+        (climbs, "The step goes up"),
+        (wrong_way_round, "joined in the wrong order"),
+        (keeps_the_old, "The workers still have the old weights"),
+        (on_the_shared_weights, "changes its input"),
+        (waits_for_worker_2, "wait"),
+        (answers_at_once, "before the other workers' gradients are there"),
+        (everything_to_both, "bytes of weights: send its part once"),
+        (all_through_server_0, "between a worker and a server only"),
+        (without_servers, "needs all of them at once"),
+        (by_the_course, "labkit.distributed.parameter_server"),
+    ],
+    SECOND: [
+        (below_the_bound, "A lead of exactly bound steps"),
+        (one_step_too_far, "A lead of bound + 1 steps is too much"),
+        (counts_own_steps, "A worker's own steps are compared with the bound"),
+        (behind_the_first, "how far each one is behind the fastest"),
+        (ahead_of_most, "counted from the mean"),
+        (ahead_of_one, "counted from worker 0"),
+        (waits_instead, "those that have to wait"),
+        (subtracts_in_place, "changes its input"),
+        (one_for_all, "all wait as soon as one is too far ahead"),
+        (lets_all, "Here everybody may begin"),
+        (by_the_rule, "labkit.distributed.parameter_server"),
+    ],
+    THIRD: [
+        (and_its_own, "The step's own push is counted"),
+        (counts_pulls, "a pull changes no weight"),
+        (since_the_start, "all updates before the push"),
+        (what_it_knew, "the updates before the pull"),
+        (begun_since, "Only steps that also began in between"),
+        (all_that_overlap, "all steps that overlap with this one"),
+        (in_seconds, "staleness counts updates"),
+        (sorts_its_input, "changes its input"),
+        (by_the_notes, "labkit.distributed.parameter_server"),
+    ],
+}
+ALSO_RIGHT = {FIRST: [adds_up_first], SECOND: [one_by_one], THIRD: [by_bisection]}
+# Two servers and a worker whose gradient is 0.
+W = np.array([1.0, 2.0, 3.0], "f4")
+STANDING = (((W, None, 0.5), (W, None, 0.5), (W, 0 * W, 0.5)),)
+NO_STEPS = (np.zeros(0), np.zeros(0))
+RIGHT_ON = {
+    climbs: STANDING,
+    counts_the_servers: STANDING,
+    keeps_the_old: STANDING,
+    by_the_course: STANDING,
+    wrong_way_round: (((W[:1], None, 0.5), (W[:1], None, 0.5), (W[:1], W[:1], 0.5)),),
+    counts_own_steps: (np.array([0, 3]), 1),
+    behind_the_first: (np.array([3, 4, 5]), 2),
+    waits_instead: (np.array([], int), 1),
+    and_its_own: NO_STEPS,
+    in_seconds: NO_STEPS,
+}
