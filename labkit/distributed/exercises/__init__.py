@@ -7,4 +7,5 @@ LESSONS = (
     "data_parallel_by_hand",
     "overlap_and_buckets",
     "fewer_bytes",
+    "parameter_servers",
 )

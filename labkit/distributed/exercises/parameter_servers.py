@@ -1,4 +1,4 @@
-"""The exercises of lesson parameter_servers: a step through two servers, who may begin, staleness."""
+"""The exercises of lesson parameter_servers: a step through two servers, the rule, staleness."""
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -117,12 +117,12 @@ sharded_servers = rank_exercise(
     solution=solutions.sharded_servers,
     cases=ranks_cases(
         {
-            "three workers": (5, 4),
+            "two workers": (4, 4),
             "one worker, one weight": (3, 1),
             "one worker": (3, 6),
             "prime": (4, 7),
-            "two workers": (4, 2),
-            "many": (6, 101),
+            "a weight for each server": (4, 2),
+            "many": (4, 101),
         },
         one_step,
     ),

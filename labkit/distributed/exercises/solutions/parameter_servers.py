@@ -1,0 +1,45 @@
+"""tmp"""
+
+import numpy as np
+import torch
+
+from labkit.distributed import receive, send
+
+
+def sharded_servers(rank, ranks, w, gradient, rate):
+    """w [N], of all ranks; gradient [N] of a worker -> a server's new part, a worker's new w [N]"""
+    if rank < 2:  # a server
+        part = w.tensor_split(2)[rank].clone()
+        for worker in range(2, ranks):
+            arrived = torch.empty_like(part)
+            receive(arrived, source=worker)
+            part -= rate * arrived / (ranks - 2)
+        for worker in range(2, ranks):
+            send(part, to=worker)
+        return part
+    new = [torch.empty_like(part) for part in w.tensor_split(2)]
+    for server in range(2):
+        send(gradient.tensor_split(2)[server], to=server)
+    for server in range(2):
+        receive(new[server], source=server)
+    return torch.cat(new)
+
+
+def may_begin(finished, bound):
+    """finished [workers], steps of each; bound -> whether each may begin another [workers]"""
+    return finished - finished.min() <= bound
+
+
+def staleness(pulled, pushed):
+    """pulled [N], pushed [N], moments of N steps -> the staleness of each [N]"""
+    counts = np.zeros(len(pushed))
+    for i in range(len(pushed)):
+        counts[i] = np.sum((pulled[i] < pushed) & (pushed < pushed[i]))
+    return counts
+
+
+SOLUTIONS = {
+    "distributed.sharded_servers": sharded_servers,
+    "distributed.may_begin": may_begin,
+    "distributed.staleness": staleness,
+}
