@@ -15,7 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
 
 JITTER = 0.02  # a step takes up to this share more or less than its worker's seconds
 DIGITS = 9  # moments are whole nanoseconds, so that 4 x 10 ms meet 1 x 40 ms
@@ -59,6 +62,19 @@ class Arrivals:
     def pushes(self) -> list[Event]:
         """The events at which a gradient arrives."""
         return [event for event in self.events if event.kind == "push"]
+
+    def moments(self) -> "tuple[np.ndarray, np.ndarray]":
+        """When each step was pulled and pushed, in virtual seconds: two [N], in order of pushes."""
+        import numpy as np
+
+        begun: dict[int, float] = {}
+        pulled = []
+        for event in self.events:
+            if event.kind == "pull":
+                begun[event.worker] = event.moment
+            else:
+                pulled.append(begun[event.worker])
+        return np.array(pulled), np.array([event.moment for event in self.pushes])
 
     def pushed(self, by: float) -> int:
         """How many gradients have arrived by then, in virtual seconds."""

@@ -103,6 +103,9 @@ def test_by_hand():
     ]
     pulls = [event.moment for event in arrivals.events if event.kind == "pull"]
     assert pulls == [0, 0, 0.010, 0.025, 0.025, 0.050, 0.050]
+    pulled, pushed = arrivals.moments()
+    assert list(pulled) == [0, 0.010, 0, 0.025, 0.025, 0.050, 0.050]
+    assert list(pushed) == [event.moment for event in arrivals.pushes]
     assert [arrivals.pushed(by) for by in (0.0, 0.02, 0.0499, 0.05, 1)] == [0, 2, 4, 5, 7]
 
 
