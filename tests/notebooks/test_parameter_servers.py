@@ -1,0 +1,164 @@
+"""What lesson parameter_servers prints follows from what it computes.
+
+Here its cluster is one process, which goes through the replayed orders by itself. So what the
+notebook has stored, from six real processes, is held against another computation of the same.
+"""
+
+from types import SimpleNamespace
+
+import nbformat
+import numpy as np
+import pytest
+
+import labkit
+from labkit.course.config import config
+from labkit.distributed.parameter_server import cluster, throughput
+from labkit.distributed.parameter_server.arrivals import arrival_order
+from tests.notebooks.running import Run
+
+LESSON = "6_parameter_servers"
+
+
+class OneProcess:
+    """The methods of a Cluster that the lesson calls."""
+
+    def __init__(self, servers, workers):
+        self.ended = False
+
+    def train(self, job, rule, steps=48, *, rate, seconds, duration=None, replay_seed=0):
+        assert not self.ended
+        workers = len(seconds)
+        w = job.start()
+        finished, pulled, waiting = [0] * workers, {}, []
+        version = 0
+        run = SimpleNamespace(losses=[], moments=[], workers=[], staleness=[], leads=[])
+        for event in arrival_order(seconds, steps, rule, replay_seed).events:
+            worker = event.worker
+            if event.kind == "pull":
+                pulled[worker] = w.clone(), version, finished[worker] - min(finished)
+                continue
+            at, before, lead = pulled[worker]
+            loss, gradient, _ = job.gradient(at, worker, finished[worker], workers)
+            finished[worker] += 1
+            waiting.append((worker, loss, gradient, version - before, lead))
+            if rule.together and len(waiting) < workers:
+                continue
+            w -= rate * sum(one[2] for one in waiting) / len(waiting)
+            version += 1
+            for worker, loss, _, stale, lead in sorted(waiting, key=lambda one: one[0]):
+                run.losses.append(loss)
+                run.moments.append(event.moment)
+                run.workers.append(worker)
+                run.staleness.append(stale)
+                run.leads.append(lead)
+            waiting = []
+        run.weights, run.pushes, run.seconds = w, len(run.losses), run.moments[-1]
+        return run
+
+    def end(self):
+        self.ended = True
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "Cluster", OneProcess)
+        patch.setattr(labkit, "check", lambda id, answer: answer)  # its tests are elsewhere
+        return Run("04_distributed", LESSON)
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """What each cell of the stored solution has printed, by its code."""
+    path = config().course_root() / "chapters/04_distributed/solutions" / f"{LESSON}.ipynb"
+    cells = nbformat.read(path, as_version=4).cells
+    return {cell.source: cell.outputs for cell in cells if cell.cell_type == "code"}
+
+
+def said_by(outputs):
+    found = [output.get("text") or output["data"]["text/plain"] for output in outputs]
+    return "".join("".join(one).rstrip("\n") + "\n" for one in found)
+
+
+@pytest.mark.parametrize("words", ["one big batch", "bear", "requests a second"])
+def test_six_processes_print_what_one_computes(lesson, stored, words):
+    words = {"bear": "def learns"}.get(words, words)
+    (outputs,) = (one for code, one in stored.items() if words in code)
+    printed = [line.rstrip() for line in lesson.printed[lesson.cell(words)].splitlines()]
+    for line in said_by(outputs).splitlines():
+        assert line.rstrip() in printed
+
+
+def test_the_pictures_are_those_of_one_process(lesson, stored):
+    words = "pictures.losses_picture"
+    (outputs,) = (one for code, one in stored.items() if words in code)
+    assert said_by(outputs) == lesson.printed[lesson.cell(words)]
+
+
+def test_the_rule_in_the_middle_is_the_learners(lesson):
+    words = "class YourBound"
+    assert "a lead of 2 at most: 25 steps" in lesson.printed[lesson.cell(words)]
+    said, _ = lesson.again(words, may_begin=lambda finished, bound: finished >= 0)
+    assert "a lead of 2 at most: 62 steps" in said
+
+
+def test_formulas_and_arrivals_stand_side_by_side(lesson):
+    words = "14_000"
+    _, names = lesson.again(words)
+    for _, duration, count, formula in names["rows"]:
+        assert float(count) == pytest.approx(float(formula), rel=0.03 if duration < 1 else 0.01)
+    assert [round(float(row[3])) for row in names["rows"][3:6]] == [138, 104, 100]
+    _, names = lesson.again(words, bounded=lambda *_: 7.0)
+    assert {float(row[3]) for row in names["rows"][3:6]} == {7}
+
+
+def test_staleness_and_one_big_batch_are_compared(lesson):
+    words = "one big batch"
+    assert lesson.printed[lesson.cell(words)].count("True") == 2
+    assert "largest lead: 5" in lesson.printed[lesson.cell(words)]
+    fresh = {"cluster": OneProcess(2, 4)}
+    said, _ = lesson.again(words, staleness=lambda *_: np.zeros(400), **fresh)
+    assert "the servers': False" in said
+    other = OneProcess(2, 4)
+    other.train = lambda *args, **options: OneProcess(2, 4).train(*args, **options | {"rate": 0.3})
+    said, _ = lesson.again(words, cluster=other)
+    assert "within 1e-6: False" in said
+
+
+def test_the_largest_rate_is_one_that_learns(lesson):
+    words = "def learns"
+    assert float(lesson.namespace["results"]["learning rate"]) == 0.1
+    assert float(lesson.namespace["results"]["bounded rate"]) == 100
+    still = SimpleNamespace(train=lambda *_, rate, **__: SimpleNamespace(losses=[rate + 1.45] * 40))
+    still.end = lambda: None
+    said, names = lesson.again(words, cluster=still)
+    assert float(names["results"]["learning rate"]) == 0.1
+    assert "asynchronous, rate 0.2: learns: False" in said
+    assert "synchronous, rate 0.4: learns: False" in said
+
+
+def test_the_margins_are_wide(lesson):
+    """No machine's arithmetic decides: every training is far from the limit of 1.6."""
+    for (name, rate), run in lesson.namespace["runs"].items():
+        loss = np.mean(run.losses[-40:])
+        assert not 1.5 < loss < 2, f"{name}, {rate}: {loss}"
+    assert np.mean(lesson.namespace["alone"][-40:]) < 1.4
+
+
+def test_the_claim_is_decided_by_the_runs(lesson):
+    words = "requests a second"
+    _, names = lesson.again(words)
+    learnt = [row[3:5] for row in names["rows"]]
+    assert learnt == [[True, None], [True, False], [False, False], [True, True]]
+    assert [float(row[5]) for row in names["rows"][1:]] == [800] * 3
+    assert float(names["rows"][3][6]) > 3 * float(names["rows"][1][6])
+    slow = dict(lesson.namespace["runs"])
+    slow["asynchronous", 0.05] = slow["synchronous", 0.2]
+    _, names = lesson.again(words, runs=slow)
+    assert names["rows"][3][3:5] == [True, False]
+
+
+def test_the_numbers_of_the_text():
+    seconds = [0.010, 0.010, 0.010, 0.040]
+    assert throughput.asynchronous(seconds) == pytest.approx(325)
+    assert throughput.synchronous(seconds) == pytest.approx(100)
