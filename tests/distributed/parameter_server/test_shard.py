@@ -86,12 +86,8 @@ def test_the_limit_of_the_staleness_is_reached():
 def test_synchronous_is_one_big_batch(choices, workers):
     shard = shard_of(Synchronous(), workers)
     simulate(shard, 4, choices)
-    oracle = torch.nn.Parameter(torch.zeros(5))
-    optimiser = torch.optim.SGD([oracle], 0.5)
-    for step in range(4):
-        oracle.grad = torch.stack([slope(w, step) for w in range(workers)]).mean(0)
-        optimiser.step()
-    assert (shard.values - oracle.detach()).abs().max() < 1e-6
+    means = [torch.stack([slope(w, step) for w in range(workers)]).mean(0) for step in range(4)]
+    assert (shard.values + 0.5 * sum(means)).abs().max() < 1e-6
     assert shard.version == 4 and {note.staleness for note in shard.notes} == {0}
 
 
