@@ -12,7 +12,8 @@ checkpoint is a safetensors file: tensors by name, and the fields as JSON. Lesso
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,34 @@ def last_good_checkpoint(path: str | Path) -> Checkpoint:
             raise
         old = load_checkpoint(before(path))
         return Checkpoint(old.path, old.fields, old.tensors, f"{newer} Used: {old.path.name}.")
+
+
+def common_checkpoints(paths: Sequence[str | Path]) -> tuple[int, list[Path]]:
+    """The newest checkpoints of all servers that have seen the same number of gradients.
+
+    A model that lies on several servers goes back as a whole: its parts are of one moment. Returns
+    that number, and for each server the file. Raises CheckpointError where there is none.
+    """
+    found = [_by_count(Path(path)) for path in paths]
+    common = set.intersection(*(set(files) for files in found))
+    if not common:
+        told = "; ".join(
+            f"{path}: {sorted(files)}" for path, files in zip(paths, found, strict=True)
+        )
+        raise CheckpointError(
+            f"No number of gradients has a checkpoint of every server ({told}): begin anew."
+        )
+    count = max(common)
+    return count, [files[count] for files in found]
+
+
+def _by_count(path: Path) -> dict[int, Path]:
+    """The files that are whole, by the gradients that their weights have seen."""
+    files = {}
+    for one in (before(path), path):
+        with suppress(CheckpointError):
+            files[len(load_checkpoint(one).fields["notes"])] = one
+    return files
 
 
 def before(path: str | Path) -> Path:

@@ -92,14 +92,16 @@ class Client:
         gradient: torch.Tensor,
         loss: float = float("nan"),
         samples: int = 0,
-    ) -> None:
+    ) -> bool:
         """Sends each server its part of the gradient [W] that was computed at these weights.
 
-        Raises ServerError as `pull` does.
+        Returns whether all have taken it: one that has come back from an older state may leave it
+        out, and waits for an earlier step. Raises ServerError as `pull` does.
         """
         parts = gradient.tensor_split(len(self.links))
         for link, version, part in zip(self.links, weights.versions, parts, strict=True):
             link.push(weights.step, version, part, loss, samples)
+        return all(link.finished > weights.step for link in self.links)
 
     def close(self) -> None:
         """Ends the connections."""

@@ -21,7 +21,9 @@ from typing import Any
 
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.parameter_server.arrivals import Arrivals, arrival_order
+from labkit.distributed.parameter_server.checkpoint import common_checkpoints
 from labkit.distributed.parameter_server.crew import Crew
+from labkit.distributed.parameter_server.faults import Fault, Saving
 from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.link import TIMEOUT
 from labkit.distributed.parameter_server.roles import Begin, Place, Save
@@ -39,20 +41,27 @@ STEP = 0.01  # virtual seconds of a step, where nothing else is said
 class Cluster:
     """So many servers and workers, together at most MOST_ROLES processes.
 
+    copies    how many of the servers, from the first one on, have a copy (replication.py)
     timeout   seconds for each answer of a server, after which its worker gives up
 
     Raises LaunchError for numbers that are none, and for roles that do not start.
     """
 
-    def __init__(self, servers: int = 2, workers: int = 4, timeout: float = TIMEOUT) -> None:
-        _refuse_wrong(servers, workers, timeout)
+    def __init__(
+        self, servers: int = 2, workers: int = 4, timeout: float = TIMEOUT, copies: int = 0
+    ) -> None:
+        _refuse_wrong(servers, workers, timeout, copies)
         self.timeout = timeout
         self._crew = Crew()
         self._training: Training | None = None
         places = [Place("server", number) for number in range(servers)]
+        places += [Place("copy", number) for number in range(copies)]
         places += [Place("worker", number) for number in range(workers)]
         try:
-            self.addresses = tuple(self._crew.start(*places)[:servers])
+            addresses = self._crew.start(*places)
+            self.addresses = tuple(addresses[:servers])
+            without = [None] * (servers - copies)
+            self.copies = (*addresses[servers : servers + copies], *without)
         except BaseException:
             self.end()
             raise
@@ -93,6 +102,9 @@ class Cluster:
         replay_seed: int | None = None,
         order: Sequence[Event] | None = None,
         once: bool = True,
+        saving: Saving | None = None,
+        faults: Sequence[Fault] = (),
+        timeout: float | None = None,
         limit: float = LONGEST,
     ) -> Training:
         """Lets all workers begin a training.
@@ -103,6 +115,9 @@ class Cluster:
         replay_seed   replays the arrivals that this seed gives for such workers, without waiting
         order         replays these arrivals, (worker, "pull" or "push")
         once          whether servers leave out pushes that come again
+        saving        when and where servers write checkpoints
+        faults        what is to befall which role, and when (faults.py)
+        timeout       seconds for an answer of a server, where it is not the cluster's own
         limit         seconds until it has to be over
 
         Raises LaunchError for what cannot be, and where a role fails.
@@ -129,8 +144,11 @@ class Cluster:
             seconds,
             None if order is None else tuple(order),
             once,
-            self.timeout,
+            timeout or self.timeout,
             self.addresses,
+            self.copies,
+            saving=saving,
+            faults=tuple(faults),
         )
         return self._begun(given, job.fingerprint(), arrivals, limit)
 
@@ -148,29 +166,67 @@ class Cluster:
 
         checkpoint   from which a server goes on; without one, its part of the weights begins anew
 
-        In a training it takes part again. Raises LaunchError for a role that does not exist, or
+        In a training it takes part again. Where there are several servers, `resume` lets all of
+        them go back to the same moment. Raises LaunchError for a role that does not exist, or
         lives, and for a checkpoint that cannot be used.
         """
         role = self._crew[name]
         if role.died is None:
             raise LaunchError(f"{name} runs: kill it first.")
-        role.close()
         place = role.place
-        if place.kind == "server":
-            port = int(self.addresses[place.number].rpartition(":")[2])
-            place = replace(place, port=port)
-        self._crew.start(place)
-        if self._training is not None and not self._training.over:
+        trains = self._training is not None and not self._training.over
+        if trains and place.kind != "worker" and self.copies[place.number]:
+            other = "server" if place.kind == "copy" else "copy"
+            raise LaunchError(
+                f"{name} cannot come back before the training has ended: {other} {place.number} "
+                "goes on without it, and has seen more."
+            )
+        self._start_again(name)
+        if trains:
             self._rejoin(name, checkpoint)
 
     def save(self, name: str, path: str | os.PathLike) -> int:
         """Lets a server write a checkpoint; returns how many gradients its weights have seen."""
         return self._crew.order([name], Save(os.fspath(path)))[0]
 
+    def resume(self, saving: Saving) -> int:
+        """Goes on with a training whose server has died, from the checkpoints of `saving`.
+
+        All servers go back to the same number of gradients, the dead ones at their addresses; the
+        workers, which may wait for the dead one, begin anew. Returns that number. Raises
+        CheckpointError where there is none, and LaunchError where no training goes on.
+        """
+        if self._training is None or self._training.over:
+            raise LaunchError("No training goes on: there is nothing to resume.")
+        servers, workers = self._crew.named("server"), self._crew.named("worker")
+        count, paths = common_checkpoints([saving.path(name) for name in servers])
+        for name in workers:
+            if self._crew[name].died is None:
+                self._crew.kill(name)
+        for name in self._crew.dead():
+            self._start_again(name)
+        for kind in ("copy", "server"):  # a server connects to its copy
+            for name in self._crew.named(kind):
+                self._rejoin(name, paths[self._crew[name].place.number])
+        for name in workers:
+            self._rejoin(name, None)
+        return count
+
+    def _start_again(self, name: str) -> None:
+        """A new process for a dead role, at its address."""
+        role = self._crew[name]
+        role.close()
+        place = role.place
+        if place.kind != "worker":
+            addresses = self.addresses if place.kind == "server" else self.copies
+            port = int(addresses[place.number].rpartition(":")[2])
+            place = replace(place, port=port)
+        self._crew.start(place)
+
     def _rejoin(self, name: str, checkpoint: str | os.PathLike | None) -> None:
         """A role that has come back takes part in the training that goes on."""
         path = None if checkpoint is None else os.fspath(checkpoint)
-        self._crew.order([name], replace(self._training.given, checkpoint=path))
+        self._crew.order([name], replace(self._training.given, checkpoint=path, faults=()))
         if self._crew[name].place.kind == "worker":
             self._training.go(name)
 
@@ -181,8 +237,11 @@ class Cluster:
             raise LaunchError("A training goes on: finish it before the next one begins.")
         if dead := self._crew.dead():
             raise LaunchError(f"{' and '.join(dead)} must be restarted before a training begins.")
-        self._crew.order(self._crew.named("server"), given)
-        self._crew.order(self._crew.named("worker"), given)
+        for fault in given.faults:
+            self._crew[fault.role]  # refuses a role that does not exist
+        self._crew.killed = {fault.role for fault in given.faults if fault.deed == "die"}
+        for kind in ("copy", "server", "worker"):  # a server connects to its copy
+            self._crew.order(self._crew.named(kind), given)
         self._training = Training(self._crew, given, fingerprint, arrivals, limit)
         for name in self._crew.named("worker"):
             self._training.go(name)
@@ -211,14 +270,20 @@ def _packed(job: Job) -> bytes:
         ) from None
 
 
-def _refuse_wrong(servers: int, workers: int, timeout: float) -> None:
+def _refuse_wrong(servers: int, workers: int, timeout: float, copies: int) -> None:
     for name, value in (("servers", servers), ("workers", workers)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise LaunchError(f"Cluster: {name} is a whole number from 1 on, not {value!r}.")
-    if servers + workers > MOST_ROLES:
+    if isinstance(copies, bool) or not isinstance(copies, int) or not 0 <= copies <= servers:
         raise LaunchError(
-            f"Cluster: servers and workers are at most {MOST_ROLES} processes together, and "
-            f"{servers} + {workers} are more."
+            f"Cluster: copies is a whole number from 0 to {servers}, that of the servers, not "
+            f"{copies!r}."
+        )
+    numbers = [number for number in (servers, copies, workers) if number]
+    if sum(numbers) > MOST_ROLES:
+        raise LaunchError(
+            f"Cluster: servers, copies and workers are at most {MOST_ROLES} processes together, "
+            f"and {' + '.join(map(str, numbers))} are more."
         )
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
         raise LaunchError(f"Cluster: timeout is a number of seconds above 0, not {timeout!r}.")

@@ -28,7 +28,7 @@ SENTENCES = ("ServerError", "WireError", "CheckpointError")  # failures that nee
 
 
 class Crew:
-    """Roles by their names; `killed` are those that were ended on purpose."""
+    """Roles by their names; `killed` are those that were ended on purpose, or are to end so."""
 
     def __init__(self) -> None:
         self.roles: dict[str, RoleProcess] = {}
@@ -98,9 +98,10 @@ class Crew:
 
     def fail(self, sentence: str) -> NoReturn:
         """Ends all, and raises LaunchError with the sentence and with who was killed before."""
+        dead = sorted(self.killed.intersection(self.dead()))
+        killed = [f"{_capital(name)} had been killed." for name in dead]
         self.show_output()
         self.end()
-        killed = [f"{_capital(name)} had been killed." for name in sorted(self.killed)]
         raise LaunchError("\n".join([_capital(sentence), *killed]))
 
     def show_output(self) -> None:

@@ -31,6 +31,7 @@ class Gate:
 
     limit      how many steps are granted; None for any number
     order      events that fix in which order requests are admitted; None: as they come
+    announce   called with each worker whose step is granted, before the worker hears of it
 
     finished, begun   steps that each worker has pushed, and that it was granted
     leads             steps that each was ahead of the slowest one when it began its last step
@@ -43,10 +44,11 @@ class Gate:
         workers: int,
         limit: Limit | None = None,
         order: Sequence[Event] | None = None,
+        announce: Callable[[int], None] | None = None,
     ) -> None:
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"Shard: workers is a whole number from 1 on, not {workers!r}.")
-        self.rule, self.workers, self.limit = rule, workers, limit
+        self.rule, self.workers, self.limit, self.announce = rule, workers, limit, announce
         self.finished, self.begun, self.leads = [0] * workers, [0] * workers, [0] * workers
         self.changed = threading.Condition()
         self._turns = None if order is None else Turns(order, workers)
@@ -67,9 +69,7 @@ class Gate:
             else self._await_rule(worker, patience)
         )
         if granted and not self._has_begun(worker):
-            self.leads[worker] = self.finished[worker] - min(self.finished)
-            self.begun[worker] += 1
-            self.changed.notify_all()
+            self._begin(worker)
         return granted
 
     def admit_push(self, worker: int, step: int, patience: float) -> bool:
@@ -82,6 +82,14 @@ class Gate:
             if self.finished[worker] <= step:
                 self._turns.take()
         return self.finished[worker] <= step
+
+    def follow(self, worker: int, kind: str) -> None:
+        """Admits what another gate has admitted: this one is its copy."""
+        self.elapsed()
+        if self._turns and self._turns.is_next(worker, kind):
+            self._turns.take()
+        if kind == "pull" and not self._has_begun(worker):
+            self._begin(worker)
 
     def leave(self, worker: int, step: int) -> None:
         """The worker has finished this step."""
@@ -99,13 +107,16 @@ class Gate:
     def state(self) -> dict[str, Any]:
         """What `load_state` needs, as JSON can hold it."""
         counts = {name: list(getattr(self, name)) for name in ("finished", "begun", "leads")}
-        return {**counts, "elapsed": self.elapsed() if self._first is not None else 0.0}
+        elapsed = self.elapsed() if self._first is not None else 0.0
+        return {**counts, "elapsed": elapsed, "place": self._turns.place if self._turns else 0}
 
     def load_state(self, fields: dict[str, Any]) -> None:
         """Goes on from what `state` gave."""
         for name in ("finished", "begun", "leads"):
             setattr(self, name, list(fields[name]))
         self._first = time.monotonic() - fields["elapsed"]
+        if self._turns:
+            self._turns.go_to(fields["place"])
         self.changed.notify_all()
 
     def refuse_stranger(self, worker: object) -> None:
@@ -116,6 +127,18 @@ class Gate:
             raise ValueError(
                 f"There is no worker {worker}: this training has workers 0 to {self.workers - 1}."
             )
+
+    @property
+    def replays(self) -> bool:
+        """Whether an order is given."""
+        return self._turns is not None
+
+    def _begin(self, worker: int) -> None:
+        if self.announce:
+            self.announce(worker)
+        self.leads[worker] = self.finished[worker] - min(self.finished)
+        self.begun[worker] += 1
+        self.changed.notify_all()
 
     def _has_begun(self, worker: int) -> bool:
         """Whether it has begun a step that it has not pushed."""

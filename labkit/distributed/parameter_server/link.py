@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.parameter_server.errors import ServerError, WireError
-from labkit.distributed.parameter_server.notes import Note, Pulled, Push
+from labkit.distributed.parameter_server.notes import Note, Pulled
 from labkit.distributed.parameter_server.wire import receive_frame, send_frame
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ class Link:
     """A worker's link to one server.
 
     addresses   the server's "host:port", then its copy's, if there is one
+    leads       whether a server speaks here, to its copy
     finished    steps of this worker that the server has taken, as it said last
+
+    With a copy, each of the two addresses has half of the time. A connection that breaks is made
+    anew to the same address; a worker turns to the other one where nobody greets it, and where an
+    answer does not come in time.
     """
 
     def __init__(
@@ -42,12 +47,15 @@ class Link:
         worker: int | None,
         fingerprint: str,
         timeout: float = TIMEOUT,
+        leads: bool = False,
     ) -> None:
         self.addresses = [_split(address) for address in addresses]
         self.worker, self.fingerprint, self.timeout = worker, fingerprint, timeout
+        self.leads = leads
         self.finished = 0
         self._place = 0  # of the address in use
         self._connection: socket.socket | None = None
+        self._greeted = False  # over this connection
 
     @property
     def address(self) -> str:
@@ -66,7 +74,7 @@ class Link:
         A server that has this step already only gives its values.
         """
         said, tensors = self.ask(
-            {"kind": "pull", "step": step, "patience": PATIENCE * self.timeout},
+            {"kind": "pull", "step": step, "patience": PATIENCE * self._share},
             purpose=f"the weights for its step {step}",
         )
         if said["over"]:
@@ -79,14 +87,9 @@ class Link:
     ) -> None:
         """Hands over the gradient of a step."""
         fields = {"kind": "push", "step": step, "version": version, "loss": loss}
-        fields |= {"samples": samples, "patience": PATIENCE * self.timeout}
+        fields |= {"samples": samples, "patience": PATIENCE * self._share}
         said, _ = self.ask(fields, {"gradient": gradient}, f"the receipt of its step {step}")
         self.finished = said["finished"]
-
-    def forward(self, push: Push) -> None:
-        """Hands on what another server has accepted to this one, its copy."""
-        fields = {"kind": "follow", "push": push.fields()}
-        self.ask(fields, {"gradient": push.gradient}, "the receipt of a copied push")
 
     def log(self) -> tuple[list[Note], int, torch.Tensor]:
         """The server's notes, how many pushes came again, and its values."""
@@ -107,13 +110,24 @@ class Link:
         end = time.monotonic() + self.timeout
         while True:
             try:
-                return self._asked(fields, tensors, end)
+                return self.attempt(fields, tensors, min(self._share, end - time.monotonic()))
             except BROKEN as error:
+                greeted = self._greeted and not isinstance(error, TimeoutError)
                 self.close()
                 if time.monotonic() + PAUSE >= end:
                     raise ServerError(self._no_answer(purpose, error)) from None
-            self._place = (self._place + 1) % len(self.addresses)
+            if not greeted:
+                self._place = (self._place + 1) % len(self.addresses)
             time.sleep(PAUSE)
+
+    def attempt(
+        self,
+        fields: Mapping[str, Any],
+        tensors: Mapping[str, torch.Tensor] | None = None,
+        seconds: float | None = None,
+    ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """The answer to a request that is sent once; what breaks is raised as it is, BROKEN."""
+        return self._asked(fields, tensors, time.monotonic() + (seconds or self.timeout))
 
     def close(self) -> None:
         """Ends the connection, if there is one."""
@@ -121,6 +135,12 @@ class Link:
             with suppress(OSError):
                 self._connection.close()
             self._connection = None
+            self._greeted = False
+
+    @property
+    def _share(self) -> float:
+        """Seconds for one of the addresses."""
+        return self.timeout / len(self.addresses)
 
     def _asked(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
         if self._connection is None:
@@ -131,6 +151,7 @@ class Link:
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
             self.finished = said["finished"]
+            self._greeted = True
             if fields["kind"] == "hello":
                 return said, {}
         return self._exchanged(fields, tensors, end)
@@ -144,13 +165,13 @@ class Link:
         return said, values
 
     def _self(self) -> dict[str, Any]:
-        return {"worker": self.worker, "fingerprint": self.fingerprint}
+        return {"worker": self.worker, "fingerprint": self.fingerprint, "leads": self.leads}
 
     def _name(self) -> str:
         return "a request" if self.worker is None else f"worker {self.worker}"
 
     def _no_answer(self, purpose: str, error: Exception) -> str:
-        names = " nor ".join(f"{host}:{port}" for host, port in self.addresses)
+        names = " and its copy ".join(f"{host}:{port}" for host, port in self.addresses)
         who = "Somebody" if self.worker is None else f"Worker {self.worker}"
         why = (
             "nothing came"

@@ -21,7 +21,9 @@ from labkit.distributed.parameter_server.checkpoint import (
     save_checkpoint,
 )
 from labkit.distributed.parameter_server.client import Client
+from labkit.distributed.parameter_server.faults import Fault, Saving, after_push, doomed
 from labkit.distributed.parameter_server.limits import Limit
+from labkit.distributed.parameter_server.replication import Copy
 from labkit.distributed.parameter_server.rules import Rule
 from labkit.distributed.parameter_server.server import Server
 from labkit.distributed.parameter_server.shard import Shard
@@ -39,7 +41,10 @@ class Begin:
     order     of pulls and pushes, where they are replayed
     timeout      seconds for each answer of a server
     addresses    of all servers
+    copies       for each server the address of its copy, or None
     checkpoint   from which a server goes on
+    saving       when servers write checkpoints, if they do
+    faults       what is to befall the roles
     """
 
     job: bytes
@@ -51,7 +56,10 @@ class Begin:
     once: bool
     timeout: float
     addresses: tuple[str, ...]
+    copies: tuple[str | None, ...]
     checkpoint: str | None = None
+    saving: Saving | None = None
+    faults: tuple[Fault, ...] = ()
 
     @property
     def workers(self) -> int:
@@ -106,7 +114,7 @@ def run_role(place: Place, talk: Connection, output: Connection, lifeline: Conne
     threading.Thread(target=end_with, args=(lifeline,), daemon=True).start()
     torch.set_num_threads(1)  # all roles share the machine's cores
     try:
-        role = ServerRole(place) if place.kind == "server" else WorkerRole(place)
+        role = WorkerRole(place) if place.kind == "worker" else ServerRole(place)
         talk.send(Said(role.greeting))
         while True:
             talk.send(Said(role.obey(talk.recv())))
@@ -118,11 +126,11 @@ def run_role(place: Place, talk: Connection, output: Connection, lifeline: Conne
 
 
 class ServerRole:
-    """A server that gets a new shard for each training."""
+    """A server, or the copy of one, that gets a new shard for each training."""
 
     def __init__(self, place: Place) -> None:
-        self.number = place.number
-        self.server = Server(port=place.port)
+        self.name, self.number = place.name, place.number
+        self.server = Server(port=place.port, is_copy=place.kind == "copy")
         self.greeting = self.server.address
         self.shard: Shard | None = None
 
@@ -136,6 +144,9 @@ class ServerRole:
 
     def _begin(self, order: Begin) -> None:
         job, parts = cloudpickle.loads(order.job), len(order.addresses)
+        copy = None
+        if order.copies[self.number] and not self.server.is_copy:
+            copy = Copy(order.copies[self.number], job.fingerprint(), order.timeout)
         # The first server says when it is over: two that count for themselves might disagree.
         self.shard = Shard(
             job.start().tensor_split(parts)[self.number],
@@ -145,6 +156,9 @@ class ServerRole:
             limit=order.limit if self.number == 0 else None,
             order=order.order,
             once=order.once,
+            forward=copy and copy.push,
+            announce=copy and copy.begin,
+            after=after_push(self.name, order.saving, order.faults),
         )
         if order.checkpoint is not None:
             found = last_good_checkpoint(order.checkpoint)
@@ -158,7 +172,7 @@ class WorkerRole:
     greeting = None
 
     def __init__(self, place: Place) -> None:
-        self.number = place.number
+        self.name, self.number = place.name, place.number
         self.order: Begin | None = None
         self.job: Any = None
 
@@ -170,8 +184,10 @@ class WorkerRole:
             self.job.gradient(self.job.start(), self.number, 0, order.workers)
             return None
         given = self.order
-        client = Client(given.addresses, self.number, self.job.fingerprint(), given.timeout)
+        fingerprint = self.job.fingerprint()
+        client = Client(given.addresses, self.number, fingerprint, given.timeout, given.copies)
+        job = doomed(self.job, self.name, given.faults)
         try:
-            return work(client, self.job, given.workers, given.seconds[self.number])
+            return work(client, job, given.workers, given.seconds[self.number])
         finally:
             client.close()

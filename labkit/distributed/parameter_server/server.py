@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.notes import Push
+from labkit.distributed.parameter_server.replication import Deposed, Standing, Unanswered
 from labkit.distributed.parameter_server.wire import receive_frame, send_frame
 
 if TYPE_CHECKING:
@@ -39,17 +40,24 @@ class Server:
     """Listens from the beginning, and answers once it serves a shard.
 
     checkpoint   the file that the request `save` writes, if any
+    is_copy      whether it waits for another server, and follows that one (replication.py)
     stopped      set when a client has sent `stop`
 
     Raises ServerError for a port that is in use, and for an address that is not this machine's.
     """
 
     def __init__(
-        self, host: str = "127.0.0.1", port: int = 0, checkpoint: str | Path | None = None
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        checkpoint: str | Path | None = None,
+        is_copy: bool = False,
     ) -> None:
         self._listener = _listening(host, port)
         self.address = f"{host}:{self._listener.getsockname()[1]}"
         self.checkpoint = checkpoint
+        self.is_copy = is_copy
+        self.standing = Standing(is_copy)
         self.stopped = threading.Event()
         self._serving = threading.Condition()
         self._shard: Shard | None = None
@@ -61,6 +69,7 @@ class Server:
         """Answers for this shard from now on; fingerprint says of which model it is a part."""
         with self._serving:
             self._shard, self._fingerprint = shard, fingerprint
+            self.standing = Standing(self.is_copy)
             self._serving.notify_all()
 
     def close(self) -> None:
@@ -124,6 +133,10 @@ class Talk:
             if self.shard is None and kind != "hello":
                 raise ServerError(f"A connection begins with hello, not with {kind}.")
             return getattr(self, kind)(fields, tensors)
+        except Unanswered as ending:
+            if isinstance(ending, Deposed):
+                self.server.standing.depose()
+            raise
         except REFUSED as error:
             return {"error": str(error)}, {}
         except Exception as error:
@@ -134,6 +147,7 @@ class Talk:
         """Whose connection this is: a worker's number, or None for somebody who only looks."""
         shard = self.server.shard_of(fields["fingerprint"])
         self.worker = fields["worker"]
+        self.server.standing.greet(self.worker, fields.get("leads", False))
         finished = 0 if self.worker is None else shard.finished_by(self.worker)
         self.shard = shard
         return {"finished": finished}, {}
@@ -161,7 +175,16 @@ class Talk:
 
     def follow(self, fields: dict, tensors: dict) -> Frame:
         """Takes what another server has accepted: this one is its copy."""
+        if not self.server.standing.hears():
+            return {"taken over": True}, {}
         self.shard.follow(Push(**fields["push"], gradient=tensors["gradient"]))
+        return {}, {}
+
+    def begin(self, fields: dict, tensors: dict) -> Frame:
+        """Notes a step that another server grants: this one is its copy."""
+        if not self.server.standing.hears():
+            return {"taken over": True}, {}
+        self.shard.follow_begin(fields["of"])
         return {}, {}
 
     def log(self, fields: dict, tensors: dict) -> Frame:
@@ -201,7 +224,7 @@ class Talk:
         return {}, {}
 
 
-KINDS = ("hello", "pull", "push", "follow", "log", "count", "save", "load", "stop")
+KINDS = ("hello", "pull", "push", "follow", "begin", "log", "count", "save", "load", "stop")
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -36,6 +36,10 @@ class Shard:
     order     events that fix in which order pulls and pushes are admitted; None: as they come
     once      whether a push that comes again is left out; else it is applied again
     forward   called with each Push before it is applied and acknowledged
+    announce  called with each worker whose step is granted, before the worker hears of it
+    after     called with this shard after each push that it has taken, before the acknowledgement
+
+    A shard whose `follow` and `follow_begin` are another one's forward and announce is its copy.
 
     version    updates that were applied
     repeated   pushes that came again
@@ -53,18 +57,22 @@ class Shard:
         order: Sequence[Event] | None = None,
         once: bool = True,
         forward: Callable[[Push], None] | None = None,
+        announce: Callable[[int], None] | None = None,
+        after: Callable[[Shard], None] | None = None,
     ) -> None:
         if rule.together and not once:
             raise ValueError(
                 "Shard: with the synchronous rule each gradient counts once; once=False is for "
                 "the others."
             )
-        self.rule, self.rate, self.once, self.forward = rule, rate, once, forward
+        self.rule, self.rate, self.once = rule, rate, once
+        self.forward, self.after = forward, after
         self.values = values.clone()
         self.version = 0
         self.repeated = 0
         self.notes: list[Note] = []
-        self._gate = Gate(rule, workers, limit, order)
+        self._gate = Gate(rule, workers, limit, order, announce)
+        self._begun_with: dict[int, Pulled] = {}  # what each worker got for its last step
         self._kept: dict[int, Push] = {}  # of a step that not all workers have pushed yet
 
     @property
@@ -84,7 +92,8 @@ class Shard:
 
         step   where the worker repeats one that this shard has already: it gets values, no step
 
-        A worker that has begun a step and not pushed it, since it died, gets that step again.
+        A worker that has begun a step and not pushed it, since it died, gets that step again: with
+        the newest values, or in a replay and by the synchronous rule with those that it got before.
         Raises ValueError for a worker that does not exist, and ServerError, with who is missing,
         where it may not begin within `patience` seconds.
         """
@@ -96,7 +105,8 @@ class Shard:
             if not repeats and not gate.enter(worker, patience):
                 return None
             held = time.monotonic() - asked
-            return Pulled(self.values.clone(), self.version, gate.finished[worker], held)
+            found = self._pulled(worker)
+            return Pulled(found.values, found.version, gate.finished[worker], held)
 
     def push(
         self,
@@ -133,7 +143,14 @@ class Shard:
         """Takes what another shard has accepted, as its copy."""
         with self._gate.changed:
             if push.step == self._gate.finished[push.worker]:
+                self._gate.follow(push.worker, "push")
                 self._take(push)
+
+    def follow_begin(self, worker: int) -> None:
+        """Notes a step that another shard grants, as its copy."""
+        with self._gate.changed:
+            self._gate.follow(worker, "pull")
+            self._pulled(worker)
 
     def finished_by(self, worker: int) -> int:
         """Steps that a worker has finished; raises ValueError for one that does not exist."""
@@ -152,7 +169,9 @@ class Shard:
             fields |= self._gate.state()
             fields["notes"] = [astuple(note) for note in self.notes]
             fields["kept"] = [push.fields() for push in self._kept.values()]
+            fields["begun with"] = {w: [p.version, p.step] for w, p in self._begun_with.items()}
             tensors = {f"gradient of {w}": push.gradient for w, push in self._kept.items()}
+            tensors |= {f"values of {w}": pulled.values for w, pulled in self._begun_with.items()}
             return fields, {**tensors, "values": self.values.clone()}
 
     def load_state(self, fields: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
@@ -164,8 +183,12 @@ class Shard:
                 f"server has {self.values.numel()} and {self.workers}."
             )
         kept = [Push(**one, gradient=_gradient(one, tensors)) for one in fields["kept"]]
+        begun_with = {int(worker): versions for worker, versions in fields["begun with"].items()}
         with self._gate.changed:
             self.values = values.clone()
+            self._begun_with = {
+                w: Pulled(tensors[f"values of {w}"], *v) for w, v in begun_with.items()
+            }
             self.version, self.repeated = fields["version"], fields["repeated"]
             self.notes = [Note(*note) for note in fields["notes"]]
             self._kept = {push.worker: push for push in kept}
@@ -176,9 +199,15 @@ class Shard:
         if self.forward:
             self.forward(push)
         self._gate.leave(push.worker, push.step)
-        if not self.rule.together:
+        if self.rule.together:
+            self._keep(push)
+        else:
             self._apply([push])
-            return
+        if self.after:
+            self.after(self)
+
+    def _keep(self, push: Push) -> None:
+        """Applies the mean once the gradients of all workers are there."""
         self._kept[push.worker] = push
         if len(self._kept) == self.workers:
             self._apply([self._kept[worker] for worker in range(self.workers)])
@@ -191,6 +220,21 @@ class Shard:
         self.version += 1
         moment = self._gate.elapsed()
         self.notes += [push.noted(self.version, moment) for push in pushes]
+
+    def _pulled(self, worker: int) -> Pulled:
+        """The values for the step that the worker has begun.
+
+        In a replay and by the synchronous rule they are the same however often they are asked for:
+        a worker that died computes its gradient again, bit by bit.
+        """
+        step = self._gate.begun[worker] - 1
+        before = self._begun_with.get(worker)
+        if before is not None and before.step == step:
+            return before
+        pulled = Pulled(self.values.clone(), self.version, step)
+        if self._gate.replays or self.rule.together:
+            self._begun_with[worker] = pulled
+        return pulled
 
     def _refuse_shape(self, gradient: torch.Tensor) -> None:
         if gradient.shape != self.values.shape or gradient.dtype != self.values.dtype:

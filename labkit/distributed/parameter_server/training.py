@@ -29,6 +29,7 @@ class Training:
     arrivals      that are replayed, if any
     limit         seconds until it has to be over
     over          whether it was finished
+    acknowledged  steps of which a worker that has ended says that the servers have taken them
     """
 
     def __init__(
@@ -36,12 +37,12 @@ class Training:
     ) -> None:
         self.given = given
         self.over = False
+        self.acknowledged = 0
         self._crew, self._arrivals = crew, arrivals
         self._limit, self._end = limit, time.monotonic() + limit
         self._working: set[str] = set()
-        self._links = [
-            Link([address], None, fingerprint, given.timeout) for address in given.addresses
-        ]
+        self._fingerprint = fingerprint
+        self._links = self._looks()
 
     def go(self, worker: str) -> None:
         """Lets a worker begin that has prepared."""
@@ -65,6 +66,12 @@ class Training:
             self._hear(GLANCE)
         return count
 
+    def until_dead(self, name: str) -> bool:
+        """Waits until a role has died, or all workers have ended; whether it has died."""
+        while self._crew[name].died is None and self._working:
+            self._hear(GLANCE)
+        return self._crew[name].died is not None
+
     def finish(self) -> Run:
         """Waits for all workers that live, and returns what the servers have noted.
 
@@ -72,21 +79,31 @@ class Training:
         """
         while self._working:
             self._hear(self._end - time.monotonic())
+        for link in self._links:
+            link.close()  # a server may have been replaced by its copy since
         try:
-            logs = [link.log() for link in self._links]
+            logs = [link.log() for link in self._looks()]
         except ServerError as error:
             self._crew.fail(str(error))
-        for link in self._links:
-            link.close()
         self.over = True
         self._crew.show_output()
         return run_of(logs, self._arrivals)
+
+    def _looks(self) -> list[Link]:
+        """Links to all servers, which ask a copy first: it answers only where it has taken over."""
+        pairs = zip(self.given.addresses, self.given.copies, strict=True)
+        return [
+            Link([copy, one] if copy else [one], None, self._fingerprint, self.given.timeout)
+            for one, copy in pairs
+        ]
 
     def _hear(self, seconds: float) -> None:
         """Until a worker ends, or so many seconds are over."""
         self._crew.hear(lambda: bool(self._ended()), seconds)
         for name in self._ended():
-            self._crew[name].answers.clear()
+            answers = self._crew[name].answers
+            self.acknowledged += sum(said.value for said in answers)
+            answers.clear()
             self._working.discard(name)
         if self._working and time.monotonic() > self._end:
             names = ", ".join(sorted(self._working))

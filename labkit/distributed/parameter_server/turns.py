@@ -28,8 +28,12 @@ class Turns:
                     f"push, not {worker!r} with {kind!r}."
                 )
         self.order = [(worker, kind) for worker, kind in order]
-        self.place = 0
-        self._pulls = Counter(worker for worker, kind in order if kind == "pull")
+        self.go_to(0)
+
+    def go_to(self, place: int) -> None:
+        """Goes on after so many events, as a server does that comes back from a checkpoint."""
+        self.place = place
+        self._pulls = Counter(worker for worker, kind in self.order[place:] if kind == "pull")
 
     def has_pull(self, worker: int) -> bool:
         """Whether a step of this worker is still to begin."""

@@ -29,7 +29,7 @@ class Job(Protocol):
 
 
 def work(client: "Client", job: Job, workers: int, seconds: float = 0.0) -> int:
-    """Makes steps until there is none left; returns how many.
+    """Makes steps until there is none left; returns how many the servers have acknowledged.
 
     workers   of the training, among which the samples are dealt
     seconds   that a step takes, messages included, waiting for others not: where it would take
@@ -43,6 +43,5 @@ def work(client: "Client", job: Job, workers: int, seconds: float = 0.0) -> int:
         due = max(due + weights.held, time.monotonic() - seconds) + seconds
         loss, gradient, samples = job.gradient(weights.flat, client.worker, weights.step, workers)
         time.sleep(max(due - time.monotonic(), 0))
-        client.push(weights, gradient, loss, samples)
-        steps += 1
+        steps += client.push(weights, gradient, loss, samples)
     return steps

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
-from labkit.distributed.parameter_server.link import Link
+from labkit.distributed.parameter_server.replication import Copy
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[4]"
@@ -105,8 +105,10 @@ def test_a_lost_receipt_is_asked_for_again(once, applied):
 
 def test_a_copy_takes_over():
     copied = shard()
-    copy = server_of(copied)
-    server = server_of(shard(forward=Link([copy.address], None, MODEL).forward))
+    copy = Server(is_copy=True)
+    copy.serve(copied, MODEL)
+    told = Copy(copy.address, MODEL)
+    server = server_of(shard(forward=told.push, announce=told.begin))
     client = Client([server.address], 0, MODEL, ENOUGH, copies=[copy.address])
     for _ in range(2):
         client.push(client.pull(), torch.ones(4))
@@ -120,7 +122,7 @@ def test_a_copy_takes_over():
 
 def test_no_copy_either():
     copy, address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-    with pytest.raises(ServerError, match=f"server {address} nor {copy} did not answer"):
+    with pytest.raises(ServerError, match=f"server {address} and its copy {copy} did not answer"):
         Client([address], 0, MODEL, timeout=0.2, copies=[copy])
 
 

@@ -18,7 +18,7 @@ from labkit.distributed.parameter_server import (
     wire,
 )
 from labkit.distributed.parameter_server.limits import Limit
-from labkit.distributed.parameter_server.link import Link
+from labkit.distributed.parameter_server.replication import Copy
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[7]"
@@ -223,14 +223,17 @@ def test_a_checkpoint_without_a_place():
 
 
 def test_a_copy_has_every_push_before_it_is_acknowledged():
-    with serving(parts=1) as (copies, copied):
-        link = Link([copies[0].address], None, MODEL)
-        with serving(parts=1, forward=link.forward) as (servers, shards):
-            client = client_of(servers)
-            for step in range(3):
-                client.push(client.pull(), slope(0, step))
-                assert torch.equal(copied[0].values, shards[0].values)
-                assert copied[0].finished == [step + 1, 0]
+    copied = Shard(torch.zeros(SIZE), Asynchronous(), 2, 0.5)
+    copy = Server(is_copy=True)
+    copy.serve(copied, MODEL)
+    told = Copy(copy.address, MODEL)
+    with serving(parts=1, forward=told.push, announce=told.begin) as (servers, shards):
+        client = client_of(servers)
+        for step in range(3):
+            client.push(client.pull(), slope(0, step))
+            assert torch.equal(copied.values, shards[0].values)
+            assert copied.finished == [step + 1, 0]
+    copy.close()
 
 
 def test_stop_tells_whoever_runs_the_server():

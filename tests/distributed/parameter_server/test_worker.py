@@ -40,6 +40,7 @@ class Scripted:
 
     def push(self, weights, gradient, loss, samples):
         self.pushed.append((weights.step, gradient.tolist(), loss, samples, self.clock.now))
+        return True
 
 
 class Job:

@@ -1,0 +1,132 @@
+"""A server and its copy: one of them dies, and not one acknowledged update is lost.
+
+    copy = Copy("10.0.0.2:4700", fingerprint, timeout=60)
+    Shard(values, rule, workers, rate, forward=copy.push, announce=copy.begin)
+
+The first server tells its copy of every step that it grants, and of every gradient, before the
+worker hears of it. So what a worker believes to be applied is in the copy, too. When the first
+server does not answer any more, workers go to the copy; from then on it serves and follows nobody.
+
+The first server may still be alive, behind a cable that is cut. What it would apply now, the copy
+would not have: so nothing is acknowledged until the copy has it. Where the copy says that it has
+taken over, the first server is deposed, and answers no worker any more. Only where the system says
+that the copy's process has ended does it go on alone. Lesson faults.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from labkit.distributed.parameter_server.errors import ServerError
+from labkit.distributed.parameter_server.link import TIMEOUT, Link
+from labkit.distributed.parameter_server.notes import Push
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Unanswered(EOFError):
+    """Ends a connection without an answer: who has asked is to ask elsewhere, or once more."""
+
+
+class Deposed(Unanswered):
+    """The copy has taken over."""
+
+
+class Copy:
+    """The first server's link to its copy.
+
+    alone   whether the copy's process has ended, so that nothing is forwarded any more
+
+    Raises ServerError for a copy that does not answer within `timeout` seconds.
+    """
+
+    def __init__(self, address: str, fingerprint: str, timeout: float = TIMEOUT) -> None:
+        self.alone = False
+        self._link = Link([address], None, fingerprint, timeout, leads=True)
+        self._link.connect()
+
+    def begin(self, worker: int) -> None:
+        """Tells of a step that is granted; raises as `push` does."""
+        self._tell({"kind": "begin", "of": worker})
+
+    def push(self, push: Push) -> None:
+        """Hands on a gradient.
+
+        Raises Deposed where the copy has taken over, and ServerError where it is silent: then
+        nobody knows whether it is, and nothing may be acknowledged.
+        """
+        self._tell({"kind": "follow", "push": push.fields()}, {"gradient": push.gradient})
+
+    def _tell(
+        self, fields: Mapping[str, Any], tensors: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
+        if self.alone:
+            return
+        try:
+            said, _ = self._link.attempt(fields, tensors)
+        except TimeoutError:
+            self._link.close()
+            raise ServerError(
+                f"The copy at {self._link.address} has not answered for {self._link.timeout:g} s. "
+                "Without it no update is acknowledged: does it run, and can this host reach it?"
+            ) from None
+        except (ConnectionError, EOFError):
+            self.alone = True
+            return
+        if said.get("taken over"):
+            raise Deposed
+
+
+class Standing:
+    """What a server is: it serves, or follows another as its copy.
+
+    state   "waits" for the server that it is the copy of, "follows" it, "serves", or is "deposed"
+    """
+
+    def __init__(self, is_copy: bool) -> None:
+        self.state = "waits" if is_copy else "serves"
+        self._changing = threading.Lock()
+
+    def greet(self, worker: int | None, leads: bool) -> None:
+        """Somebody connects: the server that it is the copy of (`leads`), a worker, or a looker.
+
+        With the first worker that comes, a copy takes over. Raises Unanswered for a worker or a
+        looker where another server serves, and ServerError for a server that this is no copy of.
+        """
+        with self._changing:
+            if leads:
+                self._refuse_other_servers()
+            elif worker is not None:
+                self._serve()
+            elif self.state != "serves":
+                raise Unanswered
+
+    def hears(self) -> bool:
+        """The first server forwards something; whether it is taken.
+
+        Only from then on may a copy take over: before, workers and servers may still be starting,
+        in any order.
+        """
+        with self._changing:
+            if self.state == "waits":
+                self.state = "follows"
+            return self.state == "follows"
+
+    def depose(self) -> None:
+        """The copy has taken over."""
+        self.state = "deposed"
+
+    def _refuse_other_servers(self) -> None:
+        if self.state not in ("waits", "follows"):
+            raise ServerError(
+                "This server follows no other: it is no copy, or has taken over already. A server "
+                "that comes back later is of use only in the next training."
+            )
+
+    def _serve(self) -> None:
+        if self.state in ("waits", "deposed"):
+            raise Unanswered
+        self.state = "serves"
