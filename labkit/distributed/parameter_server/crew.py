@@ -87,13 +87,17 @@ class Crew:
     def hear(self, ready: Callable[[], bool], seconds: float) -> bool:
         """Takes what comes until it is ready, or the time is over; which of the two.
 
-        Raises LaunchError where a role fails; then all have ended.
+        Raises LaunchError where a role fails; then all have ended, as when it is interrupted.
         """
         end = time.monotonic() + seconds
-        while not ready():
-            if not self._hear_once(end - time.monotonic()):
-                return False
-            self._refuse_failure()
+        try:
+            while not ready():
+                if not self._hear_once(end - time.monotonic()):
+                    return False
+                self._refuse_failure()
+        except KeyboardInterrupt:
+            self.end()
+            raise KeyboardInterrupt("All roles were ended: make a new cluster.") from None
         return True
 
     def fail(self, sentence: str) -> NoReturn:

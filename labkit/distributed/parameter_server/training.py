@@ -1,8 +1,10 @@
 """A training that goes on in a cluster: looked at, waited for, and finished.
 
-training = cluster.begin(Photographs(), Asynchronous(), steps=400)
-training.until(100)                  # gradients that are applied
-run = training.finish()
+    training = cluster.begin(Photographs(), Asynchronous(), steps=400)
+    training.until(100)                  # gradients that are applied
+    run = training.finish()
+
+Lesson parameter_servers.
 """
 
 from __future__ import annotations

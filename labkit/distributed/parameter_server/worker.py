@@ -25,7 +25,10 @@ class Job(Protocol):
     def gradient(
         self, flat: "torch.Tensor", worker: int, step: int, workers: int
     ) -> "tuple[float, torch.Tensor, int]":
-        """Mean loss, gradient [W] and number of samples of a worker's step at flat[W]."""
+        """Mean loss, gradient [W] and number of samples of a worker's step at flat[W].
+
+        Each worker's process calls it once more before a training begins, to warm up.
+        """
 
 
 def work(client: "Client", job: Job, workers: int, seconds: float = 0.0) -> int:

@@ -353,6 +353,19 @@ def test_processes_are_gone_at_the_end_and_after_an_exception():
     assert gone(processes)
 
 
+def test_processes_are_gone_after_an_interrupt():
+    with Cluster(1, 2, timeout=ENOUGH) as cluster:
+        processes = list(cluster.processes.values())
+        training = cluster.begin(Sum(), Asynchronous(), duration=500, seconds=(0.01, 0.01))
+        training.until(5)
+        stop = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        stop.start()
+        with pytest.raises(KeyboardInterrupt, match="All roles were ended"):
+            training.finish()
+        stop.join()
+        assert gone(processes)
+
+
 NOTEBOOK = """
 import sys, time
 from labkit.distributed.parameter_server import Asynchronous, Cluster
