@@ -25,7 +25,7 @@
 #
 # ## What you will be able to do
 #
-# - let two servers hold the weights, and count what their links carry;
+# - train through two servers, each of which holds half of the weights;
 # - say how stale a gradient is, and who has to wait under a bound;
 # - predict the throughput of slow and fast workers, and choose a learning rate that staleness allows.
 #
@@ -255,11 +255,13 @@ figures.table(["rule", "gradients", "formula", "most staleness"], rows)
 print("asynchronous:", speed)
 
 # %% [markdown]
-# Such free runs differ from each other, since the machine decides who comes first.
+# All six share your processor: where it is busy, they bring less than the formula.
+# Free runs also differ from each other, since the machine decides who comes first.
 # From here on, the servers therefore **replay** an order: they admit pulls and pushes as they came in virtual time.
 # Gradients and messages are real, but who is stale, and how much, is the same on every computer.
 #
 # Two things must hold: synchronous training is plain SGD with one big batch, and the servers note the staleness that your function finds.
+# The bound limits leads, in steps; staleness counts updates, and may be larger.
 
 # %%
 job = Photographs(batch=64)
@@ -275,6 +277,7 @@ ahead = cluster.train(job, Bounded(5), 400, seconds=SECONDS, rate=0.05, replay_s
 order = arrival_order(SECONDS, 400, Bounded(5), seed=0)
 print("your staleness is the servers':", list(staleness(*order.moments())) == list(ahead.staleness))
 print("largest lead:", max(ahead.leads))
+print("largest staleness:", max(ahead.staleness))
 
 # %% [markdown]
 # ## Explain
