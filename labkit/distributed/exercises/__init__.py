@@ -8,4 +8,5 @@ LESSONS = (
     "overlap_and_buckets",
     "fewer_bytes",
     "parameter_servers",
+    "faults",
 )

@@ -1,0 +1,424 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Faults, and TensorFlow's cluster
+#     minutes: 60
+#     needs: [tensorflow]
+# ---
+
+# %% [markdown]
+# # Faults, and TensorFlow's cluster
+#
+# **An interruption every three hours.**
+# While Llama 3 was trained on 16,384 GPUs, 54 days brought 419 unexpected interruptions (*published*: arXiv:2407.21783).
+# That is one in 54 x 24 / 419 = 3.1 hours.
+# All ranks of that training wait for each other, so one broken GPU can stop them all.
+# With parameter servers, the others could go on.
+# What is lost when a worker dies, and what when a server dies?
+#
+# ## What you will be able to do
+#
+# - tell each process of a TensorFlow cluster who it is, and train on six of them;
+# - kill workers and servers, and count what was done twice and what was lost;
+# - say how often a training should write a checkpoint.
+#
+# You need [lesson 6](6_parameter_servers.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# A **checkpoint** is a file with all that a training needs to go on from there.
+#
+# 1. Three TensorFlow workers share 1,500 steps.
+#    In the middle of a step, we kill one of the workers, and start it again.
+#    How often do the servers change the weights, all in all?
+# 2. A training is interrupted every 3.1 hours, on average, and takes a minute to write a checkpoint.
+#    After how many minutes of work should it write the next one?
+
+# %%
+import json
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.distributed.checkpoint_interval import best_interval, interruptions
+from labkit.distributed.faults_pictures import intervals_picture, roles_picture, twice_picture
+from labkit.provenance import counted, predicted
+
+# STUB:
+# guesses = {
+#     "applied of 1,500": predict("distributed.applied_of_1500", None, "updates"),
+#     "until a checkpoint": predict("distributed.minutes_between_checkpoints", None, "minutes"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "applied of 1,500": predict("distributed.applied_of_1500", 1500, "updates"),
+    "until a checkpoint": predict("distributed.minutes_between_checkpoints", 60, "minutes"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### Three roles
+#
+# TensorFlow adds one process to servers and workers: the **coordinator**, which hands out steps to whichever worker is free.
+# In each step, the worker fetches the weights from the servers and changes them there.
+
+# %% tags=["picture"]
+processes = {
+    "chief": ["10.0.0.1:7000"],
+    "ps": ["10.0.0.1:7001", "10.0.0.2:7001"],
+    "worker": ["10.0.0.1:7002", "10.0.0.2:7002", "10.0.0.2:7003"],
+}
+roles_picture(processes)
+
+# %% [markdown]
+# All six processes run the same program.
+# What tells them apart is a text in the variable `TF_CONFIG` of their environment.
+# The worker at the right reads this:
+#
+# ```
+# {"cluster": {"chief": ["10.0.0.1:7000"],
+#              "ps": ["10.0.0.1:7001", "10.0.0.2:7001"],
+#              "worker": ["10.0.0.1:7002", "10.0.0.2:7002", "10.0.0.2:7003"]},
+#  "task": {"type": "worker", "index": 2}}
+# ```
+#
+# The `cluster` is the same for all, and names the coordinator `chief` and the servers `ps`.
+# An address is a host, a colon and a port, which parts the processes of one host.
+# The `task` is this process: its role, and its place in that role's list, from 0 on.
+#
+# **Exercise `distributed.tf_config`**: write the text for process `number`.
+# Processes are counted from 0: the coordinator, then all servers, then all workers.
+# `json.dumps(x)` makes JSON of a dict.
+
+
+# %% tags=["exercise:distributed.tf_config"]
+def tf_config(hosts, ports, servers, number):
+    """hosts [P], ports [P] of all processes; how many servers; which process -> its TF_CONFIG"""
+    addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    # STUB:
+    # return json.dumps({"cluster": {}, "task": {}})
+    # BEGIN SOLUTION
+    cluster = {
+        "chief": addresses[:1],
+        "ps": addresses[1 : 1 + servers],
+        "worker": addresses[1 + servers :],
+    }
+    tasks = [(role, index) for role in cluster for index in range(len(cluster[role]))]
+    role, index = tasks[number]
+    return json.dumps({"cluster": cluster, "task": {"type": role, "index": index}})
+    # END SOLUTION
+
+
+tf_config = check("distributed.tf_config", tf_config)
+
+# %% [markdown]
+# ### Never, once, or twice
+#
+# A worker pushes a gradient, and no answer comes.
+# Either the gradient was lost, or the server applied it and its answer was lost.
+# The worker cannot know which.
+# Let a weight be 10, the learning rate 0.1 and the gradient 4:
+#
+# | what worker and server do | the gradient was lost | the answer was lost |
+# |---|---|---|
+# | **at most once**: the worker never pushes again | 10 | 9.6 |
+# | **at least once**: it pushes until an answer comes | 9.6 | 9.2 |
+# | **exactly once**: so it does, and the server knows what it has applied | 9.6 | 9.6 |
+#
+# The server knows a push by its worker and step, not by its content.
+# Two workers may send equal gradients, and a step that is computed again, at newer weights, has another one.
+#
+# **Exercise `distributed.apply_once`**: apply each worker's step the first time that it arrives.
+# Return the weights, how many pushes were applied, and how many were repeated.
+
+
+# %% tags=["exercise:distributed.apply_once"]
+def apply_once(w, pushes, rate):
+    """w [D]; a list of (worker, step, gradient [D]) as they arrive -> w [D], applied, repeated"""
+    seen = set()
+    repeated = 0
+    for worker, step, gradient in pushes:
+        # STUB:
+        # pass
+        # BEGIN SOLUTION
+        if (worker, step) in seen:
+            repeated += 1
+        else:
+            seen.add((worker, step))
+            w = w - rate * gradient
+        # END SOLUTION
+    return w, len(seen), repeated
+
+
+apply_once = check("distributed.apply_once", apply_once)
+
+# %% [markdown]
+# ### What a fault costs
+#
+# When weights are lost, the training goes on from its last whole checkpoint.
+# Let it work for 10 seconds, write a checkpoint for 2, and so on.
+# Faults come at 31 and at 48 seconds.
+#
+# | from | whole checkpoints at | the fault at | seconds lost |
+# |---|---|---|---|
+# | 0 | 12, 24 | 31 | 31 - 24 = 7 |
+# | 31 | 43 | 48 | 48 - 43 = 5 |
+#
+# So 12 seconds are lost, and 3 x 2 = 6 seconds were spent on checkpoints.
+# A checkpoint that a fault interrupts is worth nothing: its seconds are lost, too.
+# After a fault, work begins again at once.
+#
+# **Exercise `distributed.cost_of_faults`**: return the seconds lost and the seconds spent, over all faults.
+
+
+# %% tags=["exercise:distributed.cost_of_faults"]
+def cost_of_faults(moments, every, write):
+    """moments [F] of the faults, rising; work `every` s, then write -> seconds lost, seconds spent"""
+    lost = spent = begin = 0
+    for moment in moments:
+        # STUB:
+        # pass
+        # BEGIN SOLUTION
+        finished = (moment - begin) // (every + write)
+        spent += finished * write
+        lost += (moment - begin) % (every + write)
+        begin = moment
+        # END SOLUTION
+    return lost, spent
+
+
+cost_of_faults = check("distributed.cost_of_faults", cost_of_faults)
+
+# %% [markdown]
+# ## Check
+#
+# Our servers of lesson 6 know each worker's steps, as your function does.
+# A server may also have a **copy**: a process that gets each gradient before the server answers.
+# When the server dies, workers turn to the copy.
+#
+# `once=False` makes the servers forget whose steps they have applied.
+
+# %%
+from labkit.distributed.parameter_server import Asynchronous, Cluster, Photographs
+from labkit.distributed.parameter_server.faults import Fault, run_with_fault
+
+faults = {
+    "a worker dies": (Fault("worker 1", after=40), True),
+    "an answer is lost": (Fault("server 0", 100, "lose the answer"), True),
+    "an answer is lost, once=False": (Fault("server 0", 100, "lose the answer"), False),
+    "a server with a copy dies": (Fault("server 0", after=100), True),
+}
+job, rows = Photographs(), []
+with Cluster(servers=2, workers=2, copies=1) as ours:
+    calm = ours.train(job, Asynchronous(), 200, replay_seed=0)
+    for name, (fault, once) in faults.items():
+        options = {"replay_seed": 0, "once": once}
+        outcome = run_with_fault(ours, fault, job, Asynchronous(), 200, **options)
+        same = outcome.run.weights.equal(calm.weights)
+        rows.append([name, outcome.applied, outcome.surplus, outcome.lost, "yes" if same else "no"])
+heads = ["fault in 200 steps", "applied", "of these twice", "lost", "weights as without a fault"]
+figures.table(heads, rows, "counted in the log of the server")
+
+# %% [markdown]
+# Where each step is applied once, no fault changes a single weight, since we replay the same order of steps.
+#
+# A copy costs bytes.
+# A step pulls 24,938 weights and pushes a gradient: 2 x 4 x 24,938 = 199,504 bytes.
+# If every server has a copy, gradients travel twice, which makes 299,256 (*predicted*).
+#
+# ## Measure
+#
+# ### TensorFlow's six processes
+#
+# `TfCluster` starts servers and workers on this machine, each with the text that your function writes for it, and a coordinator for each run.
+# All run [train_tf_ps.py](train_tf_ps.py); this is its step, and how the coordinator hands it out:
+#
+# ```
+# loss = loss_of(tf.gather(labels, chosen), outputs)
+# self.optimizer.apply(tape.gradient(loss, weights), weights)
+# self.applied.scatter_add(tf.IndexedSlices(1, number))
+#
+# for number in range(begin, self.options.steps):
+#     self.coordinator.schedule(step, args=(tf.constant(number), tf.constant(chosen)))
+# self.coordinator.join()
+# ```
+#
+# `applied` lies on a server, and counts how often each step has changed the weights.
+
+# %%
+from labkit.distributed.tf_cluster import TfCluster
+
+cluster = TfCluster(servers=2, workers=3, config=tf_config)
+run = cluster.run(steps=300)
+print(f"{run.scheduled} steps scheduled, {run.applied} applied")
+print("weights on each server:", run.on_servers)
+print("the loss falls:", sum(run.losses[-30:]) < sum(run.losses[:30]))
+
+# %% [markdown]
+# TensorFlow deals whole variables to its servers, in turn, so both matrices came to server 0.
+#
+# ### A worker dies
+#
+# Now the coordinator schedules 1,500 steps.
+# The worker that gets step 700 waits when it has changed the weights, and has not yet told the coordinator.
+# There we kill it, and start it again at its address.
+
+# %% tags=["picture"]
+cluster.begin(steps=1500, pause_at=700)
+name = cluster.paused()
+cluster.kill(name)
+cluster.restart(name)
+worker_died = cluster.finish()
+print(f"{worker_died.scheduled} steps scheduled, {worker_died.applied} applied")
+print("steps that were applied twice:", worker_died.twice)
+twice_picture()
+
+# %% [markdown]
+# The coordinator could not know that step 700 had been applied, so it gave it to another worker.
+# TensorFlow's steps are done **at least once**.
+# Had the worker died a moment earlier, the weights on one server might have changed and those on the other not.
+#
+# ### A server dies
+#
+# TensorFlow's servers have no copies.
+# So after every 200 steps, the coordinator waits for all workers and writes a checkpoint.
+# At step 550, we kill server 0.
+# Then we start it again, empty, and let a new coordinator go on.
+
+# %%
+options = {"steps": 600, "checkpoint": "saved", "save_every": 200}
+cluster.begin(**options, pause_at=550)
+cluster.paused()
+cluster.kill("server 0")
+server_died = cluster.finish()
+print(f"the coordinator ends with {server_died.error}; it names server {server_died.dead_servers}")
+print("more than 100 steps are lost:", len(server_died.lost) > 100)
+cluster.restart("server 0")
+resumed = cluster.run(**options)
+print(f"resumed at {resumed.resumed_at}, applied in all: {resumed.applied}")
+
+# %% [markdown]
+# The error's message begins with "failed to connect to all addresses".
+# All steps since the last checkpoint were lost, and done again.
+# Server 1 was alive, but had to go back, too: weights of two moments do not belong together.
+#
+# ## Explain
+#
+# How often should a checkpoint be written?
+# Let a round be T seconds of work and C seconds of writing, and let a fault come every M seconds.
+# Writing takes the share C / (T + C) of all time.
+# A fault costs half a round, on average: the share (T + C) / (2 M).
+# Longer rounds make the first share smaller and the second one larger.
+# Their sum is least where both are equal: **T + C = √(2 C M)** (*published*: Young 1974).
+#
+# We let 419 faults fall anywhere in 54 days, and your function counts what they cost.
+
+# %% tags=["picture"]
+days = 54 * 86_400
+between = days / 419
+moments = interruptions(days, count=419)
+shares = {}
+for minutes in (2, 5, 10, 20, 40, 80, 160):
+    lost, spent = cost_of_faults(moments, 60 * minutes, 60)
+    shares[60 * minutes] = (lost + spent) / days
+best = best_interval(60, between)
+intervals_picture(shares, 60, between, best)
+results = {
+    "applied of 1,500": counted(worker_died.applied, "updates", "`applied` on the servers"),
+    "until a checkpoint": predicted(best / 60, "minutes", "√(2 C M) - C"),
+}
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# With a checkpoint every 20 minutes, a tenth of the time is gone; every 2 minutes or every 160, a third.
+# For long rounds the prediction is too high: few reach their end, so faults fall early in them.
+# Llama 3's team reports over 90 % of effective time (*published*: arXiv:2407.21783).
+#
+# ## On trial
+#
+# ### <a id="C27"></a>C27 on trial
+#
+# > Distributed TensorFlow = `tf.train.ClusterSpec` + `tf.train.Server` + `SyncReplicasOptimizer` + `MonitoredTrainingSession`
+#
+# We ask today's TensorFlow for the four names.
+
+# %%
+four_names = """
+import tensorflow as tf
+
+names = "ClusterSpec", "Server", "SyncReplicasOptimizer", "MonitoredTrainingSession"
+for name in names:
+    try:
+        print(name, "is", getattr(tf.train, name))
+    except AttributeError as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+print(cluster.try_program(four_names).said)
+
+# %% [markdown]
+# **Verdict on C27: holds if it is TensorFlow 1.**
+# In TensorFlow 2, three of the four names are gone.
+# What ran above takes their place: `tf.distribute.Server`, `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
+# Nothing replaces `SyncReplicasOptimizer`: these steps are asynchronous.
+#
+# ### <a id="C28"></a>C28 on trial
+#
+# > One script starts the parameter server with `server.join()` and then the worker below it
+#
+# We run such a script, with today's name for the server, until it stays in one line, and ask for this line.
+
+# %%
+one_script = """
+import tensorflow as tf
+
+cluster = tf.train.ClusterSpec({"ps": ["localhost:12222"], "worker": ["localhost:12223"]})
+server = tf.distribute.Server(cluster, job_name="ps", task_index=0)
+print("the server is ready", flush=True)
+server.join()
+server = tf.distribute.Server(cluster, job_name="worker", task_index=0)
+print("the worker is ready", flush=True)
+"""
+tried = cluster.try_program(one_script, until="ready")
+print(tried.said)
+print("it waits at:", one_script.splitlines()[tried.line - 1])
+cluster.end()
+
+# %% [markdown]
+# **Verdict on C28: wrong.**
+# `join` waits for as long as the server lives, so the worker below it never begins.
+# A role belongs to a process: `train_tf_ps.py` is started six times, and each process reads its own role.
+#
+# ## Recap
+#
+# **The rule to keep: what is pushed until an answer comes is done at least once; and with a fault every 3 hours, a checkpoint of one minute is due after 18 minutes of work.**
+#
+# ### Outside
+#
+# `torchrun --max-restarts=3` starts all ranks again after a fault, and `torch.distributed.checkpoint` writes what they go on from.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_what_to_store", None)
+# quiz("distributed.quiz_worker_or_server", None)
+# quiz("distributed.quiz_four_times_the_cost", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_what_to_store", "b")
+quiz("distributed.quiz_worker_or_server", "a")
+quiz("distributed.quiz_four_times_the_cost", "c")
+# END SOLUTION

@@ -1,0 +1,310 @@
+"""Wrong and right answers for lesson faults."""
+
+import json
+
+import numpy as np
+import torch
+
+from tests.exercises.edits import edit
+
+# --- distributed.tf_config
+
+FIRST = "distributed.tf_config"
+TASK = '"index": index'
+numbered_through = edit(FIRST, "numbered_through", TASK, '"index": number')
+always_the_first = edit(FIRST, "always_the_first", TASK, '"index": 0')
+same_text_for_all = edit(FIRST, "same_text_for_all", "tasks[number]", "tasks[0]")
+workers_too_early = edit(
+    FIRST, "workers_too_early", "addresses[1 + servers :]", "addresses[servers:]"
+)
+
+
+def takes_from_the_list(hosts, ports, servers, number):
+    addresses = []
+    while hosts:
+        addresses.append(f"{hosts.pop(0)}:{ports[len(addresses)]}")
+    ends = 1, 1 + servers
+    parts = addresses[: ends[0]], addresses[ends[0] : ends[1]], addresses[ends[1] :]
+    cluster = dict(zip(("chief", "ps", "worker"), parts, strict=True))
+    tasks = [(role, index) for role in cluster for index in range(len(cluster[role]))]
+    task = dict(zip(("type", "index"), tasks[number], strict=True))
+    return json.dumps({"cluster": cluster, "task": task})
+
+
+def workers_before_servers(hosts, ports, servers, number):
+    addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    end = len(addresses) - servers
+    cluster = {"chief": addresses[:1], "worker": addresses[1:end], "ps": addresses[end:]}
+    tasks = [(role, index) for role in cluster for index in range(len(cluster[role]))]
+    role, index = tasks[number]
+    return json.dumps({"cluster": cluster, "task": {"type": role, "index": index}})
+
+
+def knows_itself(hosts, ports, servers, number):
+    addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    cluster = {"chief": addresses[:1], "ps": addresses[1 : 1 + servers]}
+    cluster["worker"] = addresses[1 + servers :]
+    for role, members in cluster.items():
+        if addresses[number] in members:
+            task = {"type": role, "index": members.index(addresses[number])}
+            return json.dumps({"cluster": {role: [addresses[number]]}, "task": task})
+    return None
+
+
+def counted_by_torch(hosts, ports, servers, number):
+    places = torch.arange(len(ports)).tolist()
+    addresses = [f"{hosts[place]}:{ports[place]}" for place in places]
+    cluster = {"chief": addresses[:1], "ps": [], "worker": []}
+    return json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
+
+
+def by_cases(hosts, ports, servers, number):
+    addresses = [hosts[place] + ":" + str(int(ports[place])) for place in range(len(hosts))]
+    task = {"type": "worker", "index": number - 1 - servers}
+    if number == 0:
+        task = {"type": "chief", "index": 0}
+    elif number <= servers:
+        task = {"type": "ps", "index": number - 1}
+    cluster = {"worker": [], "ps": [], "chief": [addresses.pop(0)]}
+    while addresses:
+        role = "ps" if len(cluster["ps"]) < servers else "worker"
+        cluster[role].append(addresses.pop(0))
+    return json.dumps({"task": task, "cluster": {r: a for r, a in cluster.items() if a}}, indent=2)
+
+
+# --- distributed.apply_once
+
+SECOND = "distributed.apply_once"
+KNOWN = "if (worker, step) in seen"
+REMEMBERED = "seen.add((worker, step))"
+at_least_once = edit(
+    SECOND, "at_least_once", KNOWN, "if False", (REMEMBERED, "seen.add(len(seen))")
+)
+one_of_each_step = edit(
+    SECOND, "one_of_each_step", KNOWN, "if step in seen", (REMEMBERED, "seen.add(step)")
+)
+one_of_each_worker = edit(
+    SECOND, "one_of_each_worker", KNOWN, "if worker in seen", (REMEMBERED, "seen.add(worker)")
+)
+told_apart_by_content = edit(
+    SECOND,
+    "told_apart_by_content",
+    KNOWN,
+    "if tuple(gradient) in seen",
+    (REMEMBERED, "seen.add(tuple(gradient))"),
+)
+up_the_hill = edit(SECOND, "up_the_hill", "w - rate", "w + rate")
+whole_gradients = edit(SECOND, "whole_gradients", "rate * gradient", "gradient")
+into_the_weights = edit(
+    SECOND, "into_the_weights", "w = w - rate * gradient", "w -= rate * gradient"
+)
+counts_all = edit(SECOND, "counts_all", "return w, len(seen)", "return w, len(pushes)")
+
+
+def the_newest_copy(w, pushes, rate):
+    kept = {}
+    for worker, step, gradient in pushes:
+        kept[worker, step] = gradient
+    for gradient in kept.values():
+        w = w - rate * gradient
+    return w, len(kept), len(pushes) - len(kept)
+
+
+def not_twice_in_a_row(w, pushes, rate):
+    before, done = None, 0
+    for worker, step, gradient in pushes:
+        if (worker, step) != before:
+            w = w - rate * gradient
+            done += 1
+        before = worker, step
+    return w, done, len(pushes) - done
+
+
+def one_clock_for_all(w, pushes, rate):
+    newest, done = -1, 0
+    for _, step, gradient in pushes:
+        if step > newest:
+            w = w - rate * gradient
+            newest = step
+            done += 1
+    return w, done, len(pushes) - done
+
+
+def last_step_from_0(w, pushes, rate):
+    last, done = {}, 0
+    for worker, step, gradient in pushes:
+        if step > last.get(worker, 0):
+            last[worker] = step
+            w = w - rate * gradient
+            done += 1
+    return w, done, len(pushes) - done
+
+
+def noted_and_applied(w, pushes, rate):
+    seen = set()
+    for worker, step, gradient in pushes:
+        seen.add((worker, step))
+        w = w - rate * gradient
+    return w, len(seen), len(pushes) - len(seen)
+
+
+def kinds(w, pushes, rate):
+    times = {}
+    for worker, step, gradient in pushes:
+        times[worker, step] = times.get((worker, step), 0) + 1
+        if times[worker, step] == 1:
+            w = w - rate * gradient
+    return w, len(times), sum(count > 1 for count in times.values())
+
+
+def summed_by_torch(w, pushes, rate):
+    seen = {}
+    for worker, step, gradient in pushes:
+        seen.setdefault((worker, step), torch.from_numpy(gradient))
+    total = torch.stack(list(seen.values())).sum(0).numpy()
+    return w - rate * total, len(seen), len(pushes) - len(seen)
+
+
+def one_number_for_each_worker(w, pushes, rate):
+    last, repeated = {}, 0
+    for worker, step, gradient in pushes:
+        if worker in last and step <= last[worker]:
+            repeated += 1
+            continue
+        last[worker] = step
+        w = w - np.multiply(rate, gradient)
+    return w, len(pushes) - repeated, repeated
+
+
+# --- distributed.cost_of_faults
+
+THIRD = "distributed.cost_of_faults"
+CYCLE = "(every + write)"
+begins_at_0 = edit(THIRD, "begins_at_0", "        begin = moment\n", "        begin = 0\n")
+half_each = edit(THIRD, "half_each", "(moment - begin) % (every + write)", "every / 2")
+all_of_it = edit(THIRD, "all_of_it", "(moment - begin) % (every + write)", "moment - begin")
+in_pieces = edit(THIRD, "in_pieces", "finished * write", "finished")
+one_each = edit(THIRD, "one_each", "finished * write", "write")
+one_before = edit(THIRD, "one_before", "finished * write", "(finished + 1) * write")
+work_alone = edit(
+    THIRD,
+    "work_alone",
+    "(moment - begin) % (every + write)",
+    "min((moment - begin) % (every + write), every)",
+)
+the_last_one = edit(THIRD, "the_last_one", "spent +=", "spent =", ("lost +=", "lost ="))
+
+
+def free_checkpoints(moments, every, write):
+    lost = spent = begin = 0
+    for moment in moments:
+        spent += (moment - begin) // every * write
+        lost += (moment - begin) % every
+        begin = moment
+    return lost, spent
+
+
+def one_row_of_checkpoints(moments, every, write):
+    lost = sum(int(moment) % (every + write) for moment in moments)
+    return lost, int(moments[-1]) // (every + write) * write
+
+
+def begun_is_half_done(moments, every, write):
+    lost = spent = begin = 0
+    for moment in moments:
+        left = moment - begin
+        while left > every:
+            spent += write
+            left -= min(every + write, left)
+        lost += left
+        begin = moment
+    return lost, spent
+
+
+def lengths_in_place(moments, every, write):
+    moments[1:] -= moments[:-1].copy()
+    return int((moments % (every + write)).sum()), int((moments // (every + write)).sum() * write)
+
+
+def differences_by_torch(moments, every, write):
+    lengths = torch.diff(torch.from_numpy(moments), prepend=torch.zeros(1, dtype=torch.int64))
+    left = lengths % (every + write)
+    return int(left.sum()), int((lengths // (every + write)).sum()) * write
+
+
+def in_a_loop_of_seconds(moments, every, write):
+    lost = spent = begin = 0
+    for moment in moments:
+        while begin + every + write <= moment:
+            begin += every + write
+            spent += write
+        lost += moment - begin
+        begin = moment
+    return float(lost), float(spent)
+
+
+PLANTED = {
+    FIRST: [
+        (numbered_through, "it is the place within its own role"),
+        (always_the_first, "several processes of a role would take the same address"),
+        (same_text_for_all, "Every process is told that it is the coordinator"),
+        (workers_too_early, "The workers begin one place too early"),
+        (takes_from_the_list, "changes its input"),
+        (workers_before_servers, "The workers' addresses come before those of the servers"),
+        (knows_itself, "Each process knows only itself"),
+        (counted_by_torch, "torch"),
+    ],
+    SECOND: [
+        (at_least_once, "that is at least once"),
+        (one_of_each_step, "Only the step is compared"),
+        (one_of_each_worker, "Only the worker is compared"),
+        (told_apart_by_content, "Pushes are told apart by their gradient"),
+        (up_the_hill, "The step goes up"),
+        (whole_gradients, "not multiplied by the rate"),
+        (into_the_weights, "changes its input"),
+        (counts_all, "is the number of all pushes that arrive"),
+        (the_newest_copy, "Of a push that comes again the last gradient is applied"),
+        (not_twice_in_a_row, "others may come in between"),
+        (one_clock_for_all, "each worker counts its own steps"),
+        (last_step_from_0, "Step 0 of a worker is taken for a repeated one"),
+        (noted_and_applied, "counted, but applied all the same"),
+        (kinds, "A push that comes three times is repeated twice"),
+        (summed_by_torch, "torch"),
+    ],
+    THIRD: [
+        (begins_at_0, "the moments count from 0"),
+        (half_each, "At each fault half of every is lost"),
+        (all_of_it, "as if there were no checkpoints"),
+        (in_pieces, "spent counts checkpoints"),
+        (one_each, "One checkpoint is counted for each fault"),
+        (one_before, "One checkpoint too many in each part"),
+        (work_alone, "The seconds in an unfinished checkpoint are missing"),
+        (the_last_one, "Only the last fault is counted"),
+        (free_checkpoints, "then its writing takes write seconds more"),
+        (one_row_of_checkpoints, "The checkpoints are counted from 0 all through"),
+        (begun_is_half_done, "A checkpoint is counted that a fault has interrupted"),
+        (lengths_in_place, "changes its input"),
+        (differences_by_torch, "torch"),
+    ],
+}
+ALSO_RIGHT = {
+    FIRST: [by_cases],
+    SECOND: [one_number_for_each_worker],
+    THIRD: [in_a_loop_of_seconds],
+}
+ONE_PUSH = (np.ones(1), [(4, 7, np.ones(1))], 1.0)
+NO_SLOPE = (np.ones(1), [(4, 7, np.zeros(1))], 0.5)
+EARLY = (np.array([5]), 10, 2)  # a fault before the first checkpoint
+LATER = (np.array([15]), 10, 2)
+RIGHT_ON = {
+    workers_too_early: (["h"], np.array([1]), 1, 0),
+    up_the_hill: NO_SLOPE,
+    whole_gradients: ONE_PUSH,
+    last_step_from_0: ONE_PUSH,
+    half_each: EARLY,
+    all_of_it: EARLY,
+    in_pieces: EARLY,
+    free_checkpoints: EARLY,
+    one_each: LATER,
+    one_before: (np.array([15]), 10, 0),
+}

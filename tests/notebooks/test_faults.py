@@ -1,0 +1,160 @@
+"""What lesson faults prints follows from what it computes.
+
+TensorFlow's cluster is played here: the stored notebooks, which are run again and compared, have
+its real processes, and so have its own tests.
+"""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+
+from labkit.course.config import config
+from labkit.course.lesson import load
+from tests.notebooks.running import Run
+
+CHAPTER = config().course_root() / "chapters" / "04_distributed"
+
+
+class PlayedCluster:
+    """Answers as a TfCluster in which nothing real runs; `extra` steps are applied twice."""
+
+    extra = (700,)
+    made: ClassVar[list] = []
+
+    def __init__(self, servers, workers, config):
+        self.orders = []
+        self.config = config
+        PlayedCluster.made.append(self)
+
+    def __getattr__(self, name):
+        return lambda *what, **options: self.orders.append((name, *what))
+
+    def begin(self, **options):
+        self.orders.append(("begin", options))
+
+    def paused(self):
+        return "worker 2"
+
+    def run(self, steps, checkpoint=None, save_every=None):
+        resumed = 400 if checkpoint else 0
+        losses = [2.0 - number / steps for number in range(steps)]
+        return SimpleNamespace(
+            scheduled=steps - resumed,
+            applied=steps,
+            resumed_at=resumed,
+            losses=losses,
+            on_servers=[24_896, 42],
+        )
+
+    def finish(self):
+        options = self.orders_of("begin")[-1][0]
+        if "checkpoint" in options:
+            return SimpleNamespace(
+                error="UnavailableError",
+                reason="gone",
+                dead_servers=[0],
+                saved=400,
+                lost=list(range(400, 551)),
+            )
+        steps = options["steps"]
+        return SimpleNamespace(
+            scheduled=steps, applied=steps + len(self.extra), twice=list(self.extra)
+        )
+
+    def try_program(self, text, until=None):
+        number = text.splitlines().index("server.join()") + 1 if until else None
+        return SimpleNamespace(said="played\n", line=number)
+
+    def orders_of(self, name):
+        return [what for said, *what in self.orders if said == name]
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labkit.distributed.tf_cluster.TfCluster", PlayedCluster)
+        yield Run("04_distributed", "7_faults")
+
+
+def test_a_worker_is_killed_and_comes_back(lesson):
+    words = "steps that were applied twice"
+    assert "1500 steps scheduled, 1501 applied" in lesson.printed[lesson.cell(words)]
+    cluster = lesson.namespace["cluster"]
+    assert cluster.orders_of("kill")[0] == ["worker 2"] == cluster.orders_of("restart")[0]
+
+
+def test_the_learners_text_is_what_the_cluster_runs_on(lesson):
+    (cluster,) = PlayedCluster.made
+    assert cluster.config is lesson.namespace["tf_config"]
+
+
+def test_the_cluster_is_ended(lesson):
+    (cluster,) = PlayedCluster.made
+    assert cluster.orders[-1] == ("end",)
+
+
+def test_the_loss_is_looked_at(lesson):
+    words = "weights on each server"
+    assert "the loss falls: True" in lesson.printed[lesson.cell(words)]
+
+
+def test_the_code_shown_stands_in_the_program(lesson):
+    program = [line.strip() for line in (CHAPTER / "train_tf_ps.py").read_text().splitlines()]
+    lesson_of = load(CHAPTER / "source" / "7_faults.py", "7_faults.py")
+    (text,) = [cell.text for cell in lesson_of.cells if "self.coordinator.schedule(" in cell.text]
+    shown = text.split("```")[1].strip().splitlines()
+    places = [program.index(line.strip()) for line in shown if line.strip()]
+    assert len(places) >= 6
+
+
+def test_the_shares_come_from_the_learners_function(lesson):
+    words = "intervals_picture(shares"
+    _, names = lesson.again(words)
+    assert float(names["results"]["until a checkpoint"]) == pytest.approx(18.3, abs=0.05)
+    assert float(names["results"]["applied of 1,500"]) == 1501
+    assert names["shares"][1200] == pytest.approx(0.1, abs=0.01)
+    assert names["shares"][120] == pytest.approx(0.34, abs=0.01)
+    assert names["shares"][9600] == pytest.approx(0.36, abs=0.02)
+    _, names = lesson.again(words, cost_of_faults=lambda moments, every, write: (0, every))
+    assert names["shares"][1200] == 1200 / names["days"]
+
+
+def test_the_verdicts_read_what_the_programs_said(lesson):
+    tried = SimpleNamespace(said="Server is there", line=2)
+    cluster = SimpleNamespace(try_program=lambda text, until="": tried, end=lambda: None)
+    said, _ = lesson.again("names = ", cluster=cluster)
+    assert said.strip() == "Server is there"
+    said, _ = lesson.again("it waits at", cluster=cluster)
+    assert "it waits at: import tensorflow as tf" in said
+    assert "it waits at: server.join()" in lesson.printed[lesson.cell("it waits at")]
+
+
+def test_faults_are_counted_by_the_servers(lesson):
+    rows = {name: rest for name, *rest in lesson.namespace["rows"]}
+    assert rows["an answer is lost, once=False"] == [201, 1, 0, "no"]
+    for name in ("a worker dies", "an answer is lost", "a server with a copy dies"):
+        assert rows[name] == [200, 0, 0, "yes"]
+
+
+def test_the_table_says_what_a_run_came_to(lesson, monkeypatch):
+    calm = lesson.namespace["calm"]
+    moved = SimpleNamespace(weights=calm.weights + 1)
+    outcome = SimpleNamespace(run=moved, applied=190, surplus=3, lost=10)
+    servers = SimpleNamespace(train=lambda *_, **__: calm)
+    room = "labkit.distributed.parameter_server"
+    monkeypatch.setattr(f"{room}.cluster.Cluster", lambda **_: nullcontext(servers))
+    monkeypatch.setattr(f"{room}.faults.run_with_fault", lambda *_, **__: outcome)
+    _, names = lesson.again("an answer is lost, once=False")
+    assert [rest for _, *rest in names["rows"]] == [[190, 3, 10, "no"]] * 4
+
+
+def test_the_table_of_a_lost_gradient_and_a_lost_answer():
+    rate, gradient, w = 0.1, 4, 10
+    once = w - rate * gradient
+    assert once == pytest.approx(9.6) and once - rate * gradient == pytest.approx(9.2)
+
+
+def test_the_example_of_two_faults(lesson):
+    assert lesson.namespace["cost_of_faults"]([31, 48], 10, 2) == (12, 6)
