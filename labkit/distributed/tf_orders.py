@@ -53,6 +53,7 @@ class Agent:
         self._answer()
 
     def ask(self, order: str, *what: Any) -> Any:
+        """The agent's answer to an order, one of the methods of `tf_agent.Agent`."""
         with suppress(BrokenPipeError):
             print(json.dumps({"do": order, "with": what}), file=self.process.stdin, flush=True)
         return self._answer()

@@ -37,7 +37,8 @@ class Turn:
         )
 
     def end(self) -> None:
-        self.file.close()  # gives the turn to the next
+        """Gives the turn to the next."""
+        self.file.close()
 
 
 def free_ports() -> Iterator[int]:
