@@ -41,6 +41,7 @@ class Server:
 
     checkpoint   the file that the request `save` writes, if any
     is_copy      whether it waits for another server, and follows that one (replication.py)
+    greeted      numbers of the workers that have come since it was made
     stopped      set when a client has sent `stop`
 
     Raises ServerError for a port that is in use, and for an address that is not this machine's.
@@ -59,6 +60,7 @@ class Server:
         self.is_copy = is_copy
         self.standing = Standing(is_copy)
         self.stopped = threading.Event()
+        self.greeted: set[int] = set()
         self._serving = threading.Condition()
         self._shard: Shard | None = None
         self._fingerprint = ""
@@ -71,6 +73,11 @@ class Server:
             self._shard, self._fingerprint = shard, fingerprint
             self.standing = Standing(self.is_copy)
             self._serving.notify_all()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is connected."""
+        return not self._connections
 
     def close(self) -> None:
         """Ends all connections; the port is free again."""
@@ -149,6 +156,8 @@ class Talk:
         self.worker = fields["worker"]
         self.server.standing.greet(self.worker, fields.get("leads", False))
         finished = 0 if self.worker is None else shard.finished_by(self.worker)
+        if self.worker is not None:
+            self.server.greeted.add(self.worker)
         self.shard = shard
         return {"finished": finished}, {}
 
