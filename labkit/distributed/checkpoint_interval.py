@@ -23,7 +23,7 @@ def best_interval(write: float, between: float) -> float:
 
     It is where both terms of `predicted_share` are equal. (J. W. Young, "A first order
     approximation to the optimum checkpoint interval", Communications of the ACM 17, 1974, has the
-    root; what C takes off it is J. T. Daly's, 2006.) Raises ValueError where a time is not above 0,
+    root alone, for C much smaller than T.) Raises ValueError where a time is not above 0,
     or faults come too soon for any checkpoint.
     """
     _refuse_nonsense(write, between)

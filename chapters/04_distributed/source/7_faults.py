@@ -22,7 +22,7 @@
 # That is one in 54 x 24 / 419 = 3.1 hours.
 # All ranks of that training wait for each other, so one broken GPU can stop them all.
 # With parameter servers, the others could go on.
-# What is lost when a worker dies, and what when a server dies?
+# What is lost when a worker dies, and when a server dies?
 #
 # ## What you will be able to do
 #
@@ -38,7 +38,7 @@
 # %% [markdown]
 # ## Predict
 #
-# A **checkpoint** is a file with all that a training needs to go on from there.
+# A **checkpoint** is a file with all that a training needs to go on.
 #
 # 1. Three TensorFlow workers share 1,500 steps.
 #    In the middle of a step, we kill one of the workers, and start it again.
@@ -176,7 +176,7 @@ apply_once = check("distributed.apply_once", apply_once)
 # | 0 | 12, 24 | 31 | 31 - 24 = 7 |
 # | 31 | 43 | 48 | 48 - 43 = 5 |
 #
-# So 12 seconds are lost, and 3 x 2 = 6 seconds were spent on checkpoints.
+# So 12 seconds are lost, and 3 x 2 = 6 were spent on checkpoints.
 # A checkpoint that a fault interrupts is worth nothing: its seconds are lost, too.
 # After a fault, work begins again at once.
 #
@@ -233,6 +233,8 @@ figures.table(heads, rows, "counted in the log of the server")
 
 # %% [markdown]
 # Where each step is applied once, no fault changes a single weight, since we replay the same order of steps.
+#
+# On [two hosts](two_hosts_servers.md), we also cut the cable for 2 seconds: the workers on the servers' side went on, and nothing was lost.
 #
 # A copy costs bytes.
 # A step pulls 24,938 weights and pushes a gradient: 2 x 4 x 24,938 = 199,504 bytes.
@@ -293,9 +295,9 @@ twice_picture()
 # ### A server dies
 #
 # TensorFlow's servers have no copies.
-# So after every 200 steps, the coordinator waits for all workers and writes a checkpoint.
+# After every 200 steps, the coordinator waits for all workers and writes a checkpoint.
 # At step 550, we kill server 0.
-# Then we start it again, empty, and let a new coordinator go on.
+# Then we start it again, empty, with a new coordinator.
 
 # %%
 options = {"steps": 600, "checkpoint": "saved", "save_every": 200}
@@ -320,8 +322,7 @@ print(f"resumed at {resumed.resumed_at}, applied in all: {resumed.applied}")
 # Let a round be T seconds of work and C seconds of writing, and let a fault come every M seconds.
 # Writing takes the share C / (T + C) of all time.
 # A fault costs half a round, on average: the share (T + C) / (2 M).
-# Longer rounds make the first share smaller and the second one larger.
-# Their sum is least where both are equal: **T + C = √(2 C M)** (*published*: Young 1974).
+# Their sum is least where both are equal: **T + C = √(2 C M)**.
 #
 # We let 419 faults fall anywhere in 54 days, and your function counts what they cost.
 
