@@ -21,7 +21,7 @@ from labkit.distributed.unlike_machines import (
 )
 from labkit.distributed.unlike_training import BYTES
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 MS = 1e3  # in a second
 ROOM = 0.02  # of the axis: a narrower box has no room for its number
-LINES = ((BLUE, "-"), (ORANGE, "--"), (INK, ":"), (QUIET, "-."))
+# Of each run: colour, line and its width, so that equal lines do not hide each other.
+LINES = ((SKY, "-", 5.0), (ORANGE, "-", 3.0), (BLUE, "-", 1.6), (INK, ":", 1.6))
 HALF = 0.42  # of a box's height, in rows
 
 
@@ -118,9 +119,9 @@ def waiting_picture(runs: Mapping[str, Run], change: int | None = None) -> None:
         raise ValueError(f"waiting_picture draws 1 to {len(LINES)} runs, not {len(runs)}.")
     figure, axes = canvas(7.5, 2.8)
     said = []
-    for (name, run), (colour, style) in zip(runs.items(), LINES, strict=False):
+    for (name, run), (colour, style, width) in zip(runs.items(), LINES, strict=False):
         percent = 100 * run.waiting
-        axes.plot(range(len(percent)), percent, color=colour, linestyle=style, label=name)
+        axes.plot(range(len(percent)), percent, style, color=colour, linewidth=width, label=name)
         said.append(f"{name}: {percent[0]:.0f} % at first, {percent[-1]:.0f} % at the end")
     if change is not None:
         axes.axvline(change, color=QUIET, linewidth=0.8, zorder=0)
@@ -160,7 +161,7 @@ def newcomer_picture(
         axes.plot([least], [without], "o", color=ORANGE, markersize=7)
         axes.set_title(f"batch {batch}")
         axes.set_xlim(0, 100)
-        axes.set_ylim(0, 2.2 * without)
+        axes.set_ylim(0.75 * without, 1.35 * without)
         axes.set_xlabel("its speed, % of a fast one's")
         said.append(f"batch {batch}: it helps from {least:.0f} % on")
     np.atleast_1d(panels)[0].set_ylabel("ms of a step, predicted")

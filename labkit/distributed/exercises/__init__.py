@@ -9,4 +9,5 @@ LESSONS = (
     "fewer_bytes",
     "parameter_servers",
     "faults",
+    "unlike_machines",
 )

@@ -1,0 +1,220 @@
+"""Wrong and right answers for lesson unlike_machines."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from labkit.distributed import ring_all_reduce
+from tests.exercises.edits import edit
+
+# --- distributed.split_batch
+
+FIRST = "distributed.split_batch"
+ORDER = 'np.argsort(counts - shares, kind="stable")'
+nobody = edit(FIRST, "nobody", "    counts[order[:left]] += 1\n", "")
+nearest = edit(
+    FIRST, "nearest", "counts[order[:left]] += 1", "counts = np.rint(shares).astype(int)"
+)
+in_order = edit(FIRST, "in_order", ORDER, "np.arange(len(speeds))")
+by_speed = edit(FIRST, "by_speed", ORDER, 'np.argsort(-speeds, kind="stable")')
+all_at_once = edit(FIRST, "all_at_once", "order[:left]] += 1", "speeds.argmax()] += left")
+smallest = edit(FIRST, "smallest", "counts - shares, kind", "shares - counts, kind")
+last_one = edit(FIRST, "last_one", ORDER, 'np.argsort(shares - counts, kind="stable")[::-1]')
+
+
+def ceilings(speeds, batch):
+    return np.ceil(batch * speeds / speeds.sum()).astype(int)
+
+
+def seconds_for_speeds(speeds, batch):
+    slow = np.where(speeds > 0, 1 / np.maximum(speeds, 1e-9), 0)
+    shares = batch * slow / slow.sum()
+    counts = np.floor(shares).astype(int)
+    counts[np.argsort(counts - shares, kind="stable")[: batch - counts.sum()]] += 1
+    return counts
+
+
+def alike(speeds, batch):
+    counts = np.full(len(speeds), batch // len(speeds))
+    counts[: batch % len(speeds)] += 1
+    return counts
+
+
+def overwrites(speeds, batch):
+    speeds *= batch / speeds.sum()
+    counts = np.floor(speeds).astype(int)
+    counts[np.argsort(counts - speeds, kind="stable")[: batch - counts.sum()]] += 1
+    return counts
+
+
+def by_labkit(speeds, batch):
+    from labkit.distributed.unlike_machines import split_batch
+
+    return np.array(split_batch(speeds, batch))
+
+
+def one_by_one(speeds, batch):
+    shares = [batch * speed / sum(speeds) for speed in speeds]
+    counts = [int(share) for share in shares]
+    while sum(counts) < batch:
+        remainders = [share - count for share, count in zip(shares, counts, strict=True)]
+        counts[remainders.index(max(remainders))] += 1
+    return np.array(counts)
+
+
+# --- distributed.gradient_and_speeds
+
+SECOND = "distributed.gradient_and_speeds"
+mean_of_means = edit(SECOND, "mean_of_means", "gradient * count / batch", "gradient / ranks")
+sums = edit(SECOND, "sums", "gradient * count / batch", "gradient * count")
+no_weight = edit(SECOND, "no_weight", "gradient * count / batch", "gradient")
+seconds_for_one = edit(SECOND, "seconds_for_one", "count / seconds", "seconds / count")
+seconds_alone = edit(SECOND, "seconds_alone", "count / seconds", "seconds")
+everywhere = edit(SECOND, "everywhere", "speeds[rank] = count", "speeds[:] = count")
+mine_only = edit(SECOND, "mine_only", "total[-ranks:]", "speeds")
+only_rank_0 = edit(
+    SECOND,
+    "only_rank_0",
+    "    total = ring",
+    "    if rank:\n        return gradient, speeds\n    total = ring",
+)
+into_the_gradient = edit(
+    SECOND,
+    "into_the_gradient",
+    "    total = ring_all_reduce(torch.cat([gradient * count / batch, ",
+    "    gradient *= count / batch\n    total = ring_all_reduce(torch.cat([gradient, ",
+)
+
+
+def twice(rank, ranks, gradient, count, seconds, batch):
+    speeds = torch.zeros(ranks)
+    speeds[rank] = count / seconds
+    return ring_all_reduce(gradient * (count / batch)), ring_all_reduce(speeds)
+
+
+def averaged(rank, ranks, gradient, count, seconds, batch):
+    row = torch.zeros(ranks + len(gradient))
+    row[rank] = ranks * count / seconds
+    row[ranks:] = gradient * (ranks * count / batch)
+    return (ring_all_reduce(row) / ranks).split([ranks, len(gradient)])[::-1]
+
+
+def by_the_course(rank, ranks, gradient, count, seconds, batch):
+    from labkit.distributed.unlike_training import gradient_and_speeds
+
+    return gradient_and_speeds(rank, ranks, gradient, count, seconds, batch)
+
+
+def by_torch(rank, ranks, gradient, count, seconds, batch):
+    row = [0.0] * ranks
+    row[rank] = count / seconds
+    both = torch.cat([torch.tensor(row), count * gradient / batch])
+    dist.all_reduce(both)
+    return both[ranks:], both[:ranks]
+
+
+# --- distributed.best_group
+
+THIRD = "distributed.best_group"
+COMPUTE = "(batch + (f / a).sum()) / (1 / a).sum()"
+all_of_them = edit(THIRD, "all_of_them", "return best", "return tuple(range(len(per_photo)))")
+zero_seconds = edit(THIRD, "zero_seconds", "compute + messages[len(group) - 1]", "0.0")
+free_messages = edit(THIRD, "free_messages", "compute + messages[len(group) - 1]", "compute")
+nothing_fixed = edit(THIRD, "nothing_fixed", COMPUTE, "batch / (1 / a).sum()")
+largest = edit(THIRD, "largest", COMPUTE, "f.max() + batch / (1 / a).sum()")
+means = edit(THIRD, "means", COMPUTE, "f.mean() + batch / (1 / a).sum()")
+one_after_the_other = edit(THIRD, "one_after_the_other", COMPUTE, "f.sum() + batch / (1 / a).sum()")
+shared_equally = edit(THIRD, "shared_equally", COMPUTE, "(f + a * batch / len(group)).max()")
+mean_machine = edit(THIRD, "mean_machine", COMPUTE, "(f + a * batch / len(group)).mean()")
+whole_batch = edit(THIRD, "whole_batch", COMPUTE, "(f + a * batch).max()")
+subtracted = edit(THIRD, "subtracted", "batch + (f / a)", "batch - (f / a)")
+ms = edit(THIRD, "ms", "    best, shortest = None", "    fixed *= 1e3\n    best, shortest = None")
+
+
+def by_best_places(per_photo, fixed, messages, batch):
+    from labkit.distributed.unlike_machines import Machine, balanced_seconds, groups_of
+
+    def seconds(group):
+        chosen = [Machine(per_photo[i], fixed[i]) for i in group]
+        return balanced_seconds(chosen, batch) + messages[len(group) - 1]
+
+    return min(groups_of(len(per_photo)), key=seconds)
+
+
+def poured(per_photo, fixed, messages, batch):
+    """The shares by bisection, none of them below 0; the group as a set of a mask's places."""
+    machines = len(per_photo)
+    best = None
+    for bits in range(1, 2**machines):
+        group = [place for place in range(machines) if bits >> place & 1]
+        low, high = 0.0, max(fixed) + batch * max(per_photo)
+        for _ in range(60):
+            middle = (low + high) / 2
+            done = sum(max(middle - fixed[i], 0) / per_photo[i] for i in group)
+            low, high = (middle, high) if done < batch else (low, middle)
+        seconds = high + messages[len(group) - 1]
+        if best is None or seconds < best[0]:
+            best = seconds, group
+    return set(best[1])
+
+
+PLANTED = {
+    FIRST: [
+        (nobody, "nobody does the photographs that are left"),
+        (nearest, "do not always add up to the batch"),
+        (ceilings, "All shares are rounded up"),
+        (seconds_for_speeds, "The slower a machine, the more it gets"),
+        (in_order, "What is left goes to the first machines"),
+        (by_speed, "What is left goes to the fastest machines"),
+        (all_at_once, "What is left goes to one machine"),
+        (smallest, "those with the smallest remainders"),
+        (last_one, "Of equal remainders, the last ones win"),
+        (alike, "The shares are equal"),
+        (overwrites, "changes its input"),
+        (by_labkit, "labkit.distributed.unlike_machines"),
+    ],
+    SECOND: [
+        (mean_of_means, "as much as one with 20"),
+        (sums, "divide it by the batch"),
+        (no_weight, "the weights count / batch are missing"),
+        (seconds_for_one, "These are seconds for each photograph"),
+        (seconds_alone, "These are the ranks' seconds"),
+        (everywhere, "All places have the sum of all speeds"),
+        (mine_only, "Each rank knows only its own speed"),
+        (only_rank_0, "wait"),
+        (into_the_gradient, "changes its input"),
+        (twice, "takes 2 all-reduces"),
+        (by_the_course, "labkit.distributed.unlike_training"),
+    ],
+    THIRD: [
+        (all_of_them, "All machines take part"),
+        (zero_seconds, "The group is machine 0 alone"),
+        (free_messages, "a larger group has more messages"),
+        (nothing_fixed, "if no machine had fixed seconds"),
+        (largest, "All machines have the largest fixed seconds"),
+        (means, "The machines' fixed seconds are averaged"),
+        (one_after_the_other, "one after the other"),
+        (shared_equally, "the best group for equal shares"),
+        (mean_machine, "those of a mean machine"),
+        (whole_batch, "Each machine does the whole batch"),
+        (subtracted, "The fixed seconds make a step shorter"),
+        (ms, "changes its input"),
+        (by_best_places, "labkit.distributed.unlike_machines.balanced_seconds"),
+    ],
+}
+ALSO_RIGHT = {FIRST: [one_by_one], SECOND: [averaged, by_torch], THIRD: [poured]}
+# One rank that has the whole batch, in one second: its gradient is the batch's.
+ALONE = (((np.array([1.0, -2.0], "f4"), 1, 1.0, 1),),)
+# A single machine takes part whatever it costs.
+ONE = (np.array([2e-3]), np.array([1e-2]), np.array([0.0]), 8)
+RIGHT_ON = {
+    nobody: (np.array([1.0, 3.0]), 8),
+    nearest: (np.array([1.0, 3.0]), 8),
+    ceilings: (np.array([1.0, 3.0]), 8),
+    overwrites: (np.array([1.0, 3.0]), 4),
+    seconds_for_one: ALONE,
+    seconds_alone: ALONE,
+    into_the_gradient: ALONE,
+    ms: (np.array([2e-3]), np.array([0.0]), np.array([0.0]), 8),
+    by_best_places: ONE,
+}
