@@ -4,8 +4,9 @@
 
 Real ranks compute the gradients of their shards, sleep until their machine would be done, and sum
 up over an emulated link. The prediction is the rehearsal on the emulated clock, with the same
-splits; how far it misses is a goal, and so is what a split by speed gains over an equal one.
-Everything goes to results/unlike_machines.json, in half a minute.
+splits, and the fastest of three runs counts; how far the one misses the other is a goal, and so is
+what a split by speed gains over an equal one.
+Everything goes to results/unlike_machines.json, in a minute and a half.
 """
 
 import os
@@ -18,10 +19,18 @@ from table import Row, report
 
 from labkit.distributed import CostModel
 from labkit.distributed.unlike_machines import Group, Machine, equal_split, split_batch
-from labkit.distributed.unlike_training import BATCH, Run, gradient_and_speeds, rehearse, train
+from labkit.distributed.unlike_training import (
+    BATCH,
+    Run,
+    Split,
+    gradient_and_speeds,
+    rehearse,
+    train,
+)
 from labkit.provenance import Quantity, measured, predicted
 
 STEPS = 12
+TIMES = 3
 ERROR = 0.05  # of a prediction: a goal
 # Long enough to hide what real processes need to be woken.
 FAST, SLOW = Machine(5e-3, 20e-3), Machine(20e-3, 20e-3)
@@ -43,14 +52,22 @@ def throughput(run: Run) -> float:
     return BATCH * len(run.steps) / float(run.steps.sum())
 
 
+def fast_runs(group: Group, split: Split, share: float) -> list[float]:
+    """Photographs per second of several runs: whatever else the machine does only slows them."""
+    runs = []
+    for _ in range(TIMES):
+        run = train(group, split, gradient_and_speeds, STEPS, share_of_new=share, sleeps=True)
+        runs.append(throughput(run))
+    return runs
+
+
 def rows() -> Iterator[Row]:
     """Of each case what is predicted and measured, and the share by which the one misses."""
     found: dict[str, Quantity] = {}
     for name, (group, split, share) in CASES.items():
         rehearsed = throughput(rehearse(group, split, STEPS, share_of_new=share))
         expected = predicted(rehearsed, "photographs/s", "the emulated clock")
-        run = train(group, split, gradient_and_speeds, STEPS, share_of_new=share, sleeps=True)
-        found[name] = measured(throughput(run), "photographs/s")
+        found[name] = measured(max(fast_runs(group, split, share)), "photographs/s")
         yield Row(f"{name}, on an emulated clock", expected)
         yield Row(f"{name}, on real ranks", found[name])
         error = abs(float(found[name]) - float(expected)) / float(expected)
