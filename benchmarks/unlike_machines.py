@@ -29,21 +29,21 @@ from labkit.distributed.unlike_training import (
 )
 from labkit.provenance import Quantity, measured, predicted
 
-STEPS = 12
+STEPS = 8
 TIMES = 3
 ERROR = 0.05  # of a prediction: a goal
 # Long enough to hide what real processes need to be woken.
-FAST, SLOW = Machine(5e-3, 20e-3), Machine(20e-3, 20e-3)
-LINK = CostModel(10e-3, 2e6)
+FAST, SLOW = Machine(10e-3, 40e-3), Machine(40e-3, 40e-3)
+LINK = CostModel(20e-3, 1e6)
 FOUR = Group([FAST, FAST, FAST, SLOW], LINK)
-CHANGING = replace(FOUR, machines=[replace(FAST, change_step=6, change=3.0), FAST, FAST, SLOW])
+CHANGING = replace(FOUR, machines=[replace(FAST, change_step=4, change=3.0), FAST, FAST, SLOW])
 
 CASES = {
     "equal split": (FOUR, equal_split, 0.5),
     "by speed": (FOUR, split_batch, 0.5),
     "without the slow one": (FOUR.only([0, 1, 2]), split_batch, 0.5),
-    "a change in step 6, by the first speeds": (CHANGING, split_batch, 0.0),
-    "a change in step 6, half of each estimate new": (CHANGING, split_batch, 0.5),
+    "a change in step 4, by the first speeds": (CHANGING, split_batch, 0.0),
+    "a change in step 4, half of each estimate new": (CHANGING, split_batch, 0.5),
 }
 
 

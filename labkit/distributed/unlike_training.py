@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 BATCH = 64  # photographs in a step, over all ranks
 BYTES = 4 * 3962  # of the small network's gradient
 RATE = 0.05
+TICK = 1e-9  # seconds: a rank without photographs has them in some time, too
 LIMIT = 600.0  # seconds: ends a hang, nothing else
 
 Split = Callable[[Sequence[float], int], Sequence[int]]
@@ -190,7 +191,7 @@ def _train(
             counts = speeds.split(split, batch)
             begin = time.monotonic()
             gradient = shard_gradient(model, counts, rank, step)
-            seconds = group.seconds(rank, counts[rank], step)
+            seconds = max(group.seconds(rank, counts[rank], step), TICK)
             if sleeps:
                 time.sleep(max(begin + seconds - time.monotonic(), 0))
                 seconds = time.monotonic() - begin

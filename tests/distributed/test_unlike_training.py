@@ -126,3 +126,14 @@ def test_gradient_and_speeds_travel_together():
     for mean, speeds in launch(program, 2, timeout=300.0):
         assert mean.tolist() == [1.25, -2.5]
         assert speeds.tolist() == [6, 4]
+
+
+def test_a_rank_without_photographs_takes_part_and_is_never_measured_again():
+    def nothing_for_rank_1(speeds, batch):
+        return [batch, 0] if speeds[1] < speeds[0] else split_batch(speeds, batch)
+
+    run = train(Group([FAST, SLOW]), nothing_for_rank_1, gradient_and_speeds, STEPS, batch=8)
+    assert run.counts.tolist() == [[4, 4]] + [[8, 0]] * (STEPS - 1)
+    assert run.idle[1:, 1] == pytest.approx([12e-3] * (STEPS - 1))
+    whole = train(Group([FAST]), split_batch, gradient_and_speeds, STEPS, batch=8)
+    assert (run.weights - whole.weights).abs().max() < 1e-6

@@ -387,10 +387,10 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # %%
 # STUB:
 # quiz("distributed.quiz_whole_step", None)
-# quiz("distributed.quiz_larger_batch", None)
+# quiz("distributed.quiz_nothing_to_do", None)
 # quiz("distributed.quiz_sum_of_losses", None)
 # BEGIN SOLUTION
 quiz("distributed.quiz_whole_step", "b")
-quiz("distributed.quiz_larger_batch", "c")
+quiz("distributed.quiz_nothing_to_do", "c")
 quiz("distributed.quiz_sum_of_losses", "a")
 # END SOLUTION
