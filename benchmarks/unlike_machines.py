@@ -4,7 +4,7 @@
 
 Real ranks compute the gradients of their shards, sleep until their machine would be done, and sum
 up over an emulated link. The prediction is the rehearsal on the emulated clock, with the same
-splits, and the fastest of three runs counts; how far the one misses the other is a goal, and so is
+splits, and the fastest of its runs counts; how far the one misses the other is a goal, and so is
 what a split by speed gains over an equal one.
 Everything goes to results/unlike_machines.json, in a minute and a half.
 """
