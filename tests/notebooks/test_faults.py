@@ -38,7 +38,7 @@ class PlayedCluster:
         return "worker 2"
 
     def run(self, steps, checkpoint=None, save_every=None):
-        resumed = 400 if checkpoint else 0
+        resumed = 200 if checkpoint else 0
         losses = [2.0 - number / steps for number in range(steps)]
         return SimpleNamespace(
             scheduled=steps - resumed,
@@ -55,8 +55,8 @@ class PlayedCluster:
                 error="UnavailableError",
                 reason="gone",
                 dead_servers=[0],
-                saved=400,
-                lost=list(range(400, 551)),
+                saved=200,
+                lost=list(range(200, 276)),
             )
         steps = options["steps"]
         return SimpleNamespace(
@@ -158,3 +158,12 @@ def test_the_table_of_a_lost_gradient_and_a_lost_answer():
 
 def test_the_example_of_two_faults(lesson):
     assert lesson.namespace["cost_of_faults"]([31, 48], 10, 2) == (12, 6)
+
+
+def test_a_dead_server_costs_the_steps_since_its_checkpoint(lesson):
+    printed = lesson.printed[lesson.cell('cluster.restart("server 0")')]
+    assert "UnavailableError; it names server [0]" in printed
+    assert "more than 70 steps are lost: True" in printed
+    assert "resumed at 200, applied in all: 300" in printed
+    cluster = lesson.namespace["cluster"]
+    assert cluster.orders_of("kill")[1] == ["server 0"] == cluster.orders_of("restart")[1]

@@ -258,6 +258,7 @@ def kinds_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applie
 
 
 WRONG_ONCE = SimpleNamespace(
+    untouched=lambda w, arrived, rate: (w, 0, 0),
     always=lambda w, arrived, rate: (
         w - rate * sum(gradient for *_, gradient in arrived),
         len(arrived),
