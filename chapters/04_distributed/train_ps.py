@@ -18,6 +18,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -105,14 +106,27 @@ def serve(chosen: argparse.Namespace) -> None:
     name = f"{chosen.role} {chosen.index}"
     address = chosen.copy if chosen.role == "copy" else chosen.servers[chosen.index]
     host, _, port = address.rpartition(":")
-    server = Server(host, int(port), is_copy=chosen.role == "copy")
-    print(f"{name} listens at {server.address}", flush=True)
     job = Photographs(chosen.batch)
-    copy = None
-    if chosen.role == "server" and chosen.index == 0 and chosen.copy:
-        copy = Copy(chosen.copy, job.fingerprint(), chosen.timeout)
+    with ExitStack() as at_the_end:
+        server = Server(host, int(port), is_copy=chosen.role == "copy")
+        at_the_end.callback(server.close)
+        print(f"{name} listens at {server.address}", flush=True)
+        copy = None
+        if chosen.role == "server" and chosen.index == 0 and chosen.copy:
+            copy = Copy(chosen.copy, job.fingerprint(), chosen.timeout)
+            at_the_end.callback(copy.close)
+        shard = shard_of(chosen, name, server, copy)
+        server.serve(shard, job.fingerprint())
+        await_end(chosen, name, server, shard)
+        notes, repeated, _ = shard.log()
+    tell(chosen, name, notes, repeated)
+
+
+def shard_of(chosen: argparse.Namespace, name: str, server: Server, copy: Copy | None) -> Shard:
+    """The server's part of the weights, new or from its checkpoint."""
+    weights = Photographs(chosen.batch).start()
     shard = Shard(
-        job.start().tensor_split(len(chosen.servers))[chosen.index],
+        weights.tensor_split(len(chosen.servers))[chosen.index],
         rule_of(chosen.rule) if chosen.role == "copy" else OnceAllAreHere(chosen, server),
         chosen.workers,
         chosen.learning_rate,
@@ -126,17 +140,21 @@ def serve(chosen: argparse.Namespace) -> None:
         found = last_good_checkpoint(chosen.checkpoint)
         shard.load_state(found.fields, found.tensors)
         print(f"{name} begins with {len(shard.notes)} gradients {found.note}", flush=True)
-    server.serve(shard, job.fingerprint())
+    return shard
+
+
+def await_end(chosen: argparse.Namespace, name: str, server: Server, shard: Shard) -> None:
+    """Until all steps are done and the workers know; raises ServerError where that never comes."""
     end = time.monotonic() + chosen.patience
-    while sum(shard.finished) < chosen.steps or not server.idle:
+    while (done := sum(shard.finished)) < chosen.steps:
         if server.standing.state == "deposed":
             raise ServerError(f"The copy at {chosen.copy} has taken over from {name}.")
         if time.monotonic() > end:
-            done = sum(shard.finished)
             raise ServerError(f"{name}: {done} of {chosen.steps} steps in {chosen.patience:g} s.")
         time.sleep(GLANCE)
-    notes, repeated, _ = shard.log()
-    tell(chosen, name, notes, repeated)
+    end = time.monotonic() + chosen.timeout  # a worker whose host has died never leaves
+    while not server.idle and time.monotonic() < end:
+        time.sleep(GLANCE)
 
 
 def after_push(chosen: argparse.Namespace, name: str, shard: Shard) -> None:

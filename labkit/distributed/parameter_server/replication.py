@@ -60,6 +60,10 @@ class Copy:
         """
         self._tell({"kind": "follow", "push": push.fields()}, {"gradient": push.gradient})
 
+    def close(self) -> None:
+        """Ends the connection."""
+        self._link.close()
+
     def _tell(
         self, fields: Mapping[str, Any], tensors: Mapping[str, torch.Tensor] | None = None
     ) -> None:
