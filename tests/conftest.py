@@ -53,6 +53,8 @@ SLOW = (
     "gpu/simt/test_functions_by_dtype.py",
     "notebooks/test_training.py",
     "distributed/parameter_server/test_cluster.py",
+    "distributed/parameter_server/test_faults.py",
+    "distributed/parameter_server/test_train_ps.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
     "notebooks/test_stepper_browser.py",

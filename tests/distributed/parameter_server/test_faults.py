@@ -140,7 +140,7 @@ def test_without_any_checkpoint_nothing_is_resumed(cluster, tmp_path):
 
 def test_a_server_that_hangs_is_left_for_its_copy(cluster, undisturbed):
     fault = Fault("server 0", 31, "hang")
-    options = {"replay_seed": 1, "timeout": 8}
+    options = {"replay_seed": 1, "timeout": 6}
     outcome = run_with_fault(cluster, fault, JOB, Asynchronous(), STEPS, **options)
     assert "server 0" in cluster.processes, "it lives, and does not answer"
     cluster.kill("server 0")
@@ -159,12 +159,12 @@ def test_a_fault_that_never_comes_is_told(cluster):
 
 @pytest.mark.parametrize("deed", ["die", "hang"])
 def test_without_a_copy_a_dead_server_ends_the_training(deed):
-    with Cluster(servers=1, workers=1, timeout=2) as cluster:
+    with Cluster(servers=1, workers=1, timeout=1) as cluster:
         address = cluster.addresses[0]
         with pytest.raises(LaunchError) as error:
             run_with_fault(cluster, Fault("server 0", 5, deed), JOB, Asynchronous(), STEPS)
         said = str(error.value)
-        assert f"waited 2 s for the receipt of its step 4, and server {address} did not" in said
+        assert f"waited 1 s for the receipt of its step 4, and server {address} did not" in said
         assert ("Server 0 had been killed." in said) == (deed == "die")
         assert cluster.processes == {}
 
