@@ -66,11 +66,8 @@ def one_by_one(speeds, batch):
 
 SECOND = "distributed.gradient_and_speeds"
 mean_of_means = edit(SECOND, "mean_of_means", "gradient * count / batch", "gradient / ranks")
-sums = edit(SECOND, "sums", "gradient * count / batch", "gradient * count")
 no_weight = edit(SECOND, "no_weight", "gradient * count / batch", "gradient")
 seconds_for_one = edit(SECOND, "seconds_for_one", "count / seconds", "seconds / count")
-seconds_alone = edit(SECOND, "seconds_alone", "count / seconds", "seconds")
-everywhere = edit(SECOND, "everywhere", "speeds[rank] = count", "speeds[:] = count")
 mine_only = edit(SECOND, "mine_only", "total[-ranks:]", "speeds")
 only_rank_0 = edit(
     SECOND,
@@ -175,11 +172,8 @@ PLANTED = {
     ],
     SECOND: [
         (mean_of_means, "as much as one with 20"),
-        (sums, "divide it by the batch"),
         (no_weight, "the weights count / batch are missing"),
         (seconds_for_one, "These are seconds for each photograph"),
-        (seconds_alone, "These are the ranks' seconds"),
-        (everywhere, "All places have the sum of all speeds"),
         (mine_only, "Each rank knows only its own speed"),
         (only_rank_0, "wait"),
         (into_the_gradient, "changes its input"),
@@ -213,7 +207,6 @@ RIGHT_ON = {
     ceilings: (np.array([1.0, 3.0]), 8),
     overwrites: (np.array([1.0, 3.0]), 4),
     seconds_for_one: ALONE,
-    seconds_alone: ALONE,
     into_the_gradient: ALONE,
     ms: (np.array([2e-3]), np.array([0.0]), np.array([0.0]), 8),
     by_best_places: ONE,
