@@ -69,8 +69,7 @@ class Training:
             self.losses.scatter_update(tf.IndexedSlices(loss, number))
             self.applied.scatter_add(tf.IndexedSlices(1, number))
             if number == self.options.pause_at and self.applied[number] == 1:
-                while tf.size(tf.io.matching_files("go-on")) == 0:
-                    tf.io.write_file("paused", "")  # in the worker's folder
+                wait_for_go_on()
 
         @tf.function
         def step(number: tf.Tensor, chosen: tf.Tensor) -> None:
@@ -126,6 +125,12 @@ class Training:
         }
 
 
+def wait_for_go_on() -> None:
+    """Within a step: the worker writes the file `paused`, and waits for the file `go-on`."""
+    while tf.size(tf.io.matching_files(tf.where(tf.timestamp() > 0, "go-on", ""))) == 0:
+        tf.io.write_file("paused", "")  # without the time, it would look for `go-on` only once
+
+
 def held(read_variables: Callable[[], np.ndarray]) -> list | None:
     """What comes from the servers, as a list; None if one of them is gone."""
     try:
@@ -134,8 +139,8 @@ def held(read_variables: Callable[[], np.ndarray]) -> list | None:
         return None
 
 
-def main() -> None:
-    """The command line, in each role."""
+def command_line() -> argparse.Namespace:
+    """What the program was told."""
     parser = argparse.ArgumentParser(description="Train through TensorFlow's parameter servers.")
     parser.add_argument("--steps", type=int, default=300, help="of all workers together")
     parser.add_argument("--rate", type=float, default=0.02)
@@ -148,14 +153,25 @@ def main() -> None:
         "--pause-at", type=int, default=-1, help="the worker that has applied this step waits there"
     )
     options = parser.parse_args()
+    for name in ("steps", "batch", "save_every"):
+        if getattr(options, name) < 1:
+            parser.error(f"{name} is {getattr(options, name)}; it has to be at least 1.")
+    return options
+
+
+def main() -> None:
+    """One process's life, in each role."""
+    options = command_line()
     try:
         place = read(os.environ.get("TF_CONFIG"))
         if place.role != "chief":
             return serve(place)
         await_others(place, options.patience)
+        report = Training(options).run()
     except TfConfigError as error:
         sys.exit(f"train_tf_ps: {error}")
-    report = Training(options).run()
+    except tf.errors.UnavailableError as error:
+        sys.exit(f"train_tf_ps: a process is gone before the first step. {error}")
     if options.report:
         options.report.write_text(json.dumps(report), "utf-8")
     if report["error"]:

@@ -96,6 +96,9 @@ def main() -> None:
     if sys.platform == "linux":
         for name in LOADED:
             importlib.import_module(name)
+        faulthandler.register(signal.SIGUSR1, file=sys.stderr)  # every fork can be asked at once
+    else:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a program that is only just starting
     agent = Agent()
     print(json.dumps("ready"), file=answers)
     try:

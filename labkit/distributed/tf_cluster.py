@@ -160,12 +160,15 @@ class TfCluster:
         code = self._awaited(COORDINATOR, timeout)
         if code is None:
             self.kill(COORDINATOR)
+            self._start_paused_again()
             raise LaunchError(
                 f"The coordinator did not end within {timeout:g} s, and was ended. {self._states()}"
             )
         if not self._report.exists():
             raise LaunchError(f"The coordinator failed. {self._told(COORDINATOR)}")
         said = json.loads(self._report.read_text("utf-8"))
+        if said["error"]:
+            self._start_paused_again()
         return TfRun(
             steps=said["steps"],
             resumed_at=said["resumed_at"],
@@ -314,6 +317,13 @@ class TfCluster:
             if code is not None:
                 return code
         return None
+
+    def _start_paused_again(self) -> None:
+        """Ends workers that would wait on for a coordinator which is gone, and starts them anew."""
+        for name in self.names:
+            if (self.folder / name / "paused").exists():
+                self.kill(name)
+                self.restart(name)
 
     def _told(self, name: str) -> str:
         return f"{name} said: {telling_line(self.log(name))}"
