@@ -52,6 +52,7 @@ STACK_PATIENCE = 10.0  # seconds for a process to say where it is
 LOOKS = 20  # at a program, before we say that it stays where it is
 _STACK = re.compile(r"^(Current thread|Thread) 0x.*\n(  File .*\n)*\n?", re.MULTILINE)
 COORDINATOR = "coordinator"
+LOCAL = "127.0.0.1"
 
 
 class TfCluster:
@@ -82,12 +83,16 @@ class TfCluster:
         roles = [("ps", i) for i in range(servers)] + [("worker", i) for i in range(workers)]
         self._processes: dict[str, _Process] = {}
         self._agents: list[Agent] = []
+        addresses = [host.address for host in hosts] or [LOCAL]
+        self._configs = _configured(roles, servers, addresses, config or _written)
         self._folder = tempfile.TemporaryDirectory(prefix="labkit-tf-", ignore_cleanup_errors=True)
         self._turn = Turn()
         atexit.register(self.end)
         try:
-            self._agents = [Agent(self.folder, host) for host in hosts or (None,)]
-            self._configs = self._configured([("chief", 0), *roles], servers, config or _written)
+            for host in hosts or (None,):
+                self._agents.append(Agent(self.folder, host))
+            for agent in self._agents:
+                agent.await_ready()
             for role, index in roles:
                 self._start(role, index)
         except BaseException:
@@ -275,24 +280,6 @@ class TfCluster:
         if COORDINATOR in self._processes and self.code(COORDINATOR) is None:
             raise LaunchError("A training is under way: call finish() before the next one.")
 
-    def _configured(
-        self, roles: list[tuple[str, int]], servers: int, config: Callable[..., str]
-    ) -> dict[str, str]:
-        """The TF_CONFIG of each process; raises TfConfigError for one that is none."""
-        hosts = [self._agents[index % len(self._agents)].address for _, index in roles]
-        ports = list(islice(free_ports(), len(roles)))
-        texts = {}
-        for number, (role, index) in enumerate(roles):
-            text = config(list(hosts), list(ports), servers, number)
-            place = read(text)
-            if (place.role, place.index) != (role, index):
-                raise TfConfigError(
-                    f"The TF_CONFIG of process {number} is for {place.role} {place.index}; this "
-                    f"process is {role} {index}."
-                )
-            texts[_name(role, index)] = text
-        return texts
-
     def _start(
         self, role: str, index: int, words: Sequence[str] = (), program: Path | None = None
     ) -> None:
@@ -367,6 +354,29 @@ def _refuse_wrong(servers: int, workers: int) -> None:
 
 def _name(role: str, index: int) -> str:
     return {"chief": COORDINATOR, "ps": f"server {index}", "worker": f"worker {index}"}[role]
+
+
+def _configured(
+    roles: Sequence[tuple[str, int]],
+    servers: int,
+    addresses: Sequence[str],
+    config: Callable[[list[str], list[int], int, int], str],
+) -> dict[str, str]:
+    """The TF_CONFIG of each process; raises TfConfigError for one that is none, or another's."""
+    tasks = [("chief", 0), *roles]
+    hosts = [addresses[index % len(addresses)] for _, index in tasks]
+    ports = list(islice(free_ports(), len(tasks)))
+    texts = {}
+    for number, (role, index) in enumerate(tasks):
+        text = config(list(hosts), list(ports), servers, number)
+        place = read(text)
+        if (place.role, place.index) != (role, index):
+            raise TfConfigError(
+                f"The TF_CONFIG of process {number} is for {place.role} {place.index}; this "
+                f"process is {role} {index}."
+            )
+        texts[_name(role, index)] = text
+    return texts
 
 
 def _written(hosts: list[str], ports: list[int], servers: int, number: int) -> str:

@@ -35,7 +35,6 @@ class Agent:
     """The agent of one host (tf_agent.py); None for this machine."""
 
     def __init__(self, folder: Path, host: Host | None) -> None:
-        self.address = host.address if host else "127.0.0.1"
         name = host.name if host else "here"
         self.log = folder / f"agent-{name}"
         enter = ["ip", "netns", "exec", host.name] if host else []
@@ -50,6 +49,9 @@ class Agent:
                 env=os.environ | QUIET | {"PYTHONPATH": path},
                 start_new_session=True,  # Ctrl-C is the notebook's
             )
+
+    def await_ready(self) -> None:
+        """Waits until it has loaded TensorFlow; two agents do so at the same time."""
         self._answer()
 
     def ask(self, order: str, *what: Any) -> Any:

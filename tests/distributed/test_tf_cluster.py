@@ -253,19 +253,9 @@ def test_numbers_that_make_no_cluster():
         TfCluster(workers=4)
 
 
-def no_agent(*args):
-    """Stands for the agent where no program is started."""
-
-    class Silent:
-        address = "127.0.0.1"
-
-        def ask(self, *order):
-            raise AssertionError("nothing is started with a wrong TF_CONFIG")
-
-        def end(self):
-            pass
-
-    return Silent()
+def no_turn():
+    """Stands for the turn that a cluster waits for, where none is to be made."""
+    raise AssertionError("nothing begins with a wrong TF_CONFIG")
 
 
 @pytest.mark.parametrize(
@@ -276,7 +266,7 @@ def no_agent(*args):
     ],
 )
 def test_a_tf_config_of_the_learner_is_read_before_anything_starts(monkeypatch, config, told):
-    monkeypatch.setattr("labkit.distributed.tf_cluster.Agent", no_agent)
+    monkeypatch.setattr("labkit.distributed.tf_cluster.Turn", no_turn)
     with pytest.raises(TfConfigError, match=told):
         TfCluster(config=config)
 
