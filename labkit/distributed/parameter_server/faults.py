@@ -26,7 +26,6 @@ from labkit.distributed.parameter_server.replication import Unanswered
 if TYPE_CHECKING:
     import torch
 
-    from labkit.distributed.parameter_server.cluster import Cluster
     from labkit.distributed.parameter_server.rules import Rule
     from labkit.distributed.parameter_server.run import Run
     from labkit.distributed.parameter_server.shard import Shard
@@ -101,7 +100,7 @@ class Outcome:
 
 
 def run_with_fault(
-    cluster: Cluster,
+    cluster: Any,  # a Cluster; its module imports this one
     fault: Fault,
     job: Job,
     rule: Rule,
@@ -196,7 +195,7 @@ def _suffer(deed: str) -> None:
     threading.Event().wait()  # nobody will set it
 
 
-def _bring_back(cluster: Cluster, role: str, saving: Saving | None) -> int | None:
+def _bring_back(cluster: Any, role: str, saving: Saving | None) -> int | None:
     """A dead worker, or a dead server without a copy: the gradients in its checkpoint, if any."""
     kind, _, number = role.partition(" ")
     if kind == "worker":

@@ -142,7 +142,8 @@ def test_twenty_boards_leave_nothing():
             names = [thread.name for thread in threading.enumerate()]
             counts.append((len(names), open_files()))
             assert not any("virtual-board" in name for name in names), names
-        print("threads", counts[2][0] == counts[-1][0], counts)
+        fewest = min(threads for threads, _ in counts[-5:])  # one may still be on its way out
+        print("threads", fewest <= counts[2][0], counts)
         print("files", counts[-1][1] <= counts[2][1])
         print("left", os.listdir(tempfile.tempdir), os.environ.get("PYNQ_REMOTE_DEVICES"))
     """)
