@@ -4,7 +4,7 @@
 
 The hosts are network namespaces (labkit/distributed/hosts.py), which takes Linux, iproute2 and
 root's rights. On each cable the same program trains by each rule; then a worker is killed, the
-cable is cut, and a server is killed. About eight minutes. SECTIONS has a function for each part
+cable is cut, and a server is killed; TensorFlow's cluster does the same. About ten minutes. SECTIONS has a function for each part
 of the page.
 """
 
@@ -25,6 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
+from two_hosts_tensorflow import tensorflow
 
 from labkit.distributed import LaunchError, hosts
 from labkit.distributed.host_programs import Program, programs
@@ -290,7 +291,7 @@ def fault_row(rule: str, told: str, long: str, roles: Roles, server: str, lost: 
     )
 
 
-SECTIONS: list[Callable[[], str]] = [plain_runs, faults]
+SECTIONS: list[Callable[[], str]] = [plain_runs, faults, tensorflow]
 
 
 def row(*cells: object) -> str:

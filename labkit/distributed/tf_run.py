@@ -67,8 +67,12 @@ class TfRun:
 
     @property
     def dead_servers(self) -> list[int]:
-        """Numbers of the servers that the message names."""
-        return sorted({int(n) for n in re.findall(r"/job:ps/replica:0/task:(\d+)", self.message)})
+        """The number of the server that the message names first, as a list; [] if it names none.
+
+        Whoever waited for it is named behind it, and that may be another server.
+        """
+        named = re.search(r"/job:ps/replica:0/task:(\d+)", self.message)
+        return [int(named[1])] if named else []
 
 
 @dataclass(frozen=True)

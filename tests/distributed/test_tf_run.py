@@ -13,6 +13,7 @@ AS_TENSORFLOW_SAYS = """Graph execution error:
   (0) UNAVAILABLE:  recvmsg:Connection reset by peer
 Additional GRPC error information from remote target /job:ps/replica:0/task:1/device:CPU:0 while
 :UNKNOWN:Error received from peer  {grpc_message:"recvmsg:Connection reset by peer"}
+Additional GRPC error information from remote target /job:ps/replica:0/task:0/device:CPU:0 while
 Additional GRPC error information from remote target /job:worker/replica:0/task:0 while calling
 """
 
