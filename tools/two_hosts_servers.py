@@ -4,8 +4,8 @@
 
 The hosts are network namespaces (labkit/distributed/hosts.py), which takes Linux, iproute2 and
 root's rights. On each cable the same program trains by each rule; then a worker is killed, the
-cable is cut, and a server is killed; TensorFlow's cluster does the same. About ten minutes. SECTIONS has a function for each part
-of the page.
+cable is cut, and a server is killed; then TensorFlow's cluster does the same. About ten minutes.
+SECTIONS has a function for each part of the page.
 """
 
 import argparse
