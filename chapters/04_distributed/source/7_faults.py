@@ -135,10 +135,10 @@ tf_config = check("distributed.tf_config", tf_config)
 # |---|---|---|
 # | **at most once**: the worker never pushes again | 10 | 9.6 |
 # | **at least once**: it pushes until an answer comes | 9.6 | 9.2 |
-# | **exactly once**: so it does, and the server knows what it has applied | 9.6 | 9.6 |
+# | **exactly once**: it pushes until then, too, but the server knows what it has applied | 9.6 | 9.6 |
 #
 # The server knows a push by its worker and step, not by its content.
-# Two workers may send equal gradients, and a step that is computed again, at newer weights, has another one.
+# Two workers may send equal gradients, and a step that is computed again, at newer weights, has another gradient.
 #
 # **Exercise `distributed.apply_once`**: apply each worker's step the first time that it arrives.
 # Return the weights, how many pushes were applied, and how many were repeated.
@@ -312,7 +312,6 @@ resumed = cluster.run(**options)
 print(f"resumed at {resumed.resumed_at}, applied in all: {resumed.applied}")
 
 # %% [markdown]
-# The error's message begins with "failed to connect to all addresses".
 # All steps since the last checkpoint were lost, and done again.
 # Server 1 was alive, but had to go back, too: weights of two moments do not belong together.
 #
@@ -321,7 +320,7 @@ print(f"resumed at {resumed.resumed_at}, applied in all: {resumed.applied}")
 # How often should a checkpoint be written?
 # Let a round be T seconds of work and C seconds of writing, and let a fault come every M seconds.
 # Writing takes the share C / (T + C) of all time.
-# A fault costs half a round, on average: the share (T + C) / (2 M).
+# If rounds are short, a fault costs half of one, on average: the share (T + C) / (2 M).
 # Their sum is least where both are equal: **T + C = √(2 C M)**.
 #
 # We let 419 faults fall anywhere in 54 days, and your function counts what they cost.
@@ -344,7 +343,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # With a checkpoint every 20 minutes, a tenth of the time is gone; every 2 minutes or every 160, a third.
-# For long rounds the prediction is too high: few reach their end, so faults fall early in them.
+# For long rounds the prediction is too high, since most faults come before a round's end.
 # Llama 3's team reports over 90 % of effective time (*published*: arXiv:2407.21783).
 #
 # ## On trial
@@ -370,9 +369,9 @@ print(cluster.try_program(four_names).said)
 
 # %% [markdown]
 # **Verdict on C27: holds if it is TensorFlow 1.**
-# In TensorFlow 2, three of the four names are gone.
+# In TensorFlow 2, three of the four names are gone from `tf.train`.
 # What ran above takes their place: `tf.distribute.Server`, `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
-# Nothing replaces `SyncReplicasOptimizer`: these steps are asynchronous.
+# These steps are asynchronous; for synchronous ones there is `MultiWorkerMirroredStrategy`.
 #
 # ### <a id="C28"></a>C28 on trial
 #
