@@ -64,6 +64,13 @@ RANKS += tuple(f"refereed_{name}" for name in REFEREED)
 LATE |= {ROOT / "labkit" / "distributed" / f"{name}.py" for name in RANKS}
 ROLES = ("roles", "warm")  # and what runs in those of a cluster
 LATE |= {ROOT / "labkit" / "distributed" / "parameter_server" / f"{name}.py" for name in ROLES}
+# A model's modules are PyTorch's classes, and nobody imports them for anything else.
+MODELS = ("gpt", "tensor_parallel", "pipeline", "sharded", "checkpoints")
+LATE |= {
+    path
+    for path in MODULES
+    if path.parent.name in MODELS and path.parent.parent.name == "distributed"
+}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
 IMPORTED = [path for path in MODULES if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}

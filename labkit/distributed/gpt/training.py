@@ -1,0 +1,49 @@
+"""Training in one process: the reference that every split of the GPT has to equal.
+
+losses = train(model, emma().train, Plan(steps=10, sequences=8, length=64))
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from labkit.distributed.gpt.model import GPT, loss_of
+from labkit.distributed.gpt.text import batch
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What decides a training; nonsense raises ValueError. Step s reads `batch(..., seed + s)`."""
+
+    steps: int = 10
+    sequences: int = 8  # per step, over all ranks together
+    length: int = 64  # tokens of each
+    learning_rate: float = 3e-4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("sequences", 1), ("length", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"Plan: {name} is a whole number from {least} on, not {value!r}.")
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(f"Plan: learning_rate is above 0, not {self.learning_rate!r}.")
+
+    def batch_of(self, step: int, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs[N,T] and targets[N,T] of a step, counted from 0."""
+        return batch(tokens, self.seed + step, self.sequences, self.length)
+
+
+def train(model: GPT, tokens: torch.Tensor, plan: Plan, first_step: int = 0) -> list[float]:
+    """Train with AdamW on `plan.steps` batches; returns each step's loss before its update."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate)
+    losses = []
+    for step in range(first_step, first_step + plan.steps):
+        inputs, targets = plan.batch_of(step, tokens)
+        optimizer.zero_grad()
+        loss = loss_of(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
