@@ -56,6 +56,7 @@ SLOW = (
     "distributed/parameter_server/test_cluster.py",
     "distributed/parameter_server/test_faults.py",
     "distributed/parameter_server/test_train_ps.py",
+    "distributed/pipeline/test_runner.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
     "notebooks/test_stepper_browser.py",
