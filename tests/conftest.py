@@ -57,6 +57,7 @@ SLOW = (
     "distributed/parameter_server/test_faults.py",
     "distributed/parameter_server/test_train_ps.py",
     "distributed/pipeline/test_runner.py",
+    "distributed/tensor_parallel/test_tensor_parallel.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
     "notebooks/test_stepper_browser.py",
