@@ -91,6 +91,7 @@ SLOW = (
     "fpga/test_cocotb_run.py",
     "fpga/test_rtl_pipeline.py",
     "fpga/test_accelerator_cycles_grid.py",
+    "distributed/test_live_bytes.py",
 )
 
 

@@ -58,7 +58,7 @@ LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
 BOARD = ("buffer_service", "device_service", "gpio_service", "mmio_service")
 LATE |= {ROOT / "labkit" / "fpga" / "board" / f"{name}.py" for name in BOARD}
 # What runs in the processes of a launch.
-RANKS = ("rank", "ddp", "batch_norm", "emulated_compute")
+RANKS = ("rank", "ddp", "batch_norm", "emulated_compute", "live_bytes")
 REFEREED = ("rank", "torch", "work", "messages", "collectives")
 RANKS += tuple(f"refereed_{name}" for name in REFEREED)
 LATE |= {ROOT / "labkit" / "distributed" / f"{name}.py" for name in RANKS}
