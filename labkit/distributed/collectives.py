@@ -95,7 +95,7 @@ def ring_all_reduce(tensor: "torch.Tensor") -> "torch.Tensor":
     sums = tensor.new_empty(tensor.numel())
     chunks = list(sums.tensor_split(ranks))
     _reduce_around(tensor, chunks, rank, ranks)
-    _hand_around(chunks, rank, ranks)
+    hand_around(chunks, rank, ranks)
     return sums.view(tensor.shape)
 
 
@@ -116,7 +116,7 @@ def all_gather(tensor: "torch.Tensor") -> "list[torch.Tensor]":
     rank, ranks = transport().place()
     parts = [tensor.new_empty(tensor.shape) for _ in range(ranks)]
     parts[rank] = _copy(tensor)
-    _hand_around(parts, rank, ranks)
+    hand_around(parts, rank, ranks)
     return parts
 
 
@@ -182,7 +182,7 @@ def _reduce_around(
         sums[arriving] += own[arriving]
 
 
-def _hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
+def hand_around(chunks: "list[torch.Tensor]", rank: int, ranks: int) -> None:
     """n - 1 steps around the ring; afterwards every rank has chunk k of rank k, for all k."""
     for step in range(ranks - 1):
         leaving = chunks[(rank - step) % ranks]

@@ -1,0 +1,59 @@
+"""The same GPT under PyTorch's own sharding, `fully_shard`: FSDP2, and HSDP on a 2-D mesh.
+
+    model = fully_sharded(GPT(config), mesh_of(4))          # ZeRO's stage 3 over 4 ranks
+    model = fully_sharded(GPT(config), mesh_of(2, 2))       # 2 copies, each cut over 2 ranks
+
+FSDP2 cuts each weight by itself, along its first dimension, where `zero` cuts the flat vector of a
+whole unit; both gather and reduce unit by unit. With HSDP only the ranks of one copy gather, and
+the shards' gradients are then summed over the copies.
+"""
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from labkit.distributed.gpt.model import GPT, loss_of
+from labkit.distributed.gpt.training import Plan
+from labkit.distributed.sharded.collective_calls import Call, CollectiveCalls
+from labkit.distributed.sharded.mesh_groups import Mesh
+from labkit.distributed.sharded.zero import parts_of
+
+
+def mesh_of(*sides: int) -> DeviceMesh:
+    """A mesh of all ranks on CPUs: (ranks,), or (copies, ranks of each copy).
+
+    Raises ValueError where the sides do not multiply to the number of ranks.
+    """
+    names = ("copy", "shard")[-len(sides) :]
+    mesh = Mesh(dict(zip(names, sides, strict=True))).fits(dist.get_world_size())
+    return init_device_mesh("cpu", sides, mesh_dim_names=tuple(mesh.sides))
+
+
+def fully_sharded(model: GPT, mesh: DeviceMesh) -> GPT:
+    """The model itself, its weights cut over the mesh; the units are those of `zero`."""
+    for part in parts_of(model):
+        fully_shard(part, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def train(
+    rank: int, ranks: int, model: GPT, tokens: torch.Tensor, plan: Plan, sides: tuple[int, ...]
+) -> tuple[list[float], dict[str, torch.Tensor], list[Call]]:
+    """As `gpt.training.train`, on this rank's sequences.
+
+    Returns its losses, all weights, and what it called in the last step.
+    """
+    model = fully_sharded(model, mesh_of(*sides))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate)
+    losses = []
+    for step in range(plan.steps):
+        inputs, targets = plan.batch_of(step, tokens)
+        with CollectiveCalls() as calls:
+            loss = loss_of(model(inputs.chunk(ranks)[rank]), targets.chunk(ranks)[rank])
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        losses.append(loss.item())
+    weights = {name: w.full_tensor().detach() for name, w in model.named_parameters()}
+    return losses, weights, calls.calls

@@ -1,0 +1,166 @@
+"""Sharded training by hand and by FSDP2 against one process, and the bytes of both."""
+
+import pytest
+import torch
+from torch import nn
+
+from labkit.distributed import LaunchError, launch
+from labkit.distributed.gpt.model import GPT
+from labkit.distributed.sharded.units import Unit
+from labkit.distributed.sharded.zero import STAGES, Sharded
+from tests.distributed.sharded.gpt_runs import (
+    CONFIG,
+    PLAN,
+    by_hand,
+    by_torch,
+    largest_difference,
+    mean,
+    one_process,
+    own_batch,
+)
+
+ENOUGH = 300.0
+RANKS = (2, 4)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return one_process()
+
+
+@pytest.fixture(scope="module", params=RANKS)
+def ours(request):
+    return launch(by_hand, request.param, timeout=ENOUGH)
+
+
+@pytest.fixture(scope="module", params=RANKS)
+def theirs(request):
+    return launch(by_torch, request.param, timeout=ENOUGH)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_each_stage_trains_as_one_process_does(ours, reference, stage):
+    losses, weights = reference
+    found = mean([by_stage[stage][0] for by_stage in ours])
+    assert torch.allclose(found, torch.tensor(losses), atol=1e-5, rtol=0)
+    for by_stage in ours:
+        assert largest_difference(by_stage[stage][1], weights) < 1e-5
+
+
+def test_the_comparison_would_see_one_step_less(reference):
+    shorter = one_process(type(PLAN)(**{**vars(PLAN), "steps": PLAN.steps - 1}))
+    assert largest_difference(shorter[1], reference[1]) > 1e-3
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_bytes_sent_are_those_of_the_formula(ours, stage):
+    ranks = len(ours)
+    rounds = 3 if stage == 3 else 2
+    for by_stage in ours:
+        _, _, sent, sizes = by_stage[stage]
+        assert sent == rounds * (ranks - 1) * 4 * sum(sizes) // ranks
+        assert all(size % ranks == 0 for size in sizes)
+
+
+def test_fsdp2_trains_as_one_process_does_and_sends_as_stage_3(theirs, reference):
+    losses, weights = reference
+    ranks = len(theirs)
+    whole = 4 * sum(w.numel() for w in weights.values())
+    for dimensions in (1, 2):
+        found = mean([runs[dimensions][0] for runs in theirs])
+        assert torch.allclose(found, torch.tensor(losses), atol=1e-5, rtol=0)
+        assert largest_difference(theirs[0][dimensions][1], weights) < 1e-5
+    for runs in theirs:
+        calls = runs[1][2]
+        assert sum(call.sent for call in calls) == 3 * (ranks - 1) * whole // ranks
+        names = [call.name for call in calls]
+        assert (names.count("all_gather"), names.count("reduce_scatter")) == (10, 5)
+
+
+def test_hsdp_gathers_within_a_copy_and_sums_over_the_copies(theirs):
+    ranks = len(theirs)
+    if ranks == 2:
+        pytest.skip("two copies of one rank are data parallel")
+    for runs in theirs:
+        calls = runs[2][2]
+        inner = {call.ranks for call in calls if call.name != "all_reduce"}
+        outer = {call.ranks for call in calls if call.name == "all_reduce"}
+        assert (inner, outer) == ({ranks // 2}, {2})
+
+
+def held_at_each_moment(rank, ranks):
+    """Which units are whole when a block computes, and between the halves of a step."""
+    model = Sharded(GPT(CONFIG), 3)
+    seen = []
+    for block in model.model.blocks:
+        block.mlp.register_forward_hook(lambda *_: seen.append([unit.here for unit in model.units]))
+    model.backward(*own_batch(rank, ranks, 0))
+    between = [unit.here for unit in model.units]
+    shards = [(unit.shard.numel(), unit.shard.grad.numel()) for unit in model.units]
+    sizes = [unit.whole.numel() for unit in model.units]
+    model.update()
+    moments = [value for state in model.optimizer.state.values() for value in state.values()]
+    held = sum(value.numel() for value in moments if value.numel() > 1)
+    return seen, between, shards, sizes, held
+
+
+def test_in_stage_3_one_unit_at_a_time_is_whole():
+    for seen, between, shards, sizes, held in launch(held_at_each_moment, 2, timeout=ENOUGH):
+        assert seen == [[False, True, False, False, False], [False, False, True, False, False]]
+        assert not any(between)
+        assert shards == [(size // 2, size // 2) for size in sizes]
+        assert held == sum(sizes)  # two moments of half of them
+
+
+def tiny(rank, ranks):
+    """Units with fewer weights than ranks, and with a number that does not divide."""
+    torch.manual_seed(1)
+    found = []
+    for module in (nn.Linear(1, 1), nn.Linear(2, 1, bias=False), nn.Linear(3, 3)):
+        before = [weight.detach().clone() for weight in module.parameters()]
+        unit = Unit(module, cut=True, ready=Unit.reduce_to_own)
+        unit.keep_own()
+        unit.gather()
+        same = all(map(torch.equal, before, module.parameters()))
+        x = torch.full((2, module.in_features), rank + 1.0)
+        module(x).sum().backward()
+        found.append((same, unit.whole.numel(), unit.shard.grad.tolist()))
+    return found
+
+
+def test_fewer_weights_than_ranks_are_padded():
+    results = launch(tiny, 4, timeout=ENOUGH)
+    assert all(same for found in results for same, *_ in found)
+    assert [[size for _, size, _ in found] for found in results] == [[4, 4, 12]] * 4
+    mean_x = 2 * (1 + 2 + 3 + 4) / 4  # of both rows
+    assert [found[0][2] for found in results] == [[mean_x], [2.0], [0.0], [0.0]]
+    flat = [number for found in results for number in found[2][2]]
+    assert flat == [mean_x] * 9 + [2.0] * 3
+
+
+def failing(rank, ranks, what):
+    if what == "stage":
+        Sharded(GPT(CONFIG), 4)
+    if what == "no weights":
+        Unit(nn.ReLU(), True, lambda unit: None)
+    if what == "two dtypes":
+        module = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1).double())
+        Unit(module, True, lambda unit: None)
+    if what == "unused":
+        model = Sharded(GPT(CONFIG), 1)
+        model.model.head(torch.zeros(1, CONFIG.width)).sum().backward()
+        model.units[0].reduce_to_own()
+
+
+SENTENCES = {
+    "stage": "ZeRO has the stages 0, 1, 2 and 3, not 4",
+    "no weights": "A unit needs weights, and ReLU has none",
+    "two dtypes": "of one dtype; Sequential has several",
+    "unused": "Embedding: 2 of 2 weights have no gradient",
+}
+
+
+@pytest.mark.parametrize("what", SENTENCES)
+def test_mistakes_are_told_and_nothing_hangs(what):
+    with pytest.raises(LaunchError, match=SENTENCES[what]):
+        launch(failing, 2, what, timeout=ENOUGH)
