@@ -1,23 +1,36 @@
 """Stages that only sleep, for as long as you say: emulated compute for pipelines.
 
-    ran = launch(measure, 4, one_f_one_b(4, 8), 0.02, 0.04)     # t_F = 20 ms, t_B = 40 ms
-    spans = since_the_first([one.spans for one in ran])
+    ways = {"GPipe": Emulated(gpipe(4, 8), forward=0.01, backward=0.02)}
+    measure(ways, ranks=4)["GPipe"]         # the spans of each stage, in its fastest step
+    predict(*ways["GPipe"])                 # what they would be, if messages took no time
 
 Four busy ranks on two cores would wait for each other's arithmetic. These sleep, and leave the
 cores to the messages, which are real.
 """
 
 import time
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from labkit.distributed.pipeline.predictions import Span, Spans
-from labkit.distributed.pipeline.runner import Ran, run
+from labkit.distributed.launch import launch
+from labkit.distributed.pipeline.predictions import Span, Spans, seconds_of
+from labkit.distributed.pipeline.runner import run
 from labkit.distributed.pipeline.schedules import Schedule
 
 WIDTH = 16  # of what travels
+LIMIT = 600.0  # seconds: ends a hang, nothing else
+
+
+class Emulated(NamedTuple):
+    """A step to emulate: its schedule, and t_F and t_B of every stage, in seconds."""
+
+    schedule: Schedule
+    forward: float
+    backward: float = 0.0
 
 
 class EmulatedStage(nn.Module):
@@ -51,20 +64,45 @@ class _Sleep(torch.autograd.Function):
         return dy, None, None
 
 
-def measure(
-    rank: int, ranks: int, schedule: Schedule, forward: float, backward: float, repeats: int = 3
-) -> list[Ran]:
-    """Each of the repeats as stage `rank` saw it: what `launch` runs in each rank.
+def measure(ways: Mapping[str, Emulated], ranks: int, repeats: int = 2) -> dict[str, Spans]:
+    """Each way's fastest step of `repeats`: for each stage its work, in seconds since the first.
 
-    forward, backward   t_F and t_B in seconds
+    A way has at most as many stages as there are ranks; the other ranks wait meanwhile. The ways
+    take turns, so that what else the machine does meets all of them.
     """
-    stage = EmulatedStage(rank, ranks, forward, backward)
+    by_rank = launch(take_turns, ranks, dict(ways), repeats, timeout=LIMIT)
+    found = {}
+    for name, way in ways.items():
+        steps = []
+        for turn in range(repeats):
+            rows = [by_rank[stage][name][turn] for stage in range(way.schedule.stages)]
+            steps.append(since_the_first(rows))
+        found[name] = min(steps, key=seconds_of)
+    return found
+
+
+def take_turns(
+    rank: int, ranks: int, ways: dict[str, Emulated], repeats: int
+) -> dict[str, list[list[Span]]]:
+    """Every step of each way as this rank saw it: what `launch` runs in each rank."""
+    found: dict[str, list[list[Span]]] = {name: [] for name in ways}
+    for way in ways.values():
+        one_step(rank, Emulated(way.schedule, 0.0))  # the first messages make connections
+    for _ in range(repeats):
+        for name, way in ways.items():
+            dist.barrier()
+            found[name].append(one_step(rank, way))
+    return found
+
+
+def one_step(rank: int, way: Emulated) -> list[Span]:
+    """One step of this rank; nothing where the way has no such stage."""
+    schedule = way.schedule
+    if rank >= schedule.stages:
+        return []
+    stage = EmulatedStage(rank, schedule.stages, way.forward, way.backward)
     tokens = torch.zeros(schedule.micro_batches, 1, dtype=torch.int64)
-    runs = []
-    for _ in range(1 + repeats):
-        dist.barrier()
-        runs.append(run(stage, schedule, tokens, tokens, loss=_mean))
-    return runs[1:]  # the first one makes connections
+    return run(stage, schedule, tokens, tokens, loss=_mean).spans
 
 
 def since_the_first(spans: Spans) -> Spans:
