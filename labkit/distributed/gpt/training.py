@@ -1,6 +1,7 @@
 """Training in one process: the reference that every split of the GPT has to equal.
 
 losses = train(model, emma().train, Plan(steps=10, sequences=8, length=64))
+loss = evaluate(model, emma().validation, length=64)
 """
 
 import math
@@ -36,7 +37,12 @@ class Plan:
 
 
 def train(model: GPT, tokens: torch.Tensor, plan: Plan, first_step: int = 0) -> list[float]:
-    """Train with AdamW on `plan.steps` batches; returns each step's loss before its update."""
+    """Train with AdamW on `plan.steps` batches; returns each step's loss before its update.
+
+    Each call begins with a fresh optimizer, whose moments are 0. So training 5 steps and, in a
+    second call, 5 more from `first_step=5` sees the same batches as training 10 at once, and ends
+    with other weights.
+    """
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate)
     losses = []
     for step in range(first_step, first_step + plan.steps):
@@ -47,3 +53,21 @@ def train(model: GPT, tokens: torch.Tensor, plan: Plan, first_step: int = 0) -> 
         optimizer.step()
         losses.append(loss.item())
     return losses
+
+
+@torch.no_grad()
+def evaluate(model: GPT, tokens: torch.Tensor, length: int, sequences: int = 32) -> float:
+    """Mean loss over all tokens[T] but the first, read in pieces of `length`, in nats per token.
+
+    Each token is predicted once, from those before it in its piece. A last piece that would be
+    shorter is left out. Raises ValueError when there is not one whole piece.
+    """
+    pieces = (len(tokens) - 1) // length
+    if pieces < 1:
+        raise ValueError(f"evaluate: {len(tokens)} tokens are no piece of {length} and one more.")
+    inputs = tokens[: pieces * length].reshape(pieces, length)
+    targets = tokens[1 : pieces * length + 1].reshape(pieces, length)
+    total = 0.0
+    for some, their in zip(inputs.split(sequences), targets.split(sequences), strict=True):
+        total += loss_of(model(some), their).item() * len(some)
+    return total / pieces
