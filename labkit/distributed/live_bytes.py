@@ -110,6 +110,11 @@ class LiveBytes(TorchDispatchMode):
         for block in self._blocks.values():
             block.reference = None
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: skipping loads PyTorch's compiler, a second's work, and nothing is compiled here."""
+        return False
+
     def _sums(self) -> dict[str, int]:
         sums = dict.fromkeys(KINDS, 0)
         for block in list(self._blocks.values()):

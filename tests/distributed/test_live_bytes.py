@@ -1,5 +1,8 @@
 """Live bytes: networks counted by hand, what autograd says it saved, and ranks of a launch."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -246,6 +249,17 @@ def test_equal_work_has_equal_bytes():
         return memory.now, memory.peak, memory.at_peak, memory.peak_activations
 
     assert counted() == counted()
+
+
+def test_counting_does_not_load_the_compiler():
+    lines = [
+        "import sys, torch",
+        "from labkit.distributed.live_bytes import counted_bytes",
+        "with counted_bytes() as memory:",
+        "    torch.zeros(3) + 1",
+        "sys.exit('torch._dynamo' in sys.modules or memory.peak != 24)",
+    ]
+    assert subprocess.run([sys.executable, "-c", "\n".join(lines)], check=False).returncode == 0
 
 
 def own_bytes(rank, ranks):

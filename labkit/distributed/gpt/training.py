@@ -62,9 +62,9 @@ def evaluate(model: GPT, tokens: torch.Tensor, length: int, sequences: int = 32)
     Each token is predicted once, from those before it in its piece. A last piece that would be
     shorter is left out. Raises ValueError when there is not one whole piece.
     """
-    pieces = (len(tokens) - 1) // length
-    if pieces < 1:
+    if not 1 <= length < len(tokens):
         raise ValueError(f"evaluate: {len(tokens)} tokens are no piece of {length} and one more.")
+    pieces = (len(tokens) - 1) // length
     inputs = tokens[: pieces * length].reshape(pieces, length)
     targets = tokens[1 : pieces * length + 1].reshape(pieces, length)
     total = 0.0

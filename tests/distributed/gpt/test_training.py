@@ -90,9 +90,10 @@ def test_evaluate_leaves_the_model_alone():
     assert all(weight.grad is None for weight in model.parameters())
 
 
-def test_fewer_tokens_than_a_piece_are_refused():
-    with pytest.raises(ValueError, match="6 tokens are no piece of 6 and one more"):
-        evaluate(GPT(SMALL), TOKENS[:6], length=6)
+@pytest.mark.parametrize("length", [0, -2, 6])
+def test_pieces_that_the_tokens_do_not_make_are_refused(length):
+    with pytest.raises(ValueError, match=f"6 tokens are no piece of {length} and one more"):
+        evaluate(GPT(SMALL), TOKENS[:6], length)
 
 
 @pytest.mark.parametrize(
