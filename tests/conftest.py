@@ -52,6 +52,7 @@ SLOW = (
     "course/test_verify.py",
     "gpu/simt/test_functions_by_dtype.py",
     "notebooks/test_training.py",
+    "distributed/sharded/test_two_dimensions.py",
     "distributed/sharded/test_zero.py",
     "distributed/test_tf_cluster.py",
     "distributed/parameter_server/test_cluster.py",

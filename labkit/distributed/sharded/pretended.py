@@ -13,17 +13,13 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
 from torch.nn.utils import parameters_to_vector
 
 from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.sharded.collective_calls import CollectiveCalls
 from labkit.distributed.sharded.fsdp2 import fully_sharded, mesh_of
 from labkit.distributed.sharded.mesh_groups import Mesh
+from labkit.distributed.tensor_parallel.dtensor import parallelize
 
 
 @contextmanager
@@ -59,20 +55,11 @@ def sharded(model: GPT, tokens: torch.Tensor, *sides: int) -> CollectiveCalls:
 def data_and_tensor(model: GPT, tokens: torch.Tensor, data: int, tensor: int) -> CollectiveCalls:
     """DTensor's tensor parallelism within groups of `tensor`, and an all-reduce over the data.
 
-    Raises ValueError where `tensor` does not divide the model's heads.
+    Raises ValueError where the ranks of a tensor group cannot share the heads.
     """
     Mesh({"data": data, "tensor": tensor}).fits(dist.get_world_size())
-    heads = model.config.heads
-    if heads % tensor:
-        raise ValueError(
-            f"{heads} heads cannot be shared by {tensor} ranks: take a tensor side that divides."
-        )
     mesh = init_device_mesh("cpu", (data, tensor), mesh_dim_names=("data", "tensor"))
-    columns = ("attention.query", "attention.key", "attention.value", "mlp.expand")
-    plan = {name: ColwiseParallel() for name in columns}
-    plan |= {name: RowwiseParallel() for name in ("attention.output", "mlp.contract")}
-    for block in model.blocks:
-        parallelize_module(block, mesh["tensor"], plan)
+    parallelize(model, mesh["tensor"])
     with CollectiveCalls() as calls:
         loss_of(model(tokens), tokens).backward()
         gradients = [_local(weight.grad) for weight in model.parameters()]

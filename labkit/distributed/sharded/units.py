@@ -99,8 +99,8 @@ class Unit:
         """Copies a gradient into the flat one as soon as it is ready."""
         if self.gradient is None:
             self.gradient = torch.zeros(self.whole.shape, dtype=self.whole.dtype)
-        self.gradient[self.places[weight]] = weight.grad.flatten()
-        weight.grad = None
+        part = self.gradient[self.places[weight]].view(weight.shape)
+        weight.grad = part.copy_(weight.grad)
         self.missing.discard(weight)
         if not self.missing:
             self.ready(self)
@@ -117,6 +117,8 @@ class Unit:
             )
         gradient = self.gradient
         self.gradient = None
+        for weight in self.weights:
+            weight.grad = None
         self.missing = set(self.weights)
         return gradient
 

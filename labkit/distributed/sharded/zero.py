@@ -26,8 +26,10 @@ from labkit.distributed.sharded.units import Unit
 STAGES = (0, 1, 2, 3)
 
 
-class Sharded:
+class Sharded(nn.Module):
     """A GPT in training on all ranks of a launch; every rank begins with the same weights.
+
+    Its parameters are the model's, which come and go in stage 3, and the shards.
 
     Raises ValueError for a stage other than 0, 1, 2 and 3.
     """
@@ -35,6 +37,7 @@ class Sharded:
     def __init__(self, model: GPT, stage: int, learning_rate: float = 3e-4) -> None:
         if stage not in STAGES:
             raise ValueError(f"Sharded: ZeRO has the stages 0, 1, 2 and 3, not {stage!r}.")
+        super().__init__()
         self.model = model
         self.stage = stage
         self.units = [Unit(part, stage > 0, self._ready) for part in parts_of(model)]
@@ -43,8 +46,8 @@ class Sharded:
             for unit in self.units:
                 unit.keep_own()
                 self._gather_when_used(unit)
-        shards = [unit.shard for unit in self.units]
-        self.optimizer = torch.optim.AdamW(shards, lr=learning_rate)
+        self.shards = nn.ParameterList([unit.shard for unit in self.units])
+        self.optimizer = torch.optim.AdamW(self.shards, lr=learning_rate)
 
     def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> float:
         """One step on this rank's inputs[N,T], targets[N,T]; their mean loss before the update.
@@ -56,18 +59,21 @@ class Sharded:
         return loss
 
     def backward(self, inputs: torch.Tensor, targets: torch.Tensor) -> float:
-        """The first half of a step: every shard has its gradient."""
+        """The first half of a step, forward and backward; the memory table is of its end.
+
+        From stage 2 on every shard has its gradient then; before, each rank has all of its own.
+        """
         loss = loss_of(self.model(inputs), targets)
         loss.backward()
+        return loss.item()
+
+    def update(self) -> None:
+        """The second half: what is left to reduce, the optimizer, what is left to gather."""
         for unit in self.units:
             if self.stage == 0:
                 unit.reduce_to_all()
             if self.stage == 1:
                 unit.reduce_to_own()
-        return loss.item()
-
-    def update(self) -> None:
-        """The second half: the optimizer's turn; stages 1 and 2 then gather the new weights."""
         self.optimizer.step()
         self.optimizer.zero_grad()
         if self.stage in (1, 2):

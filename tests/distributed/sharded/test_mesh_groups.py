@@ -92,8 +92,8 @@ def test_collectives_of_1024_ranks_are_counted(calls):
     assert kinds(calls["shard"]) == {"all_gather": 2 * units, "reduce_scatter": units}
     copies = {"all_gather": 2 * units, "reduce_scatter": units, "all_reduce": units}
     assert kinds(calls["copies"]) == copies
-    # of each block, 2 in forward; in backward one for each of query, key, value and expand
-    assert kinds(calls["tensor"]) == {"all_reduce": 6 * CONFIG.layers + 1}
+    # of each block, 2 in forward and 2 in backward
+    assert kinds(calls["tensor"]) == {"all_reduce": 4 * CONFIG.layers + 1}
 
 
 def test_bytes_of_1024_ranks(calls):
@@ -112,7 +112,7 @@ def test_each_group_has_its_size(calls):
         ("reduce_scatter", 8),
         ("all_reduce", 128),
     }
-    assert [call.ranks for call in calls["tensor"].calls] == [8] * 6 * CONFIG.layers + [128]
+    assert [call.ranks for call in calls["tensor"].calls] == [8] * 4 * CONFIG.layers + [128]
 
 
 def test_what_does_not_fit_is_told():
@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_told():
     with pretended.pretended(8):
         with pytest.raises(ValueError, match=r"3 x 2 \(copy x shard\) has 6 ranks"):
             pretended.sharded(GPT(CONFIG), tokens, 3, 2)
-        with pytest.raises(ValueError, match="4 heads cannot be shared by 8 ranks"):
+        with pytest.raises(ValueError, match="8 ranks cannot share 4 heads evenly"):
             pretended.data_and_tensor(GPT(Config(layers=1)), tokens, 1, 8)
         with pytest.raises(RuntimeError, match="in a group already"), pretended.pretended(2):
             pass

@@ -6,6 +6,7 @@ from torch import nn
 
 from labkit.distributed import LaunchError, launch
 from labkit.distributed.gpt.model import GPT
+from labkit.distributed.sharded.memory import bytes_of_state
 from labkit.distributed.sharded.units import Unit
 from labkit.distributed.sharded.zero import STAGES, Sharded
 from tests.distributed.sharded.gpt_runs import (
@@ -41,10 +42,10 @@ def theirs(request):
 @pytest.mark.parametrize("stage", STAGES)
 def test_each_stage_trains_as_one_process_does(ours, reference, stage):
     losses, weights = reference
-    found = mean([by_stage[stage][0] for by_stage in ours])
+    found = mean([by_stage[stage].losses for by_stage in ours])
     assert torch.allclose(found, torch.tensor(losses), atol=1e-5, rtol=0)
     for by_stage in ours:
-        assert largest_difference(by_stage[stage][1], weights) < 1e-5
+        assert largest_difference(by_stage[stage].weights, weights) < 1e-5
 
 
 def test_the_comparison_would_see_one_step_less(reference):
@@ -57,9 +58,30 @@ def test_bytes_sent_are_those_of_the_formula(ours, stage):
     ranks = len(ours)
     rounds = 3 if stage == 3 else 2
     for by_stage in ours:
-        _, _, sent, sizes = by_stage[stage]
-        assert sent == rounds * (ranks - 1) * 4 * sum(sizes) // ranks
-        assert all(size % ranks == 0 for size in sizes)
+        run = by_stage[stage]
+        assert run.sent == rounds * (ranks - 1) * 4 * sum(run.sizes) // ranks
+        assert all(size % ranks == 0 for size in run.sizes)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_bytes_held_are_those_of_the_memory_table(ours, stage):
+    ranks = len(ours)
+    for by_stage in ours:
+        run = by_stage[stage]
+        expected = bytes_of_state(sum(run.sizes), ranks, stage)
+        assert run.held["parameters"] == expected.weights
+        assert run.held["gradients"] == expected.gradients
+        assert run.held["optimizer state"] == expected.state + 4 * len(run.sizes)  # step counts
+
+
+def test_each_stage_lowers_the_peak_and_stage_3_has_one_whole_unit_at_most(ours):
+    ranks = len(ours)
+    for by_stage in ours:
+        run = by_stage[3]
+        own = 4 * sum(run.sizes) // ranks
+        assert own <= run.at_peak["parameters"] <= own + 4 * max(run.sizes)
+        peaks = [sum(by_stage[stage].at_peak.values()) for stage in STAGES]
+        assert peaks == sorted(peaks, reverse=True)
 
 
 def test_fsdp2_trains_as_one_process_does_and_sends_as_stage_3(theirs, reference):
