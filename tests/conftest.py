@@ -41,6 +41,8 @@ settings.load_profile("any machine")
 SLOW = (
     "distributed/test_launch.py",
     "distributed/test_rank_exercise.py",
+    "distributed/checkpoints/test_dcp.py",
+    "distributed/checkpoints/test_run.py",
     "notebooks/test_training_on_a_tpu.py",
     "gpu/test_training.py",
     "exercises/test_exercises.py",
@@ -60,6 +62,7 @@ SLOW = (
     "distributed/parameter_server/test_train_ps.py",
     "distributed/pipeline/test_runner.py",
     "distributed/tensor_parallel/test_tensor_parallel.py",
+    "distributed/test_elastic.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
     "notebooks/test_stepper_browser.py",

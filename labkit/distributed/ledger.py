@@ -148,7 +148,13 @@ def _noted(function: Callable, name: str, ledger: Ledger) -> Callable:
 
 
 def _write(ledger: Ledger, name: str, given: dict[str, Any]) -> None:
-    """A wrong argument writes nothing: the call itself says what is wrong with it."""
+    """A wrong argument writes nothing: the call itself says what is wrong with it.
+
+    Nor does a thread beside the program's own, in a group of its own: such calls come in no order
+    with those of the program.
+    """
+    if given.get("group") is not None and threading.current_thread() is not threading.main_thread():
+        return
     try:
         group = _ranks_of(given.get("group"))
         peer = _peer(name, given, group)

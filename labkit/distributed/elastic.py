@@ -1,0 +1,117 @@
+"""A program under torchrun that starts its workers again when one of them dies.
+
+    said = under_torchrun("train_gpt.py", 2, ["--steps", "30"], restarts=1)
+
+torchrun's agent starts the workers and watches them. When one dies it ends the others and starts
+all of them anew, as often as `restarts` says; what they had in memory is gone. PyTorch 2.13 needs
+a variable for this (RESTARTS): without it, the new workers meet at the store of the old ones, and
+fail or hang (github.com/pytorch/pytorch/issues/135712). Lesson restarts_and_monitoring.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from labkit.distributed.errors import LaunchError
+
+AGENT = "labkit.distributed.torchrun_agent"
+RESTARTS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # rank 0 makes a new store at each start
+EXIT_PATIENCE = 10.0  # seconds for the agent to end its workers and itself
+LAST_LINES = 30  # of the output, in an error
+
+
+def under_torchrun(
+    program: str | Path,
+    ranks: int,
+    arguments: Sequence[str] = (),
+    restarts: int = 0,
+    timeout: float = 120.0,
+    environment: Mapping[str, str] = RESTARTS,
+) -> str:
+    """Runs a program in so many ranks of this machine until it ends; returns what it printed.
+
+    restarts      how often torchrun starts all ranks again after a death
+    timeout       seconds, after which all of it is ended
+    environment   variables beside those of this process
+
+    Raises LaunchError, with the last lines printed, where torchrun gives up or takes too long.
+    Interrupted or failed, it leaves no process behind.
+    """
+    path = Path(program)
+    if not path.is_file():
+        raise LaunchError(f"There is no program {path}: name a file.")
+    command = [sys.executable, "-m", AGENT, "--standalone", f"--nproc-per-node={ranks}"]
+    command += [f"--max-restarts={restarts}", str(path), *map(str, arguments)]
+    with tempfile.TemporaryFile(prefix="labkit-torchrun-") as output:
+        with _started(command, output, os.environ | dict(environment)) as agent:
+            try:
+                code = agent.wait(timeout)
+            except subprocess.TimeoutExpired:
+                raise LaunchError(
+                    f"{path.name} did not end within {timeout:g} s.\n{_last_lines(output)}"
+                ) from None
+        if code:
+            raise LaunchError(
+                f"torchrun gave up {path.name}, after {restarts} restarts.\n{_last_lines(output)}"
+            )
+        return _said(output)
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], output: IO[bytes], environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen]:
+    """The agent's process; at the end of the block neither it nor a worker is left."""
+    agent = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        start_new_session=True,  # an interrupt of the notebook reaches this process alone
+    )
+    try:
+        yield agent
+    finally:
+        workers = _below(agent.pid)
+        agent.stdin.close()
+        try:
+            agent.wait(EXIT_PATIENCE)
+        except subprocess.TimeoutExpired:
+            workers += _below(agent.pid)
+            agent.kill()
+            agent.wait()
+        for worker in workers:
+            _end(worker)
+
+
+def _below(pid: int) -> list[psutil.Process]:
+    """The processes that a process has started, and theirs."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _end(process: psutil.Process) -> None:
+    try:
+        process.kill()  # psutil knows by its time of birth that it is still the same one
+        process.wait(EXIT_PATIENCE)
+    except psutil.NoSuchProcess:
+        pass
+
+
+def _said(output: IO[bytes]) -> str:
+    output.seek(0)
+    return output.read().decode("utf-8", "replace")
+
+
+def _last_lines(output: IO[bytes]) -> str:
+    return "\n".join(_said(output).splitlines()[-LAST_LINES:])

@@ -1,0 +1,172 @@
+"""Checkpoints of many ranks: read by another number of them, in the background, killed midway."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from labkit.distributed import LaunchError, launch
+from labkit.distributed.checkpoints import dcp
+from labkit.distributed.checkpoints.folder import last_good, names, newest
+from labkit.distributed.checkpoints.run import digest
+from labkit.distributed.checkpoints.training import Options, Training
+
+ENOUGH = 300.0  # seconds: only ends a launch that would hang
+
+
+def trains_and_saves(rank, ranks, folder, sharded, steps):
+    training = Training(Options(), rank, ranks, sharded)
+    training.restore(newest(folder))
+    begun = digest(training)
+    for _ in range(steps):
+        training.one_step()
+    dcp.save(folder, training.step, training.state())
+    return begun, digest(training), training.step, training.position
+
+
+@pytest.mark.parametrize("sharded", [False, True], ids=["whole weights", "sharded weights"])
+def test_four_ranks_save_two_go_on_and_four_again(tmp_path, sharded):
+    ended = None
+    for ranks, step in ((4, 3), (2, 6), (4, 9)):
+        found = launch(trains_and_saves, ranks, tmp_path, sharded, 3, timeout=ENOUGH)
+        assert len(set(found)) == 1, "all ranks have the same weights"
+        begun, now, done, position = found[0]
+        assert (done, position) == (step, 8 * step)
+        assert ended is None or begun == ended, "every bit of every weight was read"
+        ended = now
+
+
+def test_whole_and_sharded_weights_read_each_other_s_checkpoints(tmp_path):
+    (*_, first), *_ = [launch(trains_and_saves, 2, tmp_path, True, 2, timeout=ENOUGH)]
+    training = Training(Options())
+    training.restore(newest(tmp_path))
+    assert digest(training) == first[1]
+
+
+def test_each_rank_writes_its_part(tmp_path):
+    launch(trains_and_saves, 4, tmp_path, True, 1, timeout=ENOUGH)
+    sizes = [path.stat().st_size for path in newest(tmp_path).path.glob("*.distcp")]
+    assert len(sizes) == 4 and max(sizes) < 2 * min(sizes)
+
+
+def saves_behind(rank, ranks, folder):
+    training = Training(Options(), rank, ranks)
+    seen = []
+    with dcp.Background(folder) as background:
+        for _ in range(3):
+            for _ in range(2):
+                training.one_step()
+            saved = digest(training)
+            background.save(training.step, training.state())
+            training.one_step()  # changes the weights while they are written
+            seen.append((names(folder), saved))
+    return seen
+
+
+def restores(rank, ranks, folder):
+    training = Training(Options(), rank, ranks)
+    training.restore(newest(folder))
+    return digest(training), training.step
+
+
+def test_a_checkpoint_in_the_background_is_that_of_its_moment(tmp_path):
+    seen = launch(saves_behind, 2, tmp_path, timeout=ENOUGH)[0]
+    assert [found for found, _ in seen] == [[], ["step-00002"], ["step-00002", "step-00005"]]
+    assert names(tmp_path) == ["step-00005", "step-00008"]
+    for digested, step in launch(restores, 2, tmp_path, timeout=ENOUGH):
+        assert (digested, step) == (seen[-1][1], 8)
+
+
+def dies_while_saving(rank, ranks, folder, moment):
+    training = Training(Options(), rank, ranks)
+    training.restore(newest(folder))
+    training.one_step()
+    state = training.state()
+    if moment == "before its shard" and rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if moment == "before the seal" and rank == 0:
+        dcp.finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    dcp.save(folder, training.step, state)
+
+
+@pytest.mark.parametrize("moment", ["before its shard", "before the seal"])
+def test_a_rank_that_dies_in_a_save_leaves_the_one_before(tmp_path, moment):
+    (_, ended, *_), *_ = launch(trains_and_saves, 2, tmp_path, False, 2, timeout=ENOUGH)
+    with pytest.raises(LaunchError, match="was killed by SIGKILL"):
+        launch(dies_while_saving, 2, tmp_path, moment, timeout=ENOUGH)
+    assert newest(tmp_path).step == 2
+    assert launch(restores, 2, tmp_path, timeout=ENOUGH)[0] == (ended, 2)
+
+
+KILLED_AT_EVERY_CALL = """
+import os, signal, sys
+from pathlib import Path
+from labkit.distributed.checkpoints import dcp
+from labkit.distributed.checkpoints.folder import newest
+from labkit.distributed.checkpoints.run import digest
+from labkit.distributed.checkpoints.training import Options, Training
+
+KINDS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree")
+options = Options(sequences=1, length=4)
+
+def after(steps):
+    training = Training(options)
+    for _ in range(steps):
+        training.one_step()
+    return training
+
+def dies(folder, calls):
+    training = after(2)
+    left = calls
+    def hook(event, arguments):
+        nonlocal left
+        if event in KINDS and arguments and str(folder) in str(arguments[0]):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+    dcp.save(folder, 2, training.state())
+
+digests = {1: digest(after(1)), 2: digest(after(2))}
+found = []
+for calls in range(1000):
+    folder = Path(sys.argv[1]) / str(calls)
+    child = os.fork()
+    if child == 0:
+        dcp.save(folder, 1, after(1).state())
+        dies(folder, calls)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    whole = newest(folder)
+    resumed = Training(options)
+    resumed.restore(whole)
+    assert digest(resumed) == digests[whole.step]
+    found.append(whole.step)
+    if status == 0:
+        break
+print(*found)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_killed_at_every_call_of_a_save_by_pytorch_a_whole_one_survives(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_EVERY_CALL, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    steps = [int(step) for step in done.stdout.split()]
+    assert len(steps) > 15 and set(steps) == {1, 2} and steps == sorted(steps)
+
+
+@pytest.mark.parametrize("name", [".metadata", "__1_0.distcp"])
+def test_a_shard_or_the_metadata_is_damaged(tmp_path, name):
+    launch(trains_and_saves, 2, tmp_path, False, 1, timeout=ENOUGH)
+    launch(trains_and_saves, 2, tmp_path, False, 1, timeout=ENOUGH)
+    path = newest(tmp_path).path / name
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(dcp.CheckpointError, match=f"{name} has .* bytes and was saved with"):
+        newest(tmp_path)
+    good = last_good(tmp_path)
+    assert good.step == 1 and "Used: step-00001." in good.note

@@ -1,0 +1,80 @@
+"""A training under torchrun, killed in the middle: nothing but time is lost, to the last bit."""
+
+from pathlib import Path
+
+import pytest
+
+from labkit.course.config import config
+from labkit.distributed import launch
+from labkit.distributed.checkpoints.folder import last_good, names, newest
+from labkit.distributed.checkpoints.run import Orders, run
+from labkit.distributed.elastic import under_torchrun
+from labkit.distributed.errors import LaunchError
+from labkit.distributed.step_log import done_twice, final_losses, read_steps
+
+PROGRAM = config().course_root() / "chapters" / "04_distributed" / "train_gpt.py"
+ENOUGH = 500.0  # seconds: only ends what would hang
+STEPS, EVERY = 12, 4
+
+
+def unbroken(folder, ranks):
+    return launch(run, ranks, Orders(folder, STEPS, EVERY), timeout=ENOUGH)[0]
+
+
+def arguments(folder, *more):
+    return ["--folder", folder, "--steps", STEPS, "--every", EVERY, *more]
+
+
+@pytest.mark.parametrize(("ranks", "seed"), [(2, 0), (4, 1)])
+def test_killed_and_restarted_it_ends_with_the_same_bits(tmp_path, ranks, seed):
+    whole = unbroken(tmp_path / "whole", ranks)
+    broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(seed, ranks)
+    more = ["--die-seed", seed, *(["--background"] if ranks == 2 else [])]
+    said = under_torchrun(
+        PROGRAM, ranks, arguments(broken.folder, *more), restarts=1, timeout=ENOUGH
+    )
+    done = read_steps(broken.log)
+    assert [one.step for one in done if one.attempt == 0] == list(range(1, broken.die_at))
+    twice = done_twice(done)
+    longest = 2 * EVERY if ranks == 2 else EVERY  # the newest may still be on its way
+    resumed = newest_before(broken.die_at, twice)
+    assert f"went on from step {resumed}, done up to step {STEPS}" in said
+    assert len(twice) < longest and len(done) == STEPS + len(twice)
+    assert final_losses(done) == final_losses(read_steps(tmp_path / "whole" / "steps.jsonl"))
+    assert f"weights: {whole.weights}" in said
+
+
+def newest_before(death, twice):
+    """The step of the checkpoint that a training went on from: the one before what it repeats."""
+    return min(twice) - 1 if twice else death - 1
+
+
+def test_seeds_draw_different_deaths_after_the_first_checkpoint():
+    orders = Orders(Path("nowhere"), 30, 10)
+    deaths = [orders.with_a_death(seed, 4) for seed in range(50)]
+    assert {one.die_rank for one in deaths} == {0, 1, 2, 3}
+    assert len({one.die_at for one in deaths}) > 10
+    assert all(11 <= one.die_at <= 30 for one in deaths)
+    assert orders.with_a_death(5, 4) == orders.with_a_death(5, 4)
+
+
+def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path):
+    whole = unbroken(tmp_path / "whole", 1)
+    folder = tmp_path / "damaged"
+    launch(run, 1, Orders(folder, 8, EVERY), timeout=ENOUGH)
+    (shard,) = (newest(folder).path).glob("*.distcp")
+    shard.write_bytes(shard.read_bytes()[:100])
+    with pytest.raises(LaunchError) as told:
+        under_torchrun(PROGRAM, 1, arguments(folder), timeout=ENOUGH)
+    assert f"train_gpt.py: {shard} has 100 bytes and was saved with" in str(told.value)
+    assert "step-00004 is whole: `last_good` takes it" in str(told.value)
+    said = under_torchrun(PROGRAM, 1, arguments(folder, "--fall-back"), timeout=ENOUGH)
+    assert "Used: step-00004." in said and "went on from step 4, done up to step 12" in said
+    assert f"weights: {whole.weights}" in said
+    assert names(folder) == ["step-00008", "step-00012"] and last_good(folder).note == ""
+
+
+@pytest.mark.parametrize("name", ["steps", "every"])
+def test_nonsense_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} is at least 1"):
+        Orders(Path("nowhere"), **{name: 0})

@@ -1,0 +1,99 @@
+"""torchrun that starts workers again; what it says when it gives up; and that nothing is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from labkit.distributed.elastic import under_torchrun
+from labkit.distributed.errors import LaunchError
+
+ENOUGH = 300.0  # seconds: only ends what would hang
+
+DIES_ONCE = """
+import os, signal, sys
+attempt, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
+with open(f"{sys.argv[1]}/{attempt}-{rank}", "w") as file:
+    file.write(str(os.getpid()))
+if (attempt, rank) == ("0", "1"):
+    os.kill(os.getpid(), signal.SIGKILL)
+print("attempt", attempt, "ends", flush=True)
+"""
+SLEEPS = DIES_ONCE.split("if (")[0] + "import time\ntime.sleep(1000)\n"
+
+
+def program(folder, text):
+    path = folder / "program.py"
+    path.write_text(text)
+    notes = folder / "notes"
+    notes.mkdir()
+    return path, notes
+
+
+def workers_of(notes):
+    """The processes that have told their number."""
+    return [int(text) for path in notes.iterdir() if (text := path.read_text())]
+
+
+def wait_until(condition):
+    end = time.monotonic() + ENOUGH
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def none_is_left(notes):
+    wait_until(lambda: not any(psutil.pid_exists(worker) for worker in workers_of(notes)))
+
+
+def test_all_ranks_begin_again_when_one_has_died(tmp_path):
+    path, notes = program(tmp_path, DIES_ONCE)
+    said = under_torchrun(path, 2, [notes], restarts=1, timeout=ENOUGH)
+    assert {note.name for note in notes.iterdir()} >= {"0-1", "1-0", "1-1"}
+    assert said.count("attempt 1 ends") == 2
+    none_is_left(notes)
+
+
+def test_without_restarts_torchrun_gives_up(tmp_path):
+    path, notes = program(tmp_path, DIES_ONCE)
+    with pytest.raises(LaunchError, match=r"torchrun gave up program\.py, after 0 restarts\.") as e:
+        under_torchrun(path, 2, [notes], timeout=ENOUGH)
+    assert str(e.value).endswith("Rank 1 ended first, with exit code -9.")
+    none_is_left(notes)
+
+
+def test_what_takes_too_long_is_ended(tmp_path):
+    path, notes = program(tmp_path, SLEEPS)
+    with pytest.raises(LaunchError, match=r"program\.py did not end within 6 s"):
+        under_torchrun(path, 2, [notes], timeout=6)
+    none_is_left(notes)
+
+
+def test_a_program_that_is_not_there(tmp_path):
+    with pytest.raises(LaunchError, match="There is no program"):
+        under_torchrun(tmp_path / "nothing.py", 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a pipe of the system")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_cell_and_a_lost_notebook_leave_no_worker(tmp_path, sent):
+    path, notes = program(tmp_path, SLEEPS)
+    code = (
+        "import signal, sys\n"
+        "from labkit.distributed.elastic import under_torchrun\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "under_torchrun(sys.argv[1], 2, [sys.argv[2]])\n"
+    )
+    command = [sys.executable, "-c", code, str(path), str(notes)]
+    cell = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: len(workers_of(notes)) == 2)
+    below = [child.pid for child in psutil.Process(cell.pid).children(recursive=True)]
+    os.kill(cell.pid, sent)
+    _, said = cell.communicate(timeout=ENOUGH)
+    assert (sent == signal.SIGKILL) or "KeyboardInterrupt" in said
+    none_is_left(notes)
+    wait_until(lambda: not any(psutil.pid_exists(one) for one in below))
