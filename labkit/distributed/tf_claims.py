@@ -1,7 +1,7 @@
-"""Two printed programs of TensorFlow's early years, run as they are under today's TensorFlow.
+"""Two programs of TensorFlow's early years, run as they are under today's TensorFlow.
 
     with TfCluster() as cluster:
-        first_failure(cluster)      # the line at which the program of four names ends
+        first_failure(cluster)      # the error that ends the program of four names
         names_today(cluster)        # of each name, whether it exists
         one_script(cluster)         # where the program with `server.join()` waits
 
@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 
 from labkit.distributed.tf_cluster import TfCluster
+from labkit.distributed.tf_trials import try_program, with_free_ports
 
 NAMES = ("ClusterSpec", "Server", "SyncReplicasOptimizer", "MonitoredTrainingSession")
 
@@ -31,11 +32,11 @@ with tf.train.MonitoredTrainingSession(master=server.target, is_chief=True) as s
     session.run(train)
 """
 
-# `tf.train.Server` is called `tf.distribute.Server` today; the rest is as printed.
+# `tf.train.Server` is called `tf.distribute.Server` today.
 ONE_SCRIPT = """\
 import tensorflow as tf
 
-cluster = tf.train.ClusterSpec({{"ps": ["localhost:{ps}"], "worker": ["localhost:{worker}"]}})
+cluster = tf.train.ClusterSpec({"ps": ["localhost:2222"], "worker": ["localhost:2223"]})
 
 server = tf.distribute.Server(cluster, job_name="ps", task_index=0)
 print("the parameter server has begun", flush=True)
@@ -57,25 +58,24 @@ class Waiting:
 
 def first_failure(cluster: TfCluster) -> str:
     """What ends the program of four names as printed: the last line of its traceback."""
-    return cluster.try_program(FOUR_NAMES).error
+    return try_program(cluster, FOUR_NAMES).error
 
 
 def names_today(cluster: TfCluster) -> dict[str, bool]:
     """Of each of the four names, whether today's `tf.train` has it."""
     text = "import json\nimport tensorflow as tf\n"
     text += f"print(json.dumps([hasattr(tf.train, name) for name in {NAMES!r}]))\n"
-    last = cluster.try_program(text).said.splitlines()[-1]
+    last = try_program(cluster, text).said.splitlines()[-1]
     return dict(zip(NAMES, json.loads(last), strict=True))
 
 
 def one_script(cluster: TfCluster, program: str = ONE_SCRIPT) -> Waiting:
     """Where the script of both roles stays once its first server has begun; it is ended there.
 
-    program   another one with places for the ports {ps} and {worker}
+    Only its ports are replaced, by free ones.
     """
-    ps, worker = cluster.free_ports(2)
-    text = program.format(ps=ps, worker=worker)
-    tried = cluster.try_program(text, until="has begun")
+    text = with_free_ports(program)
+    tried = try_program(cluster, text, until="has begun")
     line = text.splitlines()[tried.line - 1].strip() if tried.line else ""
     printed = [words for words in tried.said.splitlines() if words.endswith("has begun")]
     return Waiting(tried.line, line, printed)

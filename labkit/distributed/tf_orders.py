@@ -37,6 +37,8 @@ class Agent:
     def __init__(self, folder: Path, host: Host | None) -> None:
         name = host.name if host else "here"
         self.log = folder / f"agent-{name}"
+        temporary = folder / f"temporary-{name}"  # what killed programs leave goes with the folder
+        temporary.mkdir()
         enter = ["ip", "netns", "exec", host.name] if host else []
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         with self.log.open("wb") as log:
@@ -46,7 +48,7 @@ class Agent:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=os.environ | QUIET | {"PYTHONPATH": path},
+                env=os.environ | QUIET | {"PYTHONPATH": path, "TMPDIR": str(temporary)},
                 start_new_session=True,  # Ctrl-C is the notebook's
             )
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from labkit.distributed.small_training import photographs
 from labkit.distributed.tf_claims import NAMES, ONE_SCRIPT, first_failure, names_today, one_script
 from labkit.distributed.tf_cluster import TfCluster
 from labkit.distributed.tf_config import TfConfigError
+from labkit.distributed.tf_own_configs import written
+from labkit.distributed.tf_trials import try_program
 
 ENOUGH = 600.0
 WITHIN = 1e-6  # float32 holds weights near 0.1 to 7e-9, and each step rounds once or twice
@@ -54,7 +57,7 @@ def alive(pid):
 
 
 def pids(cluster):
-    return [process.pid for process in cluster._processes.values()]
+    return list(cluster.pids.values())
 
 
 def test_steps_are_applied_once_while_nobody_dies(cluster):
@@ -152,12 +155,12 @@ def test_printed_programs_of_early_tensorflow(cluster):
 
 
 def test_a_program_that_fails_is_told(cluster):
-    tried = cluster.try_program("x = 1\nprint('hello')\nraise OSError('no disk')\n")
+    tried = try_program(cluster, "x = 1\nprint('hello')\nraise OSError('no disk')\n")
     assert tried.said.startswith("hello\nTraceback")
     assert tried.error == "OSError: no disk"
     assert tried.line is None
-    assert cluster.try_program("print('well')").error == ""
-    tried = cluster.try_program("import time\n\ntime.sleep(1000)", until=lambda: True)
+    assert try_program(cluster, "print('well')").error == ""
+    tried = try_program(cluster, "import time\n\ntime.sleep(1000)", until=lambda: True)
     assert (tried.said, tried.line, tried.error) == ("", 3, "")
 
 
@@ -191,7 +194,7 @@ def test_a_worker_that_is_not_there_is_named_with_its_address(cluster):
     cluster.kill("worker 2")
     with pytest.raises(LaunchError) as error:
         cluster.run(steps=5, patience=1)
-    address = json.loads(cluster._configs["worker 2"])["cluster"]["worker"][2]
+    address = json.loads(cluster.configs["worker 2"])["cluster"]["worker"][2]
     assert f"No answer within 1 s from worker 2 at {address} (connection refused)" in str(
         error.value
     )
@@ -202,11 +205,14 @@ def test_a_worker_that_is_not_there_is_named_with_its_address(cluster):
 def test_nothing_is_left_of_a_cluster_that_has_ended(cluster):
     """The last test with the cluster of all."""
     folder = cluster.folder
+    before = set(Path(tempfile.gettempdir()).glob("*autograph*"))
     ids = [cluster._agents[0].process.pid, *pids(cluster)]
     cluster.begin(steps=1000, pause_at=5)
     cluster.paused(ENOUGH)
     ids += pids(cluster)
+    assert list(folder.glob("temporary-here/*autograph*")), "TensorFlow writes temporary files"
     cluster.end()
+    assert set(Path(tempfile.gettempdir()).glob("*autograph*")) <= before
     assert not any(alive(pid) for pid in ids)
     assert not folder.exists()
     with pytest.raises(LaunchError, match="it has none: it has ended"):
@@ -221,7 +227,7 @@ def one_worker():
         pair = stack.enter_context(hosts.two_hosts(125e6)) if hosts.available() else ()
         cluster = stack.enter_context(TfCluster(servers=2, workers=1, hosts=pair))
         run = cluster.run(steps=60, rate=0.1, batch=16)
-        addresses = json.loads(cluster._configs["server 1"])["cluster"]
+        addresses = json.loads(cluster.configs["server 1"])["cluster"]
         return run, addresses, [(host.address, host.sent()) for host in pair]
 
 
@@ -266,12 +272,6 @@ def no_turn():
     ],
 )
 def test_a_tf_config_of_the_learner_is_read_before_anything_starts(monkeypatch, config, told):
-    monkeypatch.setattr("labkit.distributed.tf_cluster.Turn", no_turn)
+    monkeypatch.setattr("labkit.distributed.tf_processes.Turn", no_turn)
     with pytest.raises(TfConfigError, match=told):
         TfCluster(config=config)
-
-
-def written(hosts, ports, servers, number):
-    from labkit.distributed.tf_cluster import _written
-
-    return _written(hosts, ports, servers, number)

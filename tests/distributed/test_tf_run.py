@@ -1,10 +1,7 @@
 """What is read out of a coordinator's report and of a program's output, without any process."""
 
-import fcntl
-
 import pytest
 
-from labkit.distributed import LaunchError, tf_turns
 from labkit.distributed.tf_run import TfRun, Tried, telling_line
 
 AS_TENSORFLOW_SAYS = """Graph execution error:
@@ -83,26 +80,3 @@ def test_only_a_traceback_is_an_error():
     assert Tried("Traceback (most recent call last):\nOSError: raised\n", None).error.endswith(
         "raised"
     )
-
-
-def test_clusters_take_turns(tmp_path, monkeypatch):
-    monkeypatch.setattr(tf_turns.tempfile, "gettempdir", lambda: str(tmp_path))
-    first = tf_turns.Turn()
-    with pytest.raises(
-        LaunchError, match=r"running on this machine for 0\.1 s. End it, or the note"
-    ):
-        tf_turns.Turn(timeout=0.1)
-    first.end()
-    second = tf_turns.Turn(timeout=0.1)
-    with (
-        next(tmp_path.glob("labkit-tf-cluster-*.lock")).open() as file,
-        pytest.raises(BlockingIOError),
-    ):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    second.end()
-
-
-def test_ports_are_all_different_and_free():
-    ports = [port for port, _ in zip(tf_turns.free_ports(), range(50), strict=False)]
-    assert len(set(ports)) == 50
-    assert all(20_000 <= port < 32_000 for port in ports)

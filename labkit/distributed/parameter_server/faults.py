@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from labkit.distributed.parameter_server.checkpoint import save_checkpoint
 from labkit.distributed.parameter_server.replication import Unanswered
@@ -32,6 +32,33 @@ if TYPE_CHECKING:
     from labkit.distributed.parameter_server.worker import Job
 
 DEEDS = ("die", "lose the answer", "hang")
+
+
+class Trained(Protocol):
+    """What a fault needs of a training that goes on (training.py)."""
+
+    acknowledged: int
+
+    def until_dead(self, name: str) -> bool:
+        """Waits until a role has died; False if the training ends before."""
+
+    def finish(self) -> Run:
+        """Waits for the end."""
+
+
+class Cluster(Protocol):
+    """What a fault needs of a cluster (cluster.py, which imports this module)."""
+
+    copies: tuple[str | None, ...]
+
+    def begin(self, job: Job, rule: Rule, steps: int, **options: Any) -> Trained:
+        """Lets all workers begin a training."""
+
+    def restart(self, name: str) -> None:
+        """Brings a dead role back."""
+
+    def resume(self, saving: Saving) -> int:
+        """Goes on from the checkpoints; how many gradients they have seen."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +127,7 @@ class Outcome:
 
 
 def run_with_fault(
-    cluster: Any,  # a Cluster; its module imports this one
+    cluster: Cluster,
     fault: Fault,
     job: Job,
     rule: Rule,
@@ -195,7 +222,7 @@ def _suffer(deed: str) -> None:
     threading.Event().wait()  # nobody will set it
 
 
-def _bring_back(cluster: Any, role: str, saving: Saving | None) -> int | None:
+def _bring_back(cluster: Cluster, role: str, saving: Saving | None) -> int | None:
     """A dead worker, or a dead server without a copy: the gradients in its checkpoint, if any."""
     kind, _, number = role.partition(" ")
     if kind == "worker":
