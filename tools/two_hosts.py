@@ -5,12 +5,9 @@ root's rights. On each cable the same program runs with each compression of its 
 runs on one machine. About three minutes; what it writes is chapters/04_distributed/two_hosts.md.
 """
 
-import argparse
 import datetime
 import json
-import os
 import platform
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,11 +15,11 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from hosts_page import ROOT, environment, write_page
 
-from labkit.distributed import LaunchError, hosts
+from labkit.distributed import hosts
 from labkit.machine_probe import this_machine
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "chapters" / "04_distributed" / "train_ddp.py"
 CABLES = {"100 Mbit/s": 12.5e6, "1 Gbit/s": 125e6}  # bytes per second
 COMPRESSIONS = ("nothing", "half", "top-k", "low-rank")
@@ -80,11 +77,6 @@ def options(compress: str, out: Path) -> list[str]:
     return [*words, "--out", str(out)]
 
 
-def environment() -> dict[str, str]:
-    """One thread in each rank; labkit is found where it stands."""
-    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-
-
 def row(cable: str, compress: str, out: Path, bandwidth: float | None, crossed: int | None) -> str:
     """A row of the table, from what the program has written."""
     by_rank = json.loads(out.read_text("utf-8"))
@@ -122,35 +114,20 @@ def text(rows: list[str]) -> str:
     )
 
 
-def main(words: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Train on two hosts, and write down the figures.")
-    parser.add_argument("--out", type=Path, required=True, help="the page, as Markdown")
-    chosen = parser.parse_args(words)
-    if not hosts.available():
-        print(f"two_hosts: {hosts.missing()}", file=sys.stderr)
-        return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the hosts are removed
+def page() -> str:
+    """All runs, each on two hosts and on one machine, as the page tells them."""
     rows = []
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "figures.json"
-            for compress in COMPRESSIONS:
-                for cable, bandwidth in CABLES.items():
-                    crossed = on_two_hosts(bandwidth, compress, out)
-                    rows.append(row(cable, compress, out, bandwidth, crossed))
-                on_one_machine(compress, out)
-                rows.append(row("one machine", compress, out, None, None))
-                print(*rows[-3:], sep="\n", flush=True)
-        chosen.out.write_text(text(rows), "utf-8")
-    except (LaunchError, OSError, subprocess.CalledProcessError) as problem:
-        print(f"two_hosts: {problem}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nStopped; the hosts are gone.", file=sys.stderr)
-        return 130
-    return 0
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "figures.json"
+        for compress in COMPRESSIONS:
+            for cable, bandwidth in CABLES.items():
+                crossed = on_two_hosts(bandwidth, compress, out)
+                rows.append(row(cable, compress, out, bandwidth, crossed))
+            on_one_machine(compress, out)
+            rows.append(row("one machine", compress, out, None, None))
+            print(*rows[-3:], sep="\n", flush=True)
+    return text(rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_page("two_hosts", "Train on two hosts, and write down the figures.", page))

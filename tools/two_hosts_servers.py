@@ -8,31 +8,28 @@ cable is cut, and a server is killed; then TensorFlow's cluster does the same. A
 SECTIONS has a function for each part of the page.
 """
 
-import argparse
 import datetime
 import json
-import os
 import platform
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import torch
+from hosts_page import ROOT, environment, write_page
 from two_hosts_tensorflow import tensorflow
 
-from labkit.distributed import LaunchError, hosts
+from labkit.distributed import hosts
 from labkit.distributed.host_programs import Program, programs
 from labkit.distributed.hosts import Host
 from labkit.machine_probe import this_machine
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "chapters" / "04_distributed" / "train_ps.py"
 CABLES = {"10 Mbit/s": 1.25e6, "1 Gbit/s": 125e6}  # bytes per second
 RULES = ("sync", "async", "bounded:2")
@@ -299,11 +296,6 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def environment() -> dict[str, str]:
-    """One thread in each process; labkit is found where it stands."""
-    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-
-
 def head() -> str:
     """The page's first part."""
     command = "python train_ps.py --role worker --index 1 --servers 10.0.0.1:4700,10.0.0.1:4701 "
@@ -321,26 +313,11 @@ def head() -> str:
     )
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Train on two hosts, and write down the figures.")
-    parser.add_argument("--out", type=Path, required=True, help="the page, as Markdown")
-    chosen = parser.parse_args(words)
-    if not hosts.available():
-        print(f"two_hosts_servers: {hosts.missing()}", file=sys.stderr)
-        return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the hosts are removed
-    try:
-        parts = [head(), *(section() for section in SECTIONS)]
-        chosen.out.write_text("\n".join(parts), "utf-8")
-    except (LaunchError, OSError, subprocess.SubprocessError) as problem:
-        print(f"two_hosts_servers: {problem}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nStopped; the hosts are gone.", file=sys.stderr)
-        return 130
-    return 0
+def page() -> str:
+    """The head, and each section."""
+    return "\n".join([head(), *(section() for section in SECTIONS)])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    told = "Train by parameter servers on two hosts, and write down the figures."
+    sys.exit(write_page("two_hosts_servers", told, page))

@@ -45,7 +45,10 @@ def diagnose(
     if problem.kind == "value" and all(map(_is_zero, trials)):
         # An array of zeros, never filled.
         problem = Problem("stub", "every value is still 0")
+    elif problem.kind == "value" and _is_stub(exercise, trials):
+        problem = Problem("stub", "it returns what the stub returns")
     elif problem.kind in _EXPLAINED:
+        problem = _worded(exercise, problem, trials[place])
         problem = _located(exercise, problem, runs[place].case)
         cause = _cause(exercise, trials, problem.output)
         if cause is not None:
@@ -66,6 +69,16 @@ def _first_place(problems: list[Problem | None]) -> int | None:
     return later
 
 
+def _worded(exercise: Exercise, problem: Problem, trial: Trial) -> Problem:
+    """The problem in the exercise's own words, where it has some."""
+    if exercise.wording is None or problem.kind not in ("value", "shape"):
+        return problem
+    got, expected = trial.got[problem.output], trial.expected[problem.output]
+    output = exercise.outputs[problem.output]
+    headline = exercise.wording(trial.case.args, output, got, expected)
+    return replace(problem, headline=headline, details=())
+
+
 def _located(exercise: Exercise, problem: Problem, case: Case) -> Problem:
     """The problem with what the exercise knows of the place of its first wrong element."""
     if exercise.locate is None or problem.index is None:
@@ -83,6 +96,13 @@ def _trials(exercise: Exercise, runs: list[CaseRun], expected: list[Outputs]) ->
 
 def _is_zero(trial: Trial) -> bool:
     return all(values is not None and not values.any() for values in trial.got)
+
+
+def _is_stub(exercise: Exercise, trials: list[Trial]) -> bool:
+    """Whether all results are those of the lesson's stub."""
+    return exercise.stub is not None and _fits(
+        exercise, Misconception("", exercise.stub), trials, None
+    )
 
 
 def _cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str | None:

@@ -89,6 +89,10 @@ class Exercise:
     plain_python    with an adapter: f is a Python function all the same, and its work is limited
     locate          with an adapter: locate(args, output, index) -> paragraphs that say where in
                     the run the first wrong element shows
+    wording         wording(args, output, got, expected) -> the headline for an output whose values
+                    or shape are wrong, where a person would not speak of its numbers
+    stub            what the lesson's stub computes: an answer that computes the same in every case
+                    is not solved yet, and not wrong (nor is one whose values are all 0)
     groups          outputs, by their places, that a misconception has to explain all together,
                     such as the results of all ranks; an output in none of them stands alone
     """
@@ -110,6 +114,8 @@ class Exercise:
     fallback: Callable | str | None = None
     plain_python: bool = False
     locate: Callable[[tuple, str, tuple[int, ...]], list] | None = None
+    wording: Callable[[tuple, str, np.ndarray, np.ndarray], str] | None = None
+    stub: Callable | None = None
     groups: tuple[frozenset[int], ...] = ()
 
     def __post_init__(self) -> None:

@@ -21,10 +21,19 @@ def best_interval(write: float, between: float) -> float:
     write     C, seconds that a checkpoint takes
     between   M, mean seconds from one fault to the next; much longer than C
 
-    It is where both terms of `predicted_share` are equal. (J. W. Young, "A first order
-    approximation to the optimum checkpoint interval", Communications of the ACM 17, 1974, has the
-    root alone, for C much smaller than T.) Raises ValueError where a time is not above 0,
-    or faults come too soon for any checkpoint.
+    It is where both terms of `predicted_share` are equal. Nothing is taken for the restart after a
+    fault: it costs the same, however long T is. Others have
+
+        T = sqrt(2 C M)                                        J. W. Young 1974
+        T = sqrt(2 C M) (1 + sqrt(x) / 3 + x / 9) - C,         J. T. Daly 2006, for C < 2 M
+            with x = C / (2 M)
+
+    so ours is Daly's without its two smaller terms (Young: "A first order approximation to the
+    optimum checkpoint interval", Communications of the ACM 17(9), doi:10.1145/361147.361115.
+    Daly: "A higher order estimate of the optimum checkpoint interval for restart dumps", Future
+    Generation Computer Systems 22(3), doi:10.1016/j.future.2004.11.016; the tests compare with
+    the three optima that its figures name). Raises ValueError where a time is not above 0, or
+    faults come too soon for any checkpoint.
     """
     _refuse_nonsense(write, between)
     if between <= write / 2:

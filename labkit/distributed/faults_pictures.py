@@ -3,6 +3,7 @@
 roles_picture       the six processes of a TensorFlow cluster, and what passes between them
 twice_picture       how one step changes the weights twice, message after message
 intervals_picture   the share of time that checkpoints and faults cost, against the interval
+guesses_table       guesses beside results, and by how much they miss them
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit.distributed.checkpoint_interval import predicted_share
-from labkit.figures import canvas, show
+from labkit.figures import canvas, show, table
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.provenance import Quantity, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,6 +120,26 @@ def intervals_picture(
     axes.legend(frameon=False)
     said = ", ".join(f"{m:g} minutes {c:.0f} %" for m, c in zip(minutes, counted, strict=True))
     show(figure, f"Time lost or spent on checkpoints, by minutes between them: {said}.")
+
+
+def guesses_table(guesses: Mapping[str, Quantity | None], results: Mapping[str, Quantity]) -> None:
+    """Guess, result and difference: in a picture, 1,500 would look like 1,501."""
+    rows = []
+    for name, result in results.items():
+        guess = guesses[name]
+        if guess is None:
+            rows.append([name, "none", result, "-"])
+        else:
+            rows.append([name, guess.number, result, _miss(float(guess) - float(result))])
+    table(["", "your guess", "result", "your guess is"], rows)
+
+
+def _miss(difference: float) -> str:
+    """ "1 too low", in the words of a table; "right" where only rounding is between."""
+    if abs(difference) < 0.05:
+        return "right"
+    said = rounded(abs(difference))
+    return f"{said} too high" if difference > 0 else f"{said} too low"
 
 
 def _places(cluster: Mapping[str, list[str]]) -> dict[str, list[tuple[float, float]]]:

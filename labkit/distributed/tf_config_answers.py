@@ -1,9 +1,9 @@
 """What a TF_CONFIG says, as numbers that a check can compare: exercise distributed.tf_config.
 
-    read_as_places(answer)(hosts, ports, servers, number) -> chief [1], ps [S], worker [W], task
+    read_as_places(answer)(hosts, ports, servers, number) -> chief [1], ps [S], worker [W], task [2]
 
-An address is told as its place among the processes; the task, as the place of the address that
-its type and index name in the cluster. Lesson faults.
+An address is told as its place among the processes; the task, as the place of its type among the
+three roles, and its index. `in_words` tells them as a person would. Lesson faults.
 """
 
 import json
@@ -14,14 +14,43 @@ import numpy as np
 from labkit.checks.items import Refused, Unsolved
 
 ROLES = ("chief", "ps", "worker")
-Places = tuple[np.ndarray, np.ndarray, np.ndarray, int]
-NOWHERE = -1  # the place of a task that the cluster does not have
+Places = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+LISTED = 8  # places that a sentence names
 
 
-def as_places(cluster: Mapping[str, Sequence[int]], task: int) -> Places:
-    """The places of each role as arrays, and that of the task."""
+def as_places(cluster: Mapping[str, Sequence[int]], role: str, index: int) -> Places:
+    """The places of each role as arrays, and the task of this role and index."""
     chief, ps, worker = (np.array(cluster[role], dtype=int) for role in ROLES)
-    return chief, ps, worker, task
+    return chief, ps, worker, np.array([ROLES.index(role), index])
+
+
+def in_words(given: tuple, output: str, got: np.ndarray, expected: np.ndarray) -> str:
+    """What is wrong with the task, or with the addresses of a role, in a sentence."""
+    number = given[-1]
+    if output == "task":
+        return f"The task is that of {_task_name(got)}; process {number} is {_task_name(expected)}."
+    return (
+        f'"{output}" has the addresses of {_listed(got)}; these should be those of '
+        f"{_listed(expected)}."
+    )
+
+
+def _task_name(task: np.ndarray) -> str:
+    """ "worker 2", by the type and index of a task."""
+    role, index = task.tolist()
+    return f"{ROLES[role]} {index}"
+
+
+def _listed(places: np.ndarray) -> str:
+    """ "the processes 3, 4 and 5"."""
+    names = [str(place) for place in places.tolist()]
+    if not names:
+        return "no process"
+    if len(names) == 1:
+        return f"process {names[0]}"
+    if len(names) > LISTED:
+        return f"the processes {', '.join(names[:LISTED])} and so on, {len(names)} in all"
+    return f"the processes {', '.join(names[:-1])} and {names[-1]}"
 
 
 def read_as_places(answer: object) -> Callable[..., Places]:
@@ -51,7 +80,7 @@ def read(text: object, addresses: Sequence[str]) -> Places:
         if not isinstance(members, list):
             raise Refused(f"The role {role!r} of the cluster is no list of addresses.")
         cluster[role] = [_place(address, addresses) for address in members]
-    return as_places(cluster, _task(_part(config, "task"), cluster))
+    return as_places(cluster, *_task(_part(config, "task")))
 
 
 def _loaded(text: object) -> object:
@@ -85,12 +114,11 @@ def _place(address: object, addresses: Sequence[str]) -> int:
     return addresses.index(address)
 
 
-def _task(task: Mapping[str, object], cluster: Mapping[str, list[int]]) -> int:
-    """The place of the address that the task names."""
+def _task(task: Mapping[str, object]) -> tuple[str, int]:
+    """The type and the index of a task; Refused where one of them is none."""
     role, index = task.get("type"), task.get("index")
     if role not in ROLES:
         raise Refused(f'The task\'s "type" is {role!r}, which is none of chief, ps and worker.')
     if type(index) is not int:
         raise Refused(f'The task\'s "index" is {index!r}; it is a whole number.')
-    members = cluster[role]
-    return members[index] if 0 <= index < len(members) else NOWHERE
+    return role, index

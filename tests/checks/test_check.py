@@ -68,6 +68,27 @@ def test_a_stub_that_leaves_zeros_is_not_an_error(answer, right):
     assert answer(learner).startswith("Look again:")
 
 
+def test_a_stub_that_computes_something_is_not_an_error(answer, exercises, right):
+    def stub(x, w, b):
+        return np.ones((len(x), len(w)))
+
+    with registered(dataclasses.replace(exercises["linear"], id="toy.ones", stub=stub)):
+        text = answer(stub, "toy.ones")
+        assert text.startswith("Not yet: toy.ones is not solved yet: it returns what the stub")
+        assert answer(lambda x, w, b: stub(x, w, b) + 1, "toy.ones").startswith("Look again:")
+        assert answer(right, "toy.ones").startswith("Right:")
+
+
+def test_an_exercise_may_have_words_of_its_own(answer, exercises):
+    def wording(args, output, got, expected):
+        return f"{output} of {args[0].shape} differs in {np.sum(got != expected)} places."
+
+    with registered(dataclasses.replace(exercises["linear"], id="toy.words", wording=wording)):
+        text = answer(lambda x, w, b: x @ w.T + 2 * b, "toy.words")
+        assert "Look again: result of (1, 1) differs in 1 places." in text
+        assert "it should be" not in text
+
+
 def test_raises_names_the_error_and_the_learners_line(answer):
     def learner(x, w, b):
         table = {}

@@ -1,10 +1,12 @@
 """The interval by formula against a search, and against faults that come at random."""
 
+import math
+
 import numpy as np
 import pytest
 
 from labkit.distributed.checkpoint_interval import best_interval, interruptions, predicted_share
-from labkit.distributed.exercises.faults import lost_and_spent
+from labkit.distributed.exercises.faults_cost import lost_and_spent
 
 
 @pytest.mark.parametrize(("write", "between"), [(60, 11_135), (1, 50_000), (300, 86_400)])
@@ -13,6 +15,32 @@ def test_no_other_interval_has_a_smaller_share(write, between):
     share = predicted_share(best, write, between)
     for factor in (0.5, 0.9, 1.1, 2):
         assert predicted_share(factor * best, write, between) > share
+
+
+def young(write, between):
+    """T of Young 1974."""
+    return math.sqrt(2 * write * between)
+
+
+def daly(write, between):
+    """T of Daly 2006, for checkpoints that are short against the time between faults."""
+    share = write / (2 * between)
+    root = math.sqrt(2 * write * between)
+    return root * (1 + math.sqrt(share) / 3 + share / 9) - write
+
+
+@pytest.mark.parametrize(("hours", "minutes"), [(24, "117"), (6, "57"), (0.25, "9.1")])
+def test_dalys_formula_has_the_optima_of_dalys_figures(hours, minutes):
+    """Its Figures 3 to 5: checkpoints of 5 minutes, a fault in so many hours; the restart of
+    10 minutes does not enter."""
+    assert f"{daly(5, 60 * hours):#.{len(minutes.replace('.', ''))}g}".rstrip(".") == minutes
+
+
+@pytest.mark.parametrize(("write", "between"), [(60, 11_135), (1, 50_000), (300, 86_400)])
+def test_ours_is_the_first_term_of_dalys_and_shorter_than_youngs_by_the_writing(write, between):
+    ours = best_interval(write, between)
+    assert ours + write == pytest.approx(young(write, between))
+    assert 0 < daly(write, between) - ours < write
 
 
 def test_faults_at_random_cost_about_what_the_formula_says():

@@ -4,7 +4,13 @@ import pytest
 
 from labkit.distributed import faults_pictures
 from labkit.distributed.checkpoint_interval import predicted_share
-from labkit.distributed.faults_pictures import intervals_picture, roles_picture, twice_picture
+from labkit.distributed.faults_pictures import (
+    guesses_table,
+    intervals_picture,
+    roles_picture,
+    twice_picture,
+)
+from labkit.provenance import counted
 
 CLUSTER = {"chief": ["a:1"], "ps": ["a:2", "b:2"], "worker": ["a:3", "b:3", "c:3"]}
 
@@ -61,3 +67,14 @@ def test_shares_and_their_formula_are_drawn(shown):
     assert line.get_ydata()[0] == pytest.approx(100 * predicted_share(120, 60, 11_135))
     assert best.get_xdata()[0] == pytest.approx(1096 / 60)
     assert alt.endswith("2 minutes 34 %, 20 minutes 10 %, 160 minutes 36 %.")
+
+
+@pytest.mark.parametrize(
+    ("guess", "says"),
+    [(1500, "1 too low"), (3002, "1,501 too high"), (1501, "right"), (None, "none")],
+)
+def test_a_guess_is_told_with_its_difference(capsys, guess, says):
+    mine = None if guess is None else counted(guess, "gradients", "me")
+    guesses_table({"applied": mine}, {"applied": counted(1501, "gradients", "the server")})
+    said = capsys.readouterr().out
+    assert says in said and "1,501" in said

@@ -7,7 +7,7 @@ import pytest
 
 from labkit import check
 from labkit.checks.items import Refused
-from labkit.distributed.tf_config_answers import NOWHERE, read, read_as_places
+from labkit.distributed.tf_config_answers import in_words, read, read_as_places
 from tests.exercises.edits import edit
 
 ADDRESSES = ["a:1", "b:2", "b:3", "c:2"]
@@ -28,19 +28,40 @@ def refused(said):
 
 def test_addresses_become_places():
     chief, ps, worker, task = read(text(), ADDRESSES)
-    assert (chief.tolist(), ps.tolist(), worker.tolist(), task) == ([0], [1], [2, 3], 3)
+    assert (chief.tolist(), ps.tolist(), worker.tolist()) == ([0], [1], [2, 3])
+    assert task.tolist() == [2, 1]
 
 
 def test_a_role_without_members_may_be_missing():
     chief, ps, worker, task = read(
         text({"chief": ["b:2"]}, {"type": "chief", "index": 0}), ADDRESSES
     )
-    assert (chief.tolist(), ps.tolist(), worker.tolist(), task) == ([1], [], [], 1)
+    assert (chief.tolist(), ps.tolist(), worker.tolist()) == ([1], [], [])
+    assert task.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("index", [-1, 2, 10])
-def test_a_task_that_the_cluster_does_not_have_is_nowhere(index):
-    assert read(text(task={"type": "worker", "index": index}), ADDRESSES)[-1] == NOWHERE
+def test_a_task_that_the_cluster_does_not_have_is_told_as_it_is(index):
+    _, _, _, task = read(text(task={"type": "worker", "index": index}), ADDRESSES)
+    assert task.tolist() == [2, index]
+
+
+def test_what_is_wrong_is_told_in_words():
+    given = (["a"] * 6, range(6), 2, 4)
+    told = in_words(given, "task", np.array([1, 4]), np.array([2, 1]))
+    assert told == "The task is that of ps 4; process 4 is worker 1."
+    told = in_words(given, "worker", np.array([2, 3, 4]), np.array([], dtype=int))
+    assert told.startswith('"worker" has the addresses of the processes 2, 3 and 4; these should')
+    assert told.endswith("be those of no process.")
+    told = in_words(given, "ps", np.arange(40), np.array([7]))
+    assert "2, 3, 4, 5, 6, 7 and so on, 40 in all; these should be those of process 7." in told
+
+
+def test_a_slip_of_the_index_is_told_as_a_person_would(capsys):
+    check("distributed.tf_config", edit("distributed.tf_config", "w", INDEX, '"index": number'))
+    said = capsys.readouterr().out
+    assert "The task is that of worker 4; process 4 is worker 1." in said
+    assert "`task" not in said
 
 
 def test_what_is_no_config_is_told_so():

@@ -4,14 +4,18 @@ TensorFlow's cluster is played here: the stored notebooks, which are run again a
 its real processes, and so have its own tests.
 """
 
+import json
+import re
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
+from labkit import check
 from labkit.course.config import config
 from labkit.course.lesson import load
+from labkit.distributed.tf_claims import FOUR_NAMES, ONE_SCRIPT
 from tests.notebooks.running import Run
 
 CHAPTER = config().course_root() / "chapters" / "04_distributed"
@@ -53,8 +57,8 @@ class PlayedCluster:
         if "checkpoint" in options:
             return SimpleNamespace(
                 error="UnavailableError",
-                reason="gone",
                 dead_servers=[0],
+                applied=276,
                 saved=200,
                 lost=list(range(200, 276)),
             )
@@ -63,18 +67,34 @@ class PlayedCluster:
             scheduled=steps, applied=steps + len(self.extra), twice=list(self.extra)
         )
 
-    def try_program(self, text, until=None):
-        number = text.splitlines().index("server.join()") + 1 if until else None
-        return SimpleNamespace(said="played\n", line=number)
-
     def orders_of(self, name):
         return [what for said, *what in self.orders if said == name]
+
+
+PLAYED_CLAIMS = {
+    "first_failure": lambda cluster: "AttributeError: played",
+    "names_today": lambda cluster: {"ClusterSpec": True, "Server": False},
+    "one_script": lambda cluster: SimpleNamespace(line=7, text="server.join()", printed=["begun"]),
+}
+
+
+@pytest.mark.parametrize("id", ["tf_config", "apply_once", "cost_of_faults"])
+def test_a_stub_is_not_yet_an_answer(id, capsys):
+    (cell,) = [
+        cell.learner
+        for cell in load(CHAPTER / "source" / "7_faults.py", "7_faults.py").cells
+        if f"exercise:distributed.{id}" in cell.tags
+    ]
+    exec(cell, {"json": json, "check": check})
+    assert f"distributed.{id} is not solved yet" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture(scope="module")
 def lesson():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("labkit.distributed.tf_cluster.TfCluster", PlayedCluster)
+        for name, played in PLAYED_CLAIMS.items():
+            patch.setattr(f"labkit.distributed.tf_claims.{name}", played)
         yield Run("04_distributed", "7_faults")
 
 
@@ -112,8 +132,8 @@ def test_the_code_shown_stands_in_the_program(lesson):
 def test_the_shares_come_from_the_learners_function(lesson):
     words = "intervals_picture(shares"
     _, names = lesson.again(words)
-    assert float(names["results"]["until a checkpoint"]) == pytest.approx(18.3, abs=0.05)
-    assert float(names["results"]["applied of 1,500"]) == 1501
+    assert float(names["results"]["minutes of work"]) == pytest.approx(18.3, abs=0.05)
+    assert float(names["results"]["gradients applied"]) == 1501
     assert names["shares"][1200] == pytest.approx(0.1, abs=0.01)
     assert names["shares"][120] == pytest.approx(0.34, abs=0.01)
     assert names["shares"][9600] == pytest.approx(0.36, abs=0.02)
@@ -122,32 +142,37 @@ def test_the_shares_come_from_the_learners_function(lesson):
 
 
 def test_the_verdicts_read_what_the_programs_said(lesson):
-    tried = SimpleNamespace(said="Server is there", line=2)
-    cluster = SimpleNamespace(try_program=lambda text, until="": tried, end=lambda: None)
-    said, _ = lesson.again("names = ", cluster=cluster)
-    assert said.strip() == "Server is there"
-    said, _ = lesson.again("it waits at", cluster=cluster)
-    assert "it waits at: import tensorflow as tf" in said
-    assert "it waits at: server.join()" in lesson.printed[lesson.cell("it waits at")]
+    said = lesson.printed[lesson.cell("first_failure(cluster)")]
+    assert FOUR_NAMES in said and "It ends with AttributeError: played" in said
+    assert re.search(r"ClusterSpec +yes", said) and re.search(r"Server +no", said)
+    said = lesson.printed[lesson.cell("one_script(cluster)")]
+    assert ONE_SCRIPT in said
+    assert "It prints: begun" in said and "It waits at: server.join()" in said
+
+
+def test_a_guess_is_told_by_how_much_it_misses(lesson):
+    said = lesson.printed[lesson.cell("guesses_table(guesses, results)")]
+    assert "1 too low" in said
 
 
 def test_faults_are_counted_by_the_servers(lesson):
-    rows = {name: rest for name, *rest in lesson.namespace["rows"]}
-    assert rows["an answer is lost, once=False"] == [201, 1, 0, "no"]
+    _, names = lesson.again("an answer is lost, once=False")
+    rows = {name: rest for name, *rest in names["rows"]}
+    assert rows["an answer is lost, once=False"] == [201, 1, False]
     for name in ("a worker dies", "an answer is lost", "a server with a copy dies"):
-        assert rows[name] == [200, 0, 0, "yes"]
+        assert rows[name] == [200, 0, True]
 
 
 def test_the_table_says_what_a_run_came_to(lesson, monkeypatch):
     calm = lesson.namespace["calm"]
     moved = SimpleNamespace(weights=calm.weights + 1)
-    outcome = SimpleNamespace(run=moved, applied=190, surplus=3, lost=10)
+    outcome = SimpleNamespace(run=moved, applied=190, surplus=3)
     servers = SimpleNamespace(train=lambda *_, **__: calm)
     room = "labkit.distributed.parameter_server"
     monkeypatch.setattr(f"{room}.cluster.Cluster", lambda **_: nullcontext(servers))
     monkeypatch.setattr(f"{room}.faults.run_with_fault", lambda *_, **__: outcome)
     _, names = lesson.again("an answer is lost, once=False")
-    assert [rest for _, *rest in names["rows"]] == [[190, 3, 10, "no"]] * 4
+    assert [rest for _, *rest in names["rows"]] == [[190, 3, False]] * 4
 
 
 def test_the_table_of_a_lost_gradient_and_a_lost_answer():
@@ -161,9 +186,9 @@ def test_the_example_of_two_faults(lesson):
 
 
 def test_a_dead_server_costs_the_steps_since_its_checkpoint(lesson):
-    printed = lesson.printed[lesson.cell('cluster.restart("server 0")')]
-    assert "UnavailableError; it names server [0]" in printed
-    assert "more than 70 steps are lost: True" in printed
-    assert "resumed at 200, applied in all: 300" in printed
+    words = 'cluster.restart("server 0")'
+    assert "UnavailableError; it names server [0]" in lesson.printed[lesson.cell(words)]
     cluster = lesson.namespace["cluster"]
     assert cluster.orders_of("kill")[1] == ["server 0"] == cluster.orders_of("restart")[1]
+    _, names = lesson.again(words)
+    assert [number for _, number in names["rows"]] == [276, 200, 76, 100, 300]

@@ -12,6 +12,53 @@ from tests.exercises.edits import edit
 FIRST = "distributed.tf_config"
 TASK = '"index": index'
 numbered_through = edit(FIRST, "numbered_through", TASK, '"index": number')
+
+
+def by_number(servers_index, workers_index, last_server=lambda servers: servers):
+    """An answer that tells the roles apart by the number, with these indices."""
+
+    def answer(hosts, ports, servers, number):
+        addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+        cluster = {"chief": addresses[:1], "ps": addresses[1 : 1 + servers]}
+        cluster["worker"] = addresses[1 + servers :]
+        if number == 0:
+            task = {"type": "chief", "index": 0}
+        elif number <= last_server(servers):
+            task = {"type": "ps", "index": servers_index(number)}
+        else:
+            task = {"type": "worker", "index": workers_index(number, servers)}
+        return json.dumps({"cluster": cluster, "task": task})
+
+    return answer
+
+
+def right_server(number):
+    return number - 1
+
+
+def right_worker(number, servers):
+    return number - 1 - servers
+
+
+coordinator_is_a_server = by_number(lambda number: number, right_worker)
+coordinator_is_no_process = by_number(right_server, lambda number, servers: number - servers)
+one_row_of_indices = by_number(right_server, lambda number, servers: number - 1)
+numbers_of_workers = by_number(right_server, lambda number, servers: number)
+indices_from_1 = by_number(lambda number: number, lambda number, servers: number - servers)
+servers_end_early = by_number(right_server, right_worker, lambda servers: servers - 1)
+servers_end_late = by_number(right_server, right_worker, lambda servers: servers + 1)
+BY_NUMBER = {
+    "coordinator_is_a_server": coordinator_is_a_server,
+    "coordinator_is_no_process": coordinator_is_no_process,
+    "one_row_of_indices": one_row_of_indices,
+    "numbers_of_workers": numbers_of_workers,
+    "indices_from_1": indices_from_1,
+    "servers_end_early": servers_end_early,
+    "servers_end_late": servers_end_late,
+}
+for name, answer in BY_NUMBER.items():
+    answer.__name__ = name
+
 always_the_first = edit(FIRST, "always_the_first", TASK, '"index": 0')
 same_text_for_all = edit(FIRST, "same_text_for_all", "tasks[number]", "tasks[0]")
 workers_too_early = edit(
@@ -165,6 +212,17 @@ def summed_by_torch(w, pushes, rate):
     return w - rate * total, len(seen), len(pushes) - len(seen)
 
 
+def a_set_for_each_worker(w, pushes, rate):
+    done = {}
+    applied = 0
+    for worker, step, gradient in pushes:
+        if step not in done.setdefault(worker, []):
+            done[worker].append(step)
+            w = w - np.multiply(rate, gradient)
+            applied += 1
+    return w, applied, len(pushes) - applied
+
+
 def one_number_for_each_worker(w, pushes, rate):
     last, repeated = {}, 0
     for worker, step, gradient in pushes:
@@ -246,6 +304,13 @@ def in_a_loop_of_seconds(moments, every, write):
 PLANTED = {
     FIRST: [
         (numbered_through, "it is the place within its own role"),
+        (coordinator_is_a_server, "A server's index is one too high"),
+        (coordinator_is_no_process, "A worker's index is one too high"),
+        (one_row_of_indices, "A worker's index goes on counting behind the servers"),
+        (numbers_of_workers, "A worker's index is the number of its process"),
+        (indices_from_1, "The indices of servers and workers count from 1"),
+        (servers_end_early, "The last server is told that it is a worker"),
+        (servers_end_late, "The first worker is told that it is a server"),
         (always_the_first, "several processes of a role would take the same address"),
         (same_text_for_all, "Every process is told that it is the coordinator"),
         (workers_too_early, "The workers begin one place too early"),
@@ -266,6 +331,7 @@ PLANTED = {
         (the_newest_copy, "Of a push that comes again the last gradient is applied"),
         (not_twice_in_a_row, "others may come in between"),
         (one_clock_for_all, "each worker counts its own steps"),
+        (one_number_for_each_worker, "a worker's steps may arrive in any order"),
         (last_step_from_0, "Step 0 of a worker is taken for a repeated one"),
         (noted_and_applied, "counted, but applied all the same"),
         (kinds, "A push that comes three times is repeated twice"),
@@ -289,7 +355,7 @@ PLANTED = {
 }
 ALSO_RIGHT = {
     FIRST: [by_cases],
-    SECOND: [one_number_for_each_worker],
+    SECOND: [a_set_for_each_worker],
     THIRD: [in_a_loop_of_seconds],
 }
 ONE_PUSH = (np.ones(1), [(4, 7, np.ones(1))], 1.0)

@@ -1,0 +1,128 @@
+"""Exercise distributed.cost_of_faults: the seconds that faults and checkpoints cost; wrong ideas.
+
+Lesson faults.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+
+def faults(
+    rng: np.random.Generator, size: int, every: int, write: int
+) -> tuple[np.ndarray, int, int]:
+    """Moments of faults [size], rising; none of them where a checkpoint ends."""
+    cycle = every + write
+    between = cycle * rng.integers(0, 5, size=size) + rng.integers(1, cycle, size=size)
+    between[:1] += cycle  # the first one comes after a checkpoint
+    return between.cumsum(), every, write
+
+
+def parts(moments: np.ndarray) -> np.ndarray:
+    """From each beginning to the fault that ends it, in seconds."""
+    return np.diff(moments, prepend=0)
+
+
+def lost_and_spent(
+    moments: np.ndarray,
+    every: int,
+    write: int,
+    cut: Callable[[np.ndarray], np.ndarray] = parts,
+) -> tuple[int, int]:
+    """Seconds since the last whole checkpoint, and seconds in whole ones, over all faults.
+
+    cut   the lengths of the parts between faults
+    """
+    finished, left = np.divmod(cut(moments), every + write)
+    return int(left.sum()), int(write * finished.sum())
+
+
+def from_the_beginning(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if the checkpoints went on in one row from 0, whatever happens."""
+    cycle = every + write
+    return int((moments % cycle).sum()), int(moments[-1] // cycle * write)
+
+
+def writing_is_free(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if no time passed while a checkpoint is written."""
+    finished, left = np.divmod(parts(moments), every)
+    return int(left.sum()), int(write * finished.sum())
+
+
+def only_work(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if an unfinished checkpoint cost nothing."""
+    finished, left = np.divmod(parts(moments), every + write)
+    return int(np.minimum(left, every).sum()), int(write * finished.sum())
+
+
+def kept_unfinished(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if a checkpoint were good as soon as its writing begins."""
+    lost = spent = 0
+    for length in parts(moments):
+        finished, left = divmod(int(length), every + write)
+        begun = left > every
+        spent += (finished + begun) * write
+        lost += 0 if begun else left
+    return lost, spent
+
+
+def whole(of: Callable[..., float]) -> Callable[..., tuple[float, int]]:
+    """The right seconds in checkpoints, and of(lengths of the parts, every) as those lost."""
+
+    def wrong(moments: np.ndarray, every: int, write: int) -> tuple[float, int]:
+        _, spent = lost_and_spent(moments, every, write)
+        return of(parts(moments), every), spent
+
+    return wrong
+
+
+WRONG_COST = SimpleNamespace(
+    from_the_beginning=from_the_beginning,
+    writing_is_free=writing_is_free,
+    only_work=only_work,
+    kept_unfinished=kept_unfinished,
+    everything=whole(lambda lengths, every: lengths.sum()),
+    half_of_every=whole(lambda lengths, every: len(lengths) * every / 2),
+    last_fault_only=lambda moments, every, write: lost_and_spent(
+        moments, every, write, lambda all: parts(all)[-1:]
+    ),
+    moments_as_lengths=lambda moments, every, write: lost_and_spent(
+        moments, every, write, lambda all: all
+    ),
+    one_for_each_fault=lambda moments, every, write: (
+        lost_and_spent(moments, every, write)[0],
+        write * len(moments),
+    ),
+    one_at_the_beginning=lambda moments, every, write: (
+        lost_and_spent(moments, every, write)[0],
+        lost_and_spent(moments, every, write)[1] + write * len(moments),
+    ),
+    checkpoints_counted=lambda moments, every, write: (
+        lost_and_spent(moments, every, write)[0],
+        lost_and_spent(moments, every, write)[1] // write,
+    ),
+)
+
+cost_of_faults = exercise(
+    "distributed.cost_of_faults",
+    oracle=lost_and_spent,
+    cases=cases_of(
+        {
+            "three faults": (3, 10, 2),
+            "one fault": (1, 60, 7),
+            "short checkpoints": (5, 100, 3),
+            "long checkpoints": (7, 9, 31),
+            "prime": (11, 17, 5),
+            "many": (97, 600, 45),
+        },
+        faults,
+    ),
+    wrong=vars(WRONG_COST),
+    forbidden=LIBRARIES,
+    outputs=("lost", "spent"),
+    groups=(frozenset({0, 1}),),
+    dtype="any",
+)
