@@ -69,7 +69,7 @@ class Training:
             self.losses.scatter_update(tf.IndexedSlices(loss, number))
             self.applied.scatter_add(tf.IndexedSlices(1, number))
             if number == self.options.pause_at and self.applied[number] == 1:
-                wait_for_go_on()
+                wait_for_go_on(self.applied, number)
 
         @tf.function
         def step(number: tf.Tensor, chosen: tf.Tensor) -> None:
@@ -125,10 +125,16 @@ class Training:
         }
 
 
-def wait_for_go_on() -> None:
-    """Within a step: the worker writes the file `paused`, and waits for the file `go-on`."""
+def wait_for_go_on(applied: tf.Variable, number: tf.Tensor) -> None:
+    """Within a step: the worker waits for the file `go-on`.
+
+    It writes the file `paused` once all steps up to this one are applied.
+    """
+    # All that is looked at needs the time, or it would be looked at only once.
     while tf.size(tf.io.matching_files(tf.where(tf.timestamp() > 0, "go-on", ""))) == 0:
-        tf.io.write_file("paused", "")  # without the time, it would look for `go-on` only once
+        steps = tf.where(tf.timestamp() > 0, tf.range(number + 1), 0)
+        if tf.reduce_min(tf.gather(applied, steps)) > 0:
+            tf.io.write_file("paused", "")
 
 
 def held(read_variables: Callable[[], np.ndarray]) -> list | None:

@@ -61,9 +61,9 @@ def twice_picture() -> None:
     for name, row in rows.items():
         axes.plot([0, ends.get(name, 10)], [row, row], color=PALE, linewidth=5, zorder=0)
     messages = (
-        ("coordinator", "worker 1", 0.6, "step 7", QUIET),
+        ("coordinator", "worker 1", 0.6, "step 700", QUIET),
         ("worker 1", "server", 2.6, "w - rate · g", ORANGE),
-        ("coordinator", "worker 2", 5.6, "step 7", QUIET),
+        ("coordinator", "worker 2", 5.6, "step 700", QUIET),
         ("worker 2", "server", 7.6, "w - rate · g", ORANGE),
         ("worker 2", "coordinator", 8.9, "done", QUIET),
     )
@@ -84,8 +84,8 @@ def twice_picture() -> None:
     axes.tick_params(left=False)
     show(
         figure,
-        "Four rows over time. The coordinator gives step 7 to worker 1, whose change the server "
-        "applies. Worker 1 is killed before it can report. The coordinator gives step 7 to worker "
+        "Four rows over time. The coordinator gives step 700 to worker 1, whose change the server "
+        "applies. Worker 1 is killed before it can report. The coordinator gives step 700 to worker "
         "2, the server applies it again, and worker 2 reports that it is done.",
     )
 

@@ -9,9 +9,10 @@
         cluster.restart(name)                         # at the same address
         run = cluster.finish()                        # run.applied 1501, run.twice [700]
 
-        cluster.begin(steps=1500, checkpoint="saved", save_every=500, pause_at=1200)
-        cluster.paused()
+        cluster.begin(steps=1500, checkpoint="saved", save_every=500, pause_at=1499)
+        cluster.paused()                              # all 1500 are applied, and not yet saved
         cluster.kill("server 0")
+        cluster.release()
         run = cluster.finish()                        # run.error "UnavailableError", run.saved 1000
         cluster.restart("server 0")                   # it comes back empty
         run = cluster.run(steps=1500, checkpoint="saved", save_every=500)     # run.resumed_at 1000
@@ -111,7 +112,7 @@ class TfCluster(TfProcesses):
         self.start("chief", 0, self.program, words)
 
     def paused(self, timeout: float = PATIENCE) -> str:
-        """Waits for a worker that has applied the step `pause_at`; its name.
+        """Waits for a worker that has applied the step `pause_at`, and all before it are; its name.
 
         It has not answered the coordinator yet, and does not before `release` is called.
         """

@@ -52,7 +52,7 @@ def test_a_step_is_applied_by_two_workers(shown):
     twice_picture()
     ((figure, alt),) = shown
     said = texts(figure)
-    assert said.count("step 7") == 2 and said.count("w - rate · g") == 2
+    assert said.count("step 700") == 2 and said.count("w - rate · g") == 2
     assert "applied" in said and "applied again" in said and "killed" in said
     assert alt.index("killed") < alt.index("applies it again")
 
