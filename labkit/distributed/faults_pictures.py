@@ -85,8 +85,8 @@ def twice_picture() -> None:
     show(
         figure,
         "Four rows over time. The coordinator gives step 700 to worker 1, whose change the server "
-        "applies. Worker 1 is killed before it can report. The coordinator gives step 700 to worker "
-        "2, the server applies it again, and worker 2 reports that it is done.",
+        "applies. Worker 1 is killed before it can report. The coordinator gives step 700 to "
+        "worker 2, the server applies it again, and worker 2 reports that it is done.",
     )
 
 
