@@ -4,7 +4,7 @@
     crew.start(Place("worker", 0))
     crew.order(["worker 0"], given)          # their answers, once all are there
 
-Where a role fails, its sentence is raised, and all have ended.
+Where a role fails, its sentence is raised, and all have ended; so they have after an interrupt.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any, NoReturn
@@ -59,10 +60,11 @@ class Crew:
 
     def start(self, *places: Place) -> list[Any]:
         """Starts a process for each of these roles; returns what they say first."""
-        for place in places:
-            place = replace(place, environment=dict(os.environ))
-            self.roles[place.name] = started(place)
-            self.killed.discard(place.name)
+        with self.interruptible():
+            for place in places:
+                place = replace(place, environment=dict(os.environ))
+                self.roles[place.name] = started(place)
+                self.killed.discard(place.name)
         return self.answers([place.name for place in places])
 
     def kill(self, name: str) -> None:
@@ -72,8 +74,9 @@ class Crew:
 
     def order(self, names: Sequence[str], order: object) -> list[Any]:
         """Gives some roles an order; returns their answers."""
-        for name in names:
-            self[name].tell(order)
+        with self.interruptible():
+            for name in names:
+                self[name].tell(order)
         return self.answers(names)
 
     def answers(self, names: Sequence[str]) -> list[Any]:
@@ -87,18 +90,27 @@ class Crew:
     def hear(self, ready: Callable[[], bool], seconds: float) -> bool:
         """Takes what comes until it is ready, or the time is over; which of the two.
 
-        Raises LaunchError where a role fails; then all have ended, as when it is interrupted.
+        A role that prints without a pause is heard no longer than that. Raises LaunchError where a
+        role fails; then all have ended, as when it is interrupted.
         """
         end = time.monotonic() + seconds
-        try:
+        with self.interruptible():
             while not ready():
-                if not self._hear_once(end - time.monotonic()):
-                    return False
+                left = end - time.monotonic()
+                heard = self._hear_once(left)
                 self._refuse_failure()
+                if not heard or left <= 0:
+                    return ready()
+        return True
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """An interrupt in this block ends all roles."""
+        try:
+            yield
         except KeyboardInterrupt:
             self.end()
             raise KeyboardInterrupt("All roles were ended: make a new cluster.") from None
-        return True
 
     def fail(self, sentence: str) -> NoReturn:
         """Ends all, and raises LaunchError with the sentence and with who was killed before."""
@@ -152,5 +164,7 @@ def _capital(text: str) -> str:
 
 
 def _end_all(roles: dict[str, RoleProcess]) -> None:
+    for role in roles.values():
+        role.lifeline.close()  # each ends by this, whatever interrupts the rest
     for role in roles.values():
         role.close()

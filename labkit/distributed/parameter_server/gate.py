@@ -8,7 +8,9 @@
 
 All methods are for threads that hold `changed`; they give it away while they wait. While a request
 of a worker waits, the worker may die and come back: then two of its requests wait, and the one that
-comes second finds the step begun, or pushed. Lesson parameter_servers.
+comes second finds the step begun, or pushed. A turn of a replayed order is taken with the change
+that it admits, in `_begin` and `leave`: where telling the copy fails before, it stands as it was.
+Lesson parameter_servers.
 """
 
 from __future__ import annotations
@@ -79,20 +81,18 @@ class Gate:
         """
         if self._turns and self.finished[worker] <= step:
             self._await_turn(worker, "push", patience, lambda: self.finished[worker] > step)
-            if self.finished[worker] <= step:
-                self._turns.take()
         return self.finished[worker] <= step
 
-    def follow(self, worker: int, kind: str) -> None:
-        """Admits what another gate has admitted: this one is its copy."""
-        self.elapsed()
-        if self._turns and self._turns.is_next(worker, kind):
-            self._turns.take()
-        if kind == "pull" and not self._has_begun(worker):
+    def follow_begin(self, worker: int) -> None:
+        """Notes a step that another gate has granted: this one is its copy."""
+        self.elapsed()  # the clock starts
+        if not self._has_begun(worker):
             self._begin(worker)
 
     def leave(self, worker: int, step: int) -> None:
         """The worker has finished this step."""
+        if self.finished[worker] <= step:
+            self._take_turn(worker, "push")
         self.finished[worker] = max(self.finished[worker], step + 1)
         self.begun[worker] = max(self.begun[worker], step + 1)
         self.changed.notify_all()
@@ -136,16 +136,24 @@ class Gate:
     def _begin(self, worker: int) -> None:
         if self.announce:
             self.announce(worker)
+        self._take_turn(worker, "pull")
         self.leads[worker] = self.finished[worker] - min(self.finished)
         self.begun[worker] += 1
         self.changed.notify_all()
+
+    def _take_turn(self, worker: int, kind: str) -> None:
+        if self._turns and self._turns.is_next(worker, kind):
+            self._turns.take()
 
     def _has_begun(self, worker: int) -> bool:
         """Whether it has begun a step that it has not pushed."""
         return self.begun[worker] > self.finished[worker]
 
-    def _is_over(self) -> bool:
-        return self.limit is not None and not self.limit.grants(self.begun, self.elapsed())
+    def _is_over(self, worker: int) -> bool:
+        """Whether no step is left for it; what one has begun that all make together, all begin."""
+        if self.limit is None or (self.rule.together and self.begun[worker] < max(self.begun)):
+            return False
+        return not self.limit.grants(self.begun, self.elapsed())
 
     def _may_begin(self, worker: int) -> bool:
         return self.rule.may_begin(worker, self.finished)
@@ -153,14 +161,14 @@ class Gate:
     def _await_rule(self, worker: int, patience: float) -> bool:
         """Until the rule lets it begin; False where the training is over."""
         self._wait(
-            lambda: self._has_begun(worker) or self._is_over() or self._may_begin(worker),
+            lambda: self._has_begun(worker) or self._is_over(worker) or self._may_begin(worker),
             patience,
             lambda: (
                 f"Worker {worker} has waited {patience:g} s to begin step {self.finished[worker]} "
                 f"by the rule {self.rule}: {self._missing(worker)}."
             ),
         )
-        return self._has_begun(worker) or not self._is_over()
+        return self._has_begun(worker) or not self._is_over(worker)
 
     def _await_pull(self, worker: int, patience: float) -> bool:
         """Until it is the turn of its pull in the order; False where it has none any more."""
@@ -174,7 +182,6 @@ class Gate:
                 f"In the replayed order worker {worker} begins step {self.finished[worker]} "
                 f"when the rule {self.rule} forbids it: {self._missing(worker)}."
             )
-        self._turns.take()
         return True
 
     def _await_turn(

@@ -3,6 +3,9 @@
     Limit(steps=400)        400 steps, whoever makes them
     Limit(seconds=5)        no step begins later than 5 s after the first one
 
+A step that all make together is granted to all or to nobody: where one has begun it, the others may
+begin it, too, though the limit is reached. So no gradient of the last step is left over.
+
 A worker that comes back after its death repeats the step that it had begun: it was granted already.
 Lesson parameter_servers.
 """

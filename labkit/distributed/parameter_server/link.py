@@ -63,10 +63,10 @@ class Link:
         host, port = self.addresses[self._place]
         return f"{host}:{port}"
 
-    def connect(self) -> None:
-        """Connects now, and learns what the server has of this worker."""
-        if self._connection is None:
-            self.ask({"kind": "hello", **self._self()}, purpose="its greeting")
+    def connect(self) -> dict[str, Any]:
+        """Connects now, and returns what the server says of itself and of this worker."""
+        said, _ = self.ask({"kind": "hello", **self._self()}, purpose="its greeting")
+        return said
 
     def pull(self, step: int) -> Pulled | None:
         """The server's part of the weights for a step; None: there is none left.
@@ -127,7 +127,8 @@ class Link:
         seconds: float | None = None,
     ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """The answer to a request that is sent once; what breaks is raised as it is, BROKEN."""
-        return self._asked(fields, tensors, time.monotonic() + (seconds or self.timeout))
+        seconds = self.timeout if seconds is None else seconds
+        return self._asked(fields, tensors, time.monotonic() + seconds)
 
     def close(self) -> None:
         """Ends the connection, if there is one."""
@@ -145,9 +146,7 @@ class Link:
     def _asked(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
         if self._connection is None:
             host, port = self.addresses[self._place]
-            self._connection = socket.create_connection(
-                (host, port), max(end - time.monotonic(), PAUSE)
-            )
+            self._connection = socket.create_connection((host, port), _until(end))
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
             self.finished = said["finished"]
@@ -157,9 +156,8 @@ class Link:
         return self._exchanged(fields, tensors, end)
 
     def _exchanged(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
-        self._connection.settimeout(max(end - time.monotonic(), PAUSE))
-        send_frame(self._connection, fields, tensors)
-        said, values = receive_frame(self._connection)
+        send_frame(self._connection, fields, tensors, _until(end))
+        said, values = receive_frame(self._connection, _until(end))
         if "error" in said:
             raise ServerError(f"Server {self.address} refuses {self._name()}: {said['error']}")
         return said, values
@@ -182,6 +180,11 @@ class Link:
             f"{who} waited {self.timeout:g} s for {purpose}, and server {names} did not answer "
             f"({why.rstrip('.')}). Does it run, and can this host reach it?"
         )
+
+
+def _until(end: float) -> float:
+    """Seconds until this moment, at least PAUSE: what has begun late is tried, too."""
+    return max(end - time.monotonic(), PAUSE)
 
 
 def _split(address: str) -> tuple[str, int]:

@@ -9,18 +9,25 @@ server does not answer any more, workers go to the copy; from then on it serves 
 
 The first server may still be alive, behind a cable that is cut. What it would apply now, the copy
 would not have: so nothing is acknowledged until the copy has it. Where the copy says that it has
-taken over, the first server is deposed, and answers no worker any more. Only where the system says
-that the copy's process has ended does it go on alone. Lesson faults.
+taken over, the first server is deposed, and answers no worker any more.
+
+A connection that breaks says nothing of the copy: the first server makes a new one, and tells it
+again, which the copy takes twice without harm. Only where a connection is refused does it go on
+alone. For then the copy's host has said that no program listens at its port. This assumes that
+nothing between the two refuses in the host's name, as a firewall might, and that a copy that has
+ended does not come back during the training; with either, two servers could serve at once. A host
+that is silent or not reached may be alive: nothing is acknowledged then. Lesson faults.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.parameter_server.errors import ServerError
-from labkit.distributed.parameter_server.link import TIMEOUT, Link
+from labkit.distributed.parameter_server.link import PAUSE, TIMEOUT, Link
 from labkit.distributed.parameter_server.notes import Push
 
 if TYPE_CHECKING:
@@ -40,13 +47,18 @@ class Copy:
 
     alone   whether the copy's process has ended, so that nothing is forwarded any more
 
-    Raises ServerError for a copy that does not answer within `timeout` seconds.
+    Raises ServerError for a copy that does not answer within `timeout` seconds, and for one that
+    has taken over: a server that comes back later is of use only in the next training.
     """
 
     def __init__(self, address: str, fingerprint: str, timeout: float = TIMEOUT) -> None:
         self.alone = False
         self._link = Link([address], None, fingerprint, timeout, leads=True)
-        self._link.connect()
+        if self._link.connect().get("taken over"):
+            raise ServerError(
+                f"The copy at {address} has taken over already. A server that comes back later is "
+                "of use only in the next training."
+            )
 
     def begin(self, worker: int) -> None:
         """Tells of a step that is granted; raises as `push` does."""
@@ -70,18 +82,44 @@ class Copy:
         if self.alone:
             return
         try:
-            said, _ = self._link.attempt(fields, tensors)
-        except TimeoutError:
-            self._link.close()
-            raise ServerError(
-                f"The copy at {self._link.address} has not answered for {self._link.timeout:g} s. "
-                "Without it no update is acknowledged: does it run, and can this host reach it?"
-            ) from None
-        except (ConnectionError, EOFError):
+            said = self._answer(fields, tensors)
+        except ConnectionRefusedError:
             self.alone = True
             return
+        except (OSError, EOFError) as error:
+            self._link.close()
+            raise ServerError(self._no_answer(error)) from None
         if said.get("taken over"):
             raise Deposed
+
+    def _answer(self, fields: Mapping, tensors: Mapping | None) -> dict[str, Any]:
+        """The copy's answer, over a new connection where the old one breaks.
+
+        Raises ConnectionRefusedError where there is no copy, and another OSError, or EOFError,
+        where nobody knows.
+        """
+        end = time.monotonic() + self._link.timeout
+        while True:
+            try:
+                return self._link.attempt(fields, tensors, end - time.monotonic())[0]
+            except ConnectionRefusedError:
+                raise
+            except (ConnectionError, EOFError):  # a process that dies may close its port last
+                self._link.close()
+                if time.monotonic() + PAUSE >= end:
+                    raise
+            time.sleep(PAUSE)
+
+    def _no_answer(self, error: Exception) -> str:
+        why = (
+            f"has not answered for {self._link.timeout:g} s"
+            if isinstance(error, TimeoutError)
+            else f"does not answer ({str(error).rstrip('.') or type(error).__name__})"
+        )
+        return (
+            f"The copy at {self._link.address} {why}. Without it no update is acknowledged: does "
+            "it run, and can this host reach it?"
+        )
 
 
 class Standing:
@@ -91,6 +129,7 @@ class Standing:
     """
 
     def __init__(self, is_copy: bool) -> None:
+        self.is_copy = is_copy
         self.state = "waits" if is_copy else "serves"
         self._changing = threading.Lock()
 
@@ -102,7 +141,7 @@ class Standing:
         """
         with self._changing:
             if leads:
-                self._refuse_other_servers()
+                self._refuse_if_no_copy()
             elif worker is not None:
                 self._serve()
             elif self.state != "serves":
@@ -119,16 +158,18 @@ class Standing:
                 self.state = "follows"
             return self.state == "follows"
 
+    @property
+    def has_taken_over(self) -> bool:
+        """Whether it is a copy that serves."""
+        return self.is_copy and self.state == "serves"
+
     def depose(self) -> None:
         """The copy has taken over."""
         self.state = "deposed"
 
-    def _refuse_other_servers(self) -> None:
-        if self.state not in ("waits", "follows"):
-            raise ServerError(
-                "This server follows no other: it is no copy, or has taken over already. A server "
-                "that comes back later is of use only in the next training."
-            )
+    def _refuse_if_no_copy(self) -> None:
+        if not self.is_copy:
+            raise ServerError("This server follows no other: it was started as no copy.")
 
     def _serve(self) -> None:
         if self.state in ("waits", "deposed"):

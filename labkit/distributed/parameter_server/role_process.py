@@ -57,10 +57,11 @@ class RoleProcess:
             self.talk.send(order)
 
     def kill(self) -> None:
-        """Ends it at once, as a machine that loses its power."""
+        """Ends it at once, as a machine that loses its power; what it has said before is kept."""
         self.process.kill()
         self.process.join()
-        self.died = self.process.exitcode
+        while self.died is None:
+            self._take_answer()
 
     def close(self) -> None:
         """Ends it, whatever it does."""

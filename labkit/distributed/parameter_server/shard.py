@@ -39,6 +39,11 @@ class Shard:
     announce  called with each worker whose step is granted, before the worker hears of it
     after     called with this shard after each push that it has taken, before the acknowledgement
 
+    These three are called while no other thread can change the shard, so that the copy hears of all
+    in the order in which it happens here, and a checkpoint is on the disk before the next push is
+    taken. Meanwhile all others wait: the copy's answer has a time limit (replication.py); a disk
+    that hangs has none here, and then it is the workers whose time is over.
+
     A shard whose `follow` and `follow_begin` are another one's forward and announce is its copy.
 
     version    updates that were applied
@@ -143,13 +148,12 @@ class Shard:
         """Takes what another shard has accepted, as its copy."""
         with self._gate.changed:
             if push.step == self._gate.finished[push.worker]:
-                self._gate.follow(push.worker, "push")
                 self._take(push)
 
     def follow_begin(self, worker: int) -> None:
         """Notes a step that another shard grants, as its copy."""
         with self._gate.changed:
-            self._gate.follow(worker, "pull")
+            self._gate.follow_begin(worker)
             self._pulled(worker)
 
     def finished_by(self, worker: int) -> int:

@@ -10,6 +10,8 @@ Lesson parameter_servers.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from labkit.distributed.parameter_server.errors import ServerError
@@ -53,10 +55,8 @@ class Training:
 
     def applied(self) -> int:
         """How many gradients the first server has applied; raises LaunchError as `finish` does."""
-        try:
+        with self._asking():
             said, _ = self._links[0].ask({"kind": "count"}, purpose="its count")
-        except ServerError as error:
-            self._crew.fail(str(error))
         return said["applied"]
 
     def until(self, pushes: int) -> int:
@@ -83,10 +83,8 @@ class Training:
             self._hear(self._end - time.monotonic())
         for link in self._links:
             link.close()  # a server may have been replaced by its copy since
-        try:
+        with self._asking():
             logs = [link.log() for link in self._looks()]
-        except ServerError as error:
-            self._crew.fail(str(error))
         self.over = True
         self._crew.show_output()
         return run_of(logs, self._arrivals)
@@ -98,6 +96,15 @@ class Training:
             Link([copy, one] if copy else [one], None, self._fingerprint, self.given.timeout)
             for one, copy in pairs
         ]
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Where a server does not answer, or somebody interrupts, all roles end."""
+        with self._crew.interruptible():
+            try:
+                yield
+            except ServerError as error:
+                self._crew.fail(str(error))
 
     def _hear(self, seconds: float) -> None:
         """Until a worker ends, or so many seconds are over."""

@@ -6,6 +6,8 @@
     send_frame(connection, {"kind": "push", "step": 3}, {"gradient": gradient})
     fields, tensors = receive_frame(connection)
 
+A time limit is of a whole frame: a limit of each read would let a peer trickle on for ever.
+
 There is no pickle in it: loading a pickle runs whatever code its sender has put there, and a port
 takes bytes from strangers. JSON and safetensors are data only. Lesson parameter_servers.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,23 +33,32 @@ def send_frame(
     connection: socket.socket,
     fields: Mapping[str, Any],
     tensors: Mapping[str, torch.Tensor] | None = None,
+    seconds: float | None = None,
 ) -> None:
-    """Sends one frame; raises WireError where it would be longer than MOST_BYTES."""
+    """Sends one frame, within so many seconds; None: the connection's own time-out.
+
+    Raises WireError, with nothing sent, where it would be longer than MOST_BYTES, and TimeoutError.
+    """
     data = packed(fields, tensors)
     if len(data) > MOST_BYTES:
         raise WireError(f"A frame of {len(data)} bytes is to be sent; {MOST_BYTES} are allowed.")
+    if seconds is not None:
+        connection.settimeout(seconds)  # of all that sendall sends
     connection.sendall(len(data).to_bytes(LENGTH, "big") + data)
 
 
 def receive_frame(
-    connection: socket.socket,
+    connection: socket.socket, seconds: float | None = None
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """The fields and tensors of the next frame.
 
-    Raises EOFError where the connection was closed between two frames, and WireError where it
-    ended within one, or where what came is none. Time-outs are the connection's own.
+    seconds   until all of it is there; None: the connection's own time-out, for each read
+
+    Raises EOFError where the connection was closed between two frames, WireError where it ended
+    within one, or where what came is none, and TimeoutError.
     """
-    first = _received(connection, LENGTH)
+    end = None if seconds is None else time.monotonic() + seconds
+    first = _received(connection, LENGTH, end)
     if not first:
         raise EOFError("The connection was closed.")
     if len(first) < LENGTH:
@@ -57,10 +69,16 @@ def receive_frame(
             f"A frame begins with {first!r}, which would announce {length} bytes; {MOST_BYTES} "
             "are allowed. Is another program talking to this port?"
         )
-    data = _received(connection, length)
+    data = _received(connection, length, end)
     if len(data) < length:
         raise WireError(f"The connection ended after {len(data)} of a frame's {length} bytes.")
     return unpacked(data)
+
+
+def await_frame(connection: socket.socket) -> None:
+    """Waits, however long, until a frame begins or the connection ends."""
+    connection.settimeout(None)
+    connection.recv(1, socket.MSG_PEEK)
 
 
 def packed(fields: Mapping[str, Any], tensors: Mapping[str, torch.Tensor] | None = None) -> bytes:
@@ -89,12 +107,22 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return fields, tensors
 
 
-def _received(connection: socket.socket, count: int) -> bytes:
+def _received(connection: socket.socket, count: int, end: float | None) -> bytes:
     """So many bytes; fewer where the connection is closed before."""
     data = bytearray()
     while len(data) < count:
+        if end is not None:
+            connection.settimeout(_left(end))
         chunk = connection.recv(min(count - len(data), 1 << 20))
         if not chunk:
             break
         data += chunk
     return bytes(data)
+
+
+def _left(end: float) -> float:
+    """Seconds until this moment; raises TimeoutError where it is over."""
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("The time for a frame is over.")
+    return left

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 import torch
@@ -40,6 +41,26 @@ def test_a_server_that_never_answers():
     said = str(caught.value)
     assert f"Worker 3 waited 0.3 s for its greeting, and server {address} did not answer" in said
     assert "(nothing came)" in said and "can this host reach it?" in said
+
+
+def test_a_server_that_trickles_has_not_answered():
+    over = threading.Event()
+
+    def trickle(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall((1 << 20).to_bytes(8, "big"))
+            while not over.wait(0.01):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=trickle, args=(listener,))
+        thread.start()
+        threading.Timer(ENOUGH / 2, over.set).start()
+        with pytest.raises(ServerError, match=r"waited 0\.3 s for its greeting, .* \(nothing came"):
+            Client([f"127.0.0.1:{listener.getsockname()[1]}"], 0, MODEL, timeout=0.3)
+        over.set()
+        thread.join(ENOUGH)
 
 
 def test_a_server_that_is_not_there():

@@ -5,7 +5,13 @@ import time
 
 import pytest
 
-from labkit.distributed.parameter_server import Asynchronous, Bounded, ServerError, gate
+from labkit.distributed.parameter_server import (
+    Asynchronous,
+    Bounded,
+    ServerError,
+    Synchronous,
+    gate,
+)
 from labkit.distributed.parameter_server.limits import Limit
 
 ENOUGH = 300.0  # seconds: only ends a hang
@@ -100,6 +106,29 @@ def test_no_step_begins_after_the_limit_in_seconds(monkeypatch):
     clock.now = 1005.0
     assert not enter(one, 0) and one.begun == [1, 1]
     assert enter(one, 1), "a step that was granted may be made again"
+
+
+def test_what_all_make_together_all_begin():
+    one = gate.Gate(Synchronous(), workers=2, limit=Limit(steps=1))
+    assert enter(one, 0) and enter(one, 1)
+    leave(one, 0)
+    leave(one, 1)
+    assert not enter(one, 0) and not enter(one, 1)
+
+
+def test_a_turn_stands_where_the_copy_could_not_be_told():
+    silent = ["once"]
+
+    def announce(worker):
+        if silent:
+            raise ServerError(f"The copy is silent {silent.pop()}.")
+
+    order = [(0, "pull"), (0, "push"), (0, "pull")]
+    one = gate.Gate(Asynchronous(), workers=1, order=order, announce=announce)
+    with pytest.raises(ServerError, match="silent once"):
+        enter(one, 0)
+    step(one, 0)
+    assert enter(one, 0) and one.begun == [2]
 
 
 def test_who_waits_when_the_time_is_over_waits_no_longer():

@@ -1,5 +1,6 @@
 """A server and its copy: nothing is acknowledged that the copy has not, and one of them serves."""
 
+import errno
 import socket
 import threading
 
@@ -108,6 +109,59 @@ def test_where_the_copy_has_died_the_server_goes_on_alone(pair):
     client.close()
 
 
+def break_connections(server):
+    for connection in list(server._connections):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_broken_connection_is_no_dead_copy(pair):
+    client = pair.client(0)
+    step(client, 1)
+    break_connections(pair.second)
+    step(client, 1)
+    assert not pair.copy.alone
+    assert len(pair.copy_shard.notes) == len(pair.first_shard.notes) == 2
+    client.close()
+
+
+def test_a_copy_that_took_over_behind_a_broken_connection_deposes(pair):
+    one = pair.client(0)
+    step(one, 1)
+    weights = one.pull()
+    cut_off = Client([pair.second.address], 1, MODEL, TIMEOUT)
+    step(cut_off, 2)
+    break_connections(pair.second)
+    assert one.push(weights, torch.full((3,), 4.0))
+    assert pair.first.standing.state == "deposed" and len(pair.first_shard.notes) == 1
+    assert torch.equal(pair.copy_shard.values, torch.full((3,), -7.0))
+    for client in (one, cut_off):
+        client.close()
+
+
+def test_a_copy_that_is_not_reached_may_be_alive(pair, monkeypatch):
+    client = pair.client(0)
+    weights = client.pull()
+
+    def unreached(*request):
+        raise OSError(errno.EHOSTUNREACH, "No route to host")
+
+    monkeypatch.setattr(pair.copy._link, "attempt", unreached)
+    with pytest.raises(ServerError, match=r"copy at .* does not answer \(.*No route to host\)"):
+        client.push(weights, torch.ones(3))
+    assert not pair.copy.alone and not pair.first_shard.notes
+    client.close()
+
+
+def test_a_server_that_comes_back_after_its_copy_took_over_is_refused(pair):
+    client = pair.client(0)
+    step(client, 1)
+    pair.first.close()
+    step(client, 1)
+    with pytest.raises(ServerError, match="has taken over already"):
+        Copy(pair.second.address, MODEL, TIMEOUT)
+    client.close()
+
+
 def test_where_the_copy_is_silent_nothing_is_acknowledged():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -208,5 +262,7 @@ def test_standings():
     copy.greet(3, False)
     assert (copy.state, copy.hears()) == ("serves", False)
     copy.greet(None, False)
+    copy.greet(None, True)
+    assert copy.has_taken_over and not copy.hears()
     with pytest.raises(ServerError):
-        copy.greet(None, True)
+        first.greet(None, True)

@@ -1,8 +1,10 @@
 """Servers and clients over TCP, in the threads of one process."""
 
+import errno
 import random
 import socket
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -17,6 +19,7 @@ from labkit.distributed.parameter_server import (
     Synchronous,
     wire,
 )
+from labkit.distributed.parameter_server import server as module
 from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.replication import Copy
 
@@ -134,7 +137,7 @@ def test_requests_that_are_none():
         address = servers[0].address
         assert "begins with hello, not with pull" in asked(address, {"kind": "pull"})[0]["error"]
         said = asked(address, hello, {"kind": "dance"}, {}, {"kind": "push"}, {"kind": "count"})
-        assert said[0] == {"finished": 0}
+        assert said[0] == {"finished": 0, "taken over": False}
         assert "not 'dance'" in said[1]["error"] and "not None" in said[2]["error"]
         assert "The server failed: KeyError" in said[3]["error"]
         assert said[4] == {"applied": 0}  # the connection goes on
@@ -173,6 +176,83 @@ def test_a_stranger_is_told_that_it_is_one():
             assert "no safetensors file" in said["error"]
             with pytest.raises(EOFError):
                 wire.receive_frame(stranger)
+
+
+def connected(server):
+    host, port = server.address.split(":")
+    return socket.create_connection((host, int(port)), ENOUGH)
+
+
+@pytest.mark.parametrize("bytes_sent", [b"", b"\0\0\0"], ids=["no greeting", "half a frame"])
+def test_who_goes_silent_is_left(monkeypatch, bytes_sent):
+    monkeypatch.setattr(module, "SECONDS", 0.1)
+    with serving() as (servers, _), connected(servers[0]) as silent:
+        silent.sendall(bytes_sent)
+        assert silent.recv(1) == b""
+
+
+def test_who_computes_for_long_is_not_left(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.1)
+    hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
+    with serving() as (servers, _), connected(servers[0]) as connection:
+        for fields in (hello, {"kind": "count"}):
+            wire.send_frame(connection, fields)
+            wire.receive_frame(connection)
+            time.sleep(0.3)
+
+
+def test_tcp_asks_whether_a_silent_host_is_there():
+    hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
+    with serving() as (servers, _), connected(servers[0]) as connection:
+        wire.send_frame(connection, hello)
+        wire.receive_frame(connection)
+        (there,) = servers[0]._connections
+        assert there.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        if hasattr(socket, "TCP_KEEPIDLE"):
+            assert there.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+
+
+def test_a_server_that_does_not_serve_keeps_nobody_for_ever(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.1)
+    server = Server()
+    with connected(server) as connection, pytest.raises(EOFError):
+        wire.send_frame(connection, {"kind": "hello", "worker": 0, "fingerprint": MODEL})
+        wire.receive_frame(connection)
+    server.close()
+
+
+class Full:
+    """A listener whose first calls find too many open files, or a caller that has left."""
+
+    def __init__(self, listener):
+        self.listener, self.errors = listener, [errno.EMFILE, errno.ECONNABORTED]
+
+    def accept(self):
+        if self.errors:
+            raise OSError(self.errors.pop(), "on purpose")
+        return self.listener.accept()
+
+    def __getattr__(self, name):
+        return getattr(self.listener, name)
+
+
+def test_a_call_that_cannot_be_taken_does_not_end_the_server(monkeypatch):
+    listening = module._listening
+    monkeypatch.setattr(module, "_listening", lambda *place: Full(listening(*place)))
+    with serving(parts=1) as (servers, shards):
+        client = client_of(servers)
+        client.push(client.pull(), slope(0, 0))
+        assert len(shards[0].notes) == 1 and not servers[0]._listener.errors
+
+
+def test_an_answer_that_is_too_long_is_told(monkeypatch):
+    hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
+    server = Server()
+    server.serve(Shard(torch.zeros(1000), Asynchronous(), 1, 0.5), MODEL)
+    monkeypatch.setattr(wire, "MOST_BYTES", 1000)
+    said = asked(server.address, hello, {"kind": "pull", "step": 0, "patience": 1.0})
+    assert "bytes is to be sent; 1000 are allowed" in said[1]["error"]
+    server.close()
 
 
 def test_a_port_in_use():

@@ -232,6 +232,22 @@ def test_a_copy_that_follows_has_the_same_values():
     assert [note.staleness for note in copy.notes] == [note.staleness for note in shard.notes]
 
 
+def test_a_replayed_push_stands_where_the_copy_could_not_be_told():
+    silent = ["once"]
+
+    def forward(push):
+        if silent:
+            raise ServerError(f"The copy is silent {silent.pop()}.")
+
+    order = [(0, "pull"), (0, "push"), (0, "pull")]
+    shard = shard_of(Asynchronous(), workers=1, order=order, forward=forward)
+    got = shard.pull(0)
+    with pytest.raises(ServerError, match="silent once"):
+        shard.push(0, 0, got.version, torch.ones(5))
+    assert shard.push(0, 0, got.version, torch.ones(5), patience=0.01) == 1
+    assert len(shard.notes) == 1 and shard.pull(0, patience=0.01).step == 1
+
+
 def test_bad_input():
     shard = shard_of(Asynchronous())
     with pytest.raises(ValueError, match="no worker 3: this training has workers 0 to 2"):

@@ -87,6 +87,30 @@ def test_frames_that_come_byte_by_byte_and_one_behind_the_other():
     ours.close()
 
 
+def test_a_peer_that_trickles_does_not_outlive_the_limit():
+    ours, theirs = pair()
+    over = threading.Event()
+
+    def trickle():
+        theirs.sendall((1 << 20).to_bytes(8, "big"))
+        while not over.wait(0.01):
+            theirs.sendall(b"x")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    with ours, pytest.raises(TimeoutError):
+        wire.receive_frame(ours, seconds=0.2)
+    over.set()
+    thread.join(ENOUGH)
+    theirs.close()
+
+
+def test_what_nobody_reads_is_not_sent_for_ever():
+    ours, theirs = pair()
+    with ours, theirs, pytest.raises(TimeoutError):
+        wire.send_frame(ours, {}, {"x": torch.zeros(1 << 20)}, seconds=0.1)
+
+
 @given(st.data())
 def test_a_frame_that_is_cut_off_is_none(data):
     frame = wire.packed({"step": 3}, {"x": torch.ones(5)})

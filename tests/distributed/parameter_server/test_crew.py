@@ -1,0 +1,95 @@
+"""The roles of a cluster together: heard, killed and interrupted, with roles made up here."""
+
+import os
+from collections import deque
+from multiprocessing import Pipe
+from types import SimpleNamespace
+
+import pytest
+
+from labkit.distributed import LaunchError
+from labkit.distributed.parameter_server.crew import Crew
+from labkit.distributed.parameter_server.role_process import RoleProcess
+from labkit.distributed.parameter_server.roles import Place, Said
+from labkit.distributed.parameter_server.training import Training
+
+WORKER = Place("worker", 0)
+
+
+class Chatterer:
+    """A role that prints without a pause: its output always has more."""
+
+    def __init__(self):
+        self.place, self.name, self.died = WORKER, WORKER.name, None
+        self.said, self.answers = bytearray(), deque()
+        self.output, self.lifeline = Pipe(duplex=False)
+        os.write(self.lifeline.fileno(), b"more and more")
+        self.ended = False
+
+    @property
+    def sources(self):
+        return [self.output]
+
+    def take(self, source):
+        """It has printed more meanwhile."""
+
+    def tell(self, order):
+        """It does not listen."""
+
+    def close(self):
+        self.ended = True
+        self.output.close()
+
+
+@pytest.fixture
+def crew():
+    crew = Crew()
+    crew.roles["worker 0"] = Chatterer()
+    yield crew
+    crew.end()
+
+
+def training_of(crew, limit):
+    given = SimpleNamespace(addresses=["127.0.0.1:4000"], copies=[None], timeout=1.0)
+    training = Training(crew, given, "version 1: weight[5]", None, limit)
+    training.go("worker 0")
+    return training
+
+
+def test_a_role_that_prints_without_a_pause_is_heard_for_a_time(crew):
+    assert crew.hear(lambda: False, 0.1) is False
+    assert crew.hear(lambda: True, 0.0) is True
+
+
+def test_a_training_ends_whose_worker_prints_without_a_pause(crew):
+    role = crew.roles["worker 0"]
+    with pytest.raises(LaunchError, match=r"Worker 0 did not end within 0\.1 s, and were ended"):
+        training_of(crew, 0.1).finish()
+    assert role.ended
+
+
+@pytest.mark.parametrize("call", [Training.applied, Training.finish, lambda one: one.until(3)])
+def test_an_interrupt_ends_all_wherever_it_comes(crew, monkeypatch, call):
+    training, role = training_of(crew, 1.0), crew.roles["worker 0"]
+
+    def interrupt(*request, **options):
+        raise KeyboardInterrupt
+
+    for link in training._links:
+        monkeypatch.setattr(link, "ask", interrupt)
+    monkeypatch.setattr(role, "take", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="All roles were ended: make a new cluster"):
+        call(training)
+    assert role.ended
+
+
+def test_what_a_role_has_said_before_it_was_killed_is_kept():
+    talk, there = Pipe()
+    for value in (3, 7):
+        there.send(Said(value))
+    there.close()
+    process = SimpleNamespace(kill=lambda: None, join=lambda: None, exitcode=-9)
+    role = RoleProcess(WORKER, process, talk, output=None, lifeline=None)
+    role.kill()
+    assert [said.value for said in role.answers] == [3, 7] and role.died == -9
+    talk.close()
