@@ -13,7 +13,7 @@ from table import Row, report
 
 from labkit.distributed import launch
 from labkit.distributed.pipeline.emulated import Emulated, since_the_first, take_turns
-from labkit.distributed.pipeline.predictions import seconds_of
+from labkit.distributed.pipeline.predictions import request_seconds, seconds_of
 from labkit.distributed.pipeline.schedules import Schedule, forward_only, gpipe, one_f_one_b
 from labkit.provenance import Quantity, measured
 
@@ -62,7 +62,7 @@ def of_requests(stages: int, requests: int) -> Iterator[Row]:
     error = 100 * abs(rate / expected - 1)
     yield Row(f"emulated requests per second, p = {stages}, beside one rank", of_times(rate))
     yield Row("  off p m / (m + p - 1) by", measured(error, "%", EMULATED), goal=ERROR)
-    latency = medians(ways, stages, mean_latency)
+    latency = medians(ways, stages, request_seconds)
     beside = latency["pipeline"] / latency["one rank"]
     yield Row("  time of one request, beside one rank", of_times(beside))
 
@@ -88,12 +88,6 @@ def refuse_other_work(schedule: Schedule, spans: list) -> None:
     for order, row in zip(schedule.orders, spans, strict=True):
         if [span.work for span in row] != list(order):
             raise AssertionError(f"{schedule.name}: a stage did not do what its order says.")
-
-
-def mean_latency(spans: list) -> float:
-    """From a request's begin in the first stage to its end in the last one, on average."""
-    pairs = zip(spans[0], spans[-1], strict=True)
-    return statistics.mean(last.end - first.begin for first, last in pairs)
 
 
 def of_seconds(value: float) -> Quantity:

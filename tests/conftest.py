@@ -75,6 +75,7 @@ SLOW = (
     "fpga/test_synthesize.py",
     "gpu/test_pictures.py",
     "gpu/test_matmul_kernels.py",
+    "notebooks/test_pipeline.py",
     "notebooks/test_unlike_machines.py",
     "notebooks/test_what_limits_a_kernel.py",
     "notebooks/test_convolution_kernels.py",

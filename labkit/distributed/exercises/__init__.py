@@ -10,4 +10,5 @@ LESSONS = (
     "parameter_servers",
     "faults",
     "unlike_machines",
+    "pipeline",
 )

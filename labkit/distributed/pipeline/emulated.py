@@ -1,7 +1,7 @@
 """Stages that only sleep, for as long as you say: emulated compute for pipelines.
 
     ways = {"GPipe": Emulated(gpipe(4, 8), forward=0.01, backward=0.02)}
-    measure(ways, ranks=4)["GPipe"]         # the spans of each stage, in its fastest step
+    measure_ways(ways, ranks=4)["GPipe"]         # the spans of each stage, in its fastest step
     predict(*ways["GPipe"])                 # what they would be, if messages took no time
 
 Four busy ranks on two cores would wait for each other's arithmetic. These sleep, and leave the
@@ -64,7 +64,7 @@ class _Sleep(torch.autograd.Function):
         return dy, None, None
 
 
-def measure(ways: Mapping[str, Emulated], ranks: int, repeats: int = 2) -> dict[str, Spans]:
+def measure_ways(ways: Mapping[str, Emulated], ranks: int, repeats: int = 2) -> dict[str, Spans]:
     """Each way's fastest step of `repeats`: for each stage its work, in seconds since the first.
 
     A way has at most as many stages as there are ranks; the other ranks wait meanwhile. The ways

@@ -55,6 +55,12 @@ def idle_share(spans: Spans) -> float:
     return 1 - busy / (len(spans) * seconds_of(spans))
 
 
+def request_seconds(spans: Spans) -> float:
+    """From a request's begin in the first stage to its end in the last one, on average."""
+    pairs = list(zip(spans[0], spans[-1], strict=True))
+    return sum(last.end - first.begin for first, last in pairs) / len(pairs)
+
+
 def step_seconds(stages: int, micro_batches: int, forward: float, backward: float) -> float:
     """(m + p - 1) (t_F + t_B)."""
     return (micro_batches + stages - 1) * (forward + backward)

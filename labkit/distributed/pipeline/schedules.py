@@ -53,6 +53,22 @@ class Schedule:
         return len({work.batch for order in self.orders for work in order})
 
 
+def schedule_of(name: str, orders: Sequence[Sequence[str]]) -> Schedule:
+    """The schedule in which each stage has such an order: ["F0", "B0", "F1", "B1"].
+
+    Raises ValueError for what is no piece of work, and as `Schedule` does.
+    """
+    return Schedule(name, tuple(tuple(map(work_of, order)) for order in orders))
+
+
+def work_of(text: str) -> Work:
+    """Work("F", 3) of "F3"; ValueError for anything else."""
+    kind, number = text[:1], text[1:]
+    if kind not in (FORWARD, BACKWARD) or not (number.isascii() and number.isdigit()):
+        raise ValueError(f"A piece of work is F or B and a number, such as F0, not {text!r}.")
+    return Work(kind, int(number))
+
+
 def gpipe(stages: int, micro_batches: int) -> Schedule:
     """All forwards, then all backwards; ValueError for a number below 1."""
     _refuse_below_one(stages, micro_batches)
@@ -165,3 +181,9 @@ def _refuse_other_than_once(stage: int, order: Order, micro_batches: int, trains
     for batch in range(micro_batches if trains else 0):
         if order.index(Work(BACKWARD, batch)) < order.index(Work(FORWARD, batch)):
             raise ValueError(f"Stage {stage}: B{batch} stands before F{batch}.")
+    for kind in kinds:
+        if [work.batch for work in order if work.kind == kind] != list(range(micro_batches)):
+            raise ValueError(
+                f"Stage {stage}: its {kind}s are not in the order 0, 1, 2, ...: its neighbours "
+                "could not tell whose message it is."
+            )

@@ -5,7 +5,7 @@ import torch
 
 from labkit.distributed import LaunchError, launch
 from labkit.distributed.pipeline import pictures
-from labkit.distributed.pipeline.emulated import Emulated, EmulatedStage, measure
+from labkit.distributed.pipeline.emulated import Emulated, EmulatedStage, measure_ways
 from labkit.distributed.pipeline.predictions import predict, seconds_of
 from labkit.distributed.pipeline.runner import run
 from labkit.distributed.pipeline.schedules import forward_only, gpipe, needs, one_f_one_b
@@ -20,7 +20,7 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def steps():
-    return measure(WAYS, ranks=3)
+    return measure_ways(WAYS, ranks=3)
 
 
 @pytest.mark.parametrize("name", WAYS)

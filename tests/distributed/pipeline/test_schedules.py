@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from labkit.distributed.pipeline import predictions
 from labkit.distributed.pipeline.schedules import (
-    Schedule,
-    Work,
     forward_only,
     gpipe,
     most_alive,
     needs,
     one_f_one_b,
+    schedule_of,
 )
 
 NUMBERS = st.integers(1, 9)
@@ -78,10 +77,14 @@ def test_requests_take_m_plus_p_minus_1_turns(p, m):
     assert predictions.seconds_of(predictions.predict(forward_only(p, m))) == m + p - 1
 
 
-def work(orders):
-    return tuple(
-        tuple(Work(one[0], int(one[1:])) for one in order.split()) for order in orders.split(" | ")
-    )
+def planted(orders):
+    return schedule_of("planted", [order.split() for order in orders.split(" | ")])
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_schedule_is_its_text(p, m):
+    schedule = one_f_one_b(p, m)
+    assert schedule_of("1F1B", [list(map(str, order)) for order in schedule.orders]) == schedule
 
 
 @pytest.mark.parametrize(
@@ -90,14 +93,16 @@ def work(orders):
         ("F0 B0 F1 | F0 B0 F1 B1", "Stage 0 does B1 0 times; it has to do it once."),
         ("F0 F0 B0 | F0 B0", "Stage 0 does F0 2 times"),
         ("F0 B0 | B0 F0", "Stage 1: B0 stands before F0."),
-        ("F0 B0 X0 | F0 B0", "Stage 0: there is no work X0"),
+        ("F0 B0 X0 | F0 B0", "F or B and a number, such as F0, not 'X0'"),
+        ("F0 B0 F2 B2 | F0 B0 F2 B2", "Stage 0 does B1 0 times"),
+        ("F0 F1 B1 B0 | F0 F1 B1 B0", "Stage 0: its Bs are not in the order 0, 1, 2"),
         ("F0 B0 F1 B1 | F0 F1 B0 B1", "stage 0 waits with B0 for B0 of stage 1, "
          "stage 1 waits with F1 for F1 of stage 0"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_carried_out_is_refused(orders, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        Schedule("planted", work(orders))
+        planted(orders)
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 0), (0, 2), (2, -1), (2, 1.5)])

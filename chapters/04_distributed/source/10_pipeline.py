@@ -1,0 +1,433 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: The pipeline
+#     minutes: 60
+#     needs: []
+# ---
+
+# %% [markdown]
+# # The pipeline
+#
+# **Four processors, and three of them wait.**
+# A network that is too large for one processor can be cut by its layers: the first quarter to rank 0, the next to rank 1, and so on.
+# Every rank then needs the result of the one before it, so how do all four get something to do?
+#
+# ## What you will be able to do
+#
+# - say in which order each rank works, and what that costs in time and memory;
+# - run one part of a network in its own process;
+# - choose into how many pieces a batch is cut;
+# - say what a pipeline does for inference.
+#
+# You need lessons [1](1_processes_and_collectives.ipynb) and [4](4_overlap_and_buckets.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# A **stage** is a run of whole layers that one rank computes.
+# A **pipeline** sends outputs from stage to stage, and then gradients back.
+# As in lesson 4, a **micro-batch** is a part of a batch.
+#
+# Below, four ranks have a quarter of all layers each; another rank has all layers, and works alone.
+
+# %%
+import torch
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.distributed import launch, receive, recorded, send
+from labkit.distributed.gpt.model import GPT
+from labkit.distributed.gpt.text import emma
+from labkit.distributed.gpt.training import Plan
+from labkit.distributed.gpt.training import train as train_alone
+from labkit.distributed.one_big_batch import gradients, largest_difference, weights
+from labkit.distributed.pipeline.schedules import gpipe, schedule_of
+from labkit.distributed.pipeline.stages import Stage
+from labkit.distributed.pipeline.training import joined, train
+from labkit.provenance import counted, measured, predicted
+
+# STUB:
+# guesses = {
+#     "one piece": predict("distributed.stages_one_piece", None, "times"),
+#     "eight pieces": predict("distributed.stages_eight_pieces", None, "times"),
+#     "one request": predict("distributed.stages_one_request", None, "times"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "one piece": predict("distributed.stages_one_piece", 2, "times"),
+    "eight pieces": predict("distributed.stages_eight_pieces", 4, "times"),
+    "one request": predict("distributed.stages_one_request", 0.25, "times"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### Two stages by hand
+#
+# Let p = 2 stages train on m = 2 micro-batches, numbered 0 and 1.
+# F0 is the forward of micro-batch 0 in one stage, and takes t_F = 1 unit of time.
+# B0 is its backward, and takes t_B = 2: it computes gradients for weights and for inputs.
+# The last stage can begin B0 after its own F0; the stage before it has to wait for the gradient.
+#
+# A **schedule** says in which order each stage works.
+# **GPipe** (2019) does all forwards, and then all backwards:
+#
+# ```
+# time        0   1   2   3   4   5   6   7   8
+# stage 0     F0  F1  .   .   .   B0  B0  B1  B1
+# stage 1     .   F0  F1  B0  B0  B1  B1  .   .
+# ```
+#
+# Each stage works for 6 of 9 units; the dots are the **bubble**, here one third.
+# For any p and m, a step takes (m + p - 1)(t_F + t_B), and the bubble is (p - 1) / (m + p - 1) of it.
+#
+# From F to B, a stage keeps what its layers computed: the **activations** of this micro-batch.
+# Under GPipe, both stages keep two sets.
+# **1F1B**, for "one forward, one backward", goes backward as early as it can:
+#
+# ```
+# time        0   1   2   3   4   5   6   7   8
+# stage 0     F0  F1  .   .   B0  B0  .   B1  B1
+# stage 1     .   F0  B0  B0  F1  B1  B1  .   .
+# ```
+#
+# The step is not shorter, but stage 1 throws away one set before it computes the next.
+#
+# ### Who does what, and when
+#
+# Under 1F1B, stage s of p first does p - 1 - s forwards, or m if m is smaller.
+# Then it does one forward and one backward in turn, and at last the other backwards.
+# With four stages and three micro-batches, stage 2 begins with 4 - 1 - 2 = 1 forward: F0, then F1 B0, then F2 B1, then B2.
+#
+# **Exercise `distributed.order_of_stage`**: write this order, for example as `["F0", "F1", "B0"]`.
+# `batches` holds the numbers of the micro-batches, in their order; they need not begin with 0.
+
+
+# %% tags=["exercise:distributed.order_of_stage"]
+def order_of_stage(stage, stages, batches):
+    """which stage, of how many; the numbers of the micro-batches [m] -> its order under 1F1B"""
+    m = len(batches)
+    order = []
+    # STUB:
+    # ahead = None  # yours: how many forwards come first? Then append to `order`
+    # BEGIN SOLUTION
+    ahead = min(stages - 1 - stage, m)
+    for i in range(ahead):
+        order.append(f"F{batches[i]}")
+    for i in range(m):
+        if ahead + i < m:
+            order.append(f"F{batches[ahead + i]}")
+        order.append(f"B{batches[i]}")
+    # END SOLUTION
+    return order
+
+
+order_of_stage = check("distributed.order_of_stage", order_of_stage)
+
+# %% [markdown]
+# ### A stage in its own process
+#
+# Let each stage have one layer, y = x w.
+# For a backward, it needs its own input x, and dy, the gradient of the loss by its output.
+# It adds $x^T dy$ to its gradient `dw`, and sends back $dy\, w^T$, which is dy for the stage before.
+#
+# Take w0 = 2 and w1 = 3, and two micro-batches of one number: 1 and 4, with targets 4 and 14.
+# Forward: 1 becomes 2 and then 6; 4 becomes 8 and then 24.
+# The loss is the mean of (y - target)² / 2 over both, so dy is (6 - 4) / 2 = 1 and (24 - 14) / 2 = 5.
+# Stage 1 has dw = 2 x 1 + 8 x 5 = 42, and sends back 1 x 3 = 3 and 5 x 3 = 15.
+# Stage 0 has dw = 1 x 3 + 4 x 15 = 63.
+#
+# The forwards are written already.
+
+
+# %%
+def forwards(rank, ranks, w, x):
+    """x[m,n,D] of rank 0 -> (input, output) of this stage for each micro-batch"""
+    kept = []
+    for own in x:
+        a = own if rank == 0 else torch.empty(len(own), len(w))
+        if rank > 0:
+            receive(a, rank - 1)
+        y = a @ w
+        if rank < ranks - 1:
+            send(y, rank + 1)
+        kept.append((a, y))
+    return kept
+
+
+# %% [markdown]
+# **Exercise `distributed.gpipe_stage`**: write the backwards of a stage under GPipe.
+# The loss is a mean over m micro-batches of n rows, so the last rank has dy = (y - goal) / (m n); the others receive it, in the shape of y.
+# Use `send(tensor, to)` and `receive(tensor, source)`, one message for each micro-batch.
+
+
+# %% tags=["exercise:distributed.gpipe_stage"]
+def gpipe_stage(rank, ranks, w, x, target):
+    """w[I,O] of this stage; x[m,n,D] of the first, target[m,n,E] of the last -> dw[I,O]"""
+    dw = torch.zeros_like(w)
+    for (a, y), goal in zip(forwards(rank, ranks, w, x), target, strict=True):
+        # STUB:
+        # return None  # yours: get dy, add to dw, and send on
+        # BEGIN SOLUTION
+        if rank == ranks - 1:
+            dy = (y - goal) / (len(target) * len(y))
+        else:
+            dy = torch.empty_like(y)
+            receive(dy, rank + 1)
+        dw += a.T @ dy
+        if rank > 0:
+            send(dy @ w.T, rank - 1)
+        # END SOLUTION
+    return dw
+
+
+gpipe_stage = check("distributed.gpipe_stage", gpipe_stage)
+
+# %% [markdown]
+# ### How many micro-batches?
+#
+# More micro-batches make the bubble smaller, but each has a fixed cost, such as its messages.
+# Let a batch of 4 sequences go through p = 2 stages.
+# In each stage, forward and backward take 3 ms together for a sequence, and 2 ms more for each micro-batch.
+#
+# ```
+# m    sequences in each    step                   activations in stage 0
+# 1            4            2 x (12 + 2) = 28 ms   1 x 4 = 4 sequences
+# 2            2            3 x (6 + 2)  = 24 ms   2 x 2 = 4 sequences
+# 4            1            5 x (3 + 2)  = 25 ms   2 x 1 = 2 sequences
+# ```
+#
+# Under 1F1B, stage 0 keeps the activations of at most p micro-batches, and the others fewer.
+# So m = 2 is best, unless there is only room for 3 sequences: then it is m = 4.
+#
+# **Exercise `distributed.best_micro_batches`**: of the numbers in `choices`, find the m with the shortest step under 1F1B whose activations fit; 0 if none fits.
+
+
+# %% tags=["exercise:distributed.best_micro_batches"]
+def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
+    """m's that divide N; p, N, seconds per sequence and per micro-batch, sequences of room -> m"""
+    # STUB:
+    # best = None  # yours
+    # BEGIN SOLUTION
+    best, shortest = 0, float("inf")
+    for m in choices:
+        size = sequences // m
+        step = (m + stages - 1) * (size * seconds + overhead)
+        if min(m, stages) * size <= room and step < shortest:
+            best, shortest = m, step
+    # END SOLUTION
+    return best
+
+
+best_micro_batches = check("distributed.best_micro_batches", best_micro_batches)
+
+# %% [markdown]
+# ## Check
+#
+# Our small GPT has an embedding, four equal blocks and a head; `Stage` gives each of two ranks two blocks, and one of these ends.
+# Each stage follows your order, and then its own optimiser makes a step; with `by_torch=True`, PyTorch's `Schedule1F1B` does it instead.
+# Do both train the network that one process trains?
+
+# %%
+orders = [order_of_stage(stage, 2, range(4)) for stage in range(2)]
+yours = schedule_of("1F1B", orders)
+plan = Plan(steps=2, sequences=8, length=32)
+
+
+def train_a_stage(rank, ranks, by_torch):
+    stage = Stage(GPT().double(), rank, ranks)
+    losses = train(stage, yours, emma().train, plan, by_torch=by_torch)
+    return losses, gradients(stage), weights(stage)
+
+
+alone = GPT().double()
+train_alone(alone, emma().train, plan)
+for way, by_torch in {"your order": False, "PyTorch's": True}.items():
+    _, dw, w = joined(launch(train_a_stage, 2, by_torch))
+    print(f"{way}: gradients within 1e-10:", largest_difference(dw, gradients(alone)) < 1e-10)
+    print(f"{way}: weights within 1e-10:", largest_difference(w, weights(alone)) < 1e-10)
+
+# %% [markdown]
+# What does a step send, and keep, for 8 sequences of 128 tokens?
+# A micro-batch has 2 of them, and the width is 128, so a message has 2 x 128 x 128 numbers of 4 bytes: 131,072 bytes.
+
+# %%
+from labkit.distributed.live_bytes import counted_bytes
+from labkit.distributed.pipeline.runner import run
+
+inputs, targets = Plan(length=128).batch_of(0, emma().train)
+
+
+def count(rank, ranks, schedule):
+    stage = Stage(GPT(), rank, ranks)
+    with recorded() as messages, counted_bytes(stage) as memory:
+        ran = run(stage, schedule, inputs, targets)
+    sent = [message.bytes for message in messages if message.sent]
+    return len(sent), sum(sent), ran.alive, memory.peak_activations
+
+
+rows = []
+for schedule in (gpipe(2, 4), yours):
+    for stage, (messages, size, sets, peak) in enumerate(launch(count, 2, schedule)):
+        memory = counted(round(peak, -6), "B", "live tensors, in whole MB")
+        rows.append([schedule.name, stage, messages, size, sets, memory])
+figures.table(["", "stage", "messages", "bytes sent", "sets kept", "activations"], rows)
+
+# %% [markdown]
+# Both schedules send the same.
+# But 1F1B needs only half of GPipe's memory for activations in stage 0, and about a quarter in stage 1.
+#
+# ## Measure
+#
+# Two cores cannot keep four ranks busy, so compute is emulated: a stage sleeps.
+# Each stage needs 10 ms of forward and 20 ms of backward for each of 8 sequences; the messages are real.
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+from labkit.distributed.pipeline import predictions
+from labkit.distributed.pipeline.emulated import Emulated, measure_ways
+from labkit.distributed.pipeline.pictures import schedule_picture
+from labkit.distributed.pipeline.schedules import forward_only, one_f_one_b
+
+ways = {
+    "one rank": Emulated(gpipe(1, 1), forward=0.32, backward=0.64),
+    "one piece": Emulated(gpipe(4, 1), forward=0.08, backward=0.16),
+    "GPipe": Emulated(gpipe(4, 8), forward=0.01, backward=0.02),
+    "1F1B": Emulated(one_f_one_b(4, 8), forward=0.01, backward=0.02),
+}
+steps = measure_ways(ways, ranks=4)
+panels = {}
+for name in ("GPipe", "1F1B"):
+    panels[f"{name}: predicted"] = predictions.predict(*ways[name])
+    panels[f"{name}: measured, compute emulated"] = steps[name]
+schedule_picture(panels)
+print("GPipe:", measured(predictions.seconds_of(steps["GPipe"]), "s", "emulated compute"))
+
+# %% [markdown]
+# A box has the number of its micro-batch.
+# The order is as predicted; the boxes come a little later, since each waits for a message, and for its process to be woken.
+#
+# ## Explain
+
+# %% tags=["picture", "nbval-ignore-output"]
+seconds = {name: predictions.seconds_of(spans) for name, spans in steps.items()}
+by_formula = {"one rank": 0.96, "one piece": 0.96, "GPipe": 0.33, "1F1B": 0.33}
+rows = []
+for name, value in by_formula.items():
+    formula = predicted(value, "s", "(m + p - 1)(t_F + t_B)")
+    rows.append([name, formula, measured(seconds[name], "s", "emulated compute")])
+figures.table(["step", "by the formula", "faster of two"], rows)
+results = {
+    "one piece": measured(seconds["one rank"] / seconds["one piece"], "times"),
+    "eight pieces": measured(seconds["one rank"] / seconds["GPipe"], "times"),
+}
+figures.guesses([(name, guesses[name], results[name]) for name in results])
+
+# %% [markdown]
+# By the formula, eight pieces on four ranks are 960 / 330 = 2.9 times as fast as one rank.
+# GPipe and 1F1B take equally long: 1F1B saves memory, not time.
+#
+# ## On trial
+#
+# ### <a id="C35"></a>C35 on trial
+#
+# > Putting layers on different GPUs computes the layers in parallel
+#
+# Who works in the step with one piece?
+
+# %% tags=["picture", "nbval-ignore-output"]
+schedule_picture({"one piece: measured, compute emulated": steps["one piece"]})
+
+# %% [markdown]
+# **Verdict on C35: holds if the batch is cut into micro-batches.**
+# In one piece, only one stage works at a time, and four ranks are as slow as one.
+#
+# ### <a id="C19"></a>C19 on trial
+#
+# > Pipeline parallelism computes y = sum_k sum_i f_k(x_i)
+#
+# We take the two stages from above, f_0(x) = 2x and f_1(x) = 3x, and the micro-batches 1 and 4.
+
+
+# %%
+def f_0(x):
+    return 2 * x
+
+
+def f_1(x):
+    return 3 * x
+
+
+print("as printed:", sum(f(x) for f in (f_0, f_1) for x in (1, 4)))
+print("a pipeline:", [f_1(f_0(x)) for x in (1, 4)])
+
+# %% [markdown]
+# **Verdict on C19: wrong.**
+# A pipeline composes its stages, for each micro-batch by itself: y_i = f_1(f_0(x_i)).
+# In a sum, no stage would need another one's result.
+#
+# ### <a id="C42"></a>C42 on trial
+#
+# > Pipeline parallelism shortens the waiting time of inference
+#
+# In inference there are only forwards.
+# Let 16 requests be there at the beginning; each needs 10 ms in each of four stages, or 40 ms on one rank.
+
+# %% tags=["timing", "picture", "nbval-ignore-output"]
+ways = {
+    "one rank": Emulated(forward_only(1, 16), forward=0.04),
+    "4 stages": Emulated(forward_only(4, 16), forward=0.01),
+}
+rows = []
+for name, spans in measure_ways(ways, ranks=4).items():
+    rate = measured(16 / predictions.seconds_of(spans), "requests/s", "emulated compute")
+    results[name] = measured(predictions.request_seconds(spans), "s", "emulated compute")
+    rows.append([name, rate, results[name]])
+figures.table(["16 requests", "answered", "one request, from begin to end"], rows)
+times = measured(float(results["4 stages"]) / float(results["one rank"]), "times")
+figures.guesses([("one request", guesses["one request"], times)])
+print("one request in 4 stages:", results["4 stages"])
+
+# %% [markdown]
+# **Verdict on C42: holds if requests queue up.**
+# Four stages answer about three times as many requests per second, so the last one in the queue waits less.
+# But each request still passes through all layers in turn, and messages come on top: alone, it is not answered sooner.
+#
+# ## Recap
+#
+# - GPipe and 1F1B have the same bubble; GPipe keeps activations of m micro-batches, 1F1B of at most p.
+# - **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
+#
+# ### Outside
+#
+# `torch.distributed.pipelining` has both schedules; its `Schedule1F1B` refuses m < p.
+# In `ScheduleInterleaved1F1B`, each rank has several shorter stages: a smaller bubble, and more messages.
+# `ScheduleZBVZeroBubble` computes the gradients of weights later than those of inputs, in what was the bubble.
+# The torchtitan project trained Llama 3.1 405B on 512 H100 in 8 stages: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published at the end of 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
+# We left out unequal stages, where the slowest sets the pace.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_bubble", None)
+# quiz("distributed.quiz_activations", None)
+# quiz("distributed.quiz_one_user", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_bubble", "c")
+quiz("distributed.quiz_activations", "b")
+quiz("distributed.quiz_one_user", "c")
+# END SOLUTION

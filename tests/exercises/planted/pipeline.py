@@ -1,0 +1,268 @@
+"""Wrong and right answers for lesson pipeline."""
+
+import numpy as np
+
+from tests.exercises.edits import edit
+
+# --- distributed.order_of_stage
+
+ORDER = "distributed.order_of_stage"
+AHEAD = "min(stages - 1 - stage, m)"
+all_first = edit(ORDER, "all_first", AHEAD, "m")
+none_ahead = edit(ORDER, "none_ahead", AHEAD, "0")
+one_less = edit(ORDER, "one_less", AHEAD, "min(max(stages - 2 - stage, 0), m)")
+one_more = edit(ORDER, "one_more", AHEAD, "min(stages - stage, m)")
+all_alike = edit(ORDER, "all_alike", AHEAD, "min(stages - 1, m)")
+counted_from_the_end = edit(ORDER, "counted_from_the_end", AHEAD, "min(stage, m)")
+never_fewer = edit(ORDER, "never_fewer", AHEAD, "stages - 1 - stage")
+forgets_the_last = edit(ORDER, "forgets_the_last", "for i in range(m)", "for i in range(m - ahead)")
+numbers_from_0 = edit(ORDER, "numbers_from_0", 'f"B{batches[i]}"', 'f"B{i}"')
+sorts = edit(ORDER, "sorts", "    m = len(batches)", "    batches.sort()\n    m = len(batches)")
+
+
+def by_labkit(stage, stages, batches):
+    from labkit.distributed.pipeline.schedules import one_f_one_b
+
+    order = one_f_one_b(stages, len(batches)).orders[stage]
+    return [f"{work.kind}{batches[work.batch]}" for work in order]
+
+
+def newest_first(stage, stages, batches):
+    ahead = min(stages - 1 - stage, len(batches))
+    order = [f"F{one}" for one in batches[:ahead]]
+    for one in batches[ahead:]:
+        order.append(f"F{one}")
+        order.append(f"B{order[-1][1:]}")
+    left = [one for one in batches if f"B{one}" not in order]
+    return order + [f"B{one}" for one in left]
+
+
+def by_two_queues(stage, stages, batches):
+    forwards = [f"F{one}" for one in batches]
+    backwards = [f"B{one}" for one in batches]
+    order, alive = [], 0
+    while backwards:
+        if forwards and alive < stages - stage:
+            order.append(forwards.pop(0))
+            alive += 1
+        else:
+            order.append(backwards.pop(0))
+            alive -= 1
+    return order
+
+
+# --- distributed.gpipe_stage
+
+GPIPE = "distributed.gpipe_stage"
+ERROR = "(y - goal) / (len(target) * len(y))"
+SENT = "        if rank > 0:\n            send(dy @ w.T, rank - 1)\n"
+keeps_the_last = edit(GPIPE, "keeps_the_last", "dw += a.T @ dy", "dw = a.T @ dy")
+sum_of_means = edit(GPIPE, "sum_of_means", ERROR, "(y - goal) / len(y)")
+divided_again = edit(GPIPE, "divided_again", "return dw", "return dw / len(target)")
+other_sign = edit(GPIPE, "other_sign", "(y - goal)", "(goal - y)")
+hands_on = edit(GPIPE, "hands_on", "send(dy @ w.T,", "send(dy,")
+not_transposed = edit(GPIPE, "not_transposed", "dy @ w.T", "dy @ w")
+sends_nothing = edit(GPIPE, "sends_nothing", SENT, "")
+in_place = edit(
+    GPIPE,
+    "in_place",
+    f"dy = {ERROR}",
+    "goal -= y\n            dy = -goal / (len(target) * len(y))",
+)
+
+
+def only_once(rank, ranks, w, x, target):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    kept = _forwards(rank, ranks, w, x)
+    for i in range(len(kept)):
+        a, y = kept[i]
+        dy = (y - target[i]) / (len(target) * len(y)) if rank == ranks - 1 else torch.empty_like(y)
+        if rank < ranks - 1:
+            receive(dy, rank + 1)
+        if rank > 0:
+            send(dy @ w.T, rank - 1)
+        if i == 0:
+            dw = a.T @ dy
+    return dw
+
+
+def _forwards(rank, ranks, w, x):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    kept = []
+    for own in x:
+        a = own if rank == 0 else torch.empty(len(own), len(w))
+        if rank > 0:
+            receive(a, rank - 1)
+        y = a @ w
+        if rank < ranks - 1:
+            send(y, rank + 1)
+        kept.append((a, y))
+    return kept
+
+
+def by_torch(rank, ranks, w, x, target):
+    import torch
+    import torch.distributed as dist
+
+    dw = torch.zeros_like(w)
+    for (a, y), goal in zip(_forwards(rank, ranks, w, x), target, strict=True):
+        dy = (y - goal) / (len(target) * len(y)) if rank == ranks - 1 else torch.empty_like(y)
+        if rank < ranks - 1:
+            dist.recv(dy, rank + 1)
+        dw += a.T @ dy
+        if rank > 0:
+            dist.send(dy @ w.T, rank - 1)
+    return dw
+
+
+def in_one_message(rank, ranks, w, x, target):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    kept = _forwards(rank, ranks, w, x)
+    a = torch.stack([one for one, _ in kept])
+    y = torch.stack([one for _, one in kept])
+    if rank == ranks - 1:
+        dy = (y - target) / (len(y) * len(y[0]))
+    else:
+        dy = torch.empty_like(y)
+        receive(dy, rank + 1)
+    if rank > 0:
+        send(dy @ w.T, rank - 1)
+    return torch.einsum("mni,mno->io", a, dy)
+
+
+def one_after_the_other(rank, ranks, w, x, target):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    dw = torch.zeros_like(w)
+    for own, goal in zip(x, target, strict=True):
+        ((a, y),) = _forwards(rank, ranks, w, own[None])
+        dy = (y - goal) / (len(target) * len(y)) if rank == ranks - 1 else torch.empty_like(y)
+        if rank < ranks - 1:
+            receive(dy, rank + 1)
+        dw += a.T @ dy
+        if rank > 0:
+            send(dy @ w.T, rank - 1)
+    return dw
+
+
+def newest_gradient_first(rank, ranks, w, x, target):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    kept = _forwards(rank, ranks, w, x)
+    slopes = []
+    for i in reversed(range(len(kept))):
+        a, y = kept[i]
+        dy = torch.zeros_like(y)
+        if rank + 1 < ranks:
+            receive(dy, rank + 1)
+        else:
+            dy += (y - target[i]) / target[..., 0].numel()
+        if rank:
+            send(torch.einsum("no,io->ni", dy, w), rank - 1)
+        slopes.append(torch.einsum("ni,no->io", a, dy))
+    return sum(slopes)
+
+
+# --- distributed.best_micro_batches
+
+BEST = "distributed.best_micro_batches"
+FITS = "min(m, stages) * size <= room"
+STEP = "(m + stages - 1) * (size * seconds + overhead)"
+any_room = edit(BEST, "any_room", f"{FITS} and ", "")
+keeps_all = edit(BEST, "keeps_all", FITS, "m * size <= room")
+keeps_one = edit(BEST, "keeps_one", FITS, "size <= room")
+keeps_p = edit(BEST, "keeps_p", FITS, "stages * size <= room")
+without_bubble = edit(BEST, "without_bubble", STEP, "m * (size * seconds + overhead)")
+for_nothing = edit(BEST, "for_nothing", STEP, "(m + stages - 1) * size * seconds")
+not_quite_full = edit(BEST, "not_quite_full", "<= room", "< room")
+overwrites = edit(
+    BEST,
+    "overwrites",
+    "    for m in choices:",
+    "    choices[choices > room] = 1\n    for m in choices:",
+)
+
+
+def by_labkits_formula(choices, stages, sequences, seconds, overhead, room):
+    from labkit.distributed.pipeline.predictions import step_seconds
+
+    fit = [m for m in choices.tolist() if min(m, stages) * sequences // m <= room]
+    steps = {m: step_seconds(stages, m, sequences / m * seconds, overhead) for m in fit}
+    return min(steps, key=steps.get, default=0)
+
+
+def by_sorting(choices, stages, sequences, seconds, overhead, room):
+    steps = []
+    for m in map(int, choices):
+        kept = sequences if m < stages else stages * sequences / m
+        if kept <= room:
+            steps.append(((m - 1 + stages) * (sequences / m * seconds + overhead), m))
+    return sorted(steps)[0][1] if steps else 0
+
+
+PLANTED = {
+    ORDER: [
+        (all_first, "that is GPipe"),
+        (none_ahead, "finishes a micro-batch before it begins the next"),
+        (one_less, "begin their backwards one forward too early"),
+        (one_more, "one forward too far ahead"),
+        (all_alike, "All stages run p - 1 forwards ahead"),
+        (counted_from_the_end, "The stages wait for ever"),
+        (never_fewer, "IndexError"),
+        (forgets_the_last, "0 times: each micro-batch goes forward once, and backward once"),
+        (numbers_from_0, "but there is no micro-batch"),
+        (newest_first, "are not in the order 0, 1, 2"),
+        (sorts, "changes its input batches"),
+        (by_labkit, "labkit.distributed.pipeline.schedules.one_f_one_b"),
+    ],
+    GPIPE: [
+        (keeps_the_last, "Only the last micro-batch counts"),
+        (only_once, "Only the first micro-batch counts"),
+        (sum_of_means, "m times too large"),
+        (divided_again, "m times too small"),
+        (other_sign, "The sign is wrong"),
+        (hands_on, "dy goes back as it came"),
+        (not_transposed, "w is not transposed on the way back"),
+        (sends_nothing, "Rank 0 waits for rank 1, which has returned already"),
+        (in_one_message, "one for each micro-batch"),
+        (one_after_the_other, "before it has sent all its outputs"),
+        (in_place, "changes its input target"),
+        (by_torch, "torch.distributed"),
+    ],
+    BEST: [
+        (any_room, "do not fit into room"),
+        (keeps_all, "how it would be under GPipe"),
+        (keeps_one, "activations of a single micro-batch"),
+        (keeps_p, "although there are only m of them"),
+        (without_bubble, "the smallest m that fits"),
+        (for_nothing, "the largest m that fits"),
+        (not_quite_full, "fill the room exactly do fit"),
+        (overwrites, "changes its input choices"),
+        (by_labkits_formula, "labkit.distributed.pipeline"),
+    ],
+}
+ALSO_RIGHT = {
+    ORDER: [by_two_queues],
+    GPIPE: [newest_gradient_first],
+    BEST: [by_sorting],
+}
+ONE = np.ones((1, 1, 1), "f4")
+RIGHT_ON = {
+    in_place: (((np.ones((1, 1), "f4"), 0 * ONE, 0 * ONE),),),
+    other_sign: (((np.ones((1, 1), "f4"), ONE, ONE),),),
+    one_more: (1, np.array([3])),
+    numbers_from_0: (2, np.array([0, 1])),
+}
