@@ -107,6 +107,7 @@ def killed_server(cluster: TfCluster) -> tuple[TfRun, TfRun]:
     cluster.begin(**options, pause_at=FAULT)
     cluster.paused()
     cluster.kill("server 0")
+    cluster.release()  # else all others may be done, and the coordinator waits for this one
     ended = cluster.finish()
     cluster.restart("server 0")
     return ended, cluster.run(**options)

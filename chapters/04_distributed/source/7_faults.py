@@ -385,7 +385,7 @@ figures.table(["name", "today in tf.train"], rows)
 
 # %% [markdown]
 # **Verdict on C27: holds if it is TensorFlow 1.**
-# Three of the four names are gone.
+# In TensorFlow 2, three names are gone.
 # What ran above takes their place: `tf.distribute.Server`, `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
 # These steps are asynchronous; for synchronous ones there is `MultiWorkerMirroredStrategy`.
 #
