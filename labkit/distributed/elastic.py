@@ -25,6 +25,9 @@ AGENT = "labkit.distributed.torchrun_agent"
 RESTARTS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # rank 0 makes a new store at each start
 EXIT_PATIENCE = 10.0  # seconds for the agent to end its workers and itself
 LAST_LINES = 30  # of the output, in an error
+# Programs lie in the chapter, and where labkit was installed without it, beside Python.
+CHAPTER = Path(__file__).parents[2] / "chapters" / "04_distributed"
+INSTALLED = Path(sys.prefix) / "share" / "labkit"
 
 
 def under_torchrun(
@@ -37,6 +40,7 @@ def under_torchrun(
 ) -> str:
     """Runs a program in so many ranks of this machine until it ends; returns what it printed.
 
+    program       a file, or the name of one of chapter 4's programs
     restarts      how often torchrun starts all ranks again after a death
     timeout       seconds, after which all of it is ended
     environment   variables beside those of this process
@@ -44,9 +48,7 @@ def under_torchrun(
     Raises LaunchError, with the last lines printed, where torchrun gives up or takes too long.
     Interrupted or failed, it leaves no process behind.
     """
-    path = Path(program)
-    if not path.is_file():
-        raise LaunchError(f"There is no program {path}: name a file.")
+    path = _found(Path(program))
     command = [sys.executable, "-m", AGENT, "--standalone", f"--nproc-per-node={ranks}"]
     command += [f"--max-restarts={restarts}", str(path), *map(str, arguments)]
     with tempfile.TemporaryFile(prefix="labkit-torchrun-") as output:
@@ -62,6 +64,13 @@ def under_torchrun(
                 f"torchrun gave up {path.name}, after {restarts} restarts.\n{_last_lines(output)}"
             )
         return _said(output)
+
+
+def _found(program: Path) -> Path:
+    for path in (program, CHAPTER / program, INSTALLED / program):
+        if path.is_file():
+            return path
+    raise LaunchError(f"There is no program {program}: name a file.")
 
 
 @contextmanager

@@ -11,4 +11,5 @@ LESSONS = (
     "faults",
     "unlike_machines",
     "pipeline",
+    "restarts_and_monitoring",
 )

@@ -1,0 +1,300 @@
+"""Wrong and right answers for lesson restarts_and_monitoring."""
+
+import copy
+
+import numpy as np
+import torch
+
+from labkit.distributed.checkpoints.by_hand import share
+from tests.exercises.edits import edit
+
+# --- distributed.snapshot
+
+FIRST = "distributed.snapshot"
+nothing_but_weights = edit(
+    FIRST,
+    "nothing_but_weights",
+    '        "mean": training.mean.copy(),\n        "square": training.square.copy(),\n'
+    '        "step": training.step,\n        "position": training.position,\n'
+    '        "random": training.random.bit_generator.state,\n',
+    "",
+)
+averages_begin_again = edit(
+    FIRST,
+    "averages_begin_again",
+    '        "mean": training.mean.copy(),\n        "square": training.square.copy(),\n',
+    "",
+)
+step_is_forgotten = edit(FIRST, "step_is_forgotten", '        "step": training.step,\n', "")
+first_example_again = edit(
+    FIRST, "first_example_again", '        "position": training.position,\n', ""
+)
+same_noise_again = edit(
+    FIRST, "same_noise_again", '        "random": training.random.bit_generator.state,\n', ""
+)
+mean_alone_is_forgotten = edit(
+    FIRST, "mean_alone_is_forgotten", '        "mean": training.mean.copy(),\n', ""
+)
+the_weights_themselves = edit(
+    FIRST, "the_weights_themselves", "training.weights.copy()", "training.weights"
+)
+the_averages_themselves = edit(
+    FIRST,
+    "the_averages_themselves",
+    "training.mean.copy()",
+    "training.mean",
+    ("training.square.copy()", "training.square"),
+)
+the_generator_itself = edit(
+    FIRST, "the_generator_itself", "training.random.bit_generator.state", "training.random"
+)
+
+
+def clears_the_averages(training):
+    saved = {
+        "weights": training.weights.copy(),
+        "mean": training.mean.copy(),
+        "square": training.square.copy(),
+        "step": training.step,
+        "position": training.position,
+        "random": training.random.bit_generator.state,
+    }
+    training.mean[:] = 0
+    return saved
+
+
+def copied_by_torch(training):
+    weights = torch.from_numpy(training.weights).clone().numpy()
+    return {"weights": weights, "step": training.step}
+
+
+def everything_that_it_has(training):
+    return copy.deepcopy(vars(training))
+
+
+def by_deepcopy(training):
+    names = ("weights", "mean", "square", "step", "position", "random")
+    return {name: copy.deepcopy(getattr(training, name)) for name in names}
+
+
+# --- distributed.reshard
+
+SECOND = "distributed.reshard"
+every_other_file = edit(
+    SECOND,
+    "every_other_file",
+    "    parts = []\n",
+    "    parts = []\n    begin, end = 0, 10**9\n"
+    "    files = files[slice(*share(len(files), ranks, rank))]\n",
+)
+stops_at_the_end_of_a_file = edit(
+    SECOND,
+    "stops_at_the_end_of_a_file",
+    "            parts.append(file.read(low - first, high - first))\n",
+    "            return file.read(low - first, high - first)\n",
+)
+
+
+def reads_all(files, ranks, rank):
+    whole = np.concatenate([file.read(0, len(file)) for file in files])
+    begin, end = share(len(whole), ranks, rank)
+    return whole[begin:end]
+
+
+def gives_all(files, ranks, rank):
+    return np.concatenate([file.read(0, len(file)) for file in files])
+
+
+def in_turn(files, ranks, rank):
+    whole = np.concatenate([file.read(0, len(file)) for file in files])
+    return whole[rank::ranks]
+
+
+def forgets_the_rest(files, ranks, rank):
+    whole = np.concatenate([file.read(0, len(file)) for file in files])
+    each = len(whole) // ranks
+    return whole[rank * each : (rank + 1) * each]
+
+
+def files_of_one_length(files, ranks, rank):
+    begin, end = share(sum(len(file) for file in files), ranks, rank)
+    each = len(files[0])
+    rows = []
+    for row in range(begin, end):
+        if row // each < len(files):
+            file = files[row // each]
+            place = min(row % each, len(file))
+            rows.append(file.read(place, min(place + 1, len(file))))
+    return np.concatenate(rows)
+
+
+counted_from_the_first_file = edit(
+    SECOND, "counted_from_the_first_file", "low - first, high - first", "low, high"
+)
+
+
+def empties_the_list(files, ranks, rank):
+    begin, end = share(sum(len(file) for file in files), ranks, rank)
+    parts, first = [], 0
+    while files:
+        file = files.pop(0)
+        low, high = max(begin, first), min(end, first + len(file))
+        if low < high:
+            parts.append(file.read(low - first, high - first))
+        first += len(file)
+    return np.concatenate(parts)
+
+
+def joined_by_torch(files, ranks, rank):
+    rows = [torch.from_numpy(file.read(0, len(file))) for file in files]
+    return torch.cat(rows).tensor_split(ranks)[rank].numpy()
+
+
+def row_by_row(files, ranks, rank):
+    begin, end = share(sum(len(file) for file in files), ranks, rank)
+    places = [(file, row) for file in files for row in range(len(file))]
+    return np.concatenate([file.read(row, row + 1) for file, row in places[begin:end]])
+
+
+# --- distributed.save_whole
+
+THIRD = "distributed.save_whole"
+MARK = (
+    '    disk.write("latest.new", name)\n'
+    '    disk.sync("latest.new")\n'
+    '    disk.rename("latest.new", "latest")\n'
+)
+
+
+def marker_first(disk, name, shards):
+    disk.write("latest.new", name)
+    disk.sync("latest.new")
+    disk.rename("latest.new", "latest")
+    for rank, shard in enumerate(shards):
+        disk.write(f"{name}/{rank}", shard)
+        disk.sync(f"{name}/{rank}")
+
+
+marker_in_place = edit(
+    THIRD, "marker_in_place", MARK, '    disk.write("latest", name)\n    disk.sync("latest")\n'
+)
+shards_not_synced = edit(THIRD, "shards_not_synced", '        disk.sync(f"{name}/{rank}")\n', "")
+
+
+def the_old_files_again(disk, name, shards):
+    for rank, shard in enumerate(shards):
+        disk.write(f"newest/{rank}", shard)
+        disk.sync(f"newest/{rank}")
+    disk.write("latest.new", "newest")
+    disk.sync("latest.new")
+    disk.rename("latest.new", "latest")
+
+
+def old_one_goes_first(disk, name, shards):
+    for old in list(disk.files):
+        if old != "latest":
+            disk.delete(old)
+    for rank, shard in enumerate(shards):
+        disk.write(f"{name}/{rank}", shard)
+        disk.sync(f"{name}/{rank}")
+    disk.write("latest.new", name)
+    disk.sync("latest.new")
+    disk.rename("latest.new", "latest")
+
+
+def once_and_never_again(disk, name, shards):
+    for rank, shard in enumerate(shards):
+        disk.write(f"{name}/{rank}", shard)
+        disk.sync(f"{name}/{rank}")
+    if "latest" not in disk.files:
+        disk.write("latest", name)
+        disk.sync("latest")
+
+
+def the_other_way_round(disk, name, shards):
+    for rank, shard in enumerate(reversed(shards)):
+        disk.write(f"{name}/{rank}", shard)
+        disk.sync(f"{name}/{rank}")
+    disk.write("latest.new", name)
+    disk.sync("latest.new")
+    disk.rename("latest.new", "latest")
+
+
+def takes_the_shards_away(disk, name, shards):
+    rank = 0
+    while shards:
+        disk.write(f"{name}/{rank}", shards.pop(0))
+        disk.sync(f"{name}/{rank}")
+        rank += 1
+    disk.write("latest.new", name)
+    disk.sync("latest.new")
+    disk.rename("latest.new", "latest")
+
+
+def by_way_of_torch(disk, name, shards):
+    for rank, shard in enumerate(shards):
+        disk.write(f"{name}/{rank}", torch.from_numpy(shard).clone().numpy())
+        disk.sync(f"{name}/{rank}")
+    disk.write("latest.new", name)
+    disk.sync("latest.new")
+    disk.rename("latest.new", "latest")
+
+
+def tidy(disk, name, shards):
+    """Shards under other names first, all synced at once, and old ones deleted at the end."""
+    files = [f"{name}/{rank}" for rank in range(len(shards))]
+    for file, shard in zip(files, shards, strict=True):
+        disk.write(file + ".part", shard)
+    for file in reversed(files):
+        disk.sync(file + ".part")
+        disk.rename(file + ".part", file)
+    disk.write("marker", name)
+    disk.sync("marker")
+    disk.rename("marker", "latest")
+    for old in list(disk.files):
+        if old != "latest" and not old.startswith(name):
+            disk.delete(old)
+
+
+PLANTED = {
+    FIRST: [
+        (nothing_but_weights, "Only the weights are saved"),
+        (averages_begin_again, "Adam's averages are not saved"),
+        (step_is_forgotten, "The step is not saved"),
+        (first_example_again, "The position is not saved"),
+        (same_noise_again, "The random state is not saved"),
+        (mean_alone_is_forgotten, "Adam's average of the gradients is not saved"),
+        (the_weights_themselves, "The weights are not copied"),
+        (the_averages_themselves, "Adam's averages are not copied"),
+        (the_generator_itself, "The generator itself is saved"),
+        (clears_the_averages, "changes its input"),
+        (everything_that_it_has, "is none of the parts that change while it trains"),
+        (copied_by_torch, "torch"),
+    ],
+    SECOND: [
+        (every_other_file, "Whole files are dealt to the ranks"),
+        (stops_at_the_end_of_a_file, "The part ends where its first file ends"),
+        (reads_all, "The rows are right, but"),
+        (gives_all, "Each rank gets all rows"),
+        (in_turn, "Every n-th row is taken"),
+        (forgets_the_rest, "get lost"),
+        (files_of_one_length, "as long as the first one"),
+        (counted_from_the_first_file, "counted from its own first one"),
+        (empties_the_list, "changes its input"),
+        (joined_by_torch, "torch"),
+    ],
+    THIRD: [
+        (marker_first, "latest says 'step-20', and there is no step-20/1"),
+        (marker_in_place, "latest says 'ste', and there is no ste/0"),
+        (shards_not_synced, "and then latest says 'step-20', of which a shard is not whole"),
+        (the_old_files_again, "latest says 'newest', of which a shard is not whole"),
+        (old_one_goes_first, "latest says 'step-10', and there is no step-10/0"),
+        (once_and_never_again, "The reader still finds the old checkpoint"),
+        (the_other_way_round, "The shards are in the wrong files"),
+        (takes_the_shards_away, "changes its input"),
+        (by_way_of_torch, "torch"),
+    ],
+}
+_SHARDS = [np.arange(3.0), np.arange(4.0)]
+RIGHT_ON = {once_and_never_again: (_SHARDS, _SHARDS)}
+ALSO_RIGHT = {FIRST: [by_deepcopy], SECOND: [row_by_row], THIRD: [tidy]}
