@@ -37,7 +37,7 @@
 # %% [markdown]
 # ## Predict
 #
-# 1. With a bound of 5, nobody may begin a step who is more than 5 steps ahead of the slowest worker.
+# 1. With a bound of 5, nobody may begin a step who has finished over 5 steps more than the slowest worker.
 #    How many gradients a second do our four workers bring, over some minutes?
 # 2. Synchronous training, in which all wait for all, learns with a learning rate of 0.4.
 #    We halve it: 0.2, 0.1, 0.05, 0.025.
@@ -186,7 +186,7 @@ staleness = check("distributed.staleness", staleness)
 # ### A bound
 #
 # Between the two lies **bounded staleness**: a worker may begin a step if its **lead** is at most the bound.
-# Its lead is the number of its finished steps, less the slowest worker's.
+# Its lead is its finished (pushed) steps, less the slowest worker's.
 # Take three workers and a bound of 1:
 #
 # | finished | leads | who may begin |
@@ -234,7 +234,7 @@ pictures.workers_picture(orders, until=0.2)
 
 # %% [markdown]
 # The slow worker's steps are orange; where nobody waits, they are the stalest.
-# With the bound, the fast ones win a head start of two steps, and then wait as in synchronous training.
+# With the bound, the fast ones begin steps with a lead of 2, then wait as in synchronous training.
 #
 # If the slowest of n workers needs s seconds, synchronous training brings n / s gradients a second.
 # Asynchronous training brings the sum of 1 / t over all workers.
@@ -286,7 +286,7 @@ print("asynchronous:", speed)
 # All six share your processor's cores.
 # Where nobody waits, computing and messages may exceed 10 ms, and fewer than 325 arrive; in the other rows, waits hide this.
 #
-# The bound limits the lead, in steps of one worker.
+# The bound limits the lead when a step begins.
 # Staleness counts the updates of all others: each may make 2 x 5 + 1 in between, all three 33.
 #
 # In free runs, the machine decides who comes first.

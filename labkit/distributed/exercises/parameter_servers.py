@@ -69,6 +69,25 @@ def one_server_steps(inputs: Step, server: int) -> list[np.ndarray]:
     return [*parts, *[np.concatenate(parts)] * (len(inputs) - SERVERS)]
 
 
+def halves_swapped(inputs: Step) -> list[np.ndarray]:
+    """As if server 0 held the second half, and server 1 the first one."""
+    first, second, *workers = after_the_step(inputs)
+    return [second, first, *workers]
+
+
+def gradients_crossed(inputs: Step) -> list[np.ndarray]:
+    """As if each server got the other one's half of every gradient."""
+    w, _, rate = inputs[0]
+    gradients = [gradient for _, gradient, _ in inputs[SERVERS:]]
+    mean = sum(gradients) / np.float32(len(gradients))
+    halves = np.array_split(mean, SERVERS)
+    parts = [
+        part - np.float32(rate) * np.resize(half, part.shape)
+        for part, half in zip(np.array_split(w, SERVERS), reversed(halves), strict=True)
+    ]
+    return [*parts, *[np.concatenate(parts)] * len(gradients)]
+
+
 WRONG_SERVERS = SimpleNamespace(
     summed=lambda inputs: after_the_step(inputs, divisor=lambda workers: 1),
     over_all_ranks=lambda inputs: after_the_step(inputs, divisor=lambda n: n + SERVERS),
@@ -81,6 +100,8 @@ WRONG_SERVERS = SimpleNamespace(
     ),
     uphill=lambda inputs: after_the_step(inputs, slope=-1.0),
     swapped=lambda inputs: after_the_step(inputs, order=(1, 0)),
+    halves_swapped=halves_swapped,
+    gradients_crossed=gradients_crossed,
     nothing_comes_back=nothing_comes_back,
     too_soon=too_soon,
     only_server_0=lambda inputs: one_server_steps(inputs, 0),
@@ -148,11 +169,13 @@ def within_the_bound(finished: np.ndarray, bound: int) -> np.ndarray:
 
 WRONG_BEGIN = SimpleNamespace(
     strictly=lambda finished, bound: finished - finished.min() < bound,
+    at_least=lambda finished, bound: finished - finished.min() >= bound,
     one_more=lambda finished, bound: finished - finished.min() <= bound + 1,
     ignores_others=lambda finished, bound: finished <= bound,
     from_the_fastest=lambda finished, bound: finished.max() - finished <= bound,
     from_the_mean=lambda finished, bound: finished - finished.mean() <= bound,
     from_worker_0=lambda finished, bound: finished - finished[0] <= bound,
+    from_the_last_worker=lambda finished, bound: finished - finished[-1] <= bound,
     all_or_nobody=lambda finished, bound: np.full(
         len(finished), finished.max() - finished.min() <= bound
     ),
@@ -209,6 +232,11 @@ def _count(*conditions: np.ndarray) -> np.ndarray:
     return np.logical_and.reduce(conditions).sum(axis=1)
 
 
+def as_if_sorted(pulled: np.ndarray, pushed: np.ndarray) -> np.ndarray:
+    """As if the steps stood in the order of their pushes: those before in the array came before."""
+    return np.array([np.sum(pushed[:i] > pulled[i]) for i in range(len(pushed))])
+
+
 WRONG_STALENESS = SimpleNamespace(
     own_push_too=lambda pulled, pushed: pushes_between(pulled, pushed) + 1,
     pulls=lambda pulled, pushed: _count(
@@ -228,6 +256,11 @@ WRONG_STALENESS = SimpleNamespace(
     ),
     version_at_the_push=lambda pulled, pushed: _count(pushed[None] < pushed[:, None]),
     version_at_the_pull=lambda pulled, pushed: _count(pushed[None] < pulled[:, None]),
+    since_the_pull=lambda pulled, pushed: _count(pushed[None] > pulled[:, None]),
+    since_the_push=lambda pulled, pushed: _count(pushed[None] > pushed[:, None]),
+    as_if_sorted=as_if_sorted,
+    in_order_of_pushes=lambda pulled, pushed: pushes_between(pulled, pushed)[np.argsort(pushed)],
+    places_by_argsort=lambda pulled, pushed: np.argsort(pushed) - np.argsort(pulled),
     time=lambda pulled, pushed: pushed - pulled,
 )
 

@@ -14,6 +14,9 @@ no_mean = edit(FIRST, "no_mean", "rate * arrived / (ranks - 2)", "rate * arrived
 counts_the_servers = edit(FIRST, "counts_the_servers", "/ (ranks - 2)", "/ ranks")
 climbs = edit(FIRST, "climbs", "part -= rate", "part += rate")
 wrong_way_round = edit(FIRST, "wrong_way_round", "torch.cat(new)", "torch.cat(new[::-1])")
+crosses_the_gradients = edit(
+    FIRST, "crosses_the_gradients", "split(2)[server], to=server", "split(2)[1 - server], to=server"
+)
 keeps_the_old = edit(FIRST, "keeps_the_old", "return torch.cat(new)", "return w")
 on_the_shared_weights = edit(
     FIRST, "on_the_shared_weights", "w.tensor_split(2)[rank].clone()", "w.tensor_split(2)[rank]"
@@ -37,6 +40,24 @@ def answers_at_once(rank, ranks, w, gradient, rate):
     new = [torch.empty_like(part) for part in w.tensor_split(2)]
     for server in range(2):
         receive(new[server], source=server)
+    return torch.cat(new)
+
+
+def holds_the_other_half(rank, ranks, w, gradient, rate):
+    if rank < 2:
+        part = w.tensor_split(2)[1 - rank].clone()
+        for worker in range(2, ranks):
+            arrived = torch.empty_like(part)
+            receive(arrived, source=worker)
+            part -= rate * arrived / (ranks - 2)
+        for worker in range(2, ranks):
+            send(part, to=worker)
+        return part
+    new = [part.clone() for part in w.tensor_split(2)]
+    for server in range(2):
+        send(gradient.tensor_split(2)[1 - server], to=server)
+    for server in range(2):
+        receive(new[1 - server], source=server)
     return torch.cat(new)
 
 
@@ -126,6 +147,7 @@ def adds_up_first(rank, ranks, w, gradient, rate):
 
 SECOND = "distributed.may_begin"
 below_the_bound = edit(SECOND, "below_the_bound", "<= bound", "< bound")
+at_the_bound_or_above = edit(SECOND, "at_the_bound_or_above", "<= bound", ">= bound")
 one_step_too_far = edit(SECOND, "one_step_too_far", "<= bound", "<= bound + 1")
 counts_own_steps = edit(SECOND, "counts_own_steps", "finished - finished.min()", "finished")
 behind_the_first = edit(
@@ -133,6 +155,7 @@ behind_the_first = edit(
 )
 ahead_of_most = edit(SECOND, "ahead_of_most", "finished.min()", "finished.mean()")
 ahead_of_one = edit(SECOND, "ahead_of_one", "finished.min()", "finished[0]")
+ahead_of_the_last = edit(SECOND, "ahead_of_the_last", "finished.min()", "finished[-1]")
 last_one_alone = edit(SECOND, "last_one_alone", "<= bound", "<= 0 * bound")
 subtracts_in_place = edit(
     SECOND, "subtracts_in_place", "finished - finished.min()", "finished.__isub__(finished.min())"
@@ -179,6 +202,28 @@ all_that_overlap = edit(
 )
 
 
+after_the_pull = edit(THIRD, "after_the_pull", " & (pushed < pushed[i])", "")
+after_its_push = edit(
+    THIRD, "after_its_push", "(pulled[i] < pushed) & (pushed < pushed[i])", "pushed > pushed[i]"
+)
+those_before_in_the_array = edit(
+    THIRD,
+    "those_before_in_the_array",
+    "(pulled[i] < pushed) & (pushed < pushed[i])",
+    "pulled[i] < pushed[:i]",
+)
+
+
+def sorted_by_their_pushes(pulled, pushed):
+    order = np.argsort(pushed)
+    pulled, pushed = pulled[order], pushed[order]
+    return np.array([np.sum(pushed[:i] > pulled[i]) for i in range(len(pushed))])
+
+
+def argsort_for_places(pulled, pushed):
+    return np.argsort(pushed) - np.argsort(pulled)
+
+
 def in_seconds(pulled, pushed):
     return pushed - pulled
 
@@ -207,6 +252,8 @@ PLANTED = {
         (counts_the_servers, "two of them are servers"),
         (climbs, "The step goes up"),
         (wrong_way_round, "joined in the wrong order"),
+        (holds_the_other_half, "The servers hold each other's half"),
+        (crosses_the_gradients, "gets the other one's half of the gradient"),
         (keeps_the_old, "The workers still have the old weights"),
         (on_the_shared_weights, "changes its input"),
         (waits_for_worker_2, "wait"),
@@ -218,11 +265,13 @@ PLANTED = {
     ],
     SECOND: [
         (below_the_bound, "A lead of exactly bound steps"),
+        (at_the_bound_or_above, "These have a lead of bound or more"),
         (one_step_too_far, "A lead of bound + 1 steps is too much"),
         (counts_own_steps, "A worker's own steps are compared with the bound"),
         (behind_the_first, "how far each one is behind the fastest"),
         (ahead_of_most, "counted from the mean"),
         (ahead_of_one, "counted from worker 0"),
+        (ahead_of_the_last, "counted from the last worker in the array"),
         (last_one_alone, "that is a bound of 0"),
         (subtracts_in_place, "changes its input"),
         (one_for_all, "all wait as soon as one is too far ahead"),
@@ -236,6 +285,11 @@ PLANTED = {
         (what_it_knew, "the updates before the pull"),
         (begun_since, "Only steps that also began in between"),
         (all_that_overlap, "all steps that overlap with this one"),
+        (after_the_pull, "All pushes after the pull are counted"),
+        (after_its_push, "the pushes after the step's own one"),
+        (those_before_in_the_array, "Only steps that stand before this one in the array"),
+        (sorted_by_their_pushes, "stand in the order of the pushes"),
+        (argsort_for_places, "which step comes at each place"),
         (in_seconds, "staleness counts updates"),
         (sorts_its_input, "changes its input"),
         (by_the_notes, "labkit.distributed.parameter_server"),
@@ -245,14 +299,20 @@ ALSO_RIGHT = {FIRST: [adds_up_first], SECOND: [one_by_one], THIRD: [by_bisection
 # Two servers and a worker whose gradient is 0.
 W = np.array([1.0, 2.0, 3.0], "f4")
 STANDING = (((W, None, 0.5), (W, None, 0.5), (W, 0 * W, 0.5)),)
+ALIKE = np.array([2.0, 2.0], "f4")
+NOTHING_TO_SWAP = (((ALIKE, None, 0.5), (ALIKE, None, 0.5), (ALIKE, 0 * ALIKE, 0.5)),)
 NO_STEPS = (np.zeros(0), np.zeros(0))
 RIGHT_ON = {
     climbs: STANDING,
     counts_the_servers: STANDING,
     keeps_the_old: STANDING,
+    holds_the_other_half: NOTHING_TO_SWAP,
+    crosses_the_gradients: NOTHING_TO_SWAP,
     by_the_course: STANDING,
     counts_own_steps: (np.array([0, 3]), 1),
     behind_the_first: (np.array([3, 4, 5]), 2),
+    at_the_bound_or_above: (np.array([3, 3]), 0),
     and_its_own: NO_STEPS,
+    after_the_pull: NO_STEPS,
     in_seconds: NO_STEPS,
 }
