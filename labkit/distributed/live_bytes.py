@@ -10,10 +10,12 @@
 What counts is a storage, the block of memory behind a tensor: views of it are the same storage, so
 it counts once, from the operation that made it until the last tensor that needs it is gone. A
 dispatch mode sees every operation of PyTorch, those of the backward too, and a weak reference tells
-when a storage dies. So the numbers are the same on every run, however busy the machine is.
+when a storage dies. The threads of gloo get time to let go of what they have carried (`carriers`).
+So on Linux the numbers are the same on every run, however busy the machine is.
 
 What does not count: tensors older than the block that belong to neither the model nor the
-optimizer (a data set), what an operation uses within itself, memory of NumPy, other threads.
+optimizer (a data set), what an operation uses within itself, memory of NumPy, and what Python's
+other threads make.
 """
 
 import weakref
@@ -31,6 +33,8 @@ from torch.utils._python_dispatch import (
 )
 from torch.utils._pytree import tree_leaves
 
+from labkit.distributed.carriers import let_go
+
 PARAMETERS = "parameters"  # and buffers
 GRADIENTS = "gradients"  # those of parameters
 STATE = "optimizer state"
@@ -45,6 +49,7 @@ class _Block:
     bytes: int
     kind: str
     reference: weakref.ref | None  # None when counting has stopped
+    travelled: bool = False  # given to a collective, whose thread may hold it a moment longer
 
 
 class LiveBytes(TorchDispatchMode):
@@ -64,11 +69,12 @@ class LiveBytes(TorchDispatchMode):
     @property
     def now(self) -> int:
         """Bytes that live at this moment; after the block, those that lived at its end."""
-        return sum(block.bytes for block in list(self._blocks.values()))
+        return sum(self.by_kind().values())
 
     def by_kind(self) -> dict[str, int]:
         """The same bytes by KINDS."""
         self._sort()
+        self._settle()
         return self._sums()
 
     def __torch_dispatch__(
@@ -82,14 +88,15 @@ class LiveBytes(TorchDispatchMode):
         for storage in _storages(result):
             if id(storage) in self._blocks or id(storage) not in older:
                 self._count(storage)
+        if "c10d" in operation.namespace:
+            self._mark_travelled((args, kwargs, result))
         self.look()
         return result
 
     def resized(self, storage: torch.UntypedStorage) -> None:
         """A storage has another size now; FSDP frees and refills its parameters in this way."""
-        if id(storage) in self._blocks:
-            self._count(storage)
-            self.look()
+        self._count(storage)
+        self.look()
 
     def look(self) -> None:
         """Note the peaks, if this moment is one."""
@@ -105,10 +112,12 @@ class LiveBytes(TorchDispatchMode):
     def stop(self) -> None:
         """From here on the numbers stay as they are."""
         self._sort()
+        self._settle()
         self._model = None
         self._optimizer = None
         for block in self._blocks.values():
             block.reference = None
+            block.travelled = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -126,6 +135,17 @@ class LiveBytes(TorchDispatchMode):
         for kind, storage in _kinds_of(self._model, self._optimizer):
             self._count(storage)
             self._blocks[id(storage)].kind = kind
+
+    def _mark_travelled(self, tensors: Any) -> None:
+        for storage in _storages(tensors):
+            if id(storage) in self._blocks:
+                self._blocks[id(storage)].travelled = True
+
+    def _settle(self) -> None:
+        """Let the threads that carry collectives drop what nobody else holds."""
+        blocks = list(self._blocks.values())
+        if any(block.travelled and block.kind == ACTIVATIONS for block in blocks):
+            let_go()
 
     def _count(self, storage: torch.UntypedStorage) -> None:
         key = id(storage)  # PyTorch keeps one object for each storage, as long as it lives

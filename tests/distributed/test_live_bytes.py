@@ -18,6 +18,7 @@ from labkit.distributed.live_bytes import bytes_of, counted_bytes
 
 ENOUGH = 300.0
 FLOAT = 4  # bytes
+REPEATS = 20  # a thread that held a buffer longer than another time would show
 SMALL = Config(vocabulary=11, context=6, width=8, heads=2, layers=2)
 
 
@@ -212,7 +213,11 @@ def test_all_forwards_first_hold_more_than_one_forward_and_its_backward():
 
 
 def test_a_storage_that_is_resized_is_counted_anew():
+    older = torch.zeros(10)
     with counted_bytes() as memory:
+        older.untyped_storage().resize_(80)
+        assert memory.now == 80
+        older.untyped_storage().resize_(0)
         a = torch.zeros(10)
         a.untyped_storage().resize_(0)
         assert memory.now == 0
@@ -296,6 +301,12 @@ def fsdp_bytes(mesh):
         optimizer.step()
         kept = memory.by_kind()
     assert bytes_of(model, optimizer).items() <= kept.items()
+    for _ in range(REPEATS):  # each refills storages that are older than its count
+        optimizer.zero_grad()
+        with counted_bytes(model) as again:
+            model(torch.ones(2, 8)).sum().backward()
+        assert again.at_peak == backward.at_peak
+        assert again.peak_activations == backward.peak_activations
     return backward.at_peak, backward.by_kind(), kept
 
 
