@@ -10,6 +10,7 @@ LESSONS = (
     "parameter_servers",
     "faults",
     "unlike_machines",
+    "tensor_parallel",
     "pipeline",
     "restarts_and_monitoring",
 )

@@ -65,6 +65,11 @@ class _Counter(TorchDispatchMode):
             self.calls.append(CommunicationCall(NAMES.get(name, name), size, backward))
         return operator(*args, **(kwargs or {}))
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: skipping loads PyTorch's compiler, a second's work, and nothing is compiled here."""
+        return False
+
 
 def _given(operator: Any, args: tuple) -> Any:
     """The tensors that this rank gives: where there is an output argument, it comes first."""

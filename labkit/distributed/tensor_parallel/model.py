@@ -4,8 +4,6 @@ model = split_model(GPT(seed=0), tensor_group())
 train(model, emma().train, Plan())      # gpt.training's, unchanged, in every rank
 """
 
-from torch import nn
-
 from labkit.distributed.gpt.model import GPT
 from labkit.distributed.tensor_parallel.group import TensorGroup
 from labkit.distributed.tensor_parallel.layers import SplitAttention, SplitMLP
@@ -20,17 +18,9 @@ def split_model(model: GPT, group: TensorGroup) -> GPT:
     Raises ValueError where the ranks cannot share the heads evenly.
     """
     part = split_state(model.state_dict(), model.config, group.rank, group.ranks)
+    like = model.head.weight
     for block in model.blocks:
-        block.attention = SplitAttention(model.config, group)
-        block.mlp = SplitMLP(model.config, group)
+        block.attention = SplitAttention(model.config, group).to(like.device, like.dtype)
+        block.mlp = SplitMLP(model.config, group).to(like.device, like.dtype)
     model.load_state_dict(part)
     return model
-
-
-def weight_bytes(model: nn.Module) -> int:
-    """Of the weights that this rank has: of a DTensor its local part."""
-    total = 0
-    for weight in model.parameters():
-        local = weight.to_local() if hasattr(weight, "to_local") else weight
-        total += local.numel() * local.element_size()
-    return total

@@ -10,6 +10,7 @@ from labkit.distributed import launch
 from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.gpt.model import GPT, Config, loss_of
 from labkit.distributed.gpt.training import Plan, train
+from labkit.distributed.live_bytes import bytes_of
 from labkit.distributed.messages import recorded
 from labkit.distributed.tensor_parallel.counting import counted_calls
 from labkit.distributed.tensor_parallel.dtensor import (
@@ -18,7 +19,7 @@ from labkit.distributed.tensor_parallel.dtensor import (
     whole_state,
 )
 from labkit.distributed.tensor_parallel.group import tensor_group
-from labkit.distributed.tensor_parallel.model import split_model, weight_bytes
+from labkit.distributed.tensor_parallel.model import split_model
 from labkit.distributed.tensor_parallel.split import join_states
 
 ENOUGH = 300.0
@@ -52,7 +53,15 @@ def by_hand(rank, ranks, ways):
             loss, gradients = loss_and_gradients(model)
         sent = [message.bytes for message in messages if message.sent]
         losses = train(model, TOKENS, PLAN)
-        found[name] = loss, gradients, losses, model.state_dict(), calls, sent, weight_bytes(model)
+        found[name] = (
+            loss,
+            gradients,
+            losses,
+            model.state_dict(),
+            calls,
+            sent,
+            bytes_of(model)["parameters"],
+        )
     return found
 
 
@@ -69,7 +78,7 @@ def by_torch(rank, ranks, share_input):
         loss = loss_of(model(inputs), targets)
         loss.backward()
     gradients = whole_gradients(model)
-    size = weight_bytes(model)
+    size = bytes_of(model)["parameters"]
     losses = train(model, TOKENS, PLAN)
     return loss.item(), gradients, losses, whole_state(model), calls, size
 

@@ -1,0 +1,267 @@
+"""Wrong and right answers for lesson tensor_parallel."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.nn.functional import gelu, linear
+
+from labkit.distributed import ring_all_reduce
+from tests.exercises.edits import edit
+
+# --- distributed.split_mlp
+
+MLP = "distributed.split_mlp"
+SUM = "ring_all_reduce(linear(hidden, contract)) + contract_bias"
+nothing_summed = edit(MLP, "nothing_summed", SUM, "linear(hidden, contract, contract_bias)")
+bias_before_the_sum = edit(
+    MLP, "bias_before_the_sum", SUM, "ring_all_reduce(linear(hidden, contract, contract_bias))"
+)
+bias_forgotten = edit(MLP, "bias_forgotten", " + contract_bias", "")
+first_bias_forgotten = edit(MLP, "first_bias_forgotten", ", expand_bias)", ")")
+mean_of_products = edit(MLP, "mean_of_products", ") + contract_bias", ") / ranks + contract_bias")
+linear_all_through = edit(MLP, "linear_all_through", "gelu(linear", "(linear")
+with_relu = edit(
+    MLP,
+    "with_relu",
+    "gelu(linear(x, expand, expand_bias))",
+    "linear(x, expand, expand_bias).relu()",
+)
+
+
+def gelu_behind(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    hidden = linear(x, expand, expand_bias)
+    return gelu(ring_all_reduce(linear(hidden, contract)) + contract_bias)
+
+
+def two_sums(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    product = linear(gelu(linear(x, expand, expand_bias)), contract)
+    bias = contract_bias / ranks
+    dist.all_reduce(product)
+    dist.all_reduce(bias)
+    return product + bias
+
+
+def gathered(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    product = linear(gelu(linear(x, expand, expand_bias)), contract)
+    parts = [torch.empty_like(product) for _ in range(ranks)]
+    dist.all_gather(parts, product)
+    return sum(parts) + contract_bias
+
+
+def in_doubles(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    product = linear(gelu(linear(x, expand, expand_bias)), contract).double()
+    dist.all_reduce(product)
+    return (product + contract_bias).float()
+
+
+def rank_0_stays_away(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    product = linear(gelu(linear(x, expand, expand_bias)), contract)
+    if rank > 0 or ranks == 1:
+        product = ring_all_reduce(product)
+    return product + contract_bias
+
+
+def only_rank_0(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    product = linear(gelu(linear(x, expand, expand_bias)), contract)
+    total = ring_all_reduce(product)
+    return (total if rank == 0 else product) + contract_bias
+
+
+def into_x(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    x.copy_(linear(gelu(linear(x, expand, expand_bias)), contract))
+    dist.all_reduce(x)
+    return x + contract_bias
+
+
+def by_the_course(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    from labkit.distributed.tensor_parallel.group import tensor_group
+    from labkit.distributed.tensor_parallel.operations import sum_over_ranks
+
+    hidden = gelu(linear(x, expand, expand_bias))
+    return sum_over_ranks(linear(hidden, contract), tensor_group()) + contract_bias
+
+
+def with_matrices(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    y = gelu(x @ expand.T + expand_bias) @ contract.T
+    if rank == 0:
+        y = y + contract_bias  # once, before the sum
+    dist.all_reduce(y)
+    return y
+
+
+# --- distributed.heads_of_rank
+
+HEADS = "distributed.heads_of_rank"
+MINE = "slice(first * head_width, after * head_width)"
+one_column_a_head = edit(HEADS, "one_column_a_head", MINE, "slice(first, after)")
+through_a_head = edit(
+    HEADS,
+    "through_a_head",
+    MINE,
+    "slice(rank * len(query) // ranks, (rank + 1) * len(query) // ranks)",
+)
+like_cards = edit(HEADS, "like_cards", MINE, "slice(rank, None, ranks)")
+never_cut = edit(HEADS, "never_cut", "output[:, mine]", "output")
+swapped = edit(HEADS, "swapped", "query[mine], output[:, mine]", "query[:, mine], output[mine]")
+rank_0_s = edit(HEADS, "rank_0_s", MINE, "slice(0, len(query) // head_width // ranks * head_width)")
+
+
+def heads_like_cards(rank, ranks, head_width, query, output):
+    heads = np.arange(len(query)).reshape(-1, head_width)
+    mine = heads[rank::ranks].reshape(-1)
+    return query[mine], output[:, mine]
+
+
+def empties_the_rest(rank, ranks, head_width, query, output):
+    heads = len(query) // head_width
+    mine = slice(rank * heads // ranks * head_width, (rank + 1) * heads // ranks * head_width)
+    kept = query[mine].copy(), output[:, mine].copy()
+    query[:] = 0
+    return kept
+
+
+def by_labkit(rank, ranks, head_width, query, output):
+    from labkit.distributed.tensor_parallel.split import share_of
+
+    width = share_of(len(query), ranks, "columns")
+    mine = slice(rank * width, (rank + 1) * width)
+    return query[mine], output[:, mine]
+
+
+def by_lists(rank, ranks, head_width, query, output):
+    heads = len(query) // head_width
+    rows, columns = [], []
+    for head in range(rank * heads // ranks, (rank + 1) * heads // ranks):
+        for column in range(head * head_width, (head + 1) * head_width):
+            rows.append(query[column])
+            columns.append(output[:, column])
+    return np.array(rows), np.array(columns).T
+
+
+# --- distributed.column_backward
+
+BACKWARD = "distributed.column_backward"
+dx_alone = edit(BACKWARD, "dx_alone", "ring_all_reduce(dh @ w)", "dh @ w")
+dx_mean = edit(BACKWARD, "dx_mean", "ring_all_reduce(dh @ w)", "ring_all_reduce(dh @ w) / ranks")
+turned = edit(BACKWARD, "turned", "dh.T @ x", "x.T @ dh")
+as_in_data_parallel = edit(BACKWARD, "as_in_data_parallel", "dh.T @ x", "ring_all_reduce(dh.T @ x)")
+as_a_mean = edit(BACKWARD, "as_a_mean", "dh.T @ x", "ring_all_reduce(dh.T @ x) / ranks")
+
+
+def dh_first(rank, ranks, x, w, dh):
+    dh = ring_all_reduce(dh)
+    return dh @ w, dh.T @ x
+
+
+def gathers_dx(rank, ranks, x, w, dh):
+    dx = dh @ w
+    parts = [torch.empty_like(dx) for _ in range(ranks)]
+    dist.all_gather(parts, dx)
+    return sum(parts), dh.T @ x
+
+
+def rank_0_only_listens(rank, ranks, x, w, dh):
+    dx = dh @ w
+    if rank > 0 or ranks == 1:
+        dx = ring_all_reduce(dx)
+    return dx, dh.T @ x
+
+
+def over_x(rank, ranks, x, w, dh):
+    dw = dh.T @ x
+    torch.matmul(dh, w, out=x)
+    dist.all_reduce(x)
+    return x, dw
+
+
+def by_the_course_s(rank, ranks, x, w, dh):
+    from labkit.distributed.tensor_parallel.group import tensor_group
+    from labkit.distributed.tensor_parallel.operations import copy_to_ranks
+
+    x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+    linear(copy_to_ranks(x, tensor_group()), w).backward(dh)
+    return x.grad, w.grad
+
+
+def by_autograd(rank, ranks, x, w, dh):
+    inputs, weight = x.clone().requires_grad_(), w.clone().requires_grad_()
+    linear(inputs, weight).backward(dh)
+    dx = inputs.grad.clone()
+    dist.all_reduce(dx)
+    return dx, weight.grad
+
+
+PLANTED = {
+    MLP: [
+        (nothing_summed, "nothing is summed over the ranks"),
+        (bias_before_the_sum, "it counts as often as there are ranks"),
+        (bias_forgotten, "contract_bias is missing"),
+        (first_bias_forgotten, "expand_bias is missing"),
+        (mean_of_products, "they are the parts of a sum"),
+        (linear_all_through, "GELU between the two layers is missing"),
+        (with_relu, "This is ReLU between the layers"),
+        (gelu_behind, "GELU comes behind the second layer"),
+        (two_sums, "the ranks met in 2 collectives"),
+        (gathered, "all_gather hands out what every rank has"),
+        (in_doubles, "one rank sends"),
+        (rank_0_stays_away, "waits"),
+        (only_rank_0, "Only rank 0 has the sum"),
+        (into_x, "changes its input"),
+        (by_the_course, "labkit.distributed.tensor_parallel"),
+    ],
+    HEADS: [
+        (one_column_a_head, "each head has head_width columns"),
+        (through_a_head, "the cut goes through a head"),
+        (like_cards, "every head is torn apart"),
+        (heads_like_cards, "The heads are dealt in turn"),
+        (never_cut, "output is not cut"),
+        (swapped, "The axes are swapped"),
+        (rank_0_s, "Every rank gets the heads of rank 0"),
+        (empties_the_rest, "changes its input"),
+        (by_labkit, "labkit.distributed.tensor_parallel"),
+    ],
+    BACKWARD: [
+        (dx_alone, "x went into all ranks"),
+        (dx_mean, "dx is averaged"),
+        (turned, "dw is turned"),
+        (as_in_data_parallel, "nothing is to be merged"),
+        (as_a_mean, "as in data parallel"),
+        (dh_first, "dh is summed over the ranks"),
+        (gathers_dx, "all_gather hands out what every rank has"),
+        (rank_0_only_listens, "waits"),
+        (over_x, "changes its input"),
+        (by_the_course_s, "labkit.distributed.tensor_parallel"),
+    ],
+}
+ALSO_RIGHT = {
+    MLP: [with_matrices],
+    HEADS: [by_lists],
+    BACKWARD: [by_autograd],
+}
+X = np.float32([[1, 2]])
+SQUARE = np.float32([[3, -1], [4, 1]])
+# One rank, no biases, and numbers so large that GELU and ReLU leave them as they are.
+LARGE = (((X, np.float32([[4, 3], [5, 1]]), 0 * X[0], np.float32([[1, 2], [3, 1]]), 0 * X[0]),),)
+COLUMNS = np.arange(8, dtype=np.float32)
+ALONE = (((SQUARE, SQUARE, SQUARE),),)
+RIGHT_ON = {
+    nothing_summed: LARGE,
+    bias_before_the_sum: LARGE,
+    bias_forgotten: LARGE,
+    first_bias_forgotten: LARGE,
+    mean_of_products: LARGE,
+    linear_all_through: LARGE,
+    with_relu: LARGE,
+    gelu_behind: LARGE,
+    only_rank_0: LARGE,
+    through_a_head: (1, 2, 2, COLUMNS.reshape(4, 2), COLUMNS.reshape(2, 4)),
+    one_column_a_head: (0, 2, 1, SQUARE, SQUARE),
+    swapped: (0, 1, 1, SQUARE, SQUARE),
+    rank_0_s: (0, 2, 1, SQUARE, SQUARE),
+    dx_alone: ALONE,
+    dx_mean: ALONE,
+    turned: ALONE,  # its dh is its x, so that dw is symmetric
+    as_in_data_parallel: ALONE,
+    as_a_mean: ALONE,
+    dh_first: ALONE,
+}
