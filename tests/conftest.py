@@ -64,6 +64,7 @@ SLOW = (
     "distributed/tensor_parallel/test_tensor_parallel.py",
     "distributed/tensor_parallel/test_training.py",
     "distributed/test_elastic.py",
+    "notebooks/test_restarts_and_monitoring.py",
     "gpu/simt/test_sanitizer.py",
     "gpu/test_bench_gpu.py",
     "notebooks/test_stepper_browser.py",

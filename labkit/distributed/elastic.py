@@ -5,7 +5,8 @@
 torchrun's agent starts the workers and watches them. When one dies it ends the others and starts
 all of them anew, as often as `restarts` says; what they had in memory is gone. PyTorch 2.13 needs
 a variable for this (RESTARTS): without it, the new workers meet at the store of the old ones, and
-fail or hang (github.com/pytorch/pytorch/issues/135712). Lesson restarts_and_monitoring.
+in about half of all tries they read addresses there that are gone, and fail or hang
+(github.com/pytorch/pytorch/issues/135712). Lesson restarts_and_monitoring.
 """
 
 import os

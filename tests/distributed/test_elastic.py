@@ -97,3 +97,25 @@ def test_an_interrupted_cell_and_a_lost_notebook_leave_no_worker(tmp_path, sent)
     assert (sent == signal.SIGKILL) or "KeyboardInterrupt" in said
     none_is_left(notes)
     wait_until(lambda: not any(psutil.pid_exists(one) for one in below))
+
+
+MEETS = """
+import os, signal
+import torch, torch.distributed as dist
+from datetime import timedelta
+dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+dist.all_reduce(torch.ones(1))
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.all_reduce(torch.ones(1))
+print("through", flush=True)
+dist.barrier()
+os._exit(0)
+"""
+
+
+def test_ranks_that_meet_again_meet_at_a_new_store(tmp_path):
+    """Without it they meet at the old ones' store, and fail in about half of all tries."""
+    path, _ = program(tmp_path, MEETS)
+    said = under_torchrun(path, 2, restarts=1, timeout=ENOUGH)
+    assert said.count("through") == 2

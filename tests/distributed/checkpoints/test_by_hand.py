@@ -1,0 +1,63 @@
+"""Shards by hand: each rank its rows in a file, read in part; damage told; nothing can run."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit.distributed.checkpoints.by_hand import header, shards, share, write_shard
+from labkit.distributed.parameter_server.checkpoint import CheckpointError
+
+
+@pytest.fixture
+def tensors():
+    rng = np.random.default_rng(0)
+    return {"head": rng.normal(size=(10, 3)).astype("float32"), "bias": rng.normal(size=7)}
+
+
+@pytest.fixture
+def saved(tmp_path, tensors):
+    for rank in range(4):
+        write_shard(tmp_path, rank, 4, tensors)
+    return tmp_path
+
+
+@given(st.integers(0, 200), st.integers(1, 17))
+def test_shares_are_those_of_array_split(rows, ranks):
+    parts = np.array_split(np.arange(rows), ranks)
+    for rank, part in enumerate(parts):
+        assert np.array_equal(np.arange(rows)[slice(*share(rows, ranks, rank))], part)
+
+
+def test_all_rows_are_there_once(saved, tensors):
+    for name, tensor in tensors.items():
+        files = shards(saved, name)
+        rows = [file.read(0, len(file)) for file in files]
+        assert np.array_equal(np.concatenate(rows), tensor) and rows[0].dtype == tensor.dtype
+        assert [file.rows_read for file in files] == [len(part) for part in rows]
+    assert [len(file) for file in shards(saved, "head")] == [3, 3, 2, 2]
+
+
+def test_only_the_rows_asked_for_are_read(saved, tensors):
+    file = shards(saved, "head")[1]
+    assert np.array_equal(file.read(1, 3), tensors["head"][4:6]) and file.rows_read == 2
+
+
+def test_the_header_is_a_table_of_names_kinds_shapes_and_places(saved):
+    found = header(saved / "rank-00002-of-00004.safetensors")
+    assert set(found) == {"head", "bias"}
+    assert found["head"]["dtype"] == "F32" and found["head"]["shape"] == [2, 3]
+    assert set(found["bias"]) == {"dtype", "shape", "data_offsets"}
+
+
+def test_a_missing_or_truncated_shard_is_named(saved, tmp_path):
+    path = saved / "rank-00001-of-00004.safetensors"
+    data = path.read_bytes()
+    path.write_bytes(data[:-8])
+    with pytest.raises(CheckpointError, match=r"rank-00001-of-00004.* is not whole .*copy it"):
+        shards(saved, "head")[1].read(0, 1)
+    path.unlink()
+    with pytest.raises(CheckpointError, match=r"rank-00001-of-00004.* is missing: copy it"):
+        shards(saved, "head")
+    with pytest.raises(CheckpointError, match="No rank has written a shard"):
+        shards(tmp_path / "nowhere", "head")

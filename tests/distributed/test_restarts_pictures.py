@@ -1,0 +1,46 @@
+"""What the pictures of lesson restarts_and_monitoring say is what they are given."""
+
+import pytest
+
+from labkit.distributed import restarts_pictures
+from labkit.distributed.restarts_pictures import (
+    PANELS,
+    forgotten_picture,
+    ranks_picture,
+    restart_picture,
+)
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    seen = []
+    monkeypatch.setattr(restarts_pictures, "show", lambda figure, alt: seen.append((figure, alt)))
+    return seen
+
+
+def losses(first, last, shift=0.0):
+    return {"loss": [(step, 4 - step / 10 + shift) for step in range(first, last + 1)]}
+
+
+@pytest.mark.parametrize(("shift", "word"), [(0.0, "the same"), (0.01, "different")])
+def test_two_starts(shown, shift, word):
+    restart_picture([losses(1, 22), losses(17, 30, shift)], saved=(8, 16, 24))
+    ((figure, alt),) = shown
+    assert "ends with step 22" in alt and "begins with step 17 and ends with step 30" in alt
+    assert f"Of the 6 steps that both have done, the losses are {word}." in alt
+    assert [len(line.get_xdata()) for line in figure.axes[0].lines[-2:]] == [22, 14]
+
+
+def test_forgotten_parts(shown):
+    forgotten_picture({"the step": [0.0, 3.4, 1.0], "the position": [0.0, -5.0, 12.6]})
+    ((figure, alt),) = shown
+    assert alt.endswith("At most: without the step 3 %; without the position 13 %.")
+    assert list(figure.axes[0].lines[1].get_ydata()) == [0.0, 3.4, 1.0]
+
+
+def test_three_panels_without_measured_numbers_in_words(shown):
+    series = {name: [(1, 5.0), (2, 7.0)] for name, _ in PANELS}
+    ranks_picture({0: series, 1: series})
+    ((figure, alt),) = shown
+    assert len(figure.axes) == 3 and all(len(axes.lines) == 2 for axes in figure.axes)
+    assert "2 ranks" in alt and not any(number in alt for number in ("5", "7"))
