@@ -77,6 +77,7 @@ SLOW = (
     "fpga/test_synthesize.py",
     "gpu/test_pictures.py",
     "gpu/test_matmul_kernels.py",
+    "notebooks/test_hybrid_and_sharded.py",
     "notebooks/test_pipeline.py",
     "notebooks/test_unlike_machines.py",
     "notebooks/test_tensor_parallel.py",

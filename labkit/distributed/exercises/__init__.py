@@ -12,5 +12,6 @@ LESSONS = (
     "unlike_machines",
     "tensor_parallel",
     "pipeline",
+    "hybrid_and_sharded",
     "restarts_and_monitoring",
 )

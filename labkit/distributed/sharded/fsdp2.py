@@ -8,6 +8,8 @@ whole unit; both gather and reduce unit by unit. With HSDP only the ranks of one
 the shards' gradients are then summed over the copies.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -15,9 +17,26 @@ from torch.distributed.fsdp import fully_shard
 
 from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.gpt.training import Plan
+from labkit.distributed.live_bytes import bytes_of
 from labkit.distributed.sharded.collective_calls import Call, CollectiveCalls
 from labkit.distributed.sharded.mesh_groups import Mesh
 from labkit.distributed.sharded.zero import parts_of
+
+
+@dataclass(frozen=True)
+class TorchRun:
+    """A training in one rank; what it called and held is of its last step.
+
+    losses    of this rank's sequences, before each update
+    weights   after the last update, whole
+    calls     the collectives that it called
+    held      bytes by kind between backward and the update
+    """
+
+    losses: list[float]
+    weights: dict[str, torch.Tensor]
+    calls: list[Call]
+    held: dict[str, int]
 
 
 def mesh_of(*sides: int) -> DeviceMesh:
@@ -39,11 +58,8 @@ def fully_sharded(model: GPT, mesh: DeviceMesh) -> GPT:
 
 def train(
     rank: int, ranks: int, model: GPT, tokens: torch.Tensor, plan: Plan, sides: tuple[int, ...]
-) -> tuple[list[float], dict[str, torch.Tensor], list[Call]]:
-    """As `gpt.training.train`, on this rank's sequences.
-
-    Returns its losses, all weights, and what it called in the last step.
-    """
+) -> TorchRun:
+    """In a launch: as `gpt.training.train`, on this rank's share of each step's sequences."""
     model = fully_sharded(model, mesh_of(*sides))
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate)
     losses = []
@@ -52,8 +68,9 @@ def train(
         with CollectiveCalls() as calls:
             loss = loss_of(model(inputs.chunk(ranks)[rank]), targets.chunk(ranks)[rank])
             loss.backward()
+            held = bytes_of(model, optimizer)
             optimizer.step()
             optimizer.zero_grad()
         losses.append(loss.item())
     weights = {name: w.full_tensor().detach() for name, w in model.named_parameters()}
-    return losses, weights, calls.calls
+    return TorchRun(losses, weights, calls.calls, held)

@@ -10,12 +10,16 @@ each block, and the activations of one block at a time instead of those of all (
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.autograd.function import FunctionCtx
 
-from labkit.distributed.gpt.model import GPT
+from labkit.distributed.gpt.model import GPT, Config, loss_of
+from labkit.distributed.gpt.text import emma
+from labkit.distributed.gpt.training import Plan
+from labkit.distributed.live_bytes import counted_bytes
 
 
 class Recomputed(nn.Module):
@@ -61,3 +65,37 @@ def forward_calls(model: GPT) -> list[str]:
         inner = block.module if isinstance(block, Recomputed) else block
         inner.mlp.register_forward_pre_hook(lambda *_, name=str(place): seen.append(name))
     return seen
+
+
+@dataclass(frozen=True)
+class StepActivations:
+    """What one step of one process needed.
+
+    peak             bytes of activations at the moment when there were most
+    forwards         how often a block computed its output
+    same_gradients   whether each gradient has the bits of a step without recomputing
+    """
+
+    peak: int
+    forwards: int
+    same_gradients: bool
+
+
+def activations_of_step(blocks: int, recompute: bool = False) -> StepActivations:
+    """Forward and backward of the small GPT with so many blocks, on 8 sequences of 64 tokens."""
+    plain = GPT(Config(layers=blocks))
+    loss_of(plain(_batch()[0]), _batch()[1]).backward()
+    model = GPT(Config(layers=blocks))
+    seen = forward_calls(model)
+    if recompute:
+        recomputed(model)
+    inputs, targets = _batch()
+    with counted_bytes(model) as memory:
+        loss_of(model(inputs), targets).backward()
+    pairs = zip(plain.parameters(), model.parameters(), strict=True)
+    same = all(torch.equal(one.grad, other.grad) for one, other in pairs)
+    return StepActivations(memory.peak_activations, len(seen), same)
+
+
+def _batch() -> tuple[torch.Tensor, torch.Tensor]:
+    return Plan().batch_of(0, emma().train)

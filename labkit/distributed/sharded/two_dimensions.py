@@ -21,6 +21,7 @@ from labkit.distributed.pipeline import runner
 from labkit.distributed.pipeline.schedules import one_f_one_b
 from labkit.distributed.pipeline.stages import Stage
 from labkit.distributed.sharded.mesh_groups import Mesh
+from labkit.distributed.sharded.trained import mean_losses
 from labkit.distributed.tensor_parallel.group import tensor_group
 from labkit.distributed.tensor_parallel.model import split_model
 from labkit.distributed.tensor_parallel.split import join_states
@@ -124,7 +125,6 @@ def joined_pipeline(results: Sequence[Trained], sides: tuple[int, int]) -> Weigh
     return whole
 
 
-def mean_losses(results: Sequence[Trained]) -> list[float]:
+def mean_of_known(results: Sequence[Trained]) -> list[float]:
     """Step by step, over all ranks that know a loss."""
-    known = [losses for losses, _ in results if losses[0] is not None]
-    return torch.tensor(known, dtype=torch.float64).mean(0).tolist()
+    return mean_losses([losses for losses, _ in results if losses[0] is not None])

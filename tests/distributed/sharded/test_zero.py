@@ -7,6 +7,7 @@ from torch import nn
 from labkit.distributed import LaunchError, launch
 from labkit.distributed.gpt.model import GPT
 from labkit.distributed.sharded.memory import bytes_of_state
+from labkit.distributed.sharded.trained import mean_losses
 from labkit.distributed.sharded.units import Unit
 from labkit.distributed.sharded.zero import STAGES, Sharded
 from tests.distributed.sharded.gpt_runs import (
@@ -15,7 +16,6 @@ from tests.distributed.sharded.gpt_runs import (
     by_hand,
     by_torch,
     largest_difference,
-    mean,
     one_process,
     own_batch,
 )
@@ -42,8 +42,8 @@ def theirs(request):
 @pytest.mark.parametrize("stage", STAGES)
 def test_each_stage_trains_as_one_process_does(ours, reference, stage):
     losses, weights = reference
-    found = mean([by_stage[stage].losses for by_stage in ours])
-    assert torch.allclose(found, torch.tensor(losses), atol=1e-5, rtol=0)
+    found = mean_losses([by_stage[stage].losses for by_stage in ours])
+    assert found == pytest.approx(losses, abs=1e-5)
     for by_stage in ours:
         assert largest_difference(by_stage[stage].weights, weights) < 1e-5
 
@@ -80,7 +80,7 @@ def test_each_stage_lowers_the_peak_and_stage_3_has_one_whole_unit_at_most(ours)
         run = by_stage[3]
         own = 4 * sum(run.sizes) // ranks
         assert own <= run.at_peak["parameters"] <= own + 4 * max(run.sizes)
-        peaks = [sum(by_stage[stage].at_peak.values()) for stage in STAGES]
+        peaks = [by_stage[stage].peak for stage in STAGES]
         assert peaks == sorted(peaks, reverse=True)
 
 
@@ -89,14 +89,19 @@ def test_fsdp2_trains_as_one_process_does_and_sends_as_stage_3(theirs, reference
     ranks = len(theirs)
     whole = 4 * sum(w.numel() for w in weights.values())
     for dimensions in (1, 2):
-        found = mean([runs[dimensions][0] for runs in theirs])
-        assert torch.allclose(found, torch.tensor(losses), atol=1e-5, rtol=0)
-        assert largest_difference(theirs[0][dimensions][1], weights) < 1e-5
+        found = mean_losses([runs[dimensions].losses for runs in theirs])
+        assert found == pytest.approx(losses, abs=1e-5)
+        assert largest_difference(theirs[0][dimensions].weights, weights) < 1e-5
     for runs in theirs:
-        calls = runs[1][2]
+        calls = runs[1].calls
         assert sum(call.sent for call in calls) == 3 * (ranks - 1) * whole // ranks
         names = [call.name for call in calls]
         assert (names.count("all_gather"), names.count("reduce_scatter")) == (10, 5)
+        numbers = whole // 4
+        expected = bytes_of_state(numbers, ranks, 3)
+        assert runs[1].held["parameters"] == expected.weights
+        assert runs[1].held["gradients"] == expected.gradients
+        assert runs[1].held["optimizer state"] == expected.state + 4 * len(weights)
 
 
 def test_hsdp_gathers_within_a_copy_and_sums_over_the_copies(theirs):
@@ -104,7 +109,7 @@ def test_hsdp_gathers_within_a_copy_and_sums_over_the_copies(theirs):
     if ranks == 2:
         pytest.skip("two copies of one rank are data parallel")
     for runs in theirs:
-        calls = runs[2][2]
+        calls = runs[2].calls
         inner = {call.ranks for call in calls if call.name != "all_reduce"}
         outer = {call.ranks for call in calls if call.name == "all_reduce"}
         assert (inner, outer) == ({ranks // 2}, {2})

@@ -1,0 +1,438 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Hybrid and sharded
+#     minutes: 60
+#     needs: []
+# ---
+
+# %% [markdown]
+# # Hybrid and sharded
+#
+# **120 GB on each GPU, and 118 of them are the same on all 64.**
+# That is what 7.5 billion weights take in plain data parallel ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
+# Why keep them everywhere?
+#
+# ## What you will be able to do
+#
+# - cut weights, gradients and optimizer state over the ranks, and train as one process does;
+# - predict a rank's bytes, activations included;
+# - lay ranks out in a mesh, and say who talks to whom.
+#
+# You need lesson 3, and for the meshes lessons [9](9_tensor_parallel.ipynb) and [10](10_pipeline.ipynb).
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# **AdamW** is an optimizer that keeps two numbers for each weight, its **moments**: averages of the gradient and of its square.
+# **Activations** are what forward leaves in memory for backward.
+# A rank's **state** is weights, gradients and moments; training is **sharded** if each rank keeps a part only, its **shard**.
+#
+# 1. Four ranks train our small GPT, first by plain data parallel, then with all state cut by four.
+#    At the worst moment of a step, how many percent of the bytes does a rank still need?
+# 2. PyTorch cuts the GPT's 830,208 weights over 1,024 ranks.
+#    In one step, how many times the bytes of all weights does a rank send?
+
+# %%
+import numpy as np
+import torch
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.distributed import all_gather, launch, reduce_scatter
+from labkit.distributed.gpt.model import GPT
+from labkit.distributed.gpt.text import emma
+from labkit.distributed.gpt.training import Plan
+from labkit.distributed.gpt.training import train as train_alone
+from labkit.distributed.one_big_batch import largest_difference, weights
+from labkit.provenance import counted, predicted
+
+# STUB:
+# guesses = {
+#     "worst moment": predict("distributed.peak_left", None, "%"),
+#     "1,024 ranks": predict("distributed.sent_at_1024", None, "times"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "worst moment": predict("distributed.peak_left", 25, "%"),
+    "1,024 ranks": predict("distributed.sent_at_1024", 3, "times"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### Six weights, two ranks
+#
+# Layer A has the weights a b c d, layer B has e f.
+# Between steps, rank 0 keeps a b and e; rank 1 c d and f.
+# Rank 0 sees this in a step:
+#
+# | moment | does | holds |
+# |---|---|---|
+# | forward of A | gathers c d, computes, frees them | a b **c d** e |
+# | forward of B | gathers f, computes, frees it | a b e **f** |
+# | backward of B | gathers f, computes 2 gradients | a b e **f**, 2 gradients |
+# | | reduce-scatters them, frees f | a b e, gradient of e |
+# | backward of A | the same with c d | a b **c d** e, 4 + 1 gradients |
+# | update | AdamW, on its shard | a b e, 3 gradients, 6 moments |
+#
+# It never holds all six weights.
+# With n ranks and S bytes of weights, each gather and each reduce-scatter sends (n - 1) / n x S from a rank: 3 (n - 1) / n x S in a step, where data parallel's all-reduce needs 2 (n - 1) / n x S.
+#
+# For a linear layer y = x W, the gradients are dW = xᵀ dy and dx = dy Wᵀ.
+# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; without a name, it is freed as soon as it was used.
+# `reduce_scatter(t)` returns this rank's chunk of the sum of all ranks' t.
+#
+# **Exercise `distributed.sharded_step`**: forward and backward of several linear layers; `dy` is the gradient of this rank's last output.
+# Gather each layer when it is needed, free it at once, and return the shards of the ranks' mean gradients.
+
+
+# %% tags=["exercise:distributed.sharded_step"]
+def sharded_step(rank, ranks, shards, x, dy):
+    """shard[D * D / n] of each layer, x[N, D], dy[N, D] -> shards of the mean gradients"""
+    D = x.shape[1]
+    inputs, gradients = [], []
+    for shard in shards:
+        inputs.append(x)
+        # STUB:
+        # pass  # yours: the layer's output becomes x
+        # BEGIN SOLUTION
+        x = x @ torch.cat(all_gather(shard)).view(D, D)
+        # END SOLUTION
+    for shard, x in zip(reversed(shards), reversed(inputs), strict=True):
+        # STUB:
+        # gradients.insert(0, torch.zeros_like(shard))  # yours; then dy of the layer before
+        # BEGIN SOLUTION
+        gradients.insert(0, reduce_scatter(x.T @ dy) / ranks)
+        dy = dy @ torch.cat(all_gather(shard)).view(D, D).T
+        # END SOLUTION
+    return gradients
+
+
+sharded_step = check("distributed.sharded_step", sharded_step)
+
+# %% [markdown]
+# ### What a rank holds
+#
+# In float32, a weight takes 4 bytes, its gradient 4, and its two moments 8.
+# **ZeRO** cuts one kind more in each of three stages:
+#
+# | | weights | gradients | moments | sends |
+# |---|---|---|---|---|
+# | data parallel, stage 0 | 4 | 4 | 8 | 2 (n-1)/n S |
+# | ZeRO-1 | 4 | 4 | 8/n | 2 (n-1)/n S |
+# | ZeRO-2 | 4 | 4/n | 8/n | 2 (n-1)/n S |
+# | ZeRO-3 | 4/n | 4/n | 8/n | 3 (n-1)/n S |
+#
+# Activations are of the rank's own sequences, so nothing cuts them.
+# But a block may keep its input only, and compute the rest again in backward: **recomputing**, or activation checkpointing.
+# Let block 0 make 30 bytes of activations from an input of 2, and block 1 make 20 from an input of 3.
+# Plainly, backward finds 50 bytes.
+# Recomputed, only the inputs wait.
+# Backward has 2 + 3 + 20 = 25 bytes in block 1, and then 2 + 30 = 32 in block 0: the worst moment.
+#
+# **Exercise `distributed.bytes_per_rank`**: a rank's state, and its activations at the worst moment.
+# `np.cumsum([2, 3])` is [2, 5].
+
+
+# %% tags=["exercise:distributed.bytes_per_rank"]
+def bytes_per_rank(weights, ranks, stage, kept, inside, recompute):
+    """a count of weights; bytes of each block's input [B], of all it makes [B] -> bytes"""
+    # STUB:
+    # each, activations = 4 + 4 + 8, 0  # yours
+    # BEGIN SOLUTION
+    each = 4 / ranks if stage >= 3 else 4
+    each += 4 / ranks if stage >= 2 else 4
+    each += 8 / ranks if stage >= 1 else 8
+    activations = (np.cumsum(kept) + inside).max() if recompute else inside.sum()
+    # END SOLUTION
+    return weights * each + activations
+
+
+bytes_per_rank = check("distributed.bytes_per_rank", bytes_per_rank)
+
+# %% [markdown]
+# ### Two ways at once
+#
+# **Hybrid** training splits in two ways.
+# The ranks form a **mesh**, a grid whose sides have names; a **group** along a side are ranks that differ in this place only.
+# The last side counts fastest, so data x tensor of 2 x 3 is:
+#
+# ```
+#           tensor 0   1   2
+# data 0           0   1   2
+# data 1           3   4   5
+# ```
+#
+# Ranks 0, 1 and 2, a tensor group, share one copy of the model and see the same sequences.
+# Ranks 1 and 4, a data group, have the same part, see different sequences, and average gradients.
+# Neighbours along data are 3 apart: the product of the sides behind it.
+#
+# **Exercise `distributed.group_along`**: the ranks of this rank's group along a side, in their order.
+# For rank 4 above, lengths are [2, 3]: along side 0 that is `[1, 4]`, along side 1 `[3, 4, 5]`.
+
+
+# %% tags=["exercise:distributed.group_along"]
+import math
+
+
+def group_along(rank, lengths, side):
+    """a rank, the lengths of the mesh's sides, the place of a side -> list of ranks"""
+    stride = math.prod(lengths[side + 1 :])  # how far neighbours are apart
+    # STUB:
+    # return [rank]  # yours
+    # BEGIN SOLUTION
+    place = rank // stride % lengths[side]
+    first = rank - place * stride
+    return [first + k * stride for k in range(lengths[side])]
+    # END SOLUTION
+
+
+group_along = check("distributed.group_along", group_along)
+
+# %% [markdown]
+# ## Check
+#
+# Our `Sharded` trains the small GPT so, unit by unit: embedding, each block, last norm, head.
+# PyTorch's `fully_shard`, or **FSDP2**, does what ZeRO-3 does.
+# Do four ranks train as one process does?
+
+# %%
+from labkit.distributed.sharded import fsdp2
+from labkit.distributed.sharded.trained import mean_losses, train_stages
+
+plan, book = Plan(steps=2), emma().train
+alone = GPT()
+losses = train_alone(alone, book, plan)
+
+by_hand = launch(train_stages, 4, GPT, book, plan, timeout=300)
+by_torch = launch(fsdp2.train, 4, GPT(), book, plan, (4,), timeout=300)
+tries = {"data parallel": [by_stage[0] for by_stage in by_hand]}
+for stage in (1, 2, 3):
+    tries[f"ZeRO-{stage}"] = [by_stage[stage] for by_stage in by_hand]
+tries["FSDP2"] = by_torch
+rows = []
+for name, by_rank in tries.items():
+    off = np.subtract(mean_losses([run.losses for run in by_rank]), losses)
+    apart = max(largest_difference(run.weights, weights(alone)) for run in by_rank)
+    rows.append([name, bool(abs(off).max() < 1e-5), apart < 1e-5])
+figures.table(["four ranks", "losses within 0.00001", "weights within 0.00001"], rows)
+
+# %% [markdown]
+# Now two meshes of 2 x 2, with lesson 9's layers and lesson 10's stages.
+# PyTorch's `init_device_mesh` counts ranks in the same order.
+
+# %% tags=["picture"]
+from labkit.distributed.sharded import pretended
+from labkit.distributed.sharded import two_dimensions as two
+from labkit.distributed.sharded.mesh_groups import Mesh
+from labkit.distributed.sharded.pictures import memory_picture, mesh_picture
+
+mesh_picture(Mesh({"data": 2, "tensor": 2}))
+with pretended.pretended(4):
+    print("PyTorch's:", init_device_mesh("cpu", (2, 2)).mesh.tolist())
+tensor = launch(two.data_and_tensor, 4, GPT(), book, plan, (2, 2), timeout=300)
+pipeline = launch(two.data_and_pipeline, 4, GPT(), book, plan, (2, 2), timeout=300)
+joined = {
+    "data x tensor": two.joined_tensor(tensor, (2, 2), alone.config),
+    "data x pipeline": two.joined_pipeline(pipeline, (2, 2)),
+}
+for name, whole in joined.items():
+    print(f"{name}: within 0.00001:", largest_difference(whole, weights(alone)) < 1e-5)
+
+# %% [markdown]
+# ## Measure
+#
+# What did a rank send in its last step, and hold?
+# Messages are counted one by one, FSDP2's calls as if they went around rings.
+# Live tensors are counted after backward, with the table's marks, and at the worst moment.
+
+# %% tags=["picture"]
+from labkit.distributed.sharded.memory import bytes_of_state
+
+size = 4 * 830_208  # bytes of all weights
+runs = {name: by_rank[0] for name, by_rank in tries.items() if name != "FSDP2"}
+sent = {name: counted(run.sent, "B", "recorded messages") for name, run in runs.items()}
+torch_sent = sum(call.sent for call in by_torch[0].calls)
+sent["FSDP2"] = counted(torch_sent, "B", "recorded calls")
+rows = []
+for name, rounds in zip(sent, (2, 2, 2, 3, 3), strict=True):
+    rows.append([name, sent[name], predicted(rounds * 3 / 4 * size, "B", "the formula")])
+figures.table(["four ranks", "a rank sends", "by the formula"], rows)
+memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in enumerate(runs)})
+
+# %% [markdown]
+# The state is the table's, to within the 28 bytes in which AdamW counts its steps.
+# The worst moment comes early in backward: hardly any gradient is there, so ZeRO-2 gains little over ZeRO-1, and ZeRO-3 holds one whole block besides its shard.
+#
+# ### Recomputing
+#
+# Runs of 2 and of 4 blocks say what a block makes, and what the rest of the model does.
+# Does your formula then predict 8 blocks?
+
+# %%
+from labkit.distributed.sharded.recompute import activations_of_step
+
+few, more = activations_of_step(blocks=2), activations_of_step(blocks=4)
+inside = (more.peak - few.peak) // 2
+rest = few.peak - 2 * inside
+kept = 8 * 64 * 128 * 4  # an input: sequences x tokens x width x 4 bytes
+rows = []
+for recompute in (False, True):
+    real = activations_of_step(blocks=8, recompute=recompute)
+    blocks = bytes_per_rank(0, 1, 0, np.full(8, kept), np.full(8, inside), recompute)
+    expected = predicted(rest + blocks, "B", "your formula + rest")
+    peak = counted(real.peak, "B", "live tensors")
+    rows.append([recompute, expected, peak, real.forwards, real.same_gradients])
+heads = ["recomputed", "formula", "activations", "forwards of blocks", "gradients as without"]
+figures.table(heads, rows)
+
+# %% [markdown]
+# A fifth of the memory, for one forward more of each block.
+# Backward is worth two forwards, so this is a third more arithmetic.
+#
+# ### 1,024 ranks
+#
+# The collectives of PyTorch's `fake` backend return at once, and send nothing.
+# So one process counts what rank 0 of 1,024 would call, with 8 heads and one sequence.
+
+# %%
+from labkit.distributed.gpt.model import Config
+
+tokens = torch.zeros(1, 64, dtype=torch.int64)
+eight = Config(heads=8)
+with pretended.pretended(1024):
+    calls = {
+        "data parallel": pretended.data_parallel(GPT(eight), tokens),
+        "data x tensor, 128 x 8": pretended.data_and_tensor(GPT(eight), tokens, 128, 8),
+        "FSDP2": pretended.sharded(GPT(eight), tokens, 1024),
+        "copies x shards, 128 x 8": pretended.sharded(GPT(eight), tokens, 128, 8),
+    }
+kinds = ["all_reduce", "all_gather", "reduce_scatter"]
+rows = []
+for name, run in calls.items():
+    numbers = [run.total[kind].calls if kind in run.total else 0 for kind in kinds]
+    sent = counted(run.sent / size, "times S", "recorded calls")
+    rows.append([name, *numbers, sent])
+figures.table(["1,024 ranks", *kinds, "a rank sends"], rows)
+
+# %% [markdown]
+# ## Explain
+#
+# Compare with your guesses.
+
+# %% tags=["picture"]
+left = 100 * runs["ZeRO-3"].peak / runs["data parallel"].peak
+results = {
+    "worst moment": counted(left, "%", "live tensors"),
+    "1,024 ranks": counted(calls["FSDP2"].sent / size, "times", "recorded calls"),
+}
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# The state fell to a quarter, but the activations stayed.
+#
+# FSDP2 cuts each weight along its first dimension, into whole rows.
+# A 128 x 128 weight has 128 rows for 1,024 ranks: it is **padded** to 1,024 rows, and the padding travels.
+# With copies x shards, or **HSDP**, 8 ranks cut a copy, nothing is padded, and only shards of gradients go between copies.
+# Our flat units are padded by less than one number per rank.
+#
+# ## On trial
+#
+# ### <a id="C12"></a>C12 on trial
+#
+# > Hybrid parallelism is `DataParallel` wrapped in `DistributedDataParallel`
+#
+# We run it as printed, then in a launch, and count what each rank has.
+
+
+# %%
+def as_printed(rank=0, ranks=1):
+    model = DistributedDataParallel(DataParallel(nn.Linear(64, 64)))
+    model(torch.ones(2, 64)).sum().backward()
+    return sum(weight.numel() for weight in model.parameters())
+
+
+try:
+    as_printed()
+except ValueError as error:
+    print(f"{type(error).__name__}: {error}")
+print("in two ranks, each has", launch(as_printed, 2), "of", 64 * 64 + 64, "weights")
+parts = [sum(weight.numel() for weight in part.values()) for _, part in tensor]
+print("on our mesh of 2 x 2, each has", parts, "of", size // 4, "weights")
+
+# %% [markdown]
+# **Verdict on C12: wrong.**
+# Without a process group it does not run; with one, on CPUs, each rank has all weights.
+# It is data parallelism twice, and splits no model; on our mesh, a rank has about half of it.
+#
+# ### <a id="C21"></a>C21 on trial
+#
+# > Wrap a model in FSDP, wrap that in `DataParallel`, split batches with `torch.utils.data.DataSpliter`
+#
+# The set-up printed with it is `conda create -n llm-env python=3.8`, and `torchdynamo`; we try each piece.
+
+# %%
+from importlib.metadata import metadata
+
+from torch.distributed.fsdp import FullyShardedDataParallel
+
+
+def attempt(name, act):
+    try:
+        print(f"{name}: {act()}")
+    except Exception as error:
+        print(f"{name}: {type(error).__name__}: {error}")
+
+
+attempt("FSDP", lambda: DataParallel(FullyShardedDataParallel(nn.Linear(64, 64))))
+attempt("DataSpliter", lambda: torch.utils.data.DataSpliter)
+attempt("torchdynamo", lambda: __import__("torchdynamo"))
+print("PyTorch needs Python", metadata("torch")["Requires-Python"])
+
+# %% [markdown]
+# **Verdict on C21: wrong.**
+# The class does not exist; a `DistributedSampler` deals batches.
+# `torchdynamo` is part of PyTorch now, behind `torch.compile`, and Python 3.8 is too old.
+# Each of FSDP's ranks has one device, so `DataParallel` has nothing to spread; what trained above was `fully_shard`, block by block.
+#
+# ## Recap
+#
+# **The rule to keep: training in float32 with AdamW takes 16 bytes a weight; n ranks of ZeRO-3 hold 16/n each, for 1.5 times data parallel's bytes; activations come on top, uncut.**
+#
+# ### Outside
+#
+# PyTorch users type `fully_shard(module, mesh=mesh)`; DeepSpeed users set `stage` 3 under `zero_optimization`.
+# In [torchtitan](https://github.com/pytorch/torchtitan), `data_parallel_shard_degree` and `tensor_parallel_degree` make the mesh.
+# To recompute, call `torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)`.
+# On a GPU, `torch.cuda.memory_summary()` prints the worst moment.
+# We left out mixed precision, also 16 bytes (2 + 2 + 12), and gathering ahead of time.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_second_gather", None)
+# quiz("distributed.quiz_longer_texts", None)
+# quiz("distributed.quiz_where_to_lay", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_second_gather", "c")
+quiz("distributed.quiz_longer_texts", "b")
+quiz("distributed.quiz_where_to_lay", "a")
+# END SOLUTION

@@ -1,0 +1,72 @@
+"""Trainings of the small GPT by each stage of ZeRO, and what they sent and held.
+
+runs = launch(train_stages, 4, GPT, emma().train, Plan(steps=3))
+runs[0][3].held                 # bytes of rank 0 in stage 3, by kind
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from labkit.distributed.gpt.model import GPT
+from labkit.distributed.gpt.training import Plan
+from labkit.distributed.live_bytes import counted_bytes
+from labkit.distributed.messages import recorded
+from labkit.distributed.sharded.zero import STAGES, Sharded
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training in one rank; what it sent and held is of its last step.
+
+    losses    of this rank's sequences, before each update
+    weights   after the last update, whole
+    sent      bytes of all messages
+    sizes     how many numbers each unit has, padding included
+    held      bytes by kind between backward and the update
+    at_peak   bytes by kind at the worst moment of the step
+    """
+
+    losses: list[float]
+    weights: dict[str, torch.Tensor]
+    sent: int
+    sizes: list[int]
+    held: dict[str, int]
+    at_peak: dict[str, int]
+
+    @property
+    def peak(self) -> int:
+        """Bytes at the worst moment."""
+        return sum(self.at_peak.values())
+
+
+def train_stages(
+    rank: int, ranks: int, make: Callable[[], GPT], tokens: torch.Tensor, plan: Plan
+) -> dict[int, Run]:
+    """In a launch: the same training in each stage, from the same weights."""
+    return {stage: train_stage(rank, ranks, make(), tokens, plan, stage) for stage in STAGES}
+
+
+def train_stage(
+    rank: int, ranks: int, model: GPT, tokens: torch.Tensor, plan: Plan, stage: int
+) -> Run:
+    """In a launch: as `gpt.training.train`, on this rank's share of each step's sequences."""
+    sharded = Sharded(model, stage, plan.learning_rate)
+    losses = []
+    for step in range(plan.steps):
+        inputs, targets = [whole.chunk(ranks)[rank] for whole in plan.batch_of(step, tokens)]
+        with recorded() as messages, counted_bytes(sharded, sharded.optimizer) as memory:
+            losses.append(sharded.backward(inputs, targets))
+            held = memory.by_kind()
+            sharded.update()
+    sent = sum(message.bytes for message in messages if message.sent)
+    sizes = [unit.whole.numel() for unit in sharded.units]
+    run = Run(losses, sharded.weights(), sent, sizes, held, memory.at_peak)
+    sharded.close()
+    return run
+
+
+def mean_losses(losses: Sequence[Sequence[float]]) -> list[float]:
+    """Step by step, the mean over the ranks."""
+    return torch.tensor(losses, dtype=torch.float64).mean(0).tolist()

@@ -1,0 +1,256 @@
+"""Wrong and right answers for lesson hybrid_and_sharded."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from labkit.distributed import all_gather, reduce_scatter
+from tests.exercises.edits import edit
+
+# --- distributed.sharded_step
+
+STEP = "distributed.sharded_step"
+sum_of_ranks = edit(
+    STEP, "sum_of_ranks", "reduce_scatter(x.T @ dy) / ranks", "reduce_scatter(x.T @ dy)"
+)
+never_turned = edit(STEP, "never_turned", ".view(D, D).T", ".view(D, D)")
+in_order_of_backward = edit(
+    STEP,
+    "in_order_of_backward",
+    "gradients.insert(0, reduce_scatter(x.T @ dy) / ranks)",
+    "gradients.append(reduce_scatter(x.T @ dy) / ranks)",
+)
+one_input = edit(STEP, "one_input", "inputs.append(x)", "inputs.append(inputs[0] if inputs else x)")
+nothing_reduced = edit(
+    STEP,
+    "nothing_reduced",
+    "reduce_scatter(x.T @ dy) / ranks",
+    "(x.T @ dy).flatten().chunk(ranks)[rank]",
+)
+everyone_alike = edit(
+    STEP,
+    "everyone_alike",
+    "reduce_scatter(x.T @ dy) / ranks",
+    "(sum(all_gather(x.T @ dy)) / ranks).flatten().chunk(ranks)[0]",
+)
+reduced_to_all = edit(
+    STEP,
+    "reduced_to_all",
+    "reduce_scatter(x.T @ dy) / ranks",
+    "(sum(all_gather(x.T @ dy)) / ranks).flatten().chunk(ranks)[rank]",
+)
+into_its_input = edit(
+    STEP,
+    "into_its_input",
+    "    D = x.shape[1]\n",
+    "    D = x.shape[1]\n    dy /= ranks\n",
+    (" / ranks)", ")"),
+)
+
+
+def without_rank_0(rank, ranks, shards, x, dy):
+    if rank == 0 and ranks > 1:
+        return shards
+    for shard in shards:
+        all_gather(shard)
+    return [reduce_scatter(x.T @ dy) / ranks for _ in shards]
+
+
+def kept_whole(rank, ranks, shards, x, dy):
+    D = x.shape[1]
+    whole = [torch.cat(all_gather(shard)).view(D, D) for shard in shards]
+    inputs = [x]
+    for layer in whole[:-1]:
+        inputs.append(inputs[-1] @ layer)
+    gradients = []
+    for x, layer in zip(reversed(inputs), reversed(whole), strict=True):
+        gradients.append(reduce_scatter(x.T @ dy) / ranks)
+        dy = dy @ layer.T
+    return gradients[::-1]
+
+
+def by_autograd(rank, ranks, shards, x, dy):
+    D = x.shape[1]
+    layers = [torch.cat(all_gather(shard)).view(D, D).requires_grad_() for shard in shards]
+    y = x
+    for layer in layers:
+        y = y @ layer
+    found = torch.autograd.grad(y, layers, dy)
+    return [reduce_scatter(gradient) / ranks for gradient in found]
+
+
+def by_torch_and_sparing(rank, ranks, shards, x, dy):
+    """PyTorch's collectives; the last layer stays from forward, and the first is not gathered."""
+    D = x.shape[1]
+
+    def whole(shard):
+        result = torch.empty(D * D)
+        dist.all_gather_into_tensor(result, shard.contiguous())
+        return result.view(D, D)
+
+    inputs = [x]
+    for shard in shards[:-1]:
+        inputs.append(inputs[-1] @ whole(shard))
+    gradients = []
+    for place in reversed(range(len(shards))):
+        mine = torch.empty_like(shards[place])
+        dist.reduce_scatter_tensor(mine, (inputs[place].T @ dy / ranks).flatten())
+        gradients.insert(0, mine)
+        if place:
+            dy = dy @ whole(shards[place]).T
+    return gradients
+
+
+# --- distributed.bytes_per_rank
+
+BYTES = "distributed.bytes_per_rank"
+weights_first = edit(
+    BYTES,
+    "weights_first",
+    "4 / ranks if stage >= 3 else 4",
+    "4 / ranks if stage >= 1 else 4",
+    ("8 / ranks if stage >= 1 else 8", "8 / ranks if stage >= 3 else 8"),
+)
+one_number = edit(
+    BYTES, "one_number", "8 / ranks if stage >= 1 else 8", "4 / ranks if stage >= 1 else 4"
+)
+everything_at_once = edit(
+    BYTES, "everything_at_once", "stage >= 3", "stage >= 1", ("stage >= 2", "stage >= 1")
+)
+state_alone = edit(BYTES, "state_alone", "weights * each + activations", "weights * each")
+RECOMPUTED = "(np.cumsum(kept) + inside).max()"
+inputs_alone = edit(BYTES, "inputs_alone", RECOMPUTED, "kept.sum()")
+only_one = edit(BYTES, "only_one", RECOMPUTED, "inside.max()")
+inside_of_all = edit(BYTES, "inside_of_all", RECOMPUTED, "(kept + inside).sum()")
+largest_beside_all = edit(BYTES, "largest_beside_all", RECOMPUTED, "kept.sum() + inside.max()")
+first_moment = edit(BYTES, "first_moment", RECOMPUTED, "kept.sum() + inside[-1]")
+shared_activations = edit(
+    BYTES,
+    "shared_activations",
+    "weights * each + activations",
+    "weights * each + activations / (ranks if stage else 1)",
+)
+swapped_stages = edit(
+    BYTES,
+    "swapped_stages",
+    "4 / ranks if stage >= 2 else 4",
+    "4 / ranks if stage >= 1 else 4",
+    ("8 / ranks if stage >= 1 else 8", "8 / ranks if stage >= 2 else 8"),
+)
+
+
+def adds_up_in_place(weights, ranks, stage, kept, inside, recompute):
+    shares = [1, ranks]
+    each = 4 / shares[stage > 2] + 4 / shares[stage > 1] + 8 / shares[stage > 0]
+    if recompute:
+        np.cumsum(kept, out=kept)
+        return weights * each + (kept + inside).max()
+    inside[0] += inside[1:].sum()
+    return weights * each + inside[0]
+
+
+def by_the_table(weights, ranks, stage, kept, inside, recompute):
+    from labkit.distributed.sharded.memory import bytes_of_state
+
+    activations = (kept.cumsum() + inside).max() if recompute else inside.sum()
+    return bytes_of_state(weights, ranks, stage).total + activations
+
+
+def by_moments(weights, ranks, stage, kept, inside, recompute):
+    table = np.array([[4, 4, 8]] * 4, dtype=float)
+    for row in range(1, 4):
+        table[row, 3 - row :] /= ranks
+    moments = [sum(inside)]
+    if recompute:
+        moments = [sum(kept[: b + 1]) + inside[b] for b in range(len(kept))]
+    return int(table[stage].sum() * weights + max(moments) + 0.5)
+
+
+# --- distributed.group_along
+
+GROUP = "distributed.group_along"
+a_run = edit(GROUP, "a_run", "first + k * stride for", "rank - rank % lengths[side] + k for")
+from_here = edit(GROUP, "from_here", "first + k * stride for", "rank + k * stride for")
+around = edit(
+    GROUP, "around", "first + k * stride for", "first + (place + k) % lengths[side] * stride for"
+)
+always_rank_0 = edit(GROUP, "always_rank_0", "first + k * stride for", "k * stride for")
+first_side_fastest = edit(
+    GROUP, "first_side_fastest", "math.prod(lengths[side + 1 :])", "math.prod(lengths[:side])"
+)
+
+
+def overwrites_lengths(rank, lengths, side):
+    length = int(lengths[side])
+    lengths[: side + 1] = 1
+    stride = int(lengths.prod())
+    first = rank - rank // stride % length * stride
+    return list(range(first, first + length * stride, stride))
+
+
+def the_others(rank, lengths, side):
+    grid = np.arange(np.prod(lengths)).reshape(lengths)
+    place = np.unravel_index(rank, lengths)[side]
+    return np.take(grid, place, axis=side).ravel().tolist()
+
+
+def by_mesh(rank, lengths, side):
+    from labkit.distributed.sharded.mesh_groups import Mesh
+
+    mesh = Mesh({str(place): int(length) for place, length in enumerate(lengths)})
+    return mesh.group_of(rank, str(side))
+
+
+def on_a_grid(rank, lengths, side):
+    grid = np.arange(np.prod(lengths)).reshape(lengths)
+    lines = np.moveaxis(grid, side, -1).reshape(-1, lengths[side])
+    return lines[(lines == rank).any(axis=1)][0]
+
+
+PLANTED = {
+    STEP: [
+        (sum_of_ranks, "the mean is asked for"),
+        (never_turned, "goes back through W transposed"),
+        (in_order_of_backward, "in the order of backward"),
+        (one_input, "All layers have the same input"),
+        (nothing_reduced, "the others' never came"),
+        (everyone_alike, "rank r keeps chunk r"),
+        (reduced_to_all, "gather, gather, reduce-scatter"),
+        (kept_whole, "all layers were whole at the same time"),
+        (into_its_input, "changes its input"),
+        (without_rank_0, "wait"),
+        (by_autograd, "torch.autograd"),
+    ],
+    BYTES: [
+        (weights_first, "it is the other way round"),
+        (swapped_stages, "stage 1 cuts the state"),
+        (one_number, "AdamW keeps two numbers"),
+        (everything_at_once, "each stage cuts one kind more"),
+        (state_alone, "The activations are missing"),
+        (shared_activations, "each rank has those of its own sequences"),
+        (inputs_alone, "all of it is there"),
+        (only_one, "the inputs of the blocks before it wait"),
+        (inside_of_all, "only one at a time has it"),
+        (largest_beside_all, "those of later blocks are gone"),
+        (first_moment, "a later one may be worse"),
+        (adds_up_in_place, "changes its input"),
+        (by_the_table, "labkit.distributed.sharded"),
+    ],
+    GROUP: [
+        (a_run, "a run of consecutive ranks"),
+        (from_here, "go back to its first one"),
+        (around, "begin with this rank"),
+        (always_rank_0, "the group of rank 0"),
+        (first_side_fastest, "The first side counts fastest"),
+        (the_others, "the same place along this side"),
+        (overwrites_lengths, "changes its input"),
+        (by_mesh, "labkit.distributed.sharded"),
+    ],
+}
+ONE_BLOCK = (8, 1, 0, np.array([8]), np.array([40]), False)
+RIGHT_ON = {
+    one_number: (0, 2, 1, np.array([8]), np.array([40]), False),
+    state_alone: (8, 2, 1, np.array([0]), np.array([0]), False),
+    adds_up_in_place: ONE_BLOCK,
+}
+ALSO_RIGHT = {STEP: [by_torch_and_sparing], BYTES: [by_moments], GROUP: [on_a_grid]}

@@ -1,0 +1,105 @@
+"""This lesson: the numbers of its text, and that what it prints follows what its ranks do."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from labkit.distributed.sharded.memory import MIXED, bytes_of_state
+from labkit.distributed.sharded.mesh_groups import Mesh
+from tests.notebooks.running import Run
+
+TRAINED, MESHES, SENT = "by_hand = launch(", "mesh_picture(", "memory_picture(runs"
+RECOMPUTED, MANY, GUESSES = "activations_of_step", "pretended(1024)", "figures.guesses"
+HYBRID, PRINTED = "def as_printed", "DataSpliter"
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("04_distributed", "11_hybrid_and_sharded")
+
+
+def printed(lesson, words):
+    return lesson.printed[lesson.cell(words)]
+
+
+def test_the_exercises_are_solved(lesson):
+    for name in ("sharded_step", "bytes_per_rank", "group_along"):
+        assert "is solved" in printed(lesson, f'check("distributed.{name}"')
+
+
+def test_the_small_examples(lesson):
+    of_rank = lesson.namespace["bytes_per_rank"]
+    assert of_rank(0, 1, 0, np.array([2, 3]), np.array([30, 20]), False) == 50
+    assert of_rank(0, 1, 0, np.array([2, 3]), np.array([30, 20]), True) == 32 == 2 + 30
+    along = lesson.namespace["group_along"]
+    assert list(along(4, [2, 3], 0)) == [1, 4] and list(along(4, [2, 3], 1)) == [3, 4, 5]
+    assert Mesh({"data": 2, "tensor": 3}).groups("tensor")[0] == (0, 1, 2)
+    plain = bytes_of_state(7_500_000_000, 64, 0, MIXED).total
+    assert plain == 120e9
+    assert round((plain - bytes_of_state(7_500_000_000, 64, 3, MIXED).total) / 1e9) == 118
+
+
+def test_every_way_is_compared_with_one_process(lesson):
+    said = printed(lesson, TRAINED)
+    assert said.count("yes") == 10 and "no" not in said.split("weights within 0.00001")[1]
+    assert printed(lesson, MESHES).count("within 0.00001: True") == 2
+    assert "[[0, 1], [2, 3]]" in printed(lesson, MESHES)
+
+
+def test_the_comparison_follows_the_weights(lesson):
+    """With one rank's weights off by 0.0001, the table says no."""
+    names = lesson.namespace
+    run = names["tries"]["ZeRO-2"][1]
+    moved = {name: weight + 1e-4 for name, weight in run.weights.items()}
+    by_hand = [dict(by_stage) for by_stage in names["by_hand"]]
+    by_hand[1][2] = dataclasses.replace(run, weights=moved)
+    answers = iter([by_hand, names["by_torch"]])
+    said, _ = lesson.again(TRAINED, launch=lambda *_, **__: next(answers))
+    assert said.count("no") == 1
+
+
+def test_bytes_sent_are_the_formula_s(lesson):
+    rows = lesson.again(SENT)[1]["rows"]
+    assert len(rows) == 5
+    for _, sent, expected in rows:
+        assert float(sent) == float(expected)
+
+
+def test_state_is_the_table_s_and_what_the_text_says_of_the_worst_moment(lesson):
+    runs = lesson.namespace["runs"]
+    for stage, run in enumerate(runs.values()):
+        assert sum(run.held.values()) == bytes_of_state(830_208, 4, stage).total + 28
+    assert 0.98 < runs["ZeRO-2"].peak / runs["ZeRO-1"].peak < 1
+    whole = runs["ZeRO-3"].at_peak["parameters"]
+    assert whole == 830_208 + 4 * max(runs["ZeRO-3"].sizes)
+    assert runs["ZeRO-3"].at_peak["gradients"] < 0.02 * 4 * 830_208
+
+
+def test_recomputing_is_predicted(lesson):
+    rows = lesson.again(RECOMPUTED)[1]["rows"]
+    for _, expected, peak, _, same in rows:
+        assert float(expected) == float(peak) and same
+    assert [row[3] for row in rows] == [8, 16]
+    assert float(rows[1][2]) / float(rows[0][2]) == pytest.approx(1 / 5, abs=0.02)
+
+
+def test_1024_ranks_and_the_guesses(lesson):
+    calls = lesson.namespace["calls"]
+    assert calls["data x tensor, 128 x 8"].total["all_reduce"].calls == 4 * 4 + 1
+    results = lesson.again(GUESSES)[1]["results"]
+    assert float(results["1,024 ranks"]) == pytest.approx(18.6, abs=0.05)
+    assert float(results["worst moment"]) == pytest.approx(57.7, abs=0.05)
+
+
+def test_the_claims(lesson):
+    said = printed(lesson, HYBRID)
+    assert "ValueError: Default process group has not been initialized" in said
+    assert "[4160, 4160] of 4160" in said
+    assert "[435200, 435200, 435200, 435200] of 830208" in said
+    said = printed(lesson, PRINTED)
+    assert "has no attribute 'DataSpliter'" in said
+    assert "No module named 'torchdynamo'" in said
+    if not torch.accelerator.is_available():
+        assert "FSDP: RuntimeError: FSDP needs a non-CPU accelerator device" in said
