@@ -95,6 +95,8 @@ class Exercise:
                     is not solved yet, and not wrong (nor is one whose values are all 0)
     groups          outputs, by their places, that a misconception has to explain all together,
                     such as the results of all ranks; an output in none of them stands alone
+    general_causes  False where the results are choices, zeros and ones: slips that any exercise can
+                    show explain those by chance, so only the misconceptions are tried
     """
 
     id: str
@@ -117,6 +119,7 @@ class Exercise:
     wording: Callable[[tuple, str, np.ndarray, np.ndarray], str] | None = None
     stub: Callable | None = None
     groups: tuple[frozenset[int], ...] = ()
+    general_causes: bool = True
 
     def __post_init__(self) -> None:
         _require_id(self.id)

@@ -9,7 +9,7 @@ from labkit.checks.equality import Pair, close
 from labkit.checks.items import Exercise
 
 BLOCKS = (32, 64, 128, 256)  # threads of a block, as kernels are launched
-_SEVERAL = 8  # wrong values that have one sign by chance in one of 128 cases
+_BY_CHANCE = 1 / 128  # how likely a pattern may be that means nothing
 
 
 def wrong_places(exercise: Exercise, pairs: list[Pair]) -> str | None:
@@ -96,7 +96,6 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
         right.append(pair.want[~mask])
     if _all_are(_is_zero, given):
         return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
-    several = sum(values.size for values in should_be) >= _SEVERAL
     any_right = any(values.size for values in right)
     kinds = {"negative": _is_negative, "positive": _is_positive, "0": _is_zero}
     for word, is_one in kinds.items():
@@ -104,9 +103,18 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
             continue
         if any_right and not any(is_one(values).any() for values in right):
             return f"exactly those values are wrong that should be {word}."
-        if several and not _all_are(is_one, right):
+        if _chance(is_one, should_be, right) < _BY_CHANCE:
             return f"only values are wrong that should be {word}."
     return None
+
+
+def _chance(
+    is_one: Callable[[np.ndarray], np.ndarray], wrong: list[np.ndarray], right: list[np.ndarray]
+) -> float:
+    """How likely so many values are all of this kind, if the wrong ones are drawn from all."""
+    drawn = sum(values.size for values in wrong)
+    among = np.concatenate([values.ravel() for values in (*wrong, *right)])
+    return float(is_one(among).mean() ** drawn)
 
 
 def _all_are(is_one: Callable[[np.ndarray], np.ndarray], cases: list[np.ndarray]) -> bool:

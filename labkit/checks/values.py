@@ -81,7 +81,8 @@ def _wrong_type(got: object, expected: np.ndarray, name: str) -> Problem:
         details = (cure,)
     elif kind in _CURES:
         headline = f"`{name}` is a {kind.__name__}; it should be {wanted}."
-        details = (_CURES[kind].format(name=name),)
+        is_row = kind is tuple and expected.ndim == 1 and len(got) == len(expected)
+        details = (_CURES[list if is_row else kind].format(name=name),)
     else:
         headline = f"`{name}` is of type {full_name}; it should be {wanted}."
     return Problem("form", headline, details)

@@ -149,15 +149,17 @@ def groups_of(machines: int) -> Iterator[tuple[int, ...]]:
         yield from combinations(range(machines), size)
 
 
-def slowest_that_helps(group: Group, newcomer: Machine, batch: float, bytes: float) -> float:
-    """Photographs per second from which on a newcomer makes the balanced step shorter.
+def slowest_that_helps(group: Group, fixed: float, batch: float, bytes: float) -> float:
+    """Photographs per second (1 / per_photo) from which on one machine more makes a step shorter.
 
-    inf, where no machine with its fixed seconds does: the message alone costs more than it saves.
+    fixed   its fixed seconds
+
+    inf, where no such machine does: its messages alone cost more than it saves.
     """
     without = balanced_step(group, batch, bytes)
-    larger = replace(group, machines=[*group.machines, newcomer])
+    larger = replace(group, machines=[*group.machines, Machine(1.0, fixed)])
     time = without - larger.all_reduce(bytes)  # what its compute may take
     done = sum((time - machine.fixed) / machine.per_photo for machine in group.machines)
-    if time <= newcomer.fixed:
+    if time <= fixed:
         return float("inf")
-    return (batch - done) / (time - newcomer.fixed)
+    return (batch - done) / (time - fixed)

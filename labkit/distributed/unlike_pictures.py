@@ -108,10 +108,11 @@ def _said(one: _Steps) -> str:
     return f"{counts} photographs, waiting {waits} ms, all of it {MS * one.seconds:.0f} ms."
 
 
-def waiting_picture(runs: Mapping[str, Run], change: int | None = None) -> None:
-    """The share of each step for which the machines wait on average, a line for each run.
+def waiting_picture(runs: Mapping[str, Run], change: int | None = None, word: str = "") -> None:
+    """The share of each step's compute for which the machines wait on average, a line for each run.
 
     change   the step in which a machine's speed changes: a thin line
+    word     where the shares come from, as in `split_picture`
 
     Raises ValueError for more runs than there are kinds of lines.
     """
@@ -126,18 +127,18 @@ def waiting_picture(runs: Mapping[str, Run], change: int | None = None) -> None:
     if change is not None:
         axes.axvline(change, color=QUIET, linewidth=0.8, zorder=0)
     axes.set_ylim(0)
-    axes.set_xlabel("step")
-    axes.set_ylabel("% of the time waiting")
+    axes.set_xlabel(f"step; {word}" if word else "step")
+    axes.set_ylabel("waiting, % of the time\nuntil the slowest is done")
     axes.legend(frameon=False)
     show(figure, f"Waiting, step by step. {'; '.join(said)}.")
 
 
 def newcomer_picture(
-    group: Group, newcomer: Machine, batches: Sequence[int], bytes: int = BYTES
+    group: Group, fixed: float, batches: Sequence[int], bytes: int = BYTES
 ) -> None:
     """A panel for each batch: seconds of a step against the speed of one machine more, predicted.
 
-    newcomer   its fixed seconds; its speed is what is varied, as a share of the fastest one's
+    fixed   its fixed seconds; its speed is what is varied, as a share of the fastest one's
 
     Lines for an equal split, a balanced one, and for the group without it.
     """
@@ -148,7 +149,7 @@ def newcomer_picture(
     for axes, batch in zip(np.atleast_1d(panels), batches, strict=True):
         equal, balanced = [], []
         for share in shares:
-            more = Machine(fastest / share, newcomer.fixed)
+            more = Machine(fastest / share, fixed)
             larger = Group([*group.machines, more], group.link)
             counts = equal_split([1.0] * len(larger), batch)
             equal.append(MS * larger.step_seconds(counts, bytes))
@@ -157,7 +158,7 @@ def newcomer_picture(
         axes.plot(100 * shares, equal, ":", color=INK, label="with it, equal shares")
         axes.plot(100 * shares, balanced, color=BLUE, label="with it, balanced shares")
         axes.axhline(without, color=ORANGE, linestyle="--", label="without it")
-        least = 100 * fastest * slowest_that_helps(group, newcomer, batch, bytes)
+        least = 100 * fastest * slowest_that_helps(group, fixed, batch, bytes)
         axes.plot([least], [without], "o", color=ORANGE, markersize=7)
         axes.set_title(f"batch {batch}")
         axes.set_xlim(0, 100)

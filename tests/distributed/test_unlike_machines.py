@@ -147,7 +147,7 @@ def test_who_takes_part_depends_on_the_batch():
 @pytest.mark.parametrize("batch", [64, 256])
 def test_the_slowest_that_helps_is_on_the_border(batch):
     three = Group([FAST] * 3, LINK)
-    speed = slowest_that_helps(three, SLOW, batch, BYTES)
+    speed = slowest_that_helps(three, SLOW.fixed, batch, BYTES)
     without = balanced_step(three, batch, BYTES)
     for factor, helps in ((1.01, True), (0.99, False)):
         newcomer = Machine(1 / (factor * speed), SLOW.fixed)
@@ -156,4 +156,4 @@ def test_the_slowest_that_helps_is_on_the_border(batch):
 
 
 def test_sometimes_no_newcomer_helps():
-    assert slowest_that_helps(Group([FAST], LINK), Machine(1e-9, 1.0), 64, BYTES) == math.inf
+    assert slowest_that_helps(Group([FAST], LINK), 1.0, 64, BYTES) == math.inf

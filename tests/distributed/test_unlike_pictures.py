@@ -56,17 +56,18 @@ def test_boxes_are_as_long_as_their_times(shown):
 
 def test_lines_are_the_shares_of_waiting(shown):
     run = rehearse(GROUP, split_batch, 5, batch=12)
-    waiting_picture({"one": run}, change=2)
+    waiting_picture({"one": run}, change=2, word="counted")
     figure, alt = shown[0]
     line, change = figure.axes[0].lines
     assert list(line.get_ydata()) == pytest.approx(100 * run.waiting)
     assert set(change.get_xdata()) == {2}
+    assert figure.axes[0].get_xlabel() == "step; counted"
     assert f"{100 * run.waiting[0]:.0f} % at first" in alt
 
 
 def test_the_mark_is_where_the_lines_cross(shown):
     three = Group([FAST] * 3, LINK)
-    newcomer_picture(three, SLOW, [64, 256])
+    newcomer_picture(three, SLOW.fixed, [64, 256])
     figure, alt = shown[0]
     for axes in figure.axes:
         equal, balanced, without, mark = axes.lines

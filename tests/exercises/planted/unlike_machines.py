@@ -1,5 +1,7 @@
 """Wrong and right answers for lesson unlike_machines."""
 
+from itertools import combinations
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -20,6 +22,38 @@ by_speed = edit(FIRST, "by_speed", ORDER, 'np.argsort(-speeds, kind="stable")')
 all_at_once = edit(FIRST, "all_at_once", "order[:left]] += 1", "speeds.argmax()] += left")
 smallest = edit(FIRST, "smallest", "counts - shares, kind", "shares - counts, kind")
 last_one = edit(FIRST, "last_one", ORDER, 'np.argsort(shares - counts, kind="stable")[::-1]')
+slowest_first = edit(FIRST, "slowest_first", ORDER, 'np.argsort(speeds, kind="stable")')
+to_the_largest = edit(
+    FIRST, "to_the_largest", "order[:left]] += 1", "(shares - counts).argmax()] += left"
+)
+to_machine_0 = edit(FIRST, "to_machine_0", "order[:left]] += 1", "0] += left")
+only_one = edit(FIRST, "only_one", "order[:left]] += 1", "order[:1]] += 1")
+minus_left = edit(
+    FIRST,
+    "minus_left",
+    "counts - shares, kind",
+    "shares - counts, kind",
+    ("order[:left]", "order[-left:]"),
+)
+fast_of_equal = edit(FIRST, "fast_of_equal", ORDER, "np.lexsort((-speeds, counts - shares))")
+slow_of_equal = edit(FIRST, "slow_of_equal", ORDER, "np.lexsort((speeds, counts - shares))")
+percent = edit(FIRST, "percent", "counts - shares, kind", "np.round(counts - shares, 2), kind")
+unsorted_ties = edit(FIRST, "unsorted_ties", ', kind="stable"', "")
+partitioned = edit(FIRST, "partitioned", ORDER, "np.argpartition(counts - shares, left)")
+
+
+def last_takes_the_rest(speeds, batch):
+    counts = np.rint(batch * speeds / speeds.sum()).astype(int)
+    counts[-1] = batch - counts[:-1].sum()
+    return counts
+
+
+def by_torch_tensors(speeds, batch):
+    shares = batch * torch.from_numpy(speeds) / speeds.sum()
+    counts = shares.floor().long()
+    order = torch.argsort(counts - shares, stable=True)
+    counts[order[: batch - int(counts.sum())]] += 1
+    return counts.numpy()
 
 
 def ceilings(speeds, batch):
@@ -82,6 +116,39 @@ into_the_gradient = edit(
     "    gradient *= count / batch\n    total = ring_all_reduce(torch.cat([gradient, ",
 )
 
+whole_weighted = edit(
+    SECOND,
+    "whole_weighted",
+    "torch.cat([gradient * count / batch, speeds])",
+    "torch.cat([gradient, speeds]) * count / batch",
+)
+steps_a_second = edit(SECOND, "steps_a_second", "count / seconds", "1 / seconds")
+weight_for_speed = edit(SECOND, "weight_for_speed", "count / seconds", "count / batch")
+place_0 = edit(SECOND, "place_0", "speeds[rank]", "speeds[0]")
+speeds_first = edit(
+    SECOND,
+    "speeds_first",
+    "[gradient * count / batch, speeds]",
+    "[speeds, gradient * count / batch]",
+)
+
+
+def stacked_twice(rank, ranks, gradient, count, seconds, batch):
+    speeds = torch.zeros(ranks)
+    speeds[rank] = count / seconds
+    one = torch.cat([gradient * count / batch, speeds])
+    total = ring_all_reduce(torch.cat([one, one]))[: len(one)]
+    return total[:-ranks], total[-ranks:]
+
+
+def in_two_rows(rank, ranks, gradient, count, seconds, batch):
+    width = max(ranks, len(gradient))
+    rows = torch.zeros(2, width)
+    rows[0, : len(gradient)] = gradient * count / batch
+    rows[1, rank] = count / seconds
+    rows = ring_all_reduce(rows.flatten()).reshape(2, width)
+    return rows[0, : len(gradient)], rows[1, :ranks]
+
 
 def twice(rank, ranks, gradient, count, seconds, batch):
     speeds = torch.zeros(ranks)
@@ -125,6 +192,20 @@ shared_equally = edit(THIRD, "shared_equally", COMPUTE, "(f + a * batch / len(gr
 mean_machine = edit(THIRD, "mean_machine", COMPUTE, "(f + a * batch / len(group)).mean()")
 whole_batch = edit(THIRD, "whole_batch", COMPUTE, "(f + a * batch).max()")
 subtracted = edit(THIRD, "subtracted", "batch + (f / a)", "batch - (f / a)")
+unbracketed = edit(THIRD, "unbracketed", COMPUTE, "batch + (f / a).sum() / (1 / a).sum()")
+seconds_added = edit(THIRD, "seconds_added", "(1 / a).sum()", "a.sum()")
+fixed_of_all = edit(THIRD, "fixed_of_all", "(f / a).sum()", "(fixed / per_photo).sum()")
+last_place = edit(THIRD, "last_place", "messages[len(group) - 1]", "messages[group[-1]]")
+all_places = edit(THIRD, "all_places", "messages[len(group) - 1]", "messages[list(group)].sum()")
+for_each = edit(
+    THIRD, "for_each", "messages[len(group) - 1]", "messages[len(group) - 1] * len(group)"
+)
+rounded_off = edit(
+    THIRD,
+    "rounded_off",
+    "compute + messages[len(group) - 1]",
+    "round(compute + messages[len(group) - 1], 3)",
+)
 ms = edit(THIRD, "ms", "    best, shortest = None", "    fixed *= 1e3\n    best, shortest = None")
 
 
@@ -155,6 +236,19 @@ def poured(per_photo, fixed, messages, batch):
     return set(best[1])
 
 
+def with_torch(per_photo, fixed, messages, batch):
+    a, f, messages = map(torch.from_numpy, (per_photo, fixed, messages))
+
+    def seconds(group):
+        mine = list(group)
+        photos = batch + (f[mine] / a[mine]).sum()
+        return photos / (1 / a[mine]).sum() + messages[len(mine) - 1]
+
+    places = range(len(a))
+    groups = [one for size in range(1, len(a) + 1) for one in combinations(places, size)]
+    return torch.tensor(min(groups, key=seconds))
+
+
 PLANTED = {
     FIRST: [
         (nobody, "nobody does the photographs that are left"),
@@ -163,7 +257,18 @@ PLANTED = {
         (seconds_for_speeds, "The slower a machine, the more it gets"),
         (in_order, "What is left goes to the first machines"),
         (by_speed, "What is left goes to the fastest machines"),
-        (all_at_once, "What is left goes to one machine"),
+        (all_at_once, "All that is left goes to the fastest machine"),
+        (slowest_first, "What is left goes to the slowest machines"),
+        (to_the_largest, "All that is left goes to the machine with the largest remainder"),
+        (to_machine_0, "All that is left goes to machine 0"),
+        (only_one, "One photograph is handed out, however many are left"),
+        (last_takes_the_rest, "the last machine takes the difference"),
+        (minus_left, "everything where nothing is left"),
+        (fast_of_equal, "Of equal remainders, the fastest machine wins"),
+        (slow_of_equal, "Of equal remainders, the slowest machine wins"),
+        (percent, "The remainders are rounded"),
+        (unsorted_ties, "Equal remainders come in any order"),
+        (partitioned, "says nothing of the order of equal remainders"),
         (smallest, "those with the smallest remainders"),
         (last_one, "Of equal remainders, the last ones win"),
         (alike, "The shares are equal"),
@@ -171,11 +276,17 @@ PLANTED = {
         (by_labkit, "labkit.distributed.unlike_machines"),
     ],
     SECOND: [
-        (mean_of_means, "as much as one with 20"),
+        (mean_of_means, "counts as much as one with many"),
         (no_weight, "the weights count / batch are missing"),
         (seconds_for_one, "These are seconds for each photograph"),
         (mine_only, "Each rank knows only its own speed"),
         (only_rank_0, "wait"),
+        (whole_weighted, "The speeds are multiplied by count / batch, too"),
+        (steps_a_second, "steps per second"),
+        (weight_for_speed, "the weights of the gradients"),
+        (place_0, "All ranks write their speeds into place 0"),
+        (speeds_first, "The speeds stand before the gradient"),
+        (stacked_twice, "each of them once"),
         (into_the_gradient, "changes its input"),
         (twice, "takes 2 all-reduces"),
         (by_the_course, "labkit.distributed.unlike_training"),
@@ -192,11 +303,22 @@ PLANTED = {
         (mean_machine, "those of a mean machine"),
         (whole_batch, "Each machine does the whole batch"),
         (subtracted, "The fixed seconds make a step shorter"),
+        (unbracketed, "Brackets are missing"),
+        (seconds_added, "The divisor is the sum of a"),
+        (fixed_of_all, "also of those outside of the group"),
+        (last_place, "by the place of the group's last machine"),
+        (all_places, "a group has one all-reduce"),
+        (for_each, "multiplied by the number of machines"),
+        (rounded_off, "groups that differ by less seem equally fast"),
         (ms, "changes its input"),
         (by_best_places, "labkit.distributed.unlike_machines.balanced_seconds"),
     ],
 }
-ALSO_RIGHT = {FIRST: [one_by_one], SECOND: [averaged, by_torch], THIRD: [poured]}
+ALSO_RIGHT = {
+    FIRST: [one_by_one, by_torch_tensors],
+    SECOND: [averaged, by_torch, in_two_rows],
+    THIRD: [poured, with_torch],
+}
 # One rank that has the whole batch, in one second: its gradient is the batch's.
 ALONE = (((np.array([1.0, -2.0], "f4"), 1, 1.0, 1),),)
 # A single machine takes part whatever it costs.
@@ -208,6 +330,8 @@ RIGHT_ON = {
     overwrites: (np.array([1.0, 3.0]), 4),
     seconds_for_one: ALONE,
     into_the_gradient: ALONE,
+    weight_for_speed: ALONE,
+    speeds_first: (((np.array([1.0], "f4"), 1, 1.0, 1),),),
     ms: (np.array([2e-3]), np.array([0.0]), np.array([0.0]), 8),
     by_best_places: ONE,
 }
