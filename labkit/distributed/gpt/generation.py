@@ -2,8 +2,8 @@
 
     generate(trained(), "Emma ", tokens=40, temperature=0.8, seed=1)
 
-The whole text is read again for each new character. What that costs, and what a cache of keys and
-values saves, is not this module's matter: it is the plain way, with which others are compared.
+For each new character the text before it is read again, as far back as the context reaches. That
+is the plain way, with which faster ones are compared.
 """
 
 import math
@@ -30,7 +30,8 @@ def generate(model: GPT, prompt: str, tokens: int, temperature: float = 1.0, see
     for _ in range(tokens):
         context = text[-model.config.context :]  # [T]
         logits = model(context[None])[0, -1]  # [V]: what follows the last character
-        text = torch.cat([text, choose(logits, temperature, random)])
+        following = choose(logits, temperature, random)
+        text = torch.cat([text, following])
     return decode(text[len(prompt) :])
 
 
@@ -45,4 +46,5 @@ def choose(logits: torch.Tensor, temperature: float, random: torch.Generator) ->
     logits = logits[: len(CHARACTERS)]
     if temperature == 0:
         return logits.argmax(0, keepdim=True)
-    return torch.multinomial(torch.softmax(logits / temperature, 0), 1, generator=random)
+    shares = torch.softmax(logits / temperature, 0)
+    return torch.multinomial(shares, 1, generator=random)

@@ -54,11 +54,14 @@ def _demand_equal_shapes(
     weights: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], where: str
 ) -> None:
     """ValueError with the first weight that is missing, not wanted, or of another shape."""
-    for name in sorted(wanted.keys() - weights.keys()):
-        raise ValueError(f"{where} lacks {name}, which the model has.")
-    for name in sorted(weights.keys() - wanted.keys()):
-        raise ValueError(f"{where} has {name}, which the model lacks.")
+    missing = sorted(wanted.keys() - weights.keys())
+    if missing:
+        raise ValueError(f"{where} lacks {missing[0]}, which the model has.")
+    foreign = sorted(weights.keys() - wanted.keys())
+    if foreign:
+        raise ValueError(f"{where} has {foreign[0]}, which the model lacks.")
     for name, weight in wanted.items():
-        shape, got = list(weight.shape), list(weights[name].shape)
+        shape = list(weight.shape)
+        got = list(weights[name].shape)
         if got != shape:
             raise ValueError(f"{where}: {name} has shape {got}, and the model's has {shape}.")
