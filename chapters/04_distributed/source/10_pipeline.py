@@ -18,7 +18,7 @@
 # # The pipeline
 #
 # **Four processors, and three of them wait.**
-# A network that is too large for one processor can be cut by its layers: the first quarter to rank 0, the next to rank 1, and so on.
+# A network that is too large for one processor can be cut by its layers: the first quarter for rank 0, and so on.
 # Every rank then needs the result of the one before it, so how do all four get something to do?
 #
 # ## What you will be able to do
@@ -213,11 +213,12 @@ gpipe_stage = check("distributed.gpipe_stage", gpipe_stage)
 # So m = 2 is best, unless there is only room for 3 sequences: then it is m = 4.
 #
 # **Exercise `distributed.best_micro_batches`**: of the numbers in `choices`, find the m with the shortest step under 1F1B whose activations fit; 0 if none fits.
+# `seconds` is the time of a sequence, above 3 ms, and `overhead` that of a micro-batch, 2 ms; `room` is for so many sequences.
 
 
 # %% tags=["exercise:distributed.best_micro_batches"]
 def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
-    """m's that divide N; p, N, seconds per sequence and per micro-batch, sequences of room -> m"""
+    """numbers that divide `sequences`, and what the text says -> one of them, or 0"""
     # STUB:
     # best = None  # yours
     # BEGIN SOLUTION
@@ -236,8 +237,9 @@ best_micro_batches = check("distributed.best_micro_batches", best_micro_batches)
 # %% [markdown]
 # ## Check
 #
-# Our small GPT has an embedding, four equal blocks and a head; `Stage` gives each of two ranks two blocks, and one of these ends.
-# Each stage follows your order, and then its own optimiser makes a step; with `by_torch=True`, PyTorch's `Schedule1F1B` does it instead.
+# Our small GPT has an embedding, four equal blocks and a head.
+# `Stage` cuts it in two: the embedding goes with the first two blocks, the head with the last two.
+# Each stage follows your order, and in the second run that of PyTorch's `Schedule1F1B`.
 # Do both train the network that one process trains?
 
 # %%
@@ -316,7 +318,7 @@ print("GPipe:", measured(predictions.seconds_of(steps["GPipe"]), "s", "emulated 
 
 # %% [markdown]
 # A box has the number of its micro-batch.
-# The order is as predicted; the boxes come a little later, since each waits for a message, and for its process to be woken.
+# The order is as predicted; the boxes come later, since each waits for a message, and for its process to be woken.
 #
 # ## Explain
 
@@ -335,8 +337,8 @@ results = {
 figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
-# By the formula, eight pieces on four ranks are 960 / 330 = 2.9 times as fast as one rank.
-# GPipe and 1F1B take equally long: 1F1B saves memory, not time.
+# By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
+# 1F1B saves memory, not time.
 #
 # ## On trial
 #
@@ -375,7 +377,6 @@ print("a pipeline:", [f_1(f_0(x)) for x in (1, 4)])
 # %% [markdown]
 # **Verdict on C19: wrong.**
 # A pipeline composes its stages, for each micro-batch by itself: y_i = f_1(f_0(x_i)).
-# In a sum, no stage would need another one's result.
 #
 # ### <a id="C42"></a>C42 on trial
 #
@@ -401,8 +402,8 @@ print("one request in 4 stages:", results["4 stages"])
 
 # %% [markdown]
 # **Verdict on C42: holds if requests queue up.**
-# Four stages answer about three times as many requests per second, so the last one in the queue waits less.
-# But each request still passes through all layers in turn, and messages come on top: alone, it is not answered sooner.
+# Four stages answer about three times as many requests per second, so the last one waits less.
+# But each still passes through all layers in turn, with messages in between: alone, it is not answered sooner.
 #
 # ## Recap
 #
@@ -413,8 +414,8 @@ print("one request in 4 stages:", results["4 stages"])
 #
 # `torch.distributed.pipelining` has both schedules; its `Schedule1F1B` refuses m < p.
 # In `ScheduleInterleaved1F1B`, each rank has several shorter stages: a smaller bubble, and more messages.
-# `ScheduleZBVZeroBubble` computes the gradients of weights later than those of inputs, in what was the bubble.
-# The torchtitan project trained Llama 3.1 405B on 512 H100 in 8 stages: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published at the end of 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
+# `ScheduleZBVZeroBubble` computes gradients of weights in what was the bubble.
+# Meta's torchtitan says `Using pipeline schedule 1F1B with 8 microbatches and 4 stages`; it trained Llama 3.1 405B on 512 H100 in 8 stages: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published at the end of 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
 # We left out unequal stages, where the slowest sets the pace.
 #
 # ## Quiz
