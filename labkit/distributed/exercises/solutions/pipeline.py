@@ -54,7 +54,7 @@ def gpipe_stage(rank, ranks, w, x, target):
 
 
 def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
-    """m's that divide N; p, N, seconds per sequence and per micro-batch, sequences of room -> m"""
+    """numbers that divide `sequences`, and what the text says -> one of them, or 0"""
     best, shortest = 0, float("inf")
     for m in choices:
         size = sequences // m
