@@ -7,7 +7,7 @@ import torch
 from labkit.distributed.gpt.model import GPT
 from tests.notebooks.running import Run
 
-HALVES, CHECKED, MEASURED = "def halves(", "def train_all", "data_parallel_calls("
+HALVES, CHECKED, MEASURED = "def halves(", "def train_all", "launch(data_parallel_calls"
 GUESSED, PRINTED, SUMMED, CARRIED = "early = sum", "def tried(", "summed = sum(one", "carried ="
 
 
