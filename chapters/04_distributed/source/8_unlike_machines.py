@@ -18,7 +18,7 @@
 # # Unlike machines
 #
 # **About 2,000 photographs a second, and then about 2,500, on the same four GPUs.**
-# First each got 200 photographs a step, and then the two newer ones 300 (*published*: [pull request 580](https://github.com/huggingface/pytorch-image-models/pull/580).
+# First each got 200 photographs a step, and then the two newer ones 300 (*published*: [pull request 580](https://github.com/huggingface/pytorch-image-models/pull/580)).
 # A step took about 800 / 2,000 = 0.4 seconds, and then 1,000 / 2,500 = 0.4; so the newer ones seem to have waited before.
 # There the batch grew; below, only its split changes.
 #
@@ -241,14 +241,14 @@ trained = train(four, split_batch, gradient_and_speeds, steps=3)
 print("as the real ranks:", bool((trained.counts == splits["by speed"].counts).all()))
 
 # %% [markdown]
-# In step 0, the fixed 4 ms were a larger part of 20 ms than of 68, so the slow machine got 6; its next measurement mended that.
+# In step 0, the fixed 4 ms were a larger part of 20 ms than of 68, so rank 3 got 6; its next measurement mended that.
 #
 # ### A machine changes
 #
 # Heat or other programs change speeds, so we measure in each step, and **smooth**: an estimate becomes its mean with the newest measurement.
 # If half is new, a fall from 1,000 to 333 is seen as 667, then as 500.
 #
-# From step 20 on, rank 0 needs three times as long for a photograph (`replace` copies with some fields changed).
+# From step 20 on, rank 0 needs three times as long for a photograph (`replace` copies, with some fields changed).
 
 # %% tags=["picture"]
 changing = replace(four, machines=[replace(fast, change_step=20, change=3), fast, fast, slow])
@@ -298,7 +298,7 @@ figures.table(heads, rows)
 # ### With a real clock
 #
 # Now the ranks sleep, and the link is emulated, all five times as slow, so that waking a process hardly counts.
-# Steps 2 and 3:
+# Steps 2 and 3; no two ranks wake together:
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 begin = monotonic()
@@ -323,7 +323,7 @@ print("all three runs and their processes:", measured(monotonic() - begin, "s"))
 # %% [markdown]
 # ## Explain
 #
-# By speed, hardly anybody waits, and still a step is predicted 11 ms longer than without the slow machine.
+# By speed, hardly anybody has to wait, and still a step is predicted 11 ms longer than without rank 3.
 # Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted).
 # For which batches is it worth that?
 
@@ -374,7 +374,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ### Outside
 #
-# PyTorch's DDP ([issue 67253](https://github.com/pytorch/pytorch/issues/67253)) and Horovod ([issue 121](https://github.com/horovod/horovod/issues/121)) know no counts: weigh each mean loss by ranks x count / batch yourself.
+# PyTorch's DDP ([issue 67253](https://github.com/pytorch/pytorch/issues/67253)) and Horovod ([issue 121](https://github.com/horovod/horovod/issues/121)) know no counts: weigh the losses yourself.
 # LB-BSP adapts shares at each step, as we do ([Chen and others](https://arxiv.org/abs/1806.02508)).
 # We left out memory, BatchNorm, unlike links, shares too small for a GPU, and overlap (lesson 4), which hides waiting in the all-reduce.
 #
