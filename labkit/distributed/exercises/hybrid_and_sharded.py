@@ -298,9 +298,12 @@ def as_ranks(result: Any) -> np.ndarray:
     if result is None:
         raise Unsolved("the function returns None")
     try:
-        return np.array([int(rank) for rank in result], dtype=int)
+        ranks = np.array([int(rank) for rank in result], dtype=int)
     except (TypeError, ValueError):
         raise Refused("The result is a list of ranks, as in [1, 4].") from None
+    if not len(ranks):
+        raise Unsolved("the function returns no ranks")
+    return ranks
 
 
 def judged_group(answer: object) -> Callable:
