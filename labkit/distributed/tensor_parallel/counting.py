@@ -18,7 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 NAMESPACES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
-NOTHING_GIVEN = ("wait_tensor", "_wrap_tensor_autograd", "recv", "recv_any_source", "barrier")
+NOTHING_GIVEN = (
+    *("wait_tensor", "_wrap_tensor_autograd", "check_for_nan"),
+    *("recv", "recv_any_source", "irecv", "barrier", "monitored_barrier"),
+)
 NAMES = {  # c10d's own, where they differ from those of torch.distributed's functions
     "allreduce": "all_reduce",
     "allgather": "all_gather",

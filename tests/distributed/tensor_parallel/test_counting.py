@@ -22,6 +22,7 @@ def all_kinds(rank, ranks):
         else:
             dist.recv(torch.ones(11), 0)
         dist.barrier()
+        dist.monitored_barrier()
         functional.all_reduce(torch.ones(6), "sum", dist.group.WORLD).wait()
         functional.all_gather_tensor(torch.ones(9), 0, dist.group.WORLD).wait()
     dist.all_reduce(torch.ones(3))  # after the block: no longer counted
