@@ -60,6 +60,11 @@ def test_what_is_no_function_is_told_so(id, capsys):
     assert "The answer is a function" in capsys.readouterr().out
 
 
+def test_a_part_of_which_nothing_is_read_is_not_solved_yet(capsys):
+    check("distributed.reshard", lambda files, ranks, rank: np.concatenate([]))
+    assert "not solved yet: no row is read" in capsys.readouterr().out
+
+
 def test_a_save_that_writes_nothing_is_not_solved_yet(capsys):
     check("distributed.save_whole", lambda disk, name, shards: None)
     assert "not solved yet" in capsys.readouterr().out

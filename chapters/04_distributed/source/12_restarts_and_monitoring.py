@@ -75,7 +75,7 @@ guesses = {
 #
 # ### What to save
 #
-# A small training fits a line with Adam, and adds random noise to each example that it reads.
+# A small training fits a line with Adam, and adds noise to each example.
 # These parts change in every step:
 #
 # | part | what it is | at the start |
@@ -94,7 +94,7 @@ guesses = {
 # After `w -= 1.0`, `saved["weights"]` is `[2.0]`, too, since it is the same array; `w.copy()` would still be `[3.0]`.
 #
 # **Exercise `distributed.snapshot`**: return a dict with each part under its name, as it is now.
-# The check goes on from it, and compares every bit with a training that was never stopped.
+# The check goes on from it, and compares every bit with an unbroken training.
 
 
 # %% tags=["exercise:distributed.snapshot"]
@@ -144,19 +144,19 @@ snapshot = check("distributed.snapshot", snapshot)
 def reshard(files, ranks, rank):
     """files with len(file) and file.read(begin, end); ranks that read, and which -> its rows"""
     begin, end = share(sum(len(file) for file in files), ranks, rank)
-    # STUB:
-    # return files[0].read(0, 1)
-    # BEGIN SOLUTION
     parts = []
     first = 0  # of this file's rows, counted through all files
     for file in files:
+        # STUB:
+        # pass
+        # BEGIN SOLUTION
         low = max(begin, first)
         high = min(end, first + len(file))
         if low < high:
             parts.append(file.read(low - first, high - first))
+        # END SOLUTION
         first += len(file)
     return np.concatenate(parts)
-    # END SOLUTION
 
 
 reshard = check("distributed.reshard", reshard)
@@ -177,7 +177,7 @@ reshard = check("distributed.reshard", reshard)
 # | 2 | write and sync `step-20/1` | write and sync `step-20/0` |
 # | what a reader finds | `latest` says `step-10`, which is whole | `latest` says `step-20`, which is not |
 #
-# Mind that `latest` is a file, too.
+# The file `latest` can be cut off, too.
 #
 # **Exercise `distributed.save_whole`**: write all shards, so that a reader finds the old checkpoint or the new one, whenever the power fails.
 # The disk has `write(name, content)`, `sync(name)`, `rename(old, new)` and `delete(name)`.
@@ -219,7 +219,7 @@ save_whole = check("distributed.save_whole", save_whole)
 # If a rank dies, `torchrun` ends the others and starts all of them again.
 # In PyTorch 2.13, set `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`: without it, new ranks may read old addresses, and failed in 3 of our 6 tries.
 #
-# We let rank 1 kill itself as it begins step 23, and compare with a training that nothing befell.
+# We let rank 1 kill itself as it begins step 23, and compare with an unbroken training.
 
 # %%
 from labkit.distributed.checkpoints.folder import names, newest
@@ -241,7 +241,7 @@ print("all weights, to the last bit:", outcome.weights in said)
 print("checkpoints kept:", names(broken.folder))
 
 # %% [markdown]
-# Each rank has written its numbers into **event files**, TensorBoard's format; from these we draw the loss of both starts.
+# Each rank has written **event files**, TensorBoard's format; from these we draw the loss of both starts.
 
 # %% tags=["picture"]
 from labkit.distributed.monitoring import read_events
@@ -281,7 +281,6 @@ print("rows:", sum(map(len, tensors.values())), "and read:", rows_read)
 # %% [markdown]
 # ## Measure
 #
-# What happens if a part is forgotten?
 # One process trains for 200 steps and saves.
 # Then it goes on for 40 steps, each time without one part of the checkpoint.
 
@@ -303,9 +302,11 @@ forgotten_picture(differences)
 
 # %% [markdown]
 # Without the position, each step reads other text than the unbroken training does, and so its loss differs both ways.
-# This training reads 200 steps of text for a second time, and nothing in its loss says so.
+# It reads 200 steps of text for a second time, and nothing says so.
 #
 # ## Explain
+#
+# Here are the results beside your predictions.
 
 # %%
 highest = max(differences["Adam's averages"])
@@ -316,14 +317,15 @@ results = {
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# 22 steps before the death and 14 after step 16 are 36.
+# Before the death, 22 steps are done, and 14 after step 16: together 36.
+# With a checkpoint every 10 steps, a death in step 27 repeats steps 21 to 26.
 #
 # Without its averages, a training is 2 % worse for a moment, and its loss changes by more than that from one step to the next.
 # So compare bits, not curves, with a training that was not stopped.
 #
 # ### Watch each rank
 #
-# Of each rank, we draw speed, share of communication in a step, and memory after the restart (*measured* on this machine).
+# Of each rank, we draw speed, share of communication, and memory after the restart (*measured* on this machine).
 
 # %% tags=["picture", "nbval-ignore-output"]
 ranks_picture({rank: starts[-1] for rank, starts in runs.items()})
@@ -339,7 +341,7 @@ ranks_picture({rank: starts[-1] for rank, starts in runs.items()})
 # > A checkpoint holds numbers, so one can look into a stranger's
 #
 # A **pickle**, Python's format for objects, may hold a call that its reader makes to rebuild an object.
-# Ours only prints; it could as well delete your files.
+# Ours only prints; it could delete your files.
 
 # %%
 from torch.distributed.checkpoint import FileSystemReader
