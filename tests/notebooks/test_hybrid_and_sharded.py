@@ -38,7 +38,7 @@ def test_the_small_examples(lesson):
     assert Mesh({"data": 2, "tensor": 3}).groups("tensor")[0] == (0, 1, 2)
     plain = bytes_of_state(7_500_000_000, 64, 0, MIXED).total
     assert plain == 120e9
-    assert round((plain - bytes_of_state(7_500_000_000, 64, 3, MIXED).total) / 1e9) == 118
+    assert round(bytes_of_state(7_500_000_000, 64, 3, MIXED).total / 1e9, 1) == 1.9
 
 
 def test_every_way_is_compared_with_one_process(lesson):

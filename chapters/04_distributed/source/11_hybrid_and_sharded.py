@@ -17,9 +17,9 @@
 # %% [markdown]
 # # Hybrid and sharded
 #
-# **120 GB on each GPU, and 118 of them are the same on all 64.**
+# **120 GB on each of 64 GPUs, where 1.9 would do.**
 # That is what 7.5 billion weights take in plain data parallel ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
-# Why keep them everywhere?
+# Why keep everything everywhere?
 #
 # ## What you will be able to do
 #
@@ -299,7 +299,7 @@ for recompute in (False, True):
     peak = counted(real.peak, "B", "live tensors")
     rows.append([recompute, expected, peak, real.forwards, real.same_gradients])
 heads = ["recomputed", "formula", "activations", "forwards of blocks", "gradients as without"]
-figures.table(heads, rows)
+figures.table(heads, rows, note="Forwards are counted, too.")
 
 # %% [markdown]
 # A fifth of the memory, for one forward more of each block.
@@ -328,7 +328,7 @@ for name, run in calls.items():
     numbers = [run.total[kind].calls if kind in run.total else 0 for kind in kinds]
     sent = counted(run.sent / size, "times S", "recorded calls")
     rows.append([name, *numbers, sent])
-figures.table(["1,024 ranks", *kinds, "a rank sends"], rows)
+figures.table(["1,024 ranks", *kinds, "a rank sends"], rows, note="Calls are counted, too.")
 
 # %% [markdown]
 # ## Explain
@@ -371,9 +371,9 @@ try:
     as_printed()
 except ValueError as error:
     print(f"{type(error).__name__}: {error}")
-print("in two ranks, each has", launch(as_printed, 2), "of", 64 * 64 + 64, "weights")
+print("counted in two ranks:", launch(as_printed, 2), "of", 64 * 64 + 64, "weights")
 parts = [sum(weight.numel() for weight in part.values()) for _, part in tensor]
-print("on our mesh of 2 x 2, each has", parts, "of", size // 4, "weights")
+print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 
 # %% [markdown]
 # **Verdict on C12: wrong.**
