@@ -81,7 +81,8 @@ def finish(folder: str | Path, step: int, notes: Mapping[str, Any] | None = None
     os.rename(new, place)
     _sync(folder)
     write_whole(folder / LATEST, name_of(step).encode())
-    for old in names(folder)[:-KEPT]:
+    older = [name for name in names(folder) if _step_of(name) < step]
+    for old in older[: 1 - KEPT]:
         shutil.rmtree(folder / old, ignore_errors=True)
     return place
 
@@ -91,7 +92,8 @@ def names(folder: str | Path) -> list[str]:
     folder = Path(folder)
     if not folder.is_dir():
         return []
-    return sorted(path.name for path in folder.iterdir() if NAME.fullmatch(path.name))
+    found = [path.name for path in folder.iterdir() if NAME.fullmatch(path.name)]
+    return sorted(found, key=_step_of)
 
 
 def newest(folder: str | Path) -> Whole | None:
@@ -136,6 +138,10 @@ def opened(path: str | Path) -> Whole:
     for name, expected in seal["files"].items():
         _require_same(path / name, expected)
     return Whole(path, seal["step"], seal["notes"])
+
+
+def _step_of(name: str) -> int:
+    return int(name.removeprefix("step-"))
 
 
 def unfinished(folder: Path, step: int) -> Path:

@@ -147,6 +147,17 @@ def test_an_older_step_is_saved_again_after_going_back(saved):
     assert newest(saved).path.name == "step-00020"
 
 
+def test_what_is_saved_after_going_back_is_not_deleted(saved):
+    write(saved, 5)
+    assert newest(saved).step == 5 and names(saved)[0] == "step-00005"
+
+
+def test_steps_of_six_digits_come_after_those_of_five(tmp_path):
+    for step in (99_990, 100_000, 100_010):
+        write(tmp_path, step)
+    assert names(tmp_path) == ["step-100000", "step-100010"]
+
+
 def test_a_name_that_leads_elsewhere_is_not_followed(saved):
     (saved / LATEST).write_text("../step-00030")
     with pytest.raises(CheckpointError, match="no checkpoint's name"):
