@@ -10,11 +10,12 @@ in about half of all tries they read addresses there that are gone, and fail or 
 """
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +25,7 @@ from labkit.distributed.errors import LaunchError
 
 AGENT = "labkit.distributed.torchrun_agent"
 RESTARTS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # rank 0 makes a new store at each start
+MARK = "LABKIT_TORCHRUN"  # in the environment of the agent and of its workers
 EXIT_PATIENCE = 10.0  # seconds for the agent to end its workers and itself
 LAST_LINES = 30  # of the output, in an error
 # Programs lie in the chapter, and where labkit was installed without it, beside Python.
@@ -78,44 +80,47 @@ def _found(program: Path) -> Path:
 def _started(
     command: Sequence[str], output: IO[bytes], environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen]:
-    """The agent's process; at the end of the block neither it nor a worker is left."""
+    """The agent's process; at the end of the block neither it nor a worker is left.
+
+    Workers are known by a variable of their environment: one whose agent was killed has no parent
+    any more that would lead to it.
+    """
+    mark = secrets.token_hex(8)
     agent = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        env=environment,
+        env={**environment, MARK: mark},
         start_new_session=True,  # an interrupt of the notebook reaches this process alone
     )
     try:
         yield agent
     finally:
-        workers = _below(agent.pid)
         agent.stdin.close()
         try:
             agent.wait(EXIT_PATIENCE)
         except subprocess.TimeoutExpired:
-            workers += _below(agent.pid)
             agent.kill()
             agent.wait()
-        for worker in workers:
-            _end(worker)
+        for process in _marked(mark):
+            _end(process)
 
 
-def _below(pid: int) -> list[psutil.Process]:
-    """The processes that a process has started, and theirs."""
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
+def _marked(mark: str) -> list[psutil.Process]:
+    """The processes whose environment has this mark."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == mark:
+                found.append(process)
+    return found
 
 
 def _end(process: psutil.Process) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
         process.kill()  # psutil knows by its time of birth that it is still the same one
         process.wait(EXIT_PATIENCE)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def _said(output: IO[bytes]) -> str:

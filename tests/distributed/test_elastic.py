@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
@@ -70,6 +71,21 @@ def test_what_takes_too_long_is_ended(tmp_path):
     path, notes = program(tmp_path, SLEEPS)
     with pytest.raises(LaunchError, match=r"program\.py did not end within 6 s"):
         under_torchrun(path, 2, [notes], timeout=6)
+    none_is_left(notes)
+
+
+def test_an_agent_that_is_killed_leaves_no_worker(tmp_path):
+    path, notes = program(tmp_path, SLEEPS)
+
+    def kills_the_agent():
+        wait_until(lambda: len(workers_of(notes)) == 2)
+        os.kill(psutil.Process(workers_of(notes)[0]).ppid(), signal.SIGKILL)
+
+    thread = threading.Thread(target=kills_the_agent)
+    thread.start()
+    with pytest.raises(LaunchError, match=r"torchrun gave up program\.py"):
+        under_torchrun(path, 2, [notes], timeout=ENOUGH)
+    thread.join()
     none_is_left(notes)
 
 
