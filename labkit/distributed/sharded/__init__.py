@@ -3,8 +3,12 @@
 units               the weights of one module as one flat vector, a chunk of it for each rank
 zero                ZeRO's stages 0 to 3 by hand: weights, gradients, AdamW's state, cut or not
 memory              the bytes that each stage keeps, by formula
+recompute           activation checkpointing
 fsdp2               PyTorch's own: `fully_shard`, and on a 2-D mesh
 mesh_groups         ranks as the cells of a grid, and which of them form a group
+two_dimensions      data x tensor and data x pipeline
+trained             trainings by each stage, and what they sent and held
 collective_calls    what PyTorch's own classes call, and how many bytes
 pretended           1,024 ranks in one process
+pictures            bytes of a rank by kind, and the ranks of a mesh
 """
