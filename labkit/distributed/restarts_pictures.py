@@ -18,6 +18,7 @@ MARKS = ("o", "s", "^", "D")
 PANELS = (
     ("tokens per second", "tokens per second"),
     ("communication share", "communication, %"),
+    ("processor", "processor, % of a core"),
     ("memory", "memory, MiB"),
 )
 
@@ -63,9 +64,9 @@ def forgotten_picture(differences: Mapping[str, Sequence[float]]) -> None:
 
 
 def ranks_picture(last: Mapping[int, Series]) -> None:
-    """Three panels over the steps, with a line for each rank: PANELS."""
-    figure, panels = canvas(7.5, 2.7, columns=len(PANELS))
-    for axes, (name, label) in zip(panels, PANELS, strict=True):
+    """Four panels over the steps, with a line for each rank: PANELS."""
+    figure, panels = canvas(7.5, 4.4, rows=2, columns=2)
+    for axes, (name, label) in zip(panels.flat, PANELS, strict=True):
         for rank, series in last.items():
             steps, values = zip(*series[name], strict=True)
             style = {"color": COLOURS[rank % len(COLOURS)], "marker": MARKS[rank % len(MARKS)]}
@@ -74,9 +75,9 @@ def ranks_picture(last: Mapping[int, Series]) -> None:
         axes.set_ylim(0, 1.1 * highest)
         axes.set_xlabel("step")
         axes.set_title(label, fontsize=9)
-    panels[-1].legend(loc="lower right")
+    panels[-1, -1].legend(loc="lower right")
     show(
         figure,
-        f"Three panels with a line for each of {len(last)} ranks, over the steps of the last "
-        "start: tokens per second, the share of communication, and memory.",
+        f"Four panels with a line for each of {len(last)} ranks, over the steps of the last "
+        "start: tokens per second, the share of communication, processor time and memory.",
     )

@@ -38,9 +38,9 @@ def test_forgotten_parts(shown):
     assert list(figure.axes[0].lines[1].get_ydata()) == [0.0, 3.4, 1.0]
 
 
-def test_three_panels_without_measured_numbers_in_words(shown):
+def test_four_panels_without_measured_numbers_in_words(shown):
     series = {name: [(1, 5.0), (2, 7.0)] for name, _ in PANELS}
     ranks_picture({0: series, 1: series})
     ((figure, alt),) = shown
-    assert len(figure.axes) == 3 and all(len(axes.lines) == 2 for axes in figure.axes)
+    assert len(figure.axes) == 4 and all(len(axes.lines) == 2 for axes in figure.axes)
     assert "2 ranks" in alt and not any(number in alt for number in ("5", "7"))

@@ -325,7 +325,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ### Watch each rank
 #
-# Of each rank, we draw speed, share of communication, and memory after the restart (*measured* on this machine).
+# Of each rank, we draw speed, share of communication, processor time and memory after the restart (*measured* on this machine).
 
 # %% tags=["picture", "nbval-ignore-output"]
 ranks_picture({rank: starts[-1] for rank, starts in runs.items()})
