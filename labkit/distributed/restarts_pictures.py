@@ -74,6 +74,7 @@ def ranks_picture(last: Mapping[int, Series]) -> None:
         highest = max(value for series in last.values() for _, value in series[name])
         axes.set_ylim(0, 1.1 * highest)
         axes.set_xlabel("step")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_title(label, fontsize=9)
     panels[-1, -1].legend(loc="lower right")
     show(

@@ -164,7 +164,7 @@ reshard = check("distributed.reshard", reshard)
 # %% [markdown]
 # ### Whole or not at all
 #
-# A reader looks into the file `latest`, finds a name such as `step-20`, and reads `step-20/0`, `step-20/1` and so on.
+# A reader looks into the **marker**, a file `latest`, finds a name such as `step-20`, and reads `step-20/0`, `step-20/1` and so on.
 # When the power fails, a file that was being written is half there.
 # So is one whose bytes were still in memory: only after a **sync** has the disk got all of them.
 # A rename happens or does not happen.
@@ -177,7 +177,7 @@ reshard = check("distributed.reshard", reshard)
 # | 2 | write and sync `step-20/1` | write and sync `step-20/0` |
 # | what a reader finds | `latest` says `step-10`, which is whole | `latest` says `step-20`, which is not |
 #
-# The file `latest` can be cut off, too.
+# The marker can be cut off, too.
 #
 # **Exercise `distributed.save_whole`**: write all shards, so that a reader finds the old checkpoint or the new one, whenever the power fails.
 # The disk has `write(name, content)`, `sync(name)`, `rename(old, new)` and `delete(name)`.
