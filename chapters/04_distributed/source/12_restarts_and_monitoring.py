@@ -167,9 +167,9 @@ reshard = check("distributed.reshard", reshard)
 # A reader looks into the **marker**, a file `latest`, finds a name such as `step-20`, and reads `step-20/0`, `step-20/1` and so on.
 # When the power fails, a file that was being written is half there.
 # So is one whose bytes were still in memory: only after a **sync** has the disk got all of them.
-# A rename happens or does not happen.
+# A rename happens, or does not.
 #
-# Two shards are saved, and the power fails in operation 2:
+# Two shards are saved; the power fails in operation 2:
 #
 # | operation | in this order | with `latest` first |
 # |---|---|---|
@@ -306,7 +306,7 @@ forgotten_picture(differences)
 #
 # ## Explain
 #
-# Here are the results beside your predictions.
+# These are results beside your predictions.
 
 # %%
 highest = max(differences["Adam's averages"])
