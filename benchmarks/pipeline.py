@@ -7,13 +7,13 @@ step of p stages, and one of a single stage, from which t_F + t_B is taken. All 
 """
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from table import Row, report
 
 from labkit.distributed import launch
-from labkit.distributed.pipeline.emulated import Emulated, since_the_first, take_turns
-from labkit.distributed.pipeline.predictions import request_seconds, seconds_of
+from labkit.distributed.pipeline.emulated import Emulated, take_turns
+from labkit.distributed.pipeline.predictions import seconds_of
 from labkit.distributed.pipeline.schedules import Schedule, forward_only, gpipe, one_f_one_b
 from labkit.provenance import Quantity, measured
 
@@ -62,14 +62,16 @@ def of_requests(stages: int, requests: int) -> Iterator[Row]:
     error = 100 * abs(rate / expected - 1)
     yield Row(f"emulated requests per second, p = {stages}, beside one rank", of_times(rate))
     yield Row("  off p m / (m + p - 1) by", measured(error, "%", EMULATED), goal=ERROR)
-    latency = medians(ways, stages, request_seconds)
-    beside = latency["pipeline"] / latency["one rank"]
-    yield Row("  time of one request, beside one rank", of_times(beside))
+    alone = {
+        "pipeline": Emulated(forward_only(stages, 1), FORWARD),
+        "one rank": Emulated(forward_only(1, 1), stages * FORWARD),
+    }
+    taken = medians(alone, stages)
+    beside = taken["pipeline"] / taken["one rank"]
+    yield Row("  time of a request that comes alone, beside one rank", of_times(beside))
 
 
-def medians(
-    ways: dict[str, Emulated], ranks: int, what: Callable[[list], float] = seconds_of
-) -> dict[str, float]:
+def medians(ways: dict[str, Emulated], ranks: int) -> dict[str, float]:
     """The median over TIMES steps of each way, in turn; every step did what its schedule says."""
     by_rank = launch(take_turns, ranks, ways, TIMES, timeout=ENOUGH)
     found = {}
@@ -78,7 +80,7 @@ def medians(
         for turn in range(TIMES):
             spans = [by_rank[stage][name][turn] for stage in range(schedule.stages)]
             refuse_other_work(schedule, spans)
-            steps.append(what(since_the_first(spans)))
+            steps.append(seconds_of(spans))
         found[name] = statistics.median(steps)
     return found
 

@@ -19,7 +19,7 @@
 #
 # **Four processors, and three of them wait.**
 # A network that is too large for one processor can be cut by its layers: the first quarter for rank 0, and so on.
-# Every rank then needs the result of the one before it, so how do all four get something to do?
+# Every rank then needs the result of the one before, so how do all four get work?
 #
 # ## What you will be able to do
 #
@@ -28,7 +28,7 @@
 # - choose into how many pieces a batch is cut;
 # - say what a pipeline does for inference.
 #
-# You need lessons [1](1_processes_and_collectives.ipynb) and [4](4_overlap_and_buckets.ipynb).
+# You need lessons [1](1_processes_and_collectives.ipynb), [4](4_overlap_and_buckets.ipynb), and [9](9_tensor_parallel.ipynb) for the GPT.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -37,10 +37,8 @@
 # ## Predict
 #
 # A **stage** is a run of whole layers that one rank computes.
-# A **pipeline** sends outputs from stage to stage, and then gradients back.
+# A **pipeline** sends outputs from stage to stage, and in training gradients back.
 # As in lesson 4, a **micro-batch** is a part of a batch.
-#
-# Below, four ranks have a quarter of all layers each; another rank has all layers, and works alone.
 
 # %%
 import torch
@@ -78,11 +76,11 @@ guesses = {
 #
 # Let p = 2 stages train on m = 2 micro-batches, numbered 0 and 1.
 # F0 is the forward of micro-batch 0 in one stage, and takes t_F = 1 unit of time.
-# B0 is its backward, and takes t_B = 2: it computes gradients for weights and for inputs.
+# B0 is its backward, and takes t_B = 2.
 # The last stage can begin B0 after its own F0; the stage before it has to wait for the gradient.
 #
 # A **schedule** says in which order each stage works.
-# **GPipe** (2019) does all forwards, and then all backwards:
+# **GPipe** ([2019](https://arxiv.org/abs/1811.06965)) does all forwards, and then all backwards:
 #
 # ```
 # time        0   1   2   3   4   5   6   7   8
@@ -91,11 +89,12 @@ guesses = {
 # ```
 #
 # Each stage works for 6 of 9 units; the dots are the **bubble**, here one third.
-# For any p and m, a step takes (m + p - 1)(t_F + t_B), and the bubble is (p - 1) / (m + p - 1) of it.
+# If all stages take equally long, and messages no time, a step takes (m + p - 1)(t_F + t_B) for any p and m.
+# The bubble is (p - 1) / (m + p - 1) of it.
 #
-# From F to B, a stage keeps what its layers computed: the **activations** of this micro-batch.
+# From F to B, a stage keeps what its layers hand on, and backward needs: the **activations** of this micro-batch.
 # Under GPipe, both stages keep two sets.
-# **1F1B**, for "one forward, one backward", goes backward as early as it can:
+# **1F1B** ([2021](https://arxiv.org/abs/2104.04473)), for "one forward, one backward", goes backward as early as it can:
 #
 # ```
 # time        0   1   2   3   4   5   6   7   8
@@ -107,12 +106,13 @@ guesses = {
 #
 # ### Who does what, and when
 #
-# Under 1F1B, stage s of p first does p - 1 - s forwards, or m if m is smaller.
+# Under 1F1B, stage s of p first does p - 1 - s forwards.
+# If m is smaller, it does all m.
 # Then it does one forward and one backward in turn, and at last the other backwards.
 # With four stages and three micro-batches, stage 2 begins with 4 - 1 - 2 = 1 forward: F0, then F1 B0, then F2 B1, then B2.
 #
 # **Exercise `distributed.order_of_stage`**: write this order, for example as `["F0", "F1", "B0"]`.
-# `batches` holds the numbers of the micro-batches, in their order; they need not begin with 0.
+# `batches` is a list of their numbers, in order, such as `[80, 12, 73]`.
 
 
 # %% tags=["exercise:distributed.order_of_stage"]
@@ -124,8 +124,7 @@ def order_of_stage(stage, stages, batches):
     # ahead = None  # yours: how many forwards come first? Then append to `order`
     # BEGIN SOLUTION
     ahead = min(stages - 1 - stage, m)
-    for i in range(ahead):
-        order.append(f"F{batches[i]}")
+    order += [f"F{one}" for one in batches[:ahead]]
     for i in range(m):
         if ahead + i < m:
             order.append(f"F{batches[ahead + i]}")
@@ -148,16 +147,14 @@ order_of_stage = check("distributed.order_of_stage", order_of_stage)
 # The loss is the mean of (y - target)² / 2 over both, so dy is (6 - 4) / 2 = 1 and (24 - 14) / 2 = 5.
 # Stage 1 has dw = 2 x 1 + 8 x 5 = 42, and sends back 1 x 3 = 3 and 5 x 3 = 15.
 # Stage 0 has dw = 1 x 3 + 4 x 15 = 63.
-#
-# The forwards are written already.
 
 
 # %%
 def forwards(rank, ranks, w, x):
-    """x[m,n,D] of rank 0 -> (input, output) of this stage for each micro-batch"""
+    """x[m,n,D], which rank 0 reads -> (input, output) of this stage for each micro-batch"""
     kept = []
     for own in x:
-        a = own if rank == 0 else torch.empty(len(own), len(w))
+        a = own if rank == 0 else torch.empty(len(own), len(w))  # w has a row for each input
         if rank > 0:
             receive(a, rank - 1)
         y = a @ w
@@ -170,12 +167,12 @@ def forwards(rank, ranks, w, x):
 # %% [markdown]
 # **Exercise `distributed.gpipe_stage`**: write the backwards of a stage under GPipe.
 # The loss is a mean over m micro-batches of n rows, so the last rank has dy = (y - goal) / (m n); the others receive it, in the shape of y.
-# Use `send(tensor, to)` and `receive(tensor, source)`, one message for each micro-batch.
+# Use `send(tensor, to)` and `receive(tensor, source)`, one message for each micro-batch, and no autograd.
 
 
 # %% tags=["exercise:distributed.gpipe_stage"]
 def gpipe_stage(rank, ranks, w, x, target):
-    """w[I,O] of this stage; x[m,n,D] of the first, target[m,n,E] of the last -> dw[I,O]"""
+    """w[I,O]; x[m,n,D], which rank 0 reads; target[m,n,E], which the last rank reads -> dw[I,O]"""
     dw = torch.zeros_like(w)
     for (a, y), goal in zip(forwards(rank, ranks, w, x), target, strict=True):
         # STUB:
@@ -210,25 +207,26 @@ gpipe_stage = check("distributed.gpipe_stage", gpipe_stage)
 # ```
 #
 # Under 1F1B, stage 0 keeps the activations of at most p micro-batches, and the others fewer.
-# So m = 2 is best, unless there is only room for 3 sequences: then it is m = 4.
+# So m = 2 is best; with room for only 3 sequences, it is m = 4.
 #
 # **Exercise `distributed.best_micro_batches`**: of the numbers in `choices`, find the m with the shortest step under 1F1B whose activations fit; 0 if none fits.
-# `seconds` is the time of a sequence, above 3 ms, and `overhead` that of a micro-batch, 2 ms; `room` is for so many sequences.
+# They divide `sequences`, and stand in no order.
+# `seconds` is for a sequence (3 ms above), `overhead` for a micro-batch (2 ms); activations of `room` sequences fit.
 
 
 # %% tags=["exercise:distributed.best_micro_batches"]
 def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
-    """numbers that divide `sequences`, and what the text says -> one of them, or 0"""
-    # STUB:
-    # best = None  # yours
-    # BEGIN SOLUTION
+    """which m there are; p; N; seconds of a sequence, of a micro-batch more; room -> m or 0"""
     best, shortest = 0, float("inf")
     for m in choices:
         size = sequences // m
+        # STUB:
+        # return None  # yours: how long is the step, and does it fit?
+        # BEGIN SOLUTION
         step = (m + stages - 1) * (size * seconds + overhead)
         if min(m, stages) * size <= room and step < shortest:
             best, shortest = m, step
-    # END SOLUTION
+        # END SOLUTION
     return best
 
 
@@ -237,7 +235,7 @@ best_micro_batches = check("distributed.best_micro_batches", best_micro_batches)
 # %% [markdown]
 # ## Check
 #
-# Our small GPT has an embedding, four equal blocks and a head.
+# Our small GPT has an embedding, four equal blocks and a last layer, the head (no attention head).
 # `Stage` cuts it in two: the embedding goes with the first two blocks, the head with the last two.
 # Each stage follows your order, and in the second run that of PyTorch's `Schedule1F1B`.
 # Do both train the network that one process trains?
@@ -263,7 +261,7 @@ for way, by_torch in {"your order": False, "PyTorch's": True}.items():
 
 # %% [markdown]
 # What does a step send, and keep, for 8 sequences of 128 tokens?
-# A micro-batch has 2 of them, and the width is 128, so a message has 2 x 128 x 128 numbers of 4 bytes: 131,072 bytes.
+# A message has 2 sequences x 128 tokens x 128 numbers of 4 bytes: 131,072 bytes.
 
 # %%
 from labkit.distributed.live_bytes import counted_bytes
@@ -277,23 +275,22 @@ def count(rank, ranks, schedule):
     with recorded() as messages, counted_bytes(stage) as memory:
         ran = run(stage, schedule, inputs, targets)
     sent = [message.bytes for message in messages if message.sent]
-    return len(sent), sum(sent), ran.alive, memory.peak_activations
+    row = [schedule.name, rank, counted(len(sent), "", "`recorded`")]
+    row.append(counted(sum(sent), "B", "`recorded`"))
+    row.append(counted(ran.alive, "", "the runner"))
+    row.append(counted(round(memory.peak_activations, -6), "B", "live tensors, in whole MB"))
+    return row
 
 
-rows = []
-for schedule in (gpipe(2, 4), yours):
-    for stage, (messages, size, sets, peak) in enumerate(launch(count, 2, schedule)):
-        memory = counted(round(peak, -6), "B", "live tensors, in whole MB")
-        rows.append([schedule.name, stage, messages, size, sets, memory])
+rows = [*launch(count, 2, gpipe(2, 4)), *launch(count, 2, yours)]
 figures.table(["", "stage", "messages", "bytes sent", "sets kept", "activations"], rows)
 
 # %% [markdown]
-# Both schedules send the same.
-# But 1F1B needs only half of GPipe's memory for activations in stage 0, and about a quarter in stage 1.
+# Both schedules send the same, but 1F1B needs only half of GPipe's memory for activations in stage 0, and about a quarter in stage 1.
 #
 # ## Measure
 #
-# Two cores cannot keep four ranks busy, so compute is emulated: a stage sleeps.
+# With fewer cores than ranks, ranks wait for each other, so compute is emulated: a stage sleeps.
 # Each stage needs 10 ms of forward and 20 ms of backward for each of 8 sequences; the messages are real.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
@@ -317,17 +314,15 @@ schedule_picture(panels)
 print("GPipe:", measured(predictions.seconds_of(steps["GPipe"]), "s", "emulated compute"))
 
 # %% [markdown]
-# A box has the number of its micro-batch.
-# The order is as predicted; the boxes come later, since each waits for a message, and for its process to be woken.
+# The boxes come later than predicted, since messages take time, and sleeps end late.
 #
 # ## Explain
 
 # %% tags=["picture", "nbval-ignore-output"]
 seconds = {name: predictions.seconds_of(spans) for name, spans in steps.items()}
-by_formula = {"one rank": 0.96, "one piece": 0.96, "GPipe": 0.33, "1F1B": 0.33}
 rows = []
-for name, value in by_formula.items():
-    formula = predicted(value, "s", "(m + p - 1)(t_F + t_B)")
+for name, way in ways.items():
+    formula = predicted(way.by_formula(), "s", "(m + p - 1)(t_F + t_B)")
     rows.append([name, formula, measured(seconds[name], "s", "emulated compute")])
 figures.table(["step", "by the formula", "faster of two"], rows)
 results = {
@@ -338,7 +333,8 @@ figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
 # By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
-# 1F1B saves memory, not time.
+# 1F1B saves memory, not time: slow messages hurt it more, since its stages wait for answers in the middle of the step.
+# With 5 ms for each message and m = 32, GPipe would take 1,080 ms, and 1F1B 1,310.
 #
 # ## On trial
 #
@@ -359,7 +355,7 @@ schedule_picture({"one piece: measured, compute emulated": steps["one piece"]})
 #
 # > Pipeline parallelism computes y = sum_k sum_i f_k(x_i)
 #
-# We take the two stages from above, f_0(x) = 2x and f_1(x) = 3x, and the micro-batches 1 and 4.
+# Take the stages and micro-batches from above.
 
 
 # %%
@@ -382,41 +378,45 @@ print("a pipeline:", [f_1(f_0(x)) for x in (1, 4)])
 #
 # > Pipeline parallelism shortens the waiting time of inference
 #
-# In inference there are only forwards.
-# Let 16 requests be there at the beginning; each needs 10 ms in each of four stages, or 40 ms on one rank.
+# In inference there are only forwards; each request needs 10 ms in each of four stages, or 40 ms on one rank.
+# One request comes alone; then 16 are there at the beginning.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
-ways = {
-    "one rank": Emulated(forward_only(1, 16), forward=0.04),
-    "4 stages": Emulated(forward_only(4, 16), forward=0.01),
+queues = {
+    "alone, one rank": Emulated(forward_only(1, 1), forward=0.04),
+    "alone, 4 stages": Emulated(forward_only(4, 1), forward=0.01),
+    "16, one rank": Emulated(forward_only(1, 16), forward=0.04),
+    "16, 4 stages": Emulated(forward_only(4, 16), forward=0.01),
 }
-rows = []
-for name, spans in measure_ways(ways, ranks=4).items():
-    rate = measured(16 / predictions.seconds_of(spans), "requests/s", "emulated compute")
-    results[name] = measured(predictions.request_seconds(spans), "s", "emulated compute")
-    rows.append([name, rate, results[name]])
-figures.table(["16 requests", "answered", "one request, from begin to end"], rows)
-times = measured(float(results["4 stages"]) / float(results["one rank"]), "times")
-figures.guesses([("one request", guesses["one request"], times)])
-print("one request in 4 stages:", results["4 stages"])
+waits, rows = {}, []
+for name, spans in measure_ways(queues, ranks=4).items():
+    waits[name] = predictions.seconds_of(spans)
+    rate = queues[name].schedule.micro_batches / waits[name]
+    formula = predicted(queues[name].by_formula(), "s", "(m + p - 1) t_F")
+    last = measured(waits[name], "s", "emulated compute")
+    rows.append([name, formula, last, measured(rate, "requests/s", "emulated compute")])
+figures.table(["requests", "last answer, by the formula", "last answer after", "rate"], rows)
+results["one request"] = measured(waits["alone, 4 stages"] / waits["alone, one rank"], "times")
+figures.guesses([("one request", guesses["one request"], results["one request"])])
+print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated compute"))
 
 # %% [markdown]
 # **Verdict on C42: holds if requests queue up.**
-# Four stages answer about three times as many requests per second, so the last one waits less.
-# But each still passes through all layers in turn, with messages in between: alone, it is not answered sooner.
+# By the formula, the last of 16 waits 19 x 10 = 190 ms and not 16 x 40 = 640 ms, 3.4 times less.
+# A request that comes alone still passes through all layers in turn, and messages come on top.
 #
 # ## Recap
 #
-# - GPipe and 1F1B have the same bubble; GPipe keeps activations of m micro-batches, 1F1B of at most p.
+# - GPipe and 1F1B have the same bubble, if messages take no time; GPipe keeps activations of m micro-batches, 1F1B of at most p.
 # - **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
 #
 # ### Outside
 #
 # `torch.distributed.pipelining` has both schedules; its `Schedule1F1B` refuses m < p.
 # In `ScheduleInterleaved1F1B`, each rank has several shorter stages: a smaller bubble, and more messages.
-# `ScheduleZBVZeroBubble` computes gradients of weights in what was the bubble.
-# Meta's torchtitan says `Using pipeline schedule 1F1B with 8 microbatches and 4 stages`; it trained Llama 3.1 405B on 512 H100 in 8 stages: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published at the end of 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
-# We left out unequal stages, where the slowest sets the pace.
+# The torchtitan project prints `Using pipeline schedule 1F1B with 8 microbatches and 4 stages`.
+# It ran Llama 3.1 405B on 512 H100, 8 x 8 x 8 for pipeline, tensor and sharded data parallelism: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published in 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
+# We left out unequal stages, where the slowest sets the pace; activations computed again in backward; and norms over all gradients.
 #
 # ## Quiz
 #

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import nn
 
 from labkit.distributed.launch import launch
-from labkit.distributed.pipeline.predictions import Span, Spans, seconds_of
+from labkit.distributed.pipeline.predictions import Span, Spans, seconds_of, step_seconds
 from labkit.distributed.pipeline.runner import run
 from labkit.distributed.pipeline.schedules import Schedule
 
@@ -31,6 +31,11 @@ class Emulated(NamedTuple):
     schedule: Schedule
     forward: float
     backward: float = 0.0
+
+    def by_formula(self) -> float:
+        """(m + p - 1) (t_F + t_B): what the step takes, if messages take no time."""
+        stages = self.schedule.stages
+        return step_seconds(stages, self.schedule.micro_batches, self.forward, self.backward)
 
 
 class EmulatedStage(nn.Module):
@@ -69,7 +74,12 @@ def measure_ways(ways: Mapping[str, Emulated], ranks: int, repeats: int = 2) -> 
 
     A way has at most as many stages as there are ranks; the other ranks wait meanwhile. The ways
     take turns, so that what else the machine does meets all of them.
+    Raises ValueError for more stages than ranks, for no repeats, and for seconds below 0.
     """
+    for name, way in ways.items():
+        _refuse_what_cannot_run(name, way, ranks)
+    if repeats < 1:
+        raise ValueError(f"Each way is measured once or more, not {repeats} times.")
     by_rank = launch(take_turns, ranks, dict(ways), repeats, timeout=LIMIT)
     found = {}
     for name, way in ways.items():
@@ -109,6 +119,18 @@ def since_the_first(spans: Spans) -> Spans:
     """The same, in seconds since the first piece of work of all stages began."""
     zero = min(span.begin for row in spans for span in row)
     return [[Span(s.work, s.begin - zero, s.end - zero) for s in row] for row in spans]
+
+
+def _refuse_what_cannot_run(name: str, way: Emulated, ranks: int) -> None:
+    if way.schedule.stages > ranks:
+        raise ValueError(
+            f"{name!r} has {way.schedule.stages} stages, and there are {ranks} ranks: each stage "
+            "needs a rank of its own."
+        )
+    if min(way.forward, way.backward) < 0:
+        raise ValueError(
+            f"{name!r} shall sleep {way.forward} s and {way.backward} s: both are 0 or more."
+        )
 
 
 def _mean(y: torch.Tensor, _: torch.Tensor) -> torch.Tensor:

@@ -1,10 +1,11 @@
-"""When each stage does what, if nothing takes time but the work itself; and the two formulas.
+"""When each stage does what, if messages take no time, or all the same; and the two formulas.
 
     step = (m + p - 1) (t_F + t_B)          p stages, m micro-batches, seconds of one F and one B
     bubble = (p - 1) / (m + p - 1)          the share of a step in which a stage has nothing to do
 
-GPipe and 1F1B have the same step and the same bubble. What differs is how many activations a stage
-keeps: `schedules.most_alive`.
+Both hold if all stages take equally long, and messages no time. GPipe and 1F1B then have the same
+step and the same bubble. What differs is how many activations a stage keeps:
+`schedules.most_alive`.
 """
 
 from dataclasses import dataclass
@@ -24,17 +25,27 @@ class Span:
 Spans = list[list[Span]]  # for each stage its work, in its order
 
 
-def predict(schedule: Schedule, forward: float = 1.0, backward: float = 1.0) -> Spans:
+def predict(
+    schedule: Schedule, forward: float = 1.0, backward: float = 1.0, message: float = 0.0
+) -> Spans:
     """Each piece of work begins when its stage is free and its input is there.
 
     forward, backward   t_F and t_B, the same in every stage
+    message             what each message takes on its way; nobody computes less meanwhile
+
+    Raises ValueError for a time below 0.
     """
+    if min(forward, backward, message) < 0:
+        raise ValueError(f"Times are 0 or more, not {forward}, {backward} and {message}.")
     ends: dict[tuple[int, Work], float] = {}
     spans: Spans = [[] for _ in range(schedule.stages)]
     free = [0.0] * schedule.stages
     for stage, work in in_turn(schedule.orders):
         needed = needs(stage, work, schedule.stages)
-        ready = ends[needed] if needed is not None else 0.0
+        ready = 0.0
+        if needed is not None:
+            is_message = needed[0] != stage
+            ready = ends[needed] + message * is_message
         begin = max(free[stage], ready)
         end = begin + (forward if work.kind == FORWARD else backward)
         ends[stage, work] = end
@@ -44,8 +55,10 @@ def predict(schedule: Schedule, forward: float = 1.0, backward: float = 1.0) -> 
 
 
 def seconds_of(spans: Spans) -> float:
-    """From the first begin to the last end."""
+    """From the first begin to the last end; ValueError without any work."""
     everything = [span for row in spans for span in row]
+    if not everything:
+        raise ValueError("A step without any work has no length.")
     return max(span.end for span in everything) - min(span.begin for span in everything)
 
 
@@ -55,17 +68,20 @@ def idle_share(spans: Spans) -> float:
     return 1 - busy / (len(spans) * seconds_of(spans))
 
 
-def request_seconds(spans: Spans) -> float:
-    """From a request's begin in the first stage to its end in the last one, on average."""
-    pairs = list(zip(spans[0], spans[-1], strict=True))
-    return sum(last.end - first.begin for first, last in pairs) / len(pairs)
-
-
 def step_seconds(stages: int, micro_batches: int, forward: float, backward: float) -> float:
-    """(m + p - 1) (t_F + t_B)."""
+    """(m + p - 1) (t_F + t_B); ValueError for p or m below 1."""
+    _refuse_below_one(stages, micro_batches)
     return (micro_batches + stages - 1) * (forward + backward)
 
 
 def bubble(stages: int, micro_batches: int) -> float:
-    """(p - 1) / (m + p - 1)."""
+    """(p - 1) / (m + p - 1); ValueError for p or m below 1."""
+    _refuse_below_one(stages, micro_batches)
     return (stages - 1) / (micro_batches + stages - 1)
+
+
+def _refuse_below_one(stages: int, micro_batches: int) -> None:
+    if stages < 1 or micro_batches < 1:
+        raise ValueError(
+            f"There are 1 stage and 1 micro-batch or more, not {stages} and {micro_batches}."
+        )

@@ -6,8 +6,8 @@
         ran.loss                            # in the last stage
         stage.head.weight.grad              # the gradient of the mean over the whole batch
 
-    F of micro-batch i:  x = from the stage before;  y = f(x);  keep x and y;  y to the stage behind
-    B of micro-batch i:  dy = from the stage behind;  dx and dw by autograd;  dx to the stage before
+    F of micro-batch i:  x = from the previous stage;  y = f(x);  keep x and y;  y to the next stage
+    B of micro-batch i:  dy = from the next stage;  dx and dw by autograd;  dx to the previous stage
 
 The last stage ends its F with loss / m, so that the m gradients add up to that of the mean. Several
 pipelines may run beside each other, each on ranks of its own.
@@ -64,19 +64,25 @@ def run(
     ranks      that of each stage, in their order; None for ranks 0 to p - 1
     capacity   how many tensors may be on their way to a neighbour, before the sender waits
 
-    Raises ValueError where stage, schedule and ranks do not fit, or m does not divide N.
+    Raises ValueError where stage, schedule and ranks do not fit, m does not divide N, or a schedule
+    that trains has no targets.
     """
+    if schedule.trains and targets is None:
+        raise ValueError(f"The schedule {schedule.name} trains: it needs targets, and has none.")
     ranks = range(stage.stages) if ranks is None else ranks
     _refuse_misfits(stage, schedule, ranks)
     with ExitStack() as stack:
         step = _Step(stage, schedule, inputs, targets, ranks, loss)
         if not step.is_last:
-            step.behind = stack.enter_context(Outbox(ranks[stage.stage + 1], capacity))
+            step.next = stack.enter_context(Outbox(ranks[stage.stage + 1], capacity))
         if not step.is_first and schedule.trains:
-            step.before = stack.enter_context(Outbox(ranks[stage.stage - 1], capacity))
+            step.previous = stack.enter_context(Outbox(ranks[stage.stage - 1], capacity))
         with nullcontext() if schedule.trains else torch.no_grad():
             for work in schedule.orders[stage.stage]:
-                step.forward(work) if work.kind == FORWARD else step.backward(work)
+                if work.kind == FORWARD:
+                    step.forward(work)
+                else:
+                    step.backward(work)
     return step.ran
 
 
@@ -113,8 +119,8 @@ class _Step:
         self.targets = micro_batches_of(targets, self.count) if self.trains else ()
         self.loss = loss
         self.dtype = next(stage.parameters()).dtype
-        self.before: Outbox | None = None
-        self.behind: Outbox | None = None
+        self.previous: Outbox | None = None
+        self.next: Outbox | None = None
         self.kept: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.ran = Ran()
 
@@ -139,8 +145,8 @@ class _Step:
         if self.trains:
             self.kept[work.batch] = (x, y)
             self.ran.alive = max(self.ran.alive, len(self.kept))
-        if self.behind is not None:
-            self.behind.put(y.detach())
+        if self.next is not None:
+            self.next.put(y.detach())
         elif self.trains:
             self.ran.loss = (self.ran.loss or 0.0) + y.item()
         else:
@@ -154,11 +160,11 @@ class _Step:
         y.backward(dy)
         self._note(work, begin)
         del self.kept[work.batch]
-        if self.before is not None:
-            self.before.put(x.grad)
+        if self.previous is not None:
+            self.previous.put(x.grad)
 
     def _input(self, batch: int) -> torch.Tensor:
-        """x of a micro-batch: tokens [n,T], or [n,T,D] from the stage before."""
+        """x of a micro-batch: tokens [n,T], or [n,T,D] from the previous stage."""
         tokens = self.inputs[batch]
         if self.is_first:
             return tokens

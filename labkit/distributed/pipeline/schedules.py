@@ -114,7 +114,7 @@ def most_alive(order: Sequence[Work]) -> int:
 def needs(stage: int, work: Work, stages: int) -> tuple[int, Work] | None:
     """The stage and the piece of work whose result a piece of work needs; None for none.
 
-    A forward needs that of the stage before, a backward that of the stage behind. The last stage
+    A forward needs that of the previous stage, a backward that of the next one. The last stage
     begins a backward with the loss, after its own forward.
     """
     if work.kind == FORWARD:

@@ -14,7 +14,12 @@ one_less = edit(ORDER, "one_less", AHEAD, "min(max(stages - 2 - stage, 0), m)")
 one_more = edit(ORDER, "one_more", AHEAD, "min(stages - stage, m)")
 all_alike = edit(ORDER, "all_alike", AHEAD, "min(stages - 1, m)")
 counted_from_the_end = edit(ORDER, "counted_from_the_end", AHEAD, "min(stage, m)")
-never_fewer = edit(ORDER, "never_fewer", AHEAD, "stages - 1 - stage")
+by_slices = edit(ORDER, "by_slices", AHEAD, "stages - 1 - stage")
+as_a_tuple = edit(ORDER, "as_a_tuple", "return order", "return tuple(order)")
+as_an_array = edit(
+    ORDER, "as_an_array", "return order", "import numpy\n    return numpy.array(order)"
+)
+as_a_generator = edit(ORDER, "as_a_generator", "return order", "return (one for one in order)")
 forgets_the_last = edit(ORDER, "forgets_the_last", "for i in range(m)", "for i in range(m - ahead)")
 numbers_from_0 = edit(ORDER, "numbers_from_0", 'f"B{batches[i]}"', 'f"B{i}"')
 sorts = edit(ORDER, "sorts", "    m = len(batches)", "    batches.sort()\n    m = len(batches)")
@@ -51,6 +56,14 @@ def by_two_queues(stage, stages, batches):
     return order
 
 
+def from_the_end(stage, stages, batches):
+    ahead = stages - 1 - stage
+    order = [f"F{one}" for one in batches[:ahead]]
+    for i in range(len(batches) - ahead):
+        order += [f"F{batches[ahead + i]}", f"B{batches[i]}"]
+    return order + [f"B{one}" for one in batches[len(batches) - ahead :]]
+
+
 # --- distributed.gpipe_stage
 
 GPIPE = "distributed.gpipe_stage"
@@ -58,6 +71,8 @@ ERROR = "(y - goal) / (len(target) * len(y))"
 SENT = "        if rank > 0:\n            send(dy @ w.T, rank - 1)\n"
 keeps_the_last = edit(GPIPE, "keeps_the_last", "dw += a.T @ dy", "dw = a.T @ dy")
 sum_of_means = edit(GPIPE, "sum_of_means", ERROR, "(y - goal) / len(y)")
+rows_forgotten = edit(GPIPE, "rows_forgotten", ERROR, "(y - goal) / len(target)")
+all_numbers = edit(GPIPE, "all_numbers", ERROR, "(y - goal) / target.numel()")
 divided_again = edit(GPIPE, "divided_again", "return dw", "return dw / len(target)")
 other_sign = edit(GPIPE, "other_sign", "(y - goal)", "(goal - y)")
 hands_on = edit(GPIPE, "hands_on", "send(dy @ w.T,", "send(dy,")
@@ -188,18 +203,40 @@ keeps_p = edit(BEST, "keeps_p", FITS, "stages * size <= room")
 without_bubble = edit(BEST, "without_bubble", STEP, "m * (size * seconds + overhead)")
 for_nothing = edit(BEST, "for_nothing", STEP, "(m + stages - 1) * size * seconds")
 not_quite_full = edit(BEST, "not_quite_full", "<= room", "< room")
+a_piece_more = edit(BEST, "a_piece_more", "m + stages - 1", "m + stages")
+the_longer = edit(BEST, "the_longer", "(m + stages - 1)", "max(m, stages)")
+keeps_less = edit(BEST, "keeps_less", "min(m, stages)", "min(m, stages - 1)")
+returns_none = edit(BEST, "returns_none", "return best", "return best or None")
+early = edit(
+    BEST,
+    "early",
+    f"if {FITS} and",
+    f"if {FITS} and step > shortest:\n            break\n        if {FITS} and",
+)
+
+
+def of_all_divisors(choices, stages, sequences, seconds, overhead, room):
+    every = [m for m in range(1, sequences + 1) if sequences % m == 0]
+    return by_sorting(every, stages, sequences, seconds, overhead, room)
+
+
+def then_fits(choices, stages, sequences, seconds, overhead, room):
+    best = by_sorting(choices, stages, sequences, seconds, overhead, stages * sequences)
+    return best if min(best, stages) * sequences // best <= room else 0
+
+
 overwrites = edit(
     BEST,
     "overwrites",
     "    for m in choices:",
-    "    choices[choices > room] = 1\n    for m in choices:",
+    "    choices.sort(reverse=True)\n    for m in choices:",
 )
 
 
 def by_labkits_formula(choices, stages, sequences, seconds, overhead, room):
     from labkit.distributed.pipeline.predictions import step_seconds
 
-    fit = [m for m in choices.tolist() if min(m, stages) * sequences // m <= room]
+    fit = [m for m in choices if min(m, stages) * sequences // m <= room]
     steps = {m: step_seconds(stages, m, sequences / m * seconds, overhead) for m in fit}
     return min(steps, key=steps.get, default=0)
 
@@ -220,11 +257,11 @@ PLANTED = {
         (one_less, "begin their backwards one forward too early"),
         (one_more, "one forward too far ahead"),
         (all_alike, "All stages run p - 1 forwards ahead"),
-        (counted_from_the_end, "The stages wait for ever"),
-        (never_fewer, "IndexError"),
-        (forgets_the_last, "0 times: each micro-batch goes forward once, and backward once"),
+        (counted_from_the_end, "counted from the wrong end"),
+        (forgets_the_last, "the other backwards still have to come"),
+        (from_the_end, "p - 1 - s is more than m"),
         (numbers_from_0, "but there is no micro-batch"),
-        (newest_first, "are not in the order 0, 1, 2"),
+        (newest_first, "takes the oldest micro-batch, not the newest"),
         (sorts, "changes its input batches"),
         (by_labkit, "labkit.distributed.pipeline.schedules.one_f_one_b"),
     ],
@@ -232,6 +269,8 @@ PLANTED = {
         (keeps_the_last, "Only the last micro-batch counts"),
         (only_once, "Only the first micro-batch counts"),
         (sum_of_means, "m times too large"),
+        (rows_forgotten, "n times too large"),
+        (all_numbers, "not over single numbers"),
         (divided_again, "m times too small"),
         (other_sign, "The sign is wrong"),
         (hands_on, "dy goes back as it came"),
@@ -250,12 +289,19 @@ PLANTED = {
         (without_bubble, "the smallest m that fits"),
         (for_nothing, "the largest m that fits"),
         (not_quite_full, "fill the room exactly do fit"),
+        (a_piece_more, "counts m + p pieces"),
+        (the_longer, "counts max(m, p) pieces"),
+        (keeps_less, "counts p - 1 micro-batches"),
+        (returns_none, "then the result is 0, and this is None"),
+        (early, "stops at the first step that gets longer"),
+        (of_all_divisors, "not all numbers that divide sequences"),
+        (then_fits, "tries only the m with the shortest step"),
         (overwrites, "changes its input choices"),
         (by_labkits_formula, "labkit.distributed.pipeline"),
     ],
 }
 ALSO_RIGHT = {
-    ORDER: [by_two_queues],
+    ORDER: [by_two_queues, by_slices, as_a_tuple, as_an_array, as_a_generator],
     GPIPE: [newest_gradient_first],
     BEST: [by_sorting],
 }

@@ -15,8 +15,7 @@ def order_of_stage(stage, stages, batches):
     m = len(batches)
     order = []
     ahead = min(stages - 1 - stage, m)
-    for i in range(ahead):
-        order.append(f"F{batches[i]}")
+    order += [f"F{one}" for one in batches[:ahead]]
     for i in range(m):
         if ahead + i < m:
             order.append(f"F{batches[ahead + i]}")
@@ -25,10 +24,10 @@ def order_of_stage(stage, stages, batches):
 
 
 def forwards(rank, ranks, w, x):
-    """x[m,n,D] of rank 0 -> (input, output) of this stage for each micro-batch"""
+    """x[m,n,D], which rank 0 reads -> (input, output) of this stage for each micro-batch"""
     kept = []
     for own in x:
-        a = own if rank == 0 else torch.empty(len(own), len(w))
+        a = own if rank == 0 else torch.empty(len(own), len(w))  # w has a row for each input
         if rank > 0:
             receive(a, rank - 1)
         y = a @ w
@@ -39,7 +38,7 @@ def forwards(rank, ranks, w, x):
 
 
 def gpipe_stage(rank, ranks, w, x, target):
-    """w[I,O] of this stage; x[m,n,D] of the first, target[m,n,E] of the last -> dw[I,O]"""
+    """w[I,O]; x[m,n,D], which rank 0 reads; target[m,n,E], which the last rank reads -> dw[I,O]"""
     dw = torch.zeros_like(w)
     for (a, y), goal in zip(forwards(rank, ranks, w, x), target, strict=True):
         if rank == ranks - 1:
@@ -54,7 +53,7 @@ def gpipe_stage(rank, ranks, w, x, target):
 
 
 def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
-    """numbers that divide `sequences`, and what the text says -> one of them, or 0"""
+    """which m there are; p; N; seconds of a sequence, of a micro-batch more; room -> m or 0"""
     best, shortest = 0, float("inf")
     for m in choices:
         size = sequences // m
