@@ -7,8 +7,9 @@
 
 It runs once for each address, with that address's role and index as the task. A "ps" holds
 variables and a "worker" computes; both serve until they are ended. The "chief" coordinates: it
-hands steps to whichever worker is free, and hands a step out again when its worker dies before it
-has answered. With `--checkpoint`, the same command continues after the last save.
+hands steps to whichever worker is free, and hands a step out again when its worker, or for a
+moment a server, does not answer. With `--checkpoint`, the same command continues after the last
+save.
 """
 
 import argparse
@@ -50,8 +51,11 @@ class Training:
             self.applied = tf.Variable(tf.zeros(options.steps, tf.int32))  # how often each step was
         self.coordinator = tf.distribute.coordinator.ClusterCoordinator(self.strategy)
         self.checkpoint = tf.train.Checkpoint(
-            model=self.model, losses=self.losses, applied=self.applied
+            model=self.model, optimizer=self.optimizer, losses=self.losses, applied=self.applied
         )
+        self.saves = None
+        if options.checkpoint:  # a save goes to new files: while it is written, the last one stays
+            self.saves = tf.train.CheckpointManager(self.checkpoint, options.checkpoint, 2)
         # By default each server would write its part to the disk of its own host.
         self.by_chief = tf.train.CheckpointOptions(experimental_io_device="/job:chief/task:0")
 
@@ -67,7 +71,10 @@ class Training:
             weights = self.model.trainable_variables
             self.optimizer.apply(tape.gradient(loss, weights), weights)
             self.losses.scatter_update(tf.IndexedSlices(loss, number))
-            self.applied.scatter_add(tf.IndexedSlices(1, number))
+            # Only what uses the same variable keeps its order: these reads wait for the updates.
+            changed = [tf.gather(weight.value, [0]) for weight in weights]
+            with tf.control_dependencies(changed):
+                self.applied.scatter_add(tf.IndexedSlices(1, number))
             if number == self.options.pause_at and self.applied[number] == 1:
                 wait_for_go_on(self.applied, number)
 
@@ -94,9 +101,9 @@ class Training:
                 chosen = batch(number, self.options.batch)
                 self.coordinator.schedule(step, args=(tf.constant(number), tf.constant(chosen)))
                 report["scheduled"] += 1
-                if self.options.checkpoint and (number + 1) % self.options.save_every == 0:
+                if self.saves and (number + 1) % self.options.save_every == 0:
                     self.coordinator.join()  # waits until all scheduled steps are done
-                    self.checkpoint.write(self.options.checkpoint, options=self.by_chief)
+                    self.saves.save(options=self.by_chief)
                     report["saved"] = number + 1
             self.coordinator.join()
         except tf.errors.UnavailableError as error:  # a server is gone, and with it its variables
@@ -106,9 +113,8 @@ class Training:
 
     def restore(self) -> int:
         """Takes up the checkpoint, if there is one; how many steps it holds."""
-        path = self.options.checkpoint
-        if path and Path(f"{path}.index").exists():
-            self.checkpoint.restore(path, options=self.by_chief)
+        if self.saves and self.saves.latest_checkpoint:
+            self.checkpoint.restore(self.saves.latest_checkpoint, options=self.by_chief)
         return int(tf.math.count_nonzero(self.applied))
 
     def variables(self) -> dict:
@@ -151,7 +157,7 @@ def command_line() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=300, help="of all workers together")
     parser.add_argument("--rate", type=float, default=0.02)
     parser.add_argument("--batch", type=int, default=16, help="photographs in a step")
-    parser.add_argument("--checkpoint", help="a file; where it exists, training continues from it")
+    parser.add_argument("--checkpoint", help="a folder; training continues from its last save")
     parser.add_argument("--save-every", type=int, default=500, help="steps from save to save")
     parser.add_argument("--report", type=Path, help="a file for the figures, as JSON")
     parser.add_argument("--patience", type=float, default=60, help="seconds, for hosts to answer")

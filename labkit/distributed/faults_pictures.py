@@ -56,16 +56,16 @@ def roles_picture(cluster: Mapping[str, list[str]]) -> None:
 def twice_picture() -> None:
     """One step that two workers do, since nobody knows that the first had done it."""
     figure, axes = canvas(7.5, 3.3)
-    rows = {"coordinator": 0, "worker 1": 1, "worker 2": 2, "server": 3}
-    ends = {"worker 1": 4.2}
+    rows = {"coordinator": 0, "a worker": 1, "another worker": 2, "server": 3}
+    ends = {"a worker": 4.2}
     for name, row in rows.items():
         axes.plot([0, ends.get(name, 10)], [row, row], color=PALE, linewidth=5, zorder=0)
     messages = (
-        ("coordinator", "worker 1", 0.6, "step 700", QUIET),
-        ("worker 1", "server", 2.6, "w - rate · g", ORANGE),
-        ("coordinator", "worker 2", 5.6, "step 700", QUIET),
-        ("worker 2", "server", 7.6, "w - rate · g", ORANGE),
-        ("worker 2", "coordinator", 8.9, "done", QUIET),
+        ("coordinator", "a worker", 0.6, "step 700", QUIET),
+        ("a worker", "server", 2.6, "w - rate · g", ORANGE),
+        ("coordinator", "another worker", 5.6, "step 700", QUIET),
+        ("another worker", "server", 7.6, "w - rate · g", ORANGE),
+        ("another worker", "coordinator", 8.9, "done", QUIET),
     )
     for source, target, moment, label, colour in messages:
         _message(axes, rows[source], rows[target], moment, label, colour)
@@ -73,7 +73,7 @@ def twice_picture() -> None:
         axes.plot(moment, rows["server"], "o", color=BLUE, markersize=9)
     axes.annotate("applied", (3.0, 3), (0, -17), textcoords="offset points", ha="center")
     axes.annotate("applied again", (8.0, 3), (0, -17), textcoords="offset points", ha="center")
-    axes.plot(4.2, rows["worker 1"], "x", color=INK, markersize=11, markeredgewidth=3)
+    axes.plot(4.2, rows["a worker"], "x", color=INK, markersize=11, markeredgewidth=3)
     axes.annotate("killed", (4.2, 1), (9, -4), textcoords="offset points", fontsize=9)
     axes.set_yticks(list(rows.values()), list(rows))
     axes.set_ylim(3.75, -0.4)
@@ -84,9 +84,9 @@ def twice_picture() -> None:
     axes.tick_params(left=False)
     show(
         figure,
-        "Four rows over time. The coordinator gives step 700 to worker 1, whose change the server "
-        "applies. Worker 1 is killed before it can report. The coordinator gives step 700 to "
-        "worker 2, the server applies it again, and worker 2 reports that it is done.",
+        "Four rows over time. The coordinator gives step 700 to a worker, whose change the server "
+        "applies. The worker is killed before it can report. The coordinator gives step 700 to "
+        "another worker, the server applies it again, and this worker reports that it is done.",
     )
 
 

@@ -28,7 +28,8 @@ with tf.device(tf.train.replica_device_setter(cluster=cluster)):
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     optimizer = tf.train.SyncReplicasOptimizer(optimizer, replicas_to_aggregate=1)
     train = optimizer.minimize(loss, global_step=step)
-with tf.train.MonitoredTrainingSession(master=server.target, is_chief=True) as session:
+hook = optimizer.make_session_run_hook(is_chief=True)
+with tf.train.MonitoredTrainingSession(server.target, is_chief=True, hooks=[hook]) as session:
     session.run(train)
 """
 

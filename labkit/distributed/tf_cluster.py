@@ -95,8 +95,8 @@ class TfCluster(TfProcesses):
     def begin(self, **options: Any) -> None:
         """Starts a coordinator, and returns at once.
 
-        options   of train_tf_ps.py: steps, rate, batch, checkpoint (a name in the cluster's folder,
-                  or a whole path), save_every, pause_at
+        options   of train_tf_ps.py: steps, rate, batch, checkpoint (a folder within the cluster's
+                  folder, or a whole path), save_every, pause_at, patience
         """
         self.refuse_two()
         for name in self.names:
@@ -107,7 +107,7 @@ class TfCluster(TfProcesses):
         for file in (self._report, self.folder / COORDINATOR / "log"):
             file.unlink(missing_ok=True)
         words = ["--report", str(self._report)]
-        for option, value in options.items():
+        for option, value in ({"patience": PATIENCE} | options).items():
             words += [f"--{option.replace('_', '-')}", str(value)]
         self.start("chief", 0, self.program, words)
 

@@ -60,5 +60,6 @@ def with_free_ports(text: str) -> str:
 
 
 def _stays(lines: Sequence[int | None]) -> bool:
-    """Whether the last looks at a program all found it in the same line."""
-    return len(lines) >= LOOKS and len(set(lines[-LOOKS:])) == 1
+    """Whether the last looks at a program all found it in the same line; None is no answer."""
+    last = lines[-LOOKS:]
+    return len(last) == LOOKS and len(set(last)) == 1 and None not in last

@@ -14,7 +14,7 @@ from labkit.distributed import LaunchError, hosts
 from labkit.distributed.parameter_server import problem
 from labkit.distributed.small_training import photographs
 from labkit.distributed.tf_claims import NAMES, ONE_SCRIPT, first_failure, names_today, one_script
-from labkit.distributed.tf_cluster import TfCluster
+from labkit.distributed.tf_cluster import TfCluster, find_program
 from labkit.distributed.tf_config import TfConfigError
 from labkit.distributed.tf_own_configs import written
 from labkit.distributed.tf_trials import try_program
@@ -138,6 +138,54 @@ def test_a_server_that_dies_ends_the_run_and_a_checkpoint_is_taken_up(cluster):
     assert run.error == ""
     again = cluster.run(**options)
     assert (again.resumed_at, again.scheduled) == (160, 40)
+
+
+ORDER = """\
+import contextlib
+import sys
+import unittest.mock
+
+import tensorflow as tf
+
+sys.argv = ["train_tf_ps", "--pause-at", "3"]
+sys.path.insert(0, {folder!r})
+import train_tf_ps
+
+NUMBER = tf.TensorSpec([], tf.int32)
+CHOSEN = tf.TensorSpec([16], tf.int64)
+
+
+def before(op):
+    found, waiting = set(), [op]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return found
+
+
+def updates_before_count(training):
+    graph = training.step_function().get_concrete_function(NUMBER, CHOSEN).graph
+    updates = [op for op in graph.get_operations() if op.type == "AssignSubVariableOp"]
+    (count,) = [op for op in graph.get_operations() if op.type == "ResourceScatterAdd"]
+    return len(updates), len(before(count) & set(updates))
+
+
+training = train_tf_ps.Training(train_tf_ps.command_line())
+print(*updates_before_count(training))
+with unittest.mock.patch("tensorflow.control_dependencies", lambda _: contextlib.nullcontext()):
+    print(*updates_before_count(training))
+"""
+
+
+def test_a_step_is_counted_after_all_of_its_updates(cluster):
+    """In the graph of a step, the count waits for both matrices and both biases."""
+    tried = try_program(cluster, ORDER.format(folder=str(find_program().parent)))
+    assert tried.error == ""
+    demanded, left_out = re.findall(r"^\d+ \d+$", tried.said, re.MULTILINE)
+    assert demanded == "4 4"
+    assert left_out == "4 0", "without the order that the program demands"
 
 
 def test_printed_programs_of_early_tensorflow(cluster):
