@@ -91,6 +91,7 @@ def test_what_travels_and_what_is_kept(lesson):
     assert rows["GPipe", "0"][:3] == rows["GPipe", "1"][:3] == ["4", "524 kB", "4"]
     assert rows["1F1B", "0"][:3] == ["4", "524 kB", "2"]
     assert rows["1F1B", "1"][:3] == ["4", "524 kB", "1"]
+    assert ["counted"] * 4 in [line.split() for line in said.splitlines()]
     peaks = {key: float(row[3].split()[0]) for key, row in rows.items()}
     assert peaks["1F1B", "0"] / peaks["GPipe", "0"] == pytest.approx(1 / 2, abs=0.05)
     assert peaks["1F1B", "1"] / peaks["GPipe", "1"] == pytest.approx(1 / 4, abs=0.05)

@@ -77,7 +77,7 @@ guesses = {
 # Let p = 2 stages train on m = 2 micro-batches, numbered 0 and 1.
 # F0 is the forward of micro-batch 0 in one stage, and takes t_F = 1 unit of time.
 # B0 is its backward, and takes t_B = 2.
-# The last stage can begin B0 after its own F0; the stage before it has to wait for the gradient.
+# The last stage can begin B0 after its own F0; the previous one has to wait for the gradient.
 #
 # A **schedule** says in which order each stage works.
 # **GPipe** ([2019](https://arxiv.org/abs/1811.06965)) does all forwards, and then all backwards:
@@ -92,7 +92,7 @@ guesses = {
 # If all stages take equally long, and messages no time, a step takes (m + p - 1)(t_F + t_B) for any p and m.
 # The bubble is (p - 1) / (m + p - 1) of it.
 #
-# From F to B, a stage keeps what its layers hand on, and backward needs: the **activations** of this micro-batch.
+# From F to B, a stage keeps what its layers hand on and backward needs: the **activations** of this micro-batch.
 # Under GPipe, both stages keep two sets.
 # **1F1B** ([2021](https://arxiv.org/abs/2104.04473)), for "one forward, one backward", goes backward as early as it can:
 #
@@ -112,7 +112,7 @@ guesses = {
 # With four stages and three micro-batches, stage 2 begins with 4 - 1 - 2 = 1 forward: F0, then F1 B0, then F2 B1, then B2.
 #
 # **Exercise `distributed.order_of_stage`**: write this order, for example as `["F0", "F1", "B0"]`.
-# `batches` is a list of their numbers, in order, such as `[80, 12, 73]`.
+# `batches` lists the micro-batches' numbers as they come, such as `[80, 12, 73]`.
 
 
 # %% tags=["exercise:distributed.order_of_stage"]
@@ -140,7 +140,7 @@ order_of_stage = check("distributed.order_of_stage", order_of_stage)
 #
 # Let each stage have one layer, y = x w.
 # For a backward, it needs its own input x, and dy, the gradient of the loss by its output.
-# It adds $x^T dy$ to its gradient `dw`, and sends back $dy\, w^T$, which is dy for the stage before.
+# It adds $x^T dy$ to its gradient `dw`, and sends back $dy\, w^T$, which is dy for the previous stage.
 #
 # Take w0 = 2 and w1 = 3, and two micro-batches of one number: 1 and 4, with targets 4 and 14.
 # Forward: 1 becomes 2 and then 6; 4 becomes 8 and then 24.
@@ -216,7 +216,7 @@ gpipe_stage = check("distributed.gpipe_stage", gpipe_stage)
 
 # %% tags=["exercise:distributed.best_micro_batches"]
 def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
-    """which m there are; p; N; seconds of a sequence, of a micro-batch more; room -> m or 0"""
+    """numbers m; p; N; seconds per sequence, and more per micro-batch; room -> one m or 0"""
     best, shortest = 0, float("inf")
     for m in choices:
         size = sequences // m
@@ -241,7 +241,7 @@ best_micro_batches = check("distributed.best_micro_batches", best_micro_batches)
 # Do both train the network that one process trains?
 
 # %%
-orders = [order_of_stage(stage, 2, range(4)) for stage in range(2)]
+orders = [order_of_stage(stage, 2, [0, 1, 2, 3]) for stage in range(2)]
 yours = schedule_of("1F1B", orders)
 plan = Plan(steps=2, sequences=8, length=32)
 
@@ -355,7 +355,7 @@ schedule_picture({"one piece: measured, compute emulated": steps["one piece"]})
 #
 # > Pipeline parallelism computes y = sum_k sum_i f_k(x_i)
 #
-# Take the stages and micro-batches from above.
+# Take w0, w1 and both numbers from above.
 
 
 # %%

@@ -31,9 +31,9 @@ def schedule_picture(panels: Mapping[str, Spans], unit: str = "ms") -> None:
     panels   the names say where the times come from: "GPipe, predicted", "GPipe, measured"
     unit     "ms", where the spans are in seconds; otherwise what they are in
 
-    Raises ValueError without any panel.
+    Raises ValueError without any panel, and for one without any work.
     """
-    if not panels:
+    if not panels or not all(any(spans) for spans in panels.values()):
         raise ValueError("schedule_picture: there is no step to draw.")
     scale = MS if unit == "ms" else 1.0
     end = scale * max(seconds_of(spans) for spans in panels.values())

@@ -63,9 +63,12 @@ def seconds_of(spans: Spans) -> float:
 
 
 def idle_share(spans: Spans) -> float:
-    """Of all the stages' time, the share in which they do nothing."""
+    """Of all the stages' time, the share in which they do nothing; ValueError for no time."""
     busy = sum(span.end - span.begin for row in spans for span in row)
-    return 1 - busy / (len(spans) * seconds_of(spans))
+    available = len(spans) * seconds_of(spans)
+    if not available:
+        raise ValueError("A step that takes no time has no share of it that is idle.")
+    return 1 - busy / available
 
 
 def step_seconds(stages: int, micro_batches: int, forward: float, backward: float) -> float:

@@ -38,6 +38,8 @@ class Schedule:
     trains: bool = True  # else there are forwards only
 
     def __post_init__(self) -> None:
+        if not self.micro_batches:
+            raise ValueError(f"The schedule {self.name} is empty: no stage has any work.")
         for stage, order in enumerate(self.orders):
             _refuse_other_than_once(stage, order, self.micro_batches, self.trains)
         in_turn(self.orders)
@@ -63,7 +65,7 @@ def schedule_of(name: str, orders: Sequence[Sequence[str]]) -> Schedule:
 
 def work_of(text: str) -> Work:
     """Work("F", 3) of "F3"; ValueError for anything else."""
-    kind, number = text[:1], text[1:]
+    kind, number = str(text)[:1], str(text)[1:]
     if kind not in (FORWARD, BACKWARD) or not (number.isascii() and number.isdigit()):
         raise ValueError(f"A piece of work is F or B and a number, such as F0, not {text!r}.")
     return Work(kind, int(number))
@@ -125,7 +127,7 @@ def needs(stage: int, work: Work, stages: int) -> tuple[int, Work] | None:
 
 
 def in_turn(orders: Sequence[Order]) -> list[tuple[int, Work]]:
-    """All work of all stages, each piece behind those that it needs.
+    """All work of all stages, each piece after those that it needs.
 
     Raises ValueError where stages would wait for each other for ever.
     """
@@ -165,7 +167,7 @@ def _all(kind: str, micro_batches: int) -> Order:
 
 def _refuse_below_one(stages: int, micro_batches: int) -> None:
     for what, number in (("stages", stages), ("micro-batches", micro_batches)):
-        if not isinstance(number, int) or number < 1:
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise ValueError(f"A schedule: the number of {what} is 1 or more, not {number!r}.")
 
 

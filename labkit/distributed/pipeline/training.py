@@ -53,7 +53,12 @@ def train(
 def joined(
     stages: Sequence[tuple[list[float | None], dict[str, Value], dict[str, Value]]],
 ) -> tuple[list[float], dict[str, Value], dict[str, Value]]:
-    """The last stage's losses, and the gradients and weights of all stages by their names."""
+    """The last stage's losses, and the gradients and weights of all stages by their names.
+
+    Raises ValueError without any stage.
+    """
+    if not stages:
+        raise ValueError("There is no stage whose results could be joined.")
     gradients = {}
     weights = {}
     for _, its_gradients, its_weights in stages:

@@ -60,6 +60,20 @@ def test_nothing_to_draw_is_refused():
         pictures.schedule_picture({})
 
 
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: measure_ways(WAYS, ranks=2), "'GPipe' has 3 stages, and there are 2 ranks"),
+        (lambda: measure_ways(WAYS, ranks=3, repeats=0), "once or more, not 0 times"),
+        (lambda: measure_ways({"back": Emulated(gpipe(1, 1), -1.0)}, 1), "'back' shall sleep -1.0"),
+        (lambda: pictures.schedule_picture({"empty": []}), "no step to draw"),
+    ],
+)
+def test_what_cannot_be_measured_or_drawn_is_refused(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
 def raises(rank, ranks):
     stage = EmulatedStage(rank, ranks, 0.0, 0.0)
 

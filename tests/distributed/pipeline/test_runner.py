@@ -175,6 +175,7 @@ def test_the_stages_are_the_model():
         (lambda: micro_batches_of(TOKENS[:7], 2), "A batch of 7 does not divide into 2"),
         (lambda: micro_batches_of(TOKENS[:7], 0), "1 micro-batch or more, not 0"),
         (lambda: alone(gpipe(2, 1)), "1 stages, the schedule 2, and there are 1 ranks"),
+        (lambda: run(cut(model(), 1)[0], gpipe(1, 1), TOKENS), "it needs targets, and has none"),
         (lambda: alone(gpipe(1, 5)), "A batch of 12 does not divide into 5"),
         (lambda: run_by_torch(cut(model(), 1)[0], "ZB", 1, TOKENS, TOKENS), "not 'ZB'"),
     ],

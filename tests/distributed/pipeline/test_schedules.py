@@ -16,6 +16,7 @@ from labkit.distributed.pipeline.schedules import (
     one_f_one_b,
     schedule_of,
 )
+from labkit.distributed.pipeline.training import joined
 
 NUMBERS = st.integers(1, 9)
 SECONDS = st.sampled_from([0.5, 1.0, 2.0, 3.25])
@@ -110,3 +111,35 @@ def test_what_cannot_be_carried_out_is_refused(orders, sentence):
 def test_numbers_below_one_are_refused(make, p, m):
     with pytest.raises(ValueError, match="is 1 or more"):
         make(p, m)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: gpipe(True, 2), "the number of stages is 1 or more, not True"),
+        (lambda: schedule_of("mine", []), "The schedule mine is empty"),
+        (lambda: schedule_of("mine", [[]]), "The schedule mine is empty"),
+        (lambda: schedule_of("mine", [[1]]), "F or B and a number, such as F0, not 1"),
+        (lambda: predictions.predict(gpipe(2, 2), -1.0, 2.0), "Times are 0 or more"),
+        (lambda: predictions.predict(gpipe(2, 2), message=-1.0), "Times are 0 or more"),
+        (lambda: predictions.seconds_of([]), "without any work has no length"),
+        (lambda: predictions.idle_share(predictions.predict(gpipe(2, 2), 0, 0)), "takes no time"),
+        (lambda: predictions.step_seconds(0, 0, 1, 1), "not 0 and 0"),
+        (lambda: predictions.bubble(0, 1), "1 stage and 1 micro-batch or more, not 0 and 1"),
+        (lambda: predictions.bubble(1, 0), "1 stage and 1 micro-batch or more, not 1 and 0"),
+        (lambda: joined([]), "There is no stage"),
+    ],
+)
+def test_bad_inputs_are_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+@given(p=NUMBERS, m=NUMBERS, message=st.integers(0, 7))
+def test_each_message_on_the_way_takes_its_time(p, m, message):
+    """GPipe waits for p - 1 messages on the way out, and for p - 1 on the way back."""
+    spans = predictions.predict(gpipe(p, m), 10, 20, message)
+    expected = predictions.step_seconds(p, m, 10, 20) + 2 * (p - 1) * message
+    assert predictions.seconds_of(spans) == expected
+    slower = predictions.predict(one_f_one_b(p, m), 10, 20, message)
+    assert predictions.seconds_of(slower) >= expected

@@ -53,7 +53,7 @@ def gpipe_stage(rank, ranks, w, x, target):
 
 
 def best_micro_batches(choices, stages, sequences, seconds, overhead, room):
-    """which m there are; p; N; seconds of a sequence, of a micro-batch more; room -> m or 0"""
+    """numbers m; p; N; seconds per sequence, and more per micro-batch; room -> one m or 0"""
     best, shortest = 0, float("inf")
     for m in choices:
         size = sequences // m
