@@ -149,7 +149,7 @@ for n in (2, 4):
 figures.table(["workers", "server 0 sends", "n S / 2", "rank 0 of a ring", "2 (n - 1) / n S"], rows)
 
 # %% [markdown]
-# A server's link carries more with each worker; a ring's links hardly do.
+# A server's link carries more with each worker; a ring's never carries 2 S.
 #
 # ### Nobody waits
 #
@@ -398,11 +398,11 @@ pictures.staleness_picture(compared, slowest=3)
 #
 # ### Outside
 #
-# Parameter servers come from Li and others (OSDI 2014), bounded staleness from Ho and others (NIPS 2013).
+# Such servers are described by Li and others (OSDI 2014), bounded staleness by Ho and others (NIPS 2013).
 # Outside a replay, a worker may pull shards of different versions, so that its gradient mixes them.
 # Momentum would live on servers.
 #
-# Today's dense networks train synchronously, with all-reduce, on equal machines.
+# Today's dense networks mostly train synchronously, with all-reduce, on equal machines.
 # Parameter servers live on where a recommender's **embedding** table, a row for each product, exceeds one machine: workers pull only their batch's rows.
 #
 # ## Quiz

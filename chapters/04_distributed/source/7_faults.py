@@ -21,7 +21,7 @@
 # While Llama 3 was trained on 16,384 GPUs, 54 days brought 419 unexpected interruptions (*published*: arXiv:2407.21783).
 # That is one in 54 x 24 / 419 = 3.1 hours.
 # Its ranks wait for each other; with parameter servers, the others could go on.
-# What is lost when a worker dies, and when a server dies?
+# What is lost when a worker dies, or a server?
 #
 # ## What you will be able to do
 #
@@ -142,7 +142,7 @@ tf_config = check("distributed.tf_config", tf_config)
 # | **exactly once**: it pushes until then, too, but the server knows what it has applied | 9.6 | 9.6 |
 #
 # The server knows a push by its worker and step, not by its content.
-# Two workers may send equal gradients, and a step that is computed again, at newer weights, has another gradient.
+# Two workers may send equal gradients, and a step computed again, at newer weights, has another.
 #
 # **Exercise `distributed.apply_once`**: apply each worker's step the first time that it arrives; its steps may come in any order.
 # Leave the `w` that you are given as it is.
@@ -181,7 +181,7 @@ apply_once = check("distributed.apply_once", apply_once)
 # | 31 | 43 | 48 | 48 - 43 = 5 |
 #
 # So 12 seconds are lost, and 3 x 2 = 6 were spent on checkpoints.
-# A checkpoint that a fault interrupts is worth nothing: its seconds are lost, too.
+# A checkpoint replaces the last one when it is whole; a fault before costs its seconds, too.
 # After a fault, work begins again at once.
 #
 # **Exercise `distributed.cost_of_faults`**: return the seconds lost and the seconds spent, over all faults.
@@ -208,7 +208,7 @@ cost_of_faults = check("distributed.cost_of_faults", cost_of_faults)
 # %% [markdown]
 # ## Check
 #
-# Our servers of lesson 6 know each worker's steps, as your function does.
+# Our servers of lesson 6 also know a push by worker and step.
 # A server may also have a **copy**: a process that gets each gradient before the server answers.
 # When the server dies, workers turn to the copy.
 #
@@ -241,14 +241,14 @@ figures.table(heads, rows, "counted in the log of the server")
 #
 # On [two hosts](two_hosts_servers.md), we also cut the cable for 2 seconds: nothing was lost.
 #
-# A copy's price: gradients travel twice.
+# A copy's price: gradients travel twice, and a server cut off from a living copy must fall silent, or both would serve (**split brain**).
 #
 # ## Measure
 #
 # ### TensorFlow's six processes
 #
 # `TfCluster` starts servers and workers on this machine, each with the text that your function writes, and a coordinator for each run.
-# All run [train_tf_ps.py](train_tf_ps.py); this is its step, and how the coordinator hands it out:
+# All run [train_tf_ps.py](train_tf_ps.py); these are lines of its step, and of the coordinator:
 #
 # ```
 # loss = loss_of(tf.gather(labels, chosen), outputs)
@@ -268,19 +268,19 @@ figures.table(heads, rows, "counted in the log of the server")
 from labkit.distributed.tf_cluster import TfCluster
 
 cluster = TfCluster(servers=2, workers=3, config=tf_config)
-run = cluster.run(steps=300)
-print(f"{run.scheduled} steps scheduled, {run.applied} applied")
-print("weights on each server:", run.on_servers)
+run = cluster.run(steps=100)
+print(f"{run.scheduled} steps scheduled, {run.applied} applied (counted)")
+print("weights on each server (counted):", run.on_servers)
 print("the loss falls:", sum(run.losses[-30:]) < sum(run.losses[:30]))
 
 # %% [markdown]
-# TensorFlow deals whole variables to its servers, in turn, so both matrices came to server 0.
+# By default, TensorFlow deals whole variables to servers in turn: both matrices came to server 0.
 #
 # ### A worker dies
 #
 # Now the coordinator schedules 1,500 steps.
 # The worker of step 700 waits when it has changed the weights, before it tells the coordinator.
-# There we kill it, and start it again at its address.
+# There we kill it, and start it again.
 
 # %% tags=["picture"]
 # About 31 seconds on two cores (measured).
@@ -289,18 +289,17 @@ name = cluster.paused()
 cluster.kill(name)
 cluster.restart(name)
 worker_died = cluster.finish()
-print(f"{worker_died.scheduled} steps scheduled, {worker_died.applied} applied")
+print(f"{worker_died.scheduled} steps scheduled, {worker_died.applied} applied (counted)")
 print("steps that were applied twice:", worker_died.twice)
 twice_picture()
 
 # %% [markdown]
-# The coordinator could not know that step 700 had been applied, so it gave it to another worker.
-# TensorFlow's steps are done **at least once**.
-# Had the worker died a moment earlier, the weights on one server might have changed and those on the other not.
+# The coordinator gave step 700 to another worker, whom our key (worker, step) would not stop: TensorFlow's steps are done **at least once**.
+# Had it died a moment earlier, one server's weights might have changed and the other's not.
 #
 # ### A server dies
 #
-# TensorFlow's servers have no copies.
+# TensorFlow's servers and its coordinator have no copies.
 # After every 100 steps, the coordinator waits for all workers and writes a checkpoint.
 # When 300 steps are applied, and the last 100 not yet in a checkpoint, we kill server 0.
 # Then we start it again, empty, with a new coordinator.
@@ -323,7 +322,9 @@ rows = [
     ["redone after the restart", resumed.scheduled],
     ["in the weights at the end", resumed.applied],
 ]
-figures.table(["steps", "number"], rows, "counted by the variable applied, on server 1")
+figures.table(
+    ["steps", "number"], rows, "counted by `applied`, on server 1, and by the coordinator"
+)
 
 # %% [markdown]
 # What was applied after the last checkpoint was lost.
@@ -358,8 +359,7 @@ guesses_table(guesses, results)
 
 # %% [markdown]
 # With a checkpoint every 20 minutes, a tenth of the time is gone; every 2 or 160 minutes, a third.
-# For long rounds the prediction is too high, since most faults come before a round's end.
-# Llama 3's team reports over 90 % of effective time (*published*: arXiv:2407.21783).
+# For long rounds the prediction is too high: more faults fall into a round's first half.
 #
 # ## On trial
 #
@@ -367,7 +367,7 @@ guesses_table(guesses, results)
 #
 # > Distributed TensorFlow = `tf.train.ClusterSpec` + `tf.train.Server` + `SyncReplicasOptimizer` + `MonitoredTrainingSession`
 #
-# We run a whole program of TensorFlow 1 with these names, then look for each.
+# We run a worker's program of TensorFlow 1 with these names, then look for each.
 
 # %%
 from labkit.distributed.tf_claims import (
@@ -385,7 +385,7 @@ figures.table(["name", "today in tf.train"], rows)
 
 # %% [markdown]
 # **Verdict on C27: holds if it is TensorFlow 1.**
-# In TensorFlow 2, three names are gone.
+# Three of the names live on only in `tf.compat.v1.train`.
 # What ran above takes their place: `tf.distribute.Server`, `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
 # These steps are asynchronous; for synchronous ones there is `MultiWorkerMirroredStrategy`.
 #
@@ -406,7 +406,7 @@ cluster.end()
 # %% [markdown]
 # **Verdict on C28: wrong.**
 # `join` waits for as long as the server lives, so the worker below it never begins.
-# A role belongs to a process: `train_tf_ps.py` is started six times, and each process reads its own role.
+# One script will do if each process has one role: `train_tf_ps.py` is started six times, and reads which.
 #
 # ## Recap
 #
