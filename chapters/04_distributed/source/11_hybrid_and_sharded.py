@@ -19,11 +19,10 @@
 #
 # **120 GB on each of 64 GPUs, where 1.9 would do.**
 # That is what 7.5 billion weights take in plain data parallel ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
-# Why keep everything everywhere?
 #
 # ## What you will be able to do
 #
-# - cut weights, gradients and optimizer state over the ranks, and train as one process does;
+# - cut weights, gradients and moments over the ranks, and train as one process does;
 # - predict a rank's bytes, activations included;
 # - lay ranks out in a mesh, and say who talks to whom.
 #
@@ -38,9 +37,10 @@
 # **AdamW** is an optimizer that keeps two numbers for each weight, its **moments**: averages of the gradient and of its square.
 # **Activations** are what forward leaves in memory for backward.
 # A rank's **state** is weights, gradients and moments; training is **sharded** if each rank keeps a part only, its **shard**.
+# The **peak** of a step is when it needs most bytes.
 #
-# 1. Four ranks train our small GPT, first by plain data parallel, then with all state cut by four.
-#    At the worst moment of a step, how many percent of the bytes does a rank still need?
+# 1. Four ranks train our small GPT on 8 sequences of 64 tokens a step, first by plain data parallel, then with all state cut by four.
+#    At the peak, how many percent of the bytes does a rank still need?
 # 2. PyTorch cuts the GPT's 830,208 weights over 1,024 ranks.
 #    In one step, how many times the bytes of all weights does a rank send?
 
@@ -62,12 +62,12 @@ from labkit.provenance import counted, predicted
 
 # STUB:
 # guesses = {
-#     "worst moment": predict("distributed.peak_left", None, "%"),
+#     "peak": predict("distributed.peak_left", None, "%"),
 #     "1,024 ranks": predict("distributed.sent_at_1024", None, "times"),
 # }
 # BEGIN SOLUTION
 guesses = {
-    "worst moment": predict("distributed.peak_left", 25, "%"),
+    "peak": predict("distributed.peak_left", 25, "%"),
     "1,024 ranks": predict("distributed.sent_at_1024", 3, "times"),
 }
 # END SOLUTION
@@ -79,26 +79,26 @@ guesses = {
 #
 # Layer A has the weights a b c d, layer B has e f.
 # Between steps, rank 0 keeps a b and e; rank 1 c d and f.
-# Rank 0 sees this in a step:
+# Rank 0 has the 6 moments of a b e all the time, and sees this in a step:
 #
-# | moment | does | holds |
+# | phase | does | holds |
 # |---|---|---|
 # | forward of A | gathers c d, computes, frees them | a b **c d** e |
 # | forward of B | gathers f, computes, frees it | a b e **f** |
 # | backward of B | gathers f, computes 2 gradients | a b e **f**, 2 gradients |
 # | | reduce-scatters them, frees f | a b e, gradient of e |
 # | backward of A | the same with c d | a b **c d** e, 4 + 1 gradients |
-# | update | AdamW, on its shard | a b e, 3 gradients, 6 moments |
+# | update | AdamW, on its shard | a b e, 3 gradients |
 #
 # It never holds all six weights.
-# With n ranks and S bytes of weights, each gather and each reduce-scatter sends (n - 1) / n x S from a rank: 3 (n - 1) / n x S in a step, where data parallel's all-reduce needs 2 (n - 1) / n x S.
+# With S bytes of all weights, each of n ranks sends $\frac{n-1}{n} S$ in forward's gathers, as much in backward's and in the reduce-scatters: $3 \frac{n-1}{n} S$ in a step; data parallel's all-reduce needs $2 \frac{n-1}{n} S$.
 #
-# For a linear layer y = x W, the gradients are dW = xᵀ dy and dx = dy Wᵀ.
-# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; without a name, it is freed as soon as it was used.
-# `reduce_scatter(t)` returns this rank's chunk of the sum of all ranks' t.
+# For a linear layer $y = x W$, the gradients are $dW = x^T dy$ and $dx = dy\, W^T$.
+# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; without a name, it is freed after use.
+# `reduce_scatter(t)` takes t of any shape, and returns this rank's flat chunk of the ranks' sum.
 #
-# **Exercise `distributed.sharded_step`**: forward and backward of several linear layers; `dy` is the gradient of this rank's last output.
-# Gather each layer when it is needed, free it at once, and return the shards of the ranks' mean gradients.
+# **Exercise `distributed.sharded_step`**: forward and backward of several linear layers, without autograd; `dy` is the gradient of this rank's last output.
+# Gather each layer when needed, free it at once (the check sees bytes sent alone), and return the shards of the mean gradients.
 
 
 # %% tags=["exercise:distributed.sharded_step"]
@@ -128,25 +128,24 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # %% [markdown]
 # ### What a rank holds
 #
-# In float32, a weight takes 4 bytes, its gradient 4, and its two moments 8.
-# **ZeRO** cuts one kind more in each of three stages:
+# In float32, a weight takes 4 bytes, its gradient 4, its moments 8.
+# **ZeRO** (Zero Redundancy Optimizer) cuts one kind more in each of three stages:
 #
 # | | weights | gradients | moments | sends |
 # |---|---|---|---|---|
-# | data parallel, stage 0 | 4 | 4 | 8 | 2 (n-1)/n S |
-# | ZeRO-1 | 4 | 4 | 8/n | 2 (n-1)/n S |
-# | ZeRO-2 | 4 | 4/n | 8/n | 2 (n-1)/n S |
-# | ZeRO-3 | 4/n | 4/n | 8/n | 3 (n-1)/n S |
+# | data parallel, stage 0 | 4 | 4 | 8 | $2 \frac{n-1}{n} S$ |
+# | ZeRO-1 | 4 | 4 | 8/n | $2 \frac{n-1}{n} S$ |
+# | ZeRO-2 | 4 | 4/n | 8/n | $2 \frac{n-1}{n} S$ |
+# | ZeRO-3 | 4/n | 4/n | 8/n | $3 \frac{n-1}{n} S$ |
 #
-# Activations are of the rank's own sequences, so nothing cuts them.
-# But a block may keep its input only, and compute the rest again in backward: **recomputing**, or activation checkpointing.
-# Let block 0 make 30 bytes of activations from an input of 2, and block 1 make 20 from an input of 3.
-# Plainly, backward finds 50 bytes.
-# Recomputed, only the inputs wait.
-# Backward has 2 + 3 + 20 = 25 bytes in block 1, and then 2 + 30 = 32 in block 0: the worst moment.
+# Activations are of the rank's own sequences, so no stage of ZeRO cuts them.
+# But a block may keep its input only, and compute the rest again in backward: **recomputing**.
+# Let block 0 make 30 bytes of activations from an input of 2, and block 1 make 20 from an input of 3, which counts among the 30.
+# Without recomputing, 50 bytes wait for backward.
+# Recomputed, only the inputs wait: backward has $2 + 3 + 20 = 25$ bytes in block 1, then $2 + 30 = 32$ in block 0, the peak.
 #
-# **Exercise `distributed.bytes_per_rank`**: a rank's state, and its activations at the worst moment.
-# `np.cumsum([2, 3])` is [2, 5].
+# **Exercise `distributed.bytes_per_rank`**: a rank's state, and its activations at their peak, without what is gathered for a moment.
+# NumPy is enough: `np.cumsum([2, 3])` is [2, 5].
 
 
 # %% tags=["exercise:distributed.bytes_per_rank"]
@@ -168,8 +167,7 @@ bytes_per_rank = check("distributed.bytes_per_rank", bytes_per_rank)
 # %% [markdown]
 # ### Two ways at once
 #
-# **Hybrid** training splits in two ways.
-# The ranks form a **mesh**, a grid whose sides have names; a **group** along a side are ranks that differ in this place only.
+# **Hybrid** training splits in two ways: the ranks form a **mesh**, a grid whose sides have names; a **group** along a side are ranks that differ in this place only.
 # The last side counts fastest, so data x tensor of 2 x 3 is:
 #
 # ```
@@ -178,12 +176,13 @@ bytes_per_rank = check("distributed.bytes_per_rank", bytes_per_rank)
 # data 1           3   4   5
 # ```
 #
-# Ranks 0, 1 and 2, a tensor group, share one copy of the model and see the same sequences.
+# Ranks 0, 1 and 2, a tensor group, share one copy and see the same sequences.
 # Ranks 1 and 4, a data group, have the same part, see different sequences, and average gradients.
+# Tensor groups talk in every block, data groups once a step.
 # Neighbours along data are 3 apart: the product of the sides behind it.
 #
 # **Exercise `distributed.group_along`**: the ranks of this rank's group along a side, in their order.
-# For rank 4 above, lengths are [2, 3]: along side 0 that is `[1, 4]`, along side 1 `[3, 4, 5]`.
+# For rank 4 above and lengths [2, 3]: `[1, 4]` along side 0, `[3, 4, 5]` along side 1.
 
 
 # %% tags=["exercise:distributed.group_along"]
@@ -207,8 +206,9 @@ group_along = check("distributed.group_along", group_along)
 # %% [markdown]
 # ## Check
 #
-# Our `Sharded` trains the small GPT so, unit by unit: embedding, each block, last norm, head.
-# PyTorch's `fully_shard`, or **FSDP2**, does what ZeRO-3 does.
+# Our `Sharded` trains the small GPT in this way; hooks gather and reduce-scatter where your loop does.
+# A **unit**, gathered at one time, is the embedding, a block, the last norm or the head.
+# PyTorch's `fully_shard`, or **FSDP2** (fully sharded data parallel), does what ZeRO-3 does.
 # Do four ranks train as one process does?
 
 # %%
@@ -221,35 +221,36 @@ losses = train_alone(alone, book, plan)
 
 by_hand = launch(train_stages, 4, GPT, book, plan, timeout=300)
 by_torch = launch(fsdp2.train, 4, GPT(), book, plan, (4,), timeout=300)
-tries = {"data parallel": [by_stage[0] for by_stage in by_hand]}
+trainings = {"data parallel": [by_stage[0] for by_stage in by_hand]}
 for stage in (1, 2, 3):
-    tries[f"ZeRO-{stage}"] = [by_stage[stage] for by_stage in by_hand]
-tries["FSDP2"] = by_torch
+    trainings[f"ZeRO-{stage}"] = [by_stage[stage] for by_stage in by_hand]
+trainings["FSDP2"] = by_torch
 rows = []
-for name, by_rank in tries.items():
+for name, by_rank in trainings.items():
     off = np.subtract(mean_losses([run.losses for run in by_rank]), losses)
     apart = max(largest_difference(run.weights, weights(alone)) for run in by_rank)
     rows.append([name, bool(abs(off).max() < 1e-5), apart < 1e-5])
 figures.table(["four ranks", "losses within 0.00001", "weights within 0.00001"], rows)
 
 # %% [markdown]
-# Now two meshes of 2 x 2, with lesson 9's layers and lesson 10's stages.
-# PyTorch's `init_device_mesh` counts ranks in the same order.
+# Now two meshes of 2 x 2, with lesson 9's layers and lesson 10's pipeline.
+# PyTorch's `init_device_mesh` counts in the same order.
+# One colour is one copy.
 
 # %% tags=["picture"]
-from labkit.distributed.sharded import pretended
-from labkit.distributed.sharded import two_dimensions as two
+from labkit.distributed.sharded import pretended, two_dimensions
 from labkit.distributed.sharded.mesh_groups import Mesh
 from labkit.distributed.sharded.pictures import memory_picture, mesh_picture
 
 mesh_picture(Mesh({"data": 2, "tensor": 2}))
 with pretended.pretended(4):
     print("PyTorch's:", init_device_mesh("cpu", (2, 2)).mesh.tolist())
-tensor = launch(two.data_and_tensor, 4, GPT(), book, plan, (2, 2), timeout=300)
-pipeline = launch(two.data_and_pipeline, 4, GPT(), book, plan, (2, 2), timeout=300)
+print("yours:", [group_along(rank, [2, 2], 1) for rank in (0, 2)])
+tensor = launch(two_dimensions.data_and_tensor, 4, GPT(), book, plan, (2, 2), timeout=300)
+pipeline = launch(two_dimensions.data_and_pipeline, 4, GPT(), book, plan, (2, 2), timeout=300)
 joined = {
-    "data x tensor": two.joined_tensor(tensor, (2, 2), alone.config),
-    "data x pipeline": two.joined_pipeline(pipeline, (2, 2)),
+    "data x tensor": two_dimensions.joined_tensor(tensor, (2, 2), alone.config),
+    "data x pipeline": two_dimensions.joined_pipeline(pipeline, (2, 2)),
 }
 for name, whole in joined.items():
     print(f"{name}: within 0.00001:", largest_difference(whole, weights(alone)) < 1e-5)
@@ -258,38 +259,38 @@ for name, whole in joined.items():
 # ## Measure
 #
 # What did a rank send in its last step, and hold?
-# Messages are counted one by one, FSDP2's calls as if they went around rings.
-# Live tensors are counted after backward, with the table's marks, and at the worst moment.
+# Messages are counted; of FSDP2 we record the calls, and take rings for them.
+# Live tensors are counted after backward, beside the table's predictions, and at the peak.
 
 # %% tags=["picture"]
 from labkit.distributed.sharded.memory import bytes_of_state
 
 size = 4 * 830_208  # bytes of all weights
-runs = {name: by_rank[0] for name, by_rank in tries.items() if name != "FSDP2"}
+runs = {name: by_rank[0] for name, by_rank in trainings.items() if name != "FSDP2"}
 sent = {name: counted(run.sent, "B", "recorded messages") for name, run in runs.items()}
 torch_sent = sum(call.sent for call in by_torch[0].calls)
-sent["FSDP2"] = counted(torch_sent, "B", "recorded calls")
+sent["FSDP2"] = counted(torch_sent, "B", "recorded calls, as rings")
 rows = []
-for name, rounds in zip(sent, (2, 2, 2, 3, 3), strict=True):
-    rows.append([name, sent[name], predicted(rounds * 3 / 4 * size, "B", "the formula")])
+factors = [2, 2, 2, 3, 3]  # of (n - 1) / n S
+for name, factor in zip(sent, factors, strict=True):
+    rows.append([name, sent[name], predicted(factor * 3 / 4 * size, "B", "the formula")])
 figures.table(["four ranks", "a rank sends", "by the formula"], rows)
 memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in enumerate(runs)})
 
 # %% [markdown]
 # The state is the table's, to within the 28 bytes in which AdamW counts its steps.
-# The worst moment comes early in backward: hardly any gradient is there, so ZeRO-2 gains little over ZeRO-1, and ZeRO-3 holds one whole block besides its shard.
+# The peak comes early in backward: hardly any gradient is there, so ZeRO-2 gains little.
 #
 # ### Recomputing
 #
-# Runs of 2 and of 4 blocks say what a block makes, and what the rest of the model does.
-# Does your formula then predict 8 blocks?
+# Runs of 2 and 4 blocks say what a block and the rest make; does your formula predict 8 blocks?
 
 # %%
 from labkit.distributed.sharded.recompute import activations_of_step
 
-few, more = activations_of_step(blocks=2), activations_of_step(blocks=4)
-inside = (more.peak - few.peak) // 2
-rest = few.peak - 2 * inside
+two, four = activations_of_step(blocks=2), activations_of_step(blocks=4)
+inside = (four.peak - two.peak) // 2
+rest = two.peak - 2 * inside  # embedding, last norm, head, loss
 kept = 8 * 64 * 128 * 4  # an input: sequences x tokens x width x 4 bytes
 rows = []
 for recompute in (False, True):
@@ -302,13 +303,13 @@ heads = ["recomputed", "formula", "activations", "forwards of blocks", "gradient
 figures.table(heads, rows, note="Forwards are counted, too.")
 
 # %% [markdown]
-# A fifth of the memory, for one forward more of each block.
-# Backward is worth two forwards, so this is a third more arithmetic.
+# A fifth of the activations, for one forward more of each block.
+# Backward is worth two forwards, so this is a third more arithmetic (*predicted*).
 #
 # ### 1,024 ranks
 #
-# The collectives of PyTorch's `fake` backend return at once, and send nothing.
-# So one process counts what rank 0 of 1,024 would call, with 8 heads and one sequence.
+# The collectives of PyTorch's `fake` backend send nothing.
+# So one process counts what rank 0 of 1,024 would call, with 8 heads and one sequence; data parallel is one all-reduce here.
 
 # %%
 from labkit.distributed.gpt.model import Config
@@ -326,8 +327,8 @@ kinds = ["all_reduce", "all_gather", "reduce_scatter"]
 rows = []
 for name, run in calls.items():
     numbers = [run.total[kind].calls if kind in run.total else 0 for kind in kinds]
-    sent = counted(run.sent / size, "times S", "recorded calls")
-    rows.append([name, *numbers, sent])
+    times = counted(run.sent / size, "times S", "recorded calls, as rings")
+    rows.append([name, *numbers, times])
 figures.table(["1,024 ranks", *kinds, "a rank sends"], rows, note="Calls are counted, too.")
 
 # %% [markdown]
@@ -338,18 +339,18 @@ figures.table(["1,024 ranks", *kinds, "a rank sends"], rows, note="Calls are cou
 # %% tags=["picture"]
 left = 100 * runs["ZeRO-3"].peak / runs["data parallel"].peak
 results = {
-    "worst moment": counted(left, "%", "live tensors"),
-    "1,024 ranks": counted(calls["FSDP2"].sent / size, "times", "recorded calls"),
+    "peak": counted(left, "%", "live tensors"),
+    "1,024 ranks": counted(calls["FSDP2"].sent / size, "times", "recorded calls, as rings"),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# The state fell to a quarter, but the activations stayed.
+# Weights and moments fell from 10.0 to 3.3 MB, 0.8 of them one whole block; nearly 6 MB of activations stayed.
 #
 # FSDP2 cuts each weight along its first dimension, into whole rows.
-# A 128 x 128 weight has 128 rows for 1,024 ranks: it is **padded** to 1,024 rows, and the padding travels.
-# With copies x shards, or **HSDP**, 8 ranks cut a copy, nothing is padded, and only shards of gradients go between copies.
-# Our flat units are padded by less than one number per rank.
+# A weight of 128 rows is **padded** to 1,024, and the padding travels; at width 8,192, 3 times would do.
+# With copies x shards, or **HSDP** (hybrid), 8 ranks cut a copy: nothing is padded, but a rank keeps 1/8 of the state.
+# In data x tensor, a rank averages its eighth of the gradients; 16 all-reduces carry activations.
 #
 # ## On trial
 #
@@ -357,7 +358,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # > Hybrid parallelism is `DataParallel` wrapped in `DistributedDataParallel`
 #
-# We run it as printed, then in a launch, and count what each rank has.
+# We run it as printed, then in a launch, and count.
 
 
 # %%
@@ -377,38 +378,42 @@ print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 
 # %% [markdown]
 # **Verdict on C12: wrong.**
-# Without a process group it does not run; with one, on CPUs, each rank has all weights.
-# It is data parallelism twice, and splits no model; on our mesh, a rank has about half of it.
+# Without a process group it does not run; with one, each rank has all weights, on our mesh about half.
+# On CPUs `DataParallel` does nothing; on GPUs it would copy the model to each: data parallelism twice.
 #
 # ### <a id="C21"></a>C21 on trial
 #
 # > Wrap a model in FSDP, wrap that in `DataParallel`, split batches with `torch.utils.data.DataSpliter`
 #
-# The set-up printed with it is `conda create -n llm-env python=3.8`, and `torchdynamo`; we try each piece.
+# Its set-up is `conda create -n llm-env python=3.8`, and `torchdynamo`; we try what we can without conda.
 
 # %%
 from importlib.metadata import metadata
+from importlib.util import find_spec
 
 from torch.distributed.fsdp import FullyShardedDataParallel
 
 
-def attempt(name, act):
-    try:
-        print(f"{name}: {act()}")
-    except Exception as error:
-        print(f"{name}: {type(error).__name__}: {error}")
+def nested(rank, ranks):
+    cut = FullyShardedDataParallel(nn.Linear(64, 64), device_id=torch.device("cpu"))
+    DataParallel(cut)(torch.ones(2, 64)).sum().backward()
+    return sum(weight.numel() for weight in cut.parameters())
 
 
-attempt("FSDP", lambda: DataParallel(FullyShardedDataParallel(nn.Linear(64, 64))))
-attempt("DataSpliter", lambda: torch.utils.data.DataSpliter)
-attempt("torchdynamo", lambda: __import__("torchdynamo"))
+print("counted in two ranks of FSDP:", launch(nested, 2), "of 4160 weights")
+try:
+    torch.utils.data.DataSpliter
+except AttributeError as error:
+    print(error)
+for name in ("torchdynamo", "torch._dynamo"):
+    print(name, "can be imported:", find_spec(name) is not None)
 print("PyTorch needs Python", metadata("torch")["Requires-Python"])
 
 # %% [markdown]
 # **Verdict on C21: wrong.**
-# The class does not exist; a `DistributedSampler` deals batches.
+# The class does not exist; `DistributedSampler` does.
 # `torchdynamo` is part of PyTorch now, behind `torch.compile`, and Python 3.8 is too old.
-# Each of FSDP's ranks has one device, so `DataParallel` has nothing to spread; what trained above was `fully_shard`, block by block.
+# FSDP alone cuts the weights; its ranks have one device each, so `DataParallel` round it adds nothing.
 #
 # ## Recap
 #
@@ -417,10 +422,8 @@ print("PyTorch needs Python", metadata("torch")["Requires-Python"])
 # ### Outside
 #
 # PyTorch users type `fully_shard(module, mesh=mesh)`; DeepSpeed users set `stage` 3 under `zero_optimization`.
-# In [torchtitan](https://github.com/pytorch/torchtitan), `data_parallel_shard_degree` and `tensor_parallel_degree` make the mesh.
 # To recompute, call `torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)`.
-# On a GPU, `torch.cuda.memory_summary()` prints the worst moment.
-# We left out mixed precision, also 16 bytes (2 + 2 + 12), and gathering ahead of time.
+# We left out mixed precision, also 16 bytes, gathering ahead of time, and clipping: one all-reduce more.
 #
 # ## Quiz
 #

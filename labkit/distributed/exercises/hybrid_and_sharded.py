@@ -297,6 +297,8 @@ def as_ranks(result: Any) -> np.ndarray:
     """A list of ranks as an array; Refused where it is none."""
     if result is None:
         raise Unsolved("the function returns None")
+    if isinstance(result, set | frozenset):
+        raise Refused("The ranks come in their order, and a set has none.")
     try:
         ranks = np.array([int(rank) for rank in result], dtype=int)
     except (TypeError, ValueError):
@@ -307,10 +309,21 @@ def as_ranks(result: Any) -> np.ndarray:
 
 
 def judged_group(answer: object) -> Callable:
-    """A function of the inputs that puts the learner's group into a form to compare."""
+    """A function of the inputs that hands `lengths` on as a list; the learner's group as an array.
+
+    Refused where the answer is no function, or changes that list.
+    """
     if not callable(answer) or isinstance(answer, type):
         raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
-    return lambda *inputs: as_ranks(answer(*inputs))
+
+    def judged(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+        given = lengths.tolist()
+        ranks = as_ranks(answer(rank, given, side))
+        if given != lengths.tolist():
+            raise Refused("The function changes its input `lengths`.")
+        return ranks
+
+    return judged
 
 
 def a_place(rng: np.random.Generator, lengths: tuple[int, ...], side: int) -> tuple:
@@ -347,7 +360,7 @@ group_along = exercise(
     },
     dtype="int",
     adapter=judged_group,
-    plain=lambda answer, *inputs: judged_group(answer)(*inputs),
+    plain=lambda answer, rank, lengths, side: as_ranks(answer(rank, lengths.tolist(), side)),
     fallback=solutions.group_along,
     plain_python=True,
     outputs=("ranks",),

@@ -20,6 +20,7 @@ from labkit.distributed.gpt.training import Plan
 from labkit.distributed.live_bytes import bytes_of
 from labkit.distributed.sharded.collective_calls import Call, CollectiveCalls
 from labkit.distributed.sharded.mesh_groups import Mesh
+from labkit.distributed.sharded.trained import share_of
 from labkit.distributed.sharded.zero import parts_of
 
 
@@ -42,8 +43,10 @@ class TorchRun:
 def mesh_of(*sides: int) -> DeviceMesh:
     """A mesh of all ranks on CPUs: (ranks,), or (copies, ranks of each copy).
 
-    Raises ValueError where the sides do not multiply to the number of ranks.
+    Raises ValueError for other than one or two sides, or if they do not multiply to the ranks.
     """
+    if len(sides) not in (1, 2):
+        raise ValueError(f"mesh_of: one side or two, (ranks,) or (copies, ranks), not {sides}.")
     names = ("copy", "shard")[-len(sides) :]
     mesh = Mesh(dict(zip(names, sides, strict=True))).fits(dist.get_world_size())
     return init_device_mesh("cpu", sides, mesh_dim_names=tuple(mesh.sides))
@@ -59,14 +62,17 @@ def fully_sharded(model: GPT, mesh: DeviceMesh) -> GPT:
 def train(
     rank: int, ranks: int, model: GPT, tokens: torch.Tensor, plan: Plan, sides: tuple[int, ...]
 ) -> TorchRun:
-    """In a launch: as `gpt.training.train`, on this rank's share of each step's sequences."""
+    """In a launch: as `gpt.training.train`, on this rank's share of each step's sequences.
+
+    Raises ValueError where these do not divide into equal shares.
+    """
     model = fully_sharded(model, mesh_of(*sides))
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate)
     losses = []
     for step in range(plan.steps):
-        inputs, targets = plan.batch_of(step, tokens)
+        inputs, targets = share_of(plan.batch_of(step, tokens), ranks, rank)
         with CollectiveCalls() as calls:
-            loss = loss_of(model(inputs.chunk(ranks)[rank]), targets.chunk(ranks)[rank])
+            loss = loss_of(model(inputs), targets)
             loss.backward()
             held = bytes_of(model, optimizer)
             optimizer.step()

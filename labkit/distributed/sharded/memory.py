@@ -10,7 +10,7 @@ With mixed precision it is 16 as well: weight and gradient in half precision 2 +
 a copy of the weight and the two moments, 4 + 4 + 4 (Rajbhandari et al. 2020, arXiv:1910.02054,
 section 3.1). Each stage of ZeRO divides one more of the three kinds by the number of ranks n:
 
-    stage   weights   gradients   state of the optimizer
+    stage   weights   gradients   moments
     0       4         4           8
     1       4         4           8/n
     2       4         4/n         8/n
@@ -22,10 +22,10 @@ unit's weights, and in stages 2 and 3 its gradients.
 
 from dataclasses import dataclass
 
-KINDS = ("weights", "gradients", "state")
-CUT_FROM = {"weights": 3, "gradients": 2, "state": 1}  # the first stage that cuts a kind
-FLOAT32 = {"weights": 4, "gradients": 4, "state": 8}
-MIXED = {"weights": 2, "gradients": 2, "state": 12}  # the state with the float32 weights
+KINDS = ("weights", "gradients", "moments")
+CUT_FROM = {"weights": 3, "gradients": 2, "moments": 1}  # the first stage that cuts a kind
+FLOAT32 = {"weights": 4, "gradients": 4, "moments": 8}
+MIXED = {"weights": 2, "gradients": 2, "moments": 12}  # with the copy of the weights
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class State:
 
     weights: float
     gradients: float
-    state: float
+    moments: float
 
     @property
     def total(self) -> float:
         """Of all three kinds."""
-        return self.weights + self.gradients + self.state
+        return self.weights + self.gradients + self.moments
 
 
 def bytes_of_state(
@@ -50,12 +50,12 @@ def bytes_of_state(
     weights   how many there are in the model
     each      bytes for each weight, by kind: FLOAT32 (the default) or MIXED
 
-    Raises ValueError for a stage other than 0 to 3, no weights, or no ranks.
+    Raises ValueError for a stage other than 0 to 3, and for numbers that are not whole or below 1.
     """
     if stage not in (0, 1, 2, 3):
         raise ValueError(f"ZeRO has the stages 0, 1, 2 and 3, not {stage!r}.")
-    if weights < 1 or ranks < 1:
-        raise ValueError(f"{weights} weights on {ranks} ranks; both are at least 1.")
+    if any(not isinstance(number, int) or number < 1 for number in (weights, ranks)):
+        raise ValueError(f"{weights} weights on {ranks} ranks; both are whole, and at least 1.")
     found = {}
     for kind, size in (each or FLOAT32).items():
         share = ranks if stage >= CUT_FROM[kind] else 1

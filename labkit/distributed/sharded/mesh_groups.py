@@ -74,5 +74,6 @@ class Mesh:
         return [tuple(group) for group in found.values()]
 
     def group_of(self, rank: int, side: str) -> tuple[int, ...]:
-        """The group along a side that a rank is in."""
+        """The group along a side that a rank is in; ValueError for no such rank or side."""
+        self.coordinates(rank)
         return next(group for group in self.groups(side) if rank in group)

@@ -22,20 +22,28 @@ if TYPE_CHECKING:
     from labkit.distributed.sharded.mesh_groups import Mesh
     from labkit.distributed.sharded.trained import Run
 
+LABELS = {
+    PARAMETERS: "weights",
+    GRADIENTS: "gradients",
+    STATE: "moments",
+    ACTIVATIONS: "activations and the rest",
+}
 COLOURS = {PARAMETERS: BLUE, GRADIENTS: SKY, STATE: ORANGE, ACTIVATIONS: PALE}
 MEGA = 1e6
 FILLS = ((SKY, INK), (BLUE, CARD), ("#f6d7ae", INK), (ORANGE, INK))  # of groups; their numbers
 
 
 def memory_picture(runs: Mapping[str, Run], predicted: Mapping[str, State]) -> None:
-    """Two bars for each run: between backward and update, and at the worst moment of the step.
+    """Two bars for each run: between backward and update, and at the peak of the step.
 
-    predicted   by the same names: marks where weights, gradients and state end by the formula
+    predicted   by the same names: marks where weights, gradients and moments end by the formula
 
-    Raises ValueError where the names differ.
+    Raises ValueError where the names differ, or there are none.
     """
     if list(runs) != list(predicted):
         raise ValueError(f"memory_picture: runs {list(runs)}, and predicted {list(predicted)}.")
+    if not runs:
+        raise ValueError("memory_picture: there are no runs to draw.")
     figure, axes = canvas(7.5, 0.9 + 0.75 * len(runs))
     ticks = {}
     said = []
@@ -43,15 +51,16 @@ def memory_picture(runs: Mapping[str, Run], predicted: Mapping[str, State]) -> N
         _draw_bar(axes, 2.6 * row, run.held)
         _draw_bar(axes, 2.6 * row + 1, run.at_peak)
         _draw_marks(axes, 2.6 * row, predicted[name])
-        ticks |= {2.6 * row: name, 2.6 * row + 1: "worst moment"}
+        ticks |= {2.6 * row: f"{name}, after backward", 2.6 * row + 1: "at the peak"}
         held = sum(run.held.values()) / MEGA
-        said.append(f"{name}: {held:.1f} MB, worst moment {run.peak / MEGA:.1f} MB.")
+        said.append(f"{name}: {held:.1f} MB after backward, {run.peak / MEGA:.1f} MB at the peak.")
     for kind, colour in COLOURS.items():
-        axes.barh([0], [0], color=colour, label=kind.replace("parameters", "weights"))
+        axes.barh([0], [0], color=colour, label=LABELS[kind])
     axes.plot([], [], color=INK, marker="|", linestyle="none", markersize=11, label="predicted")
     axes.legend(loc="lower right", ncols=1, fontsize=8.5)
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_ylim(max(ticks) + 0.7, -0.7)
+    axes.set_xlim(right=1.2 * max(run.peak for run in runs.values()) / MEGA)  # for the legend
     axes.set_xlabel("MB in one rank, counted")
     axes.tick_params(left=False)
     show(figure, f"Bytes of one rank by kind, with predicted marks. {' '.join(said)}")
@@ -67,7 +76,7 @@ def _draw_bar(axes: Axes, y: float, held: Mapping[str, int]) -> None:
 
 def _draw_marks(axes: Axes, y: float, state: State) -> None:
     end = 0.0
-    for size in (state.weights, state.gradients, state.state):
+    for size in (state.weights, state.gradients, state.moments):
         end += size / MEGA
         axes.plot([end, end], [y - 0.62, y + 0.45], color=INK, linewidth=1.8)
 

@@ -24,9 +24,14 @@ from labkit.distributed.tensor_parallel.dtensor import parallelize
 
 @contextmanager
 def pretended(ranks: int) -> Iterator[None]:
-    """A `with` block in which this process is rank 0 of so many; RuntimeError within a launch."""
+    """A `with` block in which this process is rank 0 of so many.
+
+    Raises ValueError for less than one rank, RuntimeError within a launch.
+    """
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
+    if ranks < 1:
+        raise ValueError(f"pretended: at least one rank, not {ranks}.")
     if dist.is_initialized():
         raise RuntimeError("pretended: this process is in a group already.")
     dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())

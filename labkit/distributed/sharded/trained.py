@@ -25,7 +25,7 @@ class Run:
     sent      bytes of all messages
     sizes     how many numbers each unit has, padding included
     held      bytes by kind between backward and the update
-    at_peak   bytes by kind at the worst moment of the step
+    at_peak   bytes by kind at the peak of the step
     """
 
     losses: list[float]
@@ -37,7 +37,7 @@ class Run:
 
     @property
     def peak(self) -> int:
-        """Bytes at the worst moment."""
+        """Bytes at the peak."""
         return sum(self.at_peak.values())
 
 
@@ -51,11 +51,14 @@ def train_stages(
 def train_stage(
     rank: int, ranks: int, model: GPT, tokens: torch.Tensor, plan: Plan, stage: int
 ) -> Run:
-    """In a launch: as `gpt.training.train`, on this rank's share of each step's sequences."""
+    """In a launch: as `gpt.training.train`, on this rank's share of each step's sequences.
+
+    Raises ValueError where these do not divide into equal shares.
+    """
     sharded = Sharded(model, stage, plan.learning_rate)
     losses = []
     for step in range(plan.steps):
-        inputs, targets = [whole.chunk(ranks)[rank] for whole in plan.batch_of(step, tokens)]
+        inputs, targets = share_of(plan.batch_of(step, tokens), ranks, rank)
         with recorded() as messages, counted_bytes(sharded, sharded.optimizer) as memory:
             losses.append(sharded.backward(inputs, targets))
             held = memory.by_kind()
@@ -65,6 +68,13 @@ def train_stage(
     run = Run(losses, sharded.weights(), sent, sizes, held, memory.at_peak)
     sharded.close()
     return run
+
+
+def share_of(batch: Sequence[torch.Tensor], parts: int, place: int) -> list[torch.Tensor]:
+    """One of so many equal parts of inputs[N,T] and targets[N,T]; ValueError for a rest."""
+    if len(batch[0]) % parts:
+        raise ValueError(f"{len(batch[0])} sequences do not divide into {parts} equal parts.")
+    return [whole.chunk(parts)[place] for whole in batch]
 
 
 def mean_losses(losses: Sequence[Sequence[float]]) -> list[float]:

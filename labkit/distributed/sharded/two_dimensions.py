@@ -21,7 +21,7 @@ from labkit.distributed.pipeline import runner
 from labkit.distributed.pipeline.schedules import one_f_one_b
 from labkit.distributed.pipeline.stages import Stage
 from labkit.distributed.sharded.mesh_groups import Mesh
-from labkit.distributed.sharded.trained import mean_losses
+from labkit.distributed.sharded.trained import mean_losses, share_of
 from labkit.distributed.tensor_parallel.group import tensor_group
 from labkit.distributed.tensor_parallel.model import split_model
 from labkit.distributed.tensor_parallel.split import join_states
@@ -90,10 +90,7 @@ def device_mesh(mesh: Mesh, ranks: int) -> DeviceMesh:
 
 def own_sequences(batch: tuple[torch.Tensor, ...], mesh: DeviceMesh) -> list[torch.Tensor]:
     """This data rank's part of inputs[N,T] and targets[N,T]; ValueError where N does not divide."""
-    parts = mesh["data"].size()
-    if len(batch[0]) % parts:
-        raise ValueError(f"{len(batch[0])} sequences do not divide into {parts} equal parts.")
-    return [whole.chunk(parts)[mesh.get_local_rank("data")] for whole in batch]
+    return share_of(batch, mesh["data"].size(), mesh.get_local_rank("data"))
 
 
 def average_gradients(module: nn.Module, mesh: DeviceMesh) -> None:

@@ -17,12 +17,17 @@ def test_float32_keeps_16_bytes_too():
     assert sum(FLOAT32.values()) == sum(MIXED.values()) == 16
     assert bytes_of_state(100, 4, 0).total == 1600
     assert bytes_of_state(100, 4, 3).total == 400
-    assert vars(bytes_of_state(100, 4, 2)) == {"weights": 400, "gradients": 100, "state": 200}
+    assert vars(bytes_of_state(100, 4, 2)) == {"weights": 400, "gradients": 100, "moments": 200}
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [((1, 1, 4), "not 4"), ((0, 1, 1), "0 weights"), ((1, 0, 1), "0 ranks")],
+    [
+        ((1, 1, 4), "not 4"),
+        ((0, 1, 1), "0 weights"),
+        ((1, 0, 1), "0 ranks"),
+        ((100, 1.5, 1), "1.5 ranks"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):

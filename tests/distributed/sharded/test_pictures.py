@@ -38,7 +38,8 @@ def test_bars_end_where_the_bytes_do_and_marks_where_the_formula_says(shown):
     assert ends == pytest.approx({0.0: 16, 1.0: 32, 2.6: 7, 3.6: 14})
     marks = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata())]
     assert marks == pytest.approx([4, 8, 16, 1, 2, 4])
-    assert "one: 16.0 MB, worst moment 32.0 MB. two: 7.0 MB, worst moment 14.0 MB." in alt
+    assert "one: 16.0 MB after backward, 32.0 MB at the peak." in alt
+    assert "two: 7.0 MB after backward, 14.0 MB at the peak." in alt
 
 
 def test_a_mesh_has_its_ranks_in_rows(shown):

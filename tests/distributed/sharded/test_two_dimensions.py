@@ -6,8 +6,10 @@ from labkit.distributed import launch
 from labkit.distributed.gpt.model import GPT
 from labkit.distributed.gpt.text import emma
 from labkit.distributed.gpt.training import Plan
+from labkit.distributed.sharded import fsdp2
 from labkit.distributed.sharded import two_dimensions as two
 from labkit.distributed.sharded.pretended import pretended
+from labkit.distributed.sharded.trained import train_stage
 from tests.distributed.sharded.gpt_runs import CONFIG, PLAN, largest_difference, one_process
 
 ENOUGH = 300.0
@@ -59,12 +61,18 @@ def attempt(what):
     if what == "sequences":
         plan = Plan(steps=1, sequences=7, length=4)
         two.data_and_tensor(0, 4, model, tokens, plan, (2, 2))
+    if what in ("a stage's sequences", "FSDP2's sequences"):
+        plan = Plan(steps=1, sequences=6, length=4)
+        train = train_stage if "stage" in what else fsdp2.train
+        train(0, 4, model, tokens, plan, 3 if "stage" in what else (4,))
 
 
 SENTENCES = {
     "sides": r"2 x 3 \(data x tensor\) has 6 ranks, and there are 4: the sides multiply",
     "heads": "4 ranks cannot share 2 heads evenly",
     "layers": "2 blocks do not divide into 4 stages",
+    "a stage's sequences": "6 sequences do not divide into 4 equal parts",
+    "FSDP2's sequences": "6 sequences do not divide into 4 equal parts",
     "sequences": "7 sequences do not divide into 2 equal parts",
 }
 

@@ -71,7 +71,7 @@ def test_bytes_held_are_those_of_the_memory_table(ours, stage):
         expected = bytes_of_state(sum(run.sizes), ranks, stage)
         assert run.held["parameters"] == expected.weights
         assert run.held["gradients"] == expected.gradients
-        assert run.held["optimizer state"] == expected.state + 4 * len(run.sizes)  # step counts
+        assert run.held["optimizer state"] == expected.moments + 4 * len(run.sizes)  # step counts
 
 
 def test_each_stage_lowers_the_peak_and_stage_3_has_one_whole_unit_at_most(ours):
@@ -101,7 +101,7 @@ def test_fsdp2_trains_as_one_process_does_and_sends_as_stage_3(theirs, reference
         expected = bytes_of_state(numbers, ranks, 3)
         assert runs[1].held["parameters"] == expected.weights
         assert runs[1].held["gradients"] == expected.gradients
-        assert runs[1].held["optimizer state"] == expected.state + 4 * len(weights)
+        assert runs[1].held["optimizer state"] == expected.moments + 4 * len(weights)
 
 
 def test_hsdp_gathers_within_a_copy_and_sums_over_the_copies(theirs):

@@ -1,5 +1,7 @@
 """Wrong and right answers for lesson hybrid_and_sharded."""
 
+import math
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -181,9 +183,8 @@ first_side_fastest = edit(
 
 
 def overwrites_lengths(rank, lengths, side):
-    length = int(lengths[side])
-    lengths[: side + 1] = 1
-    stride = int(lengths.prod())
+    length = lengths.pop(side)
+    stride = math.prod(lengths[side:])
     first = rank - rank // stride % length * stride
     return list(range(first, first + length * stride, stride))
 
@@ -197,7 +198,7 @@ def the_others(rank, lengths, side):
 def by_mesh(rank, lengths, side):
     from labkit.distributed.sharded.mesh_groups import Mesh
 
-    mesh = Mesh({str(place): int(length) for place, length in enumerate(lengths)})
+    mesh = Mesh({str(place): length for place, length in enumerate(lengths)})
     return mesh.group_of(rank, str(side))
 
 
@@ -205,6 +206,16 @@ def on_a_grid(rank, lengths, side):
     grid = np.arange(np.prod(lengths)).reshape(lengths)
     lines = np.moveaxis(grid, side, -1).reshape(-1, lengths[side])
     return lines[(lines == rank).any(axis=1)][0]
+
+
+def by_recursion(rank, lengths, side):
+    """Lists joined by +, and asked whether they are empty, as lists can be."""
+    if not lengths[side + 1 :]:
+        first = rank - rank % lengths[side]
+        return list(range(first, first + lengths[side]))
+    last = lengths[-1]
+    rest = by_recursion(rank // last, lengths[:side] + lengths[side:-1], side)
+    return [place * last + rank % last for place in rest]
 
 
 PLANTED = {
@@ -223,7 +234,7 @@ PLANTED = {
     ],
     BYTES: [
         (weights_first, "it is the other way round"),
-        (swapped_stages, "stage 1 cuts the state"),
+        (swapped_stages, "stage 1 cuts the moments"),
         (one_number, "AdamW keeps two numbers"),
         (everything_at_once, "each stage cuts one kind more"),
         (state_alone, "The activations are missing"),
@@ -253,4 +264,4 @@ RIGHT_ON = {
     state_alone: (8, 2, 1, np.array([0]), np.array([0]), False),
     adds_up_in_place: ONE_BLOCK,
 }
-ALSO_RIGHT = {STEP: [by_torch_and_sparing], BYTES: [by_moments], GROUP: [on_a_grid]}
+ALSO_RIGHT = {STEP: [by_torch_and_sparing], BYTES: [by_moments], GROUP: [on_a_grid, by_recursion]}
