@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from labkit.checks.items import Refused
 from labkit.checks.lesson_files import cases_of, exercise
 from labkit.checks.phrasing import counted
 from labkit.distributed.exercises.solutions import tensor_parallel as solutions
@@ -201,6 +202,12 @@ def of_heads(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.
     return columns[first * head_width : after * head_width]
 
 
+def one_head_more(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+    """As if the head `after` were this rank's too."""
+    mine = of_heads(rank, ranks, head_width, columns)
+    return columns[mine[0] : mine[-1] + 1 + head_width]
+
+
 def heads_as_columns(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
     """As if a head were one column."""
     heads = len(columns) // head_width
@@ -243,7 +250,38 @@ WRONG_HEADS = SimpleNamespace(
     ),
     other_axis=other_axis,
     output_whole=output_whole,
+    one_head_less=by(
+        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
+            :-head_width
+        ]
+    ),
+    one_head_more=by(one_head_more),
 )
+
+
+def with_tensors(answer: object) -> Callable:
+    """A function of arrays that calls the learner's with tensors, and returns arrays again."""
+    if not callable(answer) or isinstance(answer, type):
+        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+
+    def judged(
+        rank: int, ranks: int, head_width: int, query: np.ndarray, output: np.ndarray
+    ) -> object:
+        import torch
+
+        weights = torch.from_numpy(query), torch.from_numpy(output)  # the same memory
+        returned = answer(rank, ranks, head_width, *weights)
+        if not isinstance(returned, tuple | list):
+            return as_array(returned)
+        return tuple(as_array(part) for part in returned)
+
+    return judged
+
+
+def as_array(value: object) -> object:
+    """A tensor's numbers; whatever else it is stays as it is."""
+    return value.detach().numpy() if hasattr(value, "detach") else value
+
 
 heads_of_rank = exercise(
     "distributed.heads_of_rank",
@@ -258,10 +296,16 @@ heads_of_rank = exercise(
             "the last of four ranks": (3, 4, 12, 5, 11),
             "alone": (0, 1, 3, 4, 13),
             "the first": (0, 3, 6, 2, 17),
+            "in the middle": (1, 3, 6, 2, 5),
+            "in the middle of five": (2, 5, 11, 5, 4),
         },
         weights,
     ),
     wrong=vars(WRONG_HEADS),
+    adapter=with_tensors,
+    plain=lambda answer, *given: with_tensors(answer)(*given),
+    fallback=solutions.heads_of_rank,
+    plain_python=True,
     forbidden=FORBIDDEN,
     outputs=("query", "output"),
 )

@@ -20,14 +20,19 @@ def attention_of_heads(
 ) -> Attention:
     """Attention with this rank's heads alone; over all ranks, the results sum to the whole's.
 
-    heads_of_rank   (rank, ranks, head_width, query, output), arrays -> this rank's part of each
+    heads_of_rank   (rank, ranks, head_width, query, output), tensors -> this rank's part of each
 
-    Biases are left out: in a fresh model they are 0.
+    Biases are left out: in a fresh model they are 0. Raises ValueError where a rank would get no
+    head, and for a rank that is not one of them.
     """
-    output = whole.output.weight.numpy()
+    _refuse_no_rank(rank, ranks)
+    output = whole.output.weight.detach()
+    heads = len(output) // whole.head_width
+    if ranks > heads:
+        raise ValueError(f"{heads} heads are too few for {ranks} ranks: each needs one or more.")
     part = copy.deepcopy(whole)
     for name in ("query", "key", "value"):
-        columns = getattr(whole, name).weight.numpy()
+        columns = getattr(whole, name).weight.detach()
         mine, rows = heads_of_rank(rank, ranks, whole.head_width, columns, output)
         setattr(part, name, _layer(mine))
     part.output = _layer(rows)
@@ -37,7 +42,11 @@ def attention_of_heads(
 def mlp_of_rank(
     rank: int, ranks: int, whole: MLP, split_mlp: Callable
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """x[N,T,D] -> y[N,T,D], by a function of one row for each token, as in the exercise."""
+    """x[N,T,D] -> y[N,T,D], by a function of one row for each token, as in the exercise.
+
+    Raises ValueError for a rank that is not one of them.
+    """
+    _refuse_no_rank(rank, ranks)
     expand, contract = whole.expand, whole.contract
     parts = (
         expand.weight.chunk(ranks, 0)[rank],
@@ -52,9 +61,13 @@ def mlp_of_rank(
     return mlp
 
 
-def _layer(weight: object) -> nn.Linear:
+def _refuse_no_rank(rank: int, ranks: int) -> None:
+    if not 0 <= rank < ranks:
+        raise ValueError(f"There is no rank {rank} among {ranks}, counted from 0.")
+
+
+def _layer(weight: torch.Tensor) -> nn.Linear:
     """A linear layer without bias, of a weight [outputs, inputs]."""
-    tensor = torch.as_tensor(weight).contiguous()
-    layer = nn.Linear(tensor.shape[1], tensor.shape[0], bias=False)
-    layer.weight = nn.Parameter(tensor, requires_grad=False)
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+    layer.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
     return layer

@@ -13,13 +13,13 @@ from functools import partial
 
 import torch
 
-from labkit.distributed.data_parallel import average_gradients
 from labkit.distributed.gpt.model import GPT, Config, loss_of
 from labkit.distributed.gpt.text import emma
 from labkit.distributed.gpt.training import Plan, train
-from labkit.distributed.live_bytes import bytes_of, counted_bytes
+from labkit.distributed.live_bytes import GRADIENTS, PARAMETERS, bytes_of, counted_bytes
 from labkit.distributed.tensor_parallel.counting import CommunicationCall, counted_calls
-from labkit.distributed.tensor_parallel.group import tensor_group
+from labkit.distributed.tensor_parallel.group import TensorGroup, tensor_group
+from labkit.distributed.tensor_parallel.layers import share_of
 from labkit.distributed.tensor_parallel.model import split_model
 from labkit.distributed.tensor_parallel.split import State, join_states
 
@@ -33,6 +33,7 @@ class Trained:
     calls              the collectives of one step
     weight_bytes       of this rank's weights
     peak_bytes         the most that its tensors took at one moment of the training
+    peak_gradients     those of them that were gradients: in the first step's forward, 0
     """
 
     losses: list[float]
@@ -41,6 +42,7 @@ class Trained:
     calls: list[CommunicationCall]
     weight_bytes: int
     peak_bytes: int
+    peak_gradients: int
 
 
 def train_split(
@@ -56,9 +58,51 @@ def train_split(
     dtype   of weights and activations. With float64, what Adam makes of rounding stays small: it
             divides by the gradient's own size, however small that is.
     """
+    if way not in WAYS:
+        raise ValueError(f"train_split: there is no way {way!r}; take one of {', '.join(WAYS)}.")
     model = WAYS[way](GPT(config).to(dtype), ranks)
+    return _recorded(model, plan, lambda: train(model, emma().train, plan))
+
+
+def train_data_parallel(rank: int, ranks: int, plan: Plan, config: Config | None = None) -> Trained:
+    """The same training, each rank with the whole model and every `ranks`-th sequence.
+
+    The gradients are joined, so that one all-reduce averages all of them. Raises ValueError where
+    the ranks cannot share the sequences evenly: the plain mean would then be wrong.
+    """
+    share_of(plan.sequences, ranks, "sequences")
+    group = tensor_group()
+    model = GPT(config)
+
+    def train_on_shards() -> list[float]:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate)
+        losses = []
+        for step in range(plan.steps):
+            inputs, targets = plan.batch_of(step, emma().train)
+            optimizer.zero_grad()
+            loss = loss_of(model(inputs[rank::ranks]), targets[rank::ranks])
+            loss.backward()
+            _average_joined(model, group)
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    return _recorded(model, plan, train_on_shards)
+
+
+def _average_joined(model: GPT, group: TensorGroup) -> None:
+    """Replaces each gradient by the mean over the ranks, by one all-reduce for all of them."""
+    weights = list(model.parameters())
+    joined = torch.cat([weight.grad.flatten() for weight in weights])
+    mean = group.all_reduce(joined) / group.ranks
+    for weight, part in zip(weights, mean.split([one.numel() for one in weights]), strict=True):
+        weight.grad = part.view_as(weight)
+
+
+def _recorded(model: GPT, plan: Plan, training: Callable[[], list[float]]) -> Trained:
+    """Runs a training, which returns its losses, and counts what it sends and keeps."""
     with counted_calls() as calls, counted_bytes(model) as memory:
-        losses = train(model, emma().train, plan)
+        losses = training()
     gradients = {name: weight.grad for name, weight in model.named_parameters()}
     in_a_step = len(calls) // plan.steps
     return Trained(
@@ -66,19 +110,10 @@ def train_split(
         _local(gradients),
         _local(model.state_dict()),
         calls[:in_a_step],
-        bytes_of(model)["parameters"],
+        bytes_of(model)[PARAMETERS],
         memory.peak,
+        memory.at_peak[GRADIENTS],
     )
-
-
-def data_parallel_calls(rank: int, ranks: int, plan: Plan) -> list[CommunicationCall]:
-    """The collectives of a step in which each rank has the whole model and a part of the batch."""
-    model = GPT()
-    inputs, targets = plan.batch_of(0, emma().train)
-    with counted_calls() as calls:
-        loss_of(model(inputs[rank::ranks]), targets[rank::ranks]).backward()
-        average_gradients(model, all_reduce=tensor_group().all_reduce)
-    return calls
 
 
 def largest_difference(
@@ -107,7 +142,13 @@ def _by_hand(model: GPT, ranks: int) -> GPT:
 
 
 def _by_pytorch(model: GPT, ranks: int, share_input: bool) -> GPT:
+    import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
+
+    if not dist.is_initialized():
+        raise RuntimeError(
+            "train_split: there are no ranks here. Call it in a function that `launch` runs."
+        )
 
     from labkit.distributed.tensor_parallel.dtensor import parallelize  # takes a second to load
 

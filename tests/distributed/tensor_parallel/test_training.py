@@ -11,8 +11,8 @@ from labkit.distributed.gpt.training import Plan
 from labkit.distributed.tensor_parallel.by_functions import attention_of_heads, mlp_of_rank
 from labkit.distributed.tensor_parallel.training import (
     WAYS,
-    data_parallel_calls,
     largest_difference,
+    train_data_parallel,
     train_split,
 )
 
@@ -25,7 +25,7 @@ ACTIVATION = 2 * 6 * 16  # numbers
 def every_way(rank, ranks):
     exact = train_split(rank, ranks, "by hand", PLAN, SMALL, torch.float64)
     usual = {way: train_split(rank, ranks, way, PLAN, SMALL) for way in WAYS if way in SPLIT}
-    return exact, usual, data_parallel_calls(rank, ranks, PLAN)
+    return exact, usual, train_data_parallel(rank, ranks, PLAN, SMALL)
 
 
 SPLIT = ("by hand", "PyTorch")
@@ -79,10 +79,30 @@ def test_memory_is_less_than_that_of_one_process(found):
         assert peak > 4 * usual["by hand"].weight_bytes  # weights, gradients, Adam's two averages
 
 
-def test_data_parallel_sends_every_weight_s_gradient_once(found):
-    for _, _, calls in found:
-        assert sum(call.bytes for call in calls) == 830_208 * 4
-        assert len(calls) == len(list(GPT().parameters()))
+def test_data_parallel_sums_all_gradients_in_one_call_and_keeps_the_whole_model(found):
+    alone = train_split(0, 1, "one process", PLAN, SMALL)
+    weights = sum(weight.numel() for weight in GPT(SMALL).parameters())
+    for _, _, one in found:
+        assert [call.bytes for call in one.calls] == [4 * weights]
+        assert one.weight_bytes == alone.weight_bytes == 4 * weights
+        for name, weight in alone.weights.items():
+            torch.testing.assert_close(one.weights[name], weight, rtol=0, atol=1e-4)
+    losses = zip(*(one.losses for _, _, one in found), strict=True)
+    assert [sum(pair) / 2 for pair in losses] == pytest.approx(alone.losses, abs=1e-4)
+
+
+def test_nonsense_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="there is no way 'by magic'; take one of one process"):
+        train_split(0, 1, "by magic", PLAN, SMALL)
+    with pytest.raises(RuntimeError, match="there are no ranks here"):
+        train_split(0, 2, "PyTorch", PLAN, SMALL)
+    with pytest.raises(ValueError, match="3 ranks cannot share 2 sequences"):
+        train_data_parallel(0, 3, PLAN, SMALL)
+    block = GPT(SMALL).blocks[0]
+    with pytest.raises(ValueError, match="no rank 9 among 2"):
+        mlp_of_rank(9, 2, block.mlp, mlp)
+    with pytest.raises(ValueError, match="4 heads are too few for 8 ranks"):
+        attention_of_heads(0, 8, block.attention, heads)
 
 
 def heads(rank, ranks, head_width, query, output):

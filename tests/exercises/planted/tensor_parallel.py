@@ -94,11 +94,11 @@ def with_matrices(rank, ranks, x, expand, expand_bias, contract, contract_bias):
 HEADS = "distributed.heads_of_rank"
 MINE = "slice(first * head_width, after * head_width)"
 one_column_a_head = edit(HEADS, "one_column_a_head", MINE, "slice(first, after)")
-through_a_head = edit(
-    HEADS,
-    "through_a_head",
-    MINE,
-    "slice(rank * len(query) // ranks, (rank + 1) * len(query) // ranks)",
+without_the_last = edit(
+    HEADS, "without_the_last", MINE, "slice(first * head_width, (after - 1) * head_width)"
+)
+one_too_many = edit(
+    HEADS, "one_too_many", MINE, "slice(first * head_width, (after + 1) * head_width)"
 )
 like_cards = edit(HEADS, "like_cards", MINE, "slice(rank, None, ranks)")
 never_cut = edit(HEADS, "never_cut", "output[:, mine]", "output")
@@ -107,7 +107,7 @@ rank_0_s = edit(HEADS, "rank_0_s", MINE, "slice(0, len(query) // head_width // r
 
 
 def heads_like_cards(rank, ranks, head_width, query, output):
-    heads = np.arange(len(query)).reshape(-1, head_width)
+    heads = torch.arange(len(query)).reshape(-1, head_width)
     mine = heads[rank::ranks].reshape(-1)
     return query[mine], output[:, mine]
 
@@ -115,7 +115,7 @@ def heads_like_cards(rank, ranks, head_width, query, output):
 def empties_the_rest(rank, ranks, head_width, query, output):
     heads = len(query) // head_width
     mine = slice(rank * heads // ranks * head_width, (rank + 1) * heads // ranks * head_width)
-    kept = query[mine].copy(), output[:, mine].copy()
+    kept = query[mine].clone(), output[:, mine].clone()
     query[:] = 0
     return kept
 
@@ -135,7 +135,26 @@ def by_lists(rank, ranks, head_width, query, output):
         for column in range(head * head_width, (head + 1) * head_width):
             rows.append(query[column])
             columns.append(output[:, column])
-    return np.array(rows), np.array(columns).T
+    return torch.stack(rows), torch.stack(columns, dim=1)
+
+
+def by_index(rank, ranks, head_width, query, output):
+    heads = len(query) // head_width
+    first, after = rank * heads // ranks, (rank + 1) * heads // ranks
+    mine = torch.arange(first * head_width, after * head_width)
+    return query.index_select(0, mine), output.index_select(1, mine)
+
+
+def by_chunks_of_heads(rank, ranks, head_width, query, output):
+    heads = len(query) // head_width
+    first, after = rank * heads // ranks, (rank + 1) * heads // ranks
+    rows = query.view(-1, head_width, query.shape[1])[first:after]
+    columns = output.unflatten(1, (-1, head_width))[:, first:after]
+    return rows.flatten(0, 1), columns.flatten(1)
+
+
+def in_chunks(rank, ranks, head_width, query, output):
+    return query.tensor_split(ranks)[rank], output.tensor_split(ranks, dim=1)[rank]
 
 
 # --- distributed.column_backward
@@ -211,8 +230,10 @@ PLANTED = {
     ],
     HEADS: [
         (one_column_a_head, "each head has head_width columns"),
-        (through_a_head, "the cut goes through a head"),
         (like_cards, "every head is torn apart"),
+        (in_chunks, "the cut goes through a head"),
+        (without_the_last, "The last head is missing"),
+        (one_too_many, "There is a head too many"),
         (heads_like_cards, "The heads are dealt in turn"),
         (never_cut, "output is not cut"),
         (swapped, "The axes are swapped"),
@@ -235,7 +256,7 @@ PLANTED = {
 }
 ALSO_RIGHT = {
     MLP: [with_matrices],
-    HEADS: [by_lists],
+    HEADS: [by_lists, by_index, by_chunks_of_heads],
     BACKWARD: [by_autograd],
 }
 X = np.float32([[1, 2]])
@@ -254,7 +275,8 @@ RIGHT_ON = {
     with_relu: LARGE,
     gelu_behind: LARGE,
     only_rank_0: LARGE,
-    through_a_head: (1, 2, 2, COLUMNS.reshape(4, 2), COLUMNS.reshape(2, 4)),
+    without_the_last: (0, 2, 2, SQUARE, SQUARE),  # a rank without heads
+    in_chunks: (1, 2, 2, COLUMNS.reshape(4, 2), COLUMNS.reshape(2, 4)),
     one_column_a_head: (0, 2, 1, SQUARE, SQUARE),
     swapped: (0, 1, 1, SQUARE, SQUARE),
     rank_0_s: (0, 2, 1, SQUARE, SQUARE),

@@ -18,8 +18,8 @@ def split_mlp(rank, ranks, x, expand, expand_bias, contract, contract_bias):
 
 def heads_of_rank(rank, ranks, head_width, query, output):
     """query [W,D] and output [D,W], whole -> the rows and the columns of this rank's heads"""
-    heads = len(query) // head_width
-    first, after = rank * heads // ranks, (rank + 1) * heads // ranks  # first to after - 1
+    heads = len(query) // head_width  # this rank has first, first + 1, ..., before `after`
+    first, after = rank * heads // ranks, (rank + 1) * heads // ranks
     mine = slice(first * head_width, after * head_width)
     return query[mine], output[:, mine]
 
