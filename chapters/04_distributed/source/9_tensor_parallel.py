@@ -296,15 +296,15 @@ figures.table(head, rows)
 print("16 x N x T x 128 x 4:", predicted(16 * 4 * 48 * 128 * 4, "B", "the formula"))
 
 # %% [markdown]
-# Weights and peak memory are in percent of one process's, whose peak is in Adam's step.
+# Weights and peak memory are in percent of one process's.
 # The weights are above 1/2 and 1/4, since every rank has the first and the last layer whole.
-# With four ranks it is in the forward, before any gradient: each keeps x, the norms and the logits whole.
+# One process has its peak in Adam's step, four ranks in the forward, before any gradient: each keeps x, the norms and the logits whole.
 #
 # Data parallel sums 3.32 MB, whatever the batch.
 # Here a token costs $16 \times 128 \times 4 = 8192$ bytes, so above 405 tokens it is more (*predicted*).
-# A rank of a ring of $n$ sends $2 (n - 1) / n$ times that: as much with 2 ranks, 1.5 times with 4.
+# In a ring of $n$, each sends $2 (n - 1) / n$ times what is summed: as much with 2, 1.5 times with 4.
 #
-# The next layer waits for each, where lesson 4's buckets travel beside the backward.
+# The next layer waits for each sum, where lesson 4's buckets travel beside the backward.
 # Only `dw` need not wait for the sum of `dx`.
 # So the ranks need fast links, as in one machine.
 #
