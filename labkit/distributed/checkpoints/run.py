@@ -14,6 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import torch.distributed as dist
+
 from labkit.distributed.checkpoints import dcp
 from labkit.distributed.checkpoints.folder import last_good, newest
 from labkit.distributed.checkpoints.training import PARTS, Options, Training
@@ -87,14 +89,22 @@ def run(rank: int, ranks: int, orders: Orders) -> Outcome:
         save = _saver(stack, orders)
         tell = _teller(stack, orders, rank, attempt)
         while training.step < orders.steps:
-            if attempt == 0 and rank == orders.die_rank and training.step + 1 == orders.die_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if attempt == 0 and training.step + 1 == orders.die_at:
+                _death(orders.die_rank, rank, ranks)
             began = time.monotonic()
             loss = training.one_step()
             tell(training, loss, time.monotonic() - began)
             if training.step % orders.every == 0:
                 save(training.step, training.state())
     return Outcome(found.step if found else 0, digest(training), found.note if found else "")
+
+
+def _death(die_rank: int, rank: int, ranks: int) -> None:
+    """One rank kills itself when the logs of all ranks have the step before."""
+    if ranks > 1:
+        dist.barrier()  # a rank gets here after it has written its line
+    if rank == die_rank:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def digest(training: Training) -> str:

@@ -44,6 +44,31 @@ def test_killed_and_restarted_it_ends_with_the_same_bits(tmp_path, ranks, seed):
     assert f"weights: {whole.weights}" in said
 
 
+HELD_UP = """
+import runpy, time
+from labkit.distributed.step_log import StepLog
+
+write = StepLog.write
+
+def late(self, step, loss):
+    time.sleep(2 if (self.attempt, step) == (0, 5) else 0)
+    write(self, step, loss)
+
+StepLog.write = late
+runpy.run_path({program!r}, run_name="__main__")
+"""
+
+
+def test_a_rank_dies_after_all_have_told_of_the_step_before(tmp_path):
+    late = tmp_path / "late.py"
+    late.write_text(HELD_UP.format(program=str(PROGRAM)))
+    folder = tmp_path / "broken"
+    told = ["--folder", folder, "--steps", 7, "--every", 4, "--die-at", 6, "--die-rank", 1]
+    under_torchrun(late, 2, told, restarts=1, timeout=ENOUGH)
+    done = [(one.attempt, one.step) for one in read_steps(folder / "steps.jsonl")]
+    assert done == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 5), (1, 6), (1, 7)]
+
+
 def newest_before(death, twice):
     """The step of the checkpoint that a training went on from: the one before what it repeats."""
     return min(twice) - 1 if twice else death - 1
