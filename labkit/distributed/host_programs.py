@@ -40,10 +40,16 @@ class Program:
         return self.output.read_text("utf-8", "replace")
 
     def kill(self) -> None:
-        """Ends it at once and without a clean-up (SIGKILL), as a failing machine would."""
+        """Ends it at once and without a clean-up (SIGKILL), as a failing machine would.
+
+        It returns when the processes that the program has started are gone as well: they are sent
+        the same signal, but nobody says which of them dies last.
+        """
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        while self._relatives():
+            time.sleep(PAUSE)
 
     def wait_for(self, words: str, timeout: float) -> str:
         """Waits until it has printed these words; returns what it has printed.
@@ -73,6 +79,19 @@ class Program:
         if code:
             raise LaunchError(self._told(f"ended with exit code {code}"))
         return self.said()
+
+    def _relatives(self) -> list[int]:
+        """The ids of the processes of its group that still run; none on a host that is gone."""
+        try:
+            pids = self.host.processes()
+        except LaunchError:
+            return []
+        relatives = []
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                if os.getpgid(pid) == self.process.pid:
+                    relatives.append(pid)
+        return relatives
 
     def _told(self, fate: str) -> str:
         """A sentence, and the last lines that it printed."""

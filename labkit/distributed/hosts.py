@@ -47,6 +47,10 @@ class Host:
         told = _call("ip", "-n", self.name, "-s", "-json", "link", "show", DEVICE)
         return json.loads(told)[0]["stats64"]["tx"]["bytes"]
 
+    def processes(self) -> list[int]:
+        """The ids of all processes that run on this host now."""
+        return [int(pid) for pid in _call("ip", "netns", "pids", self.name).split()]
+
     def cut(self) -> None:
         """Pulls the cable out: nothing leaves or reaches this host until `mend`.
 
@@ -173,10 +177,10 @@ def _remove(host: Host) -> None:
 
 def _end_processes(host: Host) -> None:
     """Ends every process on the host, also those that have left their parent's session."""
-    while pids := _call("ip", "netns", "pids", host.name).split():
+    while pids := host.processes():
         for pid in pids:
             with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
 
 
