@@ -75,7 +75,10 @@ class Machine:
 
 @cache
 def machines() -> Mapping[str, Machine]:
-    """All machines of the table, by key. A figure made by a formula is predicted, not published."""
+    """All machines of the table, by key. A figure made by a formula is predicted, not published.
+
+    Raises ValueError for a price whose source has no date.
+    """
     text = Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
 
@@ -91,6 +94,11 @@ def _machine(key: str, row: dict, sources: dict) -> Machine:
     for name, unit in UNITS.items():
         if name in row:
             fields[name] = _figure(row[name], unit, sources)
+    if "price" in row and "date" not in sources[row["price"]["source"]]:
+        raise ValueError(
+            f"hardware.toml: the price of {key} comes from {row['price']['source']}, which has no "
+            'date. Add the month that its prices are of, as date = "2026-05".'
+        )
     peak = {}
     for number_format, entry in row["peak"].items():
         peak[number_format] = _figure(entry, FORMATS[number_format], sources)
@@ -104,6 +112,8 @@ def _figure(entry: dict, usual_unit: str, sources: dict) -> Quantity:
     unit = entry.get("unit", usual_unit)
     source = sources[entry["source"]]
     cited = f"{source['title']}, {source['url']}"
+    if "date" in source:
+        cited = f"{source['title']} ({source['date']}), {source['url']}"
     if "formula" in entry:
         return predicted(value, unit, f"{entry['formula']}; figures of {cited}")
     return published(value, unit, cited)

@@ -15,7 +15,7 @@ from labkit import hardware
 from labkit.hardware import machine, machines, measure_this_machine, roofline, runs_on, this_machine
 
 KEYS = [
-    *("laptop_cpu", "t4", "v100", "a100", "a6000", "h100", "h200", "b200"),
+    *("laptop_cpu", "server_cpu", "t4", "v100", "a100", "a6000", "h100", "h200", "b200"),
     *("tpu_v2", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e", "pynq_z1", "pynq_z2"),
 ]
 
@@ -61,10 +61,22 @@ def test_the_table_says_which_sources_were_read():
     table = tomllib.loads(Path(hardware.__file__).with_name("hardware.toml").read_text())
     for source in table["sources"].values():
         assert source["title"] and source["url"].startswith("https://")
-        assert source.keys() <= {"title", "url", "checked", "compared"}
+        assert source.keys() <= {"title", "url", "checked", "compared", "date"}
         assert re.fullmatch(r"20\d\d-\d\d", source.get("checked", "2000-01"))
         assert source.get("compared", "https://").startswith("https://")
     assert {"checked" in source for source in table["sources"].values()} == {True, False}
+
+
+def test_every_price_says_of_which_month_it_is():
+    priced = [m.price for m in machines().values() if m.price is not None]
+    assert len(priced) == 4
+    for price in priced:
+        assert price.word == "published" and re.search(r"\(20\d\d-\d\d\), https://", price.source)
+    row = {"name": "x", "kind": "gpu", "year": 2020, "peak": {}}
+    row["price"] = {"value": 1.0, "unit": "USD/h", "source": "page"}
+    undated = {"page": {"title": "A page", "url": "https://example.org"}}
+    with pytest.raises(ValueError, match=r"price of x comes from page, which has no date\. Add"):
+        hardware._machine("x", row, undated)
 
 
 # Written down here from the vendors' figures, not from the table: FLOP/s, OP/s, B/s, B and W.
@@ -83,6 +95,10 @@ ORACLES = [
     *[("tpu_v5e", "bf16", 197e12), ("tpu_v5p", "bf16", 459e12), ("tpu_v6e", "bf16", 918e12)],
     *[("tpu_v5e", "bandwidth", 0.82e12), ("tpu_v5e", "memory", 16e9)],
     *[("laptop_cpu", "memory", 2**34), ("laptop_cpu", "power", 15), ("t4", "price", 0.35)],
+    # 96 cores x 3.55 GHz x 2 units x 8 lanes x 2, and 12 channels x 8 B x 4800 MT/s
+    *[("server_cpu", "fp32", 10.9e12), ("server_cpu", "bandwidth", 460.8e9)],
+    *[("server_cpu", "memory", 12 * 2**36), ("server_cpu", "power", 360)],
+    *[("h100", "price", 10.8), ("tpu_v5e", "price", 1.2), ("tpu_v5p", "price", 4.2)],
     *[("v100", "fp32", 15.7e12), ("v100", "memory", 32e9), ("v100", "power", 300)],
     *[("a100", "fp32", 19.5e12), ("a100", "memory", 80e9), ("a100", "power", 400)],
     # 84 multiprocessors x 128 and x 2 multiply-adds at 1.8 GHz, and 384 bit / 8 x 16 Gbit/s
