@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labkit.checks.items import Refused
-from labkit.distributed.exercises.hybrid_and_sharded import as_ranks
+from labkit.distributed.exercises.hybrid_groups import as_ranks
 from labkit.distributed.sharded.memory import MIXED, bytes_of_state
 from labkit.distributed.sharded.mesh_groups import Mesh
 from tests.notebooks.running import Run

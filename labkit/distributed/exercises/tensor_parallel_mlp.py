@@ -1,0 +1,114 @@
+"""Exercise distributed.split_mlp: an MLP in parts, columns first and then rows, in real ranks."""
+
+from collections.abc import Callable, Sequence
+from math import erf, sqrt
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit.distributed.exercises.solutions import tensor_parallel as solutions
+from labkit.distributed.exercises.tensor_parallel_cost import (
+    FORBIDDEN,
+    drawn,
+    everywhere,
+    one_all_reduce,
+)
+from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+
+
+def parts_of_mlp(
+    rng: np.random.Generator, ranks: int, tokens: int, width: int, *hidden: int
+) -> list[tuple[np.ndarray, ...]]:
+    """For each rank the same x and last bias, and as many hidden numbers as `hidden` says."""
+    x, last = drawn(rng, tokens, width), drawn(rng, width)
+    expand, bias = drawn(rng, sum(hidden), width), drawn(rng, sum(hidden))
+    contract = drawn(rng, width, sum(hidden))
+    cuts = np.cumsum(hidden)[:-1]
+    columns = np.split(expand, cuts), np.split(bias, cuts)
+    rows = np.split(contract, cuts, axis=1)
+    return [(x, *part, last) for part in zip(*columns, rows, strict=True)]
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """x times the probability that a normal number is below it."""
+    return x * (1 + np.vectorize(erf, otypes=[float])(x / sqrt(2))) / 2
+
+
+def hidden_of(inputs: Sequence, activation: Callable = gelu) -> list[np.ndarray]:
+    """Between the layers, in each rank."""
+    return [activation(x @ expand.T + bias) for x, expand, bias, _, _ in inputs]
+
+
+def products(inputs: Sequence, activation: Callable = gelu) -> list[np.ndarray]:
+    """What each rank finds of the second layer."""
+    parts = zip(hidden_of(inputs, activation), inputs, strict=True)
+    return [hidden @ contract.T for hidden, (_, _, _, contract, _) in parts]
+
+
+def last_bias(inputs: Sequence) -> np.ndarray:
+    """Which all ranks have."""
+    return inputs[0][4]
+
+
+def whole_mlp(inputs: Sequence) -> np.ndarray:
+    """In one piece: the parts are joined first."""
+    x = inputs[0][0]
+    expand = np.concatenate([one[1] for one in inputs]).astype(float)
+    bias = np.concatenate([one[2] for one in inputs])
+    contract = np.concatenate([one[3] for one in inputs], axis=1)
+    return gelu(x @ expand.T + bias) @ contract.T + last_bias(inputs)
+
+
+def without_first_bias(inputs: Sequence) -> np.ndarray:
+    """As if the first layer had none."""
+    bare = [(x, expand, 0 * bias, contract, last) for x, expand, bias, contract, last in inputs]
+    return whole_mlp(bare)
+
+
+WRONG_MLP = SimpleNamespace(
+    own=lambda inputs: [part + last_bias(inputs) for part in products(inputs)],
+    bias_in_each=lambda inputs: everywhere(
+        sum(products(inputs)) + len(inputs) * last_bias(inputs), inputs
+    ),
+    no_last_bias=lambda inputs: everywhere(sum(products(inputs)), inputs),
+    no_first_bias=lambda inputs: everywhere(without_first_bias(inputs), inputs),
+    averaged=lambda inputs: everywhere(
+        sum(products(inputs)) / len(inputs) + last_bias(inputs), inputs
+    ),
+    no_gelu=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: h)) + last_bias(inputs), inputs
+    ),
+    gelu_at_the_end=lambda inputs: everywhere(
+        gelu(sum(products(inputs, lambda h: h)) + last_bias(inputs)), inputs
+    ),
+    relu=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: np.maximum(h, 0))) + last_bias(inputs), inputs
+    ),
+    only_in_0=lambda inputs: [
+        (sum(products(inputs)) if rank == 0 else part) + last_bias(inputs)
+        for rank, part in enumerate(products(inputs))
+    ],
+)
+
+split_mlp = rank_exercise(
+    "distributed.split_mlp",
+    solution=solutions.split_mlp,
+    cases=ranks_cases(
+        {
+            "two ranks": (2, 3, 4, 2, 2),
+            "one number": (1, 1, 1, 1),
+            "alone": (1, 2, 3, 5),
+            "prime": (3, 5, 7, 3, 3, 3),
+            "unlike parts": (2, 4, 3, 5, 2),
+            "four ranks": (4, 6, 5, 4, 4, 4, 4),
+            "one token": (3, 1, 6, 2, 2, 2),
+        },
+        parts_of_mlp,
+    ),
+    oracle=lambda inputs: everywhere(whole_mlp(inputs), inputs),
+    wrong=vars(WRONG_MLP),
+    results=("y",),
+    atol=1e-5,
+    demand=one_all_reduce(lambda inputs: inputs[0].nbytes),
+    forbidden=FORBIDDEN,
+)
