@@ -99,14 +99,19 @@ def names(folder: str | Path) -> list[str]:
 def newest(folder: str | Path) -> Whole | None:
     """The checkpoint that the marker names, or None where none was ever finished.
 
+    The first one needs no marker: its writer may have died between the rename and the marker.
+
     Raises CheckpointError where it is damaged: the text names the file, and the last good
     checkpoint, which `last_good` would take.
     """
     folder = Path(folder)
     marker = folder / LATEST
-    if not marker.exists() and not names(folder):
+    found = names(folder)
+    if not marker.exists() and not found:
         return None
     try:
+        if not marker.exists() and len(found) == 1:
+            return opened(folder / found[0])  # its writer died before the first marker
         return opened(folder / _marked(marker))
     except CheckpointError as error:
         good = _newest_good(folder)

@@ -196,17 +196,18 @@ def dies(folder, step, calls):
 found = []
 for calls in range(1000):
     folder = Path(sys.argv[1]) / str(calls)
-    write(folder, 10)
-    write(folder, 20)
+    for step in map(int, sys.argv[2:]):
+        write(folder, step)
     child = os.fork()
     if child == 0:
         dies(folder, 30, calls)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     whole = newest(folder)  # raises where the marker's checkpoint is damaged
-    shard = (whole.path / "rank-1").read_text()
-    assert shard == f"shard 1 of step {whole.step}", shard
-    found.append(whole.step)
+    if whole:
+        shard = (whole.path / "rank-1").read_text()
+        assert shard == f"shard 1 of step {whole.step}", shard
+    found.append(whole.step if whole else 0)
     write(folder, 30)  # and the next attempt gets through
     assert newest(folder).step == 30
     if status == 0:
@@ -216,11 +217,25 @@ print(*found)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_killed_at_every_call_of_a_save_a_whole_one_survives(tmp_path):
+@pytest.mark.parametrize("earlier", [(10, 20), (20,), ()], ids=["two before", "one", "none"])
+def test_killed_at_every_call_of_a_save_a_whole_one_survives(tmp_path, earlier):
+    steps = map(str, earlier)
     done = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_EVERY_CALL, str(tmp_path)], capture_output=True, text=True
+        [sys.executable, "-c", KILLED_AT_EVERY_CALL, str(tmp_path), *steps],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     steps = [int(step) for step in done.stdout.split()]
-    assert len(steps) > 12, "a save takes more than a dozen calls"
-    assert set(steps) == {20, 30} and steps == sorted(steps), "first the old one, then the new one"
+    assert len(steps) > 10, "a save takes more than ten calls"
+    old = 20 if earlier else 0  # 0: none
+    assert set(steps) == {old, 30} and steps == sorted(steps), "first the old one, then the new one"
+
+
+def test_of_the_first_checkpoint_without_a_marker_the_damage_is_told(tmp_path):
+    write(tmp_path, 10)
+    (tmp_path / LATEST).unlink()
+    assert newest(tmp_path).step == 10
+    (tmp_path / "step-00010" / "rank-0").unlink()
+    with pytest.raises(CheckpointError, match=r"rank-0 is missing: .* no other is whole"):
+        newest(tmp_path)

@@ -36,7 +36,7 @@ def test_killed_and_restarted_it_ends_with_the_same_bits(tmp_path, ranks, seed):
     done = read_steps(broken.log)
     assert [one.step for one in done if one.attempt == 0] == list(range(1, broken.die_at))
     twice = done_twice(done)
-    longest = 2 * EVERY if ranks == 2 else EVERY  # the newest may still be on its way
+    longest = 2 * EVERY if ranks == 2 else EVERY  # it may die while the newest is written
     resumed = newest_before(broken.die_at, twice)
     assert f"went on from step {resumed}, done up to step {STEPS}" in said
     assert len(twice) < longest and len(done) == STEPS + len(twice)
