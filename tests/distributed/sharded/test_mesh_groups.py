@@ -1,6 +1,7 @@
 """Groups of a mesh against NumPy's axes and PyTorch's own meshes; the mesh that pretends."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -96,13 +97,38 @@ def test_collectives_of_1024_ranks_are_counted(calls):
     assert kinds(calls["tensor"]) == {"all_reduce": 4 * CONFIG.layers + 1}
 
 
+def around_a_ring(rounds, ranks, size):
+    """What a rank sends of a gather or a reduce-scatter (1 round) or of an all-reduce (2)."""
+    return Fraction(rounds * (ranks - 1), ranks) * size
+
+
 def test_bytes_of_1024_ranks(calls):
+    """Exactly those of the formulas: fractions of a byte come of chunks that do not divide."""
     weights = list(GPT(CONFIG).parameters())
     size = 4 * sum(weight.numel() for weight in weights)
-    assert calls["data"].sent == pytest.approx(2 * size * 1023 / 1024)
+    assert calls["data"].sent == around_a_ring(2, RANKS, size)
     padded = sum(4 * RANKS * w[0].numel() for w in weights)  # each has fewer rows than ranks
-    assert calls["shard"].sent == pytest.approx(3 * padded * 1023 / 1024)
-    assert calls["copies"].sent == pytest.approx(3 * size * 7 / 8 + 2 * size / 8 * 127 / 128)
+    assert calls["shard"].sent == around_a_ring(3, RANKS, padded)
+    copies = around_a_ring(3, 8, size) + around_a_ring(2, 128, Fraction(size, 8))
+    assert calls["copies"].sent == copies
+
+
+def test_bytes_of_data_and_tensor_on_1024_ranks(calls):
+    """In each block four sums of activations over 8 ranks; once the gradients of the own part."""
+    activation = 1 * 4 * CONFIG.width * 4  # N T D numbers of 4 bytes
+    model = GPT(CONFIG)
+    parts = [block.attention.query for block in model.blocks]
+    parts += [block.attention.key for block in model.blocks]
+    parts += [block.attention.value for block in model.blocks]
+    parts += [block.mlp.expand for block in model.blocks]
+    cut = sum(weight.numel() for part in parts for weight in part.parameters())
+    rows = [block.attention.output for block in model.blocks]
+    rows += [block.mlp.contract for block in model.blocks]
+    cut += sum(part.weight.numel() for part in rows)  # their biases are whole in each rank
+    whole = sum(weight.numel() for weight in model.parameters()) - cut
+    own = 4 * (cut // 8 + whole)
+    sums = 4 * CONFIG.layers * around_a_ring(2, 8, activation)
+    assert calls["tensor"].sent == sums + around_a_ring(2, 128, own)
 
 
 def test_each_group_has_its_size(calls):

@@ -113,6 +113,10 @@ def test_hsdp_gathers_within_a_copy_and_sums_over_the_copies(theirs):
         inner = {call.ranks for call in calls if call.name != "all_reduce"}
         outer = {call.ranks for call in calls if call.name == "all_reduce"}
         assert (inner, outer) == ({ranks // 2}, {2})
+        whole = 4 * sum(weight.numel() for weight in runs[2].weights.values())
+        within = 3 * (ranks // 2 - 1) * whole // (ranks // 2)
+        over = 2 * (whole // (ranks // 2)) // 2  # an all-reduce of the shard between two copies
+        assert sum(call.sent for call in calls) == within + over
 
 
 def held_at_each_moment(rank, ranks):
