@@ -1,0 +1,114 @@
+"""Clusters by name: which machine, how many in a node, and what a message costs on each link.
+
+    h100 = cluster("h100")
+    h100.within, h100.between             # CostModel: latency and bandwidth of each link
+    h100.ring(8), h100.ring(64)           # the link that a ring of so many neighbours has
+    h100.ring(8, stride=8)                # of 8 ranks that are 8 apart: one in each node
+
+Ranks are counted node by node. All figures, with their sources, stand in `clusters.toml`. Lesson
+a_cost_model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from labkit.distributed.cost_model import CostModel
+from labkit.hardware import Machine, machine
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes of equal accelerators.
+
+    per_node     accelerators in a node
+    within       the link between two of a node: latency in s, bandwidth in B/s and direction
+    between      the link of one accelerator to other nodes
+    efficiency   the share of the machine's peak that matrix products reach
+    fitted       the published result that the efficiency was taken from; None: it is assumed
+    sources      titles and addresses of all figures
+    """
+
+    key: str
+    name: str
+    machine: Machine
+    per_node: int
+    within: CostModel
+    between: CostModel
+    efficiency: float
+    fitted: str | None = None
+    sources: tuple[str, ...] = ()
+
+    def rate(self, number_format: str = "bf16") -> float:
+        """FLOP/s that one accelerator reaches: peak x efficiency; ValueError for other formats."""
+        peak = self.machine.peak
+        if number_format == "bf16" and "bf16" not in peak:
+            number_format = "fp16"  # before Ampere
+        return float(self.machine.rate(number_format)) * self.efficiency
+
+    def in_a_node(self, ranks: int, stride: int = 1) -> int:
+        """How many of a group of ranks, each `stride` behind the other, share a node."""
+        return min(ranks, max(self.per_node // stride, 1))
+
+    def link(self, ranks: int, stride: int = 1) -> CostModel:
+        """What one rank of such a group has to its neighbours: the slower link, where it leaves."""
+        return self.within if self.in_a_node(ranks, stride) == ranks else self.between
+
+    def ring(self, ranks: int, stride: int = 1) -> CostModel:
+        """The link of a ring through such a group.
+
+        Each step of a ring waits for its slowest message, so the latency is that of `link`. But
+        where k ranks of the group share a node, k rings can run at a time, each over the network
+        card of another: the bandwidth is k times that of one card, at most that within a node.
+        """
+        here = self.in_a_node(ranks, stride)
+        if here == ranks:
+            return self.within
+        bandwidth = min(here * self.between.bandwidth, self.within.bandwidth)
+        return CostModel(self.between.latency, bandwidth)
+
+
+@cache
+def clusters() -> Mapping[str, Cluster]:
+    """All clusters of the table, by key."""
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    found = {}
+    for key, row in table["clusters"].items():
+        found[key] = _cluster(key, row, table["sources"])
+    return MappingProxyType(found)
+
+
+def cluster(key: str) -> Cluster:
+    """The cluster with this key, as "h100"; ValueError names the near matches."""
+    table = clusters()
+    if key in table:
+        return table[key]
+    near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"No cluster {key!r} in the table. {meant}There are: {', '.join(table)}.")
+
+
+def _cluster(key: str, row: dict, sources: dict) -> Cluster:
+    """One cluster from its row of the table."""
+    used = []
+    for part in ("within", "between", "efficiency"):
+        for name in row[part]["sources"]:
+            source = sources[name]
+            used.append(f"{source['title']}, {source['url']}".removesuffix(", "))
+    return Cluster(
+        key=key,
+        name=row["name"],
+        machine=machine(row["machine"]),
+        per_node=row["per_node"],
+        within=CostModel(row["within"]["latency"], row["within"]["bandwidth"]),
+        between=CostModel(row["between"]["latency"], row["between"]["bandwidth"]),
+        efficiency=row["efficiency"]["value"],
+        fitted=row["efficiency"].get("fitted"),
+        sources=tuple(dict.fromkeys(used)),
+    )

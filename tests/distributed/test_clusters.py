@@ -1,0 +1,66 @@
+"""The table of clusters: every figure has a source, and a ring gets the link that it crosses."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from labkit.distributed import clusters
+from labkit.distributed.clusters import cluster
+
+TABLE = tomllib.loads(Path(clusters.__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+def test_every_figure_has_a_source_that_was_read_or_is_called_an_assumption():
+    for row in TABLE["clusters"].values():
+        for part in ("within", "between", "efficiency"):
+            for name in row[part]["sources"]:
+                source = TABLE["sources"][name]
+                assert name == "assumed" or (source["url"] and source["checked"])
+
+
+def test_every_efficiency_is_fitted_to_one_result_or_assumed():
+    for key, row in TABLE["clusters"].items():
+        efficiency = row["efficiency"]
+        assert ("fitted" in efficiency) == (efficiency["sources"] != ["assumed"])
+        assert cluster(key).fitted == efficiency.get("fitted")
+        assert 0 < cluster(key).efficiency < 1
+        assert cluster(key).sources
+
+
+def test_links_are_those_of_the_sources():
+    """NVLink's sums of both directions, halved; bits per second, divided by 8."""
+    assert cluster("a100").within.bandwidth == 600e9 / 2
+    assert cluster("h100").within.bandwidth == 900e9 / 2
+    assert cluster("b200").within.bandwidth == 1800e9 / 2
+    assert cluster("a100").between.bandwidth == 200e9 / 8
+    assert cluster("h100").between.bandwidth == 400e9 / 8
+    assert cluster("tpu_v5e").within.bandwidth == 1600e9 / 8 / 4
+    assert cluster("tpu_v6e").within.bandwidth == 3200e9 / 8 / 4
+    assert cluster("tpu_v5e").between.bandwidth == 2 * 100e9 / 8 / 8
+    assert cluster("tpu_v6e").between.bandwidth == 4 * 200e9 / 8 / 8
+
+
+@pytest.mark.parametrize(
+    "ranks, stride, cards", [(8, 1, 0), (16, 1, 8), (8, 8, 1), (4, 2, 0), (8, 4, 2), (5, 3, 2)]
+)
+def test_a_ring_has_the_cards_of_its_ranks_in_a_node(ranks, stride, cards):
+    """`cards` of a node of 8: 0 where the group does not leave it."""
+    h100 = cluster("h100")
+    ring = h100.ring(ranks, stride)
+    if cards == 0:
+        assert ring == h100.within == h100.link(ranks, stride)
+    else:
+        assert ring.bandwidth == min(cards * 50e9, 450e9)
+        assert ring.latency == h100.between.latency
+        assert h100.link(ranks, stride) == h100.between
+
+
+def test_rates_and_unknown_names():
+    assert cluster("a100").rate() == pytest.approx(312e12 * cluster("a100").efficiency)
+    assert cluster("t4_ethernet").rate() == pytest.approx(0.4 * 65e12)  # a T4 has no bf16
+    assert cluster("h100").rate("fp8") == pytest.approx(2 * cluster("h100").rate(), rel=1e-3)
+    with pytest.raises(ValueError, match="Did you mean 'h100'"):
+        cluster("h10")
+    with pytest.raises(ValueError, match="no peak rate in 'fp8'"):
+        cluster("a100").rate("fp8")

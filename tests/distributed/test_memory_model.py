@@ -1,0 +1,82 @@
+"""A rank's bytes: activations beside those that PyTorch keeps, state beside ZeRO's table."""
+
+import pytest
+
+from labkit.distributed.gpt.model import Config
+from labkit.distributed.language_models import LanguageModel, language_model
+from labkit.distributed.layouts import Layout
+from labkit.distributed.memory_model import block_numbers, bytes_of_rank, sets_alive
+from labkit.distributed.pipeline.schedules import most_alive, one_f_one_b
+from labkit.distributed.sharded.memory import bytes_of_state
+from labkit.distributed.sharded.recompute import activations_of_step
+
+LLAMA = language_model("llama31_8b")
+
+
+def test_a_block_keeps_what_pytorch_keeps():
+    """The small GPT has numbers of 4 bytes, and keeps attention's matrix; its norms and its mask
+    keep a little more."""
+    model = LanguageModel.of(Config())
+    counted = (activations_of_step(blocks=4).peak - activations_of_step(blocks=2).peak) / 2
+    numbers = block_numbers(model, attention_tokens=64)
+    assert 8 * 64 * 4 * numbers == pytest.approx(counted, rel=0.1)
+
+
+def test_a_gpt_without_dropout_keeps_32_bytes_of_korthikantis_34():
+    gpt3 = language_model("gpt3")
+    assert 2 * block_numbers(gpt3) == 32 * gpt3.width
+    # ... and 8 of his 10 are whole in each of 8 tensor ranks: two masks are those of dropout.
+    assert 2 * block_numbers(gpt3, tensor=8) == (8 + 24 / 8) * gpt3.width
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+def test_the_state_is_zeros_table(stage):
+    memory = bytes_of_rank(LLAMA, Layout(data=16, stage=stage), 1024)
+    each = {"weights": 2, "gradients": 2, "moments": 12}
+    state = bytes_of_state(LLAMA.parameters, 16, stage, each)
+    assert (memory.weights, memory.gradients, memory.moments) == (
+        state.weights,
+        state.gradients,
+        state.moments,
+    )
+    assert (memory.gathered > 0) == (stage == 3)
+
+
+def test_cutting_by_tensor_and_pipeline_divides_the_state():
+    one = bytes_of_rank(LLAMA, Layout(), 1024)
+    cut = bytes_of_rank(LLAMA, Layout(tensor=4, pipeline=2), 1024)
+    assert cut.weights == pytest.approx(one.weights / 8)
+    assert cut.moments == pytest.approx(one.moments / 8)
+
+
+@pytest.mark.parametrize("stages, micro_batches", [(1, 1), (2, 8), (4, 2), (4, 16), (8, 8)])
+def test_sets_alive_are_those_of_the_schedule(stages, micro_batches):
+    schedule = one_f_one_b(stages, micro_batches)
+    alive = sets_alive(Layout(pipeline=stages, micro_batches=micro_batches))
+    assert alive == most_alive(schedule.orders[0])
+
+
+def test_activations_follow_the_layout():
+    def activations(**given):
+        return bytes_of_rank(LLAMA, Layout(**given), 4096).activations
+
+    logits = 4 * 4096 * LLAMA.vocabulary
+    assert activations(sequences=3) == pytest.approx(3 * activations())
+    assert activations(micro_batches=8) == activations()  # one after the other
+    blocks = activations() - logits
+    deep = activations(pipeline=4, micro_batches=8)
+    assert deep == pytest.approx(blocks)  # four sets of a quarter of the layers
+    again = activations(recompute=True)
+    assert again == pytest.approx(2 * 32 * 4096 * 4096 + logits, rel=1e-6)
+    cut = 4 * 4096 + (2 * 4096 + 2 * 1024 + 3 * 14336) / 8  # numbers of a token in a block
+    assert activations(tensor=8) == pytest.approx(2 * 32 * 4096 * cut + logits / 8)
+    matrix = bytes_of_rank(LLAMA, Layout(), 4096, attention_matrix=True).activations
+    assert matrix - activations() == 2 * 32 * 32 * 4096**2
+
+
+def test_the_sum_and_what_does_not_fit():
+    memory = bytes_of_rank(LLAMA, Layout(data=8, stage=3), 4096)
+    parts = [memory.weights, memory.gradients, memory.moments, memory.activations, memory.gathered]
+    assert memory.total == sum(parts)
+    with pytest.raises(ValueError, match="32 heads"):
+        bytes_of_rank(LLAMA, Layout(tensor=5), 4096)
