@@ -18,7 +18,7 @@ from labkit.distributed import launch
 from labkit.distributed.checkpoints.run import Orders, run
 from labkit.distributed.checkpoints.training import Options
 from labkit.distributed.parameter_server.checkpoint import CheckpointError
-from labkit.distributed.step_log import done_twice, read_steps
+from labkit.distributed.step_log import LogError, done_twice, read_steps
 
 
 def main() -> None:
@@ -50,8 +50,16 @@ def main() -> None:
     if outcome.note:
         print(outcome.note)
     print(f"went on from step {outcome.resumed_at}, done up to step {orders.steps}")
-    print("steps done twice:", done_twice(read_steps(orders.log)))
+    print("steps done twice:", steps_done_twice(orders.log))
     print("weights:", outcome.weights)
+
+
+def steps_done_twice(log: Path) -> str:
+    """A list, or what is wrong with the log: the training is whole without it."""
+    try:
+        return str(done_twice(read_steps(log)))
+    except LogError as error:
+        return f"not known. {error}"
 
 
 if __name__ == "__main__":

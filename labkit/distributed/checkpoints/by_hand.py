@@ -47,10 +47,17 @@ def write_shard(
 
 
 def header(path: str | Path) -> dict[str, dict]:
-    """What a safetensors file says of its tensors: kind, shape and place of each, by name."""
-    with Path(path).open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        found = json.loads(file.read(length))
+    """What a safetensors file says of its tensors: kind, shape and place of each, by name.
+
+    Raises CheckpointError where the file is missing, or cut off in its header.
+    """
+    try:
+        most = Path(path).stat().st_size  # a damaged length may be any number
+        with Path(path).open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            found = json.loads(file.read(min(length, most)))
+    except (OSError, ValueError, struct.error) as error:
+        raise _not_whole(path, error) from None
     found.pop("__metadata__", None)
     return found
 
@@ -64,7 +71,12 @@ class Shard:
     rows_read: int = 0
 
     def __len__(self) -> int:
-        return header(self.path)[self.name]["shape"][0]
+        tensors = header(self.path)
+        if self.name not in tensors:
+            raise CheckpointError(
+                f"The shard {self.path} has no tensor {self.name!r}, only {', '.join(tensors)}."
+            )
+        return tensors[self.name]["shape"][0]
 
     def read(self, begin: int, end: int) -> np.ndarray:
         """Rows begin to end - 1, counted within this file; only these are read.
@@ -77,12 +89,16 @@ class Shard:
             with safe_open(self.path, framework="np") as file:
                 rows = file.get_slice(self.name)[begin:end]
         except (SafetensorError, OSError) as error:
-            raise CheckpointError(
-                f"The shard {self.path} is not whole ({in_a_line(error)}): copy it again from "
-                "where it was saved, or use an older checkpoint."
-            ) from None
+            raise _not_whole(self.path, error) from None
         self.rows_read += len(rows)
         return rows
+
+
+def _not_whole(path: str | Path, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"The shard {path} is not whole ({in_a_line(error)}): copy it again from where it was "
+        "saved, or use an older checkpoint."
+    )
 
 
 def shards(folder: str | Path, name: str) -> list[Shard]:

@@ -61,3 +61,24 @@ def test_a_missing_or_truncated_shard_is_named(saved, tmp_path):
         shards(saved, "head")
     with pytest.raises(CheckpointError, match="No rank has written a shard"):
         shards(tmp_path / "nowhere", "head")
+
+
+@pytest.mark.parametrize("kept", [0, 5, 30, 60])
+def test_a_shard_that_is_cut_off_in_its_header_is_named(saved, kept):
+    path = saved / "rank-00001-of-00004.safetensors"
+    path.write_bytes(path.read_bytes()[:kept])
+    for ask in (len, lambda file: file.read(0, 1)):
+        with pytest.raises(CheckpointError, match=r"rank-00001-of-00004.* is not whole .*copy it"):
+            ask(shards(saved, "head")[1])
+
+
+def test_a_length_that_cannot_be_is_no_reason_to_take_all_memory(saved):
+    path = saved / "rank-00001-of-00004.safetensors"
+    path.write_bytes(b"\xff" * 8 + path.read_bytes()[8:])
+    with pytest.raises(CheckpointError, match="is not whole"):
+        len(shards(saved, "head")[1])
+
+
+def test_a_tensor_that_no_shard_has(saved):
+    with pytest.raises(CheckpointError, match=r"has no tensor 'tail', only .*head"):
+        len(shards(saved, "tail")[0])

@@ -93,7 +93,9 @@ def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path):
         under_torchrun(PROGRAM, 1, arguments(folder), timeout=ENOUGH)
     assert f"train_gpt.py: {shard} has 100 bytes and was saved with" in str(told.value)
     assert "step-00004 is whole: `last_good` takes it" in str(told.value)
+    (folder / "steps.jsonl").write_text("{")  # a damaged log does not stop it
     said = under_torchrun(PROGRAM, 1, arguments(folder, "--fall-back"), timeout=ENOUGH)
+    assert "steps done twice: not known. Line 1 of the log" in said
     assert "Used: step-00004." in said and "went on from step 4, done up to step 12" in said
     assert f"weights: {whole.weights}" in said
     assert names(folder) == ["step-00008", "step-00012"] and last_good(folder).note == ""

@@ -244,7 +244,7 @@ PLANTED = {
     BACKWARD: [
         (dx_alone, "x went into all ranks"),
         (dx_mean, "dx is averaged"),
-        (turned, "dw is turned"),
+        (turned, "dw is transposed"),
         (as_in_data_parallel, "nothing is to be merged"),
         (as_a_mean, "as in data parallel"),
         (dh_first, "dh is summed over the ranks"),
