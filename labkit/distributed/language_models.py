@@ -107,6 +107,17 @@ class LanguageModel:
         """
         return self.layers * self._block_matrices + self.vocabulary * self.width
 
+    @property
+    def read_parameters(self) -> int:
+        """Parameters that every step reads whole: all but tables in which it looks up a row.
+
+        Those are the positions, and the embedding where the head has a matrix of its own.
+        """
+        looked_up = self.position_rows
+        if not self.tied:
+            looked_up += self.vocabulary
+        return self.parameters - looked_up * self.width
+
     def forward_flops(self, new: int, past: int = 0) -> int:
         """FLOPs of a forward pass for `new` tokens of one sequence, behind `past` that are cached.
 

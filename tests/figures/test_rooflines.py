@@ -111,3 +111,13 @@ def test_the_names_of_a_climb_touch_neither_marks_nor_each_other(monkeypatch):
             assert name == other or not box.overlaps(there), f"{name} and {other}"
         for place in marks(axes, "o") + marks(axes, "D"):
             assert not box.contains(*(place * figure.dpi / 72)), f"{name} on a mark"
+
+
+def test_roofline_in_another_format(capsys):
+    h100 = machine("h100")
+    assert h100.ridge("fp32") < 100 < h100.ridge("bf16")
+    figures.roofline(h100, {"layer": 100.0}, number_format="bf16")
+    said = capsys.readouterr().out
+    assert "ridge at 295 FLOP per byte" in said and "Memory bound, left of the ridge: layer" in said
+    figures.roofline(h100, {"layer": 100.0})
+    assert "Compute bound, right of it: layer" in capsys.readouterr().out
