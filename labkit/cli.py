@@ -14,8 +14,31 @@ COMMANDS = {
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
     "board": "run a virtual Pynq board for programs that use pynq, until Ctrl-C",
     "launch": "print how a program with ranks is started by torchrun, Slurm and Kubernetes",
+    "choose": "which hardware for a model, how many, how fast, how dear, and by which formula",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
+}
+CHOOSE = {  # options of `labkit choose` that take a value: its type, and what it is
+    "model": (str, "llama31_8b, gpt2, ... or convnet"),
+    "parameters": (float, "of a model of your own, in an assumed shape"),
+    "layers": (int, "of a model of your own"),
+    "width": (int, "of a model of your own"),
+    "heads": (int, "of its attention; default: of 128 numbers each"),
+    "kv-heads": (int, "of its keys and values; default: as many as heads"),
+    "mlp-width": (int, "default: 4 x width"),
+    "vocabulary": (int, "default: 32000"),
+    "format": (str, "bf16, fp16, fp32, int8, ...; default: bf16, of the ConvNet fp32"),
+    "batch": (int, "requests at the same time, or sequences or images of a step"),
+    "context": (int, "tokens of each request or sequence; default 2048"),
+    "tokens": (float, "to train on; default 1e9"),
+    "images": (float, "to train the ConvNet on; default 500000"),
+    "ms": (float, "time limit for an image, or for a token of each request"),
+    "hours": (float, "time limit for a training"),
+    "usd": (float, "budget for a million tokens or images, or for a training"),
+    "most": (int, "machines of a kind, at most; default 8"),
+    "efficiency": (float, "share of peak and bandwidth that is reached; default 1: the best case"),
+    "machines": (str, "choose among these alone, for example h100,t4"),
+    "formulas": (str, "show those of this machine, not of the one that is chosen"),
 }
 
 
@@ -41,6 +64,11 @@ def parser() -> argparse.ArgumentParser:
     made["launch"].add_argument("program", help="a Python program that calls launch")
     made["launch"].add_argument("--nodes", type=int, default=1, help="how many machines; default 1")
     made["launch"].add_argument("--ranks", type=int, default=2, help="on each machine; default 2")
+    choose = made["choose"]
+    choose.add_argument("task", choices=("serve", "train", "image"))
+    for name, (kind, text) in CHOOSE.items():
+        choose.add_argument(f"--{name}", type=kind, help=text)
+    choose.add_argument("--json", action="store_true", help="print JSON")
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
 
@@ -81,6 +109,10 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
 
             print(all_ways(options.program, options.nodes, options.ranks))
             return 0
+        case "choose":
+            from labkit.distributed.chooser.command import run
+
+            return run(options)
         case "data":
             from labkit import datasets
 

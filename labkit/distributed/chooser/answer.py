@@ -1,0 +1,123 @@
+"""The answer: every machine with its plan, and which one is cheapest and which one fastest.
+
+    answer = choose(serve("llama31_8b", batch=8, context=4096), Limits(seconds=0.02))
+    answer.cheapest.machine.key, answer.fastest.machine.key
+    answer.rows                                # one for each machine, those that do not fit too
+
+Only machines that fit and hold the limits can be chosen, and only priced ones can be the cheapest
+or hold a budget.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from labkit.distributed.chooser.fits import Fit, fit
+from labkit.distributed.chooser.limits import Limits
+from labkit.distributed.chooser.money import energy, price
+from labkit.distributed.chooser.need import HOUR, Need, Plan
+from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.hardware import Machine, machine, machines
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of machine: its fit, and what follows from it where there is a plan.
+
+    time   of a step, or of the whole training
+    """
+
+    fit: Fit
+    time: Reckoned | None = None
+    energy: Reckoned | None = None
+    price: Reckoned | None = None
+    in_time: bool = False
+    in_budget: bool = False
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the fit."""
+        return self.fit.machine
+
+    @property
+    def can_be_chosen(self) -> bool:
+        """Whether it fits and holds both limits."""
+        return self.fit.plan is not None and self.in_time and self.in_budget
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows, and the choices among them; None where no machine can be chosen."""
+
+    need: Need
+    limits: Limits
+    rows: tuple[Row, ...]
+
+    @property
+    def cheapest(self) -> Row | None:
+        """Of the priced ones that hold the limits; of equally cheap ones the faster."""
+        priced = [row for row in self.rows if row.can_be_chosen and row.price is not None]
+        return min(priced, key=lambda row: (row.price.value, row.time.value), default=None)
+
+    @property
+    def fastest(self) -> Row | None:
+        """Of those that hold the limits; with a budget, an unpriced one does not."""
+        chosen = [row for row in self.rows if row.can_be_chosen]
+        return min(chosen, key=lambda row: row.time.value, default=None)
+
+    @property
+    def nearest(self) -> Row | None:
+        """Of those that are short of memory, the one that lacks least."""
+        short = [row for row in self.rows if row.fit.over is not None]
+        return min(short, key=lambda row: row.fit.over, default=None)
+
+    def row(self, key: str) -> Row:
+        """The row of this machine; ValueError names those that there are."""
+        for row in self.rows:
+            if row.machine.key == key:
+                return row
+        there = ", ".join(row.machine.key for row in self.rows)
+        raise ValueError(f"The answer has no machine {key!r}. It has: {there}.")
+
+
+def choose(
+    need: Need, limits: Limits | None = None, among: Iterable[str | Machine] | None = None
+) -> Answer:
+    """Holds every machine of the table, or those named, against the need.
+
+    Raises ValueError for an unknown machine, and for an empty choice.
+    """
+    limits = limits or Limits()
+    named = list(machines()) if among is None else list(among)
+    if not named:
+        raise ValueError("No machine to choose among: name one, or leave the machines out.")
+    rows = []
+    for name in named:
+        one = name if isinstance(name, Machine) else machine(name)
+        rows.append(_row(need, limits, fit(need, one, limits)))
+    return Answer(need, limits, tuple(rows))
+
+
+def _row(need: Need, limits: Limits, found: Fit) -> Row:
+    """What follows from a fit."""
+    if found.plan is None:
+        return Row(found)
+    cost = price(need, found.plan, found.machine)
+    in_budget = limits.usd is None or (cost is not None and cost.value <= limits.usd)
+    return Row(
+        fit=found,
+        time=_time(need, found.plan),
+        energy=energy(need, found.plan, found.machine),
+        price=cost,
+        in_time=limits.holds_time(need, found.plan),
+        in_budget=in_budget,
+    )
+
+
+def _time(need: Need, plan: Plan) -> Reckoned:
+    """Of a step, or of a whole training."""
+    if need.timed is None:
+        return plan.seconds
+    figures = f"{shown(plan.seconds.value)} * {shown(need.timed.value)}"
+    if need.unit == "h":
+        return reckon("h", "seconds of a step x steps / 3600", f"{figures} / {HOUR}")
+    return reckon("s", "seconds of a step x steps", figures)

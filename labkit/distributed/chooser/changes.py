@@ -1,0 +1,86 @@
+"""What would change the answer: the same request with one thing different, answered again.
+
+changes(serve, {"model": "llama31_8b", "batch": 8}, Limits(seconds=0.02))
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from inspect import signature
+from typing import Any
+
+from labkit.distributed.chooser.answer import Answer, Row, choose
+from labkit.distributed.chooser.limits import Limits
+from labkit.distributed.chooser.need import Need
+from labkit.hardware import Machine
+
+FORMATS = ("fp32", "fp16", "bf16", "int8")
+SIZES = ("batch", "context")
+
+
+def changes(
+    make: Callable[..., Need],
+    arguments: dict[str, Any],
+    limits: Limits | None = None,
+    among: Iterable[str | Machine] | None = None,
+) -> list[str]:
+    """A sentence for each thing that changes the cheapest or the fastest, and one for the rest."""
+    limits = limits or Limits()
+    among = None if among is None else list(among)
+    usual = {name: one.default for name, one in signature(make).parameters.items()}
+    asked = usual | arguments
+    now = choose(make(**arguments), limits, among)
+    said, same = [], []
+    for words, other, under in _others(asked, limits):
+        try:
+            then = choose(make(**other), under, among)
+        except ValueError:
+            continue  # a format that is not trained in, a batch that cannot be halved
+        differs = _difference(now, then)
+        if differs:
+            said.append(f"With {words}, {differs}.")
+        else:
+            same.append(words)
+    if same:
+        said.append(f"No change with {', '.join(same)}.")
+    return said
+
+
+def _others(asked: dict[str, Any], limits: Limits) -> list[tuple[str, dict[str, Any], Limits]]:
+    """One thing different each: words, arguments, limits."""
+    found = []
+    for name in SIZES:
+        if name in asked:
+            found.append((f"twice the {name}", asked | {name: 2 * asked[name]}, limits))
+            if asked[name] % 2 == 0:
+                found.append((f"half the {name}", asked | {name: asked[name] // 2}, limits))
+    for number_format in FORMATS:
+        if number_format != asked["number_format"]:
+            found.append((number_format, asked | {"number_format": number_format}, limits))
+    if limits.seconds:
+        found.append(("twice the time", asked, replace(limits, seconds=2 * limits.seconds)))
+        found.append(("half the time", asked, replace(limits, seconds=limits.seconds / 2)))
+    if limits.usd:
+        found.append(("twice the budget", asked, replace(limits, usd=2 * limits.usd)))
+        found.append(("half the budget", asked, replace(limits, usd=limits.usd / 2)))
+    half = replace(limits, efficiency=limits.efficiency / 2)
+    found.append(("half the efficiency", asked, half))
+    return found
+
+
+def _difference(now: Answer, then: Answer) -> str:
+    """ "the cheapest is 2 x t4", or nothing where both choices stay."""
+    differs = []
+    for name in ("cheapest", "fastest"):
+        before = _name(getattr(now, name))
+        after = _name(getattr(then, name))
+        if before != after:
+            differs.append(f"the {name} is {after} and not {before}")
+    return ", and ".join(differs)
+
+
+def _name(row: Row | None) -> str:
+    """ "2 x t4", or "none"."""
+    if row is None:
+        return "none"
+    count = row.fit.plan.count
+    return f"{count} x {row.machine.key}" if count > 1 else row.machine.key

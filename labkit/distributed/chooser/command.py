@@ -1,0 +1,115 @@
+"""The command `labkit choose`: from its options to a need, and the answer printed.
+
+labkit choose serve --model llama31_8b --format bf16 --batch 8 --context 4096 --ms 20
+labkit choose train --model llama31_8b --tokens 1e9 --hours 24 --usd 1000
+labkit choose image --format int8 --ms 1
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from labkit.distributed.chooser import images, serving, training
+from labkit.distributed.chooser.answer import choose
+from labkit.distributed.chooser.changes import changes
+from labkit.distributed.chooser.limits import Limits
+from labkit.distributed.chooser.models import model_of, own_model
+from labkit.distributed.chooser.need import HOUR, Need
+from labkit.distributed.chooser.report import as_dict, formulas, show
+from labkit.distributed.language_models import LanguageModel
+
+SHAPE = ("layers", "width", "heads", "kv_heads", "mlp_width", "vocabulary")
+OWN = (*SHAPE, "parameters")
+CONVNET = "convnet"
+TASKS: dict[str, tuple[str, ...]] = {  # which options a task understands
+    "serve": ("model", *OWN, "batch", "context", "ms"),
+    "train": ("model", *OWN, "batch", "context", "tokens", "images", "hours"),
+    "image": ("model", "ms"),
+}
+LANGUAGE_ONLY = ("context", "tokens", *OWN)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answers; ValueError for what cannot be, a sentence each."""
+    _demand_understood(options)
+    make, arguments = _request(options)
+    limits = _limits(options)
+    among = options.machines.split(",") if options.machines is not None else None
+    answer = choose(make(**arguments), limits, among)
+    if options.formulas:
+        answer.row(options.formulas)
+    if options.json:
+        print(json.dumps(as_dict(answer), indent=2))
+        return 0
+    show(answer)
+    chosen = answer.cheapest or answer.fastest
+    if chosen:
+        print()
+        for sentence in changes(make, arguments, limits, among):
+            print(sentence)
+    shown = options.formulas or (chosen.machine.key if chosen else None)
+    if shown:
+        print()
+        formulas(answer, shown)
+    return 0
+
+
+def _demand_understood(options: argparse.Namespace) -> None:
+    """Raises ValueError for an option that says nothing about this task."""
+    for task, names in TASKS.items():
+        for name in names:
+            if getattr(options, name) is not None and name not in TASKS[options.task]:
+                raise ValueError(f"--{name.replace('_', '-')} is for {task}, not {options.task}.")
+
+
+def _request(options: argparse.Namespace) -> tuple[Callable[..., Need], dict[str, Any]]:
+    """The function that makes the need, and its arguments."""
+    is_convnet = options.model == CONVNET or options.task == "image"
+    if options.model not in (None, CONVNET) and options.task == "image":
+        raise ValueError(f"One image goes through the ConvNet, not through {options.model!r}.")
+    given = _given(options, ("batch", "context", "tokens", "images"))
+    if options.format is not None:
+        given["number_format"] = options.format
+    if not is_convnet:
+        if "images" in given:
+            raise ValueError("--images is for --model convnet; a language model has --tokens.")
+        make = serving.serve if options.task == "serve" else training.train
+        return make, {"model": _model(options), **given}
+    for name in LANGUAGE_ONLY:
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is for language models.")
+    if options.task == "serve":
+        raise ValueError("The ConvNet has no tokens to serve: choose image.")
+    return (images.image if options.task == "image" else images.train_convnet), given
+
+
+def _model(options: argparse.Namespace) -> LanguageModel | str:
+    """A model of the table, or one of the learner's own sizes."""
+    own = _given(options, OWN)
+    if options.model is not None:
+        if own:
+            raise ValueError("Give --model or sizes of your own, not both.")
+        return options.model
+    if "parameters" in own:
+        if len(own) > 1:
+            raise ValueError("Give --parameters alone, or --layers and --width.")
+        return model_of(own["parameters"])
+    if "layers" not in own or "width" not in own:
+        raise ValueError("Which model? Give --model, or --parameters, or --layers and --width.")
+    return own_model(**own)
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    """Milliseconds or hours, USD, how many machines, and the efficiency."""
+    given = _given(options, ("usd", "most", "efficiency"))
+    if options.ms is not None:
+        given["seconds"] = options.ms / 1000
+    if options.hours is not None:
+        given["seconds"] = options.hours * HOUR
+    return Limits(**given)
+
+
+def _given(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """What was given of these options."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}

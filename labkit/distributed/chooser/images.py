@@ -1,0 +1,95 @@
+"""What the course's ConvNet needs: one image, or a training, by the rules of `labkit.costs`.
+
+    image("fp32")                                   # one image as soon as possible
+    train_convnet("fp32", images=500_000, batch=64)
+
+The rules count float32; another format has the same operations and fewer bytes.
+"""
+
+from math import prod
+
+from labkit import convnet
+from labkit.distributed.chooser.even import EvenNeed
+from labkit.distributed.chooser.formats import bytes_of, training_format
+from labkit.distributed.chooser.need import above_zero, whole
+from labkit.distributed.chooser.reckoning import reckon, shown
+
+MILLION = 1_000_000
+OPERATORS = frozenset({"conv", "linear", "relu", "pool"})
+FLOAT = 4  # bytes, as labkit.costs counts
+LEFT_OUT = (
+    "Not counted: starting kernels and bringing images to the machine, which take longer than the "
+    "work for one small image; and caches, which would save reading."
+)
+STATE = 3  # numbers for each parameter: weight, gradient, momentum
+
+
+def image(number_format: str = "fp32") -> EvenNeed:
+    """One image alone through the network, forward."""
+    size = bytes_of(number_format)
+    flops, moved = _costs(batch=1, training=False)
+    return EvenNeed(
+        task="image",
+        says=f"the ConvNet in {number_format}, one image at a time",
+        number_format=number_format,
+        operators=OPERATORS,
+        steps=reckon("steps", "a million images", f"{MILLION}"),
+        step="an image",
+        paid="a million images",
+        left_out=LEFT_OUT,
+        unit="s",
+        held={
+            "weights": reckon("B", "parameters x bytes", f"{_parameters()} * {size}"),
+            "activations": reckon("B", "numbers x bytes", f"{_numbers()} * {size}"),
+        },
+        flops=reckon("FLOP", "FLOPs of all layers, forward", f"{flops}"),
+        moved=reckon("B", "bytes of all layers, forward", f"{moved} * {size} / {FLOAT}"),
+    )
+
+
+def train_convnet(
+    number_format: str = "fp32", images: float = 500_000, batch: int = 64
+) -> EvenNeed:
+    """Training with momentum, on one machine."""
+    size = training_format(number_format)
+    whole("batch", batch)
+    above_zero("images", images)
+    flops, moved = _costs(batch, training=True)
+    return EvenNeed(
+        task="train",
+        says=f"the ConvNet in {number_format}, trained on {images:,.0f} images, {batch} in a step",
+        number_format=number_format,
+        operators=OPERATORS | {"backward"},
+        steps=reckon("steps", "images / images of a step", f"{shown(images)} / {batch}"),
+        step="an update of the weights",
+        paid="the training",
+        left_out=LEFT_OUT,
+        unit="s",
+        held={
+            "state": reckon("B", "3 x parameters x bytes", f"{STATE} * {_parameters()} * {size}"),
+            "activations": reckon(
+                "B", "images of a step x numbers x bytes", f"{batch} * {_numbers()} * {size}"
+            ),
+        },
+        flops=reckon("FLOP", "FLOPs of all layers and of sgd", f"{flops}"),
+        moved=reckon("B", "bytes of all layers and of sgd", f"{moved} * {size} / {FLOAT}"),
+    )
+
+
+def _costs(batch: int, training: bool) -> tuple[int, int]:
+    """FLOPs and bytes of a step, over all layers."""
+    layers = convnet.layer_costs(batch, training)
+    flops = sum(int(layer.flops) for layer in layers)
+    moved = sum(int(layer.bytes) for layer in layers)
+    return flops, moved
+
+
+def _numbers() -> int:
+    """The numbers of an image, and what all layers make of it."""
+    outputs = sum(prod(layer.output_shape) for layer in convnet.LAYERS)
+    return prod(convnet.LAYERS[0].input_shape) + outputs
+
+
+def _parameters() -> int:
+    """Weights and biases of the network."""
+    return sum(layer.parameters for layer in convnet.LAYERS)

@@ -1,0 +1,38 @@
+"""What a request allows: seconds, money, how many machines; and the efficiency it assumes."""
+
+from dataclasses import dataclass
+
+from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Nonsense raises ValueError, a sentence each.
+
+    seconds      of a step, or of a whole training; None: as long as it takes
+    usd          for a million tokens or images, or a whole training; None: whatever it costs
+    most         how many machines at most
+    efficiency   the share of peak and bandwidth that is reached: 1 is a best case, no estimate. In
+                 the training of a language model, of the peak alone
+    """
+
+    seconds: float | None = None
+    usd: float | None = None
+    most: int = 8
+    efficiency: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None:
+            above_zero("The time limit", self.seconds)
+        if self.usd is not None:
+            above_zero("The budget", self.usd)
+        whole("most", self.most)
+        if not 0 < above_zero("efficiency", self.efficiency) <= 1:
+            raise ValueError(f"efficiency is a share from 0 to 1, not {self.efficiency!r}.")
+
+    def holds_time(self, need: Need, plan: Plan) -> bool:
+        """Whether a plan is fast enough."""
+        if self.seconds is None:
+            return True
+        steps = need.timed.value if need.timed else 1
+        return plan.seconds.value * steps <= self.seconds

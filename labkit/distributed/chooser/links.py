@@ -1,0 +1,21 @@
+"""Which links join several machines of a kind: those of `clusters.toml`."""
+
+from labkit.distributed.chooser.need import LinksUnknownError
+from labkit.distributed.clusters import Cluster, clusters
+from labkit.distributed.cost_model import CostModel
+from labkit.hardware import Machine
+
+NO_LINK = CostModel(latency=0.0, bandwidth=float("inf"))  # of a machine that is alone
+
+
+def cluster_of(machine: Machine, count: int = 1) -> Cluster:
+    """The cluster made of this machine; one that is alone needs no link.
+
+    Raises LinksUnknownError where the table has none and more than one machine is asked for.
+    """
+    for cluster in clusters().values():
+        if cluster.machine.key == machine.key:
+            return cluster
+    if count > 1:
+        raise LinksUnknownError(f"no table has the links of {machine.name}")
+    return Cluster(machine.key, machine.name, machine, 1, NO_LINK, NO_LINK, efficiency=1.0)

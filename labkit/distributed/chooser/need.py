@@ -1,0 +1,86 @@
+"""What a task needs, whatever the machine, and how so many machines of a kind would do it.
+
+`serving.py`, `training.py` and `images.py` make needs. A step is what is timed: a token for each
+request, an image, an update of the weights.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from labkit.distributed.chooser.reckoning import Reckoned
+from labkit.hardware import Machine
+
+HOUR = 3600  # s
+
+
+class LinksUnknownError(ValueError):
+    """Several machines would be needed, and no table says how fast their links are."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """So many machines of one kind at a task.
+
+    memory   bytes that each must hold
+    parts    seconds that each limit takes in a step: compute, bandwidth, links
+    seconds  of a step, in formula as well
+    layout   how they share the work, in words
+    """
+
+    count: int
+    memory: Reckoned
+    parts: Mapping[str, Reckoned]
+    seconds: Reckoned
+    layout: str
+
+    @property
+    def binds(self) -> str:
+        """The name of the part that takes longest."""
+        return max(self.parts, key=lambda name: self.parts[name].value)
+
+
+@dataclass(frozen=True)
+class Need:
+    """The needs of one task. A subclass knows them; see `memory` and `plan`.
+
+    steps   how many steps are paid for: a million tokens or images, or a whole training
+    unit    of the time that is told: s or h
+    """
+
+    task: str  # "serve", "train" or "image"
+    says: str  # "Llama 3.1 8B in bf16, ...": for the head of the answer
+    number_format: str
+    operators: frozenset[str]
+    steps: Reckoned
+    step: str  # what a step gives: "a token for each request"
+    paid: str  # what `steps` give: "a million tokens"
+    left_out: str  # what is not counted, in sentences
+    unit: str
+
+    @property
+    def timed(self) -> Reckoned | None:
+        """The steps whose time is told and limited: all of a training; None: one step."""
+        return self.steps if self.task == "train" else None
+
+    def memory(self, count: int, machine: Machine) -> Reckoned:
+        """Bytes that each of so many machines must hold, at the least."""
+        raise NotImplementedError
+
+    def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
+        """How so many machines do it. LinksUnknownError where their links are in no table."""
+        raise NotImplementedError
+
+
+def whole(name: str, number: object, least: int = 1) -> int:
+    """The number, if it is whole and large enough; else ValueError, a sentence."""
+    if not isinstance(number, int) or isinstance(number, bool) or number < least:
+        raise ValueError(f"{name} is a whole number from {least} on, not {number!r}.")
+    return number
+
+
+def above_zero(name: str, number: object) -> float:
+    """The number, if it is finite and above 0; else ValueError, a sentence."""
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if not is_number or not 0 < number < float("inf"):
+        raise ValueError(f"{name} is a number above 0, not {number!r}.")
+    return number

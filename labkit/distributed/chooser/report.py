@@ -1,0 +1,191 @@
+"""The answer as a table and sentences: HTML in a notebook, plain text elsewhere, or a dict.
+
+show(answer)
+formulas(answer, "h100")          # every number of one machine, with the figures it is made of
+as_dict(answer)                   # for --json
+"""
+
+from labkit import figures
+from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.reckoning import Reckoned
+
+HEADS = ("machine", "how many", "needs, each", "binds", "time", "energy", "price", "note")
+
+
+def show(answer: Answer) -> None:
+    """The table of all machines, and below it the choices, a sentence each."""
+    need = answer.need
+    print(f"{need.says[0].upper()}{need.says[1:]}.")
+    rows = [_cells(answer, row) for row in answer.rows]
+    time = "of the whole training" if need.timed else f"for {need.step}"
+    share = answer.limits.efficiency
+    case = "at best" if share == 1 else f"at {100 * share:g} % of what a machine can do"
+    note = (
+        f"Time {time}, {case}. Energy and price for {need.paid}; where a field is empty, the table "
+        f"of machines has no figure. {need.left_out}"
+    )
+    figures.table(HEADS, rows, note)
+    for sentence in sentences(answer):
+        print(sentence)
+
+
+def sentences(answer: Answer) -> list[str]:
+    """The cheapest and the fastest; or why there is none, and by how much."""
+    said = [_limits(answer)] if answer.limits.seconds or answer.limits.usd else []
+    fits = [row for row in answer.rows if row.fit.plan is not None]
+    if not fits:
+        said.append(_fits_nowhere(answer))
+        return said
+    if answer.cheapest is None and answer.fastest is None:
+        said.append(_no_limit_held(answer, fits))
+        return said
+    if answer.cheapest is None:
+        said.append("Cheapest: none of those that can do it has a price.")
+    else:
+        said.append(f"Cheapest, of those with a price: {_choice(answer, answer.cheapest)}.")
+    said.append(f"Fastest: {_choice(answer, answer.fastest)}.")
+    return said
+
+
+def formulas(answer: Answer, key: str) -> None:
+    """All formulas of one machine, in words and in figures, and where its own figures come from."""
+    row = answer.row(key)
+    print(f"{row.machine.name}:")
+    for name, reckoned in numbers(row).items():
+        print(f"  {name}: {reckoned}")
+    if row.fit.plan is None:
+        print(f"  {row.fit.reason}")
+    machine = row.machine
+    for name, figure in (
+        ("peak", machine.peak.get(answer.need.number_format)),
+        ("bandwidth", machine.bandwidth),
+        ("memory", machine.memory),
+        ("power", machine.power),
+        ("price", machine.price),
+    ):
+        print(f"  its {name}: {figure or 'not published'}")
+
+
+def numbers(row: Row) -> dict[str, Reckoned]:
+    """Every number of a row that the chooser reckoned."""
+    if row.fit.plan is None:
+        return {}
+    found = {"memory": row.fit.plan.memory}
+    for name, part in row.fit.plan.parts.items():
+        found[name] = part
+    found["step"] = row.fit.plan.seconds
+    if row.time is not row.fit.plan.seconds:
+        found["time"] = row.time
+    found |= {"energy": row.energy, "price": row.price}
+    return {name: reckoned for name, reckoned in found.items() if reckoned is not None}
+
+
+def as_dict(answer: Answer) -> dict:
+    """The answer in plain numbers, each with unit and formula; None where there is none."""
+    rows = []
+    for row in answer.rows:
+        plan = row.fit.plan
+        given = {
+            "machine": row.machine.key,
+            "count": plan.count if plan else None,
+            "binds": row.fit.binds,
+            "layout": plan.layout if plan else None,
+            "reason": row.fit.reason,
+            "can_be_chosen": row.can_be_chosen,
+        }
+        told = {"memory": plan.memory if plan else None, "time": row.time}
+        told |= {"energy": row.energy, "price": row.price}
+        for name, reckoned in told.items():
+            given[name] = _plain(reckoned) if reckoned else None
+        given["price_source"] = row.machine.price.origin if row.price else None
+        rows.append(given)
+    return {
+        "need": answer.need.says,
+        "paid": answer.need.paid,
+        "efficiency": answer.limits.efficiency,
+        "cheapest": answer.cheapest.machine.key if answer.cheapest else None,
+        "fastest": answer.fastest.machine.key if answer.fastest else None,
+        "machines": rows,
+    }
+
+
+def _plain(reckoned: Reckoned) -> dict:
+    """A number as JSON has it."""
+    return {
+        "value": reckoned.value,
+        "unit": reckoned.unit,
+        "word": "predicted",
+        "words": reckoned.words,
+        "figures": reckoned.figures,
+    }
+
+
+def _cells(answer: Answer, row: Row) -> list[object]:
+    """One line of the table."""
+    plan = row.fit.plan
+    if plan is None:
+        return [row.machine.key, None, None, row.fit.binds, None, None, None, row.fit.reason]
+    notes = [row.fit.reason]
+    notes += [] if row.in_time else ["too slow"]
+    notes += [] if row.in_budget else ["no price" if row.price is None else "too dear"]
+    return [
+        row.machine.key,
+        plan.count,
+        _told(plan.memory, "the bytes that it must hold"),
+        row.fit.binds,
+        _told(row.time, "the slowest limit, and links"),
+        row.energy.quantity if row.energy else None,
+        row.price.quantity if row.price else None,
+        ", ".join(note for note in notes if note),
+    ]
+
+
+def _told(reckoned: Reckoned, words: str) -> object:
+    """The quantity of a column in which every row has the same words."""
+    return Reckoned(reckoned.value, reckoned.unit, words, reckoned.figures).quantity
+
+
+def _choice(answer: Answer, row: Row) -> str:
+    """ "2 x NVIDIA T4, 25.1 ms for ..., 4.88 USD for a million tokens; bandwidth binds"."""
+    plan = row.fit.plan
+    many = f"{plan.count} x " if plan.count > 1 else ""
+    said = f"{many}{row.machine.name}, {row.time.quantity.number}"
+    if row.price:
+        said += f", {row.price.quantity.number} for {answer.need.paid}"
+    return f"{said}; {row.fit.binds} binds"
+
+
+def _limits(answer: Answer) -> str:
+    """The sentence of what was asked for."""
+    limits = answer.limits
+    asked = []
+    if limits.seconds:
+        what = "for the whole training" if answer.need.timed else "for a step"
+        asked.append(f"{_seconds(limits.seconds)} {what}")
+    if limits.usd:
+        asked.append(f"{limits.usd:g} USD for {answer.need.paid}")
+    return f"Allowed: {' and '.join(asked)}."
+
+
+def _seconds(seconds: float) -> str:
+    """ "24 h" or "20 ms"."""
+    return f"{seconds / 3600:g} h" if seconds >= 3600 else f"{1e3 * seconds:g} ms"
+
+
+def _fits_nowhere(answer: Answer) -> str:
+    """Nothing fits: the nearest machine, and what it lacks."""
+    if answer.nearest is None:
+        return "No machine can do it: see the last column."
+    row = answer.nearest
+    return f"It fits nowhere. Nearest is {row.machine.name}: {row.fit.reason}."
+
+
+def _no_limit_held(answer: Answer, fits: list[Row]) -> str:
+    """Machines fit, but none holds the limits: the fastest of them, and the cheapest."""
+    fastest = min(fits, key=lambda row: row.time.value)
+    said = f"No machine holds the limits. The fastest is {_choice(answer, fastest)}."
+    priced = [row for row in fits if row.price]
+    if priced:
+        cheapest = min(priced, key=lambda row: row.price.value)
+        said += f" The cheapest is {_choice(answer, cheapest)}."
+    return said

@@ -1,0 +1,159 @@
+"""What training a language model needs: `train("llama31_8b", "bf16", tokens=1e9)`.
+
+Each plan is the fastest layout that fits, of data x tensor ranks with or without ZeRO and
+recomputed blocks, by the step model and the memory model of lesson a_cost_model. Weights and
+gradients have 16 bits, and a float32 copy and Adam's moments stand beside them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from labkit.distributed.chooser.formats import training_format
+from labkit.distributed.chooser.links import cluster_of
+from labkit.distributed.chooser.models import context_of, found
+from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
+from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.distributed.chooser.serving import OPERATORS
+from labkit.distributed.clusters import Cluster
+from labkit.distributed.language_models import LanguageModel
+from labkit.distributed.layouts import Layout
+from labkit.distributed.memory_model import RankMemory, bytes_of_rank
+from labkit.distributed.step_model import StepTerms, predict_step
+from labkit.hardware import Machine
+
+STAGES = (0, 1, 3)  # of ZeRO; 2 saves memory beside 1 and nothing else changes
+KINDS = ("weights", "gradients", "moments", "activations", "gathered")
+LEFT_OUT = "Not counted: buffers, loading data, failures, evaluation; pipelines are not tried."
+
+
+@dataclass(frozen=True)
+class Training(Need):
+    """A training: batch x context tokens in each step."""
+
+    model: LanguageModel
+    batch: int
+    context: int
+
+    def memory(self, count: int, machine: Machine) -> Reckoned:
+        """Of the layout that needs least."""
+        found = [self._memory(layout) for layout in self._layouts(count, machine)]
+        return min(found, key=lambda memory: memory.value)
+
+    def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
+        """The fastest layout that fits, by the step model."""
+        cluster = replace(cluster_of(machine, count), efficiency=efficiency)
+        room = float(machine.memory)
+        fits = [
+            layout for layout in self._layouts(count, machine) if self._bytes(layout).total <= room
+        ]
+        layout = min(fits, key=lambda layout: self._terms(cluster, layout).seconds)
+        terms = self._terms(cluster, layout)
+        parts = self._parts(machine, layout, terms, efficiency)
+        figures = " + ".join(shown(part.value) for part in parts.values())
+        return Plan(
+            count=count,
+            memory=self._memory(layout),
+            parts=parts,
+            seconds=reckon("s", "compute + update + links that are not hidden", figures),
+            layout=_words(layout),
+        )
+
+    def _layouts(self, count: int, machine: Machine) -> Iterator[Layout]:
+        """All that share the batch evenly: tensor ranks within a node, data ranks for the rest."""
+        per_node = cluster_of(machine, count).per_node
+        tensor = 1
+        while tensor <= min(count, per_node, self.model.heads):
+            data = count // tensor
+            if self.batch % data == 0 and self.model.heads % tensor == 0:
+                for stage in STAGES if data > 1 else (0,):
+                    for recompute in (False, True):
+                        yield Layout(
+                            data=data,
+                            tensor=tensor,
+                            micro_batches=self.batch // data,
+                            stage=stage,
+                            recompute=recompute,
+                        )
+            tensor *= 2
+
+    def _bytes(self, layout: Layout) -> RankMemory:
+        return bytes_of_rank(self.model, layout, self.context)
+
+    def _terms(self, cluster: Cluster, layout: Layout) -> StepTerms:
+        return predict_step(self.model, cluster, layout, self.context, self.number_format)
+
+    def _memory(self, layout: Layout) -> Reckoned:
+        """The bytes of a rank, by kind."""
+        memory = self._bytes(layout)
+        kinds = [kind for kind in KINDS if getattr(memory, kind)]
+        figures = [shown(getattr(memory, kind)) for kind in kinds]
+        return reckon("B", " + ".join(kinds), " + ".join(figures))
+
+    def _parts(
+        self, machine: Machine, layout: Layout, terms: StepTerms, efficiency: float
+    ) -> dict[str, Reckoned]:
+        """The step model's terms by what they wait for; the arithmetic with all its figures."""
+        peak = shown(float(machine.rate(self.number_format)))
+        rate = f"({layout.ranks} * {peak} * {efficiency})"
+        sharers = layout.tensor * (layout.data if layout.stage else 1)
+        bandwidth = shown(float(machine.bandwidth))
+        passes = 4 if layout.recompute else 3
+        forward = self.model.forward_flops(self.context)
+        links = terms.tensor + terms.bubble + terms.messages + terms.exposed
+        return {
+            "compute": reckon(
+                "s",
+                f"{passes} x forward pass x sequences / (machines x peak x efficiency)",
+                f"{passes} * {forward} * {self.batch} / {rate}",
+            ),
+            "bandwidth": reckon(
+                "s",
+                "the update: 2 x 16 bytes x parameters / (machines that share them x bandwidth)",
+                f"2 * 16 * {self.model.parameters} / ({sharers} * {bandwidth})",
+            ),
+            "links": reckon("s", "messages that are not hidden (lesson 16)", shown(links)),
+        }
+
+
+def train(
+    model: LanguageModel | str,
+    number_format: str = "bf16",
+    tokens: float = 1e9,
+    batch: int = 256,
+    context: int = 2048,
+) -> Training:
+    """Training on so many tokens: a step has `batch` sequences of `context` tokens.
+
+    Raises ValueError for sizes that are none, and for other formats than bf16 and fp16.
+    """
+    model = found(model)
+    training_format(number_format, ("bf16", "fp16"))
+    whole("batch", batch)
+    context_of(model, context)
+    above_zero("tokens", tokens)
+    size = f"{batch:,} x {context:,} in each step"
+    steps = f"{shown(tokens)} / ({batch} * {context})"
+    return Training(
+        task="train",
+        says=f"{model.name} in {number_format}, trained on {tokens:.3g} tokens, {size}",
+        number_format=number_format,
+        operators=OPERATORS | {"backward"},
+        steps=reckon("steps", "tokens / tokens of a step", steps),
+        step="an update of the weights",
+        paid="the training",
+        left_out=LEFT_OUT,
+        unit="h",
+        model=model,
+        batch=batch,
+        context=context,
+    )
+
+
+def _words(layout: Layout) -> str:
+    """ "data 4 x tensor 8, ZeRO-1, recomputed"."""
+    said = "one machine" if layout.ranks == 1 else f"data {layout.data} x tensor {layout.tensor}"
+    if layout.stage:
+        said += f", ZeRO-{layout.stage}"
+    if layout.recompute:
+        said += ", recomputed"
+    return said
