@@ -21,7 +21,7 @@ from labkit.distributed.memory_model import RankMemory, bytes_of_rank
 from labkit.distributed.step_model import StepTerms, predict_step
 from labkit.hardware import Machine
 
-STAGES = (0, 1, 3)  # of ZeRO; 2 saves memory beside 1 and nothing else changes
+STAGES = (0, 1, 2, 3)  # of ZeRO
 KINDS = ("weights", "gradients", "moments", "activations", "gathered")
 LEFT_OUT = "Not counted: buffers, loading data, failures, evaluation; pipelines are not tried."
 

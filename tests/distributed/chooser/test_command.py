@@ -1,0 +1,74 @@
+"""`labkit choose`: its options, and a sentence for each that cannot be."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from labkit.cli import main
+
+
+def test_serve_train_and_image(capsys):
+    assert main("choose serve --model llama31_8b --batch 8 --context 4096 --ms 20".split()) == 0
+    said = capsys.readouterr().out
+    assert "Cheapest, of those with a price: 2 x Google TPU v5e" in said
+    assert "With half the time" in said and "= 10.2 GB" in said
+    assert main("choose train --parameters 7e9 --tokens 1e9 --hours 24 --usd 1000".split()) == 0
+    assert "6.7 billion parameters (32 layers x 4,096, assumed)" in capsys.readouterr().out
+    assert main("choose image --ms 1 --format int8 --formulas pynq_z1".split()) == 0
+    assert "an assumed 100 MHz = 73768 / 100000000 = 738 µs" in capsys.readouterr().out
+    assert main("choose train --model convnet --batch 8 --images 1e5 --hours 1".split()) == 0
+    assert "trained on 100,000 images, 8 in a step" in capsys.readouterr().out
+
+
+def test_own_sizes_and_some_machines(capsys):
+    own = "choose serve --layers 2 --width 256 --heads 4 --kv-heads 2 --machines h100,t4 --json"
+    assert main(f"{own} --format fp16".split()) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert [row["machine"] for row in given["machines"]] == ["h100", "t4"]
+    assert given["need"].startswith("your model in fp16")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("serve --model llama_3_1_8b", "Did you mean 'llama31_8b'"),
+        ("serve", "Which model?"),
+        ("train --layers 4", "Give --model, or --parameters, or --layers and --width"),
+        ("serve --model gpt2 --layers 4", "not both"),
+        ("serve --parameters 7e9 --width 64", "--parameters alone"),
+        ("serve --parameters=-7e9", "parameters is a number above 0"),
+        ("serve --layers -2 --width 64", "layers is a whole number from 1 on, not -2"),
+        ("serve --model gpt2 --batch 0", "batch is a whole number from 1 on, not 0"),
+        ("serve --model gpt2 --tokens 5", "--tokens is for train, not serve"),
+        ("serve --model gpt2 --hours 5", "--hours is for train, not serve"),
+        ("train --model gpt2 --ms 5", "--ms is for serve, not train"),
+        ("train --model gpt2 --images 5", "--images is for --model convnet"),
+        ("train --model convnet --tokens 5", "--tokens is for language models"),
+        ("image --model gpt2", "through the ConvNet, not through 'gpt2'"),
+        ("serve --model convnet", "choose image"),
+        ("image --machines abacus", "No machine 'abacus' in the table"),
+        ("image --machines t4 --formulas h100", "The answer has no machine 'h100'"),
+        ("image --format fp7", "no number format 'fp7'"),
+        ("image --ms -1", "The time limit is a number above 0"),
+        ("image --usd 0", "The budget is a number above 0"),
+        ("image --efficiency 2", "efficiency is a share from 0 to 1"),
+        ("image --most 0", "most is a whole number from 1 on"),
+    ],
+)
+def test_a_failure_is_a_sentence_and_exit_code_1(capsys, arguments, words):
+    assert main(["choose", *arguments.split()]) == 1
+    shown = capsys.readouterr()
+    assert words in shown.err and shown.err.startswith("labkit choose: ")
+    assert shown.err.count("\n") == 1 and not shown.out
+
+
+def test_choosing_loads_no_heavy_package():
+    code = (
+        "import sys; from labkit.cli import main;"
+        "main('choose train --model llama31_8b'.split());"
+        "print([m for m in ('torch', 'matplotlib', 'IPython', 'scipy') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "[]"

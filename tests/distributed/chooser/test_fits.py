@@ -1,0 +1,133 @@
+"""What fits: format, operators, memory, and the smallest number of machines."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.distributed.chooser import board
+from labkit.distributed.chooser.fits import fit
+from labkit.distributed.chooser.images import image, train_convnet
+from labkit.distributed.chooser.limits import Limits
+from labkit.distributed.chooser.serving import serve
+from labkit.distributed.chooser.training import train
+from labkit.distributed.language_models import language_models
+from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga.accelerator_timeline import job_cycles
+from labkit.hardware import machine, machines
+
+
+def test_sixteen_gigabytes_are_too_few():
+    found = fit(serve("llama31_8b", "fp16"), machine("t4"), Limits(most=1))
+    assert found.plan is None and found.binds == "memory"
+    over = 8_030_261_248 * 2 + 2048 * 131_072 - 16e9
+    assert found.over == over and f"{over / 1e9:.3g} GB more than fit" in found.reason
+    two = fit(serve("llama31_8b", "fp16"), machine("t4"), Limits())
+    assert two.plan.count == 2 and two.reason == "for the memory"
+
+
+def test_what_fits_exactly_fits():
+    need = serve("llama31_8b", "bf16")
+    exact = replace(machine("h100"), memory=replace(machine("h100").memory, value=need.total.value))
+    assert fit(need, exact, Limits(most=1)).plan.count == 1
+
+
+@given(
+    st.sampled_from(list(language_models())),
+    st.sampled_from(["fp32", "fp16", "bf16", "int8", "fp4"]),
+    st.sampled_from(list(machines())),
+    st.integers(1, 300),
+    st.integers(1, 1000),
+    st.sampled_from([1, 2, 7, 8, 64]),
+)
+@settings(deadline=None)
+def test_a_plan_fits_has_the_format_and_is_the_smallest(model, form, key, batch, context, most):
+    need = serve(model, form, batch, context)
+    one = machine(key)
+    found = fit(need, one, Limits(most=most))
+    total = need.total.value
+    if found.plan is None:
+        alone = one.kind in ("cpu", "fpga")
+        largest = 1 if alone else 2 ** (most.bit_length() - 1)
+        lacks = form not in one.peak or one.kind == "fpga"
+        assert lacks or found.binds == "links" or total / largest > float(one.memory)
+        return
+    count = found.plan.count
+    assert form in one.peak and one.kind != "fpga" and 1 <= count <= most
+    assert total / count <= float(one.memory)
+    assert count == 1 or total / (count // 2) > float(one.memory)
+    assert count == 1 or one.kind in ("gpu", "tpu")
+
+
+def test_a_time_limit_takes_more_machines():
+    need = serve("llama31_8b", "bf16")
+    first = fit(need, machine("h100"), Limits())
+    quick = fit(need, machine("h100"), Limits(seconds=0.003))
+    assert first.plan.count == 1 < quick.plan.count
+    assert quick.plan.seconds.value <= 0.003 and quick.reason == "for the time limit"
+    never = fit(need, machine("h100"), Limits(seconds=1e-6))
+    assert never.plan.count == 1, "none is fast enough: the smallest that fits"
+
+
+def test_a_training_is_limited_as_a_whole():
+    need = train("llama31_8b", tokens=1e9)
+    found = fit(need, machine("h100"), Limits(seconds=2 * 3600, most=64))
+    assert found.plan.seconds.value * need.steps.value <= 2 * 3600
+    half = need.plan(machine("h100"), found.plan.count // 2, 1.0)
+    assert half.seconds.value * need.steps.value > 2 * 3600
+
+
+def test_links_that_no_table_has():
+    found = fit(serve("llama31_70b", "fp16"), machine("v100"), Limits())
+    assert (
+        found.plan is None and found.binds == "links" and "no table has the links" in found.reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("need", "words"),
+    [
+        (serve("gpt2", "int8", context=1024), "no attention"),
+        (train_convnet("fp32"), "no backward pass"),
+        (image("fp32"), "computes in int8, not in fp32"),
+    ],
+)
+def test_what_the_board_cannot_do(need, words):
+    found = fit(need, machine("pynq_z1"), Limits())
+    assert found.plan is None and found.binds == "operators" and words in found.reason
+
+
+def test_the_boards_time_is_its_counted_cycles():
+    found = fit(image("int8"), machine("pynq_z2"), Limits())
+    assert int(job_cycles(Folding(), 1)) == board.CYCLES, (
+        "and the simulators count the same: lesson 5"
+    )
+    assert found.plan.seconds.value == 73_768 / 100e6 and found.binds == "cycles"
+    roofline = max(12_343_936 / 44e9, 3_079_504 / 4 / 2.1e9)
+    assert found.plan.seconds.value > roofline
+
+
+def test_an_image_is_not_shared():
+    for key in ("h100", "laptop_cpu"):
+        found = fit(image("fp32"), machine(key), Limits(seconds=1e-12))
+        assert found.plan.count == 1
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"seconds": 0},
+        {"seconds": -1},
+        {"usd": 0},
+        {"usd": float("nan")},
+        {"most": 0},
+        {"most": 2.5},
+        {"efficiency": 0},
+        {"efficiency": 1.01},
+        {"efficiency": -0.4},
+    ],
+)
+def test_nonsense_limits_are_a_sentence(nonsense):
+    with pytest.raises(ValueError, match="not "):
+        Limits(**nonsense)

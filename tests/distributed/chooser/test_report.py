@@ -1,0 +1,101 @@
+"""How an answer is shown: the table, its sentences, the formulas, and plain numbers."""
+
+import json
+
+import pytest
+
+from labkit.distributed.chooser import (
+    Limits,
+    changes,
+    choose,
+    formulas,
+    image,
+    serve,
+    show,
+    train,
+)
+from labkit.distributed.chooser.report import as_dict, sentences
+
+
+def lines(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_table_has_every_machine_and_says_what_binds(capsys):
+    show(choose(serve("llama31_8b", "bf16", 8, 4096), Limits(seconds=0.02)))
+    said = lines(capsys)
+    rows = {line.split()[0]: line for line in said if line}
+    assert "format" in rows["t4"] and "no peak in bf16" in rows["t4"]
+    assert "5.76 ms" in rows["h100"] and "bandwidth" in rows["h100"] and "2.16" in rows["h100"]
+    assert "for the memory" in rows["tpu_v5e"] and " 2 " in rows["tpu_v5e"]
+    assert rows["a100"].split()[-1] == "-", "no price"
+    assert "(2025-02)" in "\n".join(said).replace("\n", " ")
+    assert said[-3] == "Allowed: 20 ms for a step."
+    assert said[-2].startswith("Cheapest, of those with a price: 2 x Google TPU v5e, 12 ms, 1 USD")
+    assert said[-1].startswith("Fastest: NVIDIA B200")
+
+
+def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
+    answer = choose(serve("llama31_8b"), among=["a100", "b200"])
+    assert sentences(answer)[0] == "Cheapest: none of those that can do it has a price."
+    assert "USD" not in sentences(answer)[1]
+
+
+def test_it_fits_nowhere_by_so_much():
+    (said,) = sentences(choose(serve("llama31_405b"), Limits(most=4)))
+    # 2 bytes for each weight, and the cache of 2,048 tokens, on 4 cards of 180 GB
+    needed = (405_853_388_800 * 2 + 2048 * 2 * 126 * 8 * 128 * 2) / 4
+    assert said.startswith("It fits nowhere. Nearest is NVIDIA B200")
+    assert f"{(needed - 180e9) / 1e9:.3g} GB more than fit" in said
+
+
+def test_nobody_can_do_it_at_all():
+    (said,) = sentences(choose(image("bf16"), among=["t4", "pynq_z1"]))
+    assert said == "No machine can do it: see the last column."
+
+
+def test_limits_that_nobody_holds():
+    answer = choose(serve("llama31_8b"), Limits(seconds=1e-6), ["h100", "tpu_v5e"])
+    said = sentences(answer)[-1]
+    assert said.startswith("No machine holds the limits. The fastest is NVIDIA H100")
+    assert "The cheapest is 2 x Google TPU v5e" in said
+
+
+def test_formulas_name_every_source(capsys):
+    formulas(choose(serve("llama31_8b", "bf16", 8, 4096)), "tpu_v5e")
+    said = "\n".join(lines(capsys))
+    assert "(8030261248 * 2 + 8 * 4096 * 131072) / 2 = 10.2 GB" in said
+    assert "its power: not published" in said and "its price: 1.2 USD/h (published in" in said
+    formulas(choose(serve("llama31_8b")), "pynq_z1")
+    assert "no attention" in "\n".join(lines(capsys))
+
+
+def test_as_json():
+    given = json.loads(json.dumps(as_dict(choose(train("llama31_8b"), Limits(usd=1000)))))
+    assert given["cheapest"] == "h100" and given["paid"] == "the training"
+    rows = {row["machine"]: row for row in given["machines"]}
+    assert rows["h200"]["price"] is None and rows["h200"]["price_source"] is None
+    assert rows["h100"]["price"]["unit"] == "USD" and "2025-02" in rows["h100"]["price_source"]
+    assert rows["tpu_v5p"]["binds"] == "links" and rows["tpu_v5p"]["count"] is None
+    assert not rows["h200"]["can_be_chosen"] and rows["h100"]["can_be_chosen"]
+
+
+def test_what_changes_the_answer_is_answered_again():
+    arguments = {"model": "llama31_8b", "batch": 8, "context": 4096}
+    limits = Limits(seconds=0.02)
+    said = changes(serve, arguments, limits)
+    now = choose(serve(**arguments), limits)
+    assert now.cheapest.machine.key == "tpu_v5e" and now.cheapest.fit.plan.count == 2
+    then = choose(serve(**arguments, number_format="int8"), limits)
+    assert then.cheapest.fit.plan.count == 1
+    assert any("With int8, the cheapest is" in sentence for sentence in said)
+    assert said[-1].startswith("No change with twice the batch")
+    for sentence in said[:-1]:
+        assert " is " in sentence and "and not" in sentence
+
+
+@pytest.mark.parametrize("budget", [1.5, None])
+def test_changes_try_the_limits_too(budget):
+    said = " ".join(changes(serve, {"model": "llama31_8b"}, Limits(seconds=0.01, usd=budget)))
+    assert "twice the time" in said and "half the efficiency" in said
+    assert ("twice the budget" in said) == (budget is not None)
