@@ -1,5 +1,7 @@
 """A training under torchrun, killed in the middle: nothing but time is lost, to the last bit."""
 
+import runpy
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from labkit.distributed.checkpoints.folder import last_good, names, newest
 from labkit.distributed.checkpoints.run import Orders, run
 from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError
-from labkit.distributed.step_log import done_twice, final_losses, read_steps
+from labkit.distributed.step_log import StepLog, done_twice, final_losses, read_steps
 
 PROGRAM = config().course_root() / "chapters" / "04_distributed" / "train_gpt.py"
 ENOUGH = 500.0  # seconds: only ends what would hang
@@ -25,48 +27,58 @@ def arguments(folder, *more):
     return ["--folder", folder, "--steps", STEPS, "--every", EVERY, *more]
 
 
-@pytest.mark.parametrize(("ranks", "seed"), [(2, 0), (4, 1)])
-def test_killed_and_restarted_it_ends_with_the_same_bits(tmp_path, ranks, seed):
-    whole = unbroken(tmp_path / "whole", ranks)
-    broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(seed, ranks)
-    more = ["--die-seed", seed, *(["--background"] if ranks == 2 else [])]
-    said = under_torchrun(
-        PROGRAM, ranks, arguments(broken.folder, *more), restarts=1, timeout=ENOUGH
-    )
-    done = read_steps(broken.log)
-    assert [one.step for one in done if one.attempt == 0] == list(range(1, broken.die_at))
-    twice = done_twice(done)
-    longest = 2 * EVERY if ranks == 2 else EVERY  # it may die while the newest is written
+def test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits(tmp_path):
+    whole = unbroken(tmp_path / "whole", 2)
+    broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(0, 2)
+    more = ["--die-seed", 0, "--background"]
+    said = under_torchrun(PROGRAM, 2, arguments(broken.folder, *more), restarts=1, timeout=ENOUGH)
+    twice = as_without_a_death(broken, tmp_path / "whole")
+    assert len(twice) < 2 * EVERY, "it may die while the newest is written"
     resumed = newest_before(broken.die_at, twice)
     assert f"went on from step {resumed}, done up to step {STEPS}" in said
-    assert len(twice) < longest and len(done) == STEPS + len(twice)
-    assert final_losses(done) == final_losses(read_steps(tmp_path / "whole" / "steps.jsonl"))
     assert f"weights: {whole.weights}" in said
 
 
-HELD_UP = """
-import runpy, time
-from labkit.distributed.step_log import StepLog
+def test_four_ranks_killed_and_launched_again_end_with_the_same_bits(tmp_path, monkeypatch):
+    whole = unbroken(tmp_path / "whole", 4)
+    broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(1, 4)
+    with pytest.raises(LaunchError, match=f"Rank {broken.die_rank} .* SIGKILL"):
+        launch(run, 4, broken, timeout=ENOUGH)
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")  # as torchrun has it
+    again = launch(run, 4, broken, timeout=ENOUGH)
+    twice = as_without_a_death(broken, tmp_path / "whole")
+    assert len(twice) < EVERY
+    assert {one.resumed_at for one in again} == {newest_before(broken.die_at, twice)}
+    assert {one.weights for one in again} == {whole.weights}
 
-write = StepLog.write
 
-def late(self, step, loss):
-    time.sleep(2 if (self.attempt, step) == (0, 5) else 0)
-    write(self, step, loss)
+def as_without_a_death(broken, whole_folder):
+    """Each loss has the bits of the unbroken training; returns the steps that were done twice."""
+    done = read_steps(broken.log)
+    assert [one.step for one in done if one.attempt == 0] == list(range(1, broken.die_at))
+    twice = done_twice(done)
+    assert len(done) == STEPS + len(twice)
+    assert final_losses(done) == final_losses(read_steps(whole_folder / "steps.jsonl"))
+    return twice
 
-StepLog.write = late
-runpy.run_path({program!r}, run_name="__main__")
-"""
+
+def run_held_up(rank, ranks, orders):
+    """As `run`, but the log's line of step 5 takes its time."""
+    write = StepLog.write
+
+    def late(log, step, loss):
+        time.sleep(2 if step == 5 else 0)
+        write(log, step, loss)
+
+    StepLog.write = late
+    run(rank, ranks, orders)
 
 
 def test_a_rank_dies_after_all_have_told_of_the_step_before(tmp_path):
-    late = tmp_path / "late.py"
-    late.write_text(HELD_UP.format(program=str(PROGRAM)))
-    folder = tmp_path / "broken"
-    told = ["--folder", folder, "--steps", 7, "--every", 4, "--die-at", 6, "--die-rank", 1]
-    under_torchrun(late, 2, told, restarts=1, timeout=ENOUGH)
-    done = [(one.attempt, one.step) for one in read_steps(folder / "steps.jsonl")]
-    assert done == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 5), (1, 6), (1, 7)]
+    orders = Orders(tmp_path, steps=7, every=4, die_at=6, die_rank=1)
+    with pytest.raises(LaunchError, match=r"Rank 1 .* SIGKILL"):
+        launch(run_held_up, 2, orders, timeout=ENOUGH)
+    assert [one.step for one in read_steps(orders.log)] == [1, 2, 3, 4, 5]
 
 
 def newest_before(death, twice):
@@ -83,7 +95,7 @@ def test_seeds_draw_different_deaths_after_the_first_checkpoint():
     assert orders.with_a_death(5, 4) == orders.with_a_death(5, 4)
 
 
-def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path):
+def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path, capsys, monkeypatch):
     whole = unbroken(tmp_path / "whole", 1)
     folder = tmp_path / "damaged"
     launch(run, 1, Orders(folder, 8, EVERY), timeout=ENOUGH)
@@ -94,7 +106,11 @@ def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path):
     assert f"train_gpt.py: {shard} has 100 bytes and was saved with" in str(told.value)
     assert "step-00004 is whole: `last_good` takes it" in str(told.value)
     (folder / "steps.jsonl").write_text("{")  # a damaged log does not stop it
-    said = under_torchrun(PROGRAM, 1, arguments(folder, "--fall-back"), timeout=ENOUGH)
+    told = map(str, [PROGRAM, *arguments(folder, "--fall-back")])
+    monkeypatch.setattr("sys.argv", list(told))
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    runpy.run_path(str(PROGRAM), run_name="__main__")
+    said = capsys.readouterr().out
     assert "steps done twice: not known. Line 1 of the log" in said
     assert "Used: step-00004." in said and "went on from step 4, done up to step 12" in said
     assert f"weights: {whole.weights}" in said

@@ -29,14 +29,23 @@ def reference():
     return one_process()
 
 
-@pytest.fixture(scope="module", params=RANKS)
-def ours(request):
-    return launch(by_hand, request.param, timeout=ENOUGH)
+def both(rank, ranks):
+    return by_hand(rank, ranks), by_torch(rank, ranks)
 
 
 @pytest.fixture(scope="module", params=RANKS)
-def theirs(request):
-    return launch(by_torch, request.param, timeout=ENOUGH)
+def trained(request):
+    return launch(both, request.param, timeout=ENOUGH)
+
+
+@pytest.fixture(scope="module")
+def ours(trained):
+    return [by_stage for by_stage, _ in trained]
+
+
+@pytest.fixture(scope="module")
+def theirs(trained):
+    return [runs for _, runs in trained]
 
 
 @pytest.mark.parametrize("stage", STAGES)

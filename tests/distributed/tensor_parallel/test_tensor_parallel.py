@@ -1,6 +1,7 @@
 """A GPT split over ranks, by hand and by PyTorch, beside the one that is trained in one process."""
 
 import copy
+from functools import cache
 
 import pytest
 import torch
@@ -98,15 +99,30 @@ def expected():
     return one_process()
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+def all_trainings(rank, ranks):
+    """In one launch, since a process needs two seconds to load optimizers and DTensor."""
+    hands = by_hand(rank, ranks, list(ADDED_UP))
+    pytorchs = {share_input: by_torch(rank, ranks, share_input) for share_input in SHARED[ranks]}
+    return hands, pytorchs
+
+
+SHARED = {2: (True, False), 4: (True,)}
+
+
+@cache
+def trained(ranks):
+    return launch(all_trainings, ranks, timeout=ENOUGH)
+
+
+@pytest.fixture(params=SHARED)
 def hands(request):
-    return launch(by_hand, request.param, ["torch", "ring"], timeout=ENOUGH)
+    return [hands for hands, _ in trained(request.param)]
 
 
-@pytest.fixture(scope="module", params=[(2, True), (4, True), (2, False)])
+@pytest.fixture(params=[(2, True), (4, True), (2, False)])
 def pytorchs(request):
     ranks, share_input = request.param
-    return share_input, launch(by_torch, ranks, share_input, timeout=ENOUGH)
+    return share_input, [pytorchs[share_input] for _, pytorchs in trained(ranks)]
 
 
 @pytest.mark.parametrize("way", ADDED_UP)
