@@ -23,14 +23,17 @@ def serve(
 
     context   tokens that the cache holds for each request, the new one included
 
-    The weights that a token is multiplied with are read once for all requests, and each request's
-    cache once; of an embedding, only a row is read. Raises ValueError for sizes that are none.
+    As lesson a_tokens_cost counts: the weights are read once for all requests, each request's
+    cache once, and its part for the new token is written; of an embedding, only a row is read.
+    Raises ValueError for sizes that are none.
     """
     model = found(model)
     size = bytes_of(number_format)
     whole("batch", batch)
     context_of(model, context)
-    cache = f"{batch} * {context} * {model.kv_bytes_per_token(size):g}"
+    token = f"{model.kv_bytes_per_token(size):.15g}"  # bytes of a token in the cache
+    cache = f"{batch} * {context} * {token}"
+    passed = f"{batch} * ({context} + 1) * {token}"
     used = model.matmul_parameters
     attention = model.attention_flops(1, context - 1)
     requests = f"{batch} request{'s' * (batch > 1)} of {context:,} tokens"
@@ -53,7 +56,11 @@ def serve(
             "requests x (2 x weights used + attention over the context)",
             f"{batch} * (2 * {used} + {attention})",
         ),
-        moved=reckon("B", "weights used + cache", f"{used} * {size} + {cache}"),
+        moved=reckon(
+            "B",
+            "weights read + cache read and a token written",
+            f"{model.read_parameters} * {size} + {passed}",
+        ),
         all_reduces=ALL_REDUCES * model.layers,
         reduced=reckon("B", "requests x width x bytes", f"{batch} * {model.width} * {size}"),
     )

@@ -2,8 +2,10 @@
 
 import pytest
 
+from labkit.distributed import inference_costs
 from labkit.distributed.chooser.models import model_of, own_model
 from labkit.distributed.chooser.serving import serve
+from labkit.distributed.language_models import language_model
 from labkit.hardware import machine
 
 WEIGHTS = 8_030_261_248  # published
@@ -17,7 +19,7 @@ def test_llama_by_hand():
     cache = 8 * 4096 * CACHE * 2
     assert need.total.value == WEIGHTS * 2 + cache
     used = WEIGHTS - EMBEDDING - NORMS
-    assert need.moved.value == used * 2 + cache
+    assert need.moved.value == (used + NORMS) * 2 + cache + 8 * CACHE * 2, "a token more is written"
     attention = 4 * 4096 * 32 * 32 * 128
     assert need.flops.value == 8 * (2 * used + attention)
     assert need.steps.value == 125_000
@@ -31,7 +33,7 @@ def test_the_cache_counts_in_memory_and_in_time(number_format):
     cache_of_a_token = 2 * 80 * 8 * 128 * size
     more = (5 * 3000 - 1000) * cache_of_a_token
     assert many.total.value - one.total.value == more
-    assert many.moved.value - one.moved.value == more
+    assert many.moved.value - one.moved.value == more + 4 * cache_of_a_token
 
 
 def test_the_roofline_and_the_ring():
@@ -46,6 +48,15 @@ def test_the_roofline_and_the_ring():
     assert two.parts["links"].value == pytest.approx(ring)
     assert two.seconds.value == pytest.approx(need.moved.value / 2 / 3.35e12 / 0.5 + ring)
     assert two.memory.value == need.total.value / 2
+
+
+@pytest.mark.parametrize(("key", "batch"), [("h100", 1), ("h100", 64), ("tpu_v6e", 9)])
+def test_a_step_takes_as_long_as_in_lesson_13(key, batch):
+    llama = language_model("llama31_8b")
+    work = inference_costs.work(llama, new=1, past=999, sequences=batch, size=2)
+    plan = serve("llama31_8b", "bf16", batch, context=1000).plan(machine(key), 1, 1.0)
+    by_lesson = inference_costs.seconds(work, machine(key))
+    assert plan.seconds.value == pytest.approx(float(by_lesson), rel=1e-9)
 
 
 def test_a_large_batch_is_bound_by_compute():
