@@ -26,6 +26,7 @@ def rows() -> Iterator[Row]:
         "FSDP2": lambda: pretended.sharded(GPT(CONFIG), tokens, RANKS),
         "copies x shards, 128 x 8": lambda: pretended.sharded(GPT(CONFIG), tokens, 128, 8),
     }
+    torch.set_num_threads(1)  # on a busy machine, threads of one sum wait for each other
     with pretended.pretended(RANKS):
         pretended.data_parallel(GPT(CONFIG), tokens)  # the first backward loads what is needed
         for name, count in ways.items():
