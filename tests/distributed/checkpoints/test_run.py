@@ -2,21 +2,28 @@
 
 import runpy
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch.distributed as dist
 
 from labkit.course.config import config
 from labkit.distributed import launch
 from labkit.distributed.checkpoints.folder import last_good, names, newest
-from labkit.distributed.checkpoints.run import Orders, run
+from labkit.distributed.checkpoints.run import Orders, _teller, run
+from labkit.distributed.checkpoints.training import Options
 from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.monitoring import read_events
 from labkit.distributed.step_log import StepLog, done_twice, final_losses, read_steps
 
 PROGRAM = config().course_root() / "chapters" / "04_distributed" / "train_gpt.py"
 ENOUGH = 500.0  # seconds: only ends what would hang
 STEPS, EVERY = 12, 4
+SLOW = 0.1  # seconds of an exchange that is held up, at least
+OWN = {"processor", "memory"}  # what each rank tells of its process
 
 
 def unbroken(folder, ranks):
@@ -63,22 +70,49 @@ def as_without_a_death(broken, whole_folder):
 
 
 def run_held_up(rank, ranks, orders):
-    """As `run`, but the log's line of step 5 takes its time."""
-    write = StepLog.write
+    """As `run`, but the log's line of step 5 takes its time, and so does each exchange."""
+    write, all_reduce = StepLog.write, dist.all_reduce
 
     def late(log, step, loss):
         time.sleep(2 if step == 5 else 0)
         write(log, step, loss)
 
-    StepLog.write = late
+    def slow(tensor):
+        time.sleep(SLOW)
+        all_reduce(tensor)
+
+    StepLog.write, dist.all_reduce = late, slow
     run(rank, ranks, orders)
 
 
 def test_a_rank_dies_after_all_have_told_of_the_step_before(tmp_path):
-    orders = Orders(tmp_path, steps=7, every=4, die_at=6, die_rank=1)
+    orders = Orders(tmp_path, steps=7, every=4, die_at=6, die_rank=1, events=True)
     with pytest.raises(LaunchError, match=r"Rank 1 .* SIGKILL"):
         launch(run_held_up, 2, orders, timeout=ENOUGH)
-    assert [one.step for one in read_steps(orders.log)] == [1, 2, 3, 4, 5]
+    done = read_steps(orders.log)
+    assert [one.step for one in done] == [1, 2, 3, 4, 5]
+    for rank, (told,) in read_events(tmp_path / "events").items():
+        assert [step for step, _ in told["loss"]] == [1, 2, 3, 4, 5], f"rank {rank}"
+        losses = [loss for _, loss in told["loss"]]
+        assert losses == pytest.approx([one.loss for one in done], rel=1e-6)  # float32 in the file
+        for (_, rate), (_, share) in zip(
+            told["tokens per second"], told["communication share"], strict=True
+        ):
+            step = 8 * 32 / rate  # seconds
+            assert SLOW * 0.999 < step * share / 100 < step
+
+
+def test_what_a_rank_tells_of_a_step(tmp_path):
+    orders = Orders(tmp_path, events=True, options=Options(sequences=4, length=16))
+    with ExitStack() as stack:
+        tell = _teller(stack, orders, rank=1, attempt=0)
+        tell(SimpleNamespace(step=3, seconds=0.125), 2.5, 0.5)
+    (told,) = read_events(tmp_path / "events")[1]
+    assert told["loss"] == [(3, 2.5)]
+    assert told["tokens per second"] == [(3, 4 * 16 / 0.5)]
+    assert told["communication share"] == [(3, 25.0)]
+    assert set(told) - {"loss", "tokens per second", "communication share"} == OWN
+    assert not orders.log.exists(), "rank 0 alone writes the log of steps"
 
 
 def newest_before(death, twice):
