@@ -43,9 +43,18 @@ def counted(rank, ranks, way):
     return losses, weights, calls, sent
 
 
+def both(rank, ranks):
+    return {way: counted(rank, ranks, way) for way in WAYS}
+
+
 @pytest.fixture(scope="module")
-def results(way):
-    return launch(counted, 4, way, timeout=ENOUGH)
+def trained():
+    return launch(both, 4, timeout=ENOUGH)
+
+
+@pytest.fixture(scope="module")
+def results(way, trained):
+    return [by_way[way] for by_way in trained]
 
 
 def test_a_mesh_trains_as_one_process_does(way, results, reference):
