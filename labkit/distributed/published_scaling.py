@@ -1,0 +1,206 @@
+"""What others have published of large clusters, beside what the step model says.
+
+    for result in published_results():
+        result.name, result.published, result.predicted(), result.error()      # in percent
+
+No result is left out, and none that is compared was used to find an efficiency: `fitted` marks the
+few that were, one for each machine and limit. `fit_efficiency` finds each anew. All figures, with
+sources and with what we had to assume, stand in `published_scaling.toml`. Lesson a_cost_model.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from labkit.distributed.clusters import Cluster, cluster
+from labkit.distributed.cost_model import CostModel
+from labkit.distributed.language_models import LanguageModel, language_model
+from labkit.distributed.layouts import Layout
+from labkit.distributed.memory_model import bytes_of_rank
+from labkit.distributed.sharded.memory import FLOAT32
+from labkit.distributed.step_model import predict_step
+from labkit.provenance import Quantity, predicted, published
+
+UNITS = {"FLOP/s of a GPU": "FLOP/s", "B of a GPU": "B", "scaling efficiency": ""}
+GIVEN = ("name", "kind", "quantity", "value", "source", "also", "assumed", "fitted")
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """One figure of others. `given` has what the prediction needs, by the names of the table."""
+
+    key: str
+    name: str
+    kind: str
+    quantity: str
+    value: float
+    source: str
+    assumed: str
+    given: dict
+    fitted: bool = False
+
+    @property
+    def unit(self) -> str:
+        """Of the value: FLOP/s, tokens/s of a GPU and the like."""
+        return UNITS.get(self.quantity, self.quantity)
+
+    @property
+    def published(self) -> Quantity:
+        """The value, with its source."""
+        return published(self.value, self.unit, self.source)
+
+    def predicted(self) -> Quantity:
+        """The same by the step model."""
+        return predicted(KINDS[self.kind](self.given, self.quantity), self.unit, "the step model")
+
+    def error(self) -> float:
+        """How far the prediction is off, in percent of what was published."""
+        return 100 * (float(self.predicted()) / self.value - 1)
+
+
+@cache
+def published_results() -> tuple[PublishedResult, ...]:
+    """All results of the table, in its order."""
+    table = _table()
+    found = []
+    for key, row in table["results"].items():
+        names = [row["source"], *([row["also"]] if "also" in row else [])]
+        cited = [
+            f"{table['sources'][name]['title']}, {table['sources'][name]['url']}" for name in names
+        ]
+        given = {name: value for name, value in row.items() if name not in GIVEN}
+        result = PublishedResult(
+            key,
+            row["name"],
+            row["kind"],
+            row["quantity"],
+            row["value"],
+            "; ".join(cited),
+            row["assumed"],
+            given,
+            row.get("fitted", False),
+        )
+        found.append(result)
+    return tuple(found)
+
+
+def published_result(key: str) -> PublishedResult:
+    """The one with this key; ValueError names them all."""
+    for result in published_results():
+        if result.key == key:
+            return result
+    known = ", ".join(result.key for result in published_results())
+    raise ValueError(f"No published result {key!r}. There are: {known}.")
+
+
+def fit_efficiency(result: PublishedResult) -> float:
+    """The efficiency with which the prediction is what was published, by halving an interval.
+
+    Of the cluster's arithmetic for a training, of its memory's bandwidth for decoding.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        value = KINDS[result.kind](result.given, result.quantity, middle)
+        low, high = (middle, high) if value < result.value else (low, middle)
+    return (low + high) / 2
+
+
+def of_training(given: dict, quantity: str, efficiency: float | None = None) -> float:
+    """FLOP/s or tokens/s of one accelerator in a training step."""
+    layout = Layout(**given["layout"])
+    terms = predict_step(
+        _model(given["model"]),
+        _cluster(given["cluster"], efficiency),
+        layout,
+        given["sequence"],
+        given.get("number_format", "bf16"),
+    )
+    if quantity.startswith("FLOP/s"):
+        return terms.flops / terms.seconds
+    return terms.tokens_per_second / layout.ranks
+
+
+def of_decoding(given: dict, quantity: str, efficiency: float | None = None) -> float:
+    """Tokens/s of one sequence: a token reads all weights, and is reduced twice in each layer.
+
+    The all-reduces are short: the faster of ring and halving-doubling is taken.
+    """
+    del quantity
+    model, here, ranks = _model(given["model"]), cluster(given["cluster"]), given["tensor"]
+    share = efficiency or _table()["reading"][given["cluster"]]["value"]
+    reading = model.weight_bytes(2) / ranks / (share * float(here.machine.bandwidth))
+    ways = ("ring_all_reduce", "halving_all_reduce")
+    link = here.ring(ranks)
+    all_reduce = min(link.predict(way, ranks, 2 * model.width) for way in ways)
+    return 1 / (reading + 2 * model.layers * all_reduce)
+
+
+def of_images(given: dict, quantity: str, efficiency: float | None = None) -> float:
+    """The share of n times one accelerator's rate that n reach, with buckets during backward."""
+    del quantity, efficiency
+    computing = given["batch"] / given["images_per_second"]
+    ring = CostModel(cluster("a100").between.latency, given["card"])  # one card for each node
+    travelling = ring.predict("ring_all_reduce", given["ranks"], 4 * given["weights"])
+    behind = 2 / 3 * computing * (1 - 1 / given["layers"])
+    return computing / (computing + max(travelling - behind, 0.0))
+
+
+def of_memory(given: dict, quantity: str, efficiency: float | None = None) -> float:
+    """Bytes that a rank of ZeRO-3 saves, when there are more ranks."""
+    del quantity, efficiency
+    model = _model(given["model"])
+
+    def needed(ranks: int) -> float:
+        layout = Layout(data=ranks, stage=3)
+        return bytes_of_rank(model, layout, sequence=1, each=FLOAT32).total
+
+    return needed(given["fewer"]) - needed(given["more"])
+
+
+KINDS: dict[str, Callable[..., float]] = {
+    "training": of_training,
+    "decoding": of_decoding,
+    "images": of_images,
+    "memory": of_memory,
+}
+
+
+def _cluster(key: str, efficiency: float | None) -> Cluster:
+    here = cluster(key)
+    return here if efficiency is None else replace(here, efficiency=efficiency)
+
+
+def _model(key: str) -> LanguageModel:
+    """From this table's models, or from that of language_models."""
+    row = _table()["models"].get(key)
+    if row is None:
+        return language_model(key)
+    gated = row.get("gated", False)
+    return LanguageModel(
+        key=key,
+        name=key,
+        layers=row["layers"],
+        width=row["width"],
+        heads=row["heads"],
+        kv_heads=row.get("kv_heads", row["heads"]),
+        head_width=row["width"] // row["heads"],
+        mlp_width=row.get("mlp_width", 4 * row["width"]),
+        gated=gated,
+        vocabulary=row.get("vocabulary", 51_200),
+        tied=not gated,
+        biases=not gated,
+        position_rows=0 if gated else 2_048,
+        source="the paper of its results",
+        published=int(row["published"]),
+        exactly=False,
+    )
+
+
+@cache
+def _table() -> dict:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

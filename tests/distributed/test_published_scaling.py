@@ -1,0 +1,127 @@
+"""Published results: sources, what was fitted and what was not, and each kind's prediction."""
+
+import ast
+import tomllib
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from labkit.distributed import published_scaling
+from labkit.distributed.clusters import clusters
+from labkit.distributed.cost_model import CostModel
+from labkit.distributed.published_scaling import (
+    KINDS,
+    fit_efficiency,
+    published_result,
+    published_results,
+)
+
+RESULTS = published_results()
+TABLE = tomllib.loads(Path(published_scaling.__file__).with_suffix(".toml").read_text("utf-8"))
+FITTED = {"megatron_1b7", "torchtitan_8b_8", "gpt_fast_7b_1"}
+
+
+def test_every_result_has_a_source_that_was_read_and_says_what_it_assumes():
+    for result in RESULTS:
+        assert "http" in result.source and len(result.assumed) > 5
+    assert all(source["checked"] for source in TABLE["sources"].values())
+
+
+def test_at_least_five_were_not_fitted_and_each_efficiency_comes_from_one():
+    assert {result.key for result in RESULTS if result.fitted} == FITTED
+    named = {here.fitted for here in clusters().values() if here.fitted}
+    named |= {row["fitted"] for row in TABLE["reading"].values()}
+    assert named == FITTED
+    assert len(RESULTS) - len(FITTED) >= 5
+
+
+def test_the_efficiencies_are_those_of_the_fitted_results():
+    for key, here in clusters().items():
+        if here.fitted:
+            assert here.efficiency == pytest.approx(
+                fit_efficiency(published_result(here.fitted)), abs=5e-4
+            ), key
+    share = TABLE["reading"]["a100"]["value"]
+    assert share == pytest.approx(fit_efficiency(published_result("gpt_fast_7b_1")), abs=5e-4)
+    for key in FITTED:
+        assert abs(published_result(key).error()) < 0.5
+
+
+def test_no_prediction_looks_at_what_was_published():
+    """Another value changes the error and not the prediction, and it is not among what is given."""
+    for result in RESULTS:
+        other = replace(result, value=result.value * 7)
+        assert float(other.predicted()) == float(result.predicted())
+        assert "value" not in result.given
+    tree = ast.parse(Path(published_scaling.__file__).read_text("utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("of_"):
+            assert "published" not in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def test_the_sizes_give_the_published_parameters():
+    """Of the Megatron paper to a tenth of a billion, which is how it prints them."""
+    for key, row in TABLE["models"].items():
+        model = published_scaling._model(key)
+        assert model.parameters == pytest.approx(row["published"], abs=0.6e8, rel=4e-3), key
+
+
+@pytest.mark.parametrize("key", [r.key for r in RESULTS if r.key.startswith("megatron")])
+def test_flops_are_those_of_the_megatron_paper(key):
+    """Equation 3: 96 B s l h² (1 + s / 6h + V / 16lh), which does not recompute the head."""
+    given = published_result(key).given
+    layout = published_scaling.Layout(**given["layout"])
+    model, s = published_scaling._model(given["model"]), given["sequence"]
+    h, l, V = model.width, model.layers, model.vocabulary
+    whole = 96 * layout.batch * s * l * h**2 * (1 + s / (6 * h) + V / (16 * l * h))
+    again = 2 * layout.batch * s * h * V  # we recompute the head as well
+    terms = published_scaling.predict_step(model, published_scaling.cluster("a100"), layout, s)
+    assert terms.flops * layout.ranks == pytest.approx(whole + again, rel=1e-9)
+
+
+def test_layouts_use_as_many_gpus_as_the_names_say():
+    for result in RESULTS:
+        if result.kind == "training":
+            ranks = published_scaling.Layout(**result.given["layout"]).ranks
+            assert f"{ranks:,} " in result.name
+
+
+def test_decoding_reads_the_weights():
+    """One GPU: 13.48 GB over 0.693 of 2,039 GB/s; with free messages n GPUs are n times as fast."""
+    one = float(published_result("gpt_fast_7b_1").predicted())
+    assert one == pytest.approx(0.693 * 2039e9 / (2 * 6_738_415_616))
+    eight = float(published_result("gpt_fast_7b_8").predicted())
+    steps = 2 * 3  # of halving and doubling, each 3.4 µs, and 2 x 7 / 8 of 8,192 bytes
+    all_reduce = steps * 3.4e-6 + 2 * 7 / 8 * 8192 / 300e9
+    assert 1 / eight == pytest.approx(1 / (8 * one) + 64 * all_reduce)
+
+
+def test_images_hide_what_fits_behind_the_backward():
+    vgg = published_result("horovod_vgg16")
+    ring = CostModel(9.6e-6, 25e9 / 8).predict("ring_all_reduce", 512, 4 * 138_357_544)
+    computing = 64 / 154
+    shown = ring - 2 / 3 * computing * 15 / 16
+    assert float(vgg.predicted()) == pytest.approx(computing / (computing + shown))
+    assert float(published_result("horovod_inception").predicted()) == 1.0
+
+
+def test_vgg_16_has_the_weights_of_its_layers():
+    widths = [3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512]
+    weights = sum(9 * a * b + b for a, b in pairwise(widths))
+    for a, b in ((512 * 49, 4096), (4096, 4096), (4096, 1000)):
+        weights += a * b + b
+    assert weights == published_result("horovod_vgg16").given["weights"]
+
+
+def test_memory_is_zeros_table():
+    saved = float(published_result("torchtitan_memory").predicted())
+    assert saved == pytest.approx(16 * 8_030_261_248 * (1 / 8 - 1 / 128))
+    assert published_result("torchtitan_memory").value == pytest.approx(15.4 * 2**30)
+
+
+def test_kinds_and_unknown_keys():
+    assert {result.kind for result in RESULTS} == set(KINDS)
+    with pytest.raises(ValueError, match="There are: megatron_1b7"):
+        published_result("megatron")
