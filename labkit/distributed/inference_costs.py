@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 from labkit.distributed.language_models import LanguageModel
-from labkit.hardware import Machine
+from labkit.hardware import Machine, machines
 from labkit.provenance import Quantity, predicted
 
 # The format that a machine computes in, the first that it has; and the bytes of a number in memory.
@@ -114,3 +114,37 @@ def sequences_that_fit(model: LanguageModel, tokens: int, machine: Machine) -> i
     if free < 0:
         return None
     return int(free // (tokens * model.kv_bytes_per_token(size)))
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a machine makes of a model, at best: one row of the table of all machines."""
+
+    machine: Machine
+    number_format: str
+    prefill: Quantity  # s for each token of a prompt
+    decode: Quantity  # s for a token, one sequence alone
+    bounds: tuple[str, str]  # of the prefill and of the decode step: "compute" or "bandwidth"
+    compute_from: int | None  # so many sequences, or never
+    fit: int | None  # so many sequences, or not even the weights
+
+
+def on_every_machine(model: LanguageModel, tokens: int) -> list[Served]:
+    """A prompt of so many tokens, and a step with so many behind, on all machines of the course."""
+    found = []
+    for machine in machines().values():
+        size = number_bytes(machine)
+        prompt = work(model, new=tokens, size=size)
+        step = work(model, new=1, past=tokens, size=size)
+        for_each = float(seconds(prompt, machine)) / tokens
+        served = Served(
+            machine=machine,
+            number_format=number_format(machine),
+            prefill=predicted(for_each, "s", "the roofline"),
+            decode=seconds(step, machine),
+            bounds=(bound(prompt, machine), bound(step, machine)),
+            compute_from=compute_bound_from(model, tokens, machine),
+            fit=sequences_that_fit(model, tokens, machine),
+        )
+        found.append(served)
+    return found

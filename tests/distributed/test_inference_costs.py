@@ -9,6 +9,7 @@ from labkit.distributed.inference_costs import (
     compute_bound_from,
     number_bytes,
     number_format,
+    on_every_machine,
     seconds,
     sequences_that_fit,
     work,
@@ -86,6 +87,21 @@ def test_a_longer_past_and_more_sequences_cost_more():
     assert float(seconds(longer, h100)) > float(seconds(one, h100))
     many = work(LLAMA, 1, 1000, sequences=64)
     assert float(seconds(one, h100)) < float(seconds(many, h100)) < 64 * float(seconds(one, h100))
+
+
+def test_the_table_has_every_machine_with_its_own_numbers():
+    rows = on_every_machine(LLAMA, 1000)
+    assert [row.machine.key for row in rows] == list(machines())
+    for row in rows:
+        size = number_bytes(row.machine)
+        step = work(LLAMA, 1, 1000, 1, size)
+        assert float(row.decode) == float(seconds(step, row.machine))
+        prompt = work(LLAMA, 1000, size=size)
+        assert 1000 * float(row.prefill) == pytest.approx(float(seconds(prompt, row.machine)))
+        assert row.bounds == (bound(prompt, row.machine), bound(step, row.machine))
+        assert {row.prefill.word, row.decode.word} == {"predicted"}
+        assert row.fit == sequences_that_fit(LLAMA, 1000, row.machine)
+        assert row.compute_from == compute_bound_from(LLAMA, 1000, row.machine)
 
 
 @pytest.mark.parametrize("sequences", [0, -1, 1.5])

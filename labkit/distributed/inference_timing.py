@@ -1,0 +1,52 @@
+"""How long a step of the small GPT takes on this machine, with a KV cache and without.
+
+    measure_step(model, new=1, past=999)         # decode, with a cache of 999 tokens
+    measure_step(model, new=64, past=0)          # prefill
+    measure_again(model, tokens=1000)            # the whole text again, without a cache
+
+The shortest of some rounds: what else runs on the machine only makes a round longer. The tokens are
+arbitrary, since no step takes longer for one than for another.
+"""
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from labkit.distributed.gpt.cache import Cache, read
+from labkit.distributed.gpt.model import GPT
+
+ROUNDS = 5  # after one that is not counted, in which memory is touched first
+
+
+def measure_step(
+    model: GPT, new: int = 1, past: int = 0, sequences: int = 1, rounds: int = ROUNDS
+) -> float:
+    """Seconds of a step in which each sequence gets `new` tokens behind `past` cached ones."""
+    cache = Cache(model, sequences, room=past + new)
+    for buffer in (*cache.keys, *cache.values):
+        buffer.normal_()
+    tokens = torch.zeros(sequences, new, dtype=torch.int64)
+
+    def step() -> None:
+        cache.length = past
+        read(model, tokens, cache)
+
+    return _shortest(step, rounds)
+
+
+@torch.no_grad()
+def measure_again(model: GPT, tokens: int, rounds: int = ROUNDS) -> float:
+    """Seconds of a step without a cache, which computes all `tokens` of a sequence."""
+    text = torch.zeros(1, tokens, dtype=torch.int64)
+    return _shortest(lambda: model(text), rounds)
+
+
+def _shortest(call: Callable[[], object], rounds: int) -> float:
+    call()
+    found = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - begin)
+    return min(found)

@@ -1,0 +1,37 @@
+"""A step's counts beside the formulas; and that the step is really run."""
+
+import pytest
+
+from labkit.distributed.gpt.counted_step import counted_step
+from labkit.distributed.gpt.model import GPT, Config
+from labkit.distributed.inference_costs import work
+from labkit.distributed.language_models import LanguageModel
+from labkit.distributed.moved_bytes import KINDS, REST
+
+CONFIG = Config(vocabulary=11, context=16, width=8, heads=2, layers=3)
+
+
+@pytest.mark.parametrize(
+    ("new", "past", "sequences"), [(1, 15, 1), (7, 0, 1), (2, 5, 3), (16, 0, 2)]
+)
+def test_counts_are_those_of_the_formulas(new, past, sequences):
+    step = counted_step(GPT(CONFIG), new, past, sequences)
+    sizes = LanguageModel.of(CONFIG)
+    expected = work(sizes, new, past, sequences, size=4)
+    assert step.flops == expected.flops
+    assert step.attention_flops == sequences * sizes.attention_flops(new, past)
+    assert tuple(step.bytes) == KINDS
+    assert sum(step.bytes.values()) - step.bytes[REST] == expected.bytes
+
+
+def test_twice_the_blocks_are_twice_the_operations():
+    deep = Config(vocabulary=11, context=16, width=8, heads=2, layers=6)
+    outside = (
+        2 * counted_step(GPT(CONFIG), 1, 3).operations - counted_step(GPT(deep), 1, 3).operations
+    )
+    assert 0 < outside < 10
+
+
+def test_a_step_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="do not fit"):
+        counted_step(GPT(CONFIG), 2, 15)

@@ -1,0 +1,25 @@
+"""What a timed step computes, by PyTorch's counter; how long it takes is nobody's test."""
+
+import pytest
+from torch.utils.flop_counter import FlopCounterMode
+
+from labkit.distributed.gpt.model import GPT, Config
+from labkit.distributed.inference_timing import measure_again, measure_step
+from labkit.distributed.language_models import LanguageModel
+
+CONFIG = Config(context=12, width=8, heads=2, layers=2)
+
+
+@pytest.mark.parametrize(("new", "past", "sequences"), [(1, 11, 1), (5, 0, 1), (1, 3, 4)])
+def test_every_round_does_the_whole_step(new, past, sequences):
+    model = GPT(CONFIG)
+    with FlopCounterMode(display=False) as counter:
+        assert measure_step(model, new, past, sequences, rounds=3) > 0
+    once = sequences * LanguageModel.of(CONFIG).forward_flops(new, past)
+    assert counter.get_total_flops() == (1 + 3) * once
+
+
+def test_without_a_cache_every_token_is_computed():
+    with FlopCounterMode(display=False) as counter:
+        assert measure_again(GPT(CONFIG), 10, rounds=2) > 0
+    assert counter.get_total_flops() == (1 + 2) * LanguageModel.of(CONFIG).forward_flops(10)
