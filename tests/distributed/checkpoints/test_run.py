@@ -1,11 +1,15 @@
 """A training under torchrun, killed in the middle: nothing but time is lost, to the last bit."""
 
 import runpy
+import signal
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch.distributed as dist
 
@@ -13,7 +17,7 @@ from labkit.course.config import config
 from labkit.distributed import launch
 from labkit.distributed.checkpoints.folder import last_good, names, newest
 from labkit.distributed.checkpoints.run import Orders, _teller, run
-from labkit.distributed.checkpoints.training import Options
+from labkit.distributed.checkpoints.training import Options, Training
 from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.monitoring import read_events
@@ -149,6 +153,38 @@ def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path, c
     assert "Used: step-00004." in said and "went on from step 4, done up to step 12" in said
     assert f"weights: {whole.weights}" in said
     assert names(folder) == ["step-00008", "step-00012"] and last_good(folder).note == ""
+
+
+INTERRUPTED = """
+import signal, sys
+from pathlib import Path
+from labkit.distributed import launch
+from labkit.distributed.checkpoints.run import Orders, run
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+launch(run, 2, Orders(Path(sys.argv[1]), steps=1_000_000, every=1), timeout=1000)
+"""
+
+
+def test_an_interrupted_cell_leaves_a_whole_checkpoint_and_no_process(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    cell = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: len(names(tmp_path)) > 1)  # it saves all the time
+    below = [child.pid for child in psutil.Process(cell.pid).children(recursive=True)]
+    cell.send_signal(signal.SIGINT)
+    _, said = cell.communicate(timeout=ENOUGH)
+    assert len(below) >= 2 and "KeyboardInterrupt: All ranks were ended:" in said
+    wait_until(lambda: not any(map(psutil.pid_exists, below)))
+    resumed = Training(Options())
+    resumed.restore(newest(tmp_path))
+    assert resumed.step >= 2
+
+
+def wait_until(condition):
+    end = time.monotonic() + ENOUGH
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("name", ["steps", "every"])
