@@ -17,6 +17,7 @@ from labkit.distributed.pipeline.schedules import forward_only, gpipe, most_aliv
 from labkit.distributed.pipeline.stages import Stage, cut
 from labkit.distributed.pipeline.torch_runner import run_by_torch
 from labkit.distributed.pipeline.training import joined, train
+from labkit.distributed.tensor_parallel.counting import counted_calls
 
 WIDTH = 8
 TOKENS = torch.randint(0, 11, (200,), generator=torch.Generator().manual_seed(1))
@@ -110,10 +111,28 @@ def counted(rank, ranks, counts):
     return found
 
 
-def test_bytes_of_each_message_activations_kept_and_the_order_of_work():
-    ranks = 3
-    by_rank = launch(counted, ranks, [1, 2, 6])
-    for rank, found in enumerate(by_rank):
+def counted_by_torch(rank, ranks, count):
+    inputs, targets = PLAN.batch_of(0, TOKENS)
+    found = {}
+    for name in MAKERS:
+        with counted_calls() as calls:
+            run_by_torch(Stage(model(layers=6), rank, ranks), name, count, inputs, targets)
+        found[name] = calls
+    return found
+
+
+def both_counted(rank, ranks):
+    return counted(rank, ranks, [1, 2, 6]), counted_by_torch(rank, ranks, 6)
+
+
+@pytest.fixture(scope="module")
+def three_ranks():
+    return launch(both_counted, 3)
+
+
+def test_bytes_of_each_message_activations_kept_and_the_order_of_work(three_ranks):
+    ranks = len(three_ranks)
+    for rank, (found, _) in enumerate(three_ranks):
         for (name, count), (sent, alive, done, in_order) in found.items():
             size = PLAN.sequences // count * PLAN.length * WIDTH * 8
             neighbours = [other for other in (rank - 1, rank + 1) if 0 <= other < ranks]
@@ -121,6 +140,18 @@ def test_bytes_of_each_message_activations_kept_and_the_order_of_work():
             order = MAKERS[name](ranks, count).orders[rank]
             assert alive == most_alive(order)
             assert done == list(order) and in_order
+
+
+def test_pytorch_sends_the_same_and_first_a_few_bytes_on_shapes(three_ranks):
+    ranks, count = len(three_ranks), 6
+    size = PLAN.sequences // count * PLAN.length * WIDTH * 8
+    for rank, (_, found) in enumerate(three_ranks):
+        neighbours = len({rank - 1, rank + 1} & set(range(ranks)))
+        for name, calls in found.items():
+            assert {call.name for call in calls} == {"send"}
+            sizes = [call.bytes for call in calls]
+            assert sizes[-count * neighbours :] == [size] * count * neighbours, name
+            assert sum(sizes[: -count * neighbours]) < 250 * neighbours, name
 
 
 def answers(rank, ranks):
