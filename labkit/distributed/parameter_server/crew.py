@@ -123,9 +123,8 @@ class Crew:
     def show_output(self) -> None:
         """Prints what each role has printed since the last time, line by line, behind its name."""
         for role in self.roles.values():
-            for line in role.said.decode("utf-8", "replace").splitlines():
+            for line in role.take_words():
                 print(f"[{role.name}] {line}")
-            role.said.clear()
 
     def end(self) -> None:
         """Ends all; a second time, too."""

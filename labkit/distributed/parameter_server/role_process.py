@@ -12,13 +12,15 @@ from labkit.distributed.parameter_server.roles import Place, Said, run_role
 from labkit.distributed.processes import CHUNK, process_context, without_program
 
 WARM = "labkit.distributed.parameter_server.warm"
+MOST_SAID = 1 << 20  # bytes of its output that are kept: a role may print without a pause
 
 
 @dataclass
 class RoleProcess:
     """One role: its process, and what has come from it so far.
 
-    said      its output, as bytes
+    said      its output since it was shown last, as bytes: the first MOST_SAID of it
+    unsaid    how many bytes came behind these, and were left out
     answers   those that nobody has taken yet
     died      its exit code, once it has ended
     """
@@ -29,6 +31,7 @@ class RoleProcess:
     output: Connection
     lifeline: Connection
     said: bytearray = field(default_factory=bytearray)
+    unsaid: int = 0
     answers: deque[Said] = field(default_factory=deque)
     died: int | None = None
 
@@ -50,6 +53,15 @@ class RoleProcess:
             self._take_output()
         elif self.died is None:
             self._take_answer()
+
+    def take_words(self) -> list[str]:
+        """The lines of its output since this was asked last, and how much of it was left out."""
+        lines = self.said.decode("utf-8", "replace").splitlines()
+        if self.unsaid:
+            lines.append(f"... and {self.unsaid:,} bytes more, which were left out.")
+        self.said.clear()
+        self.unsaid = 0
+        return lines
 
     def tell(self, order: object) -> None:
         """Gives it an order; that it has died is heard, not raised."""
@@ -88,7 +100,9 @@ class RoleProcess:
 
     def _take_output(self) -> None:
         chunk = os.read(self.output.fileno(), CHUNK)
-        self.said += chunk
+        kept = chunk[: MOST_SAID - len(self.said)]
+        self.said += kept
+        self.unsaid += len(chunk) - len(kept)
         if not chunk:
             self.output.close()
 

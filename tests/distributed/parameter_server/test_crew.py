@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from labkit.distributed import LaunchError
+from labkit.distributed.parameter_server import role_process
 from labkit.distributed.parameter_server.crew import Crew
 from labkit.distributed.parameter_server.role_process import RoleProcess
 from labkit.distributed.parameter_server.roles import Place, Said
@@ -21,7 +22,7 @@ class Chatterer:
 
     def __init__(self):
         self.place, self.name, self.died = WORKER, WORKER.name, None
-        self.said, self.answers = bytearray(), deque()
+        self.answers = deque()
         self.output, self.lifeline = Pipe(duplex=False)
         os.write(self.lifeline.fileno(), b"more and more")
         self.ended = False
@@ -32,6 +33,10 @@ class Chatterer:
 
     def take(self, source):
         """It has printed more meanwhile."""
+
+    def take_words(self):
+        """Nothing of it is told."""
+        return []
 
     def tell(self, order):
         """It does not listen."""
@@ -66,6 +71,25 @@ def test_a_training_ends_whose_worker_prints_without_a_pause(crew):
     with pytest.raises(LaunchError, match=r"Worker 0 did not end within 0\.1 s, and were ended"):
         training_of(crew, 0.1).finish()
     assert role.ended
+
+
+def test_of_what_a_role_prints_the_first_part_is_kept(monkeypatch, capsys):
+    monkeypatch.setattr(role_process, "MOST_SAID", 11)
+    output, there = Pipe(duplex=False)
+    role = RoleProcess(WORKER, process=None, talk=None, output=output, lifeline=None)
+    for words in (b"one\n", b"two\nthree", b" and more"):
+        os.write(there.fileno(), words)
+        role.take(output)
+    crew = SimpleNamespace(roles={"worker 0": role})
+    Crew.show_output(crew)
+    told = ["one", "two", "thr", "... and 11 bytes more, which were left out."]
+    assert capsys.readouterr().out.splitlines() == [f"[worker 0] {line}" for line in told]
+    os.write(there.fileno(), b"four")
+    role.take(output)
+    Crew.show_output(crew)
+    assert capsys.readouterr().out == "[worker 0] four\n"
+    there.close()
+    output.close()
 
 
 @pytest.mark.parametrize("call", [Training.applied, Training.finish, lambda one: one.until(3)])
