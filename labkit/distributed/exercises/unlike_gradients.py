@@ -1,5 +1,6 @@
 """Exercise gradient_and_speeds of lesson unlike_machines: its inputs, oracle and wrong ideas."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -148,7 +149,7 @@ def one_small_all_reduce(traffic: Traffic) -> str | None:
 def _several(traffic: Traffic) -> str | None:
     around = 2 * (traffic.ranks - 1)  # messages of each rank in a ring
     by_rank = [sum(m.source == rank for m in traffic.messages) for rank in range(traffic.ranks)]
-    calls = len(traffic.collectives) + -(-max(by_rank) // around)
+    calls = len(traffic.collectives) + math.ceil(max(by_rank) / around)
     if calls > 1:
         return (
             f"The result is right, but it takes {counted(calls, 'all-reduce')}: let the speeds "
