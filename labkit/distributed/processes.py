@@ -31,6 +31,9 @@ CHUNK = 1 << 16
 PRELOADED = [
     f"labkit.distributed.{name}" for name in ("rank", "refereed_rank", "messages", "collectives")
 ]
+# A rank's first optimizer loads it, for a second; so it is loaded once where the launching process
+# has it before its first launch. Otherwise it would only make each fork slower.
+INHERITED = "torch._dynamo"
 
 
 @dataclass
@@ -223,5 +226,7 @@ def process_context(*modules: str) -> BaseContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOADED, *modules])  # counts before the first start
+    inherited = [INHERITED] if INHERITED in sys.modules else []
+    # What is said here counts before the first start.
+    context.set_forkserver_preload([*PRELOADED, *modules, *inherited])
     return context

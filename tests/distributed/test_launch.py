@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,13 +17,25 @@ import pytest
 from labkit.distributed import LaunchError, launch, ledger
 from labkit.distributed import launch as launching
 from labkit.distributed.backends import carriers, chosen_backend
-from labkit.distributed.processes import Processes
+from labkit.distributed.processes import INHERITED, PRELOADED, Processes, process_context
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
 
 def numbers(rank, ranks, *more):
     return rank, ranks, more
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a forkserver")
+def test_ranks_inherit_the_compiler_where_their_launcher_has_it(monkeypatch):
+    asked = []
+    context = SimpleNamespace(set_forkserver_preload=asked.append)
+    monkeypatch.setattr("multiprocessing.get_context", lambda kind: context)
+    monkeypatch.setitem(sys.modules, INHERITED, object())
+    process_context("more")
+    monkeypatch.delitem(sys.modules, INHERITED)
+    process_context()
+    assert asked == [[*PRELOADED, "more", INHERITED], PRELOADED]
 
 
 def reduced(rank, ranks, x):

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch._dynamo  # the first optimizer loads it; loaded here, ranks inherit it (processes.py)
 
 from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.gpt.text import batch
