@@ -14,4 +14,8 @@ LESSONS = (
     "pipeline",
     "hybrid_and_sharded",
     "restarts_and_monitoring",
+    "a_tokens_cost",
+    "fine_tuning_and_compilers",
+    "serving",
+    "choosing_hardware",
 )

@@ -1,0 +1,407 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: A token's cost
+#     minutes: 60
+#     needs: []
+# ---
+
+# %% [markdown]
+# # A token's cost
+#
+# **66,000 tokens a second by arithmetic, and at most 223 in fact.**
+# An H100 does 989 x 10¹² FLOPs a second with numbers of two bytes (*published*); a **FLOP** is one multiplication or one addition.
+# The language model Llama 3.1 8B needs 15 x 10⁹ for its next token, which would make 66,000 tokens a second (*predicted*).
+# For a single reader, it cannot pass 223 (*predicted*).
+# What does the rest of the chip wait for?
+#
+# ## What you will be able to do
+#
+# - count a token's FLOPs and bytes, and have PyTorch confirm them;
+# - write attention with a cache, so that no token is computed twice;
+# - say for any machine what limits a step, and how many sequences fit.
+#
+# You need lessons [9](9_tensor_parallel.ipynb) for the GPT and [11](11_hybrid_and_sharded.ipynb) for the bytes of training.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# A language model first reads its prompt, all tokens in one step: the **prefill**.
+# Then it writes one token after the other, and each is a step of **decode**.
+# A **cache** can keep what later tokens need of earlier ones.
+#
+# 1. Our small GPT, now with room for 1,024 tokens, has read 999.
+#    With a cache, a step computes token number 1,000 alone; without, all 1,000 again.
+#    How many times as fast is it with the cache, on this computer?
+# 2. A GPT of 76 million weights decodes 64 sequences in one step: one more token in each.
+#    How many times as long does that take as a step for one sequence?
+
+# %%
+import numpy as np
+import torch
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.distributed.gpt import cache, generation
+from labkit.distributed.gpt.counted_step import counted_step
+from labkit.distributed.gpt.model import GPT, Config
+from labkit.distributed.gpt.weights import trained
+from labkit.distributed.language_models import LanguageModel, language_model, language_models
+from labkit.provenance import counted, measured, predicted
+
+torch.set_num_threads(1)  # one core: other programs then disturb less
+# STUB:
+# guesses = {
+#     "with the cache": predict("distributed.cached_step", None, "times"),
+#     "64 sequences": predict("distributed.sixty_four_sequences", None, "times"),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "with the cache": predict("distributed.cached_step", 1000, "times"),
+    "64 sequences": predict("distributed.sixty_four_sequences", 64, "times"),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### FLOPs
+#
+# Each new token meets all weights of the layers, with one multiplication and one addition for each: 2 FLOPs.
+# Then comes attention.
+# Lesson 9's `Q`, `K` and `V` give each token three rows of numbers in each layer: its **query**, its **key** and its **value**.
+# A new token's query is multiplied with the keys of all tokens so far.
+# The results say how much it reads of each token's value.
+# So each number of a query costs 2 FLOPs for every key, and 2 more for every value.
+#
+# Say that a model has 100 weights, 2 layers, and queries of 3 numbers.
+# It has read 4 tokens, and 2 new ones come in one step:
+#
+# ```
+# matrices     2 FLOPs x 2 new x 100 weights                              400
+# attention    4 FLOPs x 2 new x (4 + 2) tokens x 3 numbers x 2 layers    288
+# ```
+#
+# The first new token must not see the second, but PyTorch multiplies the two and then hides the result, so it counts.
+#
+# **Exercise `distributed.step_flops`**: these 688 FLOPs, for several sequences in one step.
+
+
+# %% tags=["exercise:distributed.step_flops"]
+def step_flops(past, new, weights, layers, queries):
+    """tokens read before [N]; new ones in each; weights; layers; numbers in a query -> FLOPs [N]"""
+    # STUB:
+    # return 0 * past
+    # BEGIN SOLUTION
+    matrices = 2 * new * weights
+    attention = 4 * new * (past + new) * queries * layers
+    return matrices + attention
+    # END SOLUTION
+
+
+step_flops = check("distributed.step_flops", step_flops)
+
+# %% [markdown]
+# ### Attention with a cache
+#
+# Let a head have width W = 4, and let one token come before the new one, whose query is [1, 0, 0, 0].
+#
+# ```
+#                                 old token       new token
+# key                             [0, 5, 0, 0]    [2.2, 0, 0, 0]
+# score: query x key / root of W  0 / 2 = 0       2.2 / 2 = 1.1
+# e to the score                  1               3
+# softmax: its share of the sum   1 / 4           3 / 4
+# value                           8               4
+# ```
+#
+# The new token reads 8 x 1/4 + 4 x 3/4 = 5.
+#
+# The old token's key and value follow from tokens up to itself, never from a later one.
+# So a **KV cache** keeps the keys and values of all tokens, and a step computes only those of the new one.
+#
+# Many models keep fewer: a group of neighbouring query heads shares one head of keys and values.
+# With 6 query heads and 2 heads of keys, query heads 0, 1 and 2 read head 0, and the others head 1.
+#
+# ```
+# np.concatenate([keys, k[None]])    keys with one more token, the last
+# keys[:, 1]                         head 1 of all tokens: [tokens,W]
+# ```
+#
+# **Exercise `distributed.attend_one`**: attention of one new token, in one layer.
+# Return what each query head reads, and the longer cache.
+
+
+# %% tags=["exercise:distributed.attend_one"]
+def softmax(scores):
+    powers = np.exp(scores - scores.max())  # the largest is e^0, so nothing overflows
+    return powers / powers.sum()
+
+
+def attend_one(q, k, v, keys, values):
+    """new q [H,W], k and v [K,W]; cached keys, values [P,K,W] -> [H,W], keys, values [P+1,K,W]"""
+    mixed = np.zeros_like(q)
+    # STUB:
+    # pass  # yours
+    # BEGIN SOLUTION
+    keys = np.concatenate([keys, k[None]])
+    values = np.concatenate([values, v[None]])
+    group = len(q) // len(k)
+    for h in range(len(q)):
+        weights = softmax(keys[:, h // group] @ q[h] / np.sqrt(q.shape[1]))
+        mixed[h] = weights @ values[:, h // group]
+    # END SOLUTION
+    return mixed, keys, values
+
+
+attend_one = check("distributed.attend_one", attend_one)
+
+# %% [markdown]
+# ### Bytes
+#
+# A token in the cache is 2 x layers x heads of keys x W numbers: a key and a value.
+# Training keeps 16 bytes for each weight, as in lesson 11.
+# Inference keeps the weights and the cache, here with two bytes for a number:
+
+# %%
+rows = []
+for model in language_models().values():
+    weights = predicted(model.weight_bytes(2), "B", "2 bytes for each weight")
+    training = predicted(model.training_state_bytes(), "B", "16 bytes for each weight")
+    per_token = predicted(model.kv_bytes_per_token(2), "B", "the product above")
+    of_many = predicted(8192 * model.kv_bytes_per_token(2), "B", "the product above")
+    rows.append([model.name, model.kv_heads, training, weights, per_token, of_many])
+heads = ["model", "heads of keys", "training", "weights", "cache of a token", "of 8,192 tokens"]
+figures.table(heads, rows, "Sizes and their sources: labkit/distributed/language_models.toml.")
+
+# %% [markdown]
+# ### A step by the roofline
+#
+# Our rule for bytes: an operation reads its inputs once, and writes its result once.
+# So a step reads each weight once, however many sequences it serves.
+# Each sequence writes its new token's keys and values, and then reads all that it has.
+#
+# A model of 100 weights and 2 layers has 4 query heads and 2 heads of keys of width 3.
+# A number takes 2 bytes, so a token's cache takes 2 x 2 x 2 x 3 x 2 = 48.
+# It decodes two sequences, with 3 and 0 tokens behind them:
+#
+# ```
+# FLOPs   2 x 100 + 4 x (3 + 1) x 12 x 2 = 584,  2 x 100 + 4 x (0 + 1) x 12 x 2 = 296
+# bytes   weights          100 x 2                         200
+#         cache, read      (3 + 1) + (0 + 1) tokens x 48   240
+#         cache, written   1 + 1 tokens x 48                96
+# ```
+#
+# A machine of 100 FLOP/s and 100 B/s needs 8.8 s for the 880 FLOPs and 5.36 s for the 536 bytes.
+# At best both go on at once, and the step takes 8.8 s: it is **bound by compute**.
+# Where the bytes take longer, it is **bound by bandwidth**.
+# This limit is the **roofline**; nothing passes it.
+#
+# In other words: the step does 880 / 536 = 1.6 FLOPs for each byte, its **intensity**.
+# The machine can do 100 / 100 = 1, its **ridge**, and a step with a higher intensity is bound by compute.
+#
+# **Exercise `distributed.decode_seconds`**: the shortest time of a decode step.
+
+
+# %% tags=["exercise:distributed.decode_seconds"]
+def decode_seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+    """tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds"""
+    flops = step_flops(past, 1, weights, layers, heads * head_width).sum()
+    # STUB:
+    # return 0.0  # yours
+    # BEGIN SOLUTION
+    token = 2 * layers * kv_heads * head_width * size
+    moved = weights * size + (past + 2).sum() * token
+    return max(flops / peak, moved / bandwidth)
+    # END SOLUTION
+
+
+decode_seconds = check("distributed.decode_seconds", decode_seconds)
+
+# %% [markdown]
+# ## Check
+#
+# The trained GPT writes with your attention, with labkit's cache, and with none.
+# It has room for 128 tokens.
+# When that is full, the oldest token drops out and all others change their position, so labkit computes the cache anew.
+
+# %%
+from labkit.distributed.gpt.cache_by_function import FunctionReader
+
+gpt = trained().double()
+rows = []
+for temperature in (0, 0.8):  # 0: always the likeliest character
+    plain = generation.generate(gpt, "Emma ", 160, temperature)
+    by_cache = cache.generate(gpt, "Emma ", 160, temperature)
+    reader = FunctionReader(gpt, attend_one)
+    yours = cache.generate(gpt, "Emma ", 120, temperature, reader=reader)
+    rows.append([temperature, plain[:32], yours == plain[:120], by_cache == plain])
+figures.table(["temperature", "it writes", "yours: 120 equal", "labkit's: 160 equal"], rows)
+
+# %% [markdown]
+# Do the counts agree?
+# `FlopCounterMode` is PyTorch's, and `moved_bytes` adds up the tensors of each operation that PyTorch runs, by our rule.
+
+# %%
+gpt = trained()
+sizes = LanguageModel.of(gpt.config)
+rows = []
+for name, sequences, past, new in [
+    ("prefill", 1, 0, 100),
+    ("decode", 1, 99, 1),
+    ("decode", 16, 99, 1),
+]:
+    step = counted_step(gpt, new, past, sequences)
+    yours = step_flops(np.full(sequences, past), new, sizes.matmul_parameters, 4, 128).sum()
+    flops = counted(step.flops, "FLOP", "FlopCounterMode")
+    in_attention = counted(step.attention_flops, "FLOP", "FlopCounterMode")
+    kinds = [counted(kind, "B", "`moved_bytes`") for kind in step.bytes.values()]
+    rows.append([name, sequences, bool(yours == step.flops), flops, in_attention, *kinds])
+heads = ["step", "sequences", "FLOPs as yours", "FLOPs", "in attention", *step.bytes]
+figures.table(heads, rows)
+print("operations of a decode step:", counted(step.operations, "", "`moved_bytes`"))
+token = sizes.kv_bytes_per_token(4)
+print("16 x 100 tokens' cache:", predicted(1600 * token, "B", "the product above"))
+
+# %% [markdown]
+# The rest is what operations hand on to each other; good kernels keep most of it on the chip, so our bytes leave it out.
+#
+# ## Measure
+#
+# The same GPT with room for 1,024 tokens: the step for the last of 64, 256 or 1,000 tokens.
+
+# %% tags=["timing", "nbval-ignore-output"]
+from labkit.distributed.inference_timing import measure_again, measure_step
+
+gpt = GPT(Config(context=1024))
+sizes = LanguageModel.of(gpt.config)
+rows = []
+for length in (64, 256, 1000):
+    all_again = sizes.forward_flops(new=length)
+    one_more = sizes.forward_flops(new=1, past=length - 1)
+    fewer = counted(all_again / one_more, "times", "your formula")
+    without = measured(measure_again(gpt, length), "s")
+    cached = measured(measure_step(gpt, new=1, past=length - 1), "s")
+    faster = measured(float(without) / float(cached), "times")
+    rows.append([length, without, cached, fewer, faster])
+figures.table(["tokens", "without", "with", "FLOPs: fewer by", "faster by"], rows)
+print("with the cache:", cached)
+results = {"with the cache": faster}
+
+# %% [markdown]
+# The wider GPT's weights take 303 MB, too much for a processor's caches.
+
+# %% tags=["timing", "nbval-ignore-output"]
+wide = GPT(Config(width=1024, heads=8, layers=6))
+sizes = LanguageModel.of(wide.config)
+rows, taken = [], {}
+for name, sequences, past, new in [
+    ("decode", 1, 64, 1),
+    ("decode", 16, 64, 1),
+    ("decode", 64, 64, 1),
+    ("prefill", 1, 0, 64),
+]:
+    taken[name, sequences] = measure_step(wide, new, past, sequences)
+    step = measured(taken[name, sequences], "s")
+    flops = counted(sequences * sizes.forward_flops(new, past), "FLOP", "your formula")
+    rate = measured(float(flops) / float(step), "FLOP/s")
+    rows.append([name, sequences, new, flops, step, rate])
+figures.table(["step", "sequences", "new tokens of each", "FLOPs", "time", "rate"], rows)
+results["64 sequences"] = measured(taken["decode", 64] / taken["decode", 1], "times")
+print("64 sequences take", results["64 sequences"], "as long as one")
+
+# %% [markdown]
+# ## Explain
+#
+# Your guesses beside the results:
+
+# %% tags=["picture", "nbval-ignore-output"]
+figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+
+# %% [markdown]
+# Token number 1,000 costs 1,000 times fewer FLOPs with the cache, but it is not as many times faster.
+# Its step takes hardly longer than that of token 64, so it does not wait for FLOPs: each of the 74 operations takes some microseconds to begin.
+#
+# 64 sequences need 64 times the FLOPs of one, but read the weights once.
+# So the step takes a few times as long, about as long as the prefill of 64 tokens.
+#
+# On the roofline of an H100, Llama 3.1 8B has 1,000 tokens in the prompt, or behind each sequence.
+# The largest step has as many sequences as fit beside the weights.
+
+# %% tags=["picture"]
+from labkit.distributed import inference_costs as costs
+from labkit.hardware import machine
+
+h100, llama = machine("h100"), language_model("llama31_8b")
+steps = {"prefill": costs.work(llama, new=1000)}
+for sequences in (1, 16, costs.sequences_that_fit(llama, 1000, h100)):
+    steps[f"decode, {sequences}"] = costs.work(llama, new=1, past=1000, sequences=sequences)
+intensities = {name: step.intensity for name, step in steps.items()}
+figures.roofline(h100, intensities, number_format="bf16")
+
+# %% [markdown]
+# One sequence does 15.5 x 10⁹ FLOPs with 15.1 x 10⁹ bytes, about 1 for each byte, where the H100 could do 295.
+# More sequences share the weights, but each brings its own cache of 131 MB.
+# So however many there are, the intensity stays below 15.5 x 10⁹ / 131 x 10⁶ = 118.
+#
+# ## On trial
+#
+# ### <a id="C43"></a>C43 on trial
+#
+# > Inference needs only little compute
+#
+# Which of the two limits holds for this model, on each machine of the course?
+# In the last column a dash means never; under "fit", that not even the weights do.
+
+# %%
+rows = []
+every = costs.on_every_machine(llama, tokens=1000)
+for on in every:
+    ridge = predicted(on.machine.ridge(on.number_format), "FLOP/B", "peak / bandwidth")
+    row = [on.machine.name, on.number_format, ridge, on.prefill, on.decode, on.fit]
+    rows.append([*row, on.compute_from])
+heads = ["machine", "format", "ridge", "a token of the prefill", "a decode step", "sequences fit"]
+figures.table([*heads, "bound by compute from"], rows)
+prefills, decodes = zip(*[on.bounds for on in every], strict=True)
+print("machines:", len(every), "- prefill bound by compute:", prefills.count("compute"), end=" ")
+print("- decode of one sequence bound by bandwidth:", decodes.count("bandwidth"))
+
+# %% [markdown]
+# **Verdict on C43: holds if few sequences are decoded.**
+# Their steps wait for bytes, and most of the arithmetic stands idle.
+# A prefill is bound by compute on every machine: 2 FLOPs for each weight and token, as in the forward of training.
+#
+# ## Recap
+#
+# - Prefill shares the weights among its tokens, decode only among its sequences, and nobody shares a cache.
+# - **The rule to keep: a token costs 2 FLOPs for each weight, and a step reads all weights; so an H100 is bound by bandwidth below about 295 tokens in a step.**
+#
+# ### Outside
+#
+# vLLM serves models in this way, and prints what fits: `GPU KV cache size: 2,042,016 tokens`, `Maximum concurrency for 2,048 tokens per request: 997.08x` ([published in 2025](https://github.com/vllm-project/vllm/pull/13596)).
+# We left out kernels that never write the scores to memory (FlashAttention), caches of fewer bits, and models that use a part of their weights for each token (mixture of experts).
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_two_prompts", None)
+# quiz("distributed.quiz_fewer_bits", None)
+# quiz("distributed.quiz_grouped_heads", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_two_prompts", "b")
+quiz("distributed.quiz_fewer_bits", "c")
+quiz("distributed.quiz_grouped_heads", "a")
+# END SOLUTION

@@ -1,0 +1,126 @@
+"""Exercise distributed.attend_one: attention of one new token, which reads from a cache."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+Attended = tuple[np.ndarray, np.ndarray, np.ndarray]  # mixed [H,W], keys and values [P+1,K,W]
+Head = Callable[[int, int, int], int]  # query head h, of H, and K heads of keys -> its head of keys
+
+
+def token(rng: np.random.Generator, past: int, heads: int, kv_heads: int, width: int) -> tuple:
+    """q [H,W], k and v [K,W] of the new token; keys and values [P,K,W] of those before it."""
+    shapes = ((heads, width), (kv_heads, width), (kv_heads, width))
+    q, k, v = (rng.normal(size=shape) for shape in shapes)
+    keys, values = rng.normal(size=(2, past, kv_heads, width))
+    return 1.5 * q, k, v, keys, values
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Of scores [n], above 0 and with the sum 1."""
+    powers = np.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
+def scaled(dots: np.ndarray, width: int) -> np.ndarray:
+    """The weights of the tokens by q . key of each."""
+    return softmax(dots / np.sqrt(width))
+
+
+def grouped(h: int, heads: int, kv_heads: int) -> int:
+    """Neighbouring query heads share a head of keys."""
+    return h // (heads // kv_heads)
+
+
+def attended(
+    weights: Callable[[np.ndarray, int], np.ndarray] = scaled,
+    head: Head = grouped,
+    seen: slice = slice(None),
+    mixes_keys: bool = False,
+) -> Callable[..., Attended]:
+    """Attention of one token, with one idea or another: the oracle, or a wrong one.
+
+    weights   weights(q . key of each token, W)
+    seen      which of the tokens, the new one last, are read
+    """
+
+    def attend(
+        q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+    ) -> Attended:
+        all_keys = np.vstack([keys, k[None]])
+        all_values = np.vstack([values, v[None]])
+        mixed = np.zeros_like(q)
+        for h, query in enumerate(q):
+            place = head(h, len(q), len(k))
+            own_keys = all_keys[seen, place]
+            own_values = own_keys if mixes_keys else all_values[seen, place]
+            if len(own_keys):
+                mixed[h] = weights(own_keys @ query, q.shape[1]) @ own_values
+        return mixed, all_keys, all_values
+
+    return attend
+
+
+def in_front(*given: np.ndarray) -> Attended:
+    """As if the new token came first in the cache."""
+    mixed, keys, values = attended()(*given)
+    return mixed, np.roll(keys, 1, axis=0), np.roll(values, 1, axis=0)
+
+
+def not_kept(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+) -> Attended:
+    """As if the cache stayed as it is."""
+    return attended()(q, k, v, keys, values)[0], keys, values
+
+
+def over_heads(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+) -> Attended:
+    """As if the softmax went over the heads and not over the tokens."""
+    _, all_keys, all_values = attended()(q, k, v, keys, values)
+    share = len(q) // len(k)
+    dots = np.einsum("hw,phw->hp", q, all_keys.repeat(share, axis=1)) / np.sqrt(q.shape[1])
+    weights = np.stack([softmax(column) for column in dots.T], axis=1)
+    mixed = np.einsum("hp,phw->hw", weights, all_values.repeat(share, axis=1))
+    return mixed, all_keys, all_values
+
+
+attend_one = exercise(
+    "distributed.attend_one",
+    oracle=attended(),
+    cases=cases_of(
+        {
+            "all sizes 1": (1, 1, 1, 1),
+            "every head its own": (3, 2, 2, 4),
+            "two share one": (2, 4, 2, 3),
+            "all share one": (5, 3, 1, 2),
+            "the first token": (0, 4, 2, 3),
+            "prime": (7, 15, 5, 3),
+            "ragged": (33, 6, 3, 5),
+        },
+        token,
+    ),
+    wrong={
+        "not_divided": attended(lambda dots, width: softmax(dots)),
+        "by_the_width": attended(lambda dots, width: softmax(dots / width)),
+        "no_softmax": attended(lambda dots, width: dots / np.sqrt(width)),
+        "exp_only": attended(lambda dots, width: np.exp(dots / np.sqrt(width))),
+        "all_alike": attended(lambda dots, width: np.full(len(dots), 1 / len(dots))),
+        "likeliest_only": attended(lambda dots, width: np.eye(len(dots))[dots.argmax()]),
+        "over_heads": over_heads,
+        "without_itself": attended(seen=slice(0, -1)),
+        "itself_only": attended(seen=slice(-1, None)),
+        "in_turn": attended(head=lambda h, heads, kv_heads: h % kv_heads),
+        "first_head": attended(head=lambda h, heads, kv_heads: 0),
+        "other_groups": attended(head=lambda h, heads, kv_heads: min(h // kv_heads, kv_heads - 1)),
+        "keys_mixed": attended(mixes_keys=True),
+        "in_front": in_front,
+        "not_kept": not_kept,
+    },
+    outputs=("mixed", "keys", "values"),
+    forbidden=LIBRARIES,
+    stub=lambda q, k, v, keys, values: (np.zeros_like(q), keys, values),
+)

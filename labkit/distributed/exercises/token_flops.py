@@ -1,0 +1,71 @@
+"""Exercise distributed.step_flops: the FLOPs of new tokens behind those that are cached."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+
+def steps(
+    rng: np.random.Generator, sequences: int, new: int, least: int = 0
+) -> tuple[np.ndarray, int, int, int, int]:
+    """Tokens behind each sequence [N], all different; new ones; weights, layers, query numbers."""
+    past = least + rng.permutation(60)[:sequences]
+    weights = int(rng.integers(50, 5_000))
+    layers = int(rng.integers(2, 9))
+    queries = int(rng.integers(3, 40))
+    return past, new, weights, layers, queries
+
+
+def counted(
+    products: Callable[[int, int], int] = lambda new, weights: 2 * new * weights,
+    seen: Callable[[np.ndarray, int], np.ndarray] = lambda past, new: new * (past + new),
+    factor: int = 4,
+    one_layer: bool = False,
+) -> Callable:
+    """FLOPs of the matrices, and of attention: `seen` pairs of a new token and one that it sees."""
+
+    def flops(past: np.ndarray, new: int, weights: int, layers: int, queries: int) -> np.ndarray:
+        deep = 1 if one_layer else layers
+        return products(new, weights) + factor * seen(past, new) * deep * queries
+
+    return flops
+
+
+def half(*given: object) -> np.ndarray:
+    """As if a multiplication with an addition were one FLOP."""
+    return counted()(*given) // 2
+
+
+step_flops = exercise(
+    "distributed.step_flops",
+    oracle=counted(),
+    cases=cases_of(
+        {
+            "one sequence": (1, 5, 1),
+            "one new token": (2, 1, 3),
+            "three, some new tokens": (3, 4),
+            "prime": (7, 11),
+            "ragged": (33, 2),
+        },
+        steps,
+    ),
+    wrong={
+        "half": half,
+        "matrices_only": counted(factor=0),
+        "keys_only": counted(factor=2),
+        "one_layer": counted(one_layer=True),
+        "not_itself": counted(seen=lambda past, new: new * past),
+        "new_only": counted(seen=lambda past, new: new * new + 0 * past),
+        "one_sees": counted(seen=lambda past, new: past + new),
+        "one_is_multiplied": counted(products=lambda new, weights: 2 * weights),
+        "hidden_left_out": counted(seen=lambda past, new: new * past + new * (new + 1) // 2),
+        "old_ones_again": lambda past, new, weights, layers, queries: (
+            2 * (past + new) * weights + 4 * (past + new) ** 2 * layers * queries
+        ),
+    },
+    outputs=("flops",),
+    dtype="any",
+    forbidden=LIBRARIES,
+)

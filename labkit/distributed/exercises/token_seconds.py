@@ -1,0 +1,106 @@
+"""Exercise distributed.decode_seconds: a decode step on a machine, by the roofline."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+
+def steps(rng: np.random.Generator, sequences: int, size: int, busy: float) -> tuple:
+    """A step, and a machine on which its FLOPs take `busy` times as long as its bytes.
+
+    past [N]   tokens behind each sequence, all different; one sequence has none behind it
+    """
+    past = rng.permutation(40 + sequences)[:sequences]
+    if sequences > 1 and 0 not in past:
+        past[0] = 0
+    weights = int(rng.integers(200, 4_000))
+    layers = int(rng.integers(2, 7))
+    kv_heads = int(rng.integers(2, 4))
+    heads = kv_heads * int(rng.integers(2, 5))
+    head_width = int(rng.integers(3, 9))
+    sizes = (past, weights, layers, heads, kv_heads, head_width, size)
+    bandwidth = float(rng.uniform(50, 500))
+    peak = work()(*sizes)[0] / (busy * work()(*sizes)[1]) * bandwidth
+    return *sizes, peak, bandwidth
+
+
+def work(
+    weights_read: Callable[[int], int] = lambda sequences: 1,
+    tokens: Callable[[np.ndarray], np.ndarray] = lambda past: past + 2,
+    kinds: int = 2,
+    every_head: bool = False,
+    one_layer: bool = False,
+    sized: Callable[[int], tuple[int, int]] = lambda size: (size, size),
+    of_all: bool = True,
+    attends: bool = True,
+) -> Callable[..., tuple[float, float]]:
+    """FLOPs and bytes of a step, with one idea or another.
+
+    weights_read   how often the weights are read, for so many sequences
+    tokens         of how many tokens the cache is read or written, for each sequence
+    sized          bytes of a weight, and of a number in the cache
+    """
+
+    def both(past, weights, layers, heads, kv_heads, head_width, size):
+        sequences = len(past)
+        seen = (past + 1).sum() if attends else 0
+        flops = 2 * weights * (sequences if of_all else 1) + 4 * layers * heads * head_width * seen
+        of_weight, of_number = sized(size)
+        numbers = kinds * (1 if one_layer else layers) * head_width
+        numbers *= heads if every_head else kv_heads
+        cache = numbers * tokens(past).sum() * of_number
+        return float(flops), float(weights_read(sequences) * weights * of_weight + cache)
+
+    return both
+
+
+def timed(join: Callable[[float, float], float] = max, **ideas: object) -> Callable[..., float]:
+    """The seconds: join(those of the FLOPs, those of the bytes)."""
+
+    def seconds(*given: object) -> float:
+        *sizes, peak, bandwidth = given
+        flops, moved = work(**ideas)(*sizes)
+        return join(flops / peak, moved / bandwidth)
+
+    return seconds
+
+
+decode_seconds = exercise(
+    "distributed.decode_seconds",
+    oracle=timed(),
+    cases=cases_of(
+        {
+            "one sequence, bound by bandwidth": (1, 2, 0.2),
+            "two, bound by compute": (2, 4, 1.7),
+            "three, nearly balanced": (3, 1, 0.97),
+            "prime": (7, 2, 0.5),
+            "ragged, bound by compute": (33, 1, 3.0),
+        },
+        steps,
+    ),
+    wrong={
+        "for_each_sequence": timed(weights_read=lambda sequences: sequences),
+        "every_head": timed(every_head=True),
+        "keys_only": timed(kinds=1),
+        "one_layer": timed(one_layer=True),
+        "not_written": timed(tokens=lambda past: past + 1),
+        "new_not_read": timed(tokens=lambda past: past),
+        "written_only": timed(tokens=lambda past: 1 + 0 * past),
+        "old_ones_written": timed(tokens=lambda past: 2 * (past + 1)),
+        "no_cache": timed(tokens=lambda past: 0 * past),
+        "no_weights": timed(weights_read=lambda sequences: 0),
+        "numbers_not_bytes": timed(sized=lambda size: (1, 1)),
+        "cache_in_numbers": timed(sized=lambda size: (size, 1)),
+        "flops_of_one": timed(of_all=False),
+        "no_attention": timed(attends=False),
+        "one_after_the_other": timed(lambda flops, moved: flops + moved),
+        "the_shorter": timed(min),
+        "bytes_only": timed(lambda flops, moved: moved),
+        "flops_only": timed(lambda flops, moved: flops),
+    },
+    outputs=("seconds",),
+    dtype="float",
+    forbidden=(*LIBRARIES, "labkit.distributed.inference_costs"),
+)

@@ -1,0 +1,269 @@
+"""Wrong and right answers for lesson a_tokens_cost."""
+
+import numpy as np
+
+from tests.exercises.edits import edit
+
+# --- distributed.step_flops
+
+FLOPS = "distributed.step_flops"
+ATTENTION = "4 * new * (past + new) * queries * layers"
+macs = edit(FLOPS, "macs", "return matrices + attention", "return (matrices + attention) / 2")
+without_attention = edit(FLOPS, "without_attention", ATTENTION, "0 * past")
+scores_only = edit(FLOPS, "scores_only", "4 * new", "2 * new")
+first_layer = edit(FLOPS, "first_layer", " * queries * layers", " * queries")
+only_older = edit(FLOPS, "only_older", "(past + new)", "past")
+among_new = edit(FLOPS, "among_new", "(past + new)", "(0 * past + new)")
+last_token = edit(FLOPS, "last_token", "4 * new * (", "4 * (")
+one_row = edit(FLOPS, "one_row", "2 * new * weights", "2 * weights")
+as_masked = edit(FLOPS, "as_masked", "new * (past + new)", "(new * past + new * (new + 1) / 2)")
+no_cache = edit(
+    FLOPS,
+    "no_cache",
+    "2 * new * weights",
+    "2 * (past + new) * weights",
+    ("4 * new * (past + new)", "4 * (past + new) ** 2"),
+)
+in_place = edit(FLOPS, "in_place", "    matrices", "    past += new\n    past -= 1\n    matrices")
+
+
+def by_torch(past, new, weights, layers, queries):
+    import torch
+
+    seen = torch.tensor(past) + new
+    return (2 * new * weights + 4 * new * seen * queries * layers).numpy()
+
+
+def token_by_token(past, new, weights, layers, queries):
+    flops = []
+    for before in past:
+        all_of_them = before + new
+        one = 2 * weights
+        for _ in range(layers):
+            one += 2 * queries * all_of_them + 2 * all_of_them * queries
+        flops.append(new * one)
+    return np.array(flops, dtype="f8")
+
+
+# --- distributed.attend_one
+
+ATTEND = "distributed.attend_one"
+SCALE = " / np.sqrt(q.shape[1])"
+READ = "keys[:, h // group]"
+unscaled = edit(ATTEND, "unscaled", SCALE, "")
+by_width = edit(ATTEND, "by_width", "np.sqrt(q.shape[1])", "q.shape[1]")
+raw_scores = edit(ATTEND, "raw_scores", f"softmax({READ} @ q[h]{SCALE})", f"{READ} @ q[h]{SCALE}")
+powers_only = edit(ATTEND, "powers_only", "weights = softmax(", "weights = np.exp(")
+mean_of_all = edit(
+    ATTEND, "mean_of_all", "weights @ values[:, h // group]", "values[:, h // group].mean(0)"
+)
+hardmax = edit(
+    ATTEND,
+    "hardmax",
+    "weights @ values[:, h // group]",
+    "values[weights.argmax(), h // group]",
+)
+alternating = edit(
+    ATTEND,
+    "alternating",
+    READ,
+    "keys[:, h % len(k)]",
+    ("values[:, h // group]", "values[:, h % len(k)]"),
+)
+always_head_0 = edit(
+    ATTEND, "always_head_0", READ, "keys[:, 0]", ("values[:, h // group]", "values[:, 0]")
+)
+reads_keys = edit(ATTEND, "reads_keys", "@ values[:, h", "@ keys[:, h")
+newest_first = edit(
+    ATTEND,
+    "newest_first",
+    "np.concatenate([keys, k[None]])",
+    "np.concatenate([k[None], keys])",
+    ("np.concatenate([values, v[None]])", "np.concatenate([v[None], values])"),
+)
+own_only = edit(
+    ATTEND, "own_only", READ, "keys[-1:, h // group]", ("values[:, h //", "values[-1:, h //")
+)
+
+
+def others_only(q, k, v, keys, values):
+    mixed = _mixed(q, keys, values) if len(keys) else np.zeros_like(q)
+    return mixed, np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+
+
+def in_the_query(q, k, v, keys, values):
+    q /= np.sqrt(q.shape[1])
+    keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+    return _mixed(q * np.sqrt(q.shape[1]), keys, values), keys, values
+
+
+def with_torch(q, k, v, keys, values):
+    import torch
+
+    keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+    group = len(q) // len(k)
+    wide = [torch.tensor(x).repeat_interleave(group, 1).transpose(0, 1) for x in (keys, values)]
+    mixed = torch.nn.functional.scaled_dot_product_attention(torch.tensor(q)[:, None], *wide)
+    return mixed[:, 0].numpy(), keys, values
+
+
+def _mixed(q, keys, values):
+    group = len(q) // keys.shape[1]
+    scores = np.einsum("hw,phw->hp", q, np.repeat(keys, group, axis=1)) / q.shape[1] ** 0.5
+    weights = np.exp(scores)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("hp,phw->hw", weights, np.repeat(values, group, axis=1))
+
+
+def by_einsum(q, k, v, keys, values):
+    keys, values = np.vstack([keys, k[None]]), np.append(values, [v], axis=0)
+    return _mixed(q, keys, values), keys, values
+
+
+def by_groups(q, k, v, keys, values):
+    keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+    grouped = q.reshape(len(k), -1, q.shape[1])
+    mixed = []
+    for place, queries in enumerate(grouped):
+        weights = np.exp(queries @ keys[:, place].T * q.shape[1] ** -0.5)
+        mixed.append(weights @ values[:, place] / weights.sum(1, keepdims=True))
+    return np.concatenate(mixed), keys, values
+
+
+# --- distributed.decode_seconds
+
+SECONDS = "distributed.decode_seconds"
+WEIGHTS = "weights * size"
+TOKENS = "(past + 2).sum()"
+WHOLE = f"{WEIGHTS} + {TOKENS} * token"
+AT_BEST = "max(flops / peak, moved / bandwidth)"
+again_for_each = edit(SECONDS, "again_for_each", WEIGHTS, "len(past) * weights * size")
+queries_cached = edit(SECONDS, "queries_cached", "layers * kv_heads", "layers * heads")
+half_a_cache = edit(SECONDS, "half_a_cache", "token = 2 * layers", "token = layers")
+flat = edit(SECONDS, "flat", "token = 2 * layers * kv", "token = 2 * kv")
+never_written = edit(SECONDS, "never_written", "past + 2", "past + 1")
+old_only = edit(SECONDS, "old_only", TOKENS, "past.sum()")
+new_only = edit(SECONDS, "new_only", TOKENS, "len(past)")
+all_rewritten = edit(SECONDS, "all_rewritten", TOKENS, "(2 * past + 2).sum()")
+weights_alone = edit(SECONDS, "weights_alone", WHOLE, WEIGHTS)
+cache_alone = edit(SECONDS, "cache_alone", WHOLE, f"{TOKENS} * token")
+numbers = edit(SECONDS, "numbers", f"moved = {WHOLE}", f"moved = weights + {TOKENS} * token / size")
+cache_numbers = edit(SECONDS, "cache_numbers", " * head_width * size", " * head_width")
+added = edit(SECONDS, "added", AT_BEST, "flops / peak + moved / bandwidth")
+fastest = edit(SECONDS, "fastest", AT_BEST, "min(flops / peak, moved / bandwidth)")
+moved_only = edit(SECONDS, "moved_only", AT_BEST, "moved / bandwidth")
+flops_only = edit(SECONDS, "flops_only", AT_BEST, "flops / peak")
+of_one = edit(
+    SECONDS,
+    "of_one",
+    AT_BEST,
+    "max((flops - 2 * weights * (len(past) - 1)) / peak, moved / bandwidth)",
+)
+just_matrices = edit(
+    SECONDS, "just_matrices", AT_BEST, "max(2 * weights * len(past) / peak, moved / bandwidth)"
+)
+grows = edit(SECONDS, "grows", "    token =", "    past += 2\n    token =", ("(past + 2)", "past"))
+
+
+def by_labkit(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+    from labkit.distributed.inference_costs import Work
+    from labkit.distributed.language_models import LanguageModel
+
+    model = LanguageModel("x", "x", layers, 1, heads, kv_heads, head_width, 1, False, 1, True, "x")
+    flops = 2 * weights * len(past) + sum(model.attention_flops(1, int(p)) for p in past)
+    moved = weights * size + (past + 2).sum() * model.kv_bytes_per_token(size)
+    step = Work(flops, moved)
+    return float(max(step.flops / peak, step.bytes / bandwidth, step.intensity * 0))
+
+
+def in_a_loop(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+    flops = moved = 0
+    for before in past:
+        flops += 2 * weights + layers * heads * 2 * 2 * head_width * (before + 1)
+        reads, writes = before + 1, 1
+        moved += layers * kv_heads * (head_width + head_width) * (reads + writes)
+    seconds = [flops / peak, (moved + weights) * size / bandwidth]
+    return np.float64(sorted(seconds)[-1])
+
+
+PLANTED = {
+    FLOPS: [
+        (macs, "a multiplication with its addition is two FLOPs"),
+        (without_attention, "Attention is missing"),
+        (scores_only, "one of two products is missing"),
+        (first_layer, "the attention of one layer"),
+        (only_older, "A new token also reads from the new ones"),
+        (among_new, "The new tokens meet only each other"),
+        (last_token, "In attention, this counts one new token"),
+        (one_row, "Only one new token is multiplied with the matrices"),
+        (as_masked, "leaves out what the mask hides"),
+        (no_cache, "The old tokens are computed again"),
+        (in_place, "changes its input"),
+        (by_torch, "torch"),
+    ],
+    ATTEND: [
+        (unscaled, "not divided by the root"),
+        (by_width, "divided by the head's width"),
+        (raw_scores, "There is no softmax"),
+        (powers_only, "The weights do not add up to 1"),
+        (mean_of_all, "All tokens weigh the same"),
+        (hardmax, "Only the token with the largest score"),
+        (others_only, "does not read from itself"),
+        (own_only, "reads only from itself"),
+        (alternating, "take the heads of keys in turn"),
+        (always_head_0, "All query heads read head 0"),
+        (reads_keys, "The keys are mixed"),
+        (newest_first, "stands in front of the cache"),
+        (in_the_query, "changes its input"),
+        (with_torch, "torch"),
+    ],
+    SECONDS: [
+        (again_for_each, "The weights are read for each sequence"),
+        (queries_cached, "as many heads as there are queries"),
+        (half_a_cache, "The cache has keys and values"),
+        (flat, "the cache of one layer"),
+        (never_written, "are not written here"),
+        (old_only, "moves the old tokens' keys and values alone"),
+        (new_only, "The cache is written, but never read"),
+        (all_rewritten, "The whole cache is written again"),
+        (weights_alone, "The bytes of the cache are missing"),
+        (cache_alone, "The bytes of the weights are missing"),
+        (numbers, "These are numbers, not bytes"),
+        (cache_numbers, "The cache is counted in numbers"),
+        (of_one, "The matrices' FLOPs are those of one token"),
+        (just_matrices, "The FLOPs of attention are missing"),
+        (added, "The two times are added"),
+        (fastest, "This is the shorter of the two times"),
+        (moved_only, "This is always the time of the bytes"),
+        (flops_only, "This is always the time of the FLOPs"),
+        (grows, "changes its input"),
+        (by_labkit, "labkit.distributed.inference_costs"),
+    ],
+}
+
+NO_LAYERS = (np.array([3]), 2, 10, 0, 4)
+ONE_LAYER = (np.array([3]), 2, 10, 1, 4)
+A_PROMPT = (np.array([0]), 2, 10, 3, 4)
+NO_SIZES = (np.array([0]), 1, 0, 0, 0)
+ZEROS = (np.ones((1, 1)), *(np.zeros((1, 1)) for _ in "kv"), *(np.zeros((2, 1, 1)) for _ in "kv"))
+NO_WEIGHTS = (np.array([0]), 0, 0, 1, 1, 1, 2, 1.0, 1.0)
+RIGHT_ON = {
+    macs: NO_SIZES,
+    without_attention: NO_LAYERS,
+    scores_only: NO_LAYERS,
+    first_layer: ONE_LAYER,
+    only_older: NO_LAYERS,
+    among_new: A_PROMPT,
+    no_cache: A_PROMPT,
+    raw_scores: ZEROS,
+    powers_only: ZEROS,
+    others_only: ZEROS,
+    reads_keys: ZEROS,
+    added: NO_WEIGHTS,
+    fastest: NO_WEIGHTS,
+}
+ALSO_RIGHT = {
+    FLOPS: [token_by_token],
+    ATTEND: [by_einsum, by_groups],
+    SECONDS: [in_a_loop],
+}
