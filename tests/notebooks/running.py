@@ -14,12 +14,15 @@ from labkit.course.lesson import load
 
 
 class Run:
-    """The solution's code cells, the namespace they left behind, and what each printed."""
+    """The solution's code cells, the namespace they left behind, and what each printed.
 
-    def __init__(self, chapter, name):
+    without   tags of cells that are left out, such as "timing" where no other cell needs them
+    """
+
+    def __init__(self, chapter, name, without=()):
         path = config().course_root() / "chapters" / chapter / "source" / f"{name}.py"
         cells = [c for c in load(path, path.name).cells if c.type == "code"]
-        self.cells = [c.solution for c in cells if "setup" not in c.tags]
+        self.cells = [c.solution for c in cells if not {"setup", *without} & set(c.tags)]
         self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
         for code in self.cells:
             self.before[code] = dict(self.namespace)

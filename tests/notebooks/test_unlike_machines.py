@@ -13,7 +13,8 @@ THREE, FOUR = 4 * 2.528, 6 * 2.396  # ms of a ring, as the text has them
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("04_distributed", "8_unlike_machines")
+    """Without the ranks that sleep: test_unlike_training.py has some, and the stored notebook."""
+    return Run("04_distributed", "8_unlike_machines", without=["timing"])
 
 
 def test_weights_are_compared_with_those_of_one_process(lesson):
