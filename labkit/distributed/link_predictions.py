@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.link_trials import Trials
 from labkit.distributed.overlap import predict as predict_overlap
@@ -34,13 +36,19 @@ class Compared:
         return 100 * (self.measured / self.predicted - 1)
 
 
-def fitted(seconds: Mapping[str, float]) -> CostModel:
-    """Latency and bandwidth from the pings: the least squares of relative errors."""
-    pings = []
+def pings_of(seconds: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes [P] of the pings among the trials, and their seconds [P]."""
+    sizes, times = [], []
     for name, took in seconds.items():
         if name.startswith("ping "):
-            pings.append((float(name.removeprefix("ping ")), took))
-    return CostModel.fit(pings)
+            sizes.append(float(name.removeprefix("ping ")))
+            times.append(took)
+    return np.array(sizes), np.array(times)
+
+
+def fitted(seconds: Mapping[str, float]) -> CostModel:
+    """Latency and bandwidth from the pings: the least squares of relative errors."""
+    return CostModel.fit(zip(*pings_of(seconds), strict=True))
 
 
 def star(model: CostModel, ranks: int, bytes: float) -> float:

@@ -1,6 +1,6 @@
 """Trials on a link: pings, collectives, a step with overlap, a pipeline; the same on every link.
 
-    rows = launch(on_an_emulated_link, 2, Trials())[0]        # emulated in process
+    seconds = measure_trials(2, Trials())                      # emulated in process
     python -m labkit.distributed.link_trials --rank 0 ...      # one rank on a host of its own
 
 Each rank runs `trials` with whatever carries its messages: an emulated link, or connections
@@ -15,13 +15,15 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from labkit.distributed.network import emulated_link
 from labkit.distributed.overlap import Work
 from labkit.distributed.pipeline.schedules import Schedule, one_f_one_b
 
+LIMIT = 600.0  # seconds: ends a hang, nothing else
 PORT = 29500  # where ranks on hosts meet
+LOOPBACK_PINGS = (1_000, 1_000_000, 16_000_000)  # bytes
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,19 @@ def on_an_emulated_link(rank: int, ranks: int, given: Trials) -> dict[str, float
         return trials(rank, ranks, given)
 
 
+def measure_trials(ranks: int, given: Trials) -> dict[str, float]:
+    """The same from a notebook: launches the ranks, and gives the seconds of rank 0."""
+    from labkit.distributed.launch import launch
+
+    return launch(on_an_emulated_link, ranks, given, timeout=LIMIT)[0]
+
+
 def on_the_loopback(rank: int, ranks: int, given: Trials) -> dict[str, float]:
-    """The trials as messages travel on this machine, with nothing in their way."""
-    return trials(rank, ranks, given)
+    """The trials as messages travel on this machine, with nothing in their way.
+
+    The pings are larger ones: otherwise other work on the machine would be all that they show.
+    """
+    return trials(rank, ranks, replace(given, pings=LOOPBACK_PINGS))
 
 
 def _ping(rank: int, size: int, repeats: int) -> float:
