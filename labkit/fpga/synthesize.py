@@ -23,6 +23,15 @@ from labkit.provenance import Quantity, compiled
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a
 # larger design.
 _SYNTHESIS = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
+# What comes after the multipliers, in a module with memories, and in one without. To map memories
+# Yosys reads libraries, which takes longer than all other steps of a small module together.
+_MAPPED = [f"{_SYNTHESIS} -run coarse:"]
+_MAPPED_WITHOUT_MEMORIES = [
+    f"{_SYNTHESIS} -run coarse:map_memory",
+    "select -assert-none t:$mem*",
+    f"{_SYNTHESIS} -run map_ffram:",
+]
+_HAS_MEMORIES = "selection is not empty: t:$mem*"
 _LATCH = re.compile(r"Latch inferred for signal `(?P<signal>\S+)' from .*?`(?P<at>\S+)'")
 _DRIVERS = re.compile(r"Warning: multiple conflicting drivers for (?P<signal>\S+):")
 _PLACE = re.compile(r"(?P<file>[\w-]+\.s?v):(?P<line>\d+)")
@@ -91,11 +100,16 @@ def synthesize(
     if multiply_adds_per_cycle is not None:
         arguments.real("multiply_adds_per_cycle", multiply_adds_per_cycle)
     sources = read_sources(source, top)
-    script = _script(sources, parameters)
+    script = _script(sources, parameters, _MAPPED)
     depends_on = [sources.digest, sources.names, script, yosys_version(), text_of(__file__)]
 
     def run() -> dict:
         lint(sources, parameters)
+        try:
+            return _run(sources, _script(sources, parameters, _MAPPED_WITHOUT_MEMORIES))
+        except RTLError as error:
+            if _HAS_MEMORIES not in str(error):
+                raise
         return _run(sources, script)
 
     netlists = remembered("synthesis", depends_on, run)
@@ -105,8 +119,8 @@ def synthesize(
     return report
 
 
-def _script(sources: Sources, parameters: dict[str, int] | None) -> list[str]:
-    """Yosys's commands. They write three netlists, the first two of copies.
+def _script(sources: Sources, parameters: dict[str, int] | None, mapped: list[str]) -> list[str]:
+    """Yosys's commands, the last of them `mapped`. They write three netlists, two of copies.
 
     written   the multipliers as the source has them
     left      those after DSPs were chosen. Memories are optimised too, and more is tried than in
@@ -118,7 +132,7 @@ def _script(sources: Sources, parameters: dict[str, int] | None) -> list[str]:
         *_on_a_copy(["proc -noopt", "flatten", *_write("written", "t:$mul")]),
         f"{_SYNTHESIS} -run begin:coarse",
         *_on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
-        f"{_SYNTHESIS} -run coarse:",
+        *mapped,
         *_write("final", "t:* t:$scopeinfo %d"),  # where an instance stood, which is no cell
     ]
 

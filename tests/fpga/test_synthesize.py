@@ -1,11 +1,13 @@
 """labkit.fpga.synthesize: counts of known cells, and sentences for what cannot become gates."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from labkit.fpga.errors import RTLError
+from labkit.fpga.sources import read_sources
 from labkit.fpga.synthesize import synthesize
 
 module = sys.modules["labkit.fpga.synthesize"]  # the package gives its function this name
@@ -67,6 +69,15 @@ def test_memories_and_shift_registers_are_counted_by_their_cells():
     assert shift == 1
     assert float(storage.lut) == logic + shift + 4  # a RAM32M is four LUTs
     assert float(storage.ff) == sum(cells.get(kind, 0) for kind in ("FDRE", "FDSE"))
+
+
+def test_without_memories_the_step_that_maps_them_changes_nothing(four_lanes):
+    sources = read_sources(DESIGNS / "multiply_add.sv", "multiply_add")
+    whole = module._run(sources, module._script(sources, None, module._MAPPED))
+    assert whole["cells"] == four_lanes.cells
+    with pytest.raises(RTLError, match=re.escape(module._HAS_MEMORIES)):
+        sources = read_sources(DESIGNS / "storage.sv", "storage")
+        module._run(sources, module._script(sources, None, module._MAPPED_WITHOUT_MEMORIES))
 
 
 def test_the_second_answer_comes_from_the_cache(four_lanes, no_yosys):
