@@ -106,7 +106,8 @@ class Paged:
 
     def _take(self, name: int, new: int) -> None:
         before = self.tables[name]
-        table, _ = self._new_slots(before, self.free, self.cached[name], new, self.size)
+        first = self.free[: new // self.size + 1]  # more cannot be needed
+        table, _ = self._new_slots(before, first, self.cached[name], new, self.size)
         for block in table[len(before) :]:
             self.free.remove(block)
         self.tables[name] = list(table)

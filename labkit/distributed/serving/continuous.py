@@ -29,7 +29,7 @@ def serve(
 
     requests   in order of arrival
     rows       the most requests in a step
-    cache      fresh, of this run alone; None: there is always room
+    cache      an empty one, as it is again after a run; None: there is always room
     watch      is called after every step with those that were in it, before anybody leaves
 
     Raises ValueError for no request, no rows, and a request that the whole cache cannot hold.

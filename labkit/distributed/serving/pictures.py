@@ -16,8 +16,13 @@ from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FILLS = ((BLUE, CARD), (SKY, INK), (ORANGE, INK))  # of a request, and of its number; in turn
-TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000)  # of axes that go by factors
+FILLS = (
+    (BLUE, CARD),
+    (SKY, INK),
+    (ORANGE, INK),
+    (QUIET, CARD),
+)  # of a request, and of its number; in turn
+TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # by factors
 LINES = ((ORANGE, "s"), (SKY, "^"), (BLUE, "o"))
 
 
@@ -26,7 +31,8 @@ def rows_picture(runs: Mapping[str, Run]) -> None:
     _refuse_none("rows_picture", runs)
     last = max(len(run.steps) for run in runs.values())
     height = 0.9 + sum(0.5 + 0.3 * run.rows for run in runs.values())
-    figure, grid = canvas(7.5, height, rows=len(runs))
+    heights = [run.rows for run in runs.values()]
+    figure, grid = canvas(7.5, height, rows=len(runs), height_ratios=heights)
     panels = [grid] if len(runs) == 1 else list(grid)
     for axes, (name, run) in zip(panels, runs.items(), strict=True):
         for place, step in enumerate(run.steps):
@@ -88,16 +94,45 @@ def latency_picture(runs: Mapping[str, Run]) -> None:
     show(figure, f"The share of requests that are done within a time. {' '.join(said)}")
 
 
-def load_picture(curves: Mapping[str, Mapping[float, float]]) -> None:
-    """p99 latency in seconds at each load in requests per second, a curve for each way to serve."""
-    _refuse_none("load_picture", curves)
-    figure, axes = canvas(7.5, 3.2)
+def load_picture(
+    runs: Mapping[float, Mapping[str, Run]], capacities: Mapping[str, float] | None = None
+) -> None:
+    """p50 and p99 latency at each load in requests per second, a curve for each way to serve.
+
+    capacities   requests per second that each way can answer: dotted lines
+    """
+    _refuse_none("load_picture", runs)
+    figure, panels = canvas(7.5, 3.4, columns=2)
     said = []
-    for (name, points), (colour, marker) in zip(curves.items(), LINES, strict=False):
-        loads = list(points)
-        axes.plot(loads, list(points.values()), color=colour, marker=marker, label=name)
-        listed = ", ".join(f"{points[load]:.3g} s at {load:g}" for load in loads)
-        said.append(f"{name}: {listed}.")
+    for axes, percent in zip(panels, (50, 99), strict=True):
+        curves = _curves(runs, percent)
+        for (name, points), (colour, marker) in zip(curves.items(), LINES, strict=False):
+            axes.plot(list(points), list(points.values()), color=colour, marker=marker, label=name)
+            listed = ", ".join(f"{points[load]:.3g} s at {load:g}" for load in points)
+            said.append(f"p{percent}, {name}: {listed}.")
+        for capacity, (colour, _) in zip((capacities or {}).values(), LINES, strict=False):
+            axes.axvline(capacity, color=colour, linewidth=1.4, linestyle=":")
+        _by_factors(axes, list(runs))
+        axes.set_title(f"p{percent} latency in s", fontsize=10)
+    figure.supxlabel("requests that arrive in a second", fontsize=10)
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=9)
+    for name, capacity in (capacities or {}).items():
+        said.append(f"{name} can answer {capacity:.2g} in a second.")
+    show(figure, f"Latency against load, both axes by factors. {' '.join(said)}")
+
+
+def _curves(runs: Mapping[float, Mapping[str, Run]], percent: int) -> dict[str, dict]:
+    """For each way to serve: its percentile at each load."""
+    curves: dict[str, dict] = {}
+    for load, ways in runs.items():
+        for name, run in ways.items():
+            curves.setdefault(name, {})[load] = percentile(run.latencies, percent)
+    return curves
+
+
+def _by_factors(axes: Axes, loads: Sequence[float]) -> None:
+    """Both axes go by factors, with plain numbers at their ticks."""
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(loads, [f"{load:g}" for load in loads])
@@ -105,10 +140,6 @@ def load_picture(curves: Mapping[str, Mapping[float, float]]) -> None:
     ticks = [tick for tick in TICKS if low <= tick <= high]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("requests that arrive in a second")
-    axes.set_ylabel("p99 latency in s")
-    axes.legend(loc="upper left", fontsize=9)
-    show(figure, f"p99 latency against load, both axes by factors. {' '.join(said)}")
 
 
 def _refuse_none(who: str, things: Mapping) -> None:

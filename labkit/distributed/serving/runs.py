@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from labkit.distributed.serving.requests import Request
 
 
@@ -89,6 +91,16 @@ class Run:
     served: tuple[Served, ...]
 
     @property
+    def arrivals(self) -> np.ndarray:
+        """[n] of each request, s."""
+        return np.array([one.request.arrival for one in self.served])
+
+    @property
+    def finishes(self) -> np.ndarray:
+        """[n] when each had its last token, s."""
+        return np.array([one.finish for one in self.served])
+
+    @property
     def latencies(self) -> list[float]:
         """Of each request, in order of arrival, s."""
         return [one.latency for one in self.served]
@@ -99,9 +111,19 @@ class Run:
         return [one.to_first_token for one in self.served]
 
     @property
+    def median_to_first_token(self) -> float:
+        """Half of the requests have their first token within so many seconds."""
+        return percentile(self.to_first_token, 50)
+
+    @property
     def per_token(self) -> list[float]:
         """Of each request with two tokens or more, s."""
         return [one.per_token for one in self.served if one.per_token is not None]
+
+    @property
+    def median_per_token(self) -> float:
+        """Half of the requests with two tokens or more need at most so many seconds for each."""
+        return percentile(self.per_token, 50)
 
     @property
     def seconds(self) -> float:
@@ -112,6 +134,20 @@ class Run:
     def output_tokens(self) -> int:
         """Tokens that were asked for and came."""
         return sum(len(one.tokens) for one in self.served)
+
+    @property
+    def requests_per_second(self) -> float:
+        """In the middle: from when a fifth of the requests is done until four fifths are.
+
+        Where all were there at the beginning, this is what the service can do at most: without the
+        start, when prefills come all at once, and without the end, when rows stay empty. With
+        fewer than 10 requests there is no middle: ValueError.
+        """
+        finishes = sorted(one.finish for one in self.served)
+        fifth = len(finishes) // 5
+        if fifth < 2:
+            raise ValueError("requests_per_second: give at least 10 requests, to have a middle.")
+        return 3 * fifth / (finishes[4 * fifth - 1] - finishes[fifth - 1])
 
     @property
     def tokens_per_second(self) -> float:
@@ -132,11 +168,6 @@ class Run:
     def peak_requests(self) -> int:
         """The most unfinished requests in one step."""
         return max(sum(row.useful for row in step.rows) for step in self.steps)
-
-    @property
-    def mean_requests(self) -> float:
-        """Useful rows of a step, on average over the steps."""
-        return (self.computed - self.wasted) / len(self.steps)
 
     @property
     def preemptions(self) -> int:

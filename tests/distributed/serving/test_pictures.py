@@ -44,9 +44,11 @@ def test_cache(capsys):
 def test_latencies_and_load(capsys):
     pictures.latency_picture(RUNS)
     assert "static: p50 7 s, p99 11 s. continuous: p50 5 s, p99 7 s." in capsys.readouterr().out
-    pictures.load_picture({"static": {1: 3.0, 2: 30.0}, "continuous": {1: 2.0, 2: 2.5}})
+    slower = serve(REQUESTS, Units(10.0), 2)
+    pictures.load_picture({1: {"one": RUNS["continuous"]}, 2: {"one": slower}}, {"one": 1.5})
     said = capsys.readouterr().out
-    assert "static: 3 s at 1, 30 s at 2. continuous: 2 s at 1, 2.5 s at 2." in said
+    assert "p50, one: 5 s at 1, 50 s at 2. p99, one: 7 s at 1, 70 s at 2." in said
+    assert "one can answer 1.5 in a second" in said
 
 
 @pytest.mark.parametrize(

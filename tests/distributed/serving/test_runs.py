@@ -42,7 +42,7 @@ def test_a_small_run_by_hand():
     assert [one.tokens for one in run.served] == [(1, 2, 3), (2,)]
     assert run.latencies == [3, 1] and run.to_first_token == [1, 1] and run.per_token == [1]
     assert run.seconds == 3 and run.output_tokens == 4 and run.tokens_per_second == 4 / 3
-    assert run.peak_requests == 2 and run.mean_requests == 4 / 3
+    assert run.peak_requests == 2 and run.median_to_first_token == run.median_per_token == 1
     assert run.prefilled_tokens == 5 and run.preemptions == 0
     # Held 2, 3 + 3, 4 of reserved 2, 4 + 4, 4.
     assert run.held_share == (2 + 6 + 4) / (2 + 8 + 4)
@@ -57,6 +57,15 @@ def test_what_is_computed_again_is_counted():
     assert run.served[0].tokens == (1, 2, 3, 4, 5)
     # Request 1 had one token when it was thrown out, and comes back with 4 + 1.
     assert run.prefilled_tokens == 4 + 4 + 5 and run.served[1].tokens == (1, 6, 7, 8, 9)
+
+
+def test_the_rate_in_the_middle():
+    """Twenty requests of 3 tokens in 4 rows: 4 of them are done in each 3 units."""
+    run = serve(trace([(0, 1, 3)] * 20), Units(), 4)
+    assert run.requests_per_second == 12 / 9
+    few = serve(trace([(0, 1, 3)] * 9), Units(), 4)
+    with pytest.raises(ValueError, match="at least 10 requests"):
+        _ = few.requests_per_second
 
 
 def test_a_single_token_has_no_time_between_tokens():

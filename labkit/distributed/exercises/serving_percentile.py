@@ -1,0 +1,69 @@
+"""Exercise distributed.latency_percentile: the nearest rank, exactly."""
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+Times = tuple[np.ndarray, np.ndarray, int]
+
+
+def served(rng: np.random.Generator, count: int, percent: int) -> Times:
+    """Requests that arrive in order and finish in another one; latencies of 0 are there, too."""
+    arrivals = np.cumsum(rng.exponential(1.0, count)) + rng.uniform(1, 9)
+    latencies = rng.exponential(rng.uniform(2, 30), count)
+    latencies[rng.integers(count)] *= 1 if count < 3 else 0
+    return arrivals, arrivals + latencies, percent
+
+
+def nearest_rank(values: np.ndarray, percent: int) -> float:
+    """Number ceil(percent / 100 x n) of the values in order."""
+    rank = (percent * len(values) + 99) // 100
+    return float(np.sort(values)[rank - 1])
+
+
+def right(arrivals: np.ndarray, finishes: np.ndarray, percent: int) -> float:
+    """The oracle; nobody else may call it during a check."""
+    return nearest_rank(finishes - arrivals, percent)
+
+
+def at_place(place: int, arrivals: np.ndarray, finishes: np.ndarray) -> float:
+    """The latency at a place of the order from 0, or the nearest one that there is."""
+    latencies = np.sort(finishes - arrivals)
+    return float(latencies[min(max(place, 0), len(latencies) - 1)])
+
+
+latency_percentile = exercise(
+    "distributed.latency_percentile",
+    oracle=right,
+    cases=cases_of(
+        {
+            "one request": (1, 50),
+            "two": (2, 50),
+            "prime": (7, 90),
+            "five": (5, 50),
+            "five, p99": (5, 99),
+            "ten, p20": (10, 20),
+            "ragged": (33, 95),
+            "a hundred, p99": (100, 99),
+            "a hundred, p1": (100, 1),
+            "all of them": (40, 100),
+            "many": (500, 75),
+        },
+        served,
+    ),
+    wrong={
+        "one_too_high": lambda a, f, p: at_place((p * len(a) + 99) // 100, a, f),
+        "cut_off": lambda a, f, p: at_place(p * len(a) // 100, a, f),
+        "rounded_down": lambda a, f, p: at_place(p * len(a) // 100 - 1, a, f),
+        "rounded": lambda a, f, p: at_place(round(p * len(a) / 100) - 1, a, f),
+        "between_two": lambda a, f, p: float(np.percentile(f - a, p)),
+        "from_the_top": lambda a, f, p: -nearest_rank(a - f, p),
+        "unsorted": lambda a, f, p: float((f - a)[(p * len(a) + 99) // 100 - 1]),
+        "by_finish": lambda a, f, p: float((f - a)[np.argsort(f)][(p * len(a) + 99) // 100 - 1]),
+        "sorted_apart": lambda a, f, p: nearest_rank(np.sort(f) - np.sort(a), p),
+        "only_finishes": lambda a, f, p: nearest_rank(f, p),
+        "mean": lambda a, f, p: float(np.mean(f - a)),
+        "share_of_longest": lambda a, f, p: float(p / 100 * np.max(f - a)),
+    },
+    forbidden=(*LIBRARIES, "statistics", "labkit.distributed.serving"),
+)

@@ -1,0 +1,156 @@
+"""Exercise distributed.token_slots: blocks on demand, and the slot of each new token."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from labkit.checks.items import Refused, Unsolved
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.distributed.exercises.solutions import serving as solutions
+
+Cache = tuple[np.ndarray, np.ndarray, int, int, int]
+Slots = tuple[np.ndarray, np.ndarray]
+
+
+def scattered(rng: np.random.Generator, cached: int, new: int, size: int, spare: int = 6) -> Cache:
+    """A table and free blocks in no order, and so many free ones that nobody needs."""
+    before = blocks(cached, size)
+    after = blocks(cached + new, size)
+    numbers = rng.permutation(3 * after + spare + 8)
+    free = numbers[before : after + spare]
+    return numbers[:before], free, cached, new, size
+
+
+def blocks(tokens: int, size: int) -> int:
+    """That so many tokens need."""
+    return (tokens + size - 1) // size
+
+
+def by_rule(
+    cache: Cache,
+    begins_block: Callable[[int, int], bool] = lambda token, size: token % size == 0,
+    slot: Callable[[list, int, int], int] = lambda table, t, size: table[-1] * size + t % size,
+    last_first: bool = False,
+) -> Slots:
+    """Table and slots, if a token for which begins_block holds takes a block."""
+    table, free, cached, new, size = cache
+    grown = table.tolist()
+    left = free.tolist()
+    slots = []
+    for token in range(cached, cached + new):
+        if begins_block(token, size):
+            grown.append(left.pop() if last_first else left.pop(0))
+        slots.append(slot(grown, token, size))
+    return np.array(grown, dtype=int), np.array(slots, dtype=int)
+
+
+def right(table: np.ndarray, free: np.ndarray, cached: int, new: int, size: int) -> Slots:
+    """The oracle; nobody else may call it during a check."""
+    return by_rule((table, free, cached, new, size))
+
+
+def when_needed(*cache: Any) -> Slots:
+    """As if all blocks of the new tokens were taken as for a request of its own."""
+    table, free, cached, new, size = cache
+    grown = np.concatenate([table, free[: blocks(new, size)]])
+    tokens = np.arange(cached, cached + new)
+    places = np.minimum(tokens // size, len(grown) - 1)
+    return grown, grown[places] * size + tokens % size
+
+
+def lists(answer: object) -> Callable:
+    """A function of the inputs that gives lists to the learner's, and takes two back."""
+    if not callable(answer) or isinstance(answer, type):
+        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+
+    def judged(table: np.ndarray, free: np.ndarray, cached: int, new: int, size: int) -> Slots:
+        given = table.tolist(), free.tolist()
+        found = answer(*given, cached, new, size)
+        for name, before, after in zip(("table", "free"), (table, free), given, strict=True):
+            if after != before.tolist():
+                raise Refused(
+                    f"The function changes its input `{name}`: the caller still needs it. Work on "
+                    f"the copy that the first line makes."
+                )
+        if found is None:
+            raise Unsolved("the function returns None")
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise Refused("The function returns two lists: the table, and a slot for each token.")
+        return whole_numbers("table", found[0]), whole_numbers("slots", found[1])
+
+    return judged
+
+
+def whole_numbers(name: str, values: Any) -> np.ndarray:
+    """An array of whole numbers; Refused for anything else."""
+    try:
+        array = np.array([*values])
+    except (TypeError, ValueError):
+        raise Refused(f"`{name}` is a list of whole numbers, not {values!r}.") from None
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise Refused(f"`{name}` is a list of whole numbers; here it is {list(values)!r}.")
+    return array.astype(int)
+
+
+def which_token(args: tuple, output: str, index: tuple[int, ...]) -> list[str]:
+    """What the first wrong number belongs to."""
+    _, _, cached, new, size = args
+    if output == "table":
+        return [f"Tokens {cached} to {cached + new - 1} are new, with {size} slots in a block."]
+    return [
+        f"slots[{index[0]}] is that of token {cached + index[0]}, with {size} slots in a block."
+    ]
+
+
+token_slots = exercise(
+    "distributed.token_slots",
+    oracle=right,
+    cases=cases_of(
+        {
+            "one of each": (4, 1, 4, 0),
+            "the first token": (0, 1, 4),
+            "nothing new": (5, 0, 4),
+            "blocks of one slot": (3, 2, 1),
+            "into a block that has room": (6, 1, 4),
+            "into a new block": (8, 1, 4),
+            "prime": (5, 7, 3),
+            "a prompt": (0, 33, 16),
+            "as in the lesson": (6, 3, 4),
+            "fills its block": (6, 2, 4),
+            "a second prompt": (16, 16, 8),
+            "many": (77, 150, 16),
+        },
+        scattered,
+    ),
+    wrong={
+        "no_table": lambda *c: (right(*c)[0], np.arange(c[2], c[2] + c[3])),
+        "no_offset": lambda *c: by_rule(c, slot=lambda table, t, size: table[-1] * size),
+        "not_times_size": lambda *c: by_rule(c, slot=lambda table, t, size: table[-1] + t % size),
+        "offset_from_one": lambda *c: by_rule(
+            c, slot=lambda table, t, size: table[-1] * size + t % size + 1
+        ),
+        "offset_of_new": lambda *c: by_rule(
+            c, slot=lambda table, t, size: table[-1] * size + (t - c[2]) % size
+        ),
+        "first_block": lambda *c: by_rule(
+            c, slot=lambda table, t, size: table[0] * size + t % size
+        ),
+        "one_block_each": lambda *c: by_rule(c, lambda token, size: True),
+        "one_block_a_call": lambda *c: by_rule(
+            c, lambda token, size: token == c[2] or token % size == 0
+        ),
+        "table_as_it_was": lambda *c: (c[0], right(*c)[1]),
+        "counted_from_new": lambda *c: by_rule(c, lambda token, size: (token - c[2]) % size == 0),
+        "last_first": lambda *c: by_rule(c, last_first=True),
+        "as_one_request": when_needed,
+    },
+    adapter=lists,
+    plain=lambda answer, *given: lists(answer)(*given),
+    fallback=solutions.token_slots,
+    plain_python=True,
+    outputs=("table", "slots"),
+    groups=(frozenset({0, 1}),),
+    locate=which_token,
+    forbidden=(*LIBRARIES, "labkit.distributed.serving"),
+)

@@ -1,0 +1,248 @@
+"""Wrong and right answers for lesson serving."""
+
+import numpy as np
+
+from tests.exercises.edits import edit
+
+# --- distributed.latency_percentile
+
+PERCENTILE = "distributed.latency_percentile"
+RANK = "math.ceil(percent * len(latencies) / 100)"
+SORTED = "sorted(finishes - arrivals)"
+no_minus_one = edit(
+    PERCENTILE, "no_minus_one", "latencies[rank - 1]", "latencies[min(rank, len(latencies) - 1)]"
+)
+cut_off = edit(
+    PERCENTILE,
+    "cut_off",
+    "latencies[rank - 1]",
+    "latencies[min(percent * len(latencies) // 100, len(latencies) - 1)]",
+)
+rounded_down = edit(PERCENTILE, "rounded_down", RANK, "max(1, percent * len(latencies) // 100)")
+rounded = edit(PERCENTILE, "rounded", RANK, "max(1, round(percent * len(latencies) / 100))")
+longest_first = edit(PERCENTILE, "longest_first", SORTED, "sorted(finishes - arrivals)[::-1]")
+not_sorted = edit(PERCENTILE, "not_sorted", SORTED, "list(finishes - arrivals)")
+only_finishes = edit(PERCENTILE, "only_finishes", SORTED, "sorted(finishes)")
+in_place = edit(
+    PERCENTILE,
+    "in_place",
+    "latencies = sorted(finishes - arrivals)",
+    "finishes -= arrivals\n    latencies = sorted(finishes)",
+)
+
+
+def by_numpy(arrivals, finishes, percent):
+    return np.percentile(finishes - arrivals, percent)
+
+
+def in_order_of_finish(arrivals, finishes, percent):
+    order = np.argsort(finishes)
+    rank = -(-percent * len(order) // 100)
+    return (finishes - arrivals)[order][rank - 1]
+
+
+def both_sorted(arrivals, finishes, percent):
+    rank = -(-percent * len(arrivals) // 100)
+    return sorted(np.sort(finishes) - np.sort(arrivals))[rank - 1]
+
+
+def mean(arrivals, finishes, percent):
+    return (finishes - arrivals).mean()
+
+
+def of_the_longest(arrivals, finishes, percent):
+    return percent / 100 * (finishes - arrivals).max()
+
+
+def by_labkit(arrivals, finishes, percent):
+    from labkit.distributed.serving import percentile
+
+    return percentile((finishes - arrivals).tolist(), percent)
+
+
+def by_numpys_method(arrivals, finishes, percent):
+    return np.percentile(finishes - arrivals, percent, method="inverted_cdf")
+
+
+def by_counting(arrivals, finishes, percent):
+    latencies = [b - a for a, b in zip(arrivals, finishes, strict=True)]
+    enough = percent / 100 * len(latencies)
+    for one in sorted(latencies):
+        if sum(other <= one for other in latencies) >= enough:
+            return one
+
+
+# --- distributed.token_slots
+
+SLOTS = "distributed.token_slots"
+FULL = "token % size == 0"
+SLOT = "table[-1] * size + token % size"
+no_table = edit(SLOTS, "no_table", SLOT, "token")
+no_offset = edit(SLOTS, "no_offset", SLOT, "table[-1] * size")
+not_times_size = edit(SLOTS, "not_times_size", SLOT, "table[-1] + token % size")
+from_one = edit(SLOTS, "from_one", SLOT, "table[-1] * size + token % size + 1")
+offset_of_new = edit(SLOTS, "offset_of_new", SLOT, "table[-1] * size + (token - cached) % size")
+first_block = edit(SLOTS, "first_block", SLOT, "table[0] * size + token % size")
+one_block_each = edit(SLOTS, "one_block_each", FULL, "True")
+each_call = edit(SLOTS, "each_call", FULL, "token == cached or token % size == 0")
+counts_new = edit(SLOTS, "counts_new", FULL, "(token - cached) % size == 0")
+last_free = edit(SLOTS, "last_free", "free.pop(0)", "free.pop()")
+COPIES = "table, free, slots = list(table), list(free), []"
+takes_the_callers = edit(SLOTS, "takes_the_callers", COPIES, "table, slots = list(table), []")
+block_and_offset = edit(SLOTS, "block_and_offset", SLOT, "(table[-1], token % size)")
+
+
+def forgets_the_table(table, free, cached, new, size):
+    free, slots = list(free), []
+    blocks = list(table)
+    for token in range(cached, cached + new):
+        if token % size == 0:
+            blocks.append(free.pop(0))
+        slots.append(blocks[-1] * size + token % size)
+    return table, slots
+
+
+def like_a_new_one(table, free, cached, new, size):
+    count = -(-new // size)
+    grown = list(table) + list(free[:count])
+    tokens = range(cached, cached + new)
+    return grown, [grown[t // size] * size + t % size for t in tokens]
+
+
+def slots_by_labkit(table, free, cached, new, size):
+    from labkit.distributed.serving.blocks import new_slots
+
+    return new_slots(table, free, cached, new, size)
+
+
+def blocks_first(table, free, cached, new, size):
+    needed = -(-(cached + new) // size)
+    grown = np.array([*table, *free[: needed - len(table)]])
+    tokens = np.arange(cached, cached + new)
+    return grown, grown[tokens // size] * size + tokens % size
+
+
+def by_block_numbers(table, free, cached, new, size):
+    grown = tuple(table)
+    places = ()
+    left = iter(free)
+    for token in range(cached, cached + new):
+        block, offset = divmod(token, size)
+        if block == len(grown):
+            grown += (next(left),)
+        places += (grown[block] * size + offset,)
+    return [grown, places]
+
+
+# --- distributed.who_joins
+
+JOINS = "distributed.who_joins"
+NEED = "math.ceil(tokens / size)"
+LIMITS = "joining == rows or need > blocks"
+no_rows = edit(JOINS, "no_rows", LIMITS, "need > blocks")
+no_blocks = edit(JOINS, "no_blocks", LIMITS, "joining == rows")
+floor = edit(JOINS, "floor", NEED, "tokens // size")
+one_more = edit(JOINS, "one_more", NEED, "tokens // size + 1")
+pooled = edit(JOINS, "pooled", NEED, "tokens / size")
+one_each = edit(JOINS, "one_each", NEED, "1")
+as_blocks = edit(JOINS, "as_blocks", NEED, "tokens")
+spare = edit(JOINS, "spare", LIMITS, "joining == rows or need >= blocks")
+nothing_taken = edit(JOINS, "nothing_taken", "blocks -= need", "pass")
+overtakes = edit(
+    JOINS,
+    "overtakes",
+    f"if {LIMITS}:",
+    "if need > blocks:\n            continue\n        if joining == rows:",
+)
+shortest = edit(JOINS, "shortest", "for tokens in waiting:", "for tokens in sorted(waiting):")
+newest = edit(JOINS, "newest", "for tokens in waiting:", "for tokens in waiting[::-1]:")
+
+
+def empties(waiting, rows, blocks, size):
+    joining = 0
+    while waiting and joining < rows:
+        blocks -= -(-waiting.pop(0) // size)
+        if blocks < 0:
+            break
+        joining += 1
+    return joining
+
+
+def joins_by_labkit(waiting, rows, blocks, size):
+    from labkit.distributed.serving.blocks import admitted
+
+    return admitted(waiting, rows, blocks, size)
+
+
+def by_sums(waiting, rows, blocks, size):
+    needs = np.cumsum([-(-tokens // size) for tokens in waiting[:rows]])
+    return (needs <= blocks).sum()
+
+
+def by_trying(waiting, rows, blocks, size):
+    count = min(rows, len(waiting))
+    while sum((tokens + size - 1) // size for tokens in waiting[:count]) > blocks:
+        count -= 1
+    return count
+
+
+PLANTED = {
+    PERCENTILE: [
+        (no_minus_one, "rank 1 is at [0]"),
+        (cut_off, "without its fraction"),
+        (rounded_down, "The rank is rounded down"),
+        (rounded, "rounded to the nearest whole number"),
+        (longest_first, "counts from the longest latency"),
+        (not_sorted, "stand in order of arrival"),
+        (only_finishes, "not how long it took"),
+        (by_numpy, "lies between two latencies"),
+        (in_order_of_finish, "in which the requests finished"),
+        (both_sorted, "sorted apart"),
+        (mean, "This is the mean"),
+        (of_the_longest, "a share of the longest latency"),
+        (in_place, "changes its input finishes"),
+        (by_labkit, "labkit.distributed.serving"),
+    ],
+    SLOTS: [
+        (no_table, "the tokens' own numbers"),
+        (no_offset, "All tokens of a block get its first slot"),
+        (not_times_size, "not its first slot: block b begins"),
+        (from_one, "The offset counts from 0"),
+        (offset_of_new, "The offset counts from the first new token"),
+        (first_block, "into the first block of the table"),
+        (one_block_each, "Each token gets a block of its own"),
+        (each_call, "Every call begins a new block"),
+        (counts_new, "Blocks are counted from the first new token"),
+        (last_free, "from the end of free"),
+        (forgets_the_table, "The table comes back as it was"),
+        (like_a_new_one, "as if none were there before"),
+        (block_and_offset, "is a list of whole numbers"),
+        (takes_the_callers, "changes its input free"),
+        (slots_by_labkit, "labkit.distributed.serving"),
+    ],
+    JOINS: [
+        (no_rows, "This forgets the rows"),
+        (no_blocks, "This forgets the blocks"),
+        (floor, "rounded down"),
+        (one_more, "a block too many"),
+        (pooled, "of no use to another"),
+        (one_each, "gives each request one block"),
+        (as_blocks, "takes a block for each token"),
+        (spare, "take the last free block do fit"),
+        (nothing_taken, "Each is compared with all free blocks"),
+        (overtakes, "Somebody overtakes"),
+        (shortest, "The shortest are let in first"),
+        (newest, "The last to arrive are let in first"),
+        (empties, "changes its input waiting"),
+        (joins_by_labkit, "labkit.distributed.serving"),
+    ],
+}
+ALSO_RIGHT = {
+    PERCENTILE: [by_numpys_method, by_counting],
+    SLOTS: [blocks_first, by_block_numbers],
+    JOINS: [by_sums, by_trying],
+}
+RIGHT_ON = {
+    only_finishes: (np.zeros(3), np.array([3.0, 1.0, 2.0]), 50),
+    no_table: (np.array([0]), np.array([1, 2]), 2, 3, 4),
+}

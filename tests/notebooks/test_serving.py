@@ -1,0 +1,249 @@
+"""This lesson: the numbers of its text, and that what it prints follows from what it simulates."""
+
+import re
+
+import numpy as np
+import pytest
+
+from labkit.course.config import config
+from labkit.distributed.serving import (
+    Lengths,
+    Units,
+    bursts,
+    percentile,
+    poisson,
+    serve,
+    serve_in_batches,
+    trace,
+)
+from labkit.distributed.serving.blocks import admitted, new_slots
+from tests.distributed.serving import by_ticks
+from tests.notebooks.running import Run
+
+CHECK, SIMULATED, TABLE = "pictures.rows_picture(shown)", "def three_ways", "latency_percentile(run"
+MAP, LOAD, TRIAL = "pictures.cache_picture", "pictures.load_picture", "launch(infer"
+STATIC, PIECES, BLOCKS = "static, in pieces", "continuous, in pieces", "continuous, in blocks"
+FIVE = [(0, 1, 5), (0, 1, 1), (0, 1, 4), (0, 1, 2), (0, 1, 2)]
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("04_distributed", "15_serving")
+
+
+def printed(lesson, words):
+    return lesson.printed[lesson.cell(words)]
+
+
+def rows_of(said, first):
+    """The cells of a printed table whose row begins with one of the words."""
+    rows = [re.split(r"  +", line.strip()) for line in said.splitlines()]
+    return [row for row in rows if row[0] in first]
+
+
+def source():
+    path = config().course_root() / "chapters/04_distributed/source/15_serving.py"
+    return path.read_text("utf-8")
+
+
+def test_the_grid_is_what_the_simulation_says():
+    rows = re.findall(r"# (?:static|continuous|) +row [01] {3}(.+)", source())
+    expected = []
+    for run in (serve_in_batches(trace(FIVE), Units(), 2), serve(trace(FIVE), Units(), 2)):
+        for place in (0, 1):
+            said = []
+            for step in run.steps:
+                here = [row for row in step.rows if row.place == place]
+                said += [str(row.request) if row.useful else "x" for row in here] or ["."]
+            expected.append(said)
+    assert [row.split() for row in rows] == expected
+
+
+def test_the_small_examples():
+    static = serve_in_batches(trace(FIVE), Units(), 2).latencies
+    continuous = serve(trace(FIVE), Units(), 2).latencies
+    assert static == [5, 1, 9, 7, 11]
+    assert [percentile(static, p) for p in (50, 99)] == [7, 11]
+    assert [percentile(continuous, p) for p in (50, 99)] == [5, 7]
+    assert 50 * 5 / 100 == 2.5 and 99 * 5 / 100 == 4.95
+    assert new_slots([7, 2], [5, 0, 3], 6, 3, 4) == ([7, 2, 5], [10, 11, 20])
+    assert new_slots([], [7, 2], 0, 6, 4)[1] == [28, 29, 30, 31, 8, 9]
+    assert admitted([5, 9, 3], 3, 5, 4) == 2 and admitted([5, 9, 3], 3, 4, 4) == 1
+
+
+def test_the_exercises_are_solved(lesson):
+    for name in ("latency_percentile", "token_slots", "who_joins"):
+        assert "is solved" in printed(lesson, f'check("distributed.{name}"')
+
+
+def test_the_first_simulations_are_those_of_the_clock_that_ticks(lesson):
+    said = printed(lesson, CHECK)
+    assert "static: 11 steps, 6 of 20 tokens wasted" in said
+    assert "continuous: 7 steps, 0 of 14 tokens wasted" in said
+    times, preemptions = by_ticks.continuous([(0, 4, 9)] * 3, 3, blocks=6, size=4)
+    served = lesson.namespace["served"]
+    assert [list(one.tokens) for one in served] == times
+    assert f"preempted: {preemptions} times" in said and preemptions == [0, 0, 1]
+    assert "tokens: [9, 9, 9] - free blocks at the end: 6" in said
+    assert 4 + 9 == 13 and served[0].request.cached == 12 and 2 * 12 == 6 * 4
+
+
+def test_the_learners_functions_decide(lesson):
+    """One that lets nobody join beside another, and one that counts its calls."""
+    calls = []
+
+    def one_at_a_time(waiting, rows, blocks, size):
+        return min(len(waiting), rows, 1) if blocks == 6 else 0
+
+    def counting(*cache):
+        calls.append(cache[3])
+        return new_slots(*cache)
+
+    said, names = lesson.again(CHECK, who_joins=one_at_a_time, token_slots=counting)
+    assert "preempted: [0, 0, 0] times" in said
+    assert names["served"][2].tokens[0] == 19
+    assert sum(calls) == 3 * 12  # a slot for each token of each request
+
+
+def test_every_token_is_simulated(lesson):
+    runs, full = lesson.namespace["runs"], lesson.namespace["full"]
+    lengths = Lengths(200, 200, 2048)
+    assert list(runs) == [1, 2, 4, 8, 16, 32]
+    for load, ways in runs.items():
+        requests = poisson(300, load, lengths, seed=0)
+        for run in ways.values():
+            assert [one.request for one in run.served] == requests
+            assert_simulated(run)
+    for run in full.values():
+        assert [one.request for one in run.served] == bursts(400, 400, 0, lengths, seed=0)
+        assert_simulated(run)
+
+
+def assert_simulated(run):
+    """Each token has a step of its own request, and each step takes what the roofline says."""
+    from labkit.distributed.language_models import language_model
+
+    model = language_model("llama2_7b")
+    ends = {name: [] for name in range(len(run.served))}
+    for number, step in enumerate(run.steps):
+        for row in step.rows:
+            if row.useful:
+                ends[row.request].append(step.end)
+        if number % 500 == 0:
+            flops = sum(model.forward_flops(row.new, row.past) for row in step.rows)
+            tokens = sum(row.new + row.past for row in step.rows)
+            moved = 2 * model.parameters + tokens * 524_288
+            seconds = max(moved / 900e9, flops / 125e12)
+            assert step.end - step.begin == pytest.approx(seconds)
+    for name, one in enumerate(run.served):
+        assert ends[name] == list(one.tokens) and len(one.tokens) == one.request.output
+
+
+def test_the_table_is_what_the_runs_say(lesson):
+    rows = rows_of(printed(lesson, TABLE), (STATIC, PIECES, BLOCKS))
+    runs, full = lesson.namespace["runs"][8], lesson.namespace["full"]
+    assert [row[0] for row in rows] == [STATIC, PIECES, BLOCKS]
+    for row in rows:
+        run = runs[row[0]]
+        latencies = np.array(run.latencies)
+        p50, p99 = np.percentile(latencies, [50, 99], method="inverted_cdf")
+        assert row[2] == f"{p50:.3g} s" and row[3] == f"{p99:.3g} s"
+        finishes = sorted(one.finish for one in full[row[0]].served)
+        middle = 240 / (finishes[319] - finishes[79])
+        assert row[1] == f"{middle:.3g}"
+        computed = sum(len(step.rows) for step in run.steps)
+        asked = sum(one.request.output for one in run.served)
+        assert row[6] == f"{100 * (computed - asked) / computed:.3g}"
+        assert row[8] == str(full[row[0]].peak_requests)
+    held = {row[0]: float(row[7]) for row in rows}
+    assert held[BLOCKS] > 95 and 100 / 7 < held[PIECES] < 100 / 5  # "to a sixth"
+
+
+def test_the_numbers_of_the_text(lesson):
+    runs, full = lesson.namespace["runs"], lesson.namespace["full"]
+    at_8 = {way: percentile(run.latencies, 50) for way, run in runs[8].items()}
+    assert round(at_8[STATIC]) == 97 and round(at_8[BLOCKS]) == 3
+    assert round(at_8[STATIC] / at_8[BLOCKS]) == 30
+    time = lesson.namespace["step_time"]
+    assert f"{time.weight_bytes / 1e9:.1f}" == "13.5" and f"{time.token_bytes / 1e6:.2f}" == "0.52"
+    assert time.cache_slots == 35_330 and f"{35_330 / 2_247:.1f}" == "15.7"
+    assert 200 + 2_048 - 1 == 2_247
+    assert full[BLOCKS].peak_requests == 128 and full[PIECES].peak_requests == 15
+    capacities = lesson.namespace["capacities"]
+    assert round(capacities[BLOCKS] / capacities[PIECES]) == 3
+    assert full[BLOCKS].preemptions > 0
+    wasted = (1 - runs[8][PIECES].held_share) * 2_247
+    assert 1_750 < wasted < 1_900  # "some 1,800"
+    assert np.mean([-n % 16 for n in range(100, 2_001)]) == pytest.approx(7.5, abs=0.1)
+    assert runs[8][STATIC].peak_requests == 16  # the prediction's "about 16"
+
+
+def test_the_knees_are_at_the_capacities(lesson):
+    """Below, the median is near that of a load of 1; at twice the capacity it is not."""
+    runs, capacities = lesson.namespace["runs"], lesson.namespace["capacities"]
+    medians = {}
+    for load, ways in runs.items():
+        for way, run in ways.items():
+            medians[way, load] = percentile(run.latencies, 50)
+    assert 1 < capacities[STATIC] < 2 < capacities[PIECES] < 4 < 8 < capacities[BLOCKS] < 16
+    assert medians[STATIC, 2] > 4 * medians[STATIC, 1]
+    assert medians[PIECES, 2] < 1.1 * medians[PIECES, 1]
+    assert medians[PIECES, 8] > 6 * medians[PIECES, 4]
+    assert medians[BLOCKS, 8] < 1.5 * medians[BLOCKS, 1] < medians[BLOCKS, 32] / 2
+
+
+def test_the_queue_grows_for_as_long_as_they_come(lesson):
+    """Twice as many requests above the capacity: twice the median. Below it: the same."""
+    three_ways, lengths = lesson.namespace["three_ways"], lesson.namespace["lengths"]
+    for load, least, most in ((8, 1.5, 3), (2, 0.8, 1.3)):
+        more = percentile(three_ways(poisson(600, load, lengths, 0))[PIECES].latencies, 50)
+        fewer = percentile(lesson.namespace["runs"][load][PIECES].latencies, 50)
+        assert least < more / fewer < most
+
+
+def test_the_guesses_are_held_against_the_simulation(lesson):
+    runs, results = lesson.namespace["runs"], lesson.namespace["results"]
+    run = runs[8][STATIC]
+    assert float(results["nobody reads"]) == 100 * run.wasted / run.computed
+    few, many = (percentile(runs[load][PIECES].latencies, 50) for load in (4, 8))
+    assert float(results["twice the load"]) == pytest.approx(many / few)
+    assert 69 < float(results["nobody reads"]) < 71 and 6 < float(results["twice the load"]) < 7
+    assert "Guesses against results" in printed(lesson, LOAD)
+
+
+def test_the_map_is_of_a_simulation(lesson):
+    said = printed(lesson, MAP)
+    counts = re.findall(
+        r"(\d+) requests; of 384 slots (\d+) hold a token, (\d+) are only reserved, (\d+) free",
+        said,
+    )
+    (_, few, pale, _), (_, many, little, _) = [[int(n) for n in row] for row in counts]
+    assert few < many / 3 and little < pale / 5
+    assert all(sum(map(int, row[1:])) == 384 for row in counts)
+
+
+def test_no_parameter_travels(lesson):
+    rows = rows_of(printed(lesson, TRIAL), ("tensor parallel", "data parallel"))
+    size = 3 * 8 * 4 * 32 * 128 * 4  # batches, halves of blocks, sequences, tokens, width, bytes
+    assert f"{size / 1e6:.2f} MB" == "1.57 MB"
+    for way, _, _, sent, activations, other, same in rows:
+        assert other == "0 B" and same == "yes"
+        assert sent == activations == ("1.57 MB" if way == "tensor parallel" else "0 B")
+    assert [row[1] for row in rows] == ["0", "1", "0", "1"]
+
+
+def test_a_program_that_sends_its_weights_is_told(lesson):
+    code = lesson.cell(TRIAL)
+    patched = code.replace("launch(infer, 2, way, 3)", "launch(infer, 2, way, 3, send_weights)")
+    assert patched != code
+    names = dict(lesson.before[code]) | {"send_weights": send_weights}
+    said = lesson.execute(patched, names)
+    others = [row[5] for row in rows_of(said, ("tensor parallel", "data parallel"))]
+    assert others == ["5.22 MB", "5.22 MB", "9.96 MB", "9.96 MB"]
+
+
+def send_weights(model):
+    import torch.distributed as dist
+
+    for weight in model.state_dict().values():
+        dist.reduce(weight.clone(), dst=0)
