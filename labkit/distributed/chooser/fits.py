@@ -48,10 +48,7 @@ def fit(need: Need, machine: Machine, limits: Limits) -> Fit:
         return _fits(machine, board.plan(need, machine))
     alone = machine.kind in ALONE or not _may_share(need)
     counts = [1] if alone else list(_powers_of_two(limits.most))
-    try:
-        return _smallest(need, machine, limits, counts)
-    except LinksUnknownError as unknown:
-        return Fit(machine, None, f"one is not enough, and {unknown}", "links")
+    return _smallest(need, machine, limits, counts)
 
 
 def _smallest(need: Need, machine: Machine, limits: Limits, counts: list[int]) -> Fit:
@@ -59,9 +56,12 @@ def _smallest(need: Need, machine: Machine, limits: Limits, counts: list[int]) -
     room = float(machine.memory)
     first = None
     for count in counts:
-        if need.memory(count, machine).value > room:
-            continue
-        plan = need.plan(machine, count, limits.efficiency)
+        try:
+            if need.memory(count, machine).value > room:
+                continue
+            plan = need.plan(machine, count, limits.efficiency)
+        except LinksUnknownError as unknown:
+            return first or Fit(machine, None, f"one is not enough, and {unknown}", "links")
         if limits.holds_time(need, plan):
             return _fits(machine, plan, "for the time limit" if first else "for the memory")
         first = first or _fits(machine, plan, "for the memory")

@@ -85,6 +85,13 @@ def test_links_that_no_table_has():
     )
 
 
+def test_one_that_is_too_slow_stays_where_no_links_are_known():
+    found = fit(serve("llama31_8b", "bf16"), machine("tpu_v5p"), Limits(seconds=1e-6))
+    assert found.plan.count == 1 and found.binds == "bandwidth"
+    need = train("gpt2", tokens=1e9, context=1024)
+    assert fit(need, machine("tpu_v4"), Limits(seconds=1)).plan.count == 1
+
+
 @pytest.mark.parametrize(
     ("need", "words"),
     [

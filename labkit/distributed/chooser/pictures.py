@@ -1,0 +1,96 @@
+"""Pictures of lesson choosing_hardware: time and price of every machine that can do the task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from labkit.distributed.chooser.answer import Answer, Row
+from labkit.figures.style import BLUE, ORANGE, QUIET, canvas, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MILLISECONDS = 1000  # in a second
+
+
+def times_and_prices(answer: Answer) -> None:
+    """A point for each machine with a price, at its time and price; below, those without one.
+
+    The limit on the time is a line. Time to the right, price upwards, both on logarithmic axes.
+    """
+    figure, axes = canvas(7.5, 4.2)
+    can = [row for row in answer.rows if row.fit.plan is not None]
+    priced = [row for row in can if row.price is not None]
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for row in priced:
+        _point(axes, row)
+    unpriced = sorted((row for row in can if row.price is None), key=_time)
+    for height, row in enumerate(unpriced):
+        _without_price(axes, row, height, len(unpriced))
+    if answer.limits.seconds:
+        limit = MILLISECONDS * answer.limits.seconds
+        axes.axvline(limit, color=ORANGE)
+        axes.annotate(
+            "limit ", (limit, 0.96), xycoords=axes.get_xaxis_transform(), ha="right", color=ORANGE
+        )
+    _axes(axes, answer, [_time(row) for row in can], [row.price.value for row in priced])
+    show(figure, _in_words(answer, priced, unpriced))
+
+
+def _point(axes: Axes, row: Row) -> None:
+    """A machine with a price."""
+    axes.plot(_time(row), row.price.value, "o", color=BLUE)
+    axes.annotate(
+        f"{_name(row)}", (_time(row), row.price.value), (7, 5), textcoords="offset points"
+    )
+
+
+def _without_price(axes: Axes, row: Row, place: int, of: int) -> None:
+    """A mark at the machine's time in the strip below the prices, each name on its own line."""
+    height = 0.30 - 0.26 * (place + 0.5) / of
+    across = axes.get_xaxis_transform()
+    axes.plot(_time(row), height, "|", color=QUIET, markersize=11, transform=across)
+    axes.annotate(
+        f"{_name(row)}, no price",
+        (_time(row), height),
+        (6, -4),
+        xycoords=across,
+        textcoords="offset points",
+        color=QUIET,
+        fontsize=9,
+    )
+
+
+def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -> None:
+    """Room on all sides, and below the prices for the strip of those without."""
+    if times:
+        axes.set_xlim(0.6 * min(times), 3.5 * max(times))
+    if prices:
+        reach = max(max(prices) / min(prices), 3)
+        axes.set_ylim(min(prices) / reach**0.9, 1.6 * max(prices))
+    axes.set_xlabel(f"ms for {answer.need.step}, predicted")
+    axes.set_ylabel(f"USD for {answer.need.paid}, predicted")
+
+
+def _time(row: Row) -> float:
+    """Milliseconds of a step."""
+    return MILLISECONDS * row.fit.plan.seconds.value
+
+
+def _name(row: Row) -> str:
+    """ "2 x t4"."""
+    count = row.fit.plan.count
+    return f"{count} x {row.machine.key}" if count > 1 else row.machine.key
+
+
+def _in_words(answer: Answer, priced: list[Row], unpriced: list[Row]) -> str:
+    """The picture for those who do not see it."""
+    said = [f"Time and price of {answer.need.says}."]
+    for row in priced:
+        said.append(f"{_name(row)}: {_time(row):.3g} ms, {row.price.value:.3g} USD.")
+    for row in unpriced:
+        said.append(f"{_name(row)}: {_time(row):.3g} ms, no price.")
+    if answer.limits.seconds:
+        said.append(f"The limit is {MILLISECONDS * answer.limits.seconds:g} ms.")
+    return " ".join(said)

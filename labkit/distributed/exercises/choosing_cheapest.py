@@ -1,0 +1,115 @@
+"""Exercise distributed.cheapest: the cheapest machine in time, in a table with empty prices."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+Offers = tuple[np.ndarray, np.ndarray, np.ndarray, float]
+NOBODY = -1
+DRAWS = 3000  # of offers, until they part all ideas
+
+
+def chosen(
+    cost: Callable[..., np.ndarray] = lambda counts, seconds, prices: counts * seconds * prices,
+    in_time: Callable[..., np.ndarray] = lambda seconds, limit: seconds <= limit,
+    empty: float = np.inf,
+    choose: Callable[[np.ndarray], int] = np.nanargmin,
+    none: int = NOBODY,
+) -> Callable[..., int]:
+    """The place under one idea or another; an empty price costs `empty`."""
+
+    def place(counts, seconds, prices, limit):
+        priced = np.where(np.isnan(prices), 1.0, prices)
+        costs = np.where(np.isnan(prices), empty, cost(counts, seconds, priced))
+        costs = np.where(in_time(seconds, limit), costs, np.inf)
+        if not np.isfinite(costs).any():
+            return none
+        return int(choose(np.where(np.isfinite(costs), costs, np.nan)))
+
+    return place
+
+
+def cheapest_of(counts, seconds, prices, limit) -> int:
+    """The oracle."""
+    return chosen()(counts, seconds, prices, limit)
+
+
+WRONG = {
+    "empty_is_free": chosen(empty=0.0),
+    "by_the_hour": chosen(cost=lambda counts, seconds, prices: prices),
+    "of_one_machine": chosen(cost=lambda counts, seconds, prices: seconds * prices),
+    "counts_alone": chosen(cost=lambda counts, seconds, prices: counts * prices),
+    "any_time": chosen(in_time=lambda seconds, limit: seconds < np.inf),
+    "not_exactly": chosen(in_time=lambda seconds, limit: seconds < limit),
+    "time_of_all": chosen(cost=lambda counts, seconds, prices: seconds * prices / counts),
+    "fastest": chosen(cost=lambda counts, seconds, prices: seconds),
+    "dearest": chosen(choose=np.nanargmax),
+    "too_slow_only": chosen(in_time=lambda seconds, limit: seconds > limit),
+    "first_if_none": chosen(none=0),
+}
+ALWAYS = ("by_the_hour", "of_one_machine", "counts_alone", "time_of_all", "fastest", "dearest")
+
+
+def drawn(rng: np.random.Generator, machines: int, empty: int, slow: int, exact: bool) -> Offers:
+    """Offers in any order; the slow ones are cheap."""
+    counts = 1 + rng.permutation(machines)
+    seconds = np.sort(rng.permutation(np.arange(2, 3 + 3 * machines))[:machines] / 10)
+    fast = machines - slow
+    limit = 100.0
+    if slow:
+        last = seconds[fast - 1] if fast else seconds[0] / 2
+        limit = float(last if exact else (last + seconds[fast]) / 2)
+    prices = rng.uniform(0.5, 20.0, machines)
+    prices[fast:] /= 50
+    prices[rng.permutation(machines)[:empty]] = np.nan
+    order = rng.permutation(machines)
+    return counts[order], seconds[order], prices[order], limit
+
+
+def offers(
+    rng: np.random.Generator, machines: int, empty: int, slow: int, exact: bool = False
+) -> Offers:
+    """counts [N], seconds of a step [N], USD/h [N] with nan for `empty` of them; the time limit.
+
+    Where there is a choice of four and more, the wrong ideas that can show choose another one.
+
+    slow    how many take longer than the limit
+    exact   whether the slowest that is in time takes exactly as long as the limit
+    """
+    ideas = ["not_exactly"] if exact else []
+    if machines - empty - slow > 3:
+        ideas += ["empty_is_free"] if empty else []
+        ideas += ["any_time"] if slow else []
+        ideas += [] if exact else ALWAYS
+    for _ in range(DRAWS):
+        found = drawn(rng, machines, empty, slow, exact)
+        right = cheapest_of(*found)
+        if all(WRONG[idea](*found) != right for idea in ideas):
+            return found
+    raise AssertionError(f"{DRAWS} draws of {machines} offers did not part all ideas.")
+
+
+cheapest = exercise(
+    "distributed.cheapest",
+    oracle=cheapest_of,
+    cases=cases_of(
+        {
+            "one machine": (1, 0, 0),
+            "one without a price": (1, 1, 0),
+            "two": (2, 0, 0),
+            "prime, one empty": (7, 1, 2),
+            "equal gaps: none has a price": (4, 4, 1),
+            "none is in time": (3, 0, 3),
+            "as long as the limit": (5, 0, 4, True),
+            "as long as the limit, one empty": (9, 1, 3, True),
+            "no limit that binds": (8, 1, 0),
+            "equal gaps: many": (40, 12, 15),
+            "equal gaps: many in time": (33, 10, 1),
+        },
+        offers,
+    ),
+    wrong=WRONG,
+    forbidden=(*LIBRARIES, "labkit.distributed.chooser"),
+)

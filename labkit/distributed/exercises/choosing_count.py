@@ -1,0 +1,127 @@
+"""Exercise distributed.machines_needed: the smallest power of two of machines that hold a model."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+Case = tuple[int, int, np.ndarray, int, int, int]
+
+
+def bytes_needed(weights: int, size: int, tokens: np.ndarray, token_cache: int) -> int:
+    """Weights, and the cache of all requests."""
+    return weights * size + int(tokens.sum()) * token_cache
+
+
+def filled(
+    rng: np.random.Generator,
+    requests: int,
+    machines: float,
+    most: int,
+    cached: float = 1.0,
+    exact: bool = False,
+) -> Case:
+    """A model whose bytes fill the memory of so many machines, and the rest of the arguments.
+
+    cached   bytes of the cache, in times of those of the weights, about
+    exact    whether they fill it to the last byte
+    """
+    size = int(rng.choice([2, 4]))
+    weights = int(rng.integers(2_000, 9_000))
+    tokens = 5 + rng.permutation(40 + requests)[:requests]
+    token_cache = max(round(cached * weights * size / int(tokens.sum())), 2)
+    if exact:
+        weights *= int(machines)
+        token_cache *= int(machines)
+    needed = bytes_needed(weights, size, tokens, token_cache)
+    return weights, size, tokens, token_cache, math.ceil(needed / machines), most
+
+
+def counted(
+    needed: Callable[..., float] = bytes_needed,
+    fits: Callable[..., bool] = lambda needed, count, memory: needed <= count * memory,
+    step: Callable[[int], int] = lambda count: 2 * count,
+    limited: Callable[[int, int], bool] = lambda count, most: count <= most,
+    none: int = 0,
+) -> Callable[..., int]:
+    """The number of machines under one idea or another."""
+
+    def machines(weights, size, tokens, token_cache, memory, most):
+        total = needed(weights, size, tokens, token_cache)
+        count = 1
+        while limited(count, most) and count < 10_000:
+            if fits(total, count, memory):
+                return count
+            count = step(count)
+        return none
+
+    return machines
+
+
+def held(bytes_of_each: Callable[[int, int, int], float]) -> Callable[..., int]:
+    """As if each of `count` machines held bytes_of_each(bytes of weights, of cache, count)."""
+
+    def machines(weights, size, tokens, token_cache, memory, most):
+        cache = int(tokens.sum()) * token_cache
+        count = 1
+        while count <= most:
+            if bytes_of_each(weights * size, cache, count) <= memory:
+                return count
+            count *= 2
+        return 0
+
+    return machines
+
+
+def machines_of(weights, size, tokens, token_cache, memory, most) -> int:
+    """The oracle."""
+    return counted()(weights, size, tokens, token_cache, memory, most)
+
+
+def before(weights, size, tokens, token_cache, memory, most) -> int:
+    """One power of two too few."""
+    found = machines_of(weights, size, tokens, token_cache, memory, most)
+    return max(found // 2, 1) if found else 0
+
+
+machines_needed = exercise(
+    "distributed.machines_needed",
+    oracle=machines_of,
+    cases=cases_of(
+        {
+            "one machine": (1, 0.7, 8),
+            "two, for the cache": (3, 1.6, 8),
+            "three would do": (5, 2.6, 8),
+            "exactly full": (2, 4, 8, 1.0, True),
+            "exactly one": (4, 1, 8, 1.0, True),
+            "little cache": (2, 5.1, 16, 0.2),
+            "one request, and a long one": (1, 3.3, 8, 3.0),
+            "much cache": (7, 6.3, 64, 6.0),
+            "too many": (33, 9.5, 8),
+            "at most six": (3, 4.4, 6),
+            "at most eight, all needed": (6, 7.9, 8),
+            "many": (11, 90.5, 1024),
+        },
+        filled,
+    ),
+    wrong={
+        "no_cache": counted(needed=lambda w, s, t, c: w * s),
+        "one_request": counted(needed=lambda w, s, t, c: w * s + int(t[0]) * c),
+        "the_longest": counted(needed=lambda w, s, t, c: w * s + len(t) * int(t.max()) * c),
+        "one_token": counted(needed=lambda w, s, t, c: w * s + len(t) * c),
+        "no_weights": counted(needed=lambda w, s, t, c: int(t.sum()) * c),
+        "not_in_bytes": counted(needed=lambda w, s, t, c: w + int(t.sum()) * c),
+        "cache_in_bytes_again": counted(needed=lambda w, s, t, c: (w + int(t.sum()) * c) * s),
+        "any_number": counted(step=lambda count: count + 1),
+        "room_to_spare": counted(fits=lambda needed, count, memory: needed < count * memory),
+        "never_too_many": counted(limited=lambda count, most: True),
+        "one_less_allowed": counted(limited=lambda count, most: count < most),
+        "one_anyway": counted(none=1),
+        "weights_on_each": held(lambda weights, cache, count: weights + cache / count),
+        "cache_on_each": held(lambda weights, cache, count: weights / count + cache),
+        "one_step_before": before,
+    },
+    forbidden=(*LIBRARIES, "labkit.distributed.chooser"),
+)

@@ -1,0 +1,117 @@
+"""Exercise distributed.step_parts: compute, bandwidth and links of a step on several machines."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+
+Arguments = tuple[float, float, int, float, np.ndarray, float, float, float, float]
+
+
+def some(
+    rng: np.random.Generator,
+    numbers: tuple[int, ...],
+    compute: float,
+    links: float,
+    late: float = 0.5,
+) -> Arguments:
+    """A step on each of `numbers` machines; its bytes take one of them about a second.
+
+    compute   seconds of its FLOPs on one machine, and links those of its all-reduces on two
+    late      the share of an all-reduce that is latency
+    """
+    peak = float(rng.uniform(50, 500))
+    bandwidth = float(rng.uniform(50, 500))
+    link = float(rng.uniform(5, 40))
+    reduces = int(rng.integers(3, 9))
+    flops = compute * peak * float(rng.uniform(0.9, 1.1))
+    moved = bandwidth * float(rng.uniform(0.9, 1.1))
+    a_message = links / (2 * reduces)
+    reduced = (1 - late) * a_message * 2 * link
+    n = rng.permutation(np.array(numbers))
+    return flops, moved, reduces, reduced, n, peak, bandwidth, late * a_message, link
+
+
+def parts(
+    compute: Callable[..., np.ndarray] = lambda flops, n, peak: flops / (n * peak),
+    reading: Callable[..., np.ndarray] = lambda moved, n, bandwidth: moved / (n * bandwidth),
+    ring: Callable[..., np.ndarray] = lambda n, latency, reduced, link: (
+        2 * (n - 1) * (latency + reduced / (n * link))
+    ),
+    times: Callable[[int], int] = lambda reduces: reduces,
+    whole: Callable[..., np.ndarray] = lambda compute, reading, links: (
+        np.maximum(compute, reading) + links
+    ),
+) -> Callable[..., np.ndarray]:
+    """[compute, bandwidth, links, step] under one idea or another: [4,N]."""
+
+    def of_step(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link):
+        one = compute(flops, n, peak) + 0 * n
+        other = reading(moved, n, bandwidth) + 0 * n
+        links = times(reduces) * ring(n, latency, reduced, link)
+        return np.array([one, other, links, whole(one, other, links)])
+
+    return of_step
+
+
+def parts_of(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link) -> np.ndarray:
+    """The oracle."""
+    return parts()(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link)
+
+
+def ring_of(seconds: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Another idea of an all-reduce: seconds(n, latency, reduced, link)."""
+    return parts(ring=seconds)
+
+
+step_parts = exercise(
+    "distributed.step_parts",
+    oracle=parts_of,
+    cases=cases_of(
+        {
+            "one machine, bandwidth": ((1,), 0.3, 0.5),
+            "one and two, compute": ((1, 2), 2.5, 0.4),
+            "prime, links": ((7, 3, 5), 0.2, 3.0),
+            "up to eight, nearly balanced": ((1, 2, 4, 8), 0.97, 0.4),
+            "up to sixteen, latency": ((16, 8, 4, 2, 1), 0.5, 0.3, 0.95),
+            "long messages": ((2, 6, 8, 9, 12, 24), 1.4, 2.0, 0.02),
+            "up to sixty-four": ((1, 2, 4, 8, 16, 32, 64), 3.0, 0.1),
+        },
+        some,
+    ),
+    wrong={
+        "compute_not_shared": parts(compute=lambda flops, n, peak: flops / peak),
+        "bytes_not_shared": parts(reading=lambda moved, n, bandwidth: moved / bandwidth),
+        "swapped": lambda *given: parts_of(*given)[[1, 0, 2, 3]],
+        "one_all_reduce": parts(times=lambda reduces: 1),
+        "one_half_of_the_ring": ring_of(
+            lambda n, latency, reduced, link: (n - 1) * (latency + reduced / (n * link))
+        ),
+        "whole_messages": ring_of(
+            lambda n, latency, reduced, link: 2 * (n - 1) * (latency + reduced / link)
+        ),
+        "no_latency": ring_of(lambda n, latency, reduced, link: 2 * (n - 1) * reduced / (n * link)),
+        "latency_once": ring_of(
+            lambda n, latency, reduced, link: latency + 2 * (n - 1) * reduced / (n * link)
+        ),
+        "one_rank_more": ring_of(
+            lambda n, latency, reduced, link: 2 * n * (latency + reduced / (n * link))
+        ),
+        "links_are_shared": ring_of(
+            lambda n, latency, reduced, link: 2 * (n - 1) / n * (latency + reduced / (n * link))
+        ),
+        "all_added": parts(whole=lambda compute, reading, links: compute + reading + links),
+        "all_hidden": parts(
+            whole=lambda compute, reading, links: np.maximum(np.maximum(compute, reading), links)
+        ),
+        "links_forgotten": parts(
+            whole=lambda compute, reading, links: np.maximum(compute, reading)
+        ),
+        "the_shorter": parts(
+            whole=lambda compute, reading, links: np.minimum(compute, reading) + links
+        ),
+    },
+    dtype="float",
+    forbidden=(*LIBRARIES, "labkit.distributed.chooser", "labkit.distributed.cost_model"),
+)
