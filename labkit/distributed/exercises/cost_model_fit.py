@@ -1,0 +1,107 @@
+"""Exercise distributed.fit_link: latency and bandwidth from pings, by relative least squares."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.lesson_files import cases_of, exercise
+from labkit.distributed.exercises.solutions import a_cost_model as solutions
+
+Fit = Callable[[np.ndarray, np.ndarray], tuple[float, float]]
+
+
+def pings(
+    rng: np.random.Generator, count: int, largest: float, noise: float, repeats: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes and seconds of so many pings, in no order, on a link that varies from case to case.
+
+    largest   bytes, so that the bandwidth's part is at most some hundred times the latency's
+    noise     the spread of the seconds, of their own length
+    repeats   how often about each size comes
+    """
+    latency = rng.uniform(1e-3, 2e-2)
+    bandwidth = largest / latency / rng.uniform(3, 30)
+    sizes = np.repeat(np.geomspace(largest, largest / 1000, count), repeats)
+    sizes = rng.permutation(sizes * (1 + 0.01 * np.arange(len(sizes)))).round()
+    seconds = latency + sizes / bandwidth
+    return sizes, seconds * (1 + noise * rng.uniform(-1, 1, len(sizes)))
+
+
+def weighted(
+    power: float, change: Callable[[float, float], tuple] = lambda a, c: (a, 1 / c)
+) -> Fit:
+    """Least squares of the errors divided by seconds^power; change(latency, s per byte) -> both."""
+
+    def fit(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+        weights = seconds**-power
+        rows = np.stack([weights, weights * sizes], axis=1)
+        latency, per_byte = np.linalg.lstsq(rows, weights * seconds, rcond=None)[0]
+        return change(latency, per_byte)
+
+    return fit
+
+
+def relative(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """The oracle, by its normal equations in float64; one ping alone is all bandwidth."""
+    if len(sizes) == 1:
+        return 0.0, sizes[0] / seconds[0]
+    x = sizes / seconds
+    w = 1 / seconds
+    left = np.array([[w @ w, w @ x], [w @ x, x @ x]])
+    latency, per_byte = np.linalg.solve(left, np.array([w.sum(), x.sum()]))
+    return latency, 1 / per_byte
+
+
+def by_two(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """As if only the smallest and the largest ping were there."""
+    small, large = np.argmin(sizes), np.argmax(sizes)
+    if small == large:
+        return 0.0, sizes[0] / seconds[0]
+    per_byte = (seconds[large] - seconds[small]) / (sizes[large] - sizes[small])
+    return seconds[small] - sizes[small] * per_byte, 1 / per_byte
+
+
+def smallest_is_latency(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """As if the smallest ping were nothing but latency."""
+    if len(sizes) == 1:
+        return 0.0, sizes[0] / seconds[0]
+    small = np.argmin(sizes)
+    rest = np.delete(np.arange(len(sizes)), small)
+    x = sizes[rest] / seconds[rest]
+    per_byte = (x @ (1 - seconds[small] / seconds[rest])) / (x @ x)
+    return seconds[small], 1 / per_byte
+
+
+fit_link = exercise(
+    "distributed.fit_link",
+    oracle=relative,
+    cases=cases_of(
+        {
+            "one ping": (1, 1e6, 0.0),
+            "two pings": (2, 1e6, 0.0),
+            "three": (3, 1e6, 0.05),
+            "prime": (7, 4e5, 0.1),
+            "a slow link": (5, 2e4, 0.1),
+            "many": (40, 3e7, 0.2),
+            "each size three times": (6, 1e6, 0.2, 3),
+        },
+        pings,
+    ),
+    wrong={
+        "absolute": weighted(0),
+        "halfway": weighted(0.5),
+        "squared": weighted(2),
+        "seconds_per_byte": weighted(1, lambda a, c: (a, c)),
+        "columns_swapped": weighted(1, lambda a, c: (c, 1 / a)),
+        "numbers_swapped": weighted(1, lambda a, c: (1 / c, a)),
+        "round_trips": weighted(1, lambda a, c: (a / 2, 2 / c)),
+        "by_two": by_two,
+        "smallest_is_latency": smallest_is_latency,
+    },
+    fallback=solutions.fit_link,
+    outputs=("latency", "bandwidth"),
+    groups=(frozenset({0, 1}),),
+    rtol=1e-5,
+    atol=1e-7,  # of a latency: what is left of it where a single ping has none
+    forbidden=("labkit.distributed", "scipy", "torch"),
+)
