@@ -17,5 +17,6 @@ LESSONS = (
     "a_tokens_cost",
     "fine_tuning_and_compilers",
     "serving",
+    "a_cost_model",
     "choosing_hardware",
 )
