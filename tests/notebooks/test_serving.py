@@ -7,6 +7,7 @@ import pytest
 
 from labkit.course.config import config
 from labkit.distributed.serving import (
+    Contiguous,
     Lengths,
     Units,
     bursts,
@@ -194,11 +195,12 @@ def test_the_knees_are_at_the_capacities(lesson):
 
 def test_the_queue_grows_for_as_long_as_they_come(lesson):
     """Twice as many requests above the capacity: twice the median. Below it: the same."""
-    three_ways, lengths = lesson.namespace["three_ways"], lesson.namespace["lengths"]
+    time, lengths = lesson.namespace["step_time"], lesson.namespace["lengths"]
     for load, least, most in ((8, 1.5, 3), (2, 0.8, 1.3)):
-        more = percentile(three_ways(poisson(600, load, lengths, 0))[PIECES].latencies, 50)
-        fewer = percentile(lesson.namespace["runs"][load][PIECES].latencies, 50)
-        assert least < more / fewer < most
+        pieces = Contiguous(time.cache_slots, 2_048)
+        more = serve(poisson(600, load, lengths, seed=0), time, 128, pieces)
+        fewer = lesson.namespace["runs"][load][PIECES]
+        assert least < percentile(more.latencies, 50) / percentile(fewer.latencies, 50) < most
 
 
 def test_the_guesses_are_held_against_the_simulation(lesson):
