@@ -79,6 +79,7 @@ SLOW = (
     "gpu/test_matmul_kernels.py",
     "notebooks/test_hybrid_and_sharded.py",
     "notebooks/test_pipeline.py",
+    "notebooks/test_serving.py",
     "notebooks/test_unlike_machines.py",
     "notebooks/test_tensor_parallel.py",
     "notebooks/test_what_limits_a_kernel.py",
