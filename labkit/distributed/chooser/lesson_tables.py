@@ -9,7 +9,7 @@ from labkit.distributed.chooser.fits import Fit
 from labkit.distributed.chooser.images import image
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.need import LinksUnknownError
+from labkit.distributed.chooser.need import LinksUnknownError, Need
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import language_model
@@ -77,6 +77,12 @@ def offers(answer: Answer) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarra
     seconds = np.array([row.fit.plan.seconds.value for row in can])
     prices = np.array([float(row.machine.price or np.nan) for row in can])
     return keys, counts, seconds, prices
+
+
+def cheapest_key(need: Need, seconds: float) -> str:
+    """The machine that the chooser calls cheapest within a time limit; "none" if there is none."""
+    row = choose(need, Limits(seconds=seconds)).cheapest
+    return row.machine.key if row else "none"
 
 
 def an_image_on_each(formats: dict[str, str]) -> Table:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MILLISECONDS = 1000  # in a second
+STRIP = 0.36  # of the picture's height, for the machines without a price
 
 
 def times_and_prices(answer: Answer) -> None:
@@ -40,15 +41,14 @@ def times_and_prices(answer: Answer) -> None:
 
 def _point(axes: Axes, row: Row) -> None:
     """A machine with a price."""
-    axes.plot(_time(row), row.price.value, "o", color=BLUE)
-    axes.annotate(
-        f"{_name(row)}", (_time(row), row.price.value), (7, 5), textcoords="offset points"
-    )
+    at = (_time(row), row.price.value)
+    axes.plot(*at, "o", color=BLUE)
+    axes.annotate(_name(row), at, (-8, 5), textcoords="offset points", ha="right")
 
 
 def _without_price(axes: Axes, row: Row, place: int, of: int) -> None:
     """A mark at the machine's time in the strip below the prices, each name on its own line."""
-    height = 0.30 - 0.26 * (place + 0.5) / of
+    height = STRIP * (1 - (place + 0.5) / of)
     across = axes.get_xaxis_transform()
     axes.plot(_time(row), height, "|", color=QUIET, markersize=11, transform=across)
     axes.annotate(
@@ -64,11 +64,19 @@ def _without_price(axes: Axes, row: Row, place: int, of: int) -> None:
 
 def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -> None:
     """Room on all sides, and below the prices for the strip of those without."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     if times:
-        axes.set_xlim(0.6 * min(times), 3.5 * max(times))
+        axes.set_xlim(0.35 * min(times), 4 * max(times))
     if prices:
         reach = max(max(prices) / min(prices), 3)
-        axes.set_ylim(min(prices) / reach**0.9, 1.6 * max(prices))
+        axes.set_ylim(min(prices) / reach, 1.6 * max(prices))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    axes.minorticks_off()
+    axes.plot([0, 1], [STRIP, STRIP], ":", color=QUIET, linewidth=1, transform=axes.transAxes)
     axes.set_xlabel(f"ms for {answer.need.step}, predicted")
     axes.set_ylabel(f"USD for {answer.need.paid}, predicted")
 

@@ -5,10 +5,13 @@ formulas(answer, "h100")          # every number of one machine, with the figure
 as_dict(answer)                   # for --json
 """
 
+from textwrap import fill
+
 from labkit import figures
 from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.reckoning import Reckoned
 
+WIDTH = 100  # characters of a line of formulas
 HEADS = ("machine", "how many", "needs, each", "binds", "time", "energy", "price", "note")
 
 
@@ -21,6 +24,7 @@ def show(answer: Answer) -> None:
     share = answer.limits.efficiency
     case = "at best" if share == 1 else f"at {100 * share:g} % of what a machine can do"
     note = (
+        f"As few machines as hold it and are in time: 1, 2, 4, ..., at most {answer.limits.most}. "
         f"Time {time}, {case}. Energy and price for {need.paid}; where a field is empty, the table "
         f"of machines has no figure. {need.left_out}"
     )
@@ -52,9 +56,9 @@ def formulas(answer: Answer, key: str) -> None:
     row = answer.row(key)
     print(f"{row.machine.name}:")
     for name, reckoned in numbers(row).items():
-        print(f"  {name}: {reckoned}")
+        _say(f"{name}: {reckoned}")
     if row.fit.plan is None:
-        print(f"  {row.fit.reason}")
+        _say(row.fit.reason)
     machine = row.machine
     for name, figure in (
         ("peak", machine.peak.get(answer.need.number_format)),
@@ -63,7 +67,21 @@ def formulas(answer: Answer, key: str) -> None:
         ("power", machine.power),
         ("price", machine.price),
     ):
-        print(f"  its {name}: {figure or 'not published'}")
+        _say(f"its {name}: {figure or 'not published'}")
+
+
+def _say(line: str) -> None:
+    """A line of formulas, wrapped between words."""
+    print(
+        fill(
+            line,
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="      ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
 
 
 def numbers(row: Row) -> dict[str, Reckoned]:
