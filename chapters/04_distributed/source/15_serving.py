@@ -17,8 +17,8 @@
 # %% [markdown]
 # # Serving
 #
-# **The median answer to 300 questions takes 97 seconds, or 3.**
-# They reach a GPU, eight in a second (all *predicted*).
+# **The median answer to 300 questions takes 97 seconds, or 3** (*predicted*).
+# They reach a GPU, eight in a second.
 # Decode is bound by memory (lesson [13](13_a_tokens_cost.ipynb)), so many answers share each step.
 # But nobody knows an answer's length before its last token.
 # Two old habits then cost the factor of 30: batches that are fixed, and memory that is reserved.
@@ -40,7 +40,7 @@
 #
 # A **request** has a prompt, and gets some output tokens.
 # A step computes one token for each request in its **batch**, where a request sits in a **row**; a prefill gives the first token.
-# A **static** batch is fixed until its longest request is done.
+# A **static** batch is fixed until its longest request is done; rows that are done before compute on, for nobody.
 # In **continuous batching**, whoever waits may join before each step, and whoever is done leaves.
 #
 # A request's **latency** is the time from its arrival to its last token.
@@ -93,8 +93,8 @@ guesses = {
 #
 # The static latencies are 5, 1, 9, 7, 11, and in order 1, 5, 7, 9, 11.
 # Of n latencies in order, counted from 1, the p-th **percentile** is number p x n / 100, rounded up.
-# For the median, p50, it is number 2.5, rounded up 3: the 7.
-# For **p99**, which 99 % do not exceed, it is number 4.95, rounded up 5: the 11.
+# The median, p50, is number 50 x 5 / 100 = 2.5, rounded up 3: the 7.
+# The **p99**, which 99 % do not exceed, is number 4.95, rounded up 5: the 11.
 # In continuous batching, p50 is 5 and p99 is 7.
 #
 # **Exercise `distributed.latency_percentile`**: return a percentile of the latencies.
@@ -131,7 +131,7 @@ latency_percentile = check("distributed.latency_percentile", latency_percentile)
 # slot      28 29 30 31   8  9
 # ```
 #
-# Now come tokens 6, 7 and 8, and the free blocks are [5, 0, 3].
+# Tokens 6, 7 and 8 come, and the free blocks are [5, 0, 3].
 # Tokens 6 and 7 get slots 10 and 11, and block 2 is full.
 # So token 8 takes the first free block: the table becomes [7, 2, 5], and its slot is 5 x 4 + 0 = 20.
 #
@@ -196,7 +196,8 @@ who_joins = check("distributed.who_joins", who_joins)
 # ## Check
 #
 # A simulation serves requests, token by token, with your functions in its cache.
-# First come the five from above, then three with prompts of 4 tokens that get 9 each, in 6 blocks of 4 slots.
+# First come the five from above, with hatching for x.
+# Then three with prompts of 4 tokens get 9 each, in 6 blocks of 4 slots.
 
 # %% tags=["picture"]
 from labkit.distributed.serving import pictures
@@ -216,7 +217,7 @@ print("preempted:", [one.preemptions for one in served], "times")
 print("tokens:", [len(one.tokens) for one in served], "- free blocks at the end:", len(tight.free))
 
 # %% [markdown]
-# Each of the three has 13 tokens and needs 12 slots, since nothing follows the last one: only two fit to their end.
+# Each of the three has 13 tokens and needs 12 slots, since nothing follows the last: only two fit.
 #
 # ## Measure
 #
@@ -274,7 +275,7 @@ figures.table(heads, rows)
 # %% [markdown]
 # Of pieces for 200 + 2,047 tokens, 35,330 / 2,247 = 15.7 fit, and are filled to a sixth, while others wait outside.
 # In blocks, only a request's last block has empty slots.
-# Here is a cache of 384 slots in the middle of a run, each square a slot with its request's number:
+# Here is a cache of 384 slots in the middle of a run, with the numbers of requests:
 
 # %% tags=["picture"]
 from labkit.distributed.serving.maps import map_at
@@ -292,7 +293,7 @@ pictures.cache_picture(maps, width=24)
 #
 # ## Explain
 #
-# At a load of 8, how many requests are done within a time?
+# At a load of 8, how many are done within a time?
 
 # %% tags=["picture"]
 pictures.latency_picture(runs[8])
@@ -328,7 +329,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # > In distributed inference the parameters are synchronised to the main processor after each batch
 #
-# Two real ranks put 3 batches of 4 x 32 tokens through the small GPT: in tensor parallel, or each with half of the sequences.
+# Two real ranks put 3 batches of 4 x 32 tokens through the small GPT: in tensor parallel, and in data parallel, each with half of the sequences.
 # PyTorch's dispatcher counts every message and collective.
 # *Activations* are counted where the model's blocks sum them over the ranks.
 
@@ -362,7 +363,7 @@ figures.table(heads, rows)
 # `vllm serve` has all of this: `--max-num-seqs` is our rows, `--block-size` our slots in a block, and its log warns of preemptions.
 # Orca began continuous batching: 36.9 times the throughput of FasterTransformer at equal latency, with GPT-3 175B (*published* in [2022](https://www.usenix.org/conference/osdi22/presentation/yu)).
 # Then vLLM had 2 to 4 times that of both; in systems before it, 20.4 to 38.2 % of the cache held tokens (*published* in [2023](https://arxiv.org/abs/2309.06180)).
-# We left out prompts that requests share, prefills in parts, and real kernels, which stay below both roofs.
+# We left out shared prompts, prefills in parts, and real kernels, which stay below both roofs.
 #
 # ## Quiz
 #
