@@ -7,6 +7,7 @@ import pytest
 
 from labkit.fpga import testbenches
 from labkit.fpga.cocotb_run import run_cocotb
+from labkit.fpga.cpp import compiler
 from labkit.fpga.errors import RTLError
 
 SKID = Path(__file__).parent / "modules" / "skid.sv"
@@ -14,6 +15,8 @@ TESTBENCH = Path(testbenches.__file__).parent / "keeps_words.py"
 
 
 def test_without_perl_and_make(tmp_path, monkeypatch):
+    """The compiler keeps its full name, so that the other tests need not compile the same again."""
+    monkeypatch.setenv("CXX", compiler())
     for name in ("g++", "c++", "as", "ld"):
         (tmp_path / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(tmp_path))
