@@ -44,7 +44,7 @@
 #    By the roofline of lesson 13, it makes at most 154 tokens in a second.
 #    How many percent of that did its authors measure?
 # 2. Llama 3.1 8B answers 8 requests of 4,096 tokens at the same time.
-#    It can do so on two T4s for 0.35 USD an hour each, joined by Ethernet of 10 Gbit/s, or on one H100 for 10.80.
+#    It can do so on two T4s for 0.35 USD an hour each, joined by Ethernet of 10 Gbit/s (assumed), or on one H100 for 10.80.
 #    How many times as much does a million tokens cost on the H100?
 
 # %%
@@ -198,7 +198,7 @@ show(answer)
 formulas(answer, "t4")
 
 # %% [markdown]
-# The column "binds" also says what is missing: `format`, since the TPUs publish no peak in fp16, or `operators`.
+# The column "binds" also says what is missing: `format`, since the table has no peak of the TPUs in fp16, or `operators`.
 # Do your functions agree with it, for the GPUs whose links we know, and for three limits?
 
 # %%

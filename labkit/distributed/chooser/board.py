@@ -22,7 +22,7 @@ def missing(need: Need, machine: Machine) -> str | None:
     if "backward" in need.operators:
         return "its accelerator has no backward pass"
     if "attention" in need.operators:
-        return "its accelerator has convolutions, pooling and linear layers, no attention"
+        return "its accelerator has no attention"
     if need.number_format != FORMAT:
         return f"its accelerator computes in int8, not in {need.number_format}"
     return None

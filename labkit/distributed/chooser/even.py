@@ -14,6 +14,7 @@ from labkit.distributed.chooser.need import Need, Plan
 from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
 from labkit.hardware import Machine
 
+TIME = "max(FLOPs / peak, bytes / bandwidth) / (machines x efficiency) + links"
 ZERO = Reckoned(0.0, "s", "one machine sends nothing", "0")
 
 

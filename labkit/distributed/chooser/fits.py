@@ -41,9 +41,7 @@ def fit(need: Need, machine: Machine, limits: Limits) -> Fit:
     if lacks:
         return Fit(machine, None, lacks, "operators")
     if need.number_format not in machine.peak:
-        has = ", ".join(machine.peak)
-        reason = f"no peak in {need.number_format} is published; it has {has}"
-        return Fit(machine, None, reason, "format")
+        return Fit(machine, None, f"the table has no peak in {need.number_format}", "format")
     if machine.kind == "fpga":
         return _fits(machine, board.plan(need, machine))
     alone = machine.kind in ALONE or not _may_share(need)
@@ -61,7 +59,7 @@ def _smallest(need: Need, machine: Machine, limits: Limits, counts: list[int]) -
                 continue
             plan = need.plan(machine, count, limits.efficiency)
         except LinksUnknownError as unknown:
-            return first or Fit(machine, None, f"one is not enough, and {unknown}", "links")
+            return first or Fit(machine, None, f"one is not enough; {unknown}", "links")
         if limits.holds_time(need, plan):
             return _fits(machine, plan, "for the time limit" if first else "for the memory")
         first = first or _fits(machine, plan, "for the memory")

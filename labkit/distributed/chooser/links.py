@@ -17,5 +17,5 @@ def cluster_of(machine: Machine, count: int = 1) -> Cluster:
         if cluster.machine.key == machine.key:
             return cluster
     if count > 1:
-        raise LinksUnknownError(f"no table has the links of {machine.name}")
+        raise LinksUnknownError("its links are in no table")
     return Cluster(machine.key, machine.name, machine, 1, NO_LINK, NO_LINK, efficiency=1.0)

@@ -56,6 +56,8 @@ class Need:
     paid: str  # what `steps` give: "a million tokens"
     left_out: str  # what is not counted, in sentences
     unit: str
+    memory_words: str  # the formulas of bytes and of seconds, for several machines, in words
+    time_words: str
 
     @property
     def timed(self) -> Reckoned | None:

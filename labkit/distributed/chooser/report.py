@@ -9,7 +9,9 @@ from textwrap import fill
 
 from labkit import figures
 from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.reckoning import Reckoned
+from labkit.provenance import predicted
 
 WIDTH = 100  # characters of a line of formulas
 HEADS = ("machine", "how many", "needs, each", "binds", "time", "energy", "price", "note")
@@ -59,6 +61,8 @@ def formulas(answer: Answer, key: str) -> None:
         _say(f"{name}: {reckoned}")
     if row.fit.plan is None:
         _say(row.fit.reason)
+    elif row.fit.plan.count > 1:
+        _say(f"its links: {_links(row)}")
     machine = row.machine
     for name, figure in (
         ("peak", machine.peak.get(answer.need.number_format)),
@@ -68,6 +72,15 @@ def formulas(answer: Answer, key: str) -> None:
         ("price", machine.price),
     ):
         _say(f"its {name}: {figure or 'not published'}")
+
+
+def _links(row: Row) -> str:
+    """Latency and bandwidth of the ring of a plan's machines, and where they come from."""
+    cluster = cluster_of(row.machine, row.fit.plan.count)
+    ring = cluster.ring(row.fit.plan.count)
+    latency = predicted(ring.latency, "s", "the cluster").number
+    bandwidth = predicted(ring.bandwidth, "B/s", "the cluster").number
+    return f"{latency} and {bandwidth}, {cluster.name} ({'; '.join(cluster.sources)})"
 
 
 def _say(line: str) -> None:
@@ -149,9 +162,9 @@ def _cells(answer: Answer, row: Row) -> list[object]:
     return [
         row.machine.key,
         plan.count,
-        _told(plan.memory, "the bytes that it must hold"),
+        _told(plan.memory, answer.need.memory_words),
         row.fit.binds,
-        _told(row.time, "the slowest limit, and links"),
+        row.time.quantity if "cycles" in plan.parts else _told(row.time, answer.need.time_words),
         row.energy.quantity if row.energy else None,
         row.price.quantity if row.price else None,
         ", ".join(note for note in notes if note),

@@ -3,7 +3,7 @@
 Lesson a_tokens_cost derives the formulas.
 """
 
-from labkit.distributed.chooser.even import EvenNeed
+from labkit.distributed.chooser.even import TIME, EvenNeed
 from labkit.distributed.chooser.formats import bytes_of
 from labkit.distributed.chooser.models import context_of, found
 from labkit.distributed.chooser.need import whole
@@ -47,6 +47,8 @@ def serve(
         paid="a million tokens",
         left_out=LEFT_OUT,
         unit="s",
+        memory_words="(weights + cache) / machines",
+        time_words=TIME,
         held={
             "weights": reckon("B", "parameters x bytes", f"{model.parameters} * {size}"),
             "cache": reckon("B", "requests x context x cache bytes of a token", cache),

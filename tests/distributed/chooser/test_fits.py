@@ -81,7 +81,9 @@ def test_a_training_is_limited_as_a_whole():
 def test_links_that_no_table_has():
     found = fit(serve("llama31_70b", "fp16"), machine("v100"), Limits())
     assert (
-        found.plan is None and found.binds == "links" and "no table has the links" in found.reason
+        found.plan is None
+        and found.binds == "links"
+        and "its links are in no table" in found.reason
     )
 
 

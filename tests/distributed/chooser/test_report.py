@@ -25,7 +25,7 @@ def test_the_table_has_every_machine_and_says_what_binds(capsys):
     show(choose(serve("llama31_8b", "bf16", 8, 4096), Limits(seconds=0.02)))
     said = lines(capsys)
     rows = {line.split()[0]: line for line in said if line}
-    assert "format" in rows["t4"] and "no peak in bf16" in rows["t4"]
+    assert "format" in rows["t4"] and "the table has no peak in bf16" in rows["t4"]
     assert "5.76 ms" in rows["h100"] and "bandwidth" in rows["h100"] and "2.16" in rows["h100"]
     assert "for the memory" in rows["tpu_v5e"] and " 2 " in rows["tpu_v5e"]
     assert rows["a100"].split()[-1] == "-", "no price"
@@ -63,11 +63,18 @@ def test_limits_that_nobody_holds():
 
 def test_formulas_name_every_source(capsys):
     formulas(choose(serve("llama31_8b", "bf16", 8, 4096)), "tpu_v5e")
-    said = "\n".join(lines(capsys))
+    said = " ".join(" ".join(lines(capsys)).split())
     assert "(8030261248 * 2 + 8 * 4096 * 131072) / 2 = 10.2 GB" in said
+    assert "its links: 1 µs and 50 GB/s, pods of 256 TPU v5e (Google Cloud TPU" in said
     assert "its power: not published" in said and "its price: 1.2 USD/h (published in" in said
     formulas(choose(serve("llama31_8b")), "pynq_z1")
     assert "no attention" in "\n".join(lines(capsys))
+
+
+def test_lines_of_formulas_are_not_longer_than_a_line(capsys):
+    formulas(choose(serve("llama31_8b", "bf16", 8, 4096)), "tpu_v5e")
+    for line in lines(capsys):
+        assert len(line) <= 100 or "://" in line
 
 
 def test_as_json():
