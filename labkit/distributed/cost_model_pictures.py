@@ -41,7 +41,7 @@ def terms_picture(steps: Mapping[str, StepTerms]) -> None:
             axes.barh([row], [seconds], left=[left], color=COLOURS[part], edgecolor=CARD)
             left += seconds
         said.append(f"{name}: {terms.seconds:.3g} s, most of it {terms.binds}.")
-    drawn = [part for part in COLOURS if any(t.parts[part] > 0 for t in steps.values())]
+    drawn = [part for part in COLOURS if any(_shows(t, part) for t in steps.values())]
     for part in drawn:
         axes.barh([0], [0], color=COLOURS[part], label=part)
     axes.set_yticks(range(len(steps)), list(steps))
@@ -51,6 +51,11 @@ def terms_picture(steps: Mapping[str, StepTerms]) -> None:
     place = {"loc": "outside lower center", "ncols": len(drawn), "fontsize": 8.5}
     figure.legend(*axes.get_legend_handles_labels(), frameon=False, **place)
     show(figure, f"Predicted seconds of a step by part. {' '.join(said)}")
+
+
+def _shows(terms: StepTerms, part: str) -> bool:
+    """Whether it can be seen in a bar."""
+    return terms.parts[part] > 0.005 * terms.seconds
 
 
 def published_picture(results: Sequence[PublishedResult]) -> None:

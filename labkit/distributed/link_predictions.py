@@ -61,7 +61,9 @@ def star(model: CostModel, ranks: int, bytes: float) -> float:
     return 2 * model.message((ranks - 1) * bytes)
 
 
-def predict_trials(model: CostModel, ranks: int, given: Trials, delayed: bool) -> dict[str, float]:
+def predict_trials(
+    model: CostModel, ranks: int, given: Trials, delayed: bool = False
+) -> dict[str, float]:
     """Seconds of each trial but the pings.
 
     delayed   whether the latency is on the way, as a relay's is, and not at the cable's end

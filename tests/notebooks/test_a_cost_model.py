@@ -5,11 +5,15 @@ import re
 import numpy as np
 import pytest
 
+from labkit.distributed.clusters import cluster
 from labkit.distributed.cost_model import CostModel
+from labkit.distributed.language_models import language_model
+from labkit.distributed.layouts import Layout
 from labkit.distributed.link_predictions import predict_trials
 from labkit.distributed.link_trials import Trials
 from labkit.distributed.published_scaling import published_result, published_results
 from labkit.distributed.shaped_figures import shaped_links
+from labkit.distributed.step_model import predict_step
 from labkit.hardware import machine
 from tests.notebooks.running import Run
 
@@ -174,3 +178,25 @@ def test_doubling_the_gpus_of_llama():
     few, many = published_result("llama3_8192"), published_result("llama3_16384")
     assert round(100 * (1 - many.value / few.value)) == 7
     assert round(100 * (1 - float(many.predicted()) / float(few.predicted()))) == 6
+
+
+def test_where_the_9760_gpus_are_lost():
+    """The parts of the step of 16,384 GPUs."""
+    given = published_result("llama3_16384").given
+    here = cluster("h100")
+    terms = predict_step(
+        language_model(given["model"]), here, Layout(**given["layout"]), given["sequence"]
+    )
+    share = {name: round(100 * part / terms.seconds) for name, part in terms.parts.items()}
+    assert (share["compute"], share["bubble"], share["tensor"]) == (81, 10, 6)
+    assert round(here.efficiency, 1) == 0.4
+
+
+def test_the_quizzes_numbers():
+    """Ten buckets of 6 ms, of which the last shows; and pings of 120 and 220 µs."""
+    assert 60 / 10 - 60 / 10 / 2 == 3
+    link = CostModel(20e-6, 10e9)
+    small, large = link.message(1e6), link.message(2e6)
+    assert (small, large) == pytest.approx((120e-6, 220e-6))
+    off = 2 * (0.95 * small) - 1.05 * large  # the latency of two pings that are 5 % off
+    assert abs(off - 20e-6) > 10e-6

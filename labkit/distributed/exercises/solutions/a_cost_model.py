@@ -26,7 +26,7 @@ def hidden_seconds(backward, travel):
 
 
 def hybrid_step(forward, all_reduce, stages, micro_batches, gradients):
-    """forward of each layer of a stage [L]; one tensor all-reduce; p; m; the gradients' -> s"""
+    """seconds of each forward [L], of a tensor all-reduce; p; m; seconds of averaging -> s"""
     piece = 3 * sum(forward) + 4 * len(forward) * all_reduce
     shown = max(gradients - 2 * sum(forward[:-1]), 0.0)
     return (micro_batches + stages - 1) * piece + shown
