@@ -36,6 +36,7 @@ RULES = ("sync", "async", "bounded:2")
 STEPS = 150  # of all workers together
 WORKERS = 3  # worker 0 beside the servers, the others on the other host
 STEP = 0.05  # emulated seconds of a step
+LONG_STEP = 0.25  # where a worker is started again: the others are not done before it is back
 FAULT = 30  # gradients after which something happens
 CUT = 2.0  # seconds without a cable
 WEIGHTS = 24_938 * 4  # bytes that a worker pulls in a step, and pushes
@@ -73,7 +74,8 @@ makes most of the steps.
 FAULTS = """## Faults
 
 All on the cable of {cable}. The fault comes when server 0 has told of {fault} gradients, and a moment passes until it comes: its
-place differs from run to run. What is applied in the end does not.
+place differs from run to run. What is applied in the end does not. Where a worker is started again, each step takes at least
+{long:g} s, so that the others are not done before it is back.
 
 | rule | what happened | how long (measured) | gradients applied of {steps} (counted on server 0, on server 1) | applied twice (counted) | pushes that came again (counted) | what was lost |
 |---|---|---|---|---|---|---|
@@ -193,12 +195,14 @@ def faults() -> str:
     for happens, rule in happenings:
         rows.append(happens(bandwidth, rule))
         print(rows[-1], flush=True)
-    return FAULTS.format(cable=cable, fault=FAULT, steps=STEPS, rows="\n".join(rows))
+    return FAULTS.format(
+        cable=cable, fault=FAULT, steps=STEPS, long=LONG_STEP, rows="\n".join(rows)
+    )
 
 
 def killed_worker(bandwidth: float, rule: str) -> str:
     """Worker 1 is killed and started again with its number."""
-    with training(bandwidth, rule) as roles:
+    with training(bandwidth, rule, "--seconds", str(LONG_STEP)) as roles:
         roles.reached(FAULT)
         began = time.monotonic()
         roles.running["worker 1"].kill()
