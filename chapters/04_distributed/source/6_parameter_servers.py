@@ -298,6 +298,7 @@ print("asynchronous:", speed)
 
 # %%
 def one_process(job, rate, batches):  # batches: (worker, step, workers) of each
+    torch.set_num_threads(1)  # as in a worker's process
     w, losses = job.start(), []
     for batch in batches:
         loss, gradient, _ = job.gradient(w, *batch)

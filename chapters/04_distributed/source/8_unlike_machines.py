@@ -374,7 +374,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ### Outside
 #
-# PyTorch's DDP ([issue 67253](https://github.com/pytorch/pytorch/issues/67253)) and Horovod ([issue 121](https://github.com/horovod/horovod/issues/121)) know no counts: weigh the losses yourself.
+# PyTorch's DDP ([issue 67253](https://github.com/pytorch/pytorch/issues/67253)) and Horovod ([issue 1060](https://github.com/horovod/horovod/issues/1060)) know no counts: weigh the losses yourself.
 # LB-BSP adapts shares at each step, as we do ([Chen and others](https://arxiv.org/abs/1806.02508)).
 # We left out memory, BatchNorm, unlike links, shares too small for a GPU, and overlap (lesson 4), which hides waiting in the all-reduce.
 #
