@@ -111,7 +111,7 @@ machines_needed = check("distributed.machines_needed", machines_needed)
 # ### What binds
 #
 # Machines that share a layer also share its FLOPs and its bytes.
-# But twice in each layer they have to add up their results: by an all-reduce, for which all others wait.
+# But twice in each layer they have to add up their results: by an all-reduce, for which all of them wait.
 #
 # Let a step have 880 FLOPs, 536 bytes, and 3 all-reduces of 8 bytes.
 # There are n machines of 100 FLOP/s and 50 B/s, and links with a latency of 0.2 s and 10 B/s.
@@ -307,7 +307,7 @@ figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
 # A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
-# But one H100 has seven times its bandwidth, and the four make a token 25 times as fast.
+# But one H100 has seven times its bandwidth, and four of them make a token 25 times as fast.
 # A laptop has neither: its memory is that of a T4, and its bandwidth a sixth.
 #
 # ## Recap
