@@ -176,6 +176,7 @@ def test_the_numbers_of_the_text(lesson):
     wasted = (1 - runs[8][PIECES].held_share) * 2_247
     assert 1_750 < wasted < 1_900  # "some 1,800"
     assert np.mean([-n % 16 for n in range(100, 2_001)]) == pytest.approx(7.5, abs=0.1)
+    assert np.mean([-n % 64 for n in range(100, 1_001)]) == pytest.approx(31.5, abs=1)  # the quiz
     assert runs[8][STATIC].peak_requests == 16  # the prediction's "about 16"
 
 

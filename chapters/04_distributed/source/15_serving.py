@@ -231,7 +231,7 @@ print("tokens:", [len(one.tokens) for one in served], "- free blocks at the end:
 
 # %%
 limit = 2048  # the longest output
-lengths = serving.Lengths(prompt=200, output=200, limit=limit)  # means
+lengths = serving.Lengths(prompt=200, output=200, limit=limit)  # mean tokens
 step_time = serving.Roofline(language_model("llama2_7b"), machine("v100"), "fp16")
 room = step_time.cache_slots
 
@@ -273,7 +273,7 @@ heads = ["way", "capacity", "p50", "p99", "first token", "per token", "not read"
 figures.table(heads, rows)
 
 # %% [markdown]
-# Of pieces for 200 + 2,047 tokens, 35,330 / 2,247 = 15.7 fit, and are filled to a sixth, while others wait outside.
+# Of pieces for 200 + 2,047 tokens, 35,330 / 2,247 = 15.7 fit, filled to a sixth in continuous batching, while others wait outside.
 # In blocks, only a request's last block has empty slots.
 # Here is a cache of 384 slots in the middle of a run, with the numbers of requests:
 
@@ -376,6 +376,6 @@ figures.table(heads, rows)
 # quiz("distributed.quiz_mean_and_p99", None)
 # BEGIN SOLUTION
 quiz("distributed.quiz_equal_answers", "b")
-quiz("distributed.quiz_block_size", "a")
+quiz("distributed.quiz_block_size", "b")
 quiz("distributed.quiz_mean_and_p99", "d")
 # END SOLUTION
