@@ -4,8 +4,9 @@
     measure_step(model, new=64, past=0)          # prefill
     measure_again(model, tokens=1000)            # the whole text again, without a cache
 
-The shortest of some rounds: what else runs on the machine only makes a round longer. The tokens are
-arbitrary, since no step takes longer for one than for another.
+Processor time, so that what else runs on the machine hardly counts: with one thread
+(`torch.set_num_threads(1)`) it is what a clock on the wall would show on an idle machine. Of some
+rounds the shortest. The tokens are arbitrary: no step takes longer for one than for another.
 """
 
 import time
@@ -22,7 +23,10 @@ ROUNDS = 5  # after one that is not counted, in which memory is touched first
 def measure_step(
     model: GPT, new: int = 1, past: int = 0, sequences: int = 1, rounds: int = ROUNDS
 ) -> float:
-    """Seconds of a step in which each sequence gets `new` tokens behind `past` cached ones."""
+    """Seconds of a step in which each sequence gets `new` tokens behind `past` cached ones.
+
+    ValueError for what `Cache` and `read` refuse.
+    """
     cache = Cache(model, sequences, room=past + new)
     for buffer in (*cache.keys, *cache.values):
         buffer.normal_()
@@ -46,7 +50,7 @@ def _shortest(call: Callable[[], object], rounds: int) -> float:
     call()
     found = []
     for _ in range(rounds):
-        begin = time.perf_counter()
+        begin = time.process_time()
         call()
-        found.append(time.perf_counter() - begin)
+        found.append(time.process_time() - begin)
     return min(found)

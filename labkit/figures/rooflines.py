@@ -253,7 +253,8 @@ def _roof_with_its_ridge(
     across = [ridge, ridge]
     up = [foot, peak]
     axes.plot(across, up, color=QUIET, linewidth=1, linestyle=":")
-    name = f"ridge {ridge:.2g} FLOP/B"
+    digits = ".2g" if ridge < 100 else ".0f"
+    name = f"ridge {ridge:{digits}} FLOP/B"
     above = peak * 1.25
     axes.text(ridge, above, name, ha="center", va="bottom", fontsize=9)
 

@@ -156,16 +156,18 @@ def test_fewer_flops_by_as_many_times_as_there_are_tokens():
 
 def test_the_roofline_and_the_text_below_it(lesson):
     steps = lesson.namespace["steps"]
-    assert list(steps) == ["prefill", "decode, 1", "decode, 16", "decode, 487"]
+    assert list(steps) == ["prefill of 1,000", *(f"decode, {n} at once" for n in (1, 16, 487))]
     said = printed(lesson, ROOFLINE)
-    assert "left of the ridge: decode, 1, decode, 16, decode, 487." in said
-    assert "right of it: prefill." in said
-    one = steps["decode, 1"]
+    left = "decode, 1 at once, decode, 16 at once, decode, 487 at once."
+    assert f"left of the ridge: {left}" in said and "right of it: prefill of 1,000." in said
+    one = steps["decode, 1 at once"]
+    assert "decode, 1 at once: 4.52 ms (predicted by your decode_seconds)" in said
+    assert float(costs.seconds(one, H100)) == pytest.approx(4.52e-3, rel=1e-3)
     assert (round(one.flops / 1e9, 1), round(one.bytes / 1e9, 1)) == (15.5, 15.1)
     assert round(H100.ridge("bf16")) == 295
     own_cache = one.bytes - 2 * LLAMA.read_parameters
     assert round(own_cache / 1e6) == 131
-    assert round(15.5e9 / 131e6) == 118 == round(one.flops / own_cache)
+    assert round(15_500 / 131) == 118 == round(one.flops / own_cache)
     many = costs.work(LLAMA, new=1, past=1000, sequences=10**9)
     assert many.intensity < one.flops / own_cache
     assert costs.compute_bound_from(LLAMA, 1000, H100) is None
@@ -179,6 +181,10 @@ def test_the_verdict_and_the_rule(lesson):
     for new in range(1, 296):
         assert costs.bound(costs.work(LLAMA, new=new), H100) == "bandwidth" or new > 290
     assert costs.bound(costs.work(LLAMA, new=300), H100) == "compute"
+    possible = [row for row in costs.on_every_machine(LLAMA, 1000) if row.compute_from]
+    assert len(possible) < count / 2
+    too_few = {row.machine.key for row in possible if row.fit and row.fit < row.compute_from}
+    assert too_few == {"laptop_cpu", "tpu_v2"}
     small, _ = lesson.again(TRIAL, llama=LanguageModel.of(Config()))
     assert small != said
 

@@ -10,18 +10,18 @@
 #     name: python3
 #   labkit:
 #     title: A token's cost
-#     minutes: 60
+#     minutes: 55
 #     needs: []
 # ---
 
 # %% [markdown]
 # # A token's cost
 #
-# **66,000 tokens a second by arithmetic, and at most 223 in fact.**
+# **66,000 tokens a second by its arithmetic, and at most 223 for one reader.**
 # An H100 does 989 x 10¹² FLOPs a second with numbers of two bytes (*published*); a **FLOP** is one multiplication or one addition.
 # The language model Llama 3.1 8B needs 15 x 10⁹ for its next token, which would make 66,000 tokens a second (*predicted*).
-# For a single reader, it cannot pass 223 (*predicted*).
-# What does the rest of the chip wait for?
+# But a single reader gets 223 at most (*predicted*).
+# What does the chip wait for?
 #
 # ## What you will be able to do
 #
@@ -59,7 +59,7 @@ from labkit.distributed.gpt.weights import trained
 from labkit.distributed.language_models import LanguageModel, language_model, language_models
 from labkit.provenance import counted, measured, predicted
 
-torch.set_num_threads(1)  # one core: other programs then disturb less
+torch.set_num_threads(1)  # all on one core
 # STUB:
 # guesses = {
 #     "with the cache": predict("distributed.cached_step", None, "times"),
@@ -77,14 +77,15 @@ guesses = {
 #
 # ### FLOPs
 #
-# Each new token meets all weights of the layers, with one multiplication and one addition for each: 2 FLOPs.
-# Then comes attention.
-# Lesson 9's `Q`, `K` and `V` give each token three rows of numbers in each layer: its **query**, its **key** and its **value**.
+# Each new token is multiplied with all weights of the layers: one multiplication and one addition for each weight, 2 FLOPs.
+# The embedding costs none, since a token only looks up its row there.
+#
+# In attention, lesson 9's `Q`, `K` and `V` give each token three rows of numbers: its **query**, its **key** and its **value**.
 # A new token's query is multiplied with the keys of all tokens so far.
 # The results say how much it reads of each token's value.
-# So each number of a query costs 2 FLOPs for every key, and 2 more for every value.
+# So in each layer, a number of a query costs 2 FLOPs for every key, and 2 more for every value.
 #
-# Say that a model has 100 weights, 2 layers, and queries of 3 numbers.
+# Say that a model has 100 weights, 2 layers, and queries of 3 numbers, all heads together.
 # It has read 4 tokens, and 2 new ones come in one step:
 #
 # ```
@@ -94,7 +95,8 @@ guesses = {
 #
 # The first new token must not see the second, but PyTorch multiplies the two and then hides the result, so it counts.
 #
-# **Exercise `distributed.step_flops`**: these 688 FLOPs, for several sequences in one step.
+# **Exercise `distributed.step_flops`**: the FLOPs of a step, for each of several sequences.
+# The example's has 688.
 
 
 # %% tags=["exercise:distributed.step_flops"]
@@ -119,13 +121,14 @@ step_flops = check("distributed.step_flops", step_flops)
 # ```
 #                                 old token       new token
 # key                             [0, 5, 0, 0]    [2.2, 0, 0, 0]
-# score: query x key / root of W  0 / 2 = 0       2.2 / 2 = 1.1
+# sum of query x key              0               2.2
+# score: divided by root of W     0 / 2 = 0       2.2 / 2 = 1.1
 # e to the score                  1               3
 # softmax: its share of the sum   1 / 4           3 / 4
-# value                           8               4
+# value, its first number         8               4
 # ```
 #
-# The new token reads 8 x 1/4 + 4 x 3/4 = 5.
+# What the new token reads begins with 8 x 1/4 + 4 x 3/4 = 5.
 #
 # The old token's key and value follow from tokens up to itself, never from a later one.
 # So a **KV cache** keeps the keys and values of all tokens, and a step computes only those of the new one.
@@ -139,7 +142,7 @@ step_flops = check("distributed.step_flops", step_flops)
 # ```
 #
 # **Exercise `distributed.attend_one`**: attention of one new token, in one layer.
-# Return what each query head reads, and the longer cache.
+# Return what each query head reads, and the longer cache; `softmax` is written already.
 
 
 # %% tags=["exercise:distributed.attend_one"]
@@ -169,7 +172,7 @@ attend_one = check("distributed.attend_one", attend_one)
 # %% [markdown]
 # ### Bytes
 #
-# A token in the cache is 2 x layers x heads of keys x W numbers: a key and a value.
+# A token's keys and values are 2 x layers x heads of keys x W numbers.
 # Training keeps 16 bytes for each weight, as in lesson 11.
 # Inference keeps the weights and the cache, here with two bytes for a number:
 
@@ -188,11 +191,11 @@ figures.table(heads, rows, "Sizes and their sources: labkit/distributed/language
 # ### A step by the roofline
 #
 # Our rule for bytes: an operation reads its inputs once, and writes its result once.
-# So a step reads each weight once, however many sequences it serves.
+# One product serves all sequences of a step, so each weight is read once.
 # Each sequence writes its new token's keys and values, and then reads all that it has.
 #
-# A model of 100 weights and 2 layers has 4 query heads and 2 heads of keys of width 3.
-# A number takes 2 bytes, so a token's cache takes 2 x 2 x 2 x 3 x 2 = 48.
+# A model of 100 weights and 2 layers has 4 query heads of width 3, so 12 numbers in a query, and 2 heads of keys.
+# A number takes 2 bytes, and a token's cache 2 x 2 x 2 x 3 x 2 = 48.
 # It decodes two sequences, with 3 and 0 tokens behind them:
 #
 # ```
@@ -207,10 +210,10 @@ figures.table(heads, rows, "Sizes and their sources: labkit/distributed/language
 # Where the bytes take longer, it is **bound by bandwidth**.
 # This limit is the **roofline**; nothing passes it.
 #
-# In other words: the step does 880 / 536 = 1.6 FLOPs for each byte, its **intensity**.
+# The step does 880 / 536 = 1.6 FLOPs for each byte, its **intensity**.
 # The machine can do 100 / 100 = 1, its **ridge**, and a step with a higher intensity is bound by compute.
 #
-# **Exercise `distributed.decode_seconds`**: the shortest time of a decode step.
+# **Exercise `distributed.decode_seconds`**: the shortest time of a decode step, with one new token in each sequence.
 
 
 # %% tags=["exercise:distributed.decode_seconds"]
@@ -249,7 +252,6 @@ for temperature in (0, 0.8):  # 0: always the likeliest character
 figures.table(["temperature", "it writes", "yours: 120 equal", "labkit's: 160 equal"], rows)
 
 # %% [markdown]
-# Do the counts agree?
 # `FlopCounterMode` is PyTorch's, and `moved_bytes` adds up the tensors of each operation that PyTorch runs, by our rule.
 
 # %%
@@ -267,7 +269,7 @@ for name, sequences, past, new in [
     in_attention = counted(step.attention_flops, "FLOP", "FlopCounterMode")
     kinds = [counted(kind, "B", "`moved_bytes`") for kind in step.bytes.values()]
     rows.append([name, sequences, bool(yours == step.flops), flops, in_attention, *kinds])
-heads = ["step", "sequences", "FLOPs as yours", "FLOPs", "in attention", *step.bytes]
+heads = ["step", "sequences", "as your formula", "FLOPs", "in attention", *step.bytes]
 figures.table(heads, rows)
 print("operations of a decode step:", counted(step.operations, "", "`moved_bytes`"))
 token = sizes.kv_bytes_per_token(4)
@@ -279,6 +281,7 @@ print("16 x 100 tokens' cache:", predicted(1600 * token, "B", "the product above
 # ## Measure
 #
 # The same GPT with room for 1,024 tokens: the step for the last of 64, 256 or 1,000 tokens.
+# Times are processor time on one core, so other programs hardly count.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from labkit.distributed.inference_timing import measure_again, measure_step
@@ -291,7 +294,7 @@ for length in (64, 256, 1000):
     one_more = sizes.forward_flops(new=1, past=length - 1)
     fewer = counted(all_again / one_more, "times", "your formula")
     without = measured(measure_again(gpt, length), "s")
-    cached = measured(measure_step(gpt, new=1, past=length - 1), "s")
+    cached = measured(measure_step(gpt, new=1, past=length - 1, rounds=50), "s")
     faster = measured(float(without) / float(cached), "times")
     rows.append([length, without, cached, fewer, faster])
 figures.table(["tokens", "without", "with", "FLOPs: fewer by", "faster by"], rows)
@@ -299,7 +302,7 @@ print("with the cache:", cached)
 results = {"with the cache": faster}
 
 # %% [markdown]
-# The wider GPT's weights take 303 MB, too much for a processor's caches.
+# The wider GPT's weights take 303 MB, more than most processors' caches hold.
 
 # %% tags=["timing", "nbval-ignore-output"]
 wide = GPT(Config(width=1024, heads=8, layers=6))
@@ -311,7 +314,7 @@ for name, sequences, past, new in [
     ("decode", 64, 64, 1),
     ("prefill", 1, 0, 64),
 ]:
-    taken[name, sequences] = measure_step(wide, new, past, sequences)
+    taken[name, sequences] = measure_step(wide, new, past, sequences, rounds=8)
     step = measured(taken[name, sequences], "s")
     flops = counted(sequences * sizes.forward_flops(new, past), "FLOP", "your formula")
     rate = measured(float(flops) / float(step), "FLOP/s")
@@ -329,30 +332,33 @@ print("64 sequences take", results["64 sequences"], "as long as one")
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# Token number 1,000 costs 1,000 times fewer FLOPs with the cache, but it is not as many times faster.
-# Its step takes hardly longer than that of token 64, so it does not wait for FLOPs: each of the 74 operations takes some microseconds to begin.
+# With the cache, token number 1,000 costs 1,000 times fewer FLOPs, but the step is not as many times faster.
+# It hardly waits for FLOPs any more: it has 74 operations, and each takes some microseconds to begin.
 #
-# 64 sequences need 64 times the FLOPs of one, but read the weights once.
-# So the step takes a few times as long, about as long as the prefill of 64 tokens.
+# 64 sequences need 64 times the FLOPs of one, but read the weights once, as a prefill of 64 tokens does.
+# So both take far less than 64 times as long as one token alone.
 #
-# On the roofline of an H100, Llama 3.1 8B has 1,000 tokens in the prompt, or behind each sequence.
-# The largest step has as many sequences as fit beside the weights.
+# Now Llama 3.1 8B on an H100, with 1,000 tokens in the prompt, or behind each sequence.
+# The last step has as many sequences as fit beside the weights.
 
 # %% tags=["picture"]
 from labkit.distributed import inference_costs as costs
 from labkit.hardware import machine
 
 h100, llama = machine("h100"), language_model("llama31_8b")
-steps = {"prefill": costs.work(llama, new=1000)}
-for sequences in (1, 16, costs.sequences_that_fit(llama, 1000, h100)):
-    steps[f"decode, {sequences}"] = costs.work(llama, new=1, past=1000, sequences=sequences)
+steps = {"prefill of 1,000": costs.work(llama, new=1000)}
+for n in (1, 16, costs.sequences_that_fit(llama, 1000, h100)):
+    steps[f"decode, {n} at once"] = costs.work(llama, new=1, past=1000, sequences=n)
 intensities = {name: step.intensity for name, step in steps.items()}
 figures.roofline(h100, intensities, number_format="bf16")
+sizes = (llama.matmul_parameters, llama.layers, llama.heads, llama.kv_heads, llama.head_width, 2)
+yours = decode_seconds(np.array([1000]), *sizes, 989.4e12, 3350e9)
+print("decode, 1 at once:", predicted(yours, "s", "your decode_seconds"))
 
 # %% [markdown]
-# One sequence does 15.5 x 10⁹ FLOPs with 15.1 x 10⁹ bytes, about 1 for each byte, where the H100 could do 295.
-# More sequences share the weights, but each brings its own cache of 131 MB.
-# So however many there are, the intensity stays below 15.5 x 10⁹ / 131 x 10⁶ = 118.
+# One sequence does 15.5 x 10⁹ FLOPs with 15.1 x 10⁹ bytes: about 1 for each byte, where the H100 could do 295.
+# More sequences share the weights, but each brings its own FLOPs and its own cache of 131 x 10⁶ bytes.
+# So however many there are, the intensity stays below 15,500 / 131 = 118.
 #
 # ## On trial
 #
@@ -360,8 +366,7 @@ figures.roofline(h100, intensities, number_format="bf16")
 #
 # > Inference needs only little compute
 #
-# Which of the two limits holds for this model, on each machine of the course?
-# In the last column a dash means never; under "fit", that not even the weights do.
+# Which limit holds for this model, on each machine of the course?
 
 # %%
 rows = []
@@ -371,7 +376,12 @@ for on in every:
     row = [on.machine.name, on.number_format, ridge, on.prefill, on.decode, on.fit]
     rows.append([*row, on.compute_from])
 heads = ["machine", "format", "ridge", "a token of the prefill", "a decode step", "sequences fit"]
-figures.table([*heads, "bound by compute from"], rows)
+note = (
+    "Numbers take 2 bytes in memory, whatever the arithmetic's format, and 1 byte with int8. "
+    "A dash under `fit`: not even the weights do. Last column: from so many sequences on, decode "
+    "is bound by compute; a dash: never."
+)
+figures.table([*heads, "bound by compute from"], rows, note)
 prefills, decodes = zip(*[on.bounds for on in every], strict=True)
 print("machines:", len(every), "- prefill bound by compute:", prefills.count("compute"), end=" ")
 print("- decode of one sequence bound by bandwidth:", decodes.count("bandwidth"))
@@ -379,17 +389,18 @@ print("- decode of one sequence bound by bandwidth:", decodes.count("bandwidth")
 # %% [markdown]
 # **Verdict on C43: holds if few sequences are decoded.**
 # Their steps wait for bytes, and most of the arithmetic stands idle.
-# A prefill is bound by compute on every machine: 2 FLOPs for each weight and token, as in the forward of training.
+# With 1,000 tokens behind each, more sequences change that on few machines.
+# But this prefill is bound by compute on every machine, with 2 FLOPs for each weight and token, as the forward of training.
 #
 # ## Recap
 #
-# - Prefill shares the weights among its tokens, decode only among its sequences, and nobody shares a cache.
-# - **The rule to keep: a token costs 2 FLOPs for each weight, and a step reads all weights; so an H100 is bound by bandwidth below about 295 tokens in a step.**
+# - All tokens of a step share the weights, but each sequence has a cache of its own.
+# - **The rule to keep: a token costs 2 FLOPs for each weight, and with two bytes for each a step of n tokens does n FLOPs per byte; below about 295 tokens, an H100 waits for bytes.**
 #
 # ### Outside
 #
 # vLLM serves models in this way, and prints what fits: `GPU KV cache size: 2,042,016 tokens`, `Maximum concurrency for 2,048 tokens per request: 997.08x` ([published in 2025](https://github.com/vllm-project/vllm/pull/13596)).
-# We left out kernels that never write the scores to memory (FlashAttention), caches of fewer bits, and models that use a part of their weights for each token (mixture of experts).
+# We left out kernels that keep the scores on the chip (FlashAttention), caches of fewer bits, and mixtures of experts.
 #
 # ## Quiz
 #
