@@ -1,0 +1,441 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: Fine-tuning and compilers
+#     minutes: 60
+#     needs: []
+# ---
+
+# %% [markdown]
+# # Fine-tuning and compilers
+#
+# **128 GB, to teach a model one new habit.**
+# Llama 3.1 8B has 8.03 billion parameters.
+# Training all of them with Adam takes 16 bytes for each, as in lesson 11, and activations come on top (*predicted*).
+# An H100 has 80 GB.
+# How little of a model has to change, and how few bytes and kernels does it then need?
+#
+# ## What you will be able to do
+#
+# - fine-tune a model through a few small matrices, and say which memory that spares;
+# - store weights in one byte each, and bound the error;
+# - count what a compiler for inference does to a model;
+# - time two versions of a model so that others may believe it.
+#
+# You need lessons [9](9_tensor_parallel.ipynb) for the GPT, [11](11_hybrid_and_sharded.ipynb) for the bytes of training and [13](13_a_tokens_cost.ipynb) for decode.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# **Fine-tuning** trains a trained model a little more, on new text.
+# Ours has read *Emma*, and now shall read it with `_` in place of every space.
+# At first its loss is 4.0; on the book it was 1.3.
+#
+# A **kernel** is one run over memory: it reads numbers, computes, and writes numbers.
+
+# %%
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from labkit import check, figures, hardware, hint, predict, quiz
+from labkit.distributed.gpt import compiled, int8, lora, onnx_runtime
+from labkit.distributed.gpt.step_memory import step_memory
+from labkit.distributed.gpt.text import emma, encode
+from labkit.distributed.gpt.training import Plan, evaluate, train
+from labkit.distributed.gpt.weights import trained
+from labkit.provenance import counted, measured
+
+torch.set_num_threads(1)
+# STUB:
+# guesses = {
+#     "loss with LoRA": predict("distributed.lora_loss", None, "nats"),
+#     "memory with LoRA": predict("distributed.lora_memory", None, "MB"),
+#     "kernels": predict("distributed.fused_kernels", None, ""),
+# }
+# BEGIN SOLUTION
+guesses = {
+    "loss with LoRA": predict("distributed.lora_loss", 2.5, "nats"),
+    "memory with LoRA": predict("distributed.lora_memory", 5, "MB"),
+    "kernels": predict("distributed.fused_kernels", 3, ""),
+}
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### A layer that learns in a corner
+#
+# **LoRA** ([2021](https://arxiv.org/abs/2106.09685)) freezes a layer's weights W[O,I], and puts two narrow matrices beside them: A[r,I] and B[O,r].
+# The number r is the **rank**, and alpha a constant:
+#
+# $$y = x W^T + \frac{\alpha}{r}\, x A^T B^T$$
+#
+# Take x = (1, 2, 3), W with the rows (1, 0, 0) and (0, 1, 0), r = 1 and alpha = 2.
+# W alone gives (1, 2).
+# With A = (1, 0, 1), x becomes 1 + 3 = 4.
+# If B has the rows 1 and -1, it turns the 4 into (4, -4), and alpha / r = 2 into (8, -8).
+# So y = (9, -6).
+#
+# Training begins with B = 0, so the model is at first the old one.
+# Only A and B learn: for a layer of 128 x 128 and r = 4, these are 1,024 numbers instead of 16,384.
+#
+# In the end, W + (alpha / r) B A is one matrix of W's shape: **merged**, the layer costs no more than before.
+#
+# **Exercise `distributed.lora_layer`**: return y, and the merged weights.
+
+
+# %% tags=["exercise:distributed.lora_layer"]
+def lora_layer(x, w, a, b, alpha):
+    """x[n,I], frozen w[O,I], a[r,I], b[O,r], alpha -> y[n,O], merged[O,I]"""
+    # STUB:
+    # return None, None  # yours: the output, and one matrix that gives the same
+    # BEGIN SOLUTION
+    scale = alpha / len(a)
+    y = x @ w.T + scale * (x @ a.T) @ b.T
+    return y, w + scale * b @ a
+    # END SOLUTION
+
+
+lora_layer = check("distributed.lora_layer", lora_layer)
+
+# %% [markdown]
+# ### A byte for each weight
+#
+# In **int8**, a number is a whole number from -127 to 127, times a scale.
+# Let each output, a row of W, have its own scale: largest magnitude / 127.
+#
+# ```
+# row              scale                  int8         stands for
+# 0.5    -1.27     1.27 / 127 = 0.01       50   -127    0.50   -1.27
+# 100     40       100 / 127  = 0.787     127     51     100     40.2
+# ```
+#
+# Rounding to the nearest moves a weight by half a scale at most.
+# With 0.787 for both rows, 0.5 would become 1 x 0.787, which is 57 % too large.
+#
+# **Exercise `distributed.quantise_rows`**: return the int8 and the scales.
+# A row of zeros gets the scale 1.
+
+
+# %% tags=["exercise:distributed.quantise_rows"]
+def quantise_rows(w):
+    """w[O,I] -> q[O,I] int8, scale[O], so that w is about q * scale[:, None]"""
+    # STUB:
+    # return None, None  # yours: a scale for each row, and then the whole numbers
+    # BEGIN SOLUTION
+    largest = np.abs(w).max(axis=1)
+    scale = np.where(largest > 0, largest / 127, 1.0)
+    q = np.round(w / scale[:, None]).astype(np.int8)
+    return q, scale
+    # END SOLUTION
+
+
+quantise_rows = check("distributed.quantise_rows", quantise_rows)
+
+# %% [markdown]
+# ### A stopwatch that others may believe
+#
+# Which of two functions is faster?
+# Five traps:
+#
+# | trap | remedy |
+# |---|---|
+# | the results differ | compare them first |
+# | the first call compiles or allocates | a warm-up: call both once, untimed |
+# | on a GPU, a call returns before its work is done | wait before reading a clock, also after the warm-up |
+# | another program runs for a while | call both in turn, round by round |
+# | one call is disturbed, or lucky | the median |
+#
+# **Exercise `distributed.compare`**: do all five.
+# `first(x)` and `second(x)` return arrays of the same shape.
+# Return None if some number differs by more than 0.001.
+# Else return the medians of `rounds` calls of each.
+# `clock()` gives seconds, and `wait()` returns when all work is done; the check brings its own.
+
+
+# %% tags=["exercise:distributed.compare"]
+def compare(first, second, x, rounds, clock, wait):
+    """two functions, their input, how many rounds, clock, wait -> seconds of each, or None"""
+    times_of_first, times_of_second = [], []
+    # STUB:
+    # return None  # yours: warm up, compare the results, and fill the two lists
+    # BEGIN SOLUTION
+    difference = first(x) - second(x)
+    wait()
+    if np.abs(difference).max() > 1e-3:
+        return None
+    for _ in range(rounds):
+        for function, times in ((first, times_of_first), (second, times_of_second)):
+            start = clock()
+            function(x)
+            wait()
+            times.append(clock() - start)
+    # END SOLUTION
+    return np.median(times_of_first), np.median(times_of_second)
+
+
+compare = check("distributed.compare", compare)
+
+# %% [markdown]
+# ## Check
+#
+# Do your functions agree with labkit's, on the GPT's real weights?
+# `lora.adapt` puts LoRA into the query and value layers of all four blocks.
+
+# %%
+query = lora.adapt(trained(), rank=4, alpha=8).blocks[0].attention.query
+torch.nn.init.normal_(query.b, generator=torch.Generator().manual_seed(1))
+x = torch.linspace(-1, 1, 128)[None]
+numbers = [tensor.detach().numpy() for tensor in (x, query.frozen.weight, query.a, query.b)]
+y, merged = lora_layer(*numbers, alpha=8)
+theirs = (query(x) - query.frozen.bias).detach().numpy()
+print("LoRA, within 1e-4:", np.allclose(y, theirs, atol=1e-4))
+print("merged, within 1e-4:", np.allclose(merged, query.merged().weight.detach(), atol=1e-4))
+head = trained().head
+q, _ = quantise_rows(head.weight.detach().numpy())
+print("int8, equal:", np.array_equal(q, int8.Int8Linear(head).weight))
+
+# %% [markdown]
+# ## Measure
+#
+# ### Fine-tuning
+#
+# We train 40 steps of 8 sequences of 64 tokens, with all parameters and with LoRA, each at the best learning rate that we tried.
+# The loss is that of a part of the book that training never saw.
+
+
+# %%
+def with_underscores(tokens):
+    space, underscore = encode(" _")
+    return torch.where(tokens == space, underscore, tokens)
+
+
+book, unseen = with_underscores(emma().train), with_underscores(emma().validation[:10_000])
+plan = Plan(steps=40, sequences=8, length=64)
+losses, peaks, rows = {}, {}, []
+for name, rate in {"all parameters": 1e-3, "LoRA": 1e-2}.items():
+    model = trained() if name == "all parameters" else lora.adapt(trained(), rank=4, alpha=8)
+    train(model, book, replace(plan, learning_rate=rate))
+    losses[name] = round(evaluate(model, unseen, length=64), 1)
+    memory, kept = step_memory(model, *plan.batch_of(0, book))
+    peaks[name] = memory.peak
+    parts = [*kept.values(), memory.peak_activations, memory.peak]
+    in_bytes = [counted(part, "B", "live tensors") for part in parts]
+    rows.append([name, lora.learning(model), losses[name], *in_bytes])
+heads = ["", "learn", "loss", "weights", "gradients", "moments", "activations", "peak"]
+figures.table(heads, rows, "Loss in nats; activations and peak are the most at one moment.")
+
+# %% [markdown]
+# LoRA reaches the same loss with 1 % of the parameters.
+# Gradients and moments shrink to a hundredth, but the peak only by 41 %.
+#
+# Most of the peak is activations, and LoRA spares 29 % of these.
+# The backward still passes through every layer, down to the first query.
+# It spares the inputs of frozen layers, which are kept only for the gradients of W.
+#
+# ### int8
+#
+# Lesson 13's decode step reads all weights of the linear layers, so for one sequence their bytes are those of a token.
+
+# %%
+whole, small = trained(), int8.in_int8(trained())
+losses_of_emma, rows = [], []
+for name, model in {"float32": whole, "int8": small}.items():
+    loss = evaluate(model, emma().validation[:10_000], length=64)
+    losses_of_emma.append(loss)
+    read = counted(int8.linear_bytes(model), "B", "adding up tensors")
+    rows.append([name, read, round(loss, 1)])
+figures.table(["weights", "a token reads", "loss on Emma"], rows)
+print("losses within 0.001:", abs(losses_of_emma[0] - losses_of_emma[1]) < 0.001)
+print("errors within half a scale:", int8.largest_error_in_steps(whole, small) < 0.5 + 1e-4)
+
+# %% [markdown]
+# A token reads 3.8 times fewer bytes; scales and biases remain float32.
+# Llama 3.1 8B has weights of two bytes, and an H100 reads them at most 223 times a second.
+# With int8, that limit becomes 446 tokens a second (*predicted*).
+#
+# The arithmetic stays: each weight becomes a float again before it is multiplied.
+# Our `Int8Linear` even writes these floats to memory; fast kernels convert in registers.
+#
+# ### What a compiler does
+#
+# PyTorch normally runs operator by operator: **eager** mode.
+# `torch.compile` sees the operators of a function together, and can **fuse** some: one generated loop does the work of several kernels, and the numbers between them need not go to memory.
+#
+# ONNX is a file format for a graph of operators, its **nodes**.
+# **ONNX Runtime** rewrites such a graph and runs it without PyTorch.
+# Nodes that only reshape write nothing; the others are kernels.
+
+# %%
+block, x = trained().blocks[0], torch.randn(1, 128, 128, generator=torch.Generator().manual_seed(0))
+eager = compiled.operators_of(block, x)
+fast = compiled.compiled(block, x)
+with torch.no_grad():
+    same = torch.allclose(fast.output, block(x), atol=1e-3)
+rows = [["a block, eager", len(eager), None, None]]
+rows.append(["a block, torch.compile", len(fast.kernels), None, same])
+tokens = emma().validation[:128][None]
+graph = onnx_runtime.exported(trained(), tokens)
+for name, optimise in {"GPT, as exported": False, "GPT, rewritten": True}.items():
+    session = onnx_runtime.Session(graph, optimise)
+    same = torch.allclose(session(tokens), trained()(tokens), atol=1e-3)
+    nodes = sum(session.nodes.values())
+    rows.append([name, onnx_runtime.computing(session.nodes), nodes, same])
+figures.table(
+    ["", "kernels", "nodes", "as eager, within 0.001"], rows, "Kernels and nodes: counted."
+)
+print(*[name for name in fast.kernels if "fused" in name], sep="\n")
+fused = ("Gemm", "FusedMatMul", "SkipLayerNormalization")
+print({name: session.nodes[name] for name in fused})
+
+# %% [markdown]
+# For one sequence, a block in eager mode has 8 matrix products and 11 other kernels.
+# The compiler leaves the 8 to a library, and makes 6 loops of the 11.
+# The second loop scales, masks and normalises the scores: the work of five operators.
+#
+# ONNX Runtime makes 24 products and their biases into 24 `Gemm`, puts the scaling of scores into 4 `FusedMatMul`, and computes the masks beforehand.
+# Afterwards the graph has *more* nodes, because `Gemm` wants its inputs reshaped; but 34 fewer of them compute.
+#
+# ### Seconds
+#
+# Now your stopwatch; on a CPU there is nothing to wait for.
+
+
+# %% tags=["timing", "nbval-ignore-output"]
+def clock():
+    return perf_counter()
+
+
+def nothing():
+    """On a GPU: torch.cuda.synchronize()."""
+
+
+def as_numpy(function):
+    return lambda x: function(x).numpy()
+
+
+where = hardware.this_machine().name
+pairs = {"a block: eager, torch.compile": (block, fast.run, x)}
+pairs["GPT: eager, ONNX Runtime"] = (whole, session, tokens)
+for name, (first, second, given) in pairs.items():
+    with torch.no_grad():
+        pair = compare(as_numpy(first), as_numpy(second), given, 21, clock, nothing)
+    print(name, *(measured(seconds, "s", where) for seconds in pair), sep="\n    ")
+
+# %% [markdown]
+# Your ratios may be others, or below 1: they belong to this machine and these shapes.
+#
+# ## Explain
+
+# %% tags=["picture"]
+results = {
+    "loss with LoRA": measured(losses["LoRA"], "nats", "unseen text"),
+    "memory with LoRA": counted(round(peaks["LoRA"] / 1e6, 1), "MB", "live tensors"),
+    "kernels": counted(len(fast.kernels), "", "the generated code"),
+}
+figures.guesses([(name, guesses[name], results[name]) for name in results])
+
+# %% [markdown]
+# Matrix products stay calls of a library, and no loop reaches across such a call: so 14, and not 2 or 3.
+#
+# ## On trial
+#
+# ### <a id="C22"></a>C22 on trial
+#
+# > The output has the expected shape, so inference was accelerated
+#
+# Three "accelerated" blocks: the compiled one, one that returns zeros, and one that does everything twice.
+
+
+# %%
+def zeros(x):
+    return torch.zeros_like(x)
+
+
+def twice(x):
+    block(x)
+    return block(x)
+
+
+rows = []
+for name, function in {"compiled": fast.run, "zeros": zeros, "twice": twice}.items():
+    with torch.no_grad():
+        y, expected = function(x), block(x)
+    kernels = fast.kernels if name == "compiled" else compiled.operators_of(function, x)
+    same = torch.allclose(y, expected, atol=1e-3)
+    rows.append([name, y.shape == expected.shape, same, len(kernels)])
+note = "Kernels are counted; the block in eager mode has 19."
+figures.table(["block", "expected shape", "expected numbers", "kernels"], rows, note)
+
+# %% [markdown]
+# **Verdict on C22: wrong.**
+# All three have the shape; one computes nothing, and one twice as much.
+# Compare the numbers first, and then time both sides in turn.
+#
+# ### <a id="C15"></a>C15 on trial
+#
+# > OpenAI built the Ascend processor; NNVM comes from Huawei; Facebook built the "ZionEX SOC"; TVM and "Apache TVM" are two compilers; AWS offers Elastic Inference
+#
+# We looked it up in November 2026: [Ascend](https://www.scmp.com/tech/big-tech/article/3024064/huawei-unveils-new-ai-chip-aimed-growing-its-share-booming-cloud), [NNVM](https://tvm.apache.org/2017/10/06/nnvm-compiler-announcement), [ZionEX](https://research.facebook.com/publications/software-hardware-co-design-for-fast-and-scalable-training-of-deep-learning-recommendation-models/), [TVM](https://github.com/apache/tvm), [Elastic Inference](https://docs.aws.amazon.com/cli/latest/reference/elastic-inference/index.html).
+
+# %%
+facts = [
+    ["OpenAI built Ascend", False, "Huawei did, and showed the Ascend 910 in 2019"],
+    ["NNVM is Huawei's", False, "University of Washington and Amazon, 2017"],
+    ["ZionEX is an SOC", False, "Facebook's platform: 16 nodes had 128 GPUs"],
+    ["TVM and Apache TVM are two", False, "one project: first dmlc/tvm, now apache/tvm"],
+    ["AWS offers Elastic Inference", False, "it is no longer available, AWS says"],
+]
+figures.table(["claim", "true", "instead"], facts, "Published in the pages above.")
+print("true:", sum(true for _, true, _ in facts), "of", len(facts))
+
+# %% [markdown]
+# **Verdict on C15: wrong.**
+# Ascend is Huawei's, NNVM came from Washington and Amazon, ZionEX is a platform and no chip, TVM is Apache TVM, and Elastic Inference has ended.
+#
+# ## Recap
+#
+# - LoRA shrinks gradients and moments to a hundredth, but activations little; merged, it costs nothing.
+# - A scale for each output keeps an outlier's damage in its own row.
+# - Compilers for inference fuse what stands between matrix products.
+# - **The rule to keep: rank r trains r (I + O) numbers of I x O; for 128 x 128 and r = 4 that is 1 / 16.**
+#
+# ### Outside
+#
+# The package `peft` has LoRA: `get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules=["query", "value"]))`, and `merge_and_unload()`.
+# `TORCH_LOGS=output_code python program.py` prints the loops that `torch.compile` generates.
+#
+# Two compilers were *not run here*.
+# TensorRT needs an NVIDIA GPU: while it builds, it times several kernels for each layer, and what it times is valid for that kind of GPU ([NVIDIA](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/performance/builder-performance.html)).
+# Apache TVM is driven from Python and compiles [for many kinds of hardware](https://github.com/apache/tvm).
+#
+# We left out int8 inputs (chapter 3), four-bit weights, and shapes that change from call to call.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("distributed.quiz_lora_state", None)
+# quiz("distributed.quiz_int8_outlier", None)
+# quiz("distributed.quiz_speedup", None)
+# BEGIN SOLUTION
+quiz("distributed.quiz_lora_state", "b")
+quiz("distributed.quiz_int8_outlier", "c")
+quiz("distributed.quiz_speedup", "d")
+# END SOLUTION

@@ -1,0 +1,136 @@
+"""A learner's stopwatch, held against a machine that only pretends: exercise distributed.compare.
+
+    judged(answer)(t1, t2, rounds, x, y1, y2) -> [first, second]; [-1, -1] for "not the same"
+
+The machine has a clock of its own, so no verdict depends on how fast or busy the real one is. It
+does what real ones do: the first call of each function takes much longer (something compiles), a
+call comes back before its work is done, one call is disturbed and one is lucky, and for a while
+another program makes all calls slower. Lesson fine_tuning_and_compilers.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.items import Refused, Unsolved
+
+DIFFERENT = np.array([-1.0, -1.0])
+COMPILING = 50.0  # times of a call, before the first one
+LAUNCH = 0.01  # of a call: how soon it comes back
+SHARED = 3.0  # times as slow, while another program runs
+DISTURBED = 40.0
+LUCKY = 0.1
+
+
+class Machine:
+    """Two functions, a clock and a wait, which all know only each other.
+
+    t1, t2   seconds of each function's work when nothing disturbs it
+    rounds   how often each is to be timed
+    y1, y2   [n]: what the two return for x[n]
+    """
+
+    def __init__(
+        self, t1: float, t2: float, rounds: int, x: np.ndarray, y1: np.ndarray, y2: np.ndarray
+    ) -> None:
+        self._seconds = (t1, t2)
+        self._rounds = rounds
+        self._x = x.copy()
+        self._y = (y1, y2)
+        self._now = 100.0
+        self._pending = 0.0
+        self._calls = [0, 0]
+
+    @property
+    def calls(self) -> tuple[int, int]:
+        """How often each of the two was called."""
+        return tuple(self._calls)
+
+    def first(self, x: np.ndarray) -> np.ndarray:
+        """Starts the first function's work and returns its result."""
+        return self._call(0, x)
+
+    def second(self, x: np.ndarray) -> np.ndarray:
+        """Starts the second function's work and returns its result."""
+        return self._call(1, x)
+
+    def clock(self) -> float:
+        """Seconds; it reads the time and waits for nothing."""
+        return self._now
+
+    def wait(self) -> None:
+        """Comes back when all work that was started is done."""
+        self._now += self._pending
+        self._pending = 0.0
+
+    def _call(self, which: int, x: np.ndarray) -> np.ndarray:
+        if np.shape(x) != self._x.shape or not np.array_equal(x, self._x):
+            raise Refused("A function is called with another input than `x`: both get the same.")
+        usual = self._seconds[which]
+        if self._calls[which] == 0:
+            self._now += COMPILING * usual
+        work = usual * self._slowness(which)
+        self._calls[which] += 1
+        self._now += LAUNCH * usual
+        self._pending += work
+        return self._y[which].copy()
+
+    def _slowness(self, which: int) -> float:
+        """What befalls this call: the fourth of each function is disturbed, or lucky.
+
+        The other program runs for a little more than half of one function's calls, in the second
+        half of all. Called in turn, each function has a quarter of its calls there.
+        """
+        if self._rounds >= 5 and self._calls[which] == 3:
+            return DISTURBED if which == 0 else LUCKY
+        begin = 2 + self._rounds + 1  # behind two calls to warm up
+        end = begin + self._rounds // 2 + 2
+        shared = begin <= sum(self._calls) < end
+        return SHARED if shared and self._rounds >= 9 else 1.0
+
+
+def judged(answer: object) -> Callable[..., np.ndarray]:
+    """The learner's two medians on a pretended machine; Refused for what is no such pair."""
+    if not callable(answer) or isinstance(answer, type):
+        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+
+    def run(
+        t1: float, t2: float, rounds: int, x: np.ndarray, y1: np.ndarray, y2: np.ndarray
+    ) -> np.ndarray:
+        machine = Machine(t1, t2, rounds, x, y1, y2)
+        given = x.copy()
+        result = answer(machine.first, machine.second, given, rounds, machine.clock, machine.wait)
+        if not np.array_equal(given, x):
+            raise Refused("The function changes its input `x`.")
+        if result is None:
+            if machine.calls == (0, 0):
+                raise Unsolved("neither function is called, and nothing is returned")
+            return DIFFERENT
+        return _pair(result)
+
+    return run
+
+
+def unjudged(
+    answer: Callable,
+    t1: float,
+    t2: float,
+    rounds: int,
+    x: np.ndarray,
+    y1: np.ndarray,
+    y2: np.ndarray,
+) -> np.ndarray:
+    """What an answer returns on the same machine, without a word on anything else."""
+    machine = Machine(t1, t2, rounds, x, y1, y2)
+    result = answer(machine.first, machine.second, x, rounds, machine.clock, machine.wait)
+    return DIFFERENT if result is None else np.asarray(result, float)
+
+
+def _pair(result: object) -> np.ndarray:
+    try:
+        pair = np.asarray(result, dtype=float)
+    except (TypeError, ValueError):
+        raise Refused("The result is two numbers: seconds of `first`, and of `second`.") from None
+    if pair.shape != (2,):
+        raise Refused("The result is two numbers: seconds of `first`, and of `second`.")
+    return pair

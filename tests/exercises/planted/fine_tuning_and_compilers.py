@@ -1,0 +1,225 @@
+"""Wrong and right answers for lesson fine_tuning_and_compilers."""
+
+import numpy as np
+
+from tests.exercises.edits import edit
+
+# --- distributed.lora_layer
+
+LORA = "distributed.lora_layer"
+SCALE = "scale = alpha / len(a)"
+no_factor = edit(LORA, "no_factor", SCALE, "scale = 1")
+alpha_alone = edit(LORA, "alpha_alone", SCALE, "scale = alpha")
+rank_by_columns = edit(LORA, "rank_by_columns", SCALE, "scale = alpha / a.shape[1]")
+rank_by_outputs = edit(LORA, "rank_by_outputs", SCALE, "scale = alpha / len(w)")
+upside_down = edit(LORA, "upside_down", SCALE, "scale = len(a) / alpha")
+update_only = edit(
+    LORA, "update_only", "x @ w.T + scale * (x @ a.T) @ b.T", "scale * (x @ a.T) @ b.T"
+)
+not_merged = edit(LORA, "not_merged", "w + scale * b @ a", "w")
+everything_scaled = edit(LORA, "everything_scaled", "return y, w", "return y, scale * w")
+merges_in_place = edit(
+    LORA, "merges_in_place", "return y, w + scale * b @ a", "w += scale * b @ a\n    return y, w"
+)
+lora_by_labkit = edit(
+    LORA,
+    "lora_by_labkit",
+    SCALE,
+    "import torch\n    torch.nn.functional.linear(torch.zeros(1, 1), torch.zeros(1, 1))\n    "
+    + SCALE,
+)
+
+
+def through_the_merged(x, w, a, b, alpha):
+    merged = w + np.einsum("or,ri->oi", b, a) * (alpha / a.shape[0])
+    return np.dot(x, merged.T), merged
+
+
+def by_each_rank(x, w, a, b, alpha):
+    merged = w.copy()
+    for row, column in zip(a, b.T, strict=True):
+        merged += alpha / b.shape[1] * np.outer(column, row)
+    return [x @ merged.T, merged]
+
+
+# --- distributed.quantise_rows
+
+ROWS = "distributed.quantise_rows"
+LARGEST = "np.abs(w).max(axis=1)"
+one_for_all = edit(ROWS, "one_for_all", LARGEST, "np.abs(w).max() * np.ones(len(w))")
+magnitude_forgotten = edit(ROWS, "magnitude_forgotten", LARGEST, "np.maximum(w.max(axis=1), 0)")
+of_128 = edit(ROWS, "of_128", "largest / 127", "largest / 128")
+cuts_off = edit(ROWS, "cuts_off", "np.round(", "np.trunc(")
+rounds_down = edit(ROWS, "rounds_down", "np.round(", "np.floor(")
+gives_steps = edit(ROWS, "gives_steps", "return q, scale", "return q, 1 / scale")
+scale_of_zeros = edit(
+    ROWS, "scale_of_zeros", "return q, scale", "return q, np.where(largest > 0, scale, 0)"
+)
+not_int8 = edit(ROWS, "not_int8", ".astype(np.int8)", "")
+in_place = edit(
+    ROWS, "in_place", "q = np.round(w / scale[:, None])", "w /= scale[:, None]\n    q = np.round(w)"
+)
+
+
+def of_columns(w):
+    largest = np.abs(w).max(axis=0)
+    scale = np.where(largest > 0, largest / 127, 1.0)
+    return np.round(w / scale).astype(np.int8), scale
+
+
+def rows_by_torch(w):
+    import torch
+
+    from labkit.distributed.gpt.int8 import quantise
+
+    q, scale = quantise(torch.tensor(w))
+    return q.numpy(), scale.numpy()
+
+
+def row_by_row(w):
+    q = np.empty(w.shape, np.int8)
+    scale = np.ones(len(w))
+    for i, row in enumerate(w):
+        if row.any():
+            scale[i] = max(row.max(), -row.min()) / 127
+        q[i] = np.rint(row / scale[i])
+    return q, scale
+
+
+# --- distributed.compare
+
+COMPARE = "distributed.compare"
+WARM_UP = "    difference = first(x) - second(x)\n    wait()\n"
+COMPARED = "    if np.abs(difference).max() > 1e-3:\n        return None\n"
+IN_LOOP = "            function(x)\n            wait()\n"
+MEDIANS = "return np.median(times_of_first), np.median(times_of_second)"
+cold = edit(COMPARE, "cold", WARM_UP + COMPARED, "")
+hurries = edit(COMPARE, "hurries", IN_LOOP, "            function(x)\n")
+warm_up_runs_on = edit(COMPARE, "warm_up_runs_on", WARM_UP, WARM_UP.replace("    wait()\n", ""))
+trusts = edit(COMPARE, "trusts", COMPARED, "")
+strict = edit(COMPARE, "strict", "np.abs(difference).max() > 1e-3", "np.any(difference)")
+by_sums = edit(COMPARE, "by_sums", "np.abs(difference).max()", "abs(difference.sum())")
+signed = edit(COMPARE, "signed", "np.abs(difference).max()", "difference.max()")
+means = edit(COMPARE, "means", MEDIANS, MEDIANS.replace("median", "mean"))
+fastest = edit(COMPARE, "fastest", MEDIANS, MEDIANS.replace("median", "min"))
+the_other_way = edit(
+    COMPARE,
+    "the_other_way",
+    MEDIANS,
+    "return np.median(times_of_second), np.median(times_of_first)",
+)
+a_ratio = edit(COMPARE, "a_ratio", MEDIANS, "return np.median(times_of_first) / 2")
+one_then_the_other = edit(
+    COMPARE,
+    "one_then_the_other",
+    "    for _ in range(rounds):\n"
+    "        for function, times in ((first, times_of_first), (second, times_of_second)):\n",
+    "    for function, times in ((first, times_of_first), (second, times_of_second)):\n"
+    "        for _ in range(rounds):\n",
+)
+other_inputs = edit(
+    COMPARE, "other_inputs", "            function(x)\n", "            function(0 * x)\n"
+)
+clears_x = edit(COMPARE, "clears_x", MEDIANS, f"x[:] = 0\n    {MEDIANS}")
+own_clock = edit(
+    COMPARE,
+    "own_clock",
+    "start = clock()",
+    "from time import perf_counter\n            perf_counter()\n            start = clock()",
+)
+
+
+def second_first(first, second, x, rounds, clock, wait):
+    import statistics
+
+    for _ in range(2):
+        new, old = second(x), first(x)
+        wait()
+    if not np.allclose(new, old, rtol=0, atol=1e-3):
+        return None
+    took = {"first": [], "second": []}
+    for _ in range(rounds):
+        wait()
+        begin = clock()
+        second(x)
+        wait()
+        middle = clock()
+        first(x)
+        wait()
+        end = clock()
+        took["second"].append(middle - begin)
+        took["first"].append(end - middle)
+    return [statistics.median(took["first"]), statistics.median(took["second"])]
+
+
+def by_sorting(first, second, x, rounds, clock, wait):
+    def once(function):
+        start = clock()
+        result = function(x)
+        wait()
+        return clock() - start, result
+
+    (_, a), (_, b) = once(first), once(second)
+    if max(abs(a - b)) > 1e-3:
+        return None
+    pairs = [(once(first)[0], once(second)[0]) for _ in range(rounds)]
+    return np.sort(np.array(pairs), axis=0)[rounds // 2]
+
+
+PLANTED = {
+    LORA: [
+        (no_factor, "without its factor"),
+        (alpha_alone, "not divided by the rank"),
+        (rank_by_columns, "number of inputs"),
+        (rank_by_outputs, "number of outputs"),
+        (upside_down, "upside down"),
+        (update_only, "frozen weights w are missing"),
+        (not_merged, "a and b do nothing"),
+        (merges_in_place, "changes its input w"),
+        (lora_by_labkit, "torch"),
+    ],
+    ROWS: [
+        (one_for_all, "share one scale"),
+        (magnitude_forgotten, "may belong to a negative one"),
+        (of_128, "it becomes 127"),
+        (cuts_off, "cut off towards 0"),
+        (rounds_down, "rounded down"),
+        (gives_steps, "size of one step"),
+        (scale_of_zeros, "gets the scale 1, not 0"),
+        (of_columns, "Each input has a scale"),
+        (in_place, "changes its input w"),
+        (rows_by_torch, "torch"),
+    ],
+    COMPARE: [
+        (cold, "call both once before"),
+        (hurries, "before the work is done"),
+        (signed, "A difference below 0 is overlooked"),
+        (strict, "two right kernels may round differently"),
+        (by_sums, "Sums are compared"),
+        (warm_up_runs_on, "wait after it, too"),
+        (trusts, "results are not the same"),
+        (means, "One disturbed call spoils the mean"),
+        (fastest, "may be a lucky one"),
+        (the_other_way, "that of first comes first"),
+        (one_then_the_other, "call them in turn"),
+        (a_ratio, "two numbers"),
+        (other_inputs, "another input than x"),
+        (clears_x, "changes its input"),
+        (own_clock, "time.perf_counter"),
+    ],
+}
+ALSO_RIGHT = {
+    LORA: [through_the_merged, by_each_rank],
+    ROWS: [row_by_row],
+    COMPARE: [second_first, by_sorting],
+}
+X = np.array([[1.0, -2.0, 3.0]])
+A = np.array([[2.0, 1.0, -1.0]])
+NOTHING = np.zeros((2, 3))
+RIGHT_ON = {
+    update_only: (X, NOTHING, A, np.array([[1.0], [2.0]]), 2.0),
+    not_merged: (X, np.arange(6.0).reshape(2, 3), A, np.zeros((2, 1)), 2.0),
+    of_128: (NOTHING,),
+    rounds_down: (NOTHING,),
+    gives_steps: (NOTHING,),
+}

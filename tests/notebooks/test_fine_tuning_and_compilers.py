@@ -1,0 +1,142 @@
+"""This lesson: the numbers of its text, and that what it prints follows what its models do."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from labkit import hardware
+from labkit.distributed.exercises.compilers_int8 import by_rows
+from labkit.distributed.exercises.compilers_lora import right
+from labkit.distributed.gpt.text import emma
+from labkit.distributed.gpt.training import evaluate
+from labkit.distributed.gpt.weights import trained
+from labkit.distributed.language_models import language_model
+from tests.notebooks.running import Run
+
+CHECK, TRAINING, INT8, COMPILERS = (
+    "query.frozen.bias",
+    "step_memory(",
+    "losses_of_emma",
+    "exported(",
+)
+SECONDS, SHAPES, FACTS = "as_numpy(first)", "def twice", "facts = ["
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("04_distributed", "14_fine_tuning_and_compilers")
+
+
+def printed(lesson, words):
+    return lesson.printed[lesson.cell(words)]
+
+
+def rows(said):
+    """The lines of a table, by their first column."""
+    cells = [re.split(r"  +", line.strip()) for line in said.splitlines()]
+    return {row[0]: row[1:] for row in cells if len(row) > 2}
+
+
+def test_the_small_examples():
+    x = np.array([[1.0, 2, 3]])
+    w = np.array([[1.0, 0, 0], [0, 1, 0]])
+    y, _ = right(x, w, np.array([[1.0, 0, 1]]), np.array([[1.0], [-1]]), 2)
+    assert y.tolist() == [[9, -6]]
+    assert 4 * (128 + 128) == 1_024 and 128 * 128 == 16_384 == 16 * 1_024
+    q, scale = by_rows(np.array([[0.5, -1.27], [100, 40]]))
+    assert q.tolist() == [[50, -127], [127, 51]]
+    assert scale == pytest.approx([0.01, 0.787], abs=1e-3)
+    assert round(51 * 100 / 127, 1) == 40.2 and round(0.787 / 0.5 - 1, 2) == 0.57
+
+
+def test_the_numbers_of_large_models():
+    llama = language_model("llama31_8b")
+    assert round(llama.parameters / 1e9, 2) == 8.03 and int(llama.parameters * 16 / 1e9) == 128
+    h100 = hardware.machine("h100").bandwidth.value
+    assert int(h100 / (2 * llama.read_parameters)) == 223
+    assert int(h100 / llama.read_parameters) == 446
+    assert 2 * 8 * 4096 == 65_536 and round(65_536 * 8 / 1e3) == 524  # the quiz
+    assert round(4096 * 4096 * 8 / 1e6) == 134
+
+
+def test_the_exercises_are_solved(lesson):
+    for name in ("lora_layer", "quantise_rows", "compare"):
+        assert "is solved" in printed(lesson, f'check("distributed.{name}"')
+
+
+def test_the_check_follows_the_answers(lesson):
+    assert printed(lesson, CHECK).count("True") == 3
+    said, _ = lesson.again(CHECK, lora_layer=lambda x, w, a, b, alpha: (x @ w.T, w))
+    assert said.count("False") == 2
+    said, _ = lesson.again(CHECK, quantise_rows=lambda w: by_rows(w, top=100))
+    assert said.count("False") == 1
+
+
+def test_fine_tuning_and_its_memory(lesson):
+    before = evaluate(trained(), lesson.namespace["unseen"], length=64)
+    assert round(before, 1) == 4.0
+    assert round(evaluate(trained(), emma().validation[:10_000], length=64), 1) == 1.3
+    table = rows(printed(lesson, TRAINING))
+    whole, lora = table["all parameters"], table["LoRA"]
+    assert whole[:2] == ["830,208", "1.5"] and lora[:2] == ["8,192", "1.5"]
+    assert whole[2:] == ["3.32 MB", "3.32 MB", "6.64 MB", "20.5 MB", "30.5 MB"]
+    assert lora[2:] == ["3.35 MB", "32.8 kB", "65.6 kB", "14.5 MB", "17.9 MB"]
+    assert round(100 * (1 - 17.9477 / 30.5022)) == 41 and round(100 * (1 - 14.5285 / 20.4974)) == 29
+    peaks = lesson.namespace["peaks"]
+    assert peaks == {"all parameters": 30_502_172, "LoRA": 17_947_720}
+    assert "memory with LoRA" in lesson.namespace["results"]
+
+
+def test_a_training_that_does_nothing_would_show(lesson):
+    said, _ = lesson.again(TRAINING, train=lambda *given: None)
+    assert rows(said)["LoRA"][1] == rows(said)["all parameters"][1] == "4"
+
+
+def test_int8(lesson):
+    said = printed(lesson, INT8)
+    table = rows(said)
+    assert table["float32"] == ["3.21 MB", "1.3"] and table["int8"] == ["834 kB", "1.3"]
+    assert round(3_205_120 / 833_856, 1) == 3.8
+    assert said.count("True") == 2
+
+
+def test_kernels_and_nodes(lesson):
+    said = printed(lesson, COMPILERS)
+    table = rows(said)
+    assert table["a block, eager"][0] == "19" and table["a block, torch.compile"][0] == "14"
+    assert table["GPT, as exported"][:2] == ["113", "129"]
+    assert table["GPT, rewritten"][:2] == ["79", "143"] and 113 - 79 == 34
+    assert [row[-1] for row in table.values()][-3:] == ["yes"] * 3
+    kernels, eager = lesson.namespace["fast"].kernels, lesson.namespace["eager"]
+    products = [name for name in kernels if name.startswith("extern")]
+    assert len(products) == 8 == eager.count("addmm") + eager.count("bmm") and len(kernels) == 14
+    (second,) = (name for name in kernels if name.endswith("_1"))
+    assert all(word in second for word in ("softmax", "div", "masked_fill", "ones", "triu"))
+    assert "'Gemm': 24" in said and "'FusedMatMul': 4" in said
+    assert "Trilu" not in lesson.namespace["session"].nodes
+
+
+def test_another_model_behind_the_session_would_show(lesson):
+    other = type("Zeros", (), {"nodes": {"Gemm": 1}, "__call__": lambda self, x: torch.zeros(1)})
+    broken = lesson.cell(COMPILERS).replace("onnx_runtime.Session(graph, optimise)", "other()")
+    namespace = lesson.before[lesson.cell(COMPILERS)] | {"other": other}
+    said = lesson.execute(broken, namespace)
+    assert rows(said)["GPT, rewritten"][-1] == "no"
+
+
+def test_the_stopwatch_is_the_learners(lesson):
+    said, _ = lesson.again(SECONDS, compare=lambda *given: (1.0, 2.0))
+    assert said.count("1 s (measured") == said.count("2 s (measured") == 2
+
+
+def test_a_shape_is_no_evidence(lesson):
+    table = rows(printed(lesson, SHAPES))
+    assert table["compiled"] == ["yes", "yes", "14"]
+    assert table["zeros"] == ["yes", "no", "1"]
+    assert table["twice"] == ["yes", "yes", "38"]
+
+
+def test_no_fact_of_the_claim_is_true(lesson):
+    assert "true: 0 of 5" in printed(lesson, FACTS)
