@@ -21,6 +21,7 @@ from labkit.distributed.network import emulated_link
 from labkit.distributed.overlap import Work
 from labkit.distributed.pipeline.schedules import Schedule, one_f_one_b
 
+PINGS_FOR_A_TRIAL = 3  # all predictions hang on them, and they are short
 LIMIT = 600.0  # seconds: ends a hang, nothing else
 PORT = 29500  # where ranks on hosts meet
 LOOPBACK_PINGS = (1_000, 1_000_000, 16_000_000)  # bytes
@@ -35,7 +36,7 @@ class Trials:
     bucket                       bytes of a bucket in it
     micro_batches, tokens        of the pipeline; a token's activation has 64 bytes
     t_forward, t_backward        seconds of one micro-batch in one stage
-    repeats                      of each trial; the median counts
+    repeats                      of each trial, and a third of the pings; the median counts
     """
 
     latency: float = 0.02
@@ -71,7 +72,7 @@ def trials(rank: int, ranks: int, given: Trials) -> dict[str, float]:
 
     found = {}
     for size in given.pings:
-        found[f"ping {size}"] = _ping(rank, size, given.repeats)
+        found[f"ping {size}"] = _ping(rank, size, PINGS_FOR_A_TRIAL * given.repeats)
     for size in given.sizes:
         for name, function in (("star", gather_all_reduce), ("ring", ring_all_reduce)):
             found[f"{name} {size}"] = _median(given.repeats, _collective(function, size))
