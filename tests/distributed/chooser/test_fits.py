@@ -27,10 +27,14 @@ def test_sixteen_gigabytes_are_too_few():
     assert two.plan.count == 2 and two.reason == "for the memory"
 
 
-def test_what_fits_exactly_fits():
+@pytest.mark.parametrize(("spare", "count"), [(0, 1), (1e6, 1), (-1, None)])
+def test_what_fits_exactly_fits_and_a_byte_more_does_not(spare, count):
     need = serve("llama31_8b", "bf16")
-    exact = replace(machine("h100"), memory=replace(machine("h100").memory, value=need.total.value))
-    assert fit(need, exact, Limits(most=1)).plan.count == 1
+    h100 = machine("h100")
+    room = replace(h100.memory, value=need.total.value + spare)
+    found = fit(need, replace(h100, memory=room), Limits(most=1))
+    assert (found.plan.count if found.plan else None) == count
+    assert found.over == (1 if count is None else None)
 
 
 @given(
