@@ -22,9 +22,6 @@ TESTS = Path(__file__).resolve().parent
 # Set before anything imports labkit; kernels and other processes that tests start inherit it.
 _home = tempfile.TemporaryDirectory(prefix="labkit-tests-")
 os.environ.update(LABKIT_HOME=_home.name, LABKIT_OFFLINE="1", LABKIT_PROGRESS="off")
-# Two processes of tests share two cores: threads of torch and OpenBLAS beside them would spend half
-# of the processor's time on waiting for each other.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile(
     "any machine",
