@@ -17,13 +17,12 @@ lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" se
 
 # The tests see neither the learner's progress nor the network. No test reads the clock, so two
 # processes share them, file by file: first the quick ones, and then, in two fresh processes, the
-# slow ones (tests/conftest.py lists them). Then the lessons, notebook by notebook. Each process has
-# one thread for arithmetic: with two processes on two cores, more would wait for each other.
+# slow ones (tests/conftest.py lists them). Then the lessons, notebook by notebook.
 TESTS := pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests
 CELLS := pytest --quiet --nbval --numprocesses=2 --dist=loadfile chapters
 test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell; ARGS=quick leaves out what is slow
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
-	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 OMP_NUM_THREADS=1 && \
+	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && \
 	$(RUN) ruff check . && $(RUN) ruff format --check . && \
 	$(RUN) $(TESTS) -m "not slow" && \
 	if [ "$(ARGS)" != quick ]; then $(RUN) $(TESTS) -m slow && $(RUN) $(CELLS); fi
