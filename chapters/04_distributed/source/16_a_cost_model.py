@@ -27,7 +27,7 @@
 # - add up a training step from its terms, and say which one binds;
 # - say how much overlap hides, and tell a prediction from a fit.
 #
-# You need lessons [2](2_the_ring.ipynb), [4](4_overlap_and_buckets.ipynb), [9](9_tensor_parallel.ipynb), [10](10_pipeline.ipynb) and [11](11_hybrid_and_sharded.ipynb).
+# You need lessons [2](2_the_ring.ipynb), [4](4_overlap_and_buckets.ipynb), [9](9_tensor_parallel.ipynb), [10](10_pipeline.ipynb) and [11](11_hybrid_and_sharded.ipynb), and [13](13_a_tokens_cost.ipynb) for FLOPs and decoding.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -41,7 +41,7 @@
 #    By how many percent will it be off?
 # 2. Llama 3.1 70B shall train on 1,024 H100, in nodes of 8.
 #    With tensor groups of 32 ranks instead of 8, and the same batch, how many times as long does a step take?
-# 3. Our model gets one efficiency for the H100, from a training on 8 of them.
+# 3. Our model is told how fast an H100 is in a training on 8 of them.
 #    By how many percent will it miss the speed of 16,384?
 
 # %%
@@ -82,7 +82,7 @@ guesses = {
 #
 # **Exercise `distributed.fit_link`**: find $\alpha$ and $\beta$ with the least sum of squared relative errors.
 # `np.linalg.lstsq(rows, right, rcond=None)[0]` solves such a system of rows `[P, 2]`.
-# A single ping cannot tell both: then the latency is 0 (to within 0.1 µs, which `lstsq` does by itself).
+# A single ping cannot tell both: then the latency is 0 (`lstsq` comes within 0.1 µs of it).
 
 
 # %% tags=["exercise:distributed.fit_link"]
@@ -104,7 +104,7 @@ fit_link = check("distributed.fit_link", fit_link)
 # ### What overlap hides
 #
 # Backward computes the last layer first.
-# Its gradient then waits for the link, which carries one all-reduce at a time.
+# Each gradient then waits for the link, which carries one all-reduce at a time.
 # Let three layers have 10 ms of backward each, and their all-reduces take 15 ms each:
 #
 # ```
@@ -170,7 +170,7 @@ hybrid_step = check("distributed.hybrid_step", hybrid_step)
 # ## Check
 #
 # `predict_step` computes these terms for a language model, a cluster and a **layout**, which says how many ranks there are along each side of the mesh.
-# A layer's forward is its FLOPs, divided by the ranks of its tensor group, and by peak x **efficiency**, the share of the peak that real matrix products reach.
+# A layer's forward is its FLOPs, divided by the ranks of its tensor group, and by peak x **efficiency**: real matrix products reach a share of the peak.
 # An all-reduce crosses the fast link within a node where its group fits into one, and else the network.
 # Does your function find the same step?
 
@@ -196,7 +196,8 @@ print("your step is theirs, within a millionth:", abs(yours / theirs - 1) < 1e-6
 #
 # ### On an emulated link
 #
-# Four ranks, then two, run the same trials: pings, an all-reduce through rank 0 (the *star*), a ring, a pipeline, and with two ranks a step with overlap.
+# Four ranks, then two, run the same trials: pings, an all-reduce through rank 0 (the *star*), a ring, and a pipeline.
+# Two ranks also do a step with *overlap*, and one that averages *after* backward.
 # Link and compute are emulated in process.
 # From each run, your fit gets the pings, and nothing else.
 
@@ -204,7 +205,7 @@ print("your step is theirs, within a millionth:", abs(yours / theirs - 1) < 1e-6
 from labkit.distributed.link_predictions import compared, pings_of, predict_trials
 from labkit.distributed.link_trials import Trials, measure_trials
 
-times = {"backward": 0.015, "t_forward": 0.015, "t_backward": 0.03}  # of emulated compute
+times = {"backward": 0.015, "t_forward": 0.015, "t_backward": 0.03}  # seconds of emulated compute
 given = Trials(latency=0.01, bandwidth=25e6, sizes=(600_000,), repeats=3, **times)
 rows, off = [], {}
 for ranks in (4, 2):
@@ -220,13 +221,13 @@ for ranks in (4, 2):
 figures.table(["ranks", "trial, bytes", "by formula", "median of three", "off by"], rows)
 
 # %% [markdown]
-# The overlap's row follows from your second exercise, with four buckets of 30 ms of backward each.
+# The overlap's row is your second exercise, with four buckets of 30 ms of backward each.
 #
 # ### On shaped links
 #
-# An emulated link keeps the model's own rules, and may flatter.
-# On [shaped links](shaped_links.md) the hosts are network namespaces, and the kernel lets 12.5 MB pass through each cable in a second.
-# A **relay**, a process of ours between each two ranks, holds every segment for 20 ms.
+# An emulated link keeps the model's own rules, and may flatter it.
+# On [shaped links](shaped_links.md) each rank has a network of its own (a network namespace of Linux), and the kernel lets 12.5 MB pass through its cable in a second.
+# A **relay**, our own process between two ranks, holds every piece of a message for 20 ms.
 # This takes root's rights, so the figures were written down.
 
 # %%
@@ -242,14 +243,13 @@ for written in shaped_links():
 figures.table(["ranks", "trial, bytes", "by formula", "on shaped links", "off by"], rows)
 
 # %% [markdown]
-# A star takes $2(\alpha + (n-1)S/\beta)$ here, less than in lesson 2, since segments of all messages are held at the same time.
+# All messages are held at the same time, so a star takes $2(\alpha + (n-1)S/\beta)$, less than in lesson 2.
 #
 # ## Explain
 #
 # ### Eight to 1,024 GPUs
 #
-# The 70B model trains on 256 sequences of 8,192 tokens a step; its blocks are recomputed, and the moments are cut over the data ranks (ZeRO-1).
-# First its layouts:
+# The 70B model trains on 256 sequences of 8,192 tokens a step, with recomputed blocks and ZeRO-1, in these layouts:
 
 # %%
 layouts = {
@@ -282,13 +282,13 @@ terms_picture({name: terms for name, terms in steps.items() if name.startswith("
 
 # %% [markdown]
 # The fastest layout does not fit.
-# Of those that do, tensor groups as large as a node are best: a group of 32 leaves the node, and its all-reduces take longer than the arithmetic.
+# Of the others, tensor groups as large as a node are best: the all-reduces of 32 leave the node, and take longer than the arithmetic.
 # Four stages leave a bubble of 3 / 11, since each pipeline has only 8 micro-batches.
 # The gradients' all-reduce shows nowhere: backward hides it.
 #
 # ### Beside published results
 #
-# Each machine gets one efficiency for arithmetic, and the A100 one for reading memory, found from the three hollow points alone.
+# Each machine gets one efficiency for arithmetic, and the A100 one for reading memory, found from the three hollow points below alone.
 # Every result that we tried is here.
 
 # %% tags=["picture"]
