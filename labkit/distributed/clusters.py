@@ -4,6 +4,7 @@
     h100.within, h100.between             # CostModel: latency and bandwidth of each link
     h100.ring(8), h100.ring(64)           # the link that a ring of so many neighbours has
     h100.ring(8, stride=8)                # of 8 ranks that are 8 apart: one in each node
+    Cluster.on_link(CostModel.fit(pings), "t4", efficiency=0.4)    # one machine behind each link
 
 Ranks are counted node by node. All figures, with their sources, stand in `clusters.toml`. Lesson
 a_cost_model.
@@ -44,6 +45,24 @@ class Cluster:
     efficiency: float
     fitted: str | None = None
     sources: tuple[str, ...] = ()
+
+    @classmethod
+    def on_link(cls, link: CostModel, key: str, efficiency: float) -> Cluster:
+        """Machines of the table that have one link each, such as one that was fitted to pings.
+
+        Raises ValueError for an unknown machine, and for an efficiency outside of 0 to 1.
+        """
+        if not 0 < efficiency <= 1:
+            raise ValueError(f"An efficiency is a share of the peak, 0 to 1, not {efficiency!r}.")
+        return cls(
+            key=f"{key}_on_a_link",
+            name=f"{machine(key).name}, one behind each link",
+            machine=machine(key),
+            per_node=1,
+            within=link,
+            between=link,
+            efficiency=efficiency,
+        )
 
     def rate(self, number_format: str = "bf16") -> float:
         """FLOP/s that one accelerator reaches: peak x efficiency; ValueError for other formats."""

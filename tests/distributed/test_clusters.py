@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from labkit.distributed import clusters
-from labkit.distributed.clusters import cluster
+from labkit.distributed.clusters import Cluster, cluster
+from labkit.distributed.cost_model import CostModel
+from labkit.distributed.language_models import language_model
+from labkit.distributed.layouts import Layout
+from labkit.distributed.step_model import predict_step
 
 TABLE = tomllib.loads(Path(clusters.__file__).with_suffix(".toml").read_text("utf-8"))
 
@@ -64,3 +68,19 @@ def test_rates_and_unknown_names():
         cluster("h10")
     with pytest.raises(ValueError, match="no peak rate in 'fp8'"):
         cluster("a100").rate("fp8")
+
+
+def test_a_fitted_link_predicts_a_whole_step():
+    """Pings of 20 ms and 10 MB/s; GPT-2's gradients in a ring of four T4s, nothing hidden."""
+    link = CostModel.fit([(1e3, 0.0201), (1e6, 0.12), (1e7, 1.02)])
+    here = Cluster.on_link(link, "t4", efficiency=0.4)
+    gpt2 = language_model("gpt2")
+    terms = predict_step(gpt2, here, Layout(data=4, overlap=False), 1024)
+    chunk = 2 * gpt2.parameters / 4
+    assert terms.data == pytest.approx(2 * 3 * (link.latency + chunk / link.bandwidth))
+    assert terms.compute == pytest.approx(3 * gpt2.forward_flops(1024) / (0.4 * 65e12))
+    assert here.ring(4) == here.link(4, stride=8) == link
+    with pytest.raises(ValueError, match="share of the peak"):
+        Cluster.on_link(link, "t4", efficiency=1.5)
+    with pytest.raises(ValueError, match="No machine"):
+        Cluster.on_link(link, "t5", efficiency=0.5)
