@@ -124,7 +124,8 @@ class Served:
     number_format: str
     prefill: Quantity  # s for each token of a prompt
     decode: Quantity  # s for a token, one sequence alone
-    bounds: tuple[str, str]  # of the prefill and of the decode step: "compute" or "bandwidth"
+    prefill_bound: str  # "compute" or "bandwidth"
+    decode_bound: str
     compute_from: int | None  # so many sequences, or never
     fit: int | None  # so many sequences, or not even the weights
 
@@ -142,7 +143,8 @@ def on_every_machine(model: LanguageModel, tokens: int) -> list[Served]:
             number_format=number_format(machine),
             prefill=predicted(for_each, "s", "the roofline"),
             decode=seconds(step, machine),
-            bounds=(bound(prompt, machine), bound(step, machine)),
+            prefill_bound=bound(prompt, machine),
+            decode_bound=bound(step, machine),
             compute_from=compute_bound_from(model, tokens, machine),
             fit=sequences_that_fit(model, tokens, machine),
         )

@@ -53,7 +53,7 @@ import torch
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.distributed.gpt import cache, generation
-from labkit.distributed.gpt.counted_step import counted_step
+from labkit.distributed.gpt.counted_step import counted_again, counted_step
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.gpt.weights import trained
 from labkit.distributed.language_models import LanguageModel, language_model, language_models
@@ -287,12 +287,10 @@ print("16 x 100 tokens' cache:", predicted(1600 * token, "B", "the product above
 from labkit.distributed.inference_timing import measure_again, measure_step
 
 gpt = GPT(Config(context=1024))
-sizes = LanguageModel.of(gpt.config)
 rows = []
 for length in (64, 256, 1000):
-    all_again = sizes.forward_flops(new=length)
-    one_more = sizes.forward_flops(new=1, past=length - 1)
-    fewer = counted(all_again / one_more, "times", "your formula")
+    one_more = counted_step(gpt, new=1, past=length - 1).flops
+    fewer = counted(counted_again(gpt, length) / one_more, "times", "FlopCounterMode")
     without = measured(measure_again(gpt, length), "s")
     cached = measured(measure_step(gpt, new=1, past=length - 1, rounds=50), "s")
     faster = measured(float(without) / float(cached), "times")
@@ -306,7 +304,6 @@ results = {"with the cache": faster}
 
 # %% tags=["timing", "nbval-ignore-output"]
 wide = GPT(Config(width=1024, heads=8, layers=6))
-sizes = LanguageModel.of(wide.config)
 rows, taken = [], {}
 for name, sequences, past, new in [
     ("decode", 1, 64, 1),
@@ -316,7 +313,7 @@ for name, sequences, past, new in [
 ]:
     taken[name, sequences] = measure_step(wide, new, past, sequences, rounds=8)
     step = measured(taken[name, sequences], "s")
-    flops = counted(sequences * sizes.forward_flops(new, past), "FLOP", "your formula")
+    flops = counted(counted_step(wide, new, past, sequences).flops, "FLOP", "FlopCounterMode")
     rate = measured(float(flops) / float(step), "FLOP/s")
     rows.append([name, sequences, new, flops, step, rate])
 figures.table(["step", "sequences", "new tokens of each", "FLOPs", "time", "rate"], rows)
@@ -373,8 +370,8 @@ rows = []
 every = costs.on_every_machine(llama, tokens=1000)
 for on in every:
     ridge = predicted(on.machine.ridge(on.number_format), "FLOP/B", "peak / bandwidth")
-    row = [on.machine.name, on.number_format, ridge, on.prefill, on.decode, on.fit]
-    rows.append([*row, on.compute_from])
+    here = [on.machine.name, on.number_format, ridge]
+    rows.append([*here, on.prefill, on.decode, on.fit, on.compute_from])
 heads = ["machine", "format", "ridge", "a token of the prefill", "a decode step", "sequences fit"]
 note = (
     "Numbers take 2 bytes in memory, whatever the arithmetic's format, and 1 byte with int8. "
@@ -382,9 +379,9 @@ note = (
     "is bound by compute; a dash: never."
 )
 figures.table([*heads, "bound by compute from"], rows, note)
-prefills, decodes = zip(*[on.bounds for on in every], strict=True)
-print("machines:", len(every), "- prefill bound by compute:", prefills.count("compute"), end=" ")
-print("- decode of one sequence bound by bandwidth:", decodes.count("bandwidth"))
+print("machines:", len(every))
+print("prefill bound by compute:", sum(on.prefill_bound == "compute" for on in every))
+print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in every))
 
 # %% [markdown]
 # **Verdict on C43: holds if few sequences are decoded.**

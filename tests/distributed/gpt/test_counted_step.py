@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.distributed.gpt.counted_step import counted_step
+from labkit.distributed.gpt.counted_step import counted_again, counted_step
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.inference_costs import work
 from labkit.distributed.language_models import LanguageModel
@@ -33,5 +33,11 @@ def test_twice_the_blocks_are_twice_the_operations():
 
 
 def test_a_step_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="a room for 17 tokens; the model reads 1 to 16"):
         counted_step(GPT(CONFIG), 2, 15)
+
+
+def test_without_a_cache_all_tokens_are_computed():
+    sizes = LanguageModel.of(CONFIG)
+    assert counted_again(GPT(CONFIG), 13) == sizes.forward_flops(13)
+    assert counted_again(GPT(CONFIG), 13) == 13 * counted_step(GPT(CONFIG), 1, 12).flops
