@@ -105,7 +105,7 @@ fit_link = check("distributed.fit_link", fit_link)
 #
 # Backward computes the last layer first.
 # Each gradient then waits for the link, which carries one all-reduce at a time.
-# Let three layers have 10 ms of backward each, and their all-reduces take 15 ms each:
+# Let three layers have 10 ms of backward and 15 ms of all-reduce each:
 #
 # ```
 # ms          0       10      20      30      40      50  55
@@ -144,7 +144,7 @@ hidden_seconds = check("distributed.hidden_seconds", hidden_seconds)
 # A micro-batch takes a stage 3 x 10 + 3 x 4 x 1 = 42 ms.
 # With p = 2 stages and m = 4 micro-batches, the pipeline takes (4 + 2 - 1) x 42 = 210 ms.
 #
-# At last the data ranks average their gradients, which takes 50 ms.
+# Then the data ranks average their gradients, in 50 ms.
 # We count it as one piece that can start when the last micro-batch has passed backward through the last layer.
 # The other two layers' backward hides up to 2 x (3 + 3) = 12 ms; 38 ms show, and the step takes 248 ms.
 #
@@ -172,7 +172,7 @@ hybrid_step = check("distributed.hybrid_step", hybrid_step)
 # `predict_step` computes these terms for a language model, a cluster and a **layout**, which says how many ranks there are along each side of the mesh.
 # A layer's forward is its FLOPs, divided by the ranks of its tensor group, and by peak x **efficiency**: real matrix products reach a share of the peak.
 # An all-reduce crosses the fast link within a node where its group fits into one, and else the network.
-# Does your function find the same step?
+# Is your step the same?
 
 # %%
 from labkit.distributed.clusters import cluster
@@ -198,8 +198,8 @@ print("your step is theirs, within a millionth:", abs(yours / theirs - 1) < 1e-6
 #
 # Four ranks, then two, run the same trials: pings, an all-reduce through rank 0 (the *star*), a ring, and a pipeline.
 # Two ranks also do a step with *overlap*, and one that averages *after* backward.
-# Link and compute are emulated in process.
-# From each run, your fit gets the pings, and nothing else.
+# The link is emulated in process, and so is compute, since two cores cannot show four busy ranks.
+# Your fit gets the pings of each run alone.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from labkit.distributed.link_predictions import compared, pings_of, predict_trials
