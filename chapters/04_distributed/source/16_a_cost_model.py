@@ -228,7 +228,7 @@ figures.table(["ranks", "trial, bytes", "by formula", "median of three", "off by
 # An emulated link keeps the model's own rules, and may flatter it.
 # On [shaped links](shaped_links.md) each rank has a network of its own (a network namespace of Linux), and the kernel lets 12.5 MB pass through its cable in a second.
 # A **relay**, our own process between two ranks, holds every piece of a message for 20 ms.
-# This takes root's rights, so the figures were written down.
+# This takes root's rights, so figures were written down.
 
 # %%
 from labkit.distributed.shaped_figures import shaped_links
@@ -289,7 +289,7 @@ terms_picture({name: terms for name, terms in steps.items() if name.startswith("
 # ### Beside published results
 #
 # Each machine gets one efficiency for arithmetic, and the A100 one for reading memory, found from the three hollow points below alone.
-# Every result that we tried is here.
+# Every result that we tried is there.
 
 # %% tags=["picture"]
 from labkit.distributed.cost_model_pictures import published_picture
