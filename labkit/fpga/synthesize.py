@@ -23,15 +23,16 @@ from labkit.provenance import Quantity, compiled
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a
 # larger design.
 _SYNTHESIS = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
-# What comes after the multipliers, in a module with memories, and in one without. To map memories
-# Yosys reads libraries, which takes longer than all other steps of a small module together.
+# To map memories Yosys reads libraries, which takes longer than all other steps of a small module
+# together: a module that has none goes without that step, and one that has some is refused.
 _MAPPED = [f"{_SYNTHESIS} -run coarse:"]
-_MAPPED_WITHOUT_MEMORIES = [
+_NO_MEMORIES = ["select -assert-none t:$mem*"]
+_HAS_MEMORIES = "selection is not empty: t:$mem*"
+_MAPPED_WITHOUT = [
     f"{_SYNTHESIS} -run coarse:map_memory",
-    "select -assert-none t:$mem*",
+    *_NO_MEMORIES,
     f"{_SYNTHESIS} -run map_ffram:",
 ]
-_HAS_MEMORIES = "selection is not empty: t:$mem*"
 _LATCH = re.compile(r"Latch inferred for signal `(?P<signal>\S+)' from .*?`(?P<at>\S+)'")
 _DRIVERS = re.compile(r"Warning: multiple conflicting drivers for (?P<signal>\S+):")
 _PLACE = re.compile(r"(?P<file>[\w-]+\.s?v):(?P<line>\d+)")
@@ -100,13 +101,13 @@ def synthesize(
     if multiply_adds_per_cycle is not None:
         arguments.real("multiply_adds_per_cycle", multiply_adds_per_cycle)
     sources = read_sources(source, top)
-    script = _script(sources, parameters, _MAPPED)
+    script = _script(sources, parameters)
     depends_on = [sources.digest, sources.names, script, yosys_version(), text_of(__file__)]
 
     def run() -> dict:
         lint(sources, parameters)
         try:
-            return _run(sources, _script(sources, parameters, _MAPPED_WITHOUT_MEMORIES))
+            return _run(sources, _script(sources, parameters, memories=False))
         except RTLError as error:
             if _HAS_MEMORIES not in str(error):
                 raise
@@ -119,20 +120,26 @@ def synthesize(
     return report
 
 
-def _script(sources: Sources, parameters: dict[str, int] | None, mapped: list[str]) -> list[str]:
-    """Yosys's commands, the last of them `mapped`. They write three netlists, two of copies.
+def _script(
+    sources: Sources, parameters: dict[str, int] | None, memories: bool = True
+) -> list[str]:
+    """Yosys's commands. They write three netlists, the first two of copies.
+
+    memories  False: without the step that maps memories; a module that has one is refused, as
+              early as it is seen
 
     written   the multipliers as the source has them
     left      those after DSPs were chosen. Memories are optimised too, and more is tried than in
               synthesis, so that what a later step could remove is not counted
     final     all cells at the end
     """
+    refused = [] if memories else _NO_MEMORIES
     return [
         *read_commands(sources, parameters),
-        *_on_a_copy(["proc -noopt", "flatten", *_write("written", "t:$mul")]),
+        *_on_a_copy(["proc -noopt", "flatten", *refused, *_write("written", "t:$mul")]),
         f"{_SYNTHESIS} -run begin:coarse",
         *_on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
-        *mapped,
+        *(_MAPPED if memories else _MAPPED_WITHOUT),
         *_write("final", "t:* t:$scopeinfo %d"),  # where an instance stood, which is no cell
     ]
 

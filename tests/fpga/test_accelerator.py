@@ -70,8 +70,8 @@ def test_every_image_alone_takes_the_same_cycles(network, images):
 
 def test_random_stalls_change_cycles_only(network, images):
     with Accelerator(stalls=STALLS) as accelerator:
-        run = accelerator.run(network.layers, images)
-        assert np.array_equal(run.logits, network.logits(images))
+        run = accelerator.run(network.layers, images[:60])
+        assert np.array_equal(run.logits, network.logits(images[:60]))
         assert accelerator.state().violations == 0
 
 

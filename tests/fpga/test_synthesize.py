@@ -73,11 +73,11 @@ def test_memories_and_shift_registers_are_counted_by_their_cells():
 
 def test_without_memories_the_step_that_maps_them_changes_nothing(four_lanes):
     sources = read_sources(DESIGNS / "multiply_add.sv", "multiply_add")
-    whole = module._run(sources, module._script(sources, None, module._MAPPED))
+    whole = module._run(sources, module._script(sources, None))
     assert whole["cells"] == four_lanes.cells
     with pytest.raises(RTLError, match=re.escape(module._HAS_MEMORIES)):
         sources = read_sources(DESIGNS / "storage.sv", "storage")
-        module._run(sources, module._script(sources, None, module._MAPPED_WITHOUT_MEMORIES))
+        module._run(sources, module._script(sources, None, memories=False))
 
 
 def test_the_second_answer_comes_from_the_cache(four_lanes, no_yosys):
