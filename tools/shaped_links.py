@@ -23,7 +23,12 @@ from hosts_page import ROOT
 from labkit.distributed import LaunchError, launch, switched_hosts
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.link_predictions import Compared, compared, fitted, predict_trials
-from labkit.distributed.link_trials import Trials, on_an_emulated_link, on_the_loopback
+from labkit.distributed.link_trials import (
+    PINGS_FOR_A_TRIAL,
+    Trials,
+    on_an_emulated_link,
+    on_the_loopback,
+)
 from labkit.distributed.trials_on_hosts import on_hosts
 from labkit.machine_probe import this_machine
 
@@ -62,8 +67,8 @@ connections of our own (`labkit/distributed/wires.py`). No real cluster was used
 Made on {date} by `python tools/shaped_links.py`, on {machine}
 (Linux {kernel}, Python {python}, torch {torch}); load before the first link: {load:.1f}. Medians of {repeats}, after a warm-up.
 
-On each link, pings of {pings} bytes between ranks 0 and 1 give latency and bandwidth, by least squares of relative
-errors. Nothing else is fitted: sizes of the collectives are none of the pings'. Without a relay the pings are of {larger}
+On each link, pings of {pings} bytes between ranks 0 and 1 (of each size the lower quartile of {count}) give latency and
+bandwidth, by least squares of relative errors. Nothing else is fitted: sizes of the collectives are none of the pings'. Without a relay the pings are of {larger}
 bytes: after a pause the filter lets 16 KiB through at once, which a small ping would take for bandwidth.
 
 | link | ranks | latency (fitted) | bandwidth (fitted) |
@@ -147,6 +152,7 @@ def page(links: list, load: float) -> str:
         torch=torch.__version__,
         load=load,
         repeats=GIVEN.repeats,
+        count=PINGS_FOR_A_TRIAL * GIVEN.repeats,
         pings=", ".join(f"{size:,}" for size in GIVEN.pings),
         larger=", ".join(f"{size:,}" for size in LARGER_PINGS),
         fits="\n".join(fits),
