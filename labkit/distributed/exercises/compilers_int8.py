@@ -87,6 +87,6 @@ quantise_rows = exercise(
         weights,
     ),
     wrong=vars(WRONG_ROWS),
-    forbidden=(*LIBRARIES, "labkit.distributed.gpt", "labkit.fpga"),
+    forbidden=(*LIBRARIES, "labkit.distributed.gpt"),
     outputs=("q", "scale"),
 )
