@@ -311,7 +311,7 @@ published_picture(results)
 # - 70B on 64 A100 is the worst: its source counts 52 % without the arithmetic that is done again, which is 69 % with it.
 # - VGG-16 and decoding come out too fast: there messages matter, and our links know no other traffic and no kernels to start.
 #
-# A wrong efficiency makes all layouts of a machine wrong alike, so the model ranks layouts better than it predicts seconds.
+# A wrong efficiency shifts all layouts of a machine nearly alike, so the model ranks layouts better than it predicts seconds.
 # From 8,192 to 16,384 GPUs, each lost 7 % of its speed (*published*), and the model says 6.
 # And the 9,760 GPUs?
 # By the model, 81 % of their step is arithmetic at two fifths of the peak; the bubble takes 10 %, and tensor all-reduces 6 %.
