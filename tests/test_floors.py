@@ -71,6 +71,9 @@ LATE |= {
     for path in MODULES
     if path.parent.name in MODELS and path.parent.parent.name == "distributed"
 }
+# What watches PyTorch's operations, and what runs a model on ranks.
+WATCHERS = ("moved_bytes.py", "inference_timing.py", "serving/inference.py")
+LATE |= {ROOT / "labkit" / "distributed" / name for name in WATCHERS}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
 IMPORTED = [path for path in MODULES if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}
