@@ -106,6 +106,7 @@ def judged(answer: object) -> Callable[..., np.ndarray]:
             if machine.calls == (0, 0):
                 raise Unsolved("neither function is called, and nothing is returned")
             return DIFFERENT
+        _require_rounds(machine.calls, rounds)
         return _pair(result)
 
     return run
@@ -124,6 +125,13 @@ def unjudged(
     machine = Machine(t1, t2, rounds, x, y1, y2)
     result = answer(machine.first, machine.second, x, rounds, machine.clock, machine.wait)
     return DIFFERENT if result is None else np.asarray(result, float)
+
+
+def _require_rounds(calls: tuple[int, int], rounds: int) -> None:
+    """One call says nothing of the others."""
+    for name, count in zip(("first", "second"), calls, strict=True):
+        if 0 < count < rounds:
+            raise Refused(f"`{name}` is called {count} times, and there are {rounds} rounds.")
 
 
 def _pair(result: object) -> np.ndarray:

@@ -23,6 +23,10 @@ def machines(
         second += rng.uniform(-1e-5, 1e-5, size)
     if difference == "last":
         second[-1] += 0.5
+    if difference == "first":
+        second[0] -= 0.5
+    if difference == "first, a little":
+        second[0] -= 0.003
     if difference == "reversed":
         second = second[::-1].copy()
     return t1, t2, rounds, rng.normal(size=size), first, second
@@ -88,6 +92,7 @@ WRONG_COMPARE = SimpleNamespace(
     signed=idea(differ=lambda a, b: (a - b).max() > 1e-3),
     signed_the_other_way=idea(differ=lambda a, b: (b - a).max() > 1e-3),
     sums_compared=idea(differ=lambda a, b: abs(a.sum() - b.sum()) > 1e-3),
+    mean_compared=idea(differ=lambda a, b: np.abs(a - b).mean() > 1e-3),
     to_the_last_bit=idea(differ=lambda a, b: not np.array_equal(a, b)),
     one_after_the_other=idea(in_turn=False),
     mean=idea(middle=np.mean),
@@ -106,6 +111,8 @@ compare = exercise(
             "one round": (1, 1, "equal"),
             "nearly equal": (13, 7, "nearly"),
             "another last number": (9, 6, "last"),
+            "another first number": (3, 3, "first"),
+            "a little different": (7, 5, "first, a little"),
             "another order": (5, 8, "reversed"),
             "five rounds": (5, 4, "nearly"),
             "many rounds": (21, 33, "equal"),

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from labkit.checks.items import Refused
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.distributed.exercises.solutions import fine_tuning_and_compilers as solutions
 
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -72,6 +74,28 @@ WRONG_ROWS = SimpleNamespace(
     inverse_scale=lambda w: (by_rows(w)[0], 1 / by_rows(w)[1]),
 )
 
+
+def in_bytes(answer: object) -> Callable[[np.ndarray], object]:
+    """The learner's function; Refused where its whole numbers are wider than a byte."""
+    if not callable(answer) or isinstance(answer, type):
+        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+
+    def run(w: np.ndarray) -> object:
+        result = answer(w)
+        if isinstance(result, (tuple, list)) and len(result) == 2:
+            dtype = np.asarray(result[0]).dtype
+            if dtype.kind == "i" and dtype != np.int8:
+                raise Refused(f"`q` has the type {dtype}: a weight takes one byte, int8.")
+        return result
+
+    return run
+
+
+def unjudged(answer: Callable, w: np.ndarray) -> object:
+    """What an answer returns, without a word on its type."""
+    return answer(w)
+
+
 quantise_rows = exercise(
     "distributed.quantise_rows",
     oracle=by_rows,
@@ -89,4 +113,8 @@ quantise_rows = exercise(
     wrong=vars(WRONG_ROWS),
     forbidden=(*LIBRARIES, "labkit.distributed.gpt"),
     outputs=("q", "scale"),
+    adapter=in_bytes,
+    plain=unjudged,
+    fallback=solutions.quantise_rows,
+    plain_python=True,
 )

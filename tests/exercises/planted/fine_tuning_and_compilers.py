@@ -55,7 +55,7 @@ gives_steps = edit(ROWS, "gives_steps", "return q, scale", "return q, 1 / scale"
 scale_of_zeros = edit(
     ROWS, "scale_of_zeros", "return q, scale", "return q, np.where(largest > 0, scale, 0)"
 )
-not_int8 = edit(ROWS, "not_int8", ".astype(np.int8)", "")
+two_bytes = edit(ROWS, "two_bytes", "np.int8", "np.int16")
 in_place = edit(
     ROWS, "in_place", "q = np.round(w / scale[:, None])", "w /= scale[:, None]\n    q = np.round(w)"
 )
@@ -99,6 +99,10 @@ warm_up_runs_on = edit(COMPARE, "warm_up_runs_on", WARM_UP, WARM_UP.replace("   
 trusts = edit(COMPARE, "trusts", COMPARED, "")
 strict = edit(COMPARE, "strict", "np.abs(difference).max() > 1e-3", "np.any(difference)")
 by_sums = edit(COMPARE, "by_sums", "np.abs(difference).max()", "abs(difference.sum())")
+one_round = edit(COMPARE, "one_round", "for _ in range(rounds)", "for _ in range(1)")
+mean_difference = edit(
+    COMPARE, "mean_difference", "np.abs(difference).max()", "np.abs(difference).mean()"
+)
 signed = edit(COMPARE, "signed", "np.abs(difference).max()", "difference.max()")
 means = edit(COMPARE, "means", MEDIANS, MEDIANS.replace("median", "mean"))
 fastest = edit(COMPARE, "fastest", MEDIANS, MEDIANS.replace("median", "min"))
@@ -187,6 +191,7 @@ PLANTED = {
         (gives_steps, "size of one step"),
         (scale_of_zeros, "gets the scale 1, not 0"),
         (of_columns, "Each input has a scale"),
+        (two_bytes, "takes one byte"),
         (in_place, "changes its input w"),
         (rows_by_torch, "torch"),
     ],
@@ -195,6 +200,8 @@ PLANTED = {
         (hurries, "before the work is done"),
         (signed, "A difference below 0 is overlooked"),
         (strict, "two right kernels may round differently"),
+        (mean_difference, "The mean difference is small"),
+        (one_round, "rounds."),
         (by_sums, "Sums are compared"),
         (warm_up_runs_on, "wait after it, too"),
         (trusts, "results are not the same"),
