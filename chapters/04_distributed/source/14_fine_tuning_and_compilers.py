@@ -246,7 +246,8 @@ print("losses within 0.1 nats:", abs(losses["LoRA"] - losses["all parameters"]) 
 #
 # Most of the peak is activations, and LoRA spares 29 % of these.
 # The backward still passes through every layer, down to the first query.
-# It spares the inputs of frozen layers, which are kept only for the gradients of W.
+# LoRA only spares the inputs of frozen layers, which are kept for the gradients of W.
+# With a large model and a small batch, gradients and moments are the larger part, and LoRA spares more.
 #
 # ### int8
 #
