@@ -12,6 +12,7 @@ import pytest
 
 from labkit.distributed import LaunchError, hosts
 from labkit.distributed.host_programs import programs
+from tests.distributed.conftest import namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "chapters" / "04_distributed" / "train_ddp.py"
@@ -24,18 +25,6 @@ needs_hosts = pytest.mark.skipif(not hosts.available(), reason=str(hosts.missing
 def environment():
     """The learner's own is not needed; labkit is found where it stands."""
     return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-
-
-def left():
-    """Namespaces of ours that exist."""
-    return {name for name in hosts._call("ip", "netns", "list").split() if "labkit-" in name}
-
-
-@pytest.fixture
-def nothing_left():
-    before = left()
-    yield
-    assert left() <= before
 
 
 def figures(words, out):
@@ -107,12 +96,12 @@ def test_ctrl_c_leaves_nothing(nothing_left):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(words, env=environment(), **pipes) as process:
         name = process.stdout.readline().strip()
-        assert name in left()
+        assert name in namespaces()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=ENOUGH)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in said
-    assert name not in left()
+    assert name not in namespaces()
 
 
 @needs_hosts

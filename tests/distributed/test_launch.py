@@ -311,31 +311,44 @@ def test_an_endless_loop_without_communication(late):
     assert "needs its counterpart in the other ranks" in str(told.value)
 
 
-def test_the_limit_begins_when_all_ranks_have_begun():
-    def slow_to_arrive():  # what travels to a rank, and takes longer than the limit to unpack
-        import time
+@pytest.fixture
+def clock(monkeypatch):
+    """`clock(rule)`: the launching process's clock shows rule(ranks) after each word of a rank."""
 
-        time.sleep(1.5)
-        return 7
+    def goes(rule):
+        now = [0.0]
+        hear = Processes._hear
 
-    class Slow:
-        def __reduce__(self):
-            return slow_to_arrive, ()
+        def heard(processes, seconds):
+            found = hear(processes, seconds)
+            now[0] = max(now[0], rule(processes.ranks))
+            return found
 
-    assert launch(lambda rank, ranks, x: x, 2, Slow(), timeout=1) == [7, 7]
+        monkeypatch.setattr(Processes, "_hear", heard)
+        own = SimpleNamespace(monotonic=lambda: now[0])
+        monkeypatch.setattr("labkit.distributed.processes.time", own)
+
+    return goes
 
 
-def test_ranks_that_never_begin(monkeypatch):
+def test_the_limit_begins_when_all_ranks_have_begun(clock):
+    """Before, the clock goes on by 100 s at once, and then it stands still."""
+    clock(lambda ranks: 100.0)
+    assert launch(numbers, 2, timeout=1) == [(0, 2, ()), (1, 2, ())]
+
+
+def test_ranks_that_never_begin(clock):
     def never():
         import time
 
+        print("unpacks", flush=True)
         time.sleep(1000)
 
     class Never:
         def __reduce__(self):
             return never, ()
 
-    monkeypatch.setattr("labkit.distributed.processes.START_PATIENCE", 2.0)
+    clock(lambda ranks: 1000.0 if all(b"unpacks" in rank.said for rank in ranks) else 0.0)
     with pytest.raises(LaunchError, match="Not all ranks ended"):
         launch(lambda rank, ranks, x: x, 2, Never(), timeout=ENOUGH)
 

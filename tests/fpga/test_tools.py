@@ -14,6 +14,7 @@ from labkit.fpga.ports import read_ports
 from labkit.fpga.sources import read_sources
 
 SKID = Path(__file__).parent / "modules" / "skid.sv"
+ENOUGH = 300.0  # seconds: only ends what would hang
 # Starts a child, says its number, and waits for it.
 PARENT = """
 import subprocess, sys
@@ -59,19 +60,32 @@ def is_alive(pid):
     return status.exists() and status.read_text().rpartition(") ")[2][0] != "Z"
 
 
+def wait_until(condition):
+    end = time.monotonic() + ENOUGH
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_a_tool_that_hangs_is_ended_with_its_children(tmp_path, monkeypatch):
-    monkeypatch.setattr(tools, "PATIENCE", 3)
+    child = tmp_path / "child"
+
+    class Begun(subprocess.Popen):
+        """The time begins when the tool has started its child."""
+
+        def communicate(self, *args, **options):
+            wait_until(lambda: child.exists() and child.read_text())
+            return super().communicate(*args, **options)
+
+    monkeypatch.setattr(tools.subprocess, "Popen", Begun)
+    monkeypatch.setattr(tools, "PATIENCE", 0.5)
     with pytest.raises(OutOfTime) as error:
         run_parent(tmp_path)
     assert str(error.value) == (
-        "Tool did not finish within 3 s with it, and was stopped. Wait less."
+        "Tool did not finish within 0.5 s with it, and was stopped. Wait less."
     )
-    pid = int((tmp_path / "child").read_text())
-    for _ in range(100):  # the system may take a moment
-        if not is_alive(pid):
-            break
-        time.sleep(0.1)
-    assert not is_alive(pid)
+    pid = int(child.read_text())
+    wait_until(lambda: not is_alive(pid))  # the system may take a moment
 
 
 def test_an_interrupt_ends_a_tool(tmp_path, monkeypatch):
