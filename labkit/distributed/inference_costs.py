@@ -107,8 +107,10 @@ def compute_bound_from(model: LanguageModel, past: int, machine: Machine) -> int
 
 def sequences_that_fit(model: LanguageModel, tokens: int, machine: Machine) -> int | None:
     """How many sequences of so many tokens have their cache beside the weights; None if not even
-    the weights fit.
+    the weights fit. ValueError for a number of tokens that is not whole, or below 1.
     """
+    if not isinstance(tokens, int) or tokens < 1:
+        raise ValueError(f"sequences_that_fit: {tokens!r} tokens; give a whole number from 1 on.")
     size = number_bytes(machine)
     free = float(machine.memory) - model.weight_bytes(size)
     if free < 0:

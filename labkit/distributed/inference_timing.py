@@ -25,7 +25,7 @@ def measure_step(
 ) -> float:
     """Seconds of a step in which each sequence gets `new` tokens behind `past` cached ones.
 
-    ValueError for what `Cache` and `read` refuse.
+    ValueError for what `Cache` and `read` refuse, and for no round.
     """
     cache = Cache(model, sequences, room=past + new)
     for buffer in (*cache.keys, *cache.values):
@@ -41,12 +41,19 @@ def measure_step(
 
 @torch.no_grad()
 def measure_again(model: GPT, tokens: int, rounds: int = ROUNDS) -> float:
-    """Seconds of a step without a cache, which computes all `tokens` of a sequence."""
+    """Seconds of a step without a cache, which computes all `tokens` of a sequence.
+
+    ValueError for no token, and for no round.
+    """
+    if not isinstance(tokens, int) or tokens < 1:
+        raise ValueError(f"measure_again: {tokens!r} tokens; give a whole number from 1 on.")
     text = torch.zeros(1, tokens, dtype=torch.int64)
     return _shortest(lambda: model(text), rounds)
 
 
 def _shortest(call: Callable[[], object], rounds: int) -> float:
+    if not isinstance(rounds, int) or rounds < 1:
+        raise ValueError(f"A time is measured in 1 round or more, not in {rounds!r}.")
     call()
     found = []
     for _ in range(rounds):

@@ -109,3 +109,9 @@ def test_the_table_has_every_machine_with_its_own_numbers():
 def test_nonsense_is_refused_with_a_sentence(sequences):
     with pytest.raises(ValueError, match="give a whole number from 1 on"):
         work(LLAMA, 1, 0, sequences)
+
+
+@pytest.mark.parametrize("tokens", [0, -1, 2.5, float("nan"), "3", None])
+def test_a_cache_of_no_tokens_is_refused_with_a_sentence(tokens):
+    with pytest.raises(ValueError, match=r"sequences_that_fit: .* give a whole number from 1 on"):
+        sequences_that_fit(LLAMA, tokens, machine("h100"))

@@ -23,3 +23,13 @@ def test_without_a_cache_every_token_is_computed():
     with FlopCounterMode(display=False) as counter:
         assert measure_again(GPT(CONFIG), 10, rounds=2) > 0
     assert counter.get_total_flops() == (1 + 2) * LanguageModel.of(CONFIG).forward_flops(10)
+
+
+def test_nothing_to_time_is_refused_with_a_sentence():
+    model = GPT(CONFIG)
+    for rounds in (0, -1, 2.5, "3"):
+        with pytest.raises(ValueError, match="1 round or more"):
+            measure_step(model, rounds=rounds)
+    for tokens in (0, -1, 2.5, "3"):
+        with pytest.raises(ValueError, match=r"measure_again: .* give a whole number from 1 on"):
+            measure_again(model, tokens)

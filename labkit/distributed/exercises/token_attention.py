@@ -24,9 +24,17 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return powers / powers.sum()
 
 
-def scaled(dots: np.ndarray, width: int) -> np.ndarray:
-    """The weights of the tokens by q . key of each."""
-    return softmax(dots / np.sqrt(width))
+def divided(by: Callable[[np.ndarray, np.ndarray], float]) -> Callable[..., np.ndarray]:
+    """The weights of the tokens by dots[n], q . key of each: `by(dots, q)` divides them first."""
+    return lambda dots, q: softmax(dots / by(dots, q))
+
+
+def root_of_width(dots: np.ndarray, q: np.ndarray) -> float:
+    """Of q [H,W]."""
+    return np.sqrt(q.shape[1])
+
+
+scaled = divided(root_of_width)
 
 
 def grouped(h: int, heads: int, kv_heads: int) -> int:
@@ -35,15 +43,17 @@ def grouped(h: int, heads: int, kv_heads: int) -> int:
 
 
 def attended(
-    weights: Callable[[np.ndarray, int], np.ndarray] = scaled,
+    weights: Callable[[np.ndarray, np.ndarray], np.ndarray] = scaled,
     head: Head = grouped,
     seen: slice = slice(None),
     mixes_keys: bool = False,
+    of_nothing: bool = False,
 ) -> Callable[..., Attended]:
     """Attention of one token, with one idea or another: the oracle, or a wrong one.
 
-    weights   weights(q . key of each token, W)
-    seen      which of the tokens, the new one last, are read
+    weights      weights(q . key of each token, q)
+    seen         which of the tokens, the new one last, are read
+    of_nothing   whether it gives zeros where no token is seen; a softmax of none raises ValueError
     """
 
     def attend(
@@ -56,8 +66,8 @@ def attended(
             place = head(h, len(q), len(k))
             own_keys = all_keys[seen, place]
             own_values = own_keys if mixes_keys else all_values[seen, place]
-            if len(own_keys):
-                mixed[h] = weights(own_keys @ query, q.shape[1]) @ own_values
+            if len(own_keys) or not of_nothing:
+                mixed[h] = weights(own_keys @ query, q) @ own_values
         return mixed, all_keys, all_values
 
     return attend
@@ -76,16 +86,34 @@ def not_kept(
     return attended()(q, k, v, keys, values)[0], keys, values
 
 
-def over_heads(
+def keys_in_front(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
 ) -> Attended:
-    """As if the softmax went over the heads and not over the tokens."""
+    """As if the new token came first among the keys, and last among the values."""
     _, all_keys, all_values = attended()(q, k, v, keys, values)
-    share = len(q) // len(k)
-    dots = np.einsum("hw,phw->hp", q, all_keys.repeat(share, axis=1)) / np.sqrt(q.shape[1])
-    weights = np.stack([softmax(column) for column in dots.T], axis=1)
-    mixed = np.einsum("hp,phw->hw", weights, all_values.repeat(share, axis=1))
-    return mixed, all_keys, all_values
+    rolled = np.roll(all_keys, 1, axis=0)
+    mixed, _, _ = attended()(q, rolled[-1], v, rolled[:-1], values)
+    return mixed, rolled, all_values
+
+
+def among_all(weights: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Attended]:
+    """As if the softmax were not of each head by itself: weights(scores [H,P+1])."""
+
+    def attend(
+        q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+    ) -> Attended:
+        _, all_keys, all_values = attended()(q, k, v, keys, values)
+        share = len(q) // len(k)
+        scores = np.einsum("hw,phw->hp", q, all_keys.repeat(share, axis=1)) / np.sqrt(q.shape[1])
+        mixed = np.einsum("hp,phw->hw", weights(scores), all_values.repeat(share, axis=1))
+        return mixed, all_keys, all_values
+
+    return attend
+
+
+def over_heads(scores: np.ndarray) -> np.ndarray:
+    """A softmax for each token."""
+    return np.stack([softmax(column) for column in scores.T], axis=1)
 
 
 attend_one = exercise(
@@ -104,20 +132,28 @@ attend_one = exercise(
         token,
     ),
     wrong={
-        "not_divided": attended(lambda dots, width: softmax(dots)),
-        "by_the_width": attended(lambda dots, width: softmax(dots / width)),
-        "no_softmax": attended(lambda dots, width: dots / np.sqrt(width)),
-        "exp_only": attended(lambda dots, width: np.exp(dots / np.sqrt(width))),
-        "all_alike": attended(lambda dots, width: np.full(len(dots), 1 / len(dots))),
-        "likeliest_only": attended(lambda dots, width: np.eye(len(dots))[dots.argmax()]),
-        "over_heads": over_heads,
+        "not_divided": attended(divided(lambda dots, q: 1)),
+        "by_the_width": attended(divided(lambda dots, q: q.shape[1])),
+        "by_the_heads": attended(divided(lambda dots, q: np.sqrt(len(q)))),
+        "by_the_tokens": attended(divided(lambda dots, q: np.sqrt(len(dots)))),
+        "by_all_of_q": attended(divided(lambda dots, q: np.sqrt(q.size))),
+        "no_softmax": attended(lambda dots, q: dots / root_of_width(dots, q)),
+        "exp_only": attended(lambda dots, q: np.exp(dots / root_of_width(dots, q))),
+        "all_alike": attended(lambda dots, q: np.full(len(dots), 1 / len(dots))),
+        "likeliest_only": attended(lambda dots, q: np.eye(len(dots))[dots.argmax()]),
+        "over_heads": among_all(over_heads),
+        "one_for_all_heads": among_all(softmax),
         "without_itself": attended(seen=slice(0, -1)),
+        "first_reads_nothing": attended(seen=slice(0, -1), of_nothing=True),
         "itself_only": attended(seen=slice(-1, None)),
         "in_turn": attended(head=lambda h, heads, kv_heads: h % kv_heads),
         "first_head": attended(head=lambda h, heads, kv_heads: 0),
-        "other_groups": attended(head=lambda h, heads, kv_heads: min(h // kv_heads, kv_heads - 1)),
+        "own_head": attended(head=lambda h, heads, kv_heads: h),
+        "last_for_the_rest": attended(head=lambda h, heads, kv_heads: min(h, kv_heads - 1)),
+        "other_groups": attended(head=lambda h, heads, kv_heads: h // kv_heads),
         "keys_mixed": attended(mixes_keys=True),
         "in_front": in_front,
+        "keys_in_front": keys_in_front,
         "not_kept": not_kept,
     },
     outputs=("mixed", "keys", "values"),

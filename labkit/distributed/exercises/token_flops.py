@@ -38,6 +38,18 @@ def half(*given: object) -> np.ndarray:
     return counted()(*given) // 2
 
 
+def in_every_layer(
+    past: np.ndarray, new: int, weights: int, layers: int, queries: int
+) -> np.ndarray:
+    """As if every layer had all the weights."""
+    return counted()(past, new, weights * layers, layers, queries)
+
+
+def old_ones_multiplied(past: np.ndarray, new: int, weights: int, *sizes: int) -> np.ndarray:
+    """As if the matrices multiplied the cached tokens, too."""
+    return counted()(past, new, weights, *sizes) + 2 * past * weights
+
+
 step_flops = exercise(
     "distributed.step_flops",
     oracle=counted(),
@@ -59,8 +71,11 @@ step_flops = exercise(
         "not_itself": counted(seen=lambda past, new: new * past),
         "new_only": counted(seen=lambda past, new: new * new + 0 * past),
         "one_sees": counted(seen=lambda past, new: past + new),
+        "one_new_is_seen": counted(seen=lambda past, new: new * (past + 1)),
         "one_is_multiplied": counted(products=lambda new, weights: 2 * weights),
         "hidden_left_out": counted(seen=lambda past, new: new * past + new * (new + 1) // 2),
+        "weights_of_one_layer": in_every_layer,
+        "old_ones_multiplied": old_ones_multiplied,
         "old_ones_again": lambda past, new, weights, layers, queries: (
             2 * (past + new) * weights + 4 * (past + new) ** 2 * layers * queries
         ),

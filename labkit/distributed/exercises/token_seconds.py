@@ -59,10 +59,29 @@ def work(
 def timed(join: Callable[[float, float], float] = max, **ideas: object) -> Callable[..., float]:
     """The seconds: join(those of the FLOPs, those of the bytes)."""
 
-    def seconds(*given: object) -> float:
-        *sizes, peak, bandwidth = given
+    def seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+        sizes = (past, weights, layers, heads, kv_heads, head_width, size)
         flops, moved = work(**ideas)(*sizes)
         return join(flops / peak, moved / bandwidth)
+
+    return seconds
+
+
+def one_by_one(share: bool) -> Callable[..., float]:
+    """As if each sequence had a roofline of its own.
+
+    share   whether it reads its part of the weights only, and not all of them
+    """
+
+    def seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+        in_all = 0.0
+        for own in past:
+            sizes = (np.array([own]), weights, layers, heads, kv_heads, head_width, size)
+            flops, moved = work()(*sizes)
+            if share:
+                moved -= weights * size * (1 - 1 / len(past))
+            in_all += max(flops / peak, moved / bandwidth)
+        return in_all
 
     return seconds
 
@@ -75,6 +94,7 @@ decode_seconds = exercise(
             "one sequence, bound by bandwidth": (1, 2, 0.2),
             "two, bound by compute": (2, 4, 1.7),
             "three, nearly balanced": (3, 1, 0.97),
+            "four, nearly balanced": (4, 2, 1.03),
             "prime": (7, 2, 0.5),
             "ragged, bound by compute": (33, 1, 3.0),
         },
@@ -86,15 +106,20 @@ decode_seconds = exercise(
         "keys_only": timed(kinds=1),
         "one_layer": timed(one_layer=True),
         "not_written": timed(tokens=lambda past: past + 1),
+        "one_is_new": timed(tokens=lambda past: past + 2 / len(past)),
         "new_not_read": timed(tokens=lambda past: past),
         "written_only": timed(tokens=lambda past: 1 + 0 * past),
         "old_ones_written": timed(tokens=lambda past: 2 * (past + 1)),
         "no_cache": timed(tokens=lambda past: 0 * past),
         "no_weights": timed(weights_read=lambda sequences: 0),
         "numbers_not_bytes": timed(sized=lambda size: (1, 1)),
+        "weights_in_numbers": timed(sized=lambda size: (1, size)),
         "cache_in_numbers": timed(sized=lambda size: (size, 1)),
+        "bits": timed(lambda flops, moved: max(flops, 8 * moved)),
         "flops_of_one": timed(of_all=False),
         "no_attention": timed(attends=False),
+        "each_by_itself": one_by_one(share=False),
+        "shares_of_weights": one_by_one(share=True),
         "one_after_the_other": timed(lambda flops, moved: flops + moved),
         "the_shorter": timed(min),
         "bytes_only": timed(lambda flops, moved: moved),

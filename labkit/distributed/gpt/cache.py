@@ -31,9 +31,9 @@ class Cache:
     def __init__(self, model: GPT, sequences: int = 1, room: int | None = None) -> None:
         context = model.config.context
         self.room = context if room is None else room
-        if sequences < 1:
-            raise ValueError(f"Cache: {sequences} sequences; there is at least 1.")
-        if not 1 <= self.room <= context:
+        if not isinstance(sequences, int) or sequences < 1:
+            raise ValueError(f"Cache: {sequences!r} sequences; there is at least 1.")
+        if not isinstance(self.room, int) or not 1 <= self.room <= context:
             raise ValueError(f"Cache: a room for {room} tokens; the model reads 1 to {context}.")
         self.sequences = sequences
         self.length = 0
@@ -130,8 +130,8 @@ def generate(
     """
     if not prompt:
         raise ValueError("generate: the prompt is empty; the model needs a character to follow.")
-    if tokens < 0:
-        raise ValueError(f"generate: {tokens} tokens; give 0 or more.")
+    if not isinstance(tokens, int) or tokens < 0:
+        raise ValueError(f"generate: {tokens!r} tokens; give 0 or more.")
     reader = reader or Reader(model)
     random = torch.Generator().manual_seed(seed)
     text = encode(prompt)

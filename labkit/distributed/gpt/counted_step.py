@@ -50,7 +50,12 @@ def counted_step(model: GPT, new: int, past: int = 0, sequences: int = 1) -> Cou
 
 @torch.no_grad()
 def counted_again(model: GPT, tokens: int) -> int:
-    """FLOPs of a step without a cache, which computes all `tokens` of a sequence."""
+    """FLOPs of a step without a cache, which computes all `tokens` of a sequence.
+
+    ValueError for no token.
+    """
+    if not isinstance(tokens, int) or tokens < 1:
+        raise ValueError(f"counted_again: {tokens!r} tokens; give a whole number from 1 on.")
     with FlopCounterMode(display=False) as flops:
         model(torch.zeros(1, tokens, dtype=torch.int64))
     return flops.get_total_flops()

@@ -132,7 +132,9 @@ def test_a_function_reader_ends_with_the_context(small):
 def test_nonsense_is_refused_with_a_sentence(small):
     with pytest.raises(ValueError, match="0 sequences; there is at least 1"):
         Cache(small, 0)
-    for room in (0, 10):
+    with pytest.raises(ValueError, match="'3' sequences; there is at least 1"):
+        Cache(small, "3")
+    for room in (0, 10, 2.5, "3"):
         with pytest.raises(ValueError, match=f"a room for {room} tokens; the model reads 1 to 9"):
             Cache(small, room=room)
     cache = Cache(small, room=3)
@@ -147,3 +149,5 @@ def test_nonsense_is_refused_with_a_sentence(small):
         generate(small, "", 3)
     with pytest.raises(ValueError, match="-1 tokens; give 0 or more"):
         generate(small, "Emma", -1)
+    with pytest.raises(ValueError, match=r"2\.5 tokens; give 0 or more"):
+        generate(small, "Emma", 2.5)

@@ -37,6 +37,12 @@ def test_a_step_that_does_not_fit_is_refused():
         counted_step(GPT(CONFIG), 2, 15)
 
 
+@pytest.mark.parametrize("tokens", [0, -1, 2.5, "3"])
+def test_a_text_of_no_tokens_is_refused(tokens):
+    with pytest.raises(ValueError, match=r"counted_again: .* give a whole number from 1 on"):
+        counted_again(GPT(CONFIG), tokens)
+
+
 def test_without_a_cache_all_tokens_are_computed():
     sizes = LanguageModel.of(CONFIG)
     assert counted_again(GPT(CONFIG), 13) == sizes.forward_flops(13)

@@ -24,6 +24,9 @@ no_cache = edit(
     "2 * (past + new) * weights",
     ("4 * new * (past + new)", "4 * (past + new) ** 2"),
 )
+every_layer = edit(FLOPS, "every_layer", "2 * new * weights", "2 * new * weights * layers")
+all_multiplied = edit(FLOPS, "all_multiplied", "2 * new * weights", "2 * (past + new) * weights")
+and_one = edit(FLOPS, "and_one", "(past + new)", "(past + 1)")
 in_place = edit(FLOPS, "in_place", "    matrices", "    past += new\n    past -= 1\n    matrices")
 
 
@@ -52,6 +55,9 @@ SCALE = " / np.sqrt(q.shape[1])"
 READ = "keys[:, h // group]"
 unscaled = edit(ATTEND, "unscaled", SCALE, "")
 by_width = edit(ATTEND, "by_width", "np.sqrt(q.shape[1])", "q.shape[1]")
+by_heads = edit(ATTEND, "by_heads", "q.shape[1]", "len(q)")
+by_tokens = edit(ATTEND, "by_tokens", "q.shape[1]", "len(keys)")
+by_q = edit(ATTEND, "by_q", "q.shape[1]", "q.size")
 raw_scores = edit(ATTEND, "raw_scores", f"softmax({READ} @ q[h]{SCALE})", f"{READ} @ q[h]{SCALE}")
 powers_only = edit(ATTEND, "powers_only", "weights = softmax(", "weights = np.exp(")
 mean_of_all = edit(
@@ -73,6 +79,17 @@ alternating = edit(
 always_head_0 = edit(
     ATTEND, "always_head_0", READ, "keys[:, 0]", ("values[:, h // group]", "values[:, 0]")
 )
+same_number = edit(
+    ATTEND, "same_number", READ, "keys[:, h]", ("values[:, h // group]", "values[:, h]")
+)
+left_over = edit(
+    ATTEND,
+    "left_over",
+    READ,
+    "keys[:, min(h, len(k) - 1)]",
+    ("values[:, h // group]", "values[:, min(h, len(k) - 1)]"),
+)
+as_many_as_keys = edit(ATTEND, "as_many_as_keys", "group = len(q) // len(k)", "group = len(k)")
 reads_keys = edit(ATTEND, "reads_keys", "@ values[:, h", "@ keys[:, h")
 newest_first = edit(
     ATTEND,
@@ -80,6 +97,12 @@ newest_first = edit(
     "np.concatenate([keys, k[None]])",
     "np.concatenate([k[None], keys])",
     ("np.concatenate([values, v[None]])", "np.concatenate([v[None], values])"),
+)
+newest_key_first = edit(
+    ATTEND,
+    "newest_key_first",
+    "np.concatenate([keys, k[None]])",
+    "np.concatenate([k[None], keys])",
 )
 own_only = edit(
     ATTEND, "own_only", READ, "keys[-1:, h // group]", ("values[:, h //", "values[-1:, h //")
@@ -89,6 +112,34 @@ own_only = edit(
 def others_only(q, k, v, keys, values):
     mixed = _mixed(q, keys, values) if len(keys) else np.zeros_like(q)
     return mixed, np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+
+
+def old_cache(q, k, v, keys, values):
+    group = len(q) // len(k)
+    mixed = np.zeros_like(q)
+    for h in range(len(q)):
+        scores = keys[:, h // group] @ q[h] / np.sqrt(q.shape[1])
+        powers = np.exp(scores - scores.max())
+        mixed[h] = powers / powers.sum() @ values[:, h // group]
+    return mixed, np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+
+
+def softmax_of_all(q, k, v, keys, values):
+    keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+    group = len(q) // len(k)
+    scores = np.stack([keys[:, h // group] @ q[h] for h in range(len(q))]) / np.sqrt(q.shape[1])
+    weights = np.exp(scores) / np.exp(scores).sum()
+    mixed = np.stack([weights[h] @ values[:, h // group] for h in range(len(q))])
+    return mixed, keys, values
+
+
+def softmax_of_heads(q, k, v, keys, values):
+    keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
+    group = len(q) // len(k)
+    scores = np.stack([keys[:, h // group] @ q[h] for h in range(len(q))]) / np.sqrt(q.shape[1])
+    weights = np.exp(scores) / np.exp(scores).sum(axis=0)
+    mixed = np.stack([weights[h] @ values[:, h // group] for h in range(len(q))])
+    return mixed, keys, values
 
 
 def in_the_query(q, k, v, keys, values):
@@ -148,6 +199,9 @@ all_rewritten = edit(SECONDS, "all_rewritten", TOKENS, "(2 * past + 2).sum()")
 weights_alone = edit(SECONDS, "weights_alone", WHOLE, WEIGHTS)
 cache_alone = edit(SECONDS, "cache_alone", WHOLE, f"{TOKENS} * token")
 numbers = edit(SECONDS, "numbers", f"moved = {WHOLE}", f"moved = weights + {TOKENS} * token / size")
+plain_weights = edit(SECONDS, "plain_weights", WEIGHTS, "weights")
+two_in_all = edit(SECONDS, "two_in_all", TOKENS, "(past.sum() + 2)")
+in_bits = edit(SECONDS, "in_bits", "moved / bandwidth", "8 * moved / bandwidth")
 cache_numbers = edit(SECONDS, "cache_numbers", " * head_width * size", " * head_width")
 added = edit(SECONDS, "added", AT_BEST, "flops / peak + moved / bandwidth")
 fastest = edit(SECONDS, "fastest", AT_BEST, "min(flops / peak, moved / bandwidth)")
@@ -163,6 +217,19 @@ just_matrices = edit(
     SECONDS, "just_matrices", AT_BEST, "max(2 * weights * len(past) / peak, moved / bandwidth)"
 )
 grows = edit(SECONDS, "grows", "    token =", "    past += 2\n    token =", ("(past + 2)", "past"))
+
+
+def summed(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+    flops = 2 * weights + 4 * (past + 1) * heads * head_width * layers
+    moved = weights * size + (past + 2) * 2 * layers * kv_heads * head_width * size
+    return np.maximum(flops / peak, moved / bandwidth).sum()
+
+
+def summed_shares(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+    flops = 2 * weights + 4 * (past + 1) * heads * head_width * layers
+    cache = (past + 2) * 2 * layers * kv_heads * head_width * size
+    moved = weights * size / len(past) + cache
+    return np.maximum(flops / peak, moved / bandwidth).sum()
 
 
 def by_labkit(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
@@ -186,6 +253,13 @@ def in_a_loop(past, weights, layers, heads, kv_heads, head_width, size, peak, ba
     return np.float64(sorted(seconds)[-1])
 
 
+def by_intensity(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+    sequences = past.size
+    flops = 2 * sequences * weights + 4 * layers * heads * head_width * (past.sum() + sequences)
+    numbers = weights + 2 * layers * kv_heads * head_width * (past.sum() + 2 * sequences)
+    return flops / min(peak, flops / (numbers * size) * bandwidth)
+
+
 PLANTED = {
     FLOPS: [
         (macs, "a multiplication with its addition is two FLOPs"),
@@ -198,22 +272,35 @@ PLANTED = {
         (one_row, "Only one new token is multiplied with the matrices"),
         (as_masked, "leaves out what the mask hides"),
         (no_cache, "The old tokens are computed again"),
+        (every_layer, "The weights are multiplied with the layers"),
+        (all_multiplied, "The matrices multiply the old tokens again"),
+        (and_one, "Only one new token is among those that are met"),
         (in_place, "changes its input"),
         (by_torch, "torch"),
     ],
     ATTEND: [
         (unscaled, "not divided by the root"),
         (by_width, "divided by the head's width"),
+        (by_heads, "root of the number of heads"),
+        (by_tokens, "root of the number of tokens"),
+        (by_q, "root of all numbers in q"),
         (raw_scores, "There is no softmax"),
         (powers_only, "The weights do not add up to 1"),
         (mean_of_all, "All tokens weigh the same"),
         (hardmax, "Only the token with the largest score"),
-        (others_only, "does not read from itself"),
+        (softmax_of_all, "One softmax goes over the scores of all heads"),
+        (softmax_of_heads, "The softmax goes over the heads"),
+        (old_cache, "does not read from itself: its own"),
+        (others_only, "the first of all reads nothing"),
         (own_only, "reads only from itself"),
         (alternating, "take the heads of keys in turn"),
         (always_head_0, "All query heads read head 0"),
+        (same_number, "Query head h reads head h of the keys"),
+        (left_over, "serves all query heads that are left over"),
+        (as_many_as_keys, "The groups are as large as there are heads of keys"),
         (reads_keys, "The keys are mixed"),
         (newest_first, "stands in front of the cache"),
+        (newest_key_first, "key stands in front, and its value behind"),
         (in_the_query, "changes its input"),
         (with_torch, "torch"),
     ],
@@ -229,7 +316,12 @@ PLANTED = {
         (weights_alone, "The bytes of the cache are missing"),
         (cache_alone, "The bytes of the weights are missing"),
         (numbers, "These are numbers, not bytes"),
+        (plain_weights, "The weights are counted in numbers"),
         (cache_numbers, "The cache is counted in numbers"),
+        (two_in_all, "One new token is written and read for all sequences"),
+        (in_bits, "The bytes are turned into bits"),
+        (summed, "one step serves all of them"),
+        (summed_shares, "the sequences are one step"),
         (of_one, "The matrices' FLOPs are those of one token"),
         (just_matrices, "The FLOPs of attention are missing"),
         (added, "The two times are added"),
@@ -252,18 +344,23 @@ RIGHT_ON = {
     without_attention: NO_LAYERS,
     scores_only: NO_LAYERS,
     first_layer: ONE_LAYER,
+    every_layer: ONE_LAYER,
     only_older: NO_LAYERS,
     among_new: A_PROMPT,
     no_cache: A_PROMPT,
+    all_multiplied: A_PROMPT,
     raw_scores: ZEROS,
     powers_only: ZEROS,
     others_only: ZEROS,
+    old_cache: ZEROS,
+    softmax_of_heads: ZEROS,
     reads_keys: ZEROS,
     added: NO_WEIGHTS,
     fastest: NO_WEIGHTS,
+    in_bits: NO_WEIGHTS,
 }
 ALSO_RIGHT = {
     FLOPS: [token_by_token],
     ATTEND: [by_einsum, by_groups],
-    SECONDS: [in_a_loop],
+    SECONDS: [in_a_loop, by_intensity],
 }
