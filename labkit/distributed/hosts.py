@@ -133,6 +133,8 @@ def run(
                 processes.append(_started(words, outputs[node], environment))
             fate = _awaited(processes, timeout)
         finally:
+            for process in processes:
+                process.kill()  # on a busy machine it may not have got as far as its host
             for host in hosts:
                 _end_processes(host)
             for process in processes:
