@@ -21,7 +21,7 @@
 # They reach a GPU, eight in a second.
 # Decode is bound by memory (lesson [13](13_a_tokens_cost.ipynb)), so many answers share each step.
 # But nobody knows an answer's length before its last token.
-# Two old habits then cost the factor of 30: batches that are fixed, and memory that is reserved.
+# Two old habits then cost the factor of 30: fixed batches, and reserved memory.
 #
 # ## What you will be able to do
 #
@@ -39,7 +39,7 @@
 # ## Predict
 #
 # A **request** has a prompt, and gets some output tokens.
-# A step computes one token for each request in its **batch**, where a request sits in a **row**; a prefill gives the first token.
+# Each request of a **batch** sits in a **row**: a step computes one token for each, the first by its prefill.
 # A **static** batch is fixed until its longest request is done; rows that are done before compute on, for nobody.
 # In **continuous batching**, whoever waits may join before each step, and whoever is done leaves.
 #
@@ -63,13 +63,13 @@ from labkit.provenance import counted, predicted
 # STUB:
 # guesses = {
 #     "nobody reads": predict("distributed.serving_wasted", None, "%"),
-#     "twice the load": predict("distributed.serving_twice_the_load", None, "times"),
+#     "four times the load": predict("distributed.serving_four_times_the_load", None, "times"),
 #     "in blocks": predict("distributed.serving_capacity", None, "times"),
 # }
 # BEGIN SOLUTION
 guesses = {
     "nobody reads": predict("distributed.serving_wasted", 30, "%"),
-    "twice the load": predict("distributed.serving_twice_the_load", 2, "times"),
+    "four times the load": predict("distributed.serving_four_times_the_load", 4, "times"),
     "in blocks": predict("distributed.serving_capacity", 8, "times"),
 }
 # END SOLUTION
@@ -81,7 +81,7 @@ guesses = {
 #
 # Requests 0 to 4 are there at the beginning, and get 5, 1, 4, 2 and 2 tokens.
 # A step takes one unit of time.
-# An x is a token that is computed and that nobody reads, a dot an empty row:
+# An x is a computed token that nobody reads, a dot an empty row:
 #
 # ```
 # step                1  2  3  4  5  6  7  8  9 10 11
@@ -98,7 +98,7 @@ guesses = {
 # In continuous batching, p50 is 5 and p99 is 7.
 #
 # **Exercise `distributed.latency_percentile`**: return a percentile of the latencies.
-# `sorted` puts numbers in order, and `math.ceil` rounds up.
+# `math.ceil` rounds up.
 
 
 # %% tags=["exercise:distributed.latency_percentile"]
@@ -108,8 +108,8 @@ def latency_percentile(arrivals, finishes, percent):
     # return None  # yours
     # BEGIN SOLUTION
     latencies = sorted(finishes - arrivals)
-    rank = math.ceil(percent * len(latencies) / 100)  # counted from 1
-    return latencies[rank - 1]
+    number = math.ceil(percent * len(latencies) / 100)  # counted from 1
+    return latencies[number - 1]
     # END SOLUTION
 
 
@@ -122,8 +122,7 @@ latency_percentile = check("distributed.latency_percentile", latency_percentile)
 # So vLLM ([2023](https://arxiv.org/abs/2309.06180)) cuts the cache into blocks.
 # A request's **block table** lists its blocks, in the order of its tokens.
 #
-# Say that a block has 4 slots: block 7 has slots 28 to 31.
-# A request has 6 tokens, numbered from 0, in the blocks of its table [7, 2]:
+# Say that a block has 4 slots, and a request 6 tokens, numbered from 0, with the table [7, 2]:
 #
 # ```
 # token      0  1  2  3   4  5
@@ -160,8 +159,8 @@ token_slots = check("distributed.token_slots", token_slots)
 # ### Who joins?
 #
 # First, each request in the batch gets the slot of its next token.
-# Then requests join in order of arrival, and nobody overtakes.
-# One that joins needs a free row, and blocks for its whole prompt: its prefill is its part of the step.
+# Then requests join in order of arrival: nobody overtakes.
+# One that joins needs a free row, and blocks for its whole prompt: in that step it prefills while the others decode.
 #
 # Say that 3 rows and 5 blocks of 4 slots are free, and prompts of 5, 9 and 3 tokens wait.
 # The first takes 2 blocks, the second 3, and the third finds a row, but no block.
@@ -190,8 +189,7 @@ def who_joins(waiting, rows, blocks, size):
 who_joins = check("distributed.who_joins", who_joins)
 
 # %% [markdown]
-# If blocks run out while requests grow, the one that came last is **preempted**: it gives its blocks back, and waits again.
-# Later, a new prefill computes the keys and values of its prompt and its tokens so far.
+# If blocks run out while requests grow, the one that came last is **preempted**: it gives its blocks back, and waits for a new prefill, of its prompt and its tokens so far.
 #
 # ## Check
 #
@@ -204,7 +202,7 @@ from labkit.distributed.serving import pictures
 
 five = serving.trace([(0, 1, 5), (0, 1, 1), (0, 1, 4), (0, 1, 2), (0, 1, 2)])
 three = serving.trace([(0, 4, 9), (0, 4, 9), (0, 4, 9)])  # arrival, prompt, output
-unit = serving.Units()  # each step takes 1
+unit = serving.Units()  # of time, for each step
 tight = serving.Paged(6, 4, who_joins, token_slots)
 shown = {
     "static": serving.serve_in_batches(five, unit, rows=2),
@@ -221,13 +219,11 @@ print("tokens:", [len(one.tokens) for one in served], "- free blocks at the end:
 #
 # ## Measure
 #
-# Now Llama 2 7B on a V100 with 32 GB, and 300 requests.
+# Now Llama 2 7B on a V100 with 32 GB, and 300 requests: prompts have 200 tokens on average, and a batch at most 128 rows.
 # Beside weights of 13.5 GB, 35,330 slots of 0.52 MB fit (*predicted*).
-# By lesson 13's roofline, a step takes the longer of two times: for its bytes (weights once, and the cache of all rows) and for its FLOPs.
-# No clock is read.
+# By lesson 13's roofline, a step takes the longer of two times: for its bytes (weights once, the cache of all rows) and for its FLOPs.
 # Requests arrive independently of each other (a **Poisson process**); their mean number in a second is the **load**.
-# In a last run, 400 are there at the start.
-# How many are done in a second, in the middle of that run, is the **capacity**.
+# In a last run, 400 wait at the start; the **capacity** is how many are done in a second in its middle.
 
 # %%
 limit = 2048  # the longest output
@@ -248,10 +244,11 @@ def three_ways(requests, rows=128):
 
 loads = (1, 2, 4, 8, 16, 32)
 runs = {load: three_ways(serving.poisson(300, load, lengths, seed=0)) for load in loads}
-full = three_ways(serving.bursts(400, size=400, gap=0, lengths=lengths, seed=0))
+at_once = serving.bursts(400, size=400, gap=0, lengths=lengths, seed=0)  # one burst of all 400
+full = three_ways(at_once)
 
 # %% [markdown]
-# *Capacity* and *at once* (the most requests in a step) are of the last run, the rest of a load of 8.
+# *Capacity*, *at once* (requests in a step) and *a step* (its time) are means in the last run's middle, the other columns of a load of 8.
 # *First token* is the median time to a request's first token (TTFT), *per token* from one to the next (TPOT).
 # *Held* is the share of reserved slots that hold a token of an unfinished request.
 
@@ -260,6 +257,8 @@ capacities = {way: run.requests_per_second for way, run in full.items()}
 rows = []
 for way, run in runs[8].items():
     row = [way, predicted(capacities[way], "requests/s", "the roofline")]
+    row.append(counted(full[way].mean_requests, "", "the simulation"))
+    row.append(predicted(full[way].mean_step, "s", "the roofline"))
     for percent in (50, 99):
         seconds = latency_percentile(run.arrivals, run.finishes, percent)
         row.append(predicted(seconds, "s", "the roofline"))
@@ -267,20 +266,20 @@ for way, run in runs[8].items():
     row.append(predicted(run.median_per_token, "s", "the roofline"))
     row.append(counted(100 * run.wasted / run.computed, "%", "the simulation"))
     row.append(counted(100 * run.held_share, "%", "the simulation"))
-    row.append(counted(full[way].peak_requests, "", "the simulation"))
     rows.append(row)
-heads = ["way", "capacity", "p50", "p99", "first token", "per token", "not read", "held", "at once"]
-figures.table(heads, rows)
+heads = ["way", "capacity", "at once", "a step", "p50", "p99", "first token", "per token"]
+figures.table([*heads, "not read", "held"], rows)
 
 # %% [markdown]
-# Of pieces for 200 + 2,047 tokens, 35,330 / 2,247 = 15.7 fit, filled to a sixth in continuous batching, while others wait outside.
+# A mean piece has 200 + 2,047 slots, since the last token needs none: without gaps 15 or 16 fit, filled to a sixth in continuous batching, while others wait.
 # In blocks, only a request's last block has empty slots.
-# Here is a cache of 384 slots in the middle of a run, with the numbers of requests:
+# Here are 384 slots in the middle of a run, with the numbers of requests:
 
 # %% tags=["picture"]
 from labkit.distributed.serving.maps import map_at
 
-crowd = serving.bursts(40, size=40, gap=0, lengths=serving.Lengths(14, 16, limit=48), seed=1)
+short = serving.Lengths(prompt=14, output=16, limit=48)
+crowd = serving.bursts(40, size=40, gap=0, lengths=short, seed=1)
 pieces, blocks = serving.Contiguous(384, 48), serving.Paged(48, 8, who_joins, token_slots)
 maps = {
     "in pieces": map_at(crowd, rows=12, cache=pieces, step=20),
@@ -289,11 +288,11 @@ maps = {
 pictures.cache_picture(maps, width=24)
 
 # %% [markdown]
-# Pale slots are reserved and empty; on the left, the white gaps are too narrow for the next piece.
+# Pale slots are reserved and empty; on the left, the white gaps are too narrow for the next piece, on the right no row is free.
 #
 # ## Explain
 #
-# At a load of 8, how many are done within a time?
+# How many are done within a given time, at a load of 8?
 
 # %% tags=["picture"]
 pictures.latency_picture(runs[8])
@@ -306,22 +305,24 @@ pictures.load_picture(runs, capacities)
 
 static, in_pieces, in_blocks = runs[8]
 unread = 100 * runs[8][static].wasted / runs[8][static].computed
-few, many = runs[4][in_pieces], runs[8][in_pieces]
+few, many = runs[2][in_pieces], runs[8][in_pieces]
 median_few = latency_percentile(few.arrivals, few.finishes, 50)
 median_many = latency_percentile(many.arrivals, many.finishes, 50)
 more = capacities[in_blocks] / capacities[in_pieces]
 results = {
     "nobody reads": counted(unread, "%", "the simulation"),
-    "twice the load": predicted(median_many / median_few, "times", "the roofline"),
+    "four times the load": predicted(median_many / median_few, "times", "the roofline"),
     "in blocks": predicted(more, "times", "the roofline"),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# Each curve has a **knee** near its capacity.
-# Above it, more arrive than leave, and the queue grows for as long as they come: 300 requests are only its beginning.
+# In continuous batching, p50 has a **knee** beyond the capacity: more arrive than leave, and the queue grows for as long as they come.
+# In blocks it shows late, since 300 requests are soon over.
+# A static batch makes newcomers wait even below its capacity.
 #
-# In blocks, 128 requests run at once instead of 15, but the capacity is only 3 times as large: a step reads the cache of every row.
+# In blocks, 7 times as many requests run at once, but the capacity is only 3 times as large.
+# A step takes 2.4 times as long: it reads more cache, and with a prefill it is often bound by compute.
 #
 # ## On trial
 #
@@ -329,8 +330,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # > In distributed inference the parameters are synchronised to the main processor after each batch
 #
-# Two real ranks put 3 batches of 4 x 32 tokens through the small GPT: in tensor parallel, and in data parallel, each with half of the sequences.
-# PyTorch's dispatcher counts every message and collective.
+# Two real ranks put 3 batches of 4 x 32 tokens through the small GPT, in tensor parallel and in data parallel (half of the sequences each).
 # *Activations* are counted where the model's blocks sum them over the ranks.
 
 # %%
@@ -350,7 +350,7 @@ figures.table(heads, rows)
 # %% [markdown]
 # **Verdict on C41: wrong.**
 # Inference changes no weight: each bit is as before, so there is nothing to synchronise.
-# In tensor parallel, every byte sent is an activation's; in data parallel, the ranks send nothing.
+# In tensor parallel, all bytes sent are activations'; in data parallel, none are sent.
 #
 # ## Recap
 #
@@ -360,10 +360,10 @@ figures.table(heads, rows)
 #
 # ### Outside
 #
-# `vllm serve` has all of this: `--max-num-seqs` is our rows, `--block-size` our slots in a block, and its log warns of preemptions.
+# `vllm serve` has all of this: `--max-num-seqs` is our rows, `--block-size` our slots in a block, and `vllm:num_preemptions_total` counts preemptions.
 # Orca began continuous batching: 36.9 times the throughput of FasterTransformer at equal latency, with GPT-3 175B (*published* in [2022](https://www.usenix.org/conference/osdi22/presentation/yu)).
-# Then vLLM had 2 to 4 times that of both; in systems before it, 20.4 to 38.2 % of the cache held tokens (*published* in [2023](https://arxiv.org/abs/2309.06180)).
-# We left out shared prompts, prefills in parts, and real kernels, which stay below both roofs.
+# Then vLLM had 2 to 4 times the throughput of such systems, in which 20.4 to 38.2 % of the cache held tokens (*published* in [2023](https://arxiv.org/abs/2309.06180)).
+# We left out shared prompts, prefills in parts, and real kernels.
 #
 # ## Quiz
 #

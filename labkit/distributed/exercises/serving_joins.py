@@ -8,6 +8,7 @@ import numpy as np
 
 from labkit.checks.items import Refused, Unsolved
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.phrasing import counted
 from labkit.distributed.exercises.solutions import serving as solutions
 
 Queue = tuple[np.ndarray, int, int, int]
@@ -67,6 +68,18 @@ def joining(
     return count
 
 
+def all_or_nothing(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
+    """As if all had to join together."""
+    fits = len(waiting) <= rows and needed(waiting, size) <= blocks
+    return len(waiting) if fits else 0
+
+
+def with_the_last(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
+    """As if the first one whose blocks are not there were counted as well."""
+    count = joining((waiting, rows, blocks, size))
+    return count + (count < min(rows, len(waiting)))
+
+
 def right(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
     """The oracle; nobody else may call it during a check."""
     return joining((waiting, rows, blocks, size))
@@ -96,7 +109,8 @@ def the_queue(args: tuple, output: str, index: tuple[int, ...]) -> list[str]:
     waiting, rows, blocks, size = args
     if len(waiting) > 8:
         return []
-    return [f"Here {waiting.tolist()} wait, for {rows} rows and {blocks} blocks of {size} slots."]
+    room = f"{counted(rows, 'row')} and {counted(blocks, 'block')} of {counted(size, 'slot')}"
+    return [f"Here {waiting.tolist()} wait, for {room}."]
 
 
 who_joins = exercise(
@@ -106,7 +120,7 @@ who_joins = exercise(
         {
             "one that fits": (1, 1, 4, 1),
             "one that does not fit": (1, 1, 4, 0, 1),
-            "as in the lesson": (4, 3, 4, 2, 1),
+            "two of four": (4, 3, 4, 2, 1),
             "nobody waits": (0, 3, 4, 0, 5),
             "no row": (3, 0, 4, 3, 9),
             "no block": (3, 4, 4, 0),
@@ -127,11 +141,21 @@ who_joins = exercise(
         "no_rows": lambda *q: joining(q, by_rows=False),
         "no_blocks": lambda *q: joining(q, fits=lambda need, left: True),
         "rounded_down": lambda *q: joining(q, lambda tokens, size: tokens // size),
+        "rounded": lambda *q: joining(q, lambda tokens, size: round(tokens / size)),
         "one_more": lambda *q: joining(q, lambda tokens, size: tokens // size + 1),
         "pooled": lambda *q: joining(q, lambda tokens, size: tokens / size),
         "one_block_each": lambda *q: joining(q, lambda tokens, size: 1),
         "tokens_as_blocks": lambda *q: joining(q, lambda tokens, size: tokens),
         "a_block_to_spare": lambda *q: joining(q, fits=lambda need, left: need < left),
+        "with_the_last": with_the_last,
+        "a_row_too_many": lambda waiting, rows, blocks, size: joining(
+            (waiting, rows + 1, blocks, size)
+        ),
+        "a_row_to_spare": lambda waiting, rows, blocks, size: joining(
+            (waiting, max(rows - 1, 0), blocks, size)
+        ),
+        "all_or_nothing": all_or_nothing,
+        "any_block": lambda *q: joining(q, fits=lambda need, left: left > 0),
         "each_alone": lambda *q: joining(
             q, lambda tokens, size: 0 if math.ceil(tokens / size) <= q[2] else math.inf
         ),

@@ -1,4 +1,4 @@
-"""Exercise distributed.latency_percentile: the nearest rank, exactly."""
+"""Exercise distributed.latency_percentile: number percent x n / 100, rounded up, of n."""
 
 import numpy as np
 
@@ -16,9 +16,13 @@ def served(rng: np.random.Generator, count: int, percent: int) -> Times:
 
 
 def nearest_rank(values: np.ndarray, percent: int) -> float:
-    """Number ceil(percent / 100 x n) of the values in order."""
-    rank = (percent * len(values) + 99) // 100
-    return float(np.sort(values)[rank - 1])
+    """Number ceil(percent x n / 100) of the values in order, counted from 1."""
+    return float(np.sort(values)[number(percent, len(values)) - 1])
+
+
+def number(percent: int, count: int) -> int:
+    """percent x count / 100, rounded up."""
+    return (percent * count + 99) // 100
 
 
 def right(arrivals: np.ndarray, finishes: np.ndarray, percent: int) -> float:
@@ -27,9 +31,8 @@ def right(arrivals: np.ndarray, finishes: np.ndarray, percent: int) -> float:
 
 
 def at_place(place: int, arrivals: np.ndarray, finishes: np.ndarray) -> float:
-    """The latency at a place of the order from 0, or the nearest one that there is."""
-    latencies = np.sort(finishes - arrivals)
-    return float(latencies[min(max(place, 0), len(latencies) - 1)])
+    """The latency at a place of the order from 0; IndexError behind the last one."""
+    return float(np.sort(finishes - arrivals)[place])
 
 
 latency_percentile = exercise(
@@ -41,29 +44,33 @@ latency_percentile = exercise(
             "two": (2, 50),
             "prime": (7, 90),
             "five": (5, 50),
-            "five, p99": (5, 99),
-            "ten, p20": (10, 20),
+            "p99 of five": (5, 99),
+            "p20 of ten": (10, 20),
             "ragged": (33, 95),
-            "a hundred, p99": (100, 99),
-            "a hundred, p1": (100, 1),
+            "p99 of a hundred": (100, 99),
+            "p1 of a hundred": (100, 1),
             "all of them": (40, 100),
             "many": (500, 75),
         },
         served,
     ),
     wrong={
-        "one_too_high": lambda a, f, p: at_place((p * len(a) + 99) // 100, a, f),
+        "one_too_high": lambda a, f, p: at_place(number(p, len(a)), a, f),
         "cut_off": lambda a, f, p: at_place(p * len(a) // 100, a, f),
+        "cut_off_at_the_end": lambda a, f, p: at_place(min(p * len(a) // 100, len(a) - 1), a, f),
+        "not_by_100": lambda a, f, p: at_place(p * len(a) - 1, a, f),
+        "the_number": lambda a, f, p: number(p, len(a)),
         "rounded_down": lambda a, f, p: at_place(p * len(a) // 100 - 1, a, f),
         "rounded": lambda a, f, p: at_place(round(p * len(a) / 100) - 1, a, f),
         "between_two": lambda a, f, p: float(np.percentile(f - a, p)),
         "from_the_top": lambda a, f, p: -nearest_rank(a - f, p),
-        "unsorted": lambda a, f, p: float((f - a)[(p * len(a) + 99) // 100 - 1]),
-        "by_finish": lambda a, f, p: float((f - a)[np.argsort(f)][(p * len(a) + 99) // 100 - 1]),
+        "unsorted": lambda a, f, p: float((f - a)[number(p, len(a)) - 1]),
+        "by_finish": lambda a, f, p: float((f - a)[np.argsort(f)][number(p, len(a)) - 1]),
         "sorted_apart": lambda a, f, p: nearest_rank(np.sort(f) - np.sort(a), p),
         "only_finishes": lambda a, f, p: nearest_rank(f, p),
         "mean": lambda a, f, p: float(np.mean(f - a)),
         "share_of_longest": lambda a, f, p: float(p / 100 * np.max(f - a)),
     },
+    dtype="any",  # a whole number is no latency: it gets a diagnosis, not a word on its type
     forbidden=(*LIBRARIES, "statistics", "labkit.distributed.serving"),
 )

@@ -7,6 +7,7 @@ import numpy as np
 
 from labkit.checks.items import Refused, Unsolved
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.phrasing import counted
 from labkit.distributed.exercises.solutions import serving as solutions
 
 Cache = tuple[np.ndarray, np.ndarray, int, int, int]
@@ -29,18 +30,22 @@ def blocks(tokens: int, size: int) -> int:
 
 def by_rule(
     cache: Cache,
-    begins_block: Callable[[int, int], bool] = lambda token, size: token % size == 0,
+    begins_block: Callable[[int, int, int], bool] = lambda token, size, have: token % size == 0,
     slot: Callable[[list, int, int], int] = lambda table, t, size: table[-1] * size + t % size,
-    last_first: bool = False,
+    take: Callable[[list], int] = lambda free: free.pop(0),
+    in_front: bool = False,
 ) -> Slots:
-    """Table and slots, if a token for which begins_block holds takes a block."""
+    """Table and slots, if a token for which begins_block holds takes a block.
+
+    begins_block is asked for a token, the slots in a block, and how many blocks there are so far.
+    """
     table, free, cached, new, size = cache
     grown = table.tolist()
     left = free.tolist()
     slots = []
     for token in range(cached, cached + new):
-        if begins_block(token, size):
-            grown.append(left.pop() if last_first else left.pop(0))
+        if begins_block(token, size, len(grown)):
+            grown.insert(0 if in_front else len(grown), take(left))
         slots.append(slot(grown, token, size))
     return np.array(grown, dtype=int), np.array(slots, dtype=int)
 
@@ -57,6 +62,16 @@ def when_needed(*cache: Any) -> Slots:
     tokens = np.arange(cached, cached + new)
     places = np.minimum(tokens // size, len(grown) - 1)
     return grown, grown[places] * size + tokens % size
+
+
+def with_size(cache: Cache, size: int) -> Slots:
+    """As if a block had so many slots, whatever the last argument says."""
+    return by_rule((*cache[:4], size))
+
+
+def smallest(free: list) -> int:
+    """Takes the block with the smallest number."""
+    return free.pop(free.index(min(free)))
 
 
 def lists(answer: object) -> Callable:
@@ -96,11 +111,12 @@ def whole_numbers(name: str, values: Any) -> np.ndarray:
 def which_token(args: tuple, output: str, index: tuple[int, ...]) -> list[str]:
     """What the first wrong number belongs to."""
     _, _, cached, new, size = args
-    if output == "table":
-        return [f"Tokens {cached} to {cached + new - 1} are new, with {size} slots in a block."]
-    return [
-        f"slots[{index[0]}] is that of token {cached + index[0]}, with {size} slots in a block."
-    ]
+    in_a_block = f"with {counted(size, 'slot')} in a block."
+    if output == "slots":
+        return [f"slots[{index[0]}] is that of token {cached + index[0]}, {in_a_block}"]
+    if new == 1:
+        return [f"Token {cached} is new, {in_a_block}"]
+    return [f"Tokens {cached} to {cached + new - 1} are new, {in_a_block}"]
 
 
 token_slots = exercise(
@@ -116,7 +132,7 @@ token_slots = exercise(
             "into a new block": (8, 1, 4),
             "prime": (5, 7, 3),
             "a prompt": (0, 33, 16),
-            "as in the lesson": (6, 3, 4),
+            "as many as in the lesson": (6, 3, 4),
             "fills its block": (6, 2, 4),
             "a second prompt": (16, 16, 8),
             "many": (77, 150, 16),
@@ -136,13 +152,28 @@ token_slots = exercise(
         "first_block": lambda *c: by_rule(
             c, slot=lambda table, t, size: table[0] * size + t % size
         ),
-        "one_block_each": lambda *c: by_rule(c, lambda token, size: True),
+        "one_block_each": lambda *c: by_rule(c, lambda token, size, have: True),
         "one_block_a_call": lambda *c: by_rule(
-            c, lambda token, size: token == c[2] or token % size == 0
+            c, lambda token, size, have: token == c[2] or token % size == 0
         ),
         "table_as_it_was": lambda *c: (c[0], right(*c)[1]),
-        "counted_from_new": lambda *c: by_rule(c, lambda token, size: (token - c[2]) % size == 0),
-        "last_first": lambda *c: by_rule(c, last_first=True),
+        "new_blocks_alone": lambda *c: (right(*c)[0][len(c[0]) :], right(*c)[1]),
+        "counted_from_new": lambda *c: by_rule(
+            c, lambda token, size, have: (token - c[2]) % size == 0
+        ),
+        "a_token_late": lambda *c: by_rule(c, lambda token, size, have: token > have * size),
+        "last_first": lambda *c: by_rule(c, take=lambda free: free.pop()),
+        "smallest_first": lambda *c: by_rule(c, take=smallest),
+        "not_taken_out": lambda *c: by_rule(c, take=lambda free: free[0]),
+        "in_front": lambda *c: by_rule(c, in_front=True),
+        "token_as_offset": lambda *c: by_rule(c, slot=lambda table, t, size: table[-1] * size + t),
+        "swapped": lambda *c: by_rule(c, slot=lambda table, t, size: table[-1] + t % size * size),
+        "empty_table": lambda *c: by_rule((c[0][:0], *c[1:])),
+        "none_for_token_0": lambda *c: by_rule(
+            c, lambda token, size, have: token % size == 0 and token > 0
+        ),
+        "size_of_4": lambda *c: with_size(c, 4),
+        "size_of_16": lambda *c: with_size(c, 16),
         "as_one_request": when_needed,
     },
     adapter=lists,

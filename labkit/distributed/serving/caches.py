@@ -69,9 +69,15 @@ class Paged:
             )
 
     def admit(self, waiting: Sequence[Waiting], free_rows: int) -> int:
-        """How many of the first ones join; their blocks are taken."""
+        """How many of the first ones join; their blocks are taken.
+
+        ValueError where `admitted` lets in more than there are, or than there are rows.
+        """
         tokens = [one.tokens for one in waiting]
         count = int(self._admitted(tokens, free_rows, len(self.free), self.size))
+        most = min(len(waiting), free_rows)
+        if not 0 <= count <= most:
+            raise ValueError(f"Paged: {count} cannot join; it is a number from 0 to {most}.")
         for one in waiting[:count]:
             self.tables[one.name] = []
             self.cached[one.name] = 0

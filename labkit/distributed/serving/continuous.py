@@ -32,7 +32,8 @@ def serve(
     cache      an empty one, as it is again after a run; None: there is always room
     watch      is called after every step with those that were in it, before anybody leaves
 
-    Raises ValueError for no request, no rows, and a request that the whole cache cannot hold.
+    Raises ValueError for no request, no rows, a request that the whole cache cannot hold, and where
+    some wait and none may ever join.
     """
     service = Service(requests, time, rows, cache)
     running: list[Progress] = []  # in order of arrival
@@ -44,6 +45,7 @@ def serve(
         preempted = _make_room(service, running)
         if not preempted:
             _admit(service, running)
+        service.refuse_standstill(running)
         service.step(running)
         if watch is not None:
             watch(running)

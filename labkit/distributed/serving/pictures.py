@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labkit.distributed.serving.maps import Slot, counts
+from labkit.distributed.serving.requests import demand_count
 from labkit.distributed.serving.runs import Run, percentile
 from labkit.figures import canvas, show
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
@@ -52,6 +53,7 @@ def rows_picture(runs: Mapping[str, Run]) -> None:
 def cache_picture(maps: Mapping[str, Sequence[Slot]], width: int) -> None:
     """The slots of the cache, `width` in a row: with a token, pale if only reserved, or free."""
     _refuse_none("cache_picture", maps)
+    demand_count("cache_picture: width", width, "slots")
     rows = max((len(slots) + width - 1) // width for slots in maps.values())
     figure, grid = canvas(7.5, 0.8 + 0.22 * rows, columns=len(maps))
     panels = [grid] if len(maps) == 1 else list(grid)
@@ -162,9 +164,10 @@ def _cache_cell(axes: Axes, x: int, y: int, slot: Slot) -> None:
     box = {"facecolor": CARD, "edgecolor": PALE, "linewidth": 0.6}
     if slot.owner is not None:
         fill, ink = FILLS[slot.owner % len(FILLS)]
-        box = {"facecolor": fill if slot.holds else PALE, "edgecolor": CARD, "linewidth": 0.6}
+        box = {"facecolor": fill, "edgecolor": CARD, "linewidth": 0.6}
         if not slot.holds:
-            ink = QUIET
+            box["facecolor"] = PALE
+            ink = INK
         axes.text(x, y, slot.owner, color=ink, ha="center", va="center", fontsize=6, zorder=3)
     axes.broken_barh([(x - 0.5, 1)], (y - 0.45, 0.9), **box)
 

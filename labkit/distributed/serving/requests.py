@@ -29,7 +29,7 @@ class Request:
     output: int
 
     def __post_init__(self) -> None:
-        if not _is_number(self.arrival) or not 0 <= self.arrival < math.inf:
+        if not is_number(self.arrival) or not 0 <= self.arrival < math.inf:
             raise ValueError(f"Request: arrival is a time from 0 s on, not {self.arrival!r}.")
         for name in ("prompt", "output"):
             demand_count(f"Request: {name}", getattr(self, name), "tokens")
@@ -56,7 +56,7 @@ class Lengths:
         demand_count("Lengths: limit", self.limit, "tokens")
         for name in ("prompt", "output"):
             mean = getattr(self, name)
-            if not _is_number(mean) or not 1 <= mean < math.inf:
+            if not is_number(mean) or not 1 <= mean < math.inf:
                 raise ValueError(f"Lengths: the mean {name} is from 1 token on, not {mean!r}.")
 
     def draw(self, random: np.random.Generator, count: int) -> list[tuple[int, int]]:
@@ -72,7 +72,7 @@ def poisson(count: int, rate: float, lengths: Lengths, seed: int) -> list[Reques
     Equal seeds give equal lengths at all rates, and arrivals that differ only by the scale of time:
     so two loads differ in nothing but the load. ValueError for a rate that is not above 0.
     """
-    if not _is_number(rate) or not 0 < rate < math.inf:
+    if not is_number(rate) or not 0 < rate < math.inf:
         raise ValueError(
             f"poisson: the rate is a number of requests per second above 0, not {rate!r}."
         )
@@ -87,7 +87,7 @@ def bursts(count: int, size: int, gap: float, lengths: Lengths, seed: int) -> li
     """So many requests, of which `size` arrive at once, and the next ones `gap` seconds later."""
     demand_count("bursts: count", count, "requests")
     demand_count("bursts: size", size, "requests")
-    if not _is_number(gap) or not 0 <= gap < math.inf:
+    if not is_number(gap) or not 0 <= gap < math.inf:
         raise ValueError(f"bursts: the gap is 0 s or more, not {gap!r}.")
     random = np.random.default_rng(seed)
     arrivals = [gap * (place // size) for place in range(count)]
@@ -102,9 +102,12 @@ def trace(rows: Iterable[tuple[float, int, int]]) -> list[Request]:
 
 
 def refuse_disorder(requests: Sequence[Request]) -> None:
-    """ValueError where there is no request, or one arrives before the one that it follows."""
+    """ValueError where there is no `Request`, or one arrives before the one that it follows."""
     if not requests:
         raise ValueError("Serving: there is no request; give at least one.")
+    for one in requests:
+        if not isinstance(one, Request):
+            raise ValueError(f"Serving: {one!r} is no Request; `trace` makes some of numbers.")
     for place in range(1, len(requests)):
         if requests[place].arrival < requests[place - 1].arrival:
             raise ValueError(
@@ -119,7 +122,8 @@ def demand_count(what: str, number: object, of: str) -> None:
         raise ValueError(f"{what} is a whole number of {of} from 1 on, not {number!r}.")
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether it is an int or a float; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -137,17 +137,29 @@ class Run:
 
     @property
     def requests_per_second(self) -> float:
-        """In the middle: from when a fifth of the requests is done until four fifths are.
+        """How many are done in a second, in the middle of the run.
 
         Where all were there at the beginning, this is what the service can do at most: without the
-        start, when prefills come all at once, and without the end, when rows stay empty. With
-        fewer than 10 requests there is no middle: ValueError.
+        start, when prefills come all at once, and without the end, when rows stay empty.
         """
-        finishes = sorted(one.finish for one in self.served)
-        fifth = len(finishes) // 5
-        if fifth < 2:
-            raise ValueError("requests_per_second: give at least 10 requests, to have a middle.")
-        return 3 * fifth / (finishes[4 * fifth - 1] - finishes[fifth - 1])
+        begin, end = self._middle()
+        return 3 * (len(self.served) // 5) / (end - begin)
+
+    @property
+    def middle_steps(self) -> list[Step]:
+        """The steps of the middle, in order."""
+        begin, end = self._middle()
+        return [step for step in self.steps if begin <= step.begin and step.end <= end]
+
+    @property
+    def mean_requests(self) -> float:
+        """Unfinished requests in a step, on average over the steps of the middle."""
+        return float(np.mean([sum(row.useful for row in step.rows) for step in self.middle_steps]))
+
+    @property
+    def mean_step(self) -> float:
+        """Seconds that a step takes, on average over the steps of the middle."""
+        return float(np.mean([step.end - step.begin for step in self.middle_steps]))
 
     @property
     def tokens_per_second(self) -> float:
@@ -163,11 +175,6 @@ class Run:
     def wasted(self) -> int:
         """Those of them that nobody asked for."""
         return sum(not row.useful for step in self.steps for row in step.rows)
-
-    @property
-    def peak_requests(self) -> int:
-        """The most unfinished requests in one step."""
-        return max(sum(row.useful for row in step.rows) for step in self.steps)
 
     @property
     def preemptions(self) -> int:
@@ -188,6 +195,17 @@ class Run:
         reserved = sum((step.end - step.begin) * step.reserved for step in self.steps)
         return held / reserved
 
+    def _middle(self) -> tuple[float, float]:
+        """From when a fifth of the requests is done until four fifths are, s.
+
+        ValueError with fewer than 10 requests: there is no middle then.
+        """
+        finishes = sorted(one.finish for one in self.served)
+        fifth = len(finishes) // 5
+        if fifth < 2:
+            raise ValueError("Run: give at least 10 requests, to have a middle.")
+        return finishes[fifth - 1], finishes[4 * fifth - 1]
+
 
 def percentile(values: Sequence[float], percent: int) -> float:
     """The nearest rank: the smallest value that at least `percent` % of all values do not exceed.
@@ -195,7 +213,7 @@ def percentile(values: Sequence[float], percent: int) -> float:
     It is number ceil(percent / 100 x n) of the n values in order, counted from 1: one that really
     occurred. ValueError without values, and for a percent that is no whole number from 1 to 100.
     """
-    if not values:
+    if len(values) == 0:
         raise ValueError("percentile: there are no values.")
     if isinstance(percent, bool) or not isinstance(percent, int) or not 1 <= percent <= 100:
         raise ValueError(f"percentile: percent is a whole number from 1 to 100, not {percent!r}.")

@@ -81,6 +81,14 @@ class Service:
         """Nobody is here: on to the next arrival."""
         self.now = max(self.now, self.all[self.arrived].request.arrival)
 
+    def refuse_standstill(self, running: Sequence[Progress]) -> None:
+        """ValueError where some wait and none may ever join: the simulation would not end."""
+        if not running:
+            raise ValueError(
+                f"Serving: {len(self.waiting)} wait, no request runs, and none may join. Give an "
+                "empty cache, and a rule that lets the first one in."
+            )
+
     def step(self, running: Sequence[Progress]) -> None:
         """One step for these; who has its last token already computes one that nobody reads."""
         rows = []

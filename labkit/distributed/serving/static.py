@@ -36,6 +36,7 @@ def serve_in_batches(
             service.sleep()
             continue
         batch = _next_batch(service)
+        service.refuse_standstill(batch)
         while not all(one.is_done for one in batch):
             service.let_arrive()
             service.step(batch)

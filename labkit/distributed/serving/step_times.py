@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from labkit.distributed.language_models import LanguageModel
+from labkit.distributed.serving.requests import is_number
 from labkit.hardware import Machine
 
 BYTES = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0}  # of a number
@@ -40,7 +41,7 @@ class Units:
     step: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.step < math.inf:
+        if not is_number(self.step) or not 0 < self.step < math.inf:
             raise ValueError(f"Units: a step takes a time above 0, not {self.step!r}.")
 
     def seconds(self, work: Sequence[Work]) -> float:

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.distributed.serving import Contiguous, Paged, Units, percentile, serve, trace
+from labkit.distributed.serving import (
+    Contiguous,
+    Paged,
+    Units,
+    percentile,
+    serve,
+    serve_in_batches,
+    trace,
+)
 from labkit.distributed.serving.requests import Request
 from labkit.distributed.serving.runs import Served
 
@@ -42,7 +50,7 @@ def test_a_small_run_by_hand():
     assert [one.tokens for one in run.served] == [(1, 2, 3), (2,)]
     assert run.latencies == [3, 1] and run.to_first_token == [1, 1] and run.per_token == [1]
     assert run.seconds == 3 and run.output_tokens == 4 and run.tokens_per_second == 4 / 3
-    assert run.peak_requests == 2 and run.median_to_first_token == run.median_per_token == 1
+    assert run.median_to_first_token == run.median_per_token == 1
     assert run.prefilled_tokens == 5 and run.preemptions == 0
     # Held 2, 3 + 3, 4 of reserved 2, 4 + 4, 4.
     assert run.held_share == (2 + 6 + 4) / (2 + 8 + 4)
@@ -63,9 +71,20 @@ def test_the_rate_in_the_middle():
     """Twenty requests of 3 tokens in 4 rows: 4 of them are done in each 3 units."""
     run = serve(trace([(0, 1, 3)] * 20), Units(), 4)
     assert run.requests_per_second == 12 / 9
+    assert [step.begin for step in run.middle_steps] == [*range(3, 12)]
+    assert run.mean_requests == 4 and run.mean_step == 1
     few = serve(trace([(0, 1, 3)] * 9), Units(), 4)
     with pytest.raises(ValueError, match="at least 10 requests"):
         _ = few.requests_per_second
+
+
+def test_the_mean_in_the_middle_counts_unfinished_requests_alone():
+    """Ten pairs of 1 and 3 tokens in fixed batches of two: 2, 1 and 1 of them are unfinished."""
+    run = serve_in_batches(trace([(0, 1, 1), (0, 1, 3)] * 10), Units(2.0), 2)
+    in_threes = [2, 1, 1] * 6
+    # From when 4 of 20 are done, at the end of step 6, until 16 are, at the end of step 24.
+    assert len(run.middle_steps) == len(in_threes)
+    assert run.mean_requests == np.mean(in_threes) and run.mean_step == 2
 
 
 def test_a_single_token_has_no_time_between_tokens():

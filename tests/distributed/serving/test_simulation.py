@@ -176,6 +176,12 @@ def test_external_fragmentation_is_counted():
     assert serve(trace(rows), Units(), 4, Paged(7, 2)).served[3].tokens[0] == 2
 
 
+def never_free(cache):
+    """A cache with a range of somebody who will not leave."""
+    cache.ranges.append((0, 8, -1))
+    return cache
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -202,6 +208,19 @@ def test_external_fragmentation_is_counted():
         (
             lambda: serve_in_batches(trace([(0, 1, 1)]), Units(), 4, Paged(4, 8)),
             "give it a Contiguous cache",
+        ),
+        (lambda: serve([(0, 1, 1)], Units(), 4), "(0, 1, 1) is no Request"),
+        (
+            lambda: serve(trace([(0, 1, 1)]), Units(), 4, Paged(4, 8, lambda *queue: 0)),
+            "1 wait, no request runs, and none may join",
+        ),
+        (
+            lambda: serve_in_batches(trace([(0, 1, 1)]), Units(), 4, never_free(Contiguous(9, 5))),
+            "1 wait, no request runs, and none may join",
+        ),
+        (
+            lambda: serve(trace([(0, 1, 1)]), Units(), 4, Paged(4, 8, lambda *queue: 2)),
+            "Paged: 2 cannot join; it is a number from 0 to 1",
         ),
         (lambda: Paged(0, 8), "Paged: blocks"),
         (lambda: Paged(8, -1), "Paged: size"),

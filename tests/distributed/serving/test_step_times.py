@@ -56,6 +56,7 @@ def test_the_cache_fills_the_memory_beside_the_weights():
     [
         (lambda: Units(0), "a step takes a time above 0"),
         (lambda: Units(math.nan), "a step takes a time above 0"),
+        (lambda: Units("1"), "a step takes a time above 0"),
         (lambda: Roofline(language_model("llama2_7b"), machine("v100"), "fp5"), "'fp5' is none of"),
         (lambda: Roofline(language_model("llama2_7b"), machine("v100"), "bf16"), "no peak rate"),
         (

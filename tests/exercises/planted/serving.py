@@ -1,5 +1,7 @@
 """Wrong and right answers for lesson serving."""
 
+import math
+
 import numpy as np
 
 from tests.exercises.edits import edit
@@ -7,19 +9,21 @@ from tests.exercises.edits import edit
 # --- distributed.latency_percentile
 
 PERCENTILE = "distributed.latency_percentile"
-RANK = "math.ceil(percent * len(latencies) / 100)"
+NUMBER = "math.ceil(percent * len(latencies) / 100)"
 SORTED = "sorted(finishes - arrivals)"
-no_minus_one = edit(
-    PERCENTILE, "no_minus_one", "latencies[rank - 1]", "latencies[min(rank, len(latencies) - 1)]"
-)
-cut_off = edit(
+RESULT = "latencies[number - 1]"
+no_minus_one = edit(PERCENTILE, "no_minus_one", RESULT, "latencies[number]")
+cut_off = edit(PERCENTILE, "cut_off", RESULT, "latencies[int(percent * len(latencies) / 100)]")
+cut_off_at_the_end = edit(
     PERCENTILE,
-    "cut_off",
-    "latencies[rank - 1]",
+    "cut_off_at_the_end",
+    RESULT,
     "latencies[min(percent * len(latencies) // 100, len(latencies) - 1)]",
 )
-rounded_down = edit(PERCENTILE, "rounded_down", RANK, "max(1, percent * len(latencies) // 100)")
-rounded = edit(PERCENTILE, "rounded", RANK, "max(1, round(percent * len(latencies) / 100))")
+the_number = edit(PERCENTILE, "the_number", RESULT, "number")
+not_by_100 = edit(PERCENTILE, "not_by_100", NUMBER, "math.ceil(percent * len(latencies))")
+rounded_down = edit(PERCENTILE, "rounded_down", NUMBER, "max(1, percent * len(latencies) // 100)")
+rounded = edit(PERCENTILE, "rounded", NUMBER, "max(1, round(percent * len(latencies) / 100))")
 longest_first = edit(PERCENTILE, "longest_first", SORTED, "sorted(finishes - arrivals)[::-1]")
 not_sorted = edit(PERCENTILE, "not_sorted", SORTED, "list(finishes - arrivals)")
 only_finishes = edit(PERCENTILE, "only_finishes", SORTED, "sorted(finishes)")
@@ -87,6 +91,16 @@ one_block_each = edit(SLOTS, "one_block_each", FULL, "True")
 each_call = edit(SLOTS, "each_call", FULL, "token == cached or token % size == 0")
 counts_new = edit(SLOTS, "counts_new", FULL, "(token - cached) % size == 0")
 last_free = edit(SLOTS, "last_free", "free.pop(0)", "free.pop()")
+least_free = edit(SLOTS, "least_free", "list(free), []", "sorted(free), []")
+stays_free = edit(SLOTS, "stays_free", "free.pop(0)", "free[0]")
+token_late = edit(SLOTS, "token_late", FULL, "token > len(table) * size")
+at_the_front = edit(SLOTS, "at_the_front", "table.append(", "table.insert(0, ")
+whole_token = edit(SLOTS, "whole_token", SLOT, "table[-1] * size + token")
+block_for_slot = edit(SLOTS, "block_for_slot", SLOT, "table[-1] + token % size * size")
+from_nothing = edit(SLOTS, "from_nothing", "list(table), list", "[], list")
+none_at_first = edit(SLOTS, "none_at_first", FULL, "token and token % size == 0")
+fours = edit(SLOTS, "fours", "cached + new):", "cached + new):\n        size = 4")
+sixteens = edit(SLOTS, "sixteens", "cached + new):", "cached + new):\n        size = 16")
 COPIES = "table, free, slots = list(table), list(free), []"
 takes_the_callers = edit(SLOTS, "takes_the_callers", COPIES, "table, slots = list(table), []")
 block_and_offset = edit(SLOTS, "block_and_offset", SLOT, "(table[-1], token % size)")
@@ -100,6 +114,11 @@ def forgets_the_table(table, free, cached, new, size):
             blocks.append(free.pop(0))
         slots.append(blocks[-1] * size + token % size)
     return table, slots
+
+
+def taken_alone(table, free, cached, new, size):
+    grown, slots = by_block_numbers(table, free, cached, new, size)
+    return grown[len(table) :], slots
 
 
 def like_a_new_one(table, free, cached, new, size):
@@ -142,6 +161,10 @@ LIMITS = "joining == rows or need > blocks"
 no_rows = edit(JOINS, "no_rows", LIMITS, "need > blocks")
 no_blocks = edit(JOINS, "no_blocks", LIMITS, "joining == rows")
 floor = edit(JOINS, "floor", NEED, "tokens // size")
+one_is_enough = edit(JOINS, "one_is_enough", LIMITS, "joining == rows or blocks <= 0")
+to_the_nearest = edit(JOINS, "to_the_nearest", NEED, "round(tokens / size)")
+one_row_more = edit(JOINS, "one_row_more", LIMITS, "joining > rows or need > blocks")
+one_row_less = edit(JOINS, "one_row_less", LIMITS, "joining + 1 >= rows or need > blocks")
 one_more = edit(JOINS, "one_more", NEED, "tokens // size + 1")
 pooled = edit(JOINS, "pooled", NEED, "tokens / size")
 one_each = edit(JOINS, "one_each", NEED, "1")
@@ -156,6 +179,21 @@ overtakes = edit(
 )
 shortest = edit(JOINS, "shortest", "for tokens in waiting:", "for tokens in sorted(waiting):")
 newest = edit(JOINS, "newest", "for tokens in waiting:", "for tokens in waiting[::-1]:")
+
+
+def counts_first(waiting, rows, blocks, size):
+    joining = 0
+    for tokens in waiting[:rows]:
+        joining += 1
+        blocks -= math.ceil(tokens / size)
+        if blocks < 0:
+            break
+    return joining
+
+
+def everybody(waiting, rows, blocks, size):
+    need = sum(math.ceil(tokens / size) for tokens in waiting)
+    return len(waiting) if len(waiting) <= rows and need <= blocks else 0
 
 
 def empties(waiting, rows, blocks, size):
@@ -188,9 +226,12 @@ def by_trying(waiting, rows, blocks, size):
 
 PLANTED = {
     PERCENTILE: [
-        (no_minus_one, "rank 1 is at [0]"),
-        (cut_off, "without its fraction"),
-        (rounded_down, "The rank is rounded down"),
+        (no_minus_one, "number 1 is at [0]"),
+        (cut_off, "without its fraction: where"),
+        (cut_off_at_the_end, "without its fraction, and at most n - 1"),
+        (the_number, "This is the number itself"),
+        (not_by_100, "divide by 100"),
+        (rounded_down, "The number is rounded down"),
         (rounded, "rounded to the nearest whole number"),
         (longest_first, "counts from the longest latency"),
         (not_sorted, "stand in order of arrival"),
@@ -214,6 +255,17 @@ PLANTED = {
         (each_call, "Every call begins a new block"),
         (counts_new, "Blocks are counted from the first new token"),
         (last_free, "from the end of free"),
+        (least_free, "The smallest number is taken"),
+        (stays_free, "taken again and again"),
+        (token_late, "one token too late"),
+        (at_the_front, "at the front of the table"),
+        (whole_token, "The whole number of the token is added"),
+        (block_for_slot, "Block and offset are swapped"),
+        (from_nothing, "The table begins empty"),
+        (none_at_first, "Token 0 finds no block"),
+        (fours, "4 slots in each block"),
+        (sixteens, "16 slots in each block"),
+        (taken_alone, "Only the new blocks come back"),
         (forgets_the_table, "The table comes back as it was"),
         (like_a_new_one, "as if none were there before"),
         (block_and_offset, "is a list of whole numbers"),
@@ -224,6 +276,12 @@ PLANTED = {
         (no_rows, "This forgets the rows"),
         (no_blocks, "This forgets the blocks"),
         (floor, "rounded down"),
+        (to_the_nearest, "to the nearest whole number"),
+        (one_is_enough, "A single free block lets anybody in"),
+        (counts_first, "is counted as well"),
+        (one_row_more, "stop when there are as many as rows"),
+        (one_row_less, "take the last free row do fit"),
+        (everybody, "All join, or nobody"),
         (one_more, "a block too many"),
         (pooled, "of no use to another"),
         (one_each, "gives each request one block"),
@@ -242,7 +300,14 @@ ALSO_RIGHT = {
     SLOTS: [blocks_first, by_block_numbers],
     JOINS: [by_sums, by_trying],
 }
+TWO_SECONDS_EACH = (np.zeros(3), np.full(3, 2.0))
 RIGHT_ON = {
+    no_minus_one: (*TWO_SECONDS_EACH, 50),
+    the_number: (*TWO_SECONDS_EACH, 50),
+    not_by_100: (*TWO_SECONDS_EACH, 1),
+    from_nothing: (np.array([], dtype=int), np.array([3, 1]), 0, 5, 4),
+    none_at_first: (np.array([1, 2]), np.array([3]), 6, 1, 4),
+    token_late: (np.array([1, 2]), np.array([3]), 6, 1, 4),
     only_finishes: (np.zeros(3), np.array([3.0, 1.0, 2.0]), 50),
     no_table: (np.array([0]), np.array([1, 2]), 2, 3, 4),
 }

@@ -11,8 +11,8 @@ import math
 def latency_percentile(arrivals, finishes, percent):
     """when n requests arrived, and had their last token, s [n]; percent, from 1 to 100 -> s"""
     latencies = sorted(finishes - arrivals)
-    rank = math.ceil(percent * len(latencies) / 100)  # counted from 1
-    return latencies[rank - 1]
+    number = math.ceil(percent * len(latencies) / 100)  # counted from 1
+    return latencies[number - 1]
 
 
 def token_slots(table, free, cached, new, size):
