@@ -95,6 +95,8 @@ class Exercise:
                     is not solved yet, and not wrong (nor is one whose values are all 0)
     groups          outputs, by their places, that a misconception has to explain all together,
                     such as the results of all ranks; an output in none of them stands alone
+    shown           names of arguments, rows of whole numbers, that are printed themselves with a
+                    case, where they are few, since a reader computes with them
     general_causes  False where the results are choices, zeros and ones: slips that any exercise can
                     show explain those by chance, so only the misconceptions are tried
     """
@@ -119,11 +121,12 @@ class Exercise:
     wording: Callable[[tuple, str, np.ndarray, np.ndarray], str] | None = None
     stub: Callable | None = None
     groups: tuple[frozenset[int], ...] = ()
+    shown: tuple[str, ...] = ()
     general_causes: bool = True
 
     def __post_init__(self) -> None:
         _require_id(self.id)
-        for name in ("hints", "misconceptions", "forbidden", "outputs"):
+        for name in ("hints", "misconceptions", "forbidden", "outputs", "shown"):
             if not isinstance(getattr(self, name), tuple):
                 raise ValueError(f"{self.id}: {name} must be a tuple, as in (one,) or (one, two).")
         if not self.outputs or not self.hints:

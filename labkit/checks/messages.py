@@ -101,7 +101,7 @@ def _again(exercise: Exercise, headline: str, *body: str | Code) -> Message:
 
 
 def _case(exercise: Exercise, run: CaseRun) -> str:
-    return f"Case: {case_text(exercise.oracle, run.case)}."
+    return f"Case: {case_text(exercise, run.case)}."
 
 
 def _prints(run: CaseRun) -> list[str | Code]:

@@ -9,7 +9,7 @@ from labkit.checks.items import Case, Exercise
 from labkit.checks.render import Code
 from labkit.checks.watch import Line
 
-FEW = 8  # whole numbers that a case line prints itself
+FEW = 8  # numbers that a case line prints itself, where an exercise shows them
 
 
 def are(count: int) -> str:
@@ -76,30 +76,19 @@ def argument_name(oracle: Callable, position: int) -> str:
         return f"argument {position}"
 
 
-def case_text(oracle: Callable, case: Case) -> str:
-    """'prime sizes (dy 7 × 5, x 7 × 3, stride 2, lengths [2, 3, 4])'"""
+def case_text(exercise: Exercise, case: Case) -> str:
+    """'prime sizes (dy 7 × 5, x 7 × 3, stride 2)'; "lengths [2, 3, 4]" where these are shown."""
     parts = []
     for position, value in enumerate(case.args):
-        said = argument_text(value)
-        if said is not None:
-            parts.append(f"{argument_name(oracle, position)} {said}")
+        name = argument_name(exercise.oracle, position)
+        if isinstance(value, np.ndarray):
+            few = name in exercise.shown and value.ndim == 1 and value.size <= FEW
+            parts.append(f"{name} {value.tolist() if few else shape_text(value.shape)}")
+        elif type(value) in (int, float, bool, str, np.float32):
+            parts.append(f"{name} {value}")
     if not parts:
         return case.name
     return f"{case.name} ({', '.join(parts)})"
-
-
-def argument_text(value: object) -> str | None:
-    """A number as it is, a few whole numbers as a list, of other arrays the shape; else None."""
-    if isinstance(value, np.ndarray):
-        return str(value.tolist()) if _few_whole(value) else shape_text(value.shape)
-    if type(value) in (int, float, bool, str, np.float32):
-        return str(value)
-    return None
-
-
-def _few_whole(array: np.ndarray) -> bool:
-    """Whether a reader can work with the numbers themselves."""
-    return array.dtype.kind in "iu" and array.ndim == 1 and array.size <= FEW
 
 
 def line_blocks(line: Line | None, where: str = "It happens in") -> list[str | Code]:

@@ -6,7 +6,8 @@
     found = load(disk)                  # the shards of the checkpoint that `latest` names
 
 Without power, what was not synced is half there, and so is what was being written. A rename
-happens or does not. Lesson restarts_and_monitoring.
+replaces a file of the new name, wholly or not at all, and needs no sync (a real folder has to be
+synced as well). Lesson restarts_and_monitoring.
 """
 
 from collections.abc import Sequence
@@ -76,7 +77,8 @@ class Disk:
 
     def _require(self, name: str) -> None:
         if name not in self.files:
-            raise Refused(f"The disk has no file {name!r}, only {', '.join(self.files) or 'none'}.")
+            there = f"only {', '.join(self.files)}" if self.files else "and no other"
+            raise Refused(f"The disk has no file {name!r}, {there}.")
 
 
 class Unreadable(Exception):

@@ -8,14 +8,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from labkit.checks.items import Refused, TooDear, Unsolved
+from labkit.checks.phrasing import counted
 from labkit.distributed.checkpoints.by_hand import share
 
 
 class Rows:
-    """One saved shard [rows, D] that counts what is read of it."""
+    """One saved shard [rows, D] that counts what is read of it.
 
-    def __init__(self, rows: np.ndarray) -> None:
+    first   the place of its first row among the rows of all shards
+    """
+
+    def __init__(self, rows: np.ndarray, first: int) -> None:
         self._rows = rows
+        self._first = first
         self.rows_read = 0
 
     def __len__(self) -> int:
@@ -23,13 +28,35 @@ class Rows:
 
     def read(self, begin: int, end: int) -> np.ndarray:
         """Rows begin to end - 1 of this shard; Refused where it has not got them."""
-        if not 0 <= begin <= end <= len(self._rows):
-            raise Refused(
-                f"`read({begin}, {end})` of a file with {len(self)} rows: a file's rows are "
-                "counted from its own first one, which is 0."
-            )
+        if not 0 <= begin <= end <= len(self):
+            asked = f"`read({begin}, {end})` of a file with {counted(len(self), 'row')}"
+            raise Refused(f"{asked}: {self._why_not(begin, end)}")
         self.rows_read += end - begin
         return self._rows[begin:end].copy()
+
+    def _why_not(self, begin: int, end: int) -> str:
+        """What is wrong with a read that goes beyond this file, or backwards."""
+        if end < begin:
+            return (
+                "`end` is the first row that is not read, and no count. A file that has no row of "
+                "the part is not read at all."
+            )
+        through_all = self._first <= begin and end <= self._first + len(self)
+        if begin < 0 or (through_all and begin < end):
+            return "a file's rows are counted from its own first one, which is 0."
+        if begin == end:
+            return "no row is asked for. A file that has no row of the part is not read at all."
+        return f"the file ends at row {len(self)}; a part may end behind it, in another file."
+
+
+def as_files(shards: Sequence[np.ndarray]) -> list[Rows]:
+    """The shards as files, in the order of their rows."""
+    files = []
+    first = 0
+    for shard in shards:
+        files.append(Rows(shard, first))
+        first += len(shard)
+    return files
 
 
 def counted_reads(answer: object, look_at_cost: bool = True) -> Callable[..., np.ndarray]:
@@ -38,7 +65,7 @@ def counted_reads(answer: object, look_at_cost: bool = True) -> Callable[..., np
         raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
 
     def resharded(shards: Sequence[np.ndarray], ranks: int, rank: int) -> np.ndarray:
-        files = [Rows(shard) for shard in shards]
+        files = as_files(shards)
         given = list(files)
         try:
             found = answer(given, ranks, rank)

@@ -2,26 +2,30 @@
 
     survives(answer)(old, new) -> the shards that a reader finds in the end, in one array
 
-First the checkpoint `old` is saved in calm, then `new`. Then `new` is saved again and again, each
+On a disk with the checkpoint `old`, `new` is saved in calm. Then it is saved again and again, each
 time with the power lost one operation later, and after each time a reader must find one of the two.
+All of this is done twice: the check itself has saved `old`, then the answer has, on an empty disk.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
 from labkit.checks.items import Refused, Unsolved
-from labkit.distributed.killed_disk import Disk, PowerLoss, Unreadable, load, same
+from labkit.distributed.killed_disk import MARKER, Disk, PowerLoss, Unreadable, load, same
 
 OLD, NEW = "step-10", "step-20"
-NOTHING = np.zeros(0)
 Shards = Sequence[np.ndarray]
+Saver = Callable[..., None]
 
 
-def in_calm(answer: Callable[..., None], old: Shards, new: Shards) -> np.ndarray:
+def in_calm(answer: Saver, old: Shards, new: Shards) -> np.ndarray:
     """What a reader finds after two saves that nothing befalls; the operations are the second's."""
-    return _found(_saved_twice(answer, old, new), new)
+    disk = _saved_by(answer, old)
+    answer(disk, NEW, _copied(new))
+    return _found(disk, new)
 
 
 def survives(answer: object) -> Callable[[Shards, Shards], np.ndarray]:
@@ -30,43 +34,59 @@ def survives(answer: object) -> Callable[[Shards, Shards], np.ndarray]:
         raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
 
     def referee(old: Shards, new: Shards) -> np.ndarray:
-        _require_untouched(answer, new)
-        disk = _saved_twice(answer, old, new)
-        if not disk.operations:
-            raise Unsolved("nothing is written to the disk")
-        found = _found(disk, new)
-        if not np.array_equal(found, np.concatenate(new)):
-            return found  # wrong without any death
-        for count in range(len(disk.operations) + 1):
-            _require_survivor(answer, old, new, count, disk.operations)
+        for save_old in (saved_before, partial(_saved_by, answer)):
+            disk = save_old(old)
+            _save(answer, disk, new)
+            if not disk.operations:
+                raise Unsolved("nothing is written to the disk")
+            found = _found(disk, new)
+            if not np.array_equal(found, np.concatenate(new)):
+                break  # wrong without any death
+            for count in range(len(disk.operations) + 1):
+                disk_again = save_old(old)
+                _require_survivor(answer, disk_again, old, new, count, disk.operations)
         return found
 
     return referee
 
 
-def _require_untouched(answer: Callable[..., None], new: Shards) -> None:
-    """The training goes on with the shards that it saves."""
-    given = [shard.copy() for shard in new]
-    answer(Disk(), NEW, given)
-    if len(given) != len(new) or not same(given, new):
-        raise Refused("The function changes its input `shards`: the training goes on with them.")
-
-
-def _saved_twice(answer: Callable[..., None], old: Shards, new: Shards) -> Disk:
-    disk = _with_old(answer, old)
-    given = [shard.copy() for shard in new]
-    answer(disk, NEW, given)
-    return disk
-
-
-def _with_old(answer: Callable[..., None], old: Shards) -> Disk:
-    """A disk on which the old checkpoint is whole, whatever the answer left undone."""
+def saved_before(old: Shards) -> Disk:
+    """A disk on which the old checkpoint is whole, before the answer is called."""
     disk = Disk()
-    answer(disk, OLD, list(old))
+    for rank, shard in enumerate(old):
+        disk.write(f"{OLD}/{rank}", shard)
+    disk.write(MARKER, OLD)
+    return _at_rest(disk)
+
+
+def _saved_by(answer: Saver, old: Shards) -> Disk:
+    """The same, as the answer saves it on an empty disk, whatever it leaves undone."""
+    disk = Disk()
+    try:
+        answer(disk, OLD, _copied(old))
+    except Refused as error:
+        raise Refused(f"At the first save, on an empty disk: {error}", *error.details) from None
+    return _at_rest(disk)
+
+
+def _at_rest(disk: Disk) -> Disk:
+    """The disk with all its files synced, and no operation counted."""
     for name in list(disk.files):
         disk.sync(name)
     disk.operations.clear()
     return disk
+
+
+def _copied(shards: Shards) -> list[np.ndarray]:
+    return [shard.copy() for shard in shards]
+
+
+def _save(answer: Saver, disk: Disk, new: Shards) -> None:
+    """One save in calm; the training goes on with the shards that it saves."""
+    given = _copied(new)
+    answer(disk, NEW, given)
+    if len(given) != len(new) or not same(given, new):
+        raise Refused("The function changes its input `shards`: the training goes on with them.")
 
 
 def _found(disk: Disk, new: Shards) -> np.ndarray:
@@ -78,10 +98,9 @@ def _found(disk: Disk, new: Shards) -> np.ndarray:
 
 
 def _require_survivor(
-    answer: Callable[..., None], old: Shards, new: Shards, count: int, operations: Sequence[str]
+    answer: Saver, disk: Disk, old: Shards, new: Shards, count: int, operations: Sequence[str]
 ) -> None:
     """The power is lost in operation `count`, or behind the last; a reader finds old or new."""
-    disk = _with_old(answer, old)
     disk.off_at = count
     with suppress(PowerLoss):
         answer(disk, NEW, list(new))

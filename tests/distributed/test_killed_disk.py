@@ -62,7 +62,7 @@ def test_a_reader_says_what_is_bad():
 def test_wrong_calls_are_told():
     disk = Disk()
     for call in (disk.sync, disk.delete, lambda name: disk.rename(name, "b")):
-        with pytest.raises(Refused, match="The disk has no file 'a', only none"):
+        with pytest.raises(Refused, match="The disk has no file 'a', and no other"):
             call("a")
     with pytest.raises(Refused, match="takes a shard or a text; this is of type int"):
         disk.write("a", 7)

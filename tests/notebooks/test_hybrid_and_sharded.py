@@ -1,10 +1,12 @@
 """This lesson: the numbers of its text, and that what it prints follows what its ranks do."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 
+from labkit import check
 from labkit.checks.items import Refused
 from labkit.distributed.exercises.hybrid_groups import as_ranks
 from labkit.distributed.sharded.memory import MIXED, bytes_of_state
@@ -45,6 +47,18 @@ def test_the_small_examples(lesson):
 def test_a_set_of_ranks_is_no_list():
     with pytest.raises(Refused, match="a set has none"):
         as_ranks({1, 4})
+
+
+def test_a_group_that_is_too_long_is_told_so(capsys):
+    def too_long(rank, lengths, side):
+        stride = math.prod(lengths[side + 1 :])
+        first = rank - rank // stride % lengths[side] * stride
+        return [first + k * stride for k in range(lengths[side] + 1)]
+
+    check("distributed.group_along", too_long)
+    said = capsys.readouterr().out
+    assert "The group has one rank too many" in said
+    assert "lengths [2, 3], side 0" in said
 
 
 def test_every_way_is_compared_with_one_process(lesson):

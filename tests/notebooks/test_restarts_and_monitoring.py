@@ -8,6 +8,7 @@ import numpy as np
 import psutil
 import pytest
 
+from labkit import check
 from labkit.course.config import config
 from labkit.course.lesson import load
 from labkit.distributed.checkpoints.by_hand import share
@@ -66,6 +67,64 @@ def test_the_example_of_ten_rows():
     files = [File([0, 1, 2]), File([3, 4, 5]), File([6, 7]), File([8, 9])]
     assert solutions.reshard(files, 2, 1).tolist() == [5, 6, 7, 8, 9]
     assert asked == [(3, 2, 3), (6, 0, 2), (8, 0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("begin_end", "says"),
+    [
+        (lambda low, high: (low, max(low, high - 1)), "Of each file, the last row that is wanted"),
+        (lambda low, high: (low, low + 9), "a part may end behind it, in another file"),
+        (lambda low, high: (low + 9, low + 9), "no row is asked for"),
+        (lambda low, high: (low, high - low), "and no count"),
+        (lambda low, high: (low - 9, high), "counted from its own first one"),
+    ],
+)
+def test_a_wrong_read_is_told_its_cause(begin_end, says, capsys):
+    def reshard(files, ranks, rank):
+        begin, end = share(sum(len(file) for file in files), ranks, rank)
+        parts, first = [], 0
+        for file in files:
+            low, high = max(begin - first, 0), min(end - first, len(file))
+            if low < high:
+                parts.append(file.read(*begin_end(low, high)))
+            first += len(file)
+        return np.concatenate(parts)
+
+    check("distributed.reshard", reshard)
+    assert says in capsys.readouterr().out.replace("`", "").replace("\n    ", " ")
+
+
+def test_a_marker_must_not_be_deleted_nor_be_there_already(capsys):
+    def save(disk, name, shards, at_last):
+        for rank, shard in enumerate(shards):
+            disk.write(f"{name}/{rank}", shard)
+            disk.sync(f"{name}/{rank}")
+        disk.write("latest.new", name)
+        disk.sync("latest.new")
+        at_last(disk)
+
+    def deletes_first(disk, name, shards):
+        def at_last(disk):
+            disk.delete("latest")
+            disk.rename("latest.new", "latest")
+
+        save(disk, name, shards, at_last)
+
+    def keeps_the_old_marker(disk, name, shards):
+        def at_last(disk):
+            disk.rename("latest.new", "latest")
+            disk.delete("step-10/0" if name == "step-20" else "step-00/0")
+
+        save(disk, name, shards, at_last)
+
+    check("distributed.save_whole", deletes_first)
+    said = " ".join(capsys.readouterr().out.replace("`", "").split())
+    assert (
+        "is lost in operation 8, rename latest.new to latest, and then there is no latest" in said
+    )
+    check("distributed.save_whole", keeps_the_old_marker)
+    said = " ".join(capsys.readouterr().out.replace("`", "").split())
+    assert "At the first save, on an empty disk: The disk has no file 'step-00/0'" in said
 
 
 def test_the_example_of_an_array_that_is_no_copy():

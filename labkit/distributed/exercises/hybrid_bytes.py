@@ -9,21 +9,7 @@ from labkit.checks.items import Refused, Unsolved
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.distributed.exercises.solutions import hybrid_and_sharded as solutions
 
-
-def table_and(
-    activations: Callable[[np.ndarray, np.ndarray], float],
-    first_cut: tuple[int, int, int] = (3, 2, 1),
-    each: tuple[int, int, int] = (4, 4, 8),
-) -> Callable[..., float]:
-    """ZeRO's table, each kind cut from some stage on, and recomputed activations(kept, inside)."""
-
-    def idea(weights, ranks, stage, kept, inside, recompute):
-        total = float(activations(kept, inside) if recompute else inside.sum())
-        for first, size in zip(first_cut, each, strict=True):
-            total += weights * size / (ranks if stage >= first else 1)
-        return total
-
-    return idea
+Activations = Callable[[np.ndarray, np.ndarray], float]  # of kept and inside
 
 
 def worst_moment(kept: np.ndarray, inside: np.ndarray) -> int:
@@ -31,9 +17,34 @@ def worst_moment(kept: np.ndarray, inside: np.ndarray) -> int:
     return (np.cumsum(kept) + inside).max()
 
 
+def all_blocks(kept: np.ndarray, inside: np.ndarray) -> int:
+    """Without recomputing: what the blocks make, which has the inputs of the later ones in it."""
+    return inside.sum()
+
+
+def table_and(
+    recomputed: Activations = worst_moment,
+    first_cut: tuple[int, int, int] = (3, 2, 1),
+    each: tuple[int, int, int] = (4, 4, 8),
+    stored: Activations = all_blocks,
+    cut_alone: bool = False,
+) -> Callable[..., float]:
+    """ZeRO's table, each kind cut from some stage on, or in that one alone; and activations."""
+
+    def idea(weights, ranks, stage, kept, inside, recompute):
+        activations = recomputed if recompute else stored
+        total = float(activations(kept, inside))
+        for first, size in zip(first_cut, each, strict=True):
+            cut = stage == first if cut_alone else stage >= first
+            total += weights * size / (ranks if cut else 1)
+        return total
+
+    return idea
+
+
 def with_activations(change: Callable[..., float]) -> Callable[..., float]:
     """The right table, with change(activations, ranks, stage) for the right activations."""
-    right = table_and(worst_moment)
+    right = table_and()
 
     def idea(weights, ranks, stage, kept, inside, recompute):
         activations = right(0, ranks, stage, kept, inside, recompute)
@@ -44,17 +55,29 @@ def with_activations(change: Callable[..., float]) -> Callable[..., float]:
 
 
 WRONG_BYTES = {
-    "wrong_order": table_and(worst_moment, first_cut=(1, 2, 3)),
-    "gradients_first": table_and(worst_moment, first_cut=(3, 1, 2)),
-    "one_moment": table_and(worst_moment, each=(4, 4, 4)),
-    "all_cut": table_and(worst_moment, first_cut=(1, 1, 1)),
+    "wrong_order": table_and(first_cut=(1, 2, 3)),
+    "gradients_first": table_and(first_cut=(3, 1, 2)),
+    "gradients_late": table_and(first_cut=(3, 3, 1)),
+    "weights_early": table_and(first_cut=(2, 2, 1)),
+    "own_kind_alone": table_and(cut_alone=True),
+    "one_moment": table_and(each=(4, 4, 4)),
+    "all_cut": table_and(first_cut=(1, 1, 1)),
     "no_activations": with_activations(lambda *_: 0),
     "activations_cut": with_activations(lambda size, ranks, stage: size / (ranks if stage else 1)),
+    "activations_always_cut": with_activations(lambda size, ranks, stage: size / ranks),
+    "activations_cut_in_3": with_activations(
+        lambda size, ranks, stage: size / (ranks if stage == 3 else 1)
+    ),
+    "first_input_too": table_and(stored=lambda kept, inside: inside.sum() + kept[0]),
+    "inputs_twice": table_and(stored=lambda kept, inside: inside.sum() + kept.sum()),
     "never_inside": table_and(lambda kept, inside: kept.sum()),
     "one_block": table_and(lambda kept, inside: inside.max()),
     "all_inputs": table_and(lambda kept, inside: kept.sum() + inside.max()),
     "all_inside": table_and(lambda kept, inside: kept.sum() + inside.sum()),
     "last_block": table_and(lambda kept, inside: kept.sum() + inside[-1]),
+    "own_input_missing": table_and(lambda kept, inside: (np.cumsum(kept) - kept + inside).max()),
+    "inputs_behind": table_and(lambda kept, inside: (np.cumsum(kept[::-1])[::-1] + inside).max()),
+    "other_order": table_and(lambda kept, inside: (np.cumsum(kept[::-1]) + inside).max()),
 }
 
 
@@ -88,7 +111,7 @@ def a_model(
 
 bytes_per_rank = exercise(
     "distributed.bytes_per_rank",
-    oracle=table_and(worst_moment),
+    oracle=table_and(),
     cases=cases_of(
         {
             "plain data parallel": (4, 0, 3, 0),
@@ -107,5 +130,6 @@ bytes_per_rank = exercise(
     plain=lambda answer, *inputs: judged_bytes(answer)(*inputs),
     fallback=solutions.bytes_per_rank,
     plain_python=True,
+    shown=("kept", "inside"),
     forbidden=(*LIBRARIES, "labkit.distributed.sharded"),
 )

@@ -16,6 +16,11 @@ def grid_of(lengths: np.ndarray) -> np.ndarray:
     return np.arange(prod(map(int, lengths))).reshape(lengths)
 
 
+def stride_of(lengths: np.ndarray, side: int) -> int:
+    """How far apart neighbours along a side are."""
+    return prod(map(int, lengths[side + 1 :]))
+
+
 def line_of(grid: np.ndarray, rank: int, side: int) -> np.ndarray:
     """The line through a rank along a side."""
     place = [int(index[0]) for index in np.nonzero(grid == rank)]
@@ -53,7 +58,48 @@ def from_own(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
 
 def only_on(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
     """As if this rank were the first of its group."""
-    return rank + prod(lengths[side + 1 :]) * np.arange(lengths[side])
+    return rank + stride_of(lengths, side) * np.arange(lengths[side])
+
+
+def own_first(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """This rank, and behind it the others of its group in their order."""
+    group = right_group(rank, lengths, side)
+    return np.append(rank, group[group != rank])
+
+
+def without_itself(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """The others of the group; alone, the rank itself."""
+    group = right_group(rank, lengths, side)
+    return group[group != rank] if len(group) > 1 else group
+
+
+def more_or_less(count: int) -> Callable[[int, np.ndarray, int], np.ndarray]:
+    """As if the side were longer by `count`, but of one place at least."""
+
+    def idea(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+        first = right_group(rank, lengths, side)[0]
+        length = max(1, lengths[side] + count)
+        return first + stride_of(lengths, side) * np.arange(length)
+
+    return idea
+
+
+def from_place(
+    place_of: Callable[[int, int, int], int],
+) -> Callable[[int, np.ndarray, int], np.ndarray]:
+    """As if a rank stood at place_of(rank, stride, length) along the side."""
+
+    def idea(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+        stride, length = stride_of(lengths, side), int(lengths[side])
+        return rank + stride * (np.arange(length) - place_of(rank, stride, length))
+
+    return idea
+
+
+def sides_behind_forgotten(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """As if the group began where the run of its strides begins: at place 0 of the sides behind."""
+    stride, length = stride_of(lengths, side), int(lengths[side])
+    return rank // (stride * length) * stride * length + stride * np.arange(length)
 
 
 def of_rank_0(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
@@ -125,6 +171,13 @@ group_along = exercise(
         "from_own": from_own,
         "only_on": only_on,
         "of_rank_0": of_rank_0,
+        "own_first": own_first,
+        "without_itself": without_itself,
+        "one_too_many": more_or_less(1),
+        "one_too_few": more_or_less(-1),
+        "place_by_length": from_place(lambda rank, stride, length: rank % length),
+        "sides_before_forgotten": from_place(lambda rank, stride, length: rank // stride),
+        "sides_behind_forgotten": sides_behind_forgotten,
     },
     dtype="int",
     adapter=judged_group,
@@ -132,5 +185,6 @@ group_along = exercise(
     fallback=solutions.group_along,
     plain_python=True,
     outputs=("ranks",),
+    shown=("lengths",),
     forbidden=(*LIBRARIES, "labkit.distributed.sharded"),
 )

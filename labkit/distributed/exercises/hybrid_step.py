@@ -1,6 +1,7 @@
 """Exercise distributed.sharded_step: forward and backward of layers cut over real ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,24 +27,51 @@ def whole_weights(inputs: Shards) -> np.ndarray:
     return joined.reshape(-1, width, width)
 
 
+@dataclass(frozen=True)
+class Slips:
+    """What a learner's step may do otherwise; the defaults are right.
+
+    same_x        all layers have the input of the first one
+    turned_layer  y = x W^T in forward
+    turned_back   dx = dy W^T in backward: right
+    turned_dw     dW = dy^T x, which is the transpose of x^T dy
+    dy_moves      when dy becomes that of the layer before: "after" dW, "before" it, or "never"
+    """
+
+    same_x: bool = False
+    turned_layer: bool = False
+    turned_back: bool = True
+    turned_dw: bool = False
+    dy_moves: str = "after"
+
+
+RIGHT = Slips()
+
+
 def own_gradients(
-    weights: np.ndarray, x: np.ndarray, dy: np.ndarray, turned: bool = True, first_x: bool = False
+    weights: np.ndarray, x: np.ndarray, dy: np.ndarray, slips: Slips = RIGHT
 ) -> np.ndarray:
-    """[L, D, D] of one rank; not `turned`: as if dx = dy W, `first_x`: as if all layers had x."""
+    """[L, D, D] of one rank."""
     inputs = [x]
     for weight in weights[:-1]:
-        inputs.append(inputs[-1] @ weight)
+        inputs.append(inputs[-1] @ (weight.T if slips.turned_layer else weight))
     gradients = np.empty_like(weights)
     for place in reversed(range(len(weights))):
-        gradients[place] = inputs[0 if first_x else place].T @ dy
-        dy = dy @ (weights[place].T if turned else weights[place])
+        weight = weights[place]
+        dx = dy @ (weight.T if slips.turned_back else weight)
+        if slips.dy_moves == "before":
+            dy = dx
+        gradient = inputs[0 if slips.same_x else place].T @ dy
+        gradients[place] = gradient.T if slips.turned_dw else gradient
+        if slips.dy_moves == "after":
+            dy = dx
     return gradients
 
 
-def summed(inputs: Shards, **slips: bool) -> np.ndarray:
+def summed(inputs: Shards, slips: Slips = RIGHT) -> np.ndarray:
     """[L, D * D]: over the ranks."""
     weights = whole_weights(inputs)
-    total = sum(own_gradients(weights, x, dy, **slips) for _, x, dy in inputs)
+    total = sum(own_gradients(weights, x, dy, slips) for _, x, dy in inputs)
     return total.reshape(len(weights), -1)
 
 
@@ -52,9 +80,14 @@ def cut(gradients: np.ndarray, ranks: int) -> list[list[np.ndarray]]:
     return [list(chunk) for chunk in np.split(gradients, ranks, axis=1)]
 
 
-def mean_shards(inputs: Shards, **slips: bool) -> list[list[np.ndarray]]:
+def mean_shards(inputs: Shards, slips: Slips = RIGHT) -> list[list[np.ndarray]]:
     """What each rank keeps of the mean over the ranks."""
-    return cut(summed(inputs, **slips) / np.float32(len(inputs)), len(inputs))
+    return cut(summed(inputs, slips) / np.float32(len(inputs)), len(inputs))
+
+
+def with_slips(slips: Slips) -> Callable[[Shards], list[list[np.ndarray]]]:
+    """A wrong idea: all ranks make these slips."""
+    return lambda inputs: mean_shards(inputs, slips)
 
 
 def own_shards(inputs: Shards) -> list[list[np.ndarray]]:
@@ -72,8 +105,14 @@ def summed_alone(inputs: Shards, rank: int) -> np.ndarray:
 WRONG_STEP = {
     "undivided": lambda inputs: cut(summed(inputs), len(inputs)),
     "own": own_shards,
-    "not_turned": lambda inputs: mean_shards(inputs, turned=False),
-    "first_input": lambda inputs: mean_shards(inputs, first_x=True),
+    "not_turned": with_slips(Slips(turned_back=False)),
+    "turned_in_forward": with_slips(Slips(turned_layer=True)),
+    "rows_and_columns": with_slips(Slips(turned_layer=True, turned_back=False)),
+    "as_in_pytorch": with_slips(Slips(turned_layer=True, turned_back=False, turned_dw=True)),
+    "turned_gradient": with_slips(Slips(turned_dw=True)),
+    "dy_too_early": with_slips(Slips(dy_moves="before")),
+    "dy_never": with_slips(Slips(dy_moves="never")),
+    "first_input": with_slips(Slips(same_x=True)),
     "last_layer_first": lambda inputs: [rank[::-1] for rank in mean_shards(inputs)],
     "same_chunk": lambda inputs: [mean_shards(inputs)[0]] * len(inputs),
 }

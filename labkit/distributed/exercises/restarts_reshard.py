@@ -59,6 +59,35 @@ def as_long_as_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     return np.concatenate(rows)
 
 
+def pieces(shards: Shards, ranks: int, rank: int) -> list[tuple[np.ndarray, bool]]:
+    """What each file has of the rank's part, and whether that reaches the file's last row."""
+    begin, end = share(sum(map(len, shards)), ranks, rank)
+    found = []
+    first = 0
+    for shard in shards:
+        piece = shard[max(begin - first, 0) : max(end - first, 0)]
+        found.append((piece, end >= first + len(shard)))
+        first += len(shard)
+    return found
+
+
+def last_of_each_piece(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if the last row that is wanted of a file were not read."""
+    return np.concatenate([piece[:-1] for piece, _ in pieces(shards, ranks, rank)])
+
+
+def last_of_each_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if a file ended a row earlier than it does."""
+    found = pieces(shards, ranks, rank)
+    return np.concatenate([piece[:-1] if to_its_end else piece for piece, to_its_end in found])
+
+
+def first_of_each_later_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if row 0 of a file did not belong to the part that goes on in it."""
+    found = [piece for piece, _ in pieces(shards, ranks, rank) if len(piece)]
+    return np.concatenate([found[0], *(piece[1:] for piece in found[1:])])
+
+
 def from_the_end(whole: np.ndarray, ranks: int, rank: int) -> np.ndarray:
     """As if the last rank came first."""
     return whole[slice(*share(len(whole), ranks, ranks - 1 - rank))]
@@ -84,6 +113,9 @@ WRONG_RESHARD = SimpleNamespace(
     last_row_missing=dealt(
         lambda whole, ranks, rank: whole[slice(*share(len(whole), ranks, rank))][:-1]
     ),
+    last_of_each_piece=last_of_each_piece,
+    last_of_each_file=last_of_each_file,
+    first_of_each_later_file=first_of_each_later_file,
     old_share=lambda shards, ranks, rank: shards[rank] if rank < len(shards) else shards[0][:0],
 )
 

@@ -43,6 +43,12 @@ def not_copied(*names: str) -> Callable[..., Run]:
     return gone_on(answer)
 
 
+def averages_exchanged(training: SmallTraining) -> dict:
+    """As if each average stood under the other one's name."""
+    saved = complete(training)
+    return saved | {"mean": saved["square"], "square": saved["mean"]}
+
+
 WRONG_SNAPSHOT = SimpleNamespace(
     weights_alone=without(*set(PARTS) - {"weights"}),
     no_weights=without("weights"),
@@ -57,6 +63,9 @@ WRONG_SNAPSHOT = SimpleNamespace(
     arrays_not_copied=not_copied(*ARRAYS),
     weights_not_copied=not_copied("weights"),
     averages_not_copied=not_copied("mean", "square"),
+    mean_not_copied=not_copied("mean"),
+    square_not_copied=not_copied("square"),
+    averages_exchanged=gone_on(averages_exchanged),
     random_not_copied=not_copied("random"),
     nothing_copied=not_copied(*ARRAYS, "random"),
 )

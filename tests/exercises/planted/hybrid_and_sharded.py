@@ -41,6 +41,17 @@ reduced_to_all = edit(
     "reduce_scatter(x.T @ dy) / ranks",
     "(sum(all_gather(x.T @ dy)) / ranks).flatten().chunk(ranks)[rank]",
 )
+FORWARD = "x = x @ torch.cat(all_gather(shard)).view(D, D)"
+BACK = "dy = dy @ torch.cat(all_gather(shard)).view(D, D).T"
+OWN = "gradients.insert(0, reduce_scatter(x.T @ dy) / ranks)"
+dy_first = edit(STEP, "dy_first", f"{OWN}\n        {BACK}", f"{BACK}\n        {OWN}")
+dy_stays = edit(STEP, "dy_stays", f"        {BACK}\n", "")
+other_way_round = edit(STEP, "other_way_round", "x.T @ dy", "dy.T @ x")
+always_turned = edit(STEP, "always_turned", FORWARD, f"{FORWARD}.T")
+never_as_it_is = edit(STEP, "never_as_it_is", FORWARD, f"{FORWARD}.T", (BACK, BACK[:-2]))
+as_nn_linear = edit(
+    STEP, "as_nn_linear", FORWARD, f"{FORWARD}.T", (BACK, BACK[:-2]), ("x.T @ dy", "dy.T @ x")
+)
 into_its_input = edit(
     STEP,
     "into_its_input",
@@ -132,6 +143,29 @@ shared_activations = edit(
     "weights * each + activations",
     "weights * each + activations / (ranks if stage else 1)",
 )
+ACTIVATIONS = "weights * each + activations"
+SHARED = "weights * each + activations / ranks"
+shared_by_all = edit(BYTES, "shared_by_all", ACTIVATIONS, SHARED)
+shared_in_3 = edit(
+    BYTES, "shared_in_3", ACTIVATIONS, f"{ACTIVATIONS} / (ranks if stage == 3 else 1)"
+)
+embedding_too = edit(BYTES, "embedding_too", "else inside.sum()", "else inside.sum() + kept[0]")
+all_inputs_too = edit(
+    BYTES, "all_inputs_too", "else inside.sum()", "else inside.sum() + kept.sum()"
+)
+each_its_own = edit(
+    BYTES,
+    "each_its_own",
+    "stage >= 3",
+    "stage == 3",
+    ("stage >= 2", "stage == 2"),
+    ("stage >= 1", "stage == 1"),
+)
+as_zero_1 = edit(BYTES, "as_zero_1", "stage >= 2", "stage >= 3")
+zero_3_too_early = edit(BYTES, "zero_3_too_early", "stage >= 3", "stage >= 2")
+from_behind = edit(BYTES, "from_behind", RECOMPUTED, "(np.cumsum(kept[::-1])[::-1] + inside).max()")
+inputs_turned = edit(BYTES, "inputs_turned", "np.cumsum(kept)", "np.cumsum(kept[::-1])")
+inputs_before = edit(BYTES, "inputs_before", "np.cumsum(kept)", "np.cumsum(kept) - kept")
 swapped_stages = edit(
     BYTES,
     "swapped_stages",
@@ -182,6 +216,26 @@ first_side_fastest = edit(
 )
 
 
+me_first = edit(
+    GROUP,
+    "me_first",
+    "[first + k * stride for k in range(lengths[side])]",
+    "[rank] + [first + k * stride for k in range(lengths[side]) if k != place]",
+)
+not_me = edit(
+    GROUP,
+    "not_me",
+    "range(lengths[side])]",
+    "range(lengths[side]) if k != place or lengths[side] == 1]",
+)
+one_less = edit(GROUP, "one_less", "range(lengths[side])", "range(max(1, lengths[side] - 1))")
+no_stride = edit(GROUP, "no_stride", "rank // stride % lengths[side]", "rank % lengths[side]")
+counts_on = edit(GROUP, "counts_on", "rank // stride % lengths[side]", "rank // stride")
+whole_strides = edit(
+    GROUP, "whole_strides", "rank - place * stride", "(rank // stride - place) * stride"
+)
+
+
 def overwrites_lengths(rank, lengths, side):
     length = lengths.pop(side)
     stride = math.prod(lengths[side:])
@@ -224,6 +278,12 @@ PLANTED = {
         (never_turned, "goes back through W transposed"),
         (in_order_of_backward, "in the order of backward"),
         (one_input, "All layers have the same input"),
+        (dy_first, "first dW = x^T dy, then dx"),
+        (dy_stays, "stays that of the last output"),
+        (other_way_round, "and not dy^T x"),
+        (always_turned, "Forward multiplies by W transposed"),
+        (never_as_it_is, "W stands for its transpose"),
+        (as_nn_linear, "as in PyTorch's nn.Linear"),
         (nothing_reduced, "the others' never came"),
         (everyone_alike, "rank r keeps chunk r"),
         (reduced_to_all, "gather, gather, reduce-scatter"),
@@ -238,7 +298,17 @@ PLANTED = {
         (one_number, "AdamW keeps two numbers"),
         (everything_at_once, "each stage cuts one kind more"),
         (state_alone, "The activations are missing"),
-        (shared_activations, "each rank has those of its own sequences"),
+        (shared_activations, "From stage 1 on, the activations"),
+        (shared_by_all, "In every stage, the activations"),
+        (shared_in_3, "Stage 3 divides the activations"),
+        (embedding_too, "block 0's input is counted beside"),
+        (all_inputs_too, "a later block's input is counted there already"),
+        (each_its_own, "what the stages before it cut, too"),
+        (as_zero_1, "stage 2 cuts them already"),
+        (zero_3_too_early, "stage 3 cuts them"),
+        (from_behind, "those of the blocks before still wait"),
+        (inputs_turned, "from the last block on"),
+        (inputs_before, "a block's own input is missing"),
         (inputs_alone, "all of it is there"),
         (only_one, "the inputs of the blocks before it wait"),
         (inside_of_all, "only one at a time has it"),
@@ -254,12 +324,20 @@ PLANTED = {
         (always_rank_0, "the group of rank 0"),
         (first_side_fastest, "The first side counts fastest"),
         (the_others, "the same place along this side"),
+        (me_first, "but this rank comes first"),
+        (not_me, "The rank itself is missing"),
+        (one_less, "The last rank of the group is missing"),
+        (no_stride, "the rest of rank / length"),
+        (counts_on, "The sides before this one are forgotten"),
+        (whole_strides, "the sides behind this one is forgotten"),
         (overwrites_lengths, "changes its input"),
         (by_mesh, "labkit.distributed.sharded"),
     ],
 }
 ONE_BLOCK = (8, 1, 0, np.array([8]), np.array([40]), False)
+LIKE_ONE = [([np.ones(1, "f4")], np.full((1, 1), 3, "f4"), np.full((1, 1), 5, "f4"))]  # W = 1
 RIGHT_ON = {
+    dy_first: (LIKE_ONE,),
     one_number: (0, 2, 1, np.array([8]), np.array([40]), False),
     state_alone: (8, 2, 1, np.array([0]), np.array([0]), False),
     adds_up_in_place: ONE_BLOCK,

@@ -45,6 +45,15 @@ the_averages_themselves = edit(
     "training.mean",
     ("training.square.copy()", "training.square"),
 )
+the_mean_itself = edit(FIRST, "the_mean_itself", "training.mean.copy()", "training.mean")
+the_square_itself = edit(FIRST, "the_square_itself", "training.square.copy()", "training.square")
+mean_for_square = edit(
+    FIRST,
+    "mean_for_square",
+    "training.mean.copy()",
+    "training.square.copy() ",
+    ("training.square.copy(),", "training.mean.copy(),"),
+)
 the_generator_itself = edit(
     FIRST, "the_generator_itself", "training.random.bit_generator.state", "training.random"
 )
@@ -128,8 +137,17 @@ def files_of_one_length(files, ranks, rank):
     return np.concatenate(rows)
 
 
-counted_from_the_first_file = edit(
-    SECOND, "counted_from_the_first_file", "low - first, high - first", "low, high"
+READ = "low - first, high - first"
+counted_from_the_first_file = edit(SECOND, "counted_from_the_first_file", READ, "low, high")
+by_their_number = edit(SECOND, "by_their_number", READ, "low - first, high - low")
+to_the_end_of_the_part = edit(
+    SECOND, "to_the_end_of_the_part", "min(end, first + len(file))", "end if first <= begin else 0"
+)
+files_end_early = edit(
+    SECOND, "files_end_early", "min(end, first + len(file))", "min(end, first + len(file) - 1)"
+)
+row_0_is_left_out = edit(
+    SECOND, "row_0_is_left_out", "low = max(begin, first)", "low = max(begin, first + bool(parts))"
 )
 
 
@@ -177,6 +195,13 @@ def marker_first(disk, name, shards):
 
 marker_in_place = edit(
     THIRD, "marker_in_place", MARK, '    disk.write("latest", name)\n    disk.sync("latest")\n'
+)
+latest_is_deleted = edit(
+    THIRD,
+    "latest_is_deleted",
+    '    disk.rename("latest.new", "latest")\n',
+    '    if "latest" in disk.files:\n        disk.delete("latest")\n'
+    '    disk.rename("latest.new", "latest")\n',
 )
 shards_not_synced = edit(THIRD, "shards_not_synced", '        disk.sync(f"{name}/{rank}")\n', "")
 
@@ -266,6 +291,9 @@ PLANTED = {
         (mean_alone_is_forgotten, "Adam's average of the gradients is not saved"),
         (the_weights_themselves, "The weights are not copied"),
         (the_averages_themselves, "Adam's averages are not copied"),
+        (the_mean_itself, "average of the gradients is not copied"),
+        (the_square_itself, "average of the squares is not copied"),
+        (mean_for_square, "The two averages are exchanged"),
         (the_generator_itself, "The generator itself is saved"),
         (clears_the_averages, "changes its input"),
         (everything_that_it_has, "is none of the parts that change while it trains"),
@@ -280,12 +308,17 @@ PLANTED = {
         (forgets_the_rest, "get lost"),
         (files_of_one_length, "as long as the first one"),
         (counted_from_the_first_file, "counted from its own first one"),
+        (by_their_number, "and no count"),
+        (to_the_end_of_the_part, "a part may end behind it, in another file"),
+        (files_end_early, "The last row of each file is missing"),
+        (row_0_is_left_out, "that file's first row is missing"),
         (empties_the_list, "changes its input"),
         (joined_by_torch, "torch"),
     ],
     THIRD: [
         (marker_first, "latest says 'step-20', and there is no step-20/1"),
         (marker_in_place, "latest says 'ste', and there is no ste/0"),
+        (latest_is_deleted, "and then there is no latest"),
         (shards_not_synced, "and then latest says 'step-20', of which a shard is not whole"),
         (the_old_files_again, "latest says 'newest', of which a shard is not whole"),
         (old_one_goes_first, "latest says 'step-10', and there is no step-10/0"),
