@@ -11,6 +11,7 @@ too many gates or cannot become gates:
 
 import ast
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 from labkit import check
 from labkit.checks.judge import seeded_cases
+from labkit.checks.registry import registered
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.fpga.errors import RTLError
@@ -34,6 +36,8 @@ STYLES = [
     for id in MODULES
     for answer in [solution(id), *ALSO_RIGHT.get(id, [])]
 ]
+# What tells these from another misconception are cases of further sizes.
+ALL_SIZES = {"one_more"}
 WAITS = "not when a neighbour waits"
 CYCLES = "clock cycles, and"
 GATES = re.compile(r"(LUTs|flip-flops|DSPs|block RAMs), and|line \d+|latch|drivers|multipliers")
@@ -133,9 +137,34 @@ def test_the_stub_runs_and_is_not_yet_an_answer(id, capsys):
     assert "is not solved yet" in said, said
 
 
+def of_two_sizes(id):
+    """The exercise with fewer cases: of its module's first size, and of the longest run of another.
+
+    A module of another size is compiled anew, which takes longer than all that is asked of it. The
+    solution, answers in other styles and the stub are run in all cases.
+    """
+    exercise = MODULES[id]
+
+    def size(case):
+        return judge(id).drive(*case.args).parameters
+
+    def words(case):
+        return max(np.size(values) for values in case.args)
+
+    def cases(rng):
+        every = list(exercise.cases(rng))
+        first = size(every[0])
+        longest = max((case for case in every if size(case) != first), key=words, default=every[0])
+        return [case for case in every if size(case) in (first, size(longest))]
+
+    return replace(exercise, cases=cases)
+
+
 @pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
 def test_a_planted_wrong_module_is_refused_with_its_diagnosis(id, wrong, says, capsys):
-    returned, said = asked(id, wrong, capsys)
+    exercise = MODULES[id] if wrong.__name__ in ALL_SIZES else of_two_sizes(id)
+    with registered(exercise):
+        returned, said = asked(id, wrong, capsys)
     assert returned is not wrong and returned == MODULES[id].fallback
     assert says in said, said
     others = [other for _, other in PLANTED[id] if other != says]
