@@ -3,6 +3,7 @@ that `--help` is instant.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -18,28 +19,65 @@ COMMANDS = {
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, chapter by chapter",
 }
+SUFFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # of numbers: 8b is 8e9
+
+
+def number(text: str) -> float:
+    """A number as on a command line: 7e9, 7b, 1.5."""
+    factor = SUFFIXES.get(text[-1:].lower())
+    return float(text) if factor is None else factor * float(text[:-1])
+
+
+def whole_number(text: str) -> int:
+    """A whole number, written as 8192 or 8e3 or 8k. ValueError if it is none."""
+    found = number(text)
+    if not found.is_integer():
+        raise ValueError(f"{text} is not whole")
+    return int(found)
+
+
+whole_number.__name__ = "whole number"  # as argparse calls it when it refuses one
 CHOOSE = {  # options of `labkit choose` that take a value: its type, and what it is
-    "model": (str, "llama31_8b, gpt2, ... or convnet"),
-    "parameters": (float, "of a model of your own, in an assumed shape"),
-    "layers": (int, "of a model of your own"),
-    "width": (int, "of a model of your own"),
-    "heads": (int, "of its attention; default: of 128 numbers each"),
-    "kv-heads": (int, "of its keys and values; default: as many as heads"),
-    "mlp-width": (int, "default: 4 x width"),
-    "vocabulary": (int, "default: 32000"),
+    "model": (str, "see below"),
+    "parameters": (number, "of a model of your own, in an assumed shape: 7e9 or 7b"),
+    "layers": (whole_number, "of a model of your own; needs --width"),
+    "width": (whole_number, "of a model of your own; needs --layers"),
+    "heads": (whole_number, "of its attention; default: of 128 numbers each"),
+    "kv-heads": (whole_number, "of its keys and values; default: as many as heads"),
+    "mlp-width": (whole_number, "default: 4 x width"),
+    "vocabulary": (whole_number, "default: 32000"),
     "format": (str, "bf16, fp16, fp32, int8, ...; default: bf16, of the ConvNet fp32"),
-    "batch": (int, "requests at the same time, or sequences or images of a step"),
-    "context": (int, "tokens of each request or sequence; default 2048"),
-    "tokens": (float, "to train on; default 1e9"),
-    "images": (float, "to train the ConvNet on; default 500000"),
-    "ms": (float, "time limit for an image, or for a token of each request"),
-    "hours": (float, "time limit for a training"),
-    "usd": (float, "budget for a million tokens or images, or for a training"),
-    "most": (int, "machines of a kind, at most; default 8"),
-    "efficiency": (float, "share of peak and bandwidth that is reached; default 1: the best case"),
+    "batch": (
+        whole_number,
+        "serve: requests at the same time, default 1; train: sequences of a step, default 256, "
+        "or images, default 64",
+    ),
+    "context": (whole_number, "tokens of each request or sequence; default 2048"),
+    "tokens": (number, "to train on; default 1e9"),
+    "images": (number, "to train the ConvNet on; default 500000"),
+    "ms": (number, "time limit for an image, or for a token of each request"),
+    "hours": (number, "time limit for a training"),
+    "usd": (number, "budget for a million tokens or images, or for a training"),
+    "most": (whole_number, "machines of a kind, at most; default 8"),
+    "efficiency": (number, "share of peak and bandwidth that is reached; default 1: the best case"),
     "machines": (str, "choose among these alone, for example h100,t4"),
     "formulas": (str, "show those of this machine, not of the one that is chosen"),
 }
+CHOOSE_TASKS = """\
+serve   a language model generates text: in each step, a token for each request
+train   a language model, or the course's ConvNet, is trained
+image   one image goes through the course's ConvNet
+"""
+CHOOSE_KEYS = """\
+models: gpt2 gpt3 llama2_7b llama32_1b llama31_8b llama31_70b llama31_405b convnet
+machines: laptop_cpu server_cpu t4 v100 a100 a6000 h100 h200 b200 tpu_v2 tpu_v3 tpu_v4
+  tpu_v5e tpu_v5p tpu_v6e pynq_z1 pynq_z2
+
+examples:
+  labkit choose serve --model llama31_8b --batch 8 --context 4096 --ms 20
+  labkit choose train --model llama31_8b --tokens 1e9 --hours 24 --usd 1000 --efficiency 0.4
+  labkit choose image --format int8 --ms 1
+"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,13 +102,22 @@ def parser() -> argparse.ArgumentParser:
     made["launch"].add_argument("program", help="a Python program that calls launch")
     made["launch"].add_argument("--nodes", type=int, default=1, help="how many machines; default 1")
     made["launch"].add_argument("--ranks", type=int, default=2, help="on each machine; default 2")
-    choose = made["choose"]
-    choose.add_argument("task", choices=("serve", "train", "image"))
-    for name, (kind, text) in CHOOSE.items():
-        choose.add_argument(f"--{name}", type=kind, help=text)
-    choose.add_argument("--json", action="store_true", help="print JSON")
+    _add_choose(made["choose"])
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
+
+
+def _add_choose(choose: argparse.ArgumentParser) -> None:
+    """The options of `labkit choose`, and what its tasks, models and machines are called."""
+    choose.formatter_class = argparse.RawDescriptionHelpFormatter
+    choose.usage = "labkit choose {serve,train,image} [--model KEY] [options]"
+    choose.description = CHOOSE_TASKS
+    choose.epilog = CHOOSE_KEYS
+    choose.add_argument("task", choices=("serve", "train", "image"), help="see above")
+    for name, (kind, text) in CHOOSE.items():
+        shown = "KEY" if kind is str and name != "format" else None
+        choose.add_argument(f"--{name}", type=kind, metavar=shown, help=text)
+    choose.add_argument("--json", action="store_true", help="print JSON")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from labkit.course import CourseError
 
     try:
-        return _run(options, rest)
+        code = _run(options, rest)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output, such as `head`, has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("labkit: stopped.", file=sys.stderr)
         return 130

@@ -81,8 +81,8 @@ def _wrong_type(got: object, expected: np.ndarray, name: str) -> Problem:
         details = (cure,)
     elif kind in _CURES:
         headline = f"`{name}` is a {kind.__name__}; it should be {wanted}."
-        is_row = kind is tuple and expected.ndim == 1 and len(got) == len(expected)
-        details = (_CURES[list if is_row else kind].format(name=name),)
+        is_rows = kind is tuple and expected.ndim > 0 and len(got) == len(expected)
+        details = (_CURES[list if is_rows else kind].format(name=name),)
     else:
         headline = f"`{name}` is of type {full_name}; it should be {wanted}."
     return Problem("form", headline, details)

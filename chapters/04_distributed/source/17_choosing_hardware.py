@@ -30,7 +30,7 @@
 # - find the cheapest machine in time, although most prices are missing;
 # - ask the course's chooser about a model of your own.
 #
-# You need lessons [2](2_the_ring.ipynb) for the ring, [9](9_tensor_parallel.ipynb) for layers that are cut, and [13](13_a_tokens_cost.ipynb) for the bytes and FLOPs of a token.
+# You need lessons [2](2_the_ring.ipynb) for the ring, [9](9_tensor_parallel.ipynb) for layers that are cut, [13](13_a_tokens_cost.ipynb) for the bytes and FLOPs of a token, and [16](16_a_cost_model.ipynb) where we train.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -51,8 +51,7 @@
 import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
-from labkit.distributed.chooser import Limits, changes, choose, formulas, lesson_tables
-from labkit.distributed.chooser import own_model, serve, show, train
+from labkit.distributed.chooser import Limits, changes, choose, formulas, lesson_tables, serve, show
 from labkit.provenance import predicted
 
 # STUB:
@@ -72,7 +71,7 @@ guesses = {
 #
 # ### How many machines
 #
-# Let **machine** mean one GPU, one TPU chip, one CPU or one board.
+# Let **machine** mean one GPU, TPU chip, CPU or board.
 # As in lesson 9, several machines can share every layer: each holds an equal part of the weights and of the cache.
 # Heads are shared evenly, so we take 1, 2, 4, 8, ... machines.
 #
@@ -111,7 +110,7 @@ machines_needed = check("distributed.machines_needed", machines_needed)
 # ### What binds
 #
 # Machines that share a layer also share its FLOPs and its bytes.
-# But twice in each layer they have to add up their results: by an all-reduce, for which all of them wait.
+# But twice in each layer they add up their results by an all-reduce, and wait for it.
 #
 # Let a step have 880 FLOPs, 536 bytes, and 3 all-reduces of 8 bytes.
 # There are n machines of 100 FLOP/s and 50 B/s, and links with a latency of 0.2 s and 10 B/s.
@@ -151,7 +150,7 @@ step_parts = check("distributed.step_parts", step_parts)
 # %% [markdown]
 # ### The cheapest in time
 #
-# Four machines can do a step, and the limit is 20 s.
+# Four kinds of machine can do a step, and the limit is 20 s.
 #
 # ```
 #      how many   step    USD/h           USD for a step
@@ -161,7 +160,7 @@ step_parts = check("distributed.step_parts", step_parts)
 # D    1          30 s    0.36            0.003, but too slow
 # ```
 #
-# B is the cheapest of those that are in time and have a price.
+# B is the cheapest in time with a price.
 # C may be cheaper or dearer: an empty field is not a zero.
 # In NumPy an empty price is `np.nan`; `np.isnan` finds it, and every comparison with it is False.
 #
@@ -189,7 +188,8 @@ cheapest = check("distributed.cheapest", cheapest)
 #
 # The **chooser** does this for every machine of the course's table, and energy besides: power x machines x time.
 # Each of its numbers is *predicted*, by a formula that it shows.
-# Let it serve 8 requests of 4,096 tokens each, with 50 ms for a token of each.
+# Let it serve 8 requests of 4,096 tokens each, and give each its next token within 50 ms.
+# Its **efficiency**, the share of peak and bandwidth that is reached, is 1: the best case.
 
 # %%
 task = serve("llama31_8b", "fp16", batch=8, context=4096)
@@ -199,7 +199,7 @@ formulas(answer, "t4")
 
 # %% [markdown]
 # The column "binds" also says what is missing: `format`, since the table has no peak of the TPUs in fp16, or `operators`.
-# Do your functions agree with it, for the GPUs whose links we know, and for three limits?
+# Do your functions agree, where links are known, and for three limits?
 
 # %%
 heads, rows = lesson_tables.beside_the_chooser(
@@ -219,26 +219,28 @@ for limit in (0.050, 0.020, 0.001):
 # We have none of these machines, but others measured and published.
 
 # %%
-from labkit.distributed.chooser.published import token_rates, training_hours
+from labkit.distributed.chooser.published import TRAININGS, token_rates, training_hours
 
 rates = token_rates()
 heads = ["model", "A100s", "at best", "measured by others", "their share"]
-figures.table(heads, rates)
-heads = ["model", "H100s that hold it", "at best", "told by Meta", "times as many"]
-figures.table(heads, training_hours())
+figures.table(heads, rates, "A dash: the model does not fit, and gpt-fast ran out of memory.")
+heads = ["model", "H100s", "forward passes", "at best", "told by Meta", "times as many"]
+figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
-# Llama 2 70B does not fit on one A100, and gpt-fast ran out of memory there.
 # On one to four GPUs its authors reached 62 to 77 % of what we predict at best.
 # But on eight, Llama 2 7B was 27 % *faster* than our best case.
 # We predict a ring: its 14 messages go one after the other, and their latencies are most of that step.
-# They switched on an all-reduce of PyTorch in which each GPU reads from all others at once.
-# (That Llama 2 70B on eight looks exact is luck: two errors cancel.)
+# They switched on an all-reduce in which each GPU reads from all others at once.
+# (That Llama 2 70B on eight looks exact is luck: our ring is too slow, our reading too fast.)
 #
-# Meta's trainings took 2.1 to 4.5 times the hours of the best case.
-# So for an estimate, give the chooser the share of peak and bandwidth that a task like yours reached, its **efficiency**: `Limits(efficiency=0.4)`.
+# Meta's trainings took 2.1 to 6 times the hours of our best case.
+# For the 405B, ours recomputes activations in a fourth forward pass; with three, as Meta's pipelines allowed, it is 2.8 times.
+# So for an estimate, give the chooser the efficiency that a task like yours reached: `Limits(efficiency=0.4)`.
 #
 # ## Explain
+#
+# The sentences below the picture each change one thing in the task.
 
 # %% tags=["picture"]
 from labkit.distributed.chooser.pictures import times_and_prices
@@ -249,31 +251,30 @@ for sentence in changes(serve, request, Limits(seconds=0.050)):
     print(sentence)
 h100, t4s = answer.row("h100"), answer.row("t4")
 results = {
+    # of Llama 2 7B on one A100, the first row
     "share of the roofline": predicted(100 * rates[0][-1], "%", "their rate / the best case"),
     "H100 over T4s": predicted(h100.price.value / t4s.price.value, "times", "the chooser"),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# An H100's hour costs 15 times that of two T4s, but its bandwidth is five times theirs, and it waits for no Ethernet.
-# So it is done in 5.76 ms instead of 39.9, and 15 / 6.9 = 2.2 times as dear.
-# Mind the dates: the T4's price is of May 2026, the H100's of February 2025.
-# Each sentence between the pictures changes one thing in the request.
+# An H100's hour costs 15.4 times that of two T4s, but its bandwidth is five times theirs, and it waits for no Ethernet.
+# So it is done in 5.76 ms instead of 39.9, and 15.4 / 6.9 = 2.2 times as dear.
+# (The prices are of February 2025 and of May 2026.)
 #
 # ### Back through the four machines
 #
 # One image through the ConvNet, on a machine of each chapter, in a format that it has.
-# The board's time is not the roofline, but the 73,768 cycles that were *counted* in lesson 5 of chapter 3, at an assumed clock of 100 MHz.
+# The board's time is that of the 73,768 cycles that lesson 5 of chapter 3 *counted*, at an assumed 100 MHz.
 
 # %%
 formats = {"laptop_cpu": "fp32", "t4": "fp32", "tpu_v5e": "bf16", "pynq_z1": "int8"}
 heads, rows = lesson_tables.an_image_on_each(formats)
-figures.table(heads, rows)
+figures.table(heads, rows, "A dash: no power of this machine is published.")
 
 # %% [markdown]
 # All four do it within 1 ms, the board with the least to spare.
-# But the first three leave out how long it takes to start: another small network took a GPU 16 µs (*published*, lesson 4 of chapter 3), more than the T4's 9.6.
-# The table has no power of the board or of the v5e, so these energies stay empty.
+# But the times of the first three leave out the start: another small network took a GPU 16 µs (*published*, lesson 4 of chapter 3), more than the T4's 9.6.
 #
 # ## On trial
 #
@@ -281,7 +282,7 @@ figures.table(heads, rows)
 #
 # > To choose a GPU, look at CUDA cores and memory size
 #
-# Four GPUs hold Llama 3.1 8B in fp32: its next token for one request, and a prompt of 1,000 tokens.
+# Four of the GPUs that hold Llama 3.1 8B in fp32: its next token for one request, and a prompt of 1,000 tokens.
 
 # %%
 heads, rows = lesson_tables.by_cores()
@@ -290,45 +291,46 @@ figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 # %% [markdown]
 # **Verdict on C38: wrong.**
 # For the next token bandwidth binds: the A6000 has 1.6 times the A100's cores and needs 2.7 times as long, and an H200 with an H100's cores is 1.4 times as fast.
-# Cores order only the prompt in fp32; in 16 bits tensor cores compute.
-# Memory size says whether it fits, and nothing about price.
+# The order of cores is the order of speed only for the prompt in fp32; in 16 bits tensor cores compute.
+# Memory size says whether it fits, and nothing about speed: an A100 and an H100 have 80 GB each.
 #
 # ### <a id="C39"></a>C39 on trial
 #
 # > Give memory-intensive tasks to the CPU
 #
-# It may mean many bytes to hold, or many bytes each second.
+# This may mean many bytes to hold, such as the 284 GB of Llama 3.1 70B in fp32 with 2,048 tokens, or many bytes each second.
 
 # %%
 keys = ["laptop_cpu", "server_cpu", "t4", "a100", "h100", "b200"]
 heads, rows = lesson_tables.by_bytes(keys)
-figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
+figures.table(heads, rows, lesson_tables.BY_BYTES)
 
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
 # A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
 # But one H100 has seven times its bandwidth, and four of them make a token 25 times as fast.
-# A laptop has neither: its memory is that of a T4, and its bandwidth a sixth.
+# A laptop has neither: its memory is about that of a T4, and its bandwidth a sixth.
 #
 # ## Recap
 #
-# - Memory says how many machines; then the largest of compute, bandwidth and links says how fast; then comes the price, if there is one.
+# - Memory says how many machines; then the longer of compute and bandwidth, plus links, says how fast; then comes the price, if there is one.
 # - **The rule to keep: for one request, a token in 16 bits takes about 2 bytes x weights / bandwidth at best: 16 GB / 3.35 TB/s = 4.8 ms for 8 billion weights on an H100.**
 #
 # ### Your own model
 #
-# Change the sizes, the tokens, the limits.
-# In a terminal, `labkit choose train --layers 24 --width 2048 --tokens 5e9 --hours 24 --usd 1000 --efficiency 0.4` says the same.
+# Change the sizes here, or in a terminal: `labkit choose train --layers 24 --width 2048 --tokens 5e9 --hours 24 --usd 1000 --efficiency 0.4`.
 
 # %%
+from labkit.distributed.chooser import own_model, train
+
 mine = own_model(layers=24, width=2048)
 show(choose(train(mine, tokens=5e9), Limits(seconds=24 * 3600, usd=1000, efficiency=0.4)))
 
 # %% [markdown]
 # ### Outside
 #
-# `vllm bench serve` measures a served model; MLPerf publishes measured times of whole systems, and [SkyPilot](https://docs.skypilot.co) looks up prices of many clouds with `sky show-gpus`.
-# We left out prompts, discounts, the price of waiting, hosts, and whether a machine can be had at all.
+# `vllm bench serve` measures a served model; MLPerf publishes measured times of whole systems, and [SkyPilot](https://docs.skypilot.co) looks up prices of many clouds.
+# We left out prompts, discounts, the price of waiting, hosts, and whether a machine can be had.
 #
 # ## Quiz
 #

@@ -3,15 +3,16 @@
     answer = choose(serve("llama31_8b", batch=8, context=4096), Limits(seconds=0.02))
     answer.cheapest.machine.key, answer.fastest.machine.key
     answer.rows                                # one for each machine, those that do not fit too
+    answer.tried                               # one for each machine and each number of them
 
 Only machines that fit and hold the limits can be chosen, and only priced ones can be the cheapest
-or hold a budget.
+or hold a budget: without a price, nobody knows.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from labkit.distributed.chooser.fits import Fit, fit
+from labkit.distributed.chooser.fits import Fit, best, fits
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.money import energy, price
 from labkit.distributed.chooser.need import HOUR, Need, Plan
@@ -21,9 +22,10 @@ from labkit.hardware import Machine, machine, machines
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of machine: its fit, and what follows from it where there is a plan.
+    """So many machines of one kind: their fit, and what follows from it where there is a plan.
 
-    time   of a step, or of the whole training
+    time        of a step, or of the whole training
+    in_budget   None where there is a budget and no price
     """
 
     fit: Fit
@@ -31,7 +33,7 @@ class Row:
     energy: Reckoned | None = None
     price: Reckoned | None = None
     in_time: bool = False
-    in_budget: bool = False
+    in_budget: bool | None = False
 
     @property
     def machine(self) -> Machine:
@@ -41,16 +43,21 @@ class Row:
     @property
     def can_be_chosen(self) -> bool:
         """Whether it fits and holds both limits."""
-        return self.fit.plan is not None and self.in_time and self.in_budget
+        return self.in_time and self.in_budget is True
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows, and the choices among them; None where no machine can be chosen."""
+    """The rows, and the choices among them; None where no machine can be chosen.
+
+    rows    one for each machine, with the number of them that `fits.fit` takes
+    tried   one for each number of each machine that holds the task
+    """
 
     need: Need
     limits: Limits
     rows: tuple[Row, ...]
+    tried: tuple[Row, ...]
 
     @property
     def cheapest(self) -> Row | None:
@@ -60,9 +67,13 @@ class Answer:
 
     @property
     def fastest(self) -> Row | None:
-        """Of those that hold the limits; with a budget, an unpriced one does not."""
-        chosen = [row for row in self.rows if row.can_be_chosen]
-        return min(chosen, key=lambda row: row.time.value, default=None)
+        """Of all that were tried and hold the limits; with a budget, an unpriced one does not."""
+        return _fastest(row for row in self.tried if row.can_be_chosen)
+
+    @property
+    def fastest_without_a_price(self) -> Row | None:
+        """Of those that are in time, where nobody knows whether they hold the budget."""
+        return _fastest(row for row in self.tried if row.in_time and row.in_budget is None)
 
     @property
     def nearest(self) -> Row | None:
@@ -91,10 +102,18 @@ def choose(
     if not named:
         raise ValueError("No machine to choose among: name one, or leave the machines out.")
     rows = []
+    tried = []
     for name in named:
         one = name if isinstance(name, Machine) else machine(name)
-        rows.append(_row(need, limits, fit(need, one, limits)))
-    return Answer(need, limits, tuple(rows))
+        found = fits(need, one, limits)
+        rows.append(_row(need, limits, best(found, need, limits)))
+        tried += [_row(need, limits, each) for each in found if each.plan is not None]
+    return Answer(need, limits, tuple(rows), tuple(tried))
+
+
+def _fastest(rows: Iterable[Row]) -> Row | None:
+    """The one of least time, and of equally fast ones the first; None if there is none."""
+    return min(rows, key=lambda row: row.time.value, default=None)
 
 
 def _row(need: Need, limits: Limits, found: Fit) -> Row:
@@ -102,15 +121,21 @@ def _row(need: Need, limits: Limits, found: Fit) -> Row:
     if found.plan is None:
         return Row(found)
     cost = price(need, found.plan, found.machine)
-    in_budget = limits.usd is None or (cost is not None and cost.value <= limits.usd)
     return Row(
         fit=found,
         time=_time(need, found.plan),
         energy=energy(need, found.plan, found.machine),
         price=cost,
         in_time=limits.holds_time(need, found.plan),
-        in_budget=in_budget,
+        in_budget=_in_budget(limits, cost),
     )
+
+
+def _in_budget(limits: Limits, cost: Reckoned | None) -> bool | None:
+    """None where nobody knows."""
+    if limits.usd is None:
+        return True
+    return None if cost is None else cost.value <= limits.usd
 
 
 def _time(need: Need, plan: Plan) -> Reckoned:

@@ -35,7 +35,9 @@ def run(options: argparse.Namespace) -> int:
     _demand_understood(options)
     make, arguments = _request(options)
     limits = _limits(options)
-    among = options.machines.split(",") if options.machines is not None else None
+    among = None
+    if options.machines is not None:
+        among = [key.strip() for key in options.machines.split(",")]
     answer = choose(make(**arguments), limits, among)
     if options.formulas:
         answer.row(options.formulas)

@@ -25,13 +25,15 @@ class EvenNeed(Need):
     held         bytes that must fit at the same time, by what they are for
     flops        of a step; OP in formats of integers
     moved        bytes that a step must take from main memory or bring there, at the least
-    all_reduces  how many a step needs where machines share it; 0 if only one machine can do it
+    heads        that are shared evenly; 1 if only one machine can do it
+    all_reduces  how many a step needs where machines share it
     reduced      bytes of one all-reduce
     """
 
     held: Mapping[str, Reckoned]
     flops: Reckoned
     moved: Reckoned
+    heads: int = 1
     all_reduces: int = 0
     reduced: Reckoned = ZERO
 
@@ -41,6 +43,10 @@ class EvenNeed(Need):
         return reckon(
             "B", " + ".join(self.held), " + ".join(part.figures for part in self.held.values())
         )
+
+    def is_shared_by(self, count: int, machine: Machine) -> bool:
+        """Whether each machine gets as many heads."""
+        return self.heads % count == 0
 
     def memory(self, count: int, machine: Machine) -> Reckoned:
         """An even part of all bytes."""

@@ -1,14 +1,17 @@
 """Which machines can do a task, and how many it takes: format, operators, memory, time limit.
 
-    Fit(machine, plan, reason, binds)      # a plan, or the reason why there is none
+    fits(need, machine, limits)      # every number of them that holds the task, or why none does
+    fit(need, machine, limits)       # one of these numbers: the cheapest in time
 
 Rules. A machine without a published peak in the format is taken to lack it. CPUs and FPGA boards
-stand alone. Other machines are taken in powers of two, up to `most`: the smallest number whose
-memory holds the task and, where there is a time limit, that is fast enough.
+stand alone. Other machines are taken in powers of two, up to `most`, where the task can be shared
+so. Of the numbers that hold it and are in time, `fit` takes the one of least machines x time: at
+any price by the hour the cheapest. It is the smallest in serving, but in training more machines may
+do without recomputing. If no number is in time, `fit` takes the fastest.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit.distributed.chooser import board
 from labkit.distributed.chooser.limits import Limits
@@ -20,11 +23,12 @@ ALONE = ("cpu", "fpga")
 
 @dataclass(frozen=True)
 class Fit:
-    """One kind of machine at a task.
+    """So many machines of one kind at a task.
 
-    plan     None where it cannot do it
-    reason   why there is no plan, or why it takes more than one machine
-    binds    what it is short of: "memory", "format", "operators", "links"; else what takes longest
+    plan     None where they cannot do it
+    reason   why there is no plan, or why it is this number of machines
+    binds    what it is short of: "memory", "format", "operators", "unknown links"; else what
+             takes longest
     over     bytes that each of as many as allowed would hold and has no room for
     """
 
@@ -34,41 +38,74 @@ class Fit:
     binds: str
     over: float | None = None
 
+    @property
+    def machine_seconds(self) -> float:
+        """Machines x seconds of a step, without the last digits, which are of rounding."""
+        return float(f"{self.plan.count * self.plan.seconds.value:.9g}")
+
 
 def fit(need: Need, machine: Machine, limits: Limits) -> Fit:
-    """The smallest number of these machines that do it, within the time limit if any number is."""
+    """In time, and with the least machines x time; or else the fastest."""
+    return best(fits(need, machine, limits), need, limits)
+
+
+def best(found: tuple[Fit, ...], need: Need, limits: Limits) -> Fit:
+    """The one of `fits` that `fit` takes, with the reason for its number."""
+    first = found[0]
+    if first.plan is None:
+        return first
+    in_time = [one for one in found if limits.holds_time(need, one.plan)]
+    if in_time:
+        chosen = min(in_time, key=lambda one: one.machine_seconds)
+        why = "for the time limit" if chosen is in_time[0] else "for fewer machine-hours"
+    else:
+        chosen = min(found, key=lambda one: one.plan.seconds.value)
+        why = "as fast as it gets"
+    if chosen.plan.count == 1:
+        return replace(chosen, reason="" if in_time else chosen.reason)
+    return replace(chosen, reason="for the memory" if chosen is first else why)
+
+
+def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
+    """Every number of these machines that holds the task; or one without a plan, which says why.
+
+    The time limit is not looked at. The reason of the last one says it where more were not tried.
+    """
     lacks = board.missing(need, machine)
     if lacks:
-        return Fit(machine, None, lacks, "operators")
+        return (Fit(machine, None, lacks, "operators"),)
     if need.number_format not in machine.peak:
-        return Fit(machine, None, f"the table has no peak in {need.number_format}", "format")
+        reason = f"the table has no peak in {need.number_format}"
+        return (Fit(machine, None, reason, "format"),)
     if machine.kind == "fpga":
-        return _fits(machine, board.plan(need, machine))
-    alone = machine.kind in ALONE or not _may_share(need)
-    counts = [1] if alone else list(_powers_of_two(limits.most))
-    return _smallest(need, machine, limits, counts)
+        return (_planned(machine, board.plan(need, machine)),)
+    most = 1 if machine.kind in ALONE else limits.most
+    return _each(need, machine, limits, most)
 
 
-def _smallest(need: Need, machine: Machine, limits: Limits, counts: list[int]) -> Fit:
-    """The first count that fits and is fast enough, or else the first that fits."""
+def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit, ...]:
+    """All powers of two up to `most` that hold it, as far as links are known."""
     room = float(machine.memory)
-    first = None
-    for count in counts:
-        try:
-            if need.memory(count, machine).value > room:
+    found = []
+    largest = 1
+    try:
+        for count in _powers_of_two(most):
+            if not need.is_shared_by(count, machine):
                 continue
-            plan = need.plan(machine, count, limits.efficiency)
-        except LinksUnknownError as unknown:
-            return first or Fit(machine, None, f"one is not enough; {unknown}", "links")
-        if limits.holds_time(need, plan):
-            return _fits(machine, plan, "for the time limit" if first else "for the memory")
-        first = first or _fits(machine, plan, "for the memory")
-    return first or _too_much(need, machine, counts[-1])
+            largest = count
+            if need.memory(count, machine).value <= room:
+                plan = need.plan(machine, count, limits.efficiency)
+                found.append(_planned(machine, plan))
+    except LinksUnknownError as unknown:
+        if not found:
+            return (Fit(machine, None, f"one is not enough; {unknown}", "unknown links"),)
+        found[-1] = replace(found[-1], reason=str(unknown))
+    return tuple(found) or (_too_much(need, machine, largest),)
 
 
-def _fits(machine: Machine, plan: Plan, why_several: str = "") -> Fit:
-    """A fit, with the reason for several machines if there are several."""
-    return Fit(machine, plan, why_several if plan.count > 1 else "", plan.binds)
+def _planned(machine: Machine, plan: Plan) -> Fit:
+    """A fit, as yet without a reason."""
+    return Fit(machine, plan, "", plan.binds)
 
 
 def _too_much(need: Need, machine: Machine, count: int) -> Fit:
@@ -78,11 +115,6 @@ def _too_much(need: Need, machine: Machine, count: int) -> Fit:
     each = "it" if count == 1 else f"each of {count}"
     reason = f"{each} would hold {needed.quantity.number}, {over / 1e9:.3g} GB more than fit"
     return Fit(machine, None, reason, "memory", over)
-
-
-def _may_share(need: Need) -> bool:
-    """Whether several machines can share this task: language models only."""
-    return "attention" in need.operators
 
 
 def _powers_of_two(most: int) -> Iterator[int]:

@@ -40,6 +40,7 @@ def image(number_format: str = "fp32") -> EvenNeed:
         unit="s",
         memory_words="weights + activations",
         time_words=TIME,
+        explained="",
         held={
             "weights": reckon("B", "parameters x bytes", f"{_parameters()} * {size}"),
             "activations": reckon("B", "numbers x bytes", f"{_numbers()} * {size}"),
@@ -69,6 +70,7 @@ def train_convnet(
         unit="s",
         memory_words="weights, gradients, momentum + activations",
         time_words=TIME,
+        explained="",
         held={
             "state": reckon("B", "3 x parameters x bytes", f"{STATE} * {_parameters()} * {size}"),
             "activations": reckon(

@@ -21,6 +21,9 @@ PARTS = ("compute", "bandwidth", "links")
 CORES = {"a100": 6_912, "a6000": 10_752, "h100": 16_896, "h200": 16_896}
 CORES_OF = "NVIDIA's architecture white papers: multiprocessors x cores of each"
 PROMPT = 1000  # tokens
+BY_BYTES = (
+    "Memory: labkit/hardware.toml, with sources. A dash: eight of them, or one CPU, do not hold it."
+)
 IN_TIME = Limits(seconds=0.001)
 
 
@@ -130,7 +133,7 @@ def by_bytes(keys: Iterable[str]) -> Table:
         if row.time:
             token = predicted(row.time.value, "s", "the chooser")
         rows.append([one.name, _gigabytes(one), times, once, plan.count if plan else None, token])
-    heads = ["machine", "memory", "bandwidth", "reads it once in", "70B: how many", "next token"]
+    heads = ["machine", "memory", "bandwidth", "all memory read in", "70B: how many", "next token"]
     return heads, rows
 
 

@@ -50,7 +50,7 @@ def own_model(
         raise ValueError(
             f"A width of {width} does not divide into {heads} heads. Give other heads."
         )
-    return LanguageModel(
+    model = LanguageModel(
         key="own",
         name="your model",
         layers=layers,
@@ -64,6 +64,7 @@ def own_model(
         tied=False,
         source="your own sizes",
     )
+    return replace(model, name=f"your model of {_size(model.parameters)} weights")
 
 
 def model_of(parameters: float) -> LanguageModel:
@@ -80,5 +81,13 @@ def model_of(parameters: float) -> LanguageModel:
     most = 2 + int((parameters / (12 * HEAD_WIDTH**2)) ** (1 / 3))  # 12 x layers x width^2
     candidates = [own_model(layers, HEAD_WIDTH * layers) for layers in range(2, most + 1)]
     near = min(candidates, key=lambda model: abs(model.parameters - parameters))
-    size = f"{near.parameters / 1e9:.3g} billion parameters"
-    return replace(near, name=f"a model of {size} ({near.layers} layers x {near.width:,}, assumed)")
+    shape = f"{near.layers} layers x {near.width:,}"
+    nearest = f"{shape}, the assumed shape nearest to {_size(parameters)}"
+    return replace(near, name=f"a model of {_size(near.parameters)} parameters ({nearest})")
+
+
+def _size(parameters: float) -> str:
+    """ "6.74 billion", or "17.5 million"."""
+    if parameters >= 1e9:
+        return f"{parameters / 1e9:.3g} billion"
+    return f"{parameters / 1e6:.3g} million"

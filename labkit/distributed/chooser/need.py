@@ -43,8 +43,9 @@ class Plan:
 class Need:
     """The needs of one task. A subclass knows them; see `memory` and `plan`.
 
-    steps   how many steps are paid for: a million tokens or images, or a whole training
-    unit    of the time that is told: s or h
+    steps      how many steps are paid for: a million tokens or images, or a whole training
+    unit       of the time that is told: s or h
+    explained  numbers that stand in the formulas, in a sentence
     """
 
     task: str  # "serve", "train" or "image"
@@ -58,11 +59,16 @@ class Need:
     unit: str
     memory_words: str  # the formulas of bytes and of seconds, for several machines, in words
     time_words: str
+    explained: str
 
     @property
     def timed(self) -> Reckoned | None:
         """The steps whose time is told and limited: all of a training; None: one step."""
         return self.steps if self.task == "train" else None
+
+    def is_shared_by(self, count: int, machine: Machine) -> bool:
+        """Whether so many machines can share it evenly. LinksUnknownError as for `plan`."""
+        raise NotImplementedError
 
     def memory(self, count: int, machine: Machine) -> Reckoned:
         """Bytes that each of so many machines must hold, at the least."""

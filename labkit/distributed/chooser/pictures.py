@@ -64,7 +64,7 @@ def _without_price(axes: Axes, row: Row, place: int, of: int) -> None:
 
 def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -> None:
     """Room on all sides, and below the prices for the strip of those without."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
     if times:
         axes.set_xlim(0.35 * min(times), 4 * max(times))
@@ -76,6 +76,12 @@ def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -
         axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
+    low, high = axes.get_ylim()
+    lowest = low * (high / low) ** STRIP  # the price axis ends where the strip begins
+    ticks = LogLocator(subs=(1, 2, 5)).tick_values(lowest, high)
+    axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick >= lowest]))
+    axes.spines["left"].set_bounds(lowest, high)
+    axes.yaxis.set_label_coords(-0.08, (1 + STRIP) / 2)
     axes.plot([0, 1], [STRIP, STRIP], ":", color=QUIET, linewidth=1, transform=axes.transAxes)
     axes.set_xlabel(f"ms for {answer.need.step}, predicted")
     axes.set_ylabel(f"USD for {answer.need.paid}, predicted")

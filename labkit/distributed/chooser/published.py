@@ -36,6 +36,14 @@ TOKENS_PER_SECOND = {  # model, A100s: tokens a second; None: it does not fit
 TRAINING_TOKENS = 15e12  # "~15 trillion tokens"
 TRAINING_CONTEXT = 8192  # tokens of a sequence: The Llama 3 Herd of Models, arXiv:2407.21783
 TRAINING_BATCH = 2048  # sequences: 16 million tokens in a step, the same source, of the largest
+MOST = 2048  # H100s that are tried
+PASSES = 3  # a backward pass costs two forward passes
+RECOMPUTED = 4
+TRAININGS = (
+    "15 trillion tokens, in steps of 2,048 sequences of 8,192. As many H100s, of 1, 2, 4, ..., "
+    "2,048, as need the fewest GPU hours; pipelines are not tried. Lesson 16's 400 of 989 TFLOP/s "
+    "for the 405B, 2.5 times, is the rate of a running step; these are hours of whole trainings."
+)
 GPU_HOURS = {"llama31_8b": 1.46e6, "llama31_70b": 7.0e6, "llama31_405b": 30.84e6}
 
 
@@ -68,18 +76,20 @@ def token_rates() -> list[list]:
 
 
 def training_hours() -> list[list]:
-    """[model, H100s, GPU-hours at best, GPU-hours published, their ratio] for each training.
+    """[model, H100s, forward passes in each step, GPU-hours at best, as published, their ratio].
 
-    The number of H100s is the smallest that holds it; more of them need more hours together.
+    The number of H100s is the one, of 1, 2, 4, ..., MOST, that takes the fewest GPU-hours. A step
+    costs three forward passes, or four where it is recomputed to save memory.
     """
     h100 = machine("h100")
     rows = []
     for key, hours in GPU_HOURS.items():
         need = train(key, "bf16", TRAINING_TOKENS, TRAINING_BATCH, TRAINING_CONTEXT)
-        plan = fit(need, h100, Limits(most=2048)).plan
+        plan = fit(need, h100, Limits(most=MOST)).plan
         total = plan.seconds.value * need.steps.value * plan.count / 3600
         best = predicted(total, "GPU h", "the chooser")
         said = published(hours, "GPU h", MODEL_CARD)
+        passes = RECOMPUTED if "recomputed" in plan.layout else PASSES
         name = language_model(key).name
-        rows.append([name, plan.count, best, said, float(said) / float(best)])
+        rows.append([name, plan.count, passes, best, said, float(said) / float(best)])
     return rows

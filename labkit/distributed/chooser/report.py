@@ -10,6 +10,7 @@ from textwrap import fill
 from labkit import figures
 from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.links import cluster_of
+from labkit.distributed.chooser.need import HOUR
 from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import predicted
 
@@ -26,9 +27,9 @@ def show(answer: Answer) -> None:
     share = answer.limits.efficiency
     case = "at best" if share == 1 else f"at {100 * share:g} % of what a machine can do"
     note = (
-        f"As few machines as hold it and are in time: 1, 2, 4, ..., at most {answer.limits.most}. "
-        f"Time {time}, {case}. Energy and price for {need.paid}; where a field is empty, the table "
-        f"of machines has no figure. {need.left_out}"
+        f"How many: of 1, 2, 4, ..., at most {answer.limits.most}, what holds it, is in time and "
+        f"takes the fewest machine-hours. Time {time}, {case}. Energy and price for {need.paid}; "
+        f"where a field is empty, the table of machines has no figure. {need.left_out}"
     )
     figures.table(HEADS, rows, note)
     for sentence in sentences(answer):
@@ -38,25 +39,39 @@ def show(answer: Answer) -> None:
 def sentences(answer: Answer) -> list[str]:
     """The cheapest and the fastest; or why there is none, and by how much."""
     said = [_limits(answer)] if answer.limits.seconds or answer.limits.usd else []
-    fits = [row for row in answer.rows if row.fit.plan is not None]
-    if not fits:
+    if not answer.tried:
         said.append(_fits_nowhere(answer))
         return said
-    if answer.cheapest is None and answer.fastest is None:
-        said.append(_no_limit_held(answer, fits))
-        return said
-    if answer.cheapest is None:
-        said.append("Cheapest: none of those that can do it has a price.")
+    if answer.fastest is None:
+        said.append(_no_limit_held(answer))
+    elif answer.cheapest is None:
+        said.append("Cheapest: none of those that hold the limits has a price.")
     else:
         said.append(f"Cheapest, of those with a price: {_choice(answer, answer.cheapest)}.")
-    said.append(f"Fastest: {_choice(answer, answer.fastest)}.")
+    if answer.fastest:
+        priced = ", of those with a price" if answer.limits.usd else _up_to(answer)
+        said.append(f"Fastest{priced}: {_choice(answer, answer.fastest)}.")
+    if answer.fastest_without_a_price:
+        unpriced = _choice(answer, answer.fastest_without_a_price)
+        said.append(f"Fastest of those without a price, which may be too dear: {unpriced}.")
     return said
+
+
+def _up_to(answer: Answer) -> str:
+    """How many were tried, if more than one."""
+    most = answer.limits.most
+    return f", with at most {most} of a kind" if most > 1 and answer.need.task != "image" else ""
 
 
 def formulas(answer: Answer, key: str) -> None:
     """All formulas of one machine, in words and in figures, and where its own figures come from."""
     row = answer.row(key)
-    print(f"{row.machine.name}:")
+    plan = row.fit.plan
+    print(f"{row.machine.name}:" if plan is None else f"{plan.count} x {row.machine.name}:")
+    if plan is not None:
+        _say(f"layout: {plan.layout}")
+        if answer.need.explained:
+            _say(answer.need.explained)
     for name, reckoned in numbers(row).items():
         _say(f"{name}: {reckoned}")
     if row.fit.plan is None:
@@ -122,6 +137,8 @@ def as_dict(answer: Answer) -> dict:
             "binds": row.fit.binds,
             "layout": plan.layout if plan else None,
             "reason": row.fit.reason,
+            "in_time": row.in_time,
+            "in_budget": row.in_budget,
             "can_be_chosen": row.can_be_chosen,
         }
         told = {"memory": plan.memory if plan else None, "time": row.time}
@@ -135,7 +152,9 @@ def as_dict(answer: Answer) -> dict:
         "paid": answer.need.paid,
         "efficiency": answer.limits.efficiency,
         "cheapest": answer.cheapest.machine.key if answer.cheapest else None,
+        "cheapest_count": answer.cheapest.fit.plan.count if answer.cheapest else None,
         "fastest": answer.fastest.machine.key if answer.fastest else None,
+        "fastest_count": answer.fastest.fit.plan.count if answer.fastest else None,
         "machines": rows,
     }
 
@@ -158,7 +177,9 @@ def _cells(answer: Answer, row: Row) -> list[object]:
         return [row.machine.key, None, None, row.fit.binds, None, None, None, row.fit.reason]
     notes = [row.fit.reason]
     notes += [] if row.in_time else ["too slow"]
-    notes += [] if row.in_budget else ["no price" if row.price is None else "too dear"]
+    notes += {True: [], False: ["too dear"], None: ["no price"]}[row.in_budget]
+    if answer.need.unit == "h" and (plan.count > 1 or "recomputed" in plan.layout):
+        notes.append(plan.layout)
     return [
         row.machine.key,
         plan.count,
@@ -183,7 +204,8 @@ def _choice(answer: Answer, row: Row) -> str:
     said = f"{many}{row.machine.name}, {row.time.quantity.number}"
     if row.price:
         said += f", {row.price.quantity.number} for {answer.need.paid}"
-    return f"{said}; {row.fit.binds} binds"
+    verb = "bind" if row.fit.binds.endswith("s") else "binds"  # links, cycles
+    return f"{said}; {row.fit.binds} {verb}"
 
 
 def _limits(answer: Answer) -> str:
@@ -199,8 +221,10 @@ def _limits(answer: Answer) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """ "24 h" or "20 ms"."""
-    return f"{seconds / 3600:g} h" if seconds >= 3600 else f"{1e3 * seconds:g} ms"
+    """ "24 h", "5 s" or "20 ms"."""
+    if seconds >= HOUR:
+        return f"{seconds / HOUR:g} h"
+    return f"{seconds:g} s" if seconds >= 1 else f"{1e3 * seconds:g} ms"
 
 
 def _fits_nowhere(answer: Answer) -> str:
@@ -211,11 +235,15 @@ def _fits_nowhere(answer: Answer) -> str:
     return f"It fits nowhere. Nearest is {row.machine.name}: {row.fit.reason}."
 
 
-def _no_limit_held(answer: Answer, fits: list[Row]) -> str:
-    """Machines fit, but none holds the limits: the fastest of them, and the cheapest."""
-    fastest = min(fits, key=lambda row: row.time.value)
-    said = f"No machine holds the limits. The fastest is {_choice(answer, fastest)}."
-    priced = [row for row in fits if row.price]
+def _no_limit_held(answer: Answer) -> str:
+    """None holds the limits for sure: the fastest of those that fit, and the cheapest."""
+    unknown = answer.fastest_without_a_price is not None
+    said = f"No machine {'with a price ' * unknown}holds the limits."
+    priced = [row for row in answer.tried if row.price]
+    compared = priced if unknown else answer.tried
+    if compared:
+        fastest = min(compared, key=lambda row: row.time.value)
+        said += f" The fastest is {_choice(answer, fastest)}."
     if priced:
         cheapest = min(priced, key=lambda row: row.price.value)
         said += f" The cheapest is {_choice(answer, cheapest)}."

@@ -49,6 +49,7 @@ def serve(
         unit="s",
         memory_words="(weights + cache) / machines",
         time_words=TIME,
+        explained=_weights(model),
         held={
             "weights": reckon("B", "parameters x bytes", f"{model.parameters} * {size}"),
             "cache": reckon("B", "requests x context x cache bytes of a token", cache),
@@ -63,6 +64,16 @@ def serve(
             "weights read + cache read and a token written",
             f"{model.read_parameters} * {size} + {passed}",
         ),
+        heads=model.heads,
         all_reduces=ALL_REDUCES * model.layers,
         reduced=reckon("B", "requests x width x bytes", f"{batch} * {model.width} * {size}"),
+    )
+
+
+def _weights(model: LanguageModel) -> str:
+    """The three counts of weights in the formulas."""
+    return (
+        f"weights: {model.parameters:,} are held; {model.read_parameters:,} are read, without "
+        f"tables of which a token needs only a row; {model.matmul_parameters:,} are multiplied, "
+        "without norms"
     )

@@ -34,6 +34,10 @@ class Training(Need):
     batch: int
     context: int
 
+    def is_shared_by(self, count: int, machine: Machine) -> bool:
+        """Whether there is a layout that shares the batch evenly."""
+        return any(True for _ in self._layouts(count, machine))
+
     def memory(self, count: int, machine: Machine) -> Reckoned:
         """Of the layout that needs least."""
         found = [self._memory(layout) for layout in self._layouts(count, machine)]
@@ -145,6 +149,7 @@ def train(
         unit="h",
         memory_words="a rank's weights + gradients + moments + activations (lesson 16)",
         time_words="steps x (FLOPs / (machines x peak x efficiency) + update + links not hidden)",
+        explained="",
         model=model,
         batch=batch,
         context=context,

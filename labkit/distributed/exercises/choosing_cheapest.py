@@ -36,8 +36,55 @@ def cheapest_of(counts, seconds, prices, limit) -> int:
     return chosen()(counts, seconds, prices, limit)
 
 
+def among_those_left(counts, seconds, prices, limit) -> int:
+    """The place counted among those that are in time and have a price."""
+    place = cheapest_of(counts, seconds, prices, limit)
+    if place == NOBODY:
+        return place
+    counted = ~np.isnan(prices) & (seconds <= limit)
+    return int(counted[:place].sum())
+
+
+def first_empty(counts, seconds, prices, limit) -> int:
+    """What np.argmin makes of nan where only priced machines are held against the limit."""
+    costs = counts * seconds * prices
+    costs[(seconds > limit) & ~np.isnan(prices)] = np.inf
+    return NOBODY if np.isinf(costs).all() else int(np.argmin(costs))
+
+
+def sorted_first(counts, seconds, prices, limit) -> int:
+    """The first of the sorted costs, whatever it is."""
+    costs = np.where(seconds <= limit, counts * seconds * prices, np.inf)
+    return int(np.argsort(costs)[0])
+
+
+def time_of_each(counts, seconds, prices, limit) -> int:
+    """As if `seconds` were those of one machine, and all came one after the other."""
+    return chosen(in_time=lambda seconds, limit: counts * seconds <= limit)(
+        counts, seconds, prices, limit
+    )
+
+
+def in_words(args: tuple, output: str, got: np.ndarray, expected: np.ndarray) -> str:
+    """What is wrong with the machine at a wrong place."""
+    counts, seconds, prices, limit = args
+    right = int(expected)
+    said = f"`{output}` is {got}; it should be {right}"
+    if got.shape or float(got) not in range(len(counts)):
+        return f"{said}."
+    place = int(got)
+    if np.isnan(prices[place]):
+        return f"{said}: machine {place} has no price."
+    if seconds[place] > limit:
+        late = f"takes {seconds[place]:.3g} s, and the limit is {limit:.3g}"
+        return f"{said}: machine {place} {late}."
+    costs = counts * seconds * prices / 3600
+    return f"{said}: {costs[place]:.3g} USD for a step, and machine {right} {costs[right]:.3g}."
+
+
 WRONG = {
     "empty_is_free": chosen(empty=0.0),
+    "first_empty": first_empty,
     "by_the_hour": chosen(cost=lambda counts, seconds, prices: prices),
     "of_one_machine": chosen(cost=lambda counts, seconds, prices: seconds * prices),
     "counts_alone": chosen(cost=lambda counts, seconds, prices: counts * prices),
@@ -48,6 +95,9 @@ WRONG = {
     "dearest": chosen(choose=np.nanargmax),
     "too_slow_only": chosen(in_time=lambda seconds, limit: seconds > limit),
     "first_if_none": chosen(none=0),
+    "sorted_first": sorted_first,
+    "among_those_left": among_those_left,
+    "counts_in_time": time_of_each,
 }
 ALWAYS = ("by_the_hour", "of_one_machine", "counts_alone", "time_of_all", "fastest", "dearest")
 
@@ -111,5 +161,6 @@ cheapest = exercise(
         offers,
     ),
     wrong=WRONG,
+    wording=in_words,
     forbidden=(*LIBRARIES, "labkit.distributed.chooser"),
 )

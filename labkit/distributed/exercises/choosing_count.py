@@ -86,12 +86,26 @@ def before(weights, size, tokens, token_cache, memory, most) -> int:
     return max(found // 2, 1) if found else 0
 
 
+def part_of_one(weights, size, tokens, token_cache, memory, most) -> float:
+    """The power of two by a logarithm, also where it is below 1."""
+    needed = bytes_needed(weights, size, tokens, token_cache)
+    count = 2.0 ** math.ceil(math.log2(needed / memory))
+    return count if count <= most else 0
+
+
+def as_many_as_allowed(weights, size, tokens, token_cache, memory, most) -> int:
+    """`most` where even those are not enough."""
+    return machines_of(weights, size, tokens, token_cache, memory, most) or most
+
+
 machines_needed = exercise(
     "distributed.machines_needed",
     oracle=machines_of,
     cases=cases_of(
         {
             "one machine": (1, 0.7, 8),
+            "half of one": (4, 0.45, 8),
+            "a tenth of one": (3, 0.1, 4),
             "two, for the cache": (3, 1.6, 8),
             "three would do": (5, 2.6, 8),
             "exactly full": (2, 4, 8, 1.0, True),
@@ -122,6 +136,8 @@ machines_needed = exercise(
         "weights_on_each": held(lambda weights, cache, count: weights + cache / count),
         "cache_on_each": held(lambda weights, cache, count: weights / count + cache),
         "one_step_before": before,
+        "part_of_one": part_of_one,
+        "as_many_as_allowed": as_many_as_allowed,
     },
     forbidden=(*LIBRARIES, "labkit.distributed.chooser"),
 )

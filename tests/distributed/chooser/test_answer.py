@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.distributed.chooser.answer import choose
+from labkit.distributed.chooser.fits import fits
 from labkit.distributed.chooser.images import image, train_convnet
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.report import numbers
@@ -79,7 +80,7 @@ def test_nothing_is_chosen_that_does_not_fit_or_has_no_price(name):
         assert chosen.machine.key not in (UNPRICED if chosen is answer.cheapest else ())
         assert need.number_format in chosen.machine.peak
         assert chosen.fit.plan.memory.value <= float(chosen.machine.memory)
-    can = [row for row in answer.rows if row.can_be_chosen]
+    can = [row for row in answer.tried if row.can_be_chosen]
     if answer.cheapest:
         assert answer.cheapest.price.value == min(row.price.value for row in can if row.price)
     if answer.fastest:
@@ -93,7 +94,78 @@ def test_an_unpriced_machine_is_not_free():
     assert choose(serve("llama31_8b"), among=["a100", "b200"]).cheapest is None
     with_budget = choose(serve("llama31_8b"), Limits(usd=100), among)
     assert with_budget.fastest.machine.key == "h100"
-    assert not with_budget.row("b200").in_budget
+    assert with_budget.fastest_without_a_price.machine.key == "b200"
+    assert with_budget.row("b200").in_budget is None, "nobody knows"
+
+
+def test_an_unknown_price_is_not_too_dear():
+    answer = choose(train("llama31_8b", tokens=1e9), Limits(seconds=24 * 3600, usd=50))
+    assert answer.cheapest is answer.fastest is None
+    assert answer.row("h100").in_budget is False and answer.row("h100").in_time
+    assert answer.fastest_without_a_price.machine.key == "b200"
+
+
+def test_in_training_fewest_machines_are_not_the_cheapest():
+    """Two H100s have to compute the activations again, and four have room for them."""
+    need = train("llama31_8b", tokens=1e9, context=8192)
+    in_budget = choose(need, Limits(usd=200), ["h100"])
+    in_time = choose(need, Limits(seconds=10 * 3600), ["h100"])
+    assert in_time.rows[0].fit.reason == "for the time limit"
+    for answer in (in_budget, in_time):
+        assert answer.cheapest.fit.plan.count == 4 and answer.fastest.fit.plan.count == 8
+        assert answer.cheapest.price.value < 0.76 * answer.tried[0].price.value
+    assert in_budget.rows[0].fit.reason == "for fewer machine-hours"
+    assert in_budget.tried[0].in_budget is False and in_budget.tried[0].fit.plan.count == 2
+
+
+def test_the_fastest_that_is_too_slow_is_the_fastest():
+    answer = choose(train("llama31_8b", tokens=15e12), Limits(seconds=3600), ["h100", "a100"])
+    assert answer.cheapest is answer.fastest is None
+    assert [row.fit.plan.count for row in answer.rows] == [8, 8]
+
+
+@given(
+    st.sampled_from(["llama31_8b", "llama2_7b", "gpt2"]),
+    st.sampled_from(["fp32", "fp16", "int8"]),
+    st.integers(1, 64),
+    st.floats(0.001, 1),
+)
+@settings(deadline=None, max_examples=40)
+def test_in_serving_the_fewest_machines_in_time_are_the_cheapest(model, form, batch, seconds):
+    answer = choose(serve(model, form, batch, context=1000), Limits(seconds=seconds))
+    for row in answer.rows:
+        tried = [one for one in answer.tried if one.machine is row.machine and one.in_time]
+        if tried:
+            assert row.fit.plan.count == min(one.fit.plan.count for one in tried)
+
+
+@given(st.sampled_from(sorted(REQUESTS)), st.floats(1e-3, 1e6), st.floats(1e-2, 1e5))
+@settings(deadline=None, max_examples=40)
+def test_nothing_that_was_tried_beats_the_choice(name, seconds, usd):
+    """By brute force: every number of every machine, one at a time."""
+    need = REQUESTS[name][0]
+    limits = Limits(seconds=seconds, usd=usd)
+    answer = choose(need, limits)
+    steps = need.timed.value if need.timed else 1
+    costs, times, unknown = [], [], []
+    for one in machines().values():
+        for found in fits(need, one, limits):
+            if found.plan is None or found.plan.seconds.value * steps > seconds:
+                continue
+            time = found.plan.seconds.value * steps
+            if one.price is None:
+                unknown.append(time)
+                continue
+            hours = found.plan.count * found.plan.seconds.value * need.steps.value / 3600
+            if float(one.price) * hours <= usd:
+                costs.append(float(one.price) * hours)
+                times.append(time)
+    assert (answer.cheapest is None) == (not costs)
+    if costs:
+        unit = 3600 if need.unit == "h" else 1
+        assert answer.cheapest.price.value == pytest.approx(min(costs))
+        assert answer.fastest.time.value * unit == pytest.approx(min(times))
+    assert (answer.fastest_without_a_price is None) == (not unknown)
 
 
 def test_a_machine_sold_by_the_piece_has_no_price_by_the_hour():

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from labkit.cli import main
+from labkit.distributed.language_models import language_models
+from labkit.hardware import machines
 
 
 def test_serve_train_and_image(capsys):
@@ -14,8 +16,9 @@ def test_serve_train_and_image(capsys):
     said = capsys.readouterr().out
     assert "Cheapest, of those with a price: 2 x Google TPU v5e" in said
     assert "With half the time" in said and "= 10.2 GB" in said
-    assert main("choose train --parameters 7e9 --tokens 1e9 --hours 24 --usd 1000".split()) == 0
-    assert "6.7 billion parameters (32 layers x 4,096, assumed)" in capsys.readouterr().out
+    assert main("choose train --parameters 7b --tokens 1e9 --hours 24 --usd 1000".split()) == 0
+    said = capsys.readouterr().out
+    assert "6.7 billion parameters (32 layers x 4,096, the assumed shape nearest to 7 b" in said
     assert main("choose image --ms 1 --format int8 --formulas pynq_z1".split()) == 0
     assert "an assumed 100 MHz = 73768 / 100000000 = 738 µs" in capsys.readouterr().out
     assert main("choose train --model convnet --batch 8 --images 1e5 --hours 1".split()) == 0
@@ -27,7 +30,50 @@ def test_own_sizes_and_some_machines(capsys):
     assert main(f"{own} --format fp16".split()) == 0
     given = json.loads(capsys.readouterr().out)
     assert [row["machine"] for row in given["machines"]] == ["h100", "t4"]
-    assert given["need"].startswith("your model in fp16")
+    assert given["need"].startswith("your model of 17.8 million weights in fp16")
+
+
+def test_numbers_as_people_write_them(capsys):
+    many = "choose serve --parameters 8b --context 1e3 --batch 2k --format int8 --json"
+    assert main([*many.split(), "--machines", "h100, t4"]) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert "nearest to 8 billion) in int8, serving 2000 requests of 1,000 tokens" in given["need"]
+    assert [row["machine"] for row in given["machines"]] == ["h100", "t4"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--parameters=8q", "invalid number value: '8q'"),
+        ("--context=1.5", "invalid whole number value: '1.5'"),
+        ("--context=inf", "invalid whole number value: 'inf'"),
+        ("--batch=nan", "invalid whole number value: 'nan'"),
+        ("--tokens=b", "invalid number value: 'b'"),
+    ],
+)
+def test_what_is_no_number_is_refused_in_two_lines(capsys, option, words):
+    with pytest.raises(SystemExit) as refused:
+        main(["choose", "serve", "--model", "gpt2", option])
+    said = capsys.readouterr().err
+    assert refused.value.code == 2 and words in said and said.count("\n") == 2
+
+
+def test_the_help_names_every_model_and_machine_and_its_examples_work(capsys):
+    with pytest.raises(SystemExit):
+        main(["choose", "--help"])
+    said = capsys.readouterr().out
+    keys = said.partition("models: ")[2].partition("examples:")[0].split()
+    assert keys == [*language_models(), "convnet", "machines:", *machines()]
+    examples = [line.split() for line in said.splitlines() if line.startswith("  labkit choose")]
+    assert len(examples) == 3
+    for _, *example in examples:
+        assert main(example) == 0
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    command = f"{sys.executable} -m labkit choose image | head -1"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("The ConvNet in fp32") and run.stderr == ""
 
 
 @pytest.mark.parametrize(

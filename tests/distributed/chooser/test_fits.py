@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.distributed.chooser import board
-from labkit.distributed.chooser.fits import fit
+from labkit.distributed.chooser.fits import fit, fits
 from labkit.distributed.chooser.images import image, train_convnet
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.serving import serve
@@ -55,7 +55,7 @@ def test_a_plan_fits_has_the_format_and_is_the_smallest(model, form, key, batch,
         alone = one.kind in ("cpu", "fpga")
         largest = 1 if alone else 2 ** (most.bit_length() - 1)
         lacks = form not in one.peak or one.kind == "fpga"
-        assert lacks or found.binds == "links" or total / largest > float(one.memory)
+        assert lacks or found.binds == "unknown links" or total / largest > float(one.memory)
         return
     count = found.plan.count
     assert form in one.peak and one.kind != "fpga" and 1 <= count <= most
@@ -71,7 +71,11 @@ def test_a_time_limit_takes_more_machines():
     assert first.plan.count == 1 < quick.plan.count
     assert quick.plan.seconds.value <= 0.003 and quick.reason == "for the time limit"
     never = fit(need, machine("h100"), Limits(seconds=1e-6))
-    assert never.plan.count == 1, "none is fast enough: the smallest that fits"
+    tried = fits(need, machine("h100"), Limits())
+    assert [one.plan.count for one in tried] == [1, 2, 4, 8]
+    seconds = {one.plan.count: one.plan.seconds.value for one in tried}
+    assert seconds[never.plan.count] == min(seconds.values()), "none is fast enough"
+    assert never.reason == "as fast as it gets"
 
 
 def test_a_training_is_limited_as_a_whole():
@@ -86,7 +90,7 @@ def test_links_that_no_table_has():
     found = fit(serve("llama31_70b", "fp16"), machine("v100"), Limits())
     assert (
         found.plan is None
-        and found.binds == "links"
+        and found.binds == "unknown links"
         and "its links are in no table" in found.reason
     )
 
@@ -94,6 +98,8 @@ def test_links_that_no_table_has():
 def test_one_that_is_too_slow_stays_where_no_links_are_known():
     found = fit(serve("llama31_8b", "bf16"), machine("tpu_v5p"), Limits(seconds=1e-6))
     assert found.plan.count == 1 and found.binds == "bandwidth"
+    assert found.reason == "its links are in no table", "why it is not two of them"
+    assert fit(serve("llama31_8b", "bf16"), machine("tpu_v5p"), Limits()).reason == ""
     need = train("gpt2", tokens=1e9, context=1024)
     assert fit(need, machine("tpu_v4"), Limits(seconds=1)).plan.count == 1
 
@@ -119,6 +125,14 @@ def test_the_boards_time_is_its_counted_cycles():
     assert found.plan.seconds.value == 73_768 / 100e6 and found.binds == "cycles"
     roofline = max(12_343_936 / 44e9, 3_079_504 / 4 / 2.1e9)
     assert found.plan.seconds.value > roofline
+
+
+def test_only_numbers_that_share_evenly_are_tried():
+    gpt2 = fits(serve("gpt2", context=1000), machine("h100"), Limits(most=64))
+    assert [one.plan.count for one in gpt2] == [1, 2, 4], "of 12 heads"
+    few = train("gpt2", batch=3, context=512)
+    assert [one.plan.count for one in fits(few, machine("h100"), Limits(most=64))] == [1, 2, 4]
+    assert fit(few, machine("h100"), Limits(seconds=1e-6, most=2**40)).plan.count in (1, 2, 4)
 
 
 def test_an_image_is_not_shared():

@@ -32,12 +32,12 @@ def test_the_table_has_every_machine_and_says_what_binds(capsys):
     assert "(2025-02)" in "\n".join(said).replace("\n", " ")
     assert said[-3] == "Allowed: 20 ms for a step."
     assert said[-2].startswith("Cheapest, of those with a price: 2 x Google TPU v5e, 12 ms, 1 USD")
-    assert said[-1].startswith("Fastest: NVIDIA B200")
+    assert said[-1].startswith("Fastest, with at most 8 of a kind: 2 x NVIDIA B200")
 
 
 def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
     answer = choose(serve("llama31_8b"), among=["a100", "b200"])
-    assert sentences(answer)[0] == "Cheapest: none of those that can do it has a price."
+    assert sentences(answer)[0] == "Cheapest: none of those that hold the limits has a price."
     assert "USD" not in sentences(answer)[1]
 
 
@@ -57,8 +57,35 @@ def test_nobody_can_do_it_at_all():
 def test_limits_that_nobody_holds():
     answer = choose(serve("llama31_8b"), Limits(seconds=1e-6), ["h100", "tpu_v5e"])
     said = sentences(answer)[-1]
-    assert said.startswith("No machine holds the limits. The fastest is NVIDIA H100")
-    assert "The cheapest is 2 x Google TPU v5e" in said
+    assert said.startswith("No machine holds the limits. The fastest is 4 x NVIDIA H100")
+    assert "The cheapest is 2 x Google TPU v5e" in said and "links bind." in said
+
+
+def test_a_budget_says_nothing_of_a_machine_without_a_price():
+    need, among = train("llama31_8b"), ["h100", "h200"]
+    held = sentences(choose(need, Limits(usd=1000), among))
+    assert held[2].startswith("Fastest, of those with a price: 8 x NVIDIA H100")
+    assert held[3].startswith("Fastest of those without a price, which may be too dear: 8 x NVIDIA")
+    (_, none, other) = sentences(choose(need, Limits(usd=10), among))
+    assert none.startswith("No machine with a price holds the limits. The fastest is 8 x NVI")
+    assert "H100" in none and "H200" not in none
+    assert other.startswith("Fastest of those without a price, which may be too dear: 8 x")
+    assert len(sentences(choose(need, Limits(usd=10), ["h100"]))) == 2
+
+
+def test_a_plan_of_a_training_says_its_layout(capsys):
+    answer = choose(train("llama31_8b", context=8192), among=["h100", "b200"])
+    show(answer)
+    said = {line.split()[0]: line for line in lines(capsys) if line}
+    assert said["h100"].endswith("for fewer machine-hours, data 4 x tensor 1, ZeRO-3")
+    formulas(answer, "h100")
+    assert lines(capsys)[1] == "  layout: data 4 x tensor 1, ZeRO-3"
+
+
+def test_limits_are_said_in_a_unit_of_their_size():
+    need = train("gpt2", tokens=1e6, context=512)
+    for seconds, said in ((7200, "2 h"), (3.5, "3.5 s"), (0.02, "20 ms")):
+        assert f"Allowed: {said} for" in sentences(choose(need, Limits(seconds=seconds)))[0]
 
 
 def test_formulas_name_every_source(capsys):
@@ -79,11 +106,12 @@ def test_lines_of_formulas_are_not_longer_than_a_line(capsys):
 
 def test_as_json():
     given = json.loads(json.dumps(as_dict(choose(train("llama31_8b"), Limits(usd=1000)))))
-    assert given["cheapest"] == "h100" and given["paid"] == "the training"
+    assert given["cheapest"] == "h100" and given["cheapest_count"] == 2
+    assert given["paid"] == "the training"
     rows = {row["machine"]: row for row in given["machines"]}
     assert rows["h200"]["price"] is None and rows["h200"]["price_source"] is None
     assert rows["h100"]["price"]["unit"] == "USD" and "2025-02" in rows["h100"]["price_source"]
-    assert rows["tpu_v5p"]["binds"] == "links" and rows["tpu_v5p"]["count"] is None
+    assert rows["tpu_v5p"]["binds"] == "unknown links" and rows["tpu_v5p"]["count"] is None
     assert not rows["h200"]["can_be_chosen"] and rows["h100"]["can_be_chosen"]
 
 

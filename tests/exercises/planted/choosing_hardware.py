@@ -51,6 +51,15 @@ def by_the_chooser(weights, size, tokens, token_cache, memory, most):
     return 0
 
 
+def by_logarithms_alone(weights, size, tokens, token_cache, memory, most):
+    bytes = weights * size + tokens.sum() * token_cache
+    n = 2 ** int(np.ceil(np.log2(bytes / memory)))
+    return n if n <= most else 0
+
+
+all_of_them = edit(COUNT, "all_of_them", "return 0", "return most")
+
+
 def by_logarithms(weights, size, tokens, token_cache, memory, most):
     import math
 
@@ -128,12 +137,7 @@ def message_by_message(flops, moved, reduces, reduced, n, peak, bandwidth, laten
 CHEAPEST = "distributed.cheapest"
 COSTS = "counts * seconds * prices"
 OUT = "np.isnan(prices) | (seconds > limit)"
-empty_as_zero = edit(
-    CHEAPEST,
-    "empty_as_zero",
-    f"costs = {COSTS}\n    costs[{OUT}]",
-    "costs = counts * seconds * np.nan_to_num(prices)\n    costs[seconds > limit]",
-)
+empty_as_zero = edit(CHEAPEST, "empty_as_zero", "np.isnan(prices)", "(prices == np.nan)")
 cheapest_hour = edit(CHEAPEST, "cheapest_hour", COSTS, "1.0 * prices")
 single = edit(CHEAPEST, "single", COSTS, "seconds * prices")
 without_seconds = edit(CHEAPEST, "without_seconds", COSTS, "counts * prices")
@@ -149,6 +153,32 @@ overwrites = edit(
     f"costs = {COSTS}",
     f"prices[np.isnan(prices)] = np.inf\n    costs = {COSTS}",
 )
+
+
+nan_anywhere = edit(
+    CHEAPEST, "nan_anywhere", f"costs[{OUT}]", "costs[(seconds > limit) & ~np.isnan(prices)]"
+)
+all_their_seconds = edit(
+    CHEAPEST, "all_their_seconds", "seconds > limit", "counts * seconds > limit"
+)
+
+
+def of_the_filtered(counts, seconds, prices, limit):
+    ok = ~np.isnan(prices) & (seconds <= limit)
+    if not ok.any():
+        return -1
+    return int(np.argmin((counts * seconds * prices)[ok]))
+
+
+def by_sorting(counts, seconds, prices, limit):
+    costs = np.where(seconds <= limit, counts * seconds * prices, np.inf)
+    best = int(np.argsort(costs)[0])
+    return best if costs[best] < np.inf else -1
+
+
+def first_of_the_sorted(counts, seconds, prices, limit):
+    costs = np.where(seconds <= limit, counts * seconds * prices, np.inf)
+    return int(np.argsort(costs)[0])
 
 
 def dearest(counts, seconds, prices, limit):
@@ -196,6 +226,8 @@ PLANTED = {
         (weights_whole, "every machine holds all weights"),
         (cache_whole, "every machine holds the whole cache"),
         (at_least_one, "machines are not enough, the result is 0"),
+        (by_logarithms_alone, "the counts begin at 1"),
+        (all_of_them, "this takes most all the same"),
         (sorts, "changes its input tokens"),
         (by_the_chooser, "labkit.distributed.chooser"),
     ],
@@ -229,6 +261,10 @@ PLANTED = {
         (dearest, "the dearest of those that count"),
         (first_of_none, "the result is -1"),
         (only_late, "slower than the limit"),
+        (nan_anywhere, "so an empty price wins"),
+        (all_their_seconds, "The machines work at the same time"),
+        (of_the_filtered, "the place in the whole table"),
+        (first_of_the_sorted, "puts inf and nan last"),
         (overwrites, "changes its input prices"),
         (by_choosing, "labkit.distributed.chooser"),
     ],
@@ -236,7 +272,7 @@ PLANTED = {
 ALSO_RIGHT = {
     COUNT: [by_logarithms, by_a_list],
     STEP: [message_by_message],
-    CHEAPEST: [in_a_loop, with_nanargmin],
+    CHEAPEST: [in_a_loop, with_nanargmin, by_sorting],
 }
 N = np.array([2])
 RIGHT_ON = {
