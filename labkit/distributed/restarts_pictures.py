@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from labkit.figures import canvas, show
 from labkit.figures.style import BLUE, INK, ORANGE, QUIET, SKY
 
 Series = Mapping[str, Sequence[tuple[int, float]]]
 COLOURS = (BLUE, ORANGE, SKY, INK)
 MARKS = ("o", "s", "^", "D")
+MEAN_OF = 5  # steps of a point in `ranks_picture`
 PANELS = (
     ("tokens per second", "tokens per second"),
     ("communication share", "communication, %"),
@@ -28,14 +31,19 @@ def restart_picture(starts: Sequence[Series], saved: Sequence[int]) -> None:
 
     starts   one mapping for each start of rank 0, with the series "loss"
     saved    the steps after which a checkpoint was written
+
+    Raises ValueError where a start has no losses.
     """
+    if not starts or not all(start.get("loss") for start in starts):
+        raise ValueError("restart_picture: each start needs losses; are these the event files?")
     figure, axes = canvas(7.5, 3.2)
     first, second = (starts[place]["loss"] for place in (0, -1))
     for step in saved:
         axes.axvline(step, color=QUIET, linewidth=0.8, zorder=0)
     axes.plot(*zip(*first, strict=True), "o-", color=BLUE, markersize=9, label="first start")
     axes.plot(*zip(*second, strict=True), "s-", color=ORANGE, markersize=4, label="second start")
-    axes.set_xlabel("step (grey: a checkpoint behind it)")
+    axes.plot(*first[-1], "X", color=INK, markersize=11, label="a rank dies after this step")
+    axes.set_xlabel("step (grey: a checkpoint after this step)")
     axes.set_ylabel("loss")
     axes.legend()
     twice = sorted({step for step, _ in first} & {step for step, _ in second})
@@ -49,7 +57,12 @@ def restart_picture(starts: Sequence[Series], saved: Sequence[int]) -> None:
 
 
 def forgotten_picture(differences: Mapping[str, Sequence[float]]) -> None:
-    """The loss beside that of the unbroken training, in percent, by steps since the restart."""
+    """The loss beside that of the unbroken training, in percent, by steps since the restart.
+
+    Raises ValueError where there is none.
+    """
+    if not differences or not all(len(values) for values in differences.values()):
+        raise ValueError("forgotten_picture: there are no losses to draw.")
     figure, axes = canvas(7.5, 3.2)
     axes.axhline(0, color=QUIET, linewidth=0.8, zorder=0)
     for place, (name, values) in enumerate(differences.items()):
@@ -64,15 +77,21 @@ def forgotten_picture(differences: Mapping[str, Sequence[float]]) -> None:
 
 
 def ranks_picture(last: Mapping[int, Series]) -> None:
-    """Four panels over the steps, with a line for each rank: PANELS."""
+    """Four panels over the steps, with a line of means for each rank: PANELS.
+
+    Raises ValueError where there is no rank, or one of them has told nothing of a panel.
+    """
+    wanted = {name for name, _ in PANELS}
+    if not last or not all(wanted <= set(series) for series in last.values()):
+        raise ValueError(f"ranks_picture: each rank tells {', '.join(sorted(wanted))}.")
     figure, panels = canvas(7.5, 4.4, rows=2, columns=2)
     for axes, (name, label) in zip(panels.flat, PANELS, strict=True):
         for rank, series in last.items():
             steps, values = zip(*series[name], strict=True)
             style = {"color": COLOURS[rank % len(COLOURS)], "marker": MARKS[rank % len(MARKS)]}
-            axes.plot(steps, values, markersize=3, linewidth=1.2, label=f"rank {rank}", **style)
-        highest = max(value for series in last.values() for _, value in series[name])
-        axes.set_ylim(0, 1.1 * highest)
+            means = running_means(values)
+            axes.plot(steps, means, markersize=3, linewidth=1.2, label=f"rank {rank}", **style)
+        axes.set_ylim(0, 1.1 * max(line.get_ydata().max() for line in axes.lines))
         axes.set_xlabel("step")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_title(label, fontsize=9)
@@ -80,5 +99,15 @@ def ranks_picture(last: Mapping[int, Series]) -> None:
     show(
         figure,
         f"Four panels with a line for each of {len(last)} ranks, over the steps of the last "
-        "start: tokens per second, the share of communication, processor time and memory.",
+        f"start: tokens per second, the share of communication, processor time and memory, each as "
+        f"the mean of a step and the {MEAN_OF - 1} before it.",
     )
+
+
+def running_means(values: Sequence[float]) -> np.ndarray:
+    """[n] -> [n]: of each value and those before it, MEAN_OF at most.
+
+    One short step says little: the system counts processor time in ticks that are as long.
+    """
+    windows = (values[max(0, end - MEAN_OF) : end] for end in range(1, len(values) + 1))
+    return np.array([np.mean(window) for window in windows])

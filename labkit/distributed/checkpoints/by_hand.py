@@ -25,7 +25,13 @@ def share(rows: int, ranks: int, rank: int) -> tuple[int, int]:
     """The first row of a rank's part, and the first one behind it: np.array_split's parts.
 
     10 rows on 4 ranks are 3, 3, 2 and 2.
+
+    Raises ValueError for numbers that are not whole, negative rows, or a rank that is not there.
     """
+    if not all(isinstance(number, int | np.integer) for number in (rows, ranks, rank)):
+        raise ValueError(f"share: whole numbers, not {rows!r} rows, {ranks!r} ranks, {rank!r}.")
+    if rows < 0 or not 0 <= rank < ranks:
+        raise ValueError(f"share: {rows} rows on {ranks} ranks, of which there is no rank {rank}.")
     least, more = divmod(rows, ranks)
     begin = rank * least + min(rank, more)
     return begin, begin + least + (rank < more)

@@ -50,8 +50,9 @@ class Orders:
 
     def __post_init__(self) -> None:
         for name in ("steps", "every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Orders: {name} is at least 1, not {getattr(self, name)}.")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"Orders: {name} is at least 1, not {value!r}.")
 
     @property
     def log(self) -> Path:

@@ -80,7 +80,7 @@ class Training:
     def __init__(
         self, options: Options, rank: int = 0, ranks: int = 1, sharded: bool = False
     ) -> None:
-        if options.sequences % ranks:
+        if ranks < 1 or options.sequences % ranks:
             raise ValueError(
                 f"{options.sequences} sequences cannot be dealt evenly to {ranks} ranks."
             )

@@ -50,14 +50,18 @@ def bytes_of_state(
     weights   how many there are in the model
     each      bytes for each weight, by kind: FLOAT32 (the default) or MIXED
 
-    Raises ValueError for a stage other than 0 to 3, and for numbers that are not whole or below 1.
+    Raises ValueError for a stage other than 0 to 3, for numbers that are not whole or below 1, and
+    for bytes of other kinds.
     """
     if stage not in (0, 1, 2, 3):
         raise ValueError(f"ZeRO has the stages 0, 1, 2 and 3, not {stage!r}.")
     if any(not isinstance(number, int) or number < 1 for number in (weights, ranks)):
         raise ValueError(f"{weights} weights on {ranks} ranks; both are whole, and at least 1.")
+    each = each or FLOAT32
+    if set(each) != set(KINDS):
+        raise ValueError(f"Bytes are given for {', '.join(KINDS)}, not for {', '.join(each)}.")
     found = {}
-    for kind, size in (each or FLOAT32).items():
+    for kind, size in each.items():
         share = ranks if stage >= CUT_FROM[kind] else 1
         found[kind] = size * weights / share
     return State(**found)

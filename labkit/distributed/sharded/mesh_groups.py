@@ -55,8 +55,8 @@ class Mesh:
 
     def coordinates(self, rank: int) -> dict[str, int]:
         """Where a rank stands, by the sides' names; ValueError where there is no such rank."""
-        if not 0 <= rank < self.ranks:
-            raise ValueError(f"A mesh of {self.text} has no rank {rank}.")
+        if not isinstance(rank, int) or not 0 <= rank < self.ranks:
+            raise ValueError(f"A mesh of {self.text} has no rank {rank!r}.")
         found = {}
         for name, length in reversed(self.sides.items()):
             rank, found[name] = divmod(rank, length)

@@ -26,12 +26,12 @@ from labkit.distributed.tensor_parallel.dtensor import parallelize
 def pretended(ranks: int) -> Iterator[None]:
     """A `with` block in which this process is rank 0 of so many.
 
-    Raises ValueError for less than one rank, RuntimeError within a launch.
+    Raises ValueError for no whole number from 1 on, RuntimeError within a launch.
     """
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    if ranks < 1:
-        raise ValueError(f"pretended: at least one rank, not {ranks}.")
+    if not isinstance(ranks, int) or ranks < 1:
+        raise ValueError(f"pretended: at least one rank, not {ranks!r}.")
     if dist.is_initialized():
         raise RuntimeError("pretended: this process is in a group already.")
     dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())

@@ -82,3 +82,20 @@ def test_a_length_that_cannot_be_is_no_reason_to_take_all_memory(saved):
 def test_a_tensor_that_no_shard_has(saved):
     with pytest.raises(CheckpointError, match=r"has no tensor 'tail', only .*head"):
         len(shards(saved, "tail")[0])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        ((10, 0, 0), "10 rows on 0 ranks, of which there is no rank 0"),
+        ((10, 4, 4), "there is no rank 4"),
+        ((10, 4, -1), "there is no rank -1"),
+        ((-3, 2, 0), "-3 rows"),
+        ((10.5, 2, 0), "whole numbers, not 10.5 rows"),
+        (("10", 2, 0), "not '10' rows"),
+        ((10, float("nan"), 0), "nan ranks"),
+    ],
+)
+def test_a_share_that_cannot_be(numbers, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        share(*numbers)

@@ -191,3 +191,9 @@ def wait_until(condition):
 def test_nonsense_is_refused(name):
     with pytest.raises(ValueError, match=f"{name} is at least 1"):
         Orders(Path("nowhere"), **{name: 0})
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": "3"}, {"every": 2.5}])
+def test_orders_that_make_no_sense(wrong):
+    with pytest.raises(ValueError, match="is at least 1, not"):
+        Orders(Path("nowhere"), **wrong)

@@ -27,6 +27,7 @@ def test_float32_keeps_16_bytes_too():
         ((0, 1, 1), "0 weights"),
         ((1, 0, 1), "0 ranks"),
         ((100, 1.5, 1), "1.5 ranks"),
+        ((100, 4, 1, {"weights": 2}), "weights, gradients, moments, not for weights"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, sentence):

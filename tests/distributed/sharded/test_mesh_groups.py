@@ -62,6 +62,9 @@ def pretending_to_be(rank, ranks):
         (lambda: Mesh({"data": 2, "tensor": 3}).fits(8), r"2 x 3 \(data x tensor\) has 6 ranks"),
         (lambda: Mesh({"data": 2}).groups("tensor"), "no side 'tensor'"),
         (lambda: Mesh({"data": 2}).coordinates(2), "no rank 2"),
+        (lambda: Mesh({"data": 2}).coordinates("1"), "no rank '1'"),
+        (lambda: pretended.pretended("4").__enter__(), "at least one rank, not '4'"),
+        (lambda: pretended.pretended(0).__enter__(), "at least one rank, not 0"),
     ],
 )
 def test_what_is_no_mesh_is_told_so(act, sentence):
