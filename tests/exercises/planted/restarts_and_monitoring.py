@@ -163,6 +163,11 @@ def empties_the_list(files, ranks, rank):
     return np.concatenate(parts)
 
 
+def past_the_counter(files, ranks, rank):
+    whole = np.concatenate([file._rows for file in files])
+    return whole[slice(*share(len(whole), ranks, rank))]
+
+
 def joined_by_torch(files, ranks, rank):
     rows = [torch.from_numpy(file.read(0, len(file))) for file in files]
     return torch.cat(rows).tensor_split(ranks)[rank].numpy()
@@ -313,6 +318,7 @@ PLANTED = {
         (files_end_early, "The last row of each file is missing"),
         (row_0_is_left_out, "that file's first row is missing"),
         (empties_the_list, "changes its input"),
+        (past_the_counter, "were not read by file.read"),
         (joined_by_torch, "torch"),
     ],
     THIRD: [
