@@ -80,7 +80,7 @@ def counted_reads(answer: object, look_at_cost: bool = True) -> Callable[..., np
         read = sum(file.rows_read for file in files)
         right = np.array_equal(found, np.concatenate(shards)[begin:end])
         if look_at_cost and right and read < end - begin:
-            raise Refused("The rows are right, but were not read by `file.read`.")
+            raise Refused("These rows were not read by `file.read`, which a file on a disk needs.")
         if look_at_cost and right and read > end - begin:
             raise TooDear(
                 f"The rows are right, but {read} rows were read for a part of {end - begin}: a "
