@@ -113,6 +113,9 @@ def test_recomputing_is_predicted(lesson):
 def test_1024_ranks_and_the_guesses(lesson):
     calls = lesson.namespace["calls"]
     assert calls["data x tensor, 128 x 8"].total["all_reduce"].calls == 4 * 4 + 1
+    gradients = calls["data x tensor, 128 x 8"].calls[-1]
+    assert gradients.ranks == 128 and gradients.bytes / (4 * 830_208) == pytest.approx(1 / 6, 0.01)
+    assert 8192 % 1024 == 0, "a block of this width needs no padding"
     results = lesson.again(GUESSES)[1]["results"]
     assert float(results["1,024 ranks"]) == pytest.approx(18.6, abs=0.05)
     assert float(results["peak"]) == pytest.approx(57.7, abs=0.05)

@@ -26,7 +26,7 @@
 # - predict a rank's bytes, activations included;
 # - lay ranks out in a mesh, and say who talks to whom.
 #
-# You need lesson 3, and for the meshes lessons [9](9_tensor_parallel.ipynb) and [10](10_pipeline.ipynb).
+# You need lessons 3, [9](9_tensor_parallel.ipynb) and [10](10_pipeline.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -94,11 +94,11 @@ guesses = {
 # With S bytes of all weights, each of n ranks sends $\frac{n-1}{n} S$ in forward's gathers, as much in backward's and in the reduce-scatters: $3 \frac{n-1}{n} S$ in a step; data parallel's all-reduce needs $2 \frac{n-1}{n} S$.
 #
 # For a linear layer $y = x W$, the gradients are $dW = x^T dy$ and $dx = dy\, W^T$.
-# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; without a name, it is freed after use.
+# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; if no name holds it, it is freed after use.
 # `reduce_scatter(t)` takes t of any shape, and returns this rank's flat chunk of the ranks' sum.
 #
 # **Exercise `distributed.sharded_step`**: forward and backward of several linear layers, without autograd; `dy` is the gradient of this rank's last output.
-# Gather each layer when needed, free it at once (the check sees bytes sent alone), and return the shards of the mean gradients.
+# Gather each layer when needed, free it at once (the check sees only bytes sent), and return the shards of the mean gradients.
 
 
 # %% tags=["exercise:distributed.sharded_step"]
@@ -138,14 +138,16 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # | ZeRO-2 | 4 | 4/n | 8/n | $2 \frac{n-1}{n} S$ |
 # | ZeRO-3 | 4/n | 4/n | 8/n | $3 \frac{n-1}{n} S$ |
 #
+# ZeRO-1 and 2 reduce-scatter gradients and gather updated weights: an all-reduce's two halves.
+#
 # Activations are of the rank's own sequences, so no stage of ZeRO cuts them.
 # But a block may keep its input only, and compute the rest again in backward: **recomputing**.
 # Let block 0 make 30 bytes of activations from an input of 2, and block 1 make 20 from an input of 3, which counts among the 30.
-# Without recomputing, 50 bytes wait for backward.
+# Without recomputing, the 30 + 20 bytes that the blocks make wait for backward (the 2 count as the embedding's).
 # Recomputed, only the inputs wait: backward has $2 + 3 + 20 = 25$ bytes in block 1, then $2 + 30 = 32$ in block 0, the peak.
 #
 # **Exercise `distributed.bytes_per_rank`**: a rank's state, and its activations at their peak, without what is gathered for a moment.
-# NumPy is enough: `np.cumsum([2, 3])` is [2, 5].
+# `np.cumsum([2, 3])` is [2, 5].
 
 
 # %% tags=["exercise:distributed.bytes_per_rank"]
@@ -206,8 +208,7 @@ group_along = check("distributed.group_along", group_along)
 # %% [markdown]
 # ## Check
 #
-# Our `Sharded` trains the small GPT in this way; hooks gather and reduce-scatter where your loop does.
-# A **unit**, gathered at one time, is the embedding, a block, the last norm or the head.
+# Our `Sharded` trains the small GPT in this way, with hooks in place of your loop.
 # PyTorch's `fully_shard`, or **FSDP2** (fully sharded data parallel), does what ZeRO-3 does.
 # Do four ranks train as one process does?
 
@@ -220,8 +221,8 @@ alone = GPT()
 losses = train_alone(alone, book, plan)
 
 by_hand = launch(train_stages, 4, GPT, book, plan, timeout=300)
-by_torch = launch(fsdp2.train, 4, GPT(), book, plan, (4,), timeout=300)
-trainings = {"data parallel": [by_stage[0] for by_stage in by_hand]}
+by_torch = launch(fsdp2.train, 4, GPT(), book, plan, (4,), timeout=300)  # a mesh of one side
+trainings = {"data parallel": [by_stage[0] for by_stage in by_hand]}  # by_hand[rank][stage]
 for stage in (1, 2, 3):
     trainings[f"ZeRO-{stage}"] = [by_stage[stage] for by_stage in by_hand]
 trainings["FSDP2"] = by_torch
@@ -243,12 +244,12 @@ from labkit.distributed.sharded.mesh_groups import Mesh
 from labkit.distributed.sharded.pictures import memory_picture, mesh_picture
 
 mesh_picture(Mesh({"data": 2, "tensor": 2}))
-with pretended.pretended(4):
+with pretended.pretended(4):  # as if there were four ranks
     print("PyTorch's:", init_device_mesh("cpu", (2, 2)).mesh.tolist())
 print("yours:", [group_along(rank, [2, 2], 1) for rank in (0, 2)])
 tensor = launch(two_dimensions.data_and_tensor, 4, GPT(), book, plan, (2, 2), timeout=300)
 pipeline = launch(two_dimensions.data_and_pipeline, 4, GPT(), book, plan, (2, 2), timeout=300)
-joined = {
+joined = {  # the ranks' weights, put together to one model
     "data x tensor": two_dimensions.joined_tensor(tensor, (2, 2), alone.config),
     "data x pipeline": two_dimensions.joined_pipeline(pipeline, (2, 2)),
 }
@@ -258,8 +259,7 @@ for name, whole in joined.items():
 # %% [markdown]
 # ## Measure
 #
-# What did a rank send in its last step, and hold?
-# Messages are counted; of FSDP2 we record the calls, and take rings for them.
+# A rank's messages of the last step are counted; of FSDP2 we record the calls, and count each as a ring.
 # Live tensors are counted after backward, beside the table's predictions, and at the peak.
 
 # %% tags=["picture"]
@@ -309,7 +309,7 @@ figures.table(heads, rows, note="Forwards are counted, too.")
 # ### 1,024 ranks
 #
 # The collectives of PyTorch's `fake` backend send nothing.
-# So one process counts what rank 0 of 1,024 would call, with 8 heads and one sequence; data parallel is one all-reduce here.
+# So one process counts what rank 0 of 1,024 calls, with 8 heads and one sequence; data parallel is one all-reduce here.
 
 # %%
 from labkit.distributed.gpt.model import Config
@@ -348,9 +348,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # Weights and moments fell from 10.0 to 3.3 MB, 0.8 of them one whole block; nearly 6 MB of activations stayed.
 #
 # FSDP2 cuts each weight along its first dimension, into whole rows.
-# A weight of 128 rows is **padded** to 1,024, and the padding travels; at width 8,192, 3 times would do.
+# A weight of 128 rows is **padded** to 1,024, and the padding travels; a block of width 8,192 needs none: 3 times would do.
 # With copies x shards, or **HSDP** (hybrid), 8 ranks cut a copy: nothing is padded, but a rank keeps 1/8 of the state.
-# In data x tensor, a rank averages its eighth of the gradients; 16 all-reduces carry activations.
+# In data x tensor, a rank averages a sixth of the gradients (embedding, norms and head are whole); 16 all-reduces carry activations.
 #
 # ## On trial
 #
@@ -373,19 +373,21 @@ try:
 except ValueError as error:
     print(f"{type(error).__name__}: {error}")
 print("counted in two ranks:", launch(as_printed, 2), "of", 64 * 64 + 64, "weights")
-parts = [sum(weight.numel() for weight in part.values()) for _, part in tensor]
+parts = []
+for _, part in tensor:  # of each rank: its losses and its weights
+    parts.append(sum(weight.numel() for weight in part.values()))
 print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 
 # %% [markdown]
 # **Verdict on C12: wrong.**
-# Without a process group it does not run; with one, each rank has all weights, on our mesh about half.
+# Without a process group it does not run; with one, each rank has all weights; on our mesh, about half.
 # On CPUs `DataParallel` does nothing; on GPUs it would copy the model to each: data parallelism twice.
 #
 # ### <a id="C21"></a>C21 on trial
 #
 # > Wrap a model in FSDP, wrap that in `DataParallel`, split batches with `torch.utils.data.DataSpliter`
 #
-# Its set-up is `conda create -n llm-env python=3.8`, and `torchdynamo`; we try what we can without conda.
+# Its set-up is `conda create -n llm-env python=3.8`, and `torchdynamo`; we try the rest.
 
 # %%
 from importlib.metadata import metadata
@@ -423,7 +425,7 @@ print("PyTorch needs Python", metadata("torch")["Requires-Python"])
 #
 # PyTorch users type `fully_shard(module, mesh=mesh)`; DeepSpeed users set `stage` 3 under `zero_optimization`.
 # To recompute, call `torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)`.
-# We left out mixed precision, also 16 bytes, gathering ahead of time, and clipping: one all-reduce more.
+# We left out mixed precision, gathering ahead of time, and clipping: one all-reduce more.
 #
 # ## Quiz
 #
