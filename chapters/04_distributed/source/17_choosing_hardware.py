@@ -251,7 +251,7 @@ for sentence in changes(serve, request, Limits(seconds=0.050)):
     print(sentence)
 h100, t4s = answer.row("h100"), answer.row("t4")
 results = {
-    # of Llama 2 7B on one A100, the first row
+    # the first row is Llama 2 7B on one A100
     "share of the roofline": predicted(100 * rates[0][-1], "%", "their rate / the best case"),
     "H100 over T4s": predicted(h100.price.value / t4s.price.value, "times", "the chooser"),
 }

@@ -81,10 +81,10 @@ def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -
     ticks = LogLocator(subs=(1, 2, 5)).tick_values(lowest, high)
     axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick >= lowest]))
     axes.spines["left"].set_bounds(lowest, high)
-    axes.yaxis.set_label_coords(-0.08, (1 + STRIP) / 2)
     axes.plot([0, 1], [STRIP, STRIP], ":", color=QUIET, linewidth=1, transform=axes.transAxes)
     axes.set_xlabel(f"ms for {answer.need.step}, predicted")
-    axes.set_ylabel(f"USD for {answer.need.paid}, predicted")
+    middle = (1 + STRIP) / 2
+    axes.set_ylabel(f"USD for {answer.need.paid}, predicted", y=middle)
 
 
 def _time(row: Row) -> float:

@@ -17,7 +17,7 @@ from labkit.provenance import predicted, published
 
 GPT_FAST = (
     "the README of gpt-fast, read 2026-11, https://github.com/pytorch-labs/gpt-fast; A100 80 GB "
-    "limited to 330 W, bf16, one request"
+    "limited to 330 W, hybrid cube mesh, bf16, one request"
 )
 MODEL_CARD = (
     "Llama 3.1 model card, July 2024, read 2026-11, https://github.com/meta-llama/llama-models"

@@ -131,6 +131,7 @@ machines_needed = exercise(
         "any_number": counted(step=lambda count: count + 1),
         "room_to_spare": counted(fits=lambda needed, count, memory: needed < count * memory),
         "never_too_many": counted(limited=lambda count, most: True),
+        "past_most": counted(limited=lambda count, most: count < 2 * most),
         "one_less_allowed": counted(limited=lambda count, most: count < most),
         "one_anyway": counted(none=1),
         "weights_on_each": held(lambda weights, cache, count: weights + cache / count),

@@ -30,7 +30,13 @@ def some(
     a_message = links / (2 * reduces)
     reduced = (1 - late) * a_message * 2 * link
     n = rng.permutation(np.array(numbers))
-    return flops, moved, reduces, reduced, n, peak, bandwidth, late * a_message, link
+    work = (short(flops), short(moved), reduces, short(reduced))
+    return *work, n, short(peak), short(bandwidth), short(late * a_message), short(link)
+
+
+def short(number: float) -> float:
+    """The number with four digits, as a case is shown."""
+    return float(f"{number:.4g}")
 
 
 def parts(

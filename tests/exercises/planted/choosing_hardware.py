@@ -21,6 +21,7 @@ all_times_size = edit(
 one_more_each_time = edit(COUNT, "one_more_each_time", "count *= 2", "count += 1")
 some_room_left = edit(COUNT, "some_room_left", "needed <= count", "needed < count")
 without_end = edit(COUNT, "without_end", "while count <= most", "while True")
+past_most = edit(COUNT, "past_most", "while count <= most", "while count < 2 * most")
 fewer_than_most = edit(COUNT, "fewer_than_most", "while count <= most", "while count < most")
 weights_whole = edit(
     COUNT,
@@ -222,6 +223,7 @@ PLANTED = {
         (one_more_each_time, "but not of 1, 2, 4, 8"),
         (some_room_left, "fills the memory exactly does fit"),
         (without_end, "takes more than most machines"),
+        (past_most, "one power of two past most"),
         (fewer_than_most, "Exactly most machines are allowed"),
         (weights_whole, "every machine holds all weights"),
         (cache_whole, "every machine holds the whole cache"),
