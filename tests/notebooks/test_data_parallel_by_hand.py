@@ -1,6 +1,7 @@
 """This lesson: the numbers of its text, and that what it prints follows from what it runs."""
 
 import sys
+from functools import cache
 
 import cloudpickle
 import numpy as np
@@ -11,7 +12,13 @@ from labkit.distributed import launch, ring_all_reduce
 from labkit.distributed.sampler import ShardedSampler
 from tests.notebooks.running import Run
 
-lesson = Run("04_distributed", "3_data_parallel_by_hand")
+
+@cache
+def lesson():
+    """Run by the first test that needs it, and not where tests are only collected."""
+    return Run("04_distributed", "3_data_parallel_by_hand")
+
+
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as a notebook's functions travel
 
 STEP, COMPARED, BYTES = "def step(", "one_process", "def sent_in_a_step"
@@ -19,7 +26,7 @@ MASTER, APART, PRINTED, TRIED = "def master_step", "def right(", "def printed(",
 
 
 def printed(words):
-    return lesson.printed[lesson.cell(words)]
+    return lesson().printed[lesson().cell(words)]
 
 
 def rows(said):
@@ -76,7 +83,7 @@ def test_the_numbers_of_the_text():
 
 def test_a_step_in_ranks_is_that_of_numpy():
     """Against the network in NumPy, which shares no code with PyTorch's gradients."""
-    names = lesson.namespace
+    names = lesson().namespace
     weights = convnet.init(0)
     order = list(ShardedSampler(64, 0, 1))
     images, labels = names["images"][order].numpy(), names["labels"][order].numpy()
@@ -91,7 +98,7 @@ def test_a_step_in_ranks_is_that_of_numpy():
 
 
 def test_some_weights_move_by_much_more_than_the_comparison_allows():
-    names = lesson.namespace
+    names = lesson().namespace
     start = names["vector"](convnet.torch_model(convnet.init(0)))
     (one_process,) = launch(names["train"], 1, [0], names["Descent"], 0.01, 1)
     assert (names["vector"](one_process) - start).abs().max() > 0.01
@@ -113,25 +120,25 @@ def plain_mean(rank, ranks, gradient, count):
 
 
 def test_the_comparison_follows_the_average():
-    said, _ = lesson.again(STEP, COMPARED, average_gradients=sums)
+    said, _ = lesson().again(STEP, COMPARED, average_gradients=sums)
     assert all(row[3:] == ["yes", "no"] for row in rows(said)[1:])
-    said, _ = lesson.again(STEP, COMPARED, average_gradients=alone)
+    said, _ = lesson().again(STEP, COMPARED, average_gradients=alone)
     assert all(row[3:] == ["no", "no"] for row in rows(said)[1:])
 
 
 def test_the_bytes_are_those_that_were_sent():
     changed = {"average_gradients": alone}
-    said, _ = lesson.again(STEP, COMPARED, BYTES, **changed)
+    said, _ = lesson().again(STEP, COMPARED, BYTES, **changed)
     assert ["4", "0", "3.27", "MB", "0", "B"] in rows(said)
 
 
 def test_what_was_tried_follows_the_weights():
-    said, _ = lesson.again(PRINTED, TRIED, weighted_average=plain_mean)
+    said, _ = lesson().again(PRINTED, TRIED, weighted_average=plain_mean)
     assert [row[-1] for row in rows(said)[1:]] == ["yes", "no", "no", "no"]
 
 
 def test_ranks_that_begin_apart_stay_apart():
-    names = lesson.namespace
+    names = lesson().namespace
     assert abs(names["left"].value - 100) < 0.01
     ends = [names["vector"](model) for model in names["own"]]
     start = [names["vector"](convnet.torch_model(convnet.init(seed))) for seed in range(4)]
