@@ -24,6 +24,7 @@ from labkit.distributed import LaunchError, launch, switched_hosts
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.link_predictions import Compared, compared, fitted, predict_trials
 from labkit.distributed.link_trials import (
+    LOOPBACK_PINGS,
     PINGS_FOR_A_TRIAL,
     Trials,
     on_an_emulated_link,
@@ -65,15 +66,20 @@ both directions. Gloo listens on ports of its own choosing and cannot be led thr
 connections of our own (`labkit/distributed/wires.py`). No real cluster was used: the hosts share processor and memory.
 
 Made on {date} by `python tools/shaped_links.py`, on {machine}
-(Linux {kernel}, Python {python}, torch {torch}); load before the first link: {load:.1f}. Medians of {repeats}, after a warm-up.
+(Linux {kernel}, Python {python}, torch {torch}); load before the first link: {load:.1f}. Of each trial counts the lower
+quartile of {repeats}, after a warm-up: other work on the machine can only make it longer.
 
 On each link, pings of {pings} bytes between ranks 0 and 1 (of each size the lower quartile of {count}) give latency and
-bandwidth, by least squares of relative errors. Nothing else is fitted: sizes of the collectives are none of the pings'. Without a relay the pings are of {larger}
-bytes: after a pause the filter lets 16 KiB through at once, which a small ping would take for bandwidth.
+bandwidth, by least squares of relative errors. Nothing else is fitted, and the collectives have other sizes than the pings. On the loopback pings are of {loopback}
+bytes. On the link that is shaped and has no relay, they are of {larger} bytes: after a pause the
+filter lets 16 KiB through at once, which a small ping would take for bandwidth. This link and the loopback have two ranks only, and *overlap* and *after* run on two ranks only, to keep the run short.
 
 | link | ranks | latency (fitted) | bandwidth (fitted) |
 |---|---|---|---|
 {fits}
+
+The relay and the emulated link are given {latency:g} ms, and both shaped and emulated links {bandwidth:,.0f} bytes per second.
+What a fit has more is the machine's own work, and grows with its load.
 
 **Star** is an all-reduce through rank 0, **ring** one around a ring; behind the name stand the bytes in each rank.
 **Overlap** is a step of {layers} layers with {backward:g} ms of backward and {gradient:,} bytes of gradient each, whose
@@ -101,7 +107,7 @@ load = {load:.1f}
 
 
 def seconds_on(kind: str, ranks: int) -> tuple[dict[str, float], bool]:
-    """The medians of all trials on a link, and whether its latency is on the way."""
+    """The seconds of all trials on a link, and whether its latency is on the way."""
     if kind == "shaped and relayed":
         return on_hosts(ranks, GIVEN), True
     if kind == "shaped":
@@ -155,6 +161,7 @@ def page(links: list, load: float) -> str:
         count=PINGS_FOR_A_TRIAL * GIVEN.repeats,
         pings=", ".join(f"{size:,}" for size in GIVEN.pings),
         larger=", ".join(f"{size:,}" for size in LARGER_PINGS),
+        loopback=", ".join(f"{size:,}" for size in LOOPBACK_PINGS),
         fits="\n".join(fits),
         layers=GIVEN.layers,
         backward=1e3 * GIVEN.backward,

@@ -18,6 +18,7 @@ from labkit.distributed.cost_model import CostModel
 from labkit.distributed.link_trials import Trials
 from labkit.distributed.overlap import predict as predict_overlap
 from labkit.distributed.pipeline import predictions
+from labkit.provenance import Quantity, measured, predicted
 
 ACTIVATION = 64  # bytes of a token: 16 numbers of 4 bytes
 
@@ -34,6 +35,12 @@ class Compared:
     def error(self) -> float:
         """How far the measured is off the predicted, in percent of the predicted."""
         return 100 * (self.measured / self.predicted - 1)
+
+    def cells(self, model: str, device: str) -> tuple[str, Quantity, Quantity, str]:
+        """A table's row: the name, both seconds with what they come from, and the error."""
+        by_formula = predicted(self.predicted, "s", model)
+        by_the_clock = measured(self.measured, "s", device)
+        return self.name, by_formula, by_the_clock, f"{self.error:+.1f} %"
 
 
 def pings_of(seconds: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +75,7 @@ def predict_trials(
 
     delayed   whether the latency is on the way, as a relay's is, and not at the cable's end
     """
-    expected = {}
+    expected: dict[str, float] = {}
     for size in given.sizes:
         through_rank_0 = model.predict("gather_all_reduce", ranks, size)
         expected[f"star {size}"] = star(model, ranks, size) if delayed else through_rank_0
@@ -86,8 +93,8 @@ def predict_trials(
 def compared(expected: Mapping[str, float], seconds: Mapping[str, float]) -> list[Compared]:
     """The trials, in their order; ValueError where one was predicted and not run."""
     rows = []
-    for name, predicted in expected.items():
+    for name, by_formula in expected.items():
         if name not in seconds:
             raise ValueError(f"The trial {name!r} was predicted, and never ran.")
-        rows.append(Compared(name, predicted, seconds[name]))
+        rows.append(Compared(name, by_formula, seconds[name]))
     return rows

@@ -4,15 +4,15 @@
     python -m labkit.distributed.link_trials --rank 0 ...      # one rank on a host of its own
 
 Each rank runs `trials` with whatever carries its messages: an emulated link, or connections
-through relays and shaped cables. Rank 0 gets the seconds of all of them. Compute is emulated: it
-sleeps. `link_predictions` says what they should take. Lesson a_cost_model.
+through relays and shaped cables. Rank 0 gets the seconds of all of them: of each trial the lower
+quartile, since what else the machine does can only make it longer. Compute is emulated: it sleeps.
+`link_predictions` says what they should take. Lesson a_cost_model.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,7 +36,9 @@ class Trials:
     bucket                       bytes of a bucket in it
     micro_batches, tokens        of the pipeline; a token's activation has 64 bytes
     t_forward, t_backward        seconds of one micro-batch in one stage
-    repeats                      of each trial, whose median counts, and a third of the pings
+    repeats                      of each trial, and a third of the pings
+
+    Nonsense raises ValueError, in a sentence.
     """
 
     latency: float = 0.02
@@ -51,7 +53,15 @@ class Trials:
     tokens: int = 2_000
     t_forward: float = 0.04
     t_backward: float = 0.08
-    repeats: int = 5
+    repeats: int = 9
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.latency < float("inf"):
+            raise ValueError(f"Trials: latency is 0 seconds or more, not {self.latency!r}.")
+        if not 0 < self.bandwidth < float("inf"):
+            raise ValueError(f"Trials: bandwidth is above 0 bytes/s, not {self.bandwidth!r}.")
+        if not self.repeats >= 1:
+            raise ValueError(f"Trials: each is repeated once or more, not {self.repeats!r} times.")
 
     def work(self, latency: float, bandwidth: float) -> Work:
         """The step with overlap on a link of this latency and bandwidth."""
@@ -63,11 +73,10 @@ class Trials:
 
 
 def trials(rank: int, ranks: int, given: Trials) -> dict[str, float]:
-    """The seconds of each trial, in rank 0, as medians; the messages go by the transport in use.
+    """The seconds of each trial, in rank 0; the messages go by the transport in use.
 
-    "ping 1000" is half of a round trip, of which the lower quartile counts; "star 600000" and
-    "ring 600000" are collectives; "overlap" and "after" are steps with two ranks; "pipeline" has
-    a stage in each rank.
+    "ping 1000" is half of a round trip; "star 600000" and "ring 600000" are collectives; "overlap"
+    and "after" are steps with two ranks; "pipeline" has a stage in each rank.
     """
     from labkit.distributed.collectives import gather_all_reduce, ring_all_reduce
 
@@ -76,11 +85,11 @@ def trials(rank: int, ranks: int, given: Trials) -> dict[str, float]:
         found[f"ping {size}"] = _ping(rank, size, PINGS_FOR_A_TRIAL * given.repeats)
     for size in given.sizes:
         for name, function in (("star", gather_all_reduce), ("ring", ring_all_reduce)):
-            found[f"{name} {size}"] = _median(given.repeats, _collective(function, size))
+            found[f"{name} {size}"] = _seconds(given.repeats, _collective(function, size))
     if ranks == 2:
-        found["overlap"] = _median(given.repeats, _overlapped(given))
-        found["after"] = _median(given.repeats, _after(given))
-    found["pipeline"] = _median(given.repeats, _pipeline(rank, ranks, given))
+        found["overlap"] = _seconds(given.repeats, _overlapped(given))
+        found["after"] = _seconds(given.repeats, _after(given))
+    found["pipeline"] = _seconds(given.repeats, _pipeline(rank, ranks, given))
     return found
 
 
@@ -106,10 +115,7 @@ def on_the_loopback(rank: int, ranks: int, given: Trials) -> dict[str, float]:
 
 
 def _ping(rank: int, size: int, repeats: int) -> float:
-    """Half of a round trip between ranks 0 and 1, in rank 0; the others wait.
-
-    The lower quartile counts, since what else the machine does can only make a ping longer.
-    """
+    """Half of a round trip between ranks 0 and 1, in rank 0; the others wait."""
     import torch
     import torch.distributed as dist
 
@@ -127,11 +133,18 @@ def _ping(rank: int, size: int, repeats: int) -> float:
         elif rank == 1:
             receive(x, 0)
             send(x, 0)
-    return statistics.quantiles(took[1:], n=4)[0] if took else 0.0
+    return _lower_quartile(took[1:]) if took else 0.0
 
 
-def _median(repeats: int, run: Callable[[], None]) -> float:
-    """Seconds from the first rank's begin to the last one's end: the median, after a warm-up.
+def _lower_quartile(took: Sequence[float]) -> float:
+    """Of so many runs, which other work can only make longer."""
+    import numpy as np
+
+    return float(np.quantile(took, 0.25))
+
+
+def _seconds(repeats: int, run: Callable[[], None]) -> float:
+    """From the first rank's begin to the last one's end: the lower quartile, after a warm-up.
 
     All ranks read the same clock: hosts on one machine do.
     """
@@ -145,7 +158,7 @@ def _median(repeats: int, run: Callable[[], None]) -> float:
         moments: list = [None] * dist.get_world_size()
         dist.all_gather_object(moments, (begin, time.monotonic()))
         took.append(max(end for _, end in moments) - min(begin for begin, _ in moments))
-    return statistics.median(took[1:])
+    return _lower_quartile(took[1:])
 
 
 def _collective(function: Callable, size: int) -> Callable[[], None]:

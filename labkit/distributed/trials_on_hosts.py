@@ -21,7 +21,7 @@ ENOUGH = 600.0  # seconds: ends a hang, nothing else
 
 
 def on_hosts(ranks: int, given: Trials) -> dict[str, float]:
-    """The median seconds of each trial; LaunchError where hosts cannot be made, or a rank fails."""
+    """The seconds of each trial; LaunchError where hosts cannot be made, or a rank fails."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     with switched_hosts(ranks, given.bandwidth) as pair:
         addresses = [host.address for host in pair]

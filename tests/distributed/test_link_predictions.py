@@ -62,5 +62,9 @@ def test_errors_have_their_sign_and_nothing_is_left_out():
     rows = compared({"ring 1": 2.0, "star 1": 1.0}, {"ring 1": 2.2, "star 1": 0.5, "ping 1": 3.0})
     assert [row.name for row in rows] == ["ring 1", "star 1"]
     assert [row.error for row in rows] == pytest.approx([10, -50])
+    name, by_formula, by_the_clock, error = rows[0].cells("the formula", "a link")
+    assert (name, error) == ("ring 1", "+10.0 %")
+    assert (float(by_formula), by_formula.word) == (2.0, "predicted")
+    assert (float(by_the_clock), by_the_clock.word) == (2.2, "measured")
     with pytest.raises(ValueError, match="'star 1' was predicted, and never ran"):
         compared({"star 1": 1.0}, {})
