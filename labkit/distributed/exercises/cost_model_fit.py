@@ -17,12 +17,12 @@ def pings(
 
     largest   bytes, so that the bandwidth's part is at most some hundred times the latency's
     noise     the spread of the seconds, of their own length
-    repeats   how often about each size comes
+    repeats   how often each size comes
     """
     latency = rng.uniform(1e-3, 2e-2)
     bandwidth = largest / latency / rng.uniform(3, 30)
-    sizes = np.repeat(np.geomspace(largest, largest / 1000, count), repeats)
-    sizes = rng.permutation(sizes * (1 + 0.01 * np.arange(len(sizes)))).round()
+    unlike = np.geomspace(largest, largest / 1000, count) * (1 + 0.01 * np.arange(count))
+    sizes = rng.permutation(np.repeat(unlike.round(), repeats))
     seconds = latency + sizes / bandwidth
     return sizes, seconds * (1 + noise * rng.uniform(-1, 1, len(sizes)))
 
@@ -37,6 +37,31 @@ def weighted(
         rows = np.stack([weights, weights * sizes], axis=1)
         latency, per_byte = np.linalg.lstsq(rows, weights * seconds, rcond=None)[0]
         return change(latency, per_byte)
+
+    return fit
+
+
+def right_side_of_seconds(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """As if divided rows still had the seconds themselves on the right."""
+    rows = np.stack([1 / seconds, sizes / seconds], axis=1)
+    latency, per_byte = np.linalg.lstsq(rows, seconds, rcond=None)[0]
+    return latency, 1 / per_byte
+
+
+def by_size(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """As if the rows were divided by the bytes."""
+    rows = np.stack([1 / sizes, np.ones(len(sizes))], axis=1)
+    latency, per_byte = np.linalg.lstsq(rows, seconds / sizes, rcond=None)[0]
+    return latency, 1 / per_byte
+
+
+def one_for_each_size(choose: Callable[[np.ndarray], float]) -> Fit:
+    """As if each size had one ping, chosen from its own."""
+
+    def fit(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+        unlike = np.unique(sizes)
+        chosen = [choose(seconds[sizes == size]) for size in unlike]
+        return relative(unlike, np.array(chosen))
 
     return fit
 
@@ -83,7 +108,7 @@ fit_link = exercise(
             "prime": (7, 4e5, 0.1),
             "a slow link": (5, 2e4, 0.1),
             "many": (40, 3e7, 0.2),
-            "each size three times": (6, 1e6, 0.2, 3),
+            "equal sizes, three of each": (6, 1e6, 0.2, 3),
         },
         pings,
     ),
@@ -95,6 +120,10 @@ fit_link = exercise(
         "columns_swapped": weighted(1, lambda a, c: (c, 1 / a)),
         "numbers_swapped": weighted(1, lambda a, c: (1 / c, a)),
         "round_trips": weighted(1, lambda a, c: (a / 2, 2 / c)),
+        "right_side_of_seconds": right_side_of_seconds,
+        "by_size": by_size,
+        "mean_of_each_size": one_for_each_size(np.mean),
+        "fastest_of_each_size": one_for_each_size(np.min),
         "by_two": by_two,
         "smallest_is_latency": smallest_is_latency,
     },

@@ -11,12 +11,17 @@ Hidden = Callable[[np.ndarray, np.ndarray], float]
 
 
 def layers(
-    rng: np.random.Generator, count: int, backward: float, travel: float
+    rng: np.random.Generator, count: int, backward: float, travel: float, middle: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds of backward and of travel for so many unlike layers, around these means."""
+    """Seconds of backward and of travel for so many unlike layers, around these means.
+
+    middle   how many times as large the layer in the middle is
+    """
+    large = np.ones(count)
+    large[count // 2] = middle
     return (
-        (backward * rng.uniform(0.3, 1.7, count)).round(7),
-        (travel * rng.uniform(0.3, 1.7, count)).round(7),
+        (backward * large * rng.uniform(0.3, 1.7, count)).round(7),
+        (travel * large * rng.uniform(0.3, 1.7, count)).round(7),
     )
 
 
@@ -50,6 +55,20 @@ def one_lump(backward: np.ndarray, travel: np.ndarray) -> float:
     return float(min(travel.sum(), backward.sum() - backward[-1]))
 
 
+def late_or_never(backward: np.ndarray, travel: np.ndarray) -> float:
+    """As if the link were either never idle, or free for the last gradient."""
+    return float(min(travel.sum() - travel[0], backward.sum() - backward[-1]))
+
+
+def too_early(backward: np.ndarray, travel: np.ndarray) -> float:
+    """As if each gradient left before its layer's backward."""
+    now = free = 0.0
+    for layer in reversed(range(len(backward))):
+        free = max(free, now) + travel[layer]
+        now += backward[layer]
+    return float(travel.sum() - (free - now))
+
+
 hidden_seconds = exercise(
     "distributed.hidden_seconds",
     oracle=of_timeline(),
@@ -61,6 +80,8 @@ hidden_seconds = exercise(
             "a slow link": (7, 0.01, 0.05),
             "about as long": (11, 0.01, 0.01),
             "many layers": (40, 0.01, 0.011),
+            "a queue that drains late": (3, 0.001, 0.005, 40.0),
+            "a large layer": (9, 0.01, 0.004, 9.0),
         },
         layers,
     ),
@@ -70,6 +91,8 @@ hidden_seconds = exercise(
         "shown": lambda b, t: ends(b, t)[1] - ends(b, t)[0],
         "whole_step": lambda b, t: ends(b, t)[1],
         "shorter_of_both": lambda b, t: float(min(b.sum(), t.sum())),
+        "too_early": too_early,
+        "late_or_never": late_or_never,
         "one_lump": one_lump,
         "all_but_the_last_to_travel": lambda b, t: float(t.sum() - t[0]),
         "all_of_backward": lambda b, t: float(b.sum()),

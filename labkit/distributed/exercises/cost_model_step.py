@@ -28,15 +28,21 @@ def step(
     forwards: float = 3,
     all_reduces: float = 4,
     pieces: Callable[[int, int], float] = lambda m, p: m + p - 1,
-    behind: Callable[[np.ndarray, int], float] = lambda f, m: 2 * float(f[:-1].sum()),
+    behind: Callable[[np.ndarray, float, int], float] = lambda f, a, m: 2 * float(f[:-1].sum()),
     travels: Callable[[float, int], float] = lambda g, m: g,
+    paid: Callable[[int, int], int] = lambda m, p: 1,
 ) -> Step:
-    """A step with some of its terms changed; behind(forward, m) is what can hide gradients."""
+    """A step with some of its terms changed.
+
+    behind   (forward, all-reduce, m): the seconds that can hide gradients
+    paid     (m, p): how often what shows of the gradients counts
+    """
 
     def seconds(forward, all_reduce, stages, micro_batches, gradients):
         piece = forwards * float(forward.sum()) + all_reduces * len(forward) * all_reduce
-        shown = max(travels(gradients, micro_batches) - behind(forward, micro_batches), 0.0)
-        return pieces(micro_batches, stages) * piece + shown
+        hides = behind(forward, all_reduce, micro_batches)
+        shown = max(travels(gradients, micro_batches) - hides, 0.0)
+        return pieces(micro_batches, stages) * piece + paid(micro_batches, stages) * shown
 
     return seconds
 
@@ -72,16 +78,23 @@ hybrid_step = exercise(
     wrong={
         "no_bubble": step(pieces=lambda m, p: m),
         "one_piece_more": step(pieces=lambda m, p: m + p),
+        "stages_times": step(pieces=lambda m, p: m * p),
         "backward_like_forward": step(forwards=2),
         "forward_forgotten": step(forwards=2, all_reduces=2),
         "no_backward_all_reduces": step(all_reduces=2),
         "one_all_reduce_for_a_stage": one_all_reduce_for_a_stage,
-        "nothing_hides": step(behind=lambda f, m: 0.0),
+        "nothing_hides": step(behind=lambda f, a, m: 0.0),
         "everything_hides": step(travels=lambda g, m: 0.0),
-        "all_layers_hide": step(behind=lambda f, m: 2 * float(f.sum())),
-        "without_the_first": step(behind=lambda f, m: 2 * float(f[1:].sum())),
-        "all_micro_batches_hide": step(behind=lambda f, m: 2 * m * float(f[:-1].sum())),
+        "all_layers_hide": step(behind=lambda f, a, m: 2 * float(f.sum())),
+        "without_the_first": step(behind=lambda f, a, m: 2 * float(f[1:].sum())),
+        "all_reduces_hide": step(
+            behind=lambda f, a, m: 2 * float(f[:-1].sum()) + 2 * (len(f) - 1) * a
+        ),
+        "forward_hides": step(behind=lambda f, a, m: float(f[:-1].sum())),
+        "all_micro_batches_hide": step(behind=lambda f, a, m: 2 * m * float(f[:-1].sum())),
         "each_micro_batch_averages": step(travels=lambda g, m: m * g),
+        "each_micro_batch_waits": step(paid=lambda m, p: m),
+        "each_piece_waits": step(paid=lambda m, p: m + p - 1),
         "below_zero": below_zero,
     },
     fallback=solutions.hybrid_step,

@@ -43,6 +43,32 @@ sorts_in_place = edit(
 )
 
 
+right_side_of_seconds = edit(FIT, "right_side_of_seconds", RIGHT, "seconds")
+by_size = edit(
+    FIT,
+    "by_size",
+    f"rows = {ROWS}\n    latency, per_byte = np.linalg.lstsq(rows, {RIGHT}, rcond=None)[0]",
+    "rows = np.stack([1 / sizes, np.ones(len(sizes))], axis=1)\n"
+    "    latency, per_byte = np.linalg.lstsq(rows, seconds / sizes, rcond=None)[0]",
+)
+
+
+def of_each_size(sizes, seconds, choose):
+    unlike = np.array(sorted(set(sizes)))
+    chosen = np.array([choose(seconds[sizes == size]) for size in unlike])
+    rows = np.stack([1 / chosen, unlike / chosen], axis=1)
+    latency, per_byte = np.linalg.lstsq(rows, np.ones(len(unlike)), rcond=None)[0]
+    return latency, 1 / per_byte
+
+
+def means_first(sizes, seconds):
+    return of_each_size(sizes, seconds, np.mean)
+
+
+def fastest_first(sizes, seconds):
+    return of_each_size(sizes, seconds, np.min)
+
+
 def through_two_points(sizes, seconds):
     first, last = sizes.argmin(), sizes.argmax()
     if first == last:
@@ -115,6 +141,18 @@ def all_but_layer_0(backward, travel):
     return sum(travel[1:])
 
 
+def late_or_never(backward, travel):
+    return min(sum(travel[1:]), sum(backward[:-1]))
+
+
+sent_before_it_is_there = edit(
+    HIDDEN,
+    "sent_before_it_is_there",
+    "now += backward[layer]\n        free = max(free, now) + travel[layer]",
+    "free = max(free, now) + travel[layer]\n        now += backward[layer]",
+)
+
+
 def by_torch(backward, travel):
     import torch
 
@@ -139,6 +177,18 @@ PIECES = "(micro_batches + stages - 1)"
 SHOWN = "max(gradients - 2 * sum(forward[:-1]), 0.0)"
 no_bubble = edit(STEP, "no_bubble", PIECES, "micro_batches")
 a_piece_more = edit(STEP, "a_piece_more", PIECES, "(micro_batches + stages)")
+m_times_p = edit(STEP, "m_times_p", PIECES, "micro_batches * stages")
+behind_all_reduces = edit(
+    STEP,
+    "behind_all_reduces",
+    "2 * sum(forward[:-1])",
+    "2 * sum(forward[:-1]) - 2 * len(forward[:-1]) * all_reduce",
+)
+behind_a_forward = edit(STEP, "behind_a_forward", "2 * sum(forward[:-1])", "sum(forward[:-1])")
+waits_with_each_micro_batch = edit(
+    STEP, "waits_with_each_micro_batch", "* piece + shown", "* piece + micro_batches * shown"
+)
+waits_with_each_piece = edit(STEP, "waits_with_each_piece", "* piece + shown", "* (piece + shown)")
 two_forwards = edit(STEP, "two_forwards", "3 * sum(forward)", "2 * sum(forward)")
 two_all_reduces = edit(STEP, "two_all_reduces", "4 * len(forward)", "2 * len(forward)")
 for_the_stage = edit(STEP, "for_the_stage", "4 * len(forward) * all_reduce", "4 * all_reduce")
@@ -176,6 +226,10 @@ PLANTED = {
         (divided_twice, "drown the large ones"),
         (by_roots, "square root of the seconds"),
         (not_turned_over, "seconds for each byte"),
+        (right_side_of_seconds, "seconds divided by seconds are 1"),
+        (by_size, "divided by the bytes"),
+        (means_first, "mean of each size"),
+        (fastest_first, "fastest ping of each size"),
         (columns_swapped, "two columns of the rows are swapped"),
         (through_two_points, "Only the smallest and the largest ping"),
         (sorts_in_place, "changes its input"),
@@ -189,6 +243,8 @@ PLANTED = {
         (never_waits, "whether or not anything travels"),
         (the_shorter, "shorter of all backward and all travel"),
         (a_lump, "as one piece"),
+        (late_or_never, "always late or never"),
+        (sent_before_it_is_there, "before its layer has had its backward"),
         (all_but_layer_0, "hides everything but layer 0"),
         (reverses, "changes its input"),
         (by_torch, "torch"),
@@ -196,6 +252,11 @@ PLANTED = {
     STEP: [
         (no_bubble, "bubble is missing"),
         (a_piece_more, "m + p pieces"),
+        (m_times_p, "m x p pieces"),
+        (behind_all_reduces, "behind backward's all-reduces"),
+        (behind_a_forward, "behind one forward"),
+        (waits_with_each_micro_batch, "behind each micro-batch"),
+        (waits_with_each_piece, "in each of the m + p - 1 pieces"),
         (two_forwards, "twice as long as forward"),
         (two_all_reduces, "Only half of the all-reduces"),
         (for_the_stage, "for the whole stage"),
@@ -215,6 +276,7 @@ ALSO_RIGHT = {
     STEP: [in_numpy],
 }
 ONE = np.array([1.0, 2.0]), np.array([2.0, 3.0])  # latency 1 s, bandwidth 1 B/s
+ONE_SECOND = np.array([1e6]), np.ones(1)
 NOTHING = np.zeros(1), np.zeros(1)
 NO_WORK = np.zeros(2), 0.0, 2, 3, 1.0
 RIGHT_ON = {
@@ -223,6 +285,8 @@ RIGHT_ON = {
     what_shows: (np.array([2.0, 1.0]), np.ones(2)),
     the_whole: NOTHING,
     never_waits: NOTHING,
+    sent_before_it_is_there: NOTHING,
+    right_side_of_seconds: ONE_SECOND,
     the_shorter: NOTHING,
     a_piece_more: NO_WORK,
     two_forwards: NO_WORK,
