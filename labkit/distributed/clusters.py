@@ -52,7 +52,7 @@ class Cluster:
 
         Raises ValueError for an unknown machine, and for an efficiency outside of 0 to 1.
         """
-        if not 0 < efficiency <= 1:
+        if not isinstance(efficiency, int | float) or not 0 < efficiency <= 1:
             raise ValueError(f"An efficiency is a share of the peak, 0 to 1, not {efficiency!r}.")
         return cls(
             key=f"{key}_on_a_link",
@@ -72,7 +72,12 @@ class Cluster:
         return float(self.machine.rate(number_format)) * self.efficiency
 
     def in_a_node(self, ranks: int, stride: int = 1) -> int:
-        """How many of a group of ranks, each `stride` behind the other, share a node."""
+        """How many of a group of ranks, each `stride` behind the other, share a node.
+
+        Raises ValueError for less than one rank, and for a stride below 1.
+        """
+        if ranks < 1 or stride < 1:
+            raise ValueError(f"A group has ranks and a stride from 1 on, not {ranks} and {stride}.")
         return min(ranks, max(self.per_node // stride, 1))
 
     def link(self, ranks: int, stride: int = 1) -> CostModel:

@@ -73,7 +73,8 @@ def published_picture(results: Sequence[PublishedResult]) -> None:
         axes.plot([result.error()], [row], "o", color=BLUE, markerfacecolor=fill, markersize=7)
     axes.set_yticks(range(len(results)), [result.name for result in results], fontsize=8)
     axes.set_ylim(len(results) - 0.4, -0.6)
-    axes.set_xlabel("prediction beside what was published, percent; hollow: fitted to it")
+    meanings = f"hollow: fitted to it; pale: {CLOSE} % or less"
+    axes.set_xlabel(f"prediction beside what was published, percent; {meanings}")
     axes.tick_params(left=False)
     others = [result for result in results if not result.fitted]
     close = sum(abs(result.error()) <= CLOSE for result in others)

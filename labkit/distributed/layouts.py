@@ -48,6 +48,9 @@ class Layout:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"Layout: {name} is a whole number from 1 on, not {value!r}.")
+        for name in ("overlap", "recompute"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"Layout: {name} is True or False, not {getattr(self, name)!r}.")
         if self.stage not in (0, 1, 2, 3):
             raise ValueError(f"Layout: ZeRO has the stages 0, 1, 2 and 3, not {self.stage!r}.")
         if self.chunks > 1 and self.pipeline == 1:

@@ -65,9 +65,11 @@ def bytes_of_rank(
     attention_matrix   whether attention keeps its H x T numbers for each token
     each               bytes of state for each weight, by kind, as in `sharded.memory`: MIXED
 
-    Raises ValueError where the model cannot be laid out like this.
+    Raises ValueError where the model cannot be laid out like this, and for nonsense as `sequence`.
     """
     layout.demand_fits(model)
+    if not isinstance(sequence, int) or sequence < 1:
+        raise ValueError(f"bytes_of_rank: sequence is a whole number from 1 on, not {sequence!r}.")
     weights = round(parameters_of_rank(model, layout))
     state = bytes_of_state(weights, layout.data, layout.stage, each or MIXED)
     block = NUMBER * (model.matmul_parameters - model.vocabulary * model.width) / model.layers

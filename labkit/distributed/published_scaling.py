@@ -22,10 +22,10 @@ from labkit.distributed.language_models import LanguageModel, language_model
 from labkit.distributed.layouts import Layout
 from labkit.distributed.memory_model import bytes_of_rank
 from labkit.distributed.sharded.memory import FLOAT32
-from labkit.distributed.step_model import predict_step
+from labkit.distributed.step_model import StepTerms, predict_step
 from labkit.provenance import Quantity, predicted, published
 
-UNITS = {"FLOP/s of a GPU": "FLOP/s", "B of a GPU": "B", "scaling efficiency": ""}
+UNITS = {"FLOP/s of a GPU": "FLOP/s", "B of a GPU": "B", "scaling efficiency": "of ideal"}
 GIVEN = ("name", "kind", "quantity", "value", "source", "also", "assumed", "fitted")
 
 
@@ -56,6 +56,12 @@ class PublishedResult:
     def predicted(self) -> Quantity:
         """The same by the step model."""
         return predicted(KINDS[self.kind](self.given, self.quantity), self.unit, "the step model")
+
+    def terms(self) -> StepTerms:
+        """The terms of its step; ValueError where it is no training of a language model."""
+        if self.kind != "training":
+            raise ValueError(f"{self.name}: only a training has the terms of a step.")
+        return terms_of_training(self.given)
 
     def error(self) -> float:
         """How far the prediction is off, in percent of what was published."""
@@ -112,17 +118,21 @@ def fit_efficiency(result: PublishedResult) -> float:
 
 def of_training(given: dict, quantity: str, efficiency: float | None = None) -> float:
     """FLOP/s or tokens/s of one accelerator in a training step."""
-    layout = Layout(**given["layout"])
-    terms = predict_step(
+    terms = terms_of_training(given, efficiency)
+    if quantity.startswith("FLOP/s"):
+        return terms.flops / terms.seconds
+    return terms.tokens_per_second / Layout(**given["layout"]).ranks
+
+
+def terms_of_training(given: dict, efficiency: float | None = None) -> StepTerms:
+    """The step model's terms of such a training."""
+    return predict_step(
         _model(given["model"]),
         _cluster(given["cluster"], efficiency),
-        layout,
+        Layout(**given["layout"]),
         given["sequence"],
         given.get("number_format", "bf16"),
     )
-    if quantity.startswith("FLOP/s"):
-        return terms.flops / terms.seconds
-    return terms.tokens_per_second / layout.ranks
 
 
 def of_decoding(given: dict, quantity: str, efficiency: float | None = None) -> float:

@@ -88,6 +88,23 @@ def test_layouts_use_as_many_gpus_as_the_names_say():
             assert f"{ranks:,} " in result.name
 
 
+def test_a_trainings_terms_are_those_of_its_prediction():
+    result = published_result("llama3_16384")
+    terms = result.terms()
+    assert float(result.predicted()) == terms.flops / terms.seconds
+    with pytest.raises(ValueError, match="only a training"):
+        published_result("horovod_vgg16").terms()
+
+
+def test_what_interleaving_assumes():
+    """With 8 micro-batches in place of 16, the prediction is 2 % too fast, as its row says."""
+    result = published_result("torchtitan_405b_interleaved")
+    layout = result.given["layout"] | {"micro_batches": 8, "sequences": 4}
+    assert layout["micro_batches"] * layout["sequences"] == 32
+    other = replace(result, given=result.given | {"layout": layout})
+    assert round(other.error()) == 2
+
+
 def test_decoding_reads_the_weights():
     """One GPU: 13.48 GB over 0.693 of 2,039 GB/s; with free messages n GPUs are n times as fast."""
     one = float(published_result("gpt_fast_7b_1").predicted())
