@@ -299,7 +299,7 @@ def test_without_a_compiler_nothing_is_judged(said, monkeypatch):
 
 
 def test_a_tool_that_hangs_is_no_verdict(said, monkeypatch):
-    monkeypatch.setattr(tools, "PATIENCE", 4)
+    monkeypatch.setattr(tools, "PATIENCE", 0.5)
     asked = []
     monkeypatch.setattr(yosys, "run_tool", lambda *args: asked.append(1) or tools.run_tool(*args))
     turns = "for (int i = 0; i < 100_000_000; i++) total = total ^ 16'(i);"
@@ -309,7 +309,7 @@ def test_a_tool_that_hangs_is_no_verdict(said, monkeypatch):
     )
     returned, words = said(long)
     assert returned == SOLUTION
-    assert words.startswith("Not judged: Yosys did not finish within 4 s with the module doubler")
+    assert words.startswith("Not judged: Yosys did not finish within 0.5 s with the module doubler")
     assert "a loop of very many turns" in words and "nothing is said of your answer" in words
     assert len(asked) == 1  # not once for each case
 
