@@ -84,3 +84,11 @@ def test_a_fitted_link_predicts_a_whole_step():
         Cluster.on_link(link, "t4", efficiency=1.5)
     with pytest.raises(ValueError, match="No machine"):
         Cluster.on_link(link, "t5", efficiency=0.5)
+
+
+def test_groups_that_cannot_be_are_told():
+    for ranks, stride in ((0, 1), (8, 0), (8, -2)):
+        with pytest.raises(ValueError, match="ranks and a stride from 1 on"):
+            cluster("h100").ring(ranks, stride)
+    with pytest.raises(ValueError, match="share of the peak, 0 to 1, not 'half'"):
+        Cluster.on_link(CostModel(0, 1e9), "t4", "half")

@@ -23,6 +23,8 @@ def test_what_cannot_be_is_refused():
         Layout(stage=4)
     with pytest.raises(ValueError, match="here is one stage"):
         Layout(chunks=2)
+    with pytest.raises(ValueError, match="overlap is True or False, not 'no'"):
+        Layout(overlap="no")
     model = language_model("llama31_8b")  # 32 heads, 32 layers
     with pytest.raises(ValueError, match="32 heads, which 3 tensor ranks cannot share"):
         Layout(tensor=3).demand_fits(model)

@@ -78,5 +78,8 @@ def test_the_sum_and_what_does_not_fit():
     memory = bytes_of_rank(LLAMA, Layout(data=8, stage=3), 4096)
     parts = [memory.weights, memory.gradients, memory.moments, memory.activations, memory.gathered]
     assert memory.total == sum(parts)
+    for sequence in (0, -1, 2.5, "8"):
+        with pytest.raises(ValueError, match="sequence is a whole number from 1 on"):
+            bytes_of_rank(LLAMA, Layout(), sequence)
     with pytest.raises(ValueError, match="32 heads"):
         bytes_of_rank(LLAMA, Layout(tensor=5), 4096)
