@@ -15,10 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import isfinite
+from numbers import Integral, Real
 
 import numpy as np
 
 from labkit.distributed.cost_model import CostModel
+
+MOST = 2**53  # photographs: above it, float64 skips whole numbers
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,12 @@ class Machine:
     change: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.per_photo > 0 or not self.fixed >= 0 or not self.change > 0:
+        seconds = (self.per_photo, self.fixed, self.change)
+        are_numbers = all(isinstance(one, Real) and isfinite(one) for one in seconds)
+        if not are_numbers or not min(self.per_photo, self.change) > 0 or self.fixed < 0:
             raise ValueError(
                 "Machine: per_photo and change are above 0, and fixed at least 0, not "
-                f"{self.per_photo}, {self.change} and {self.fixed}."
+                f"{self.per_photo!r}, {self.change!r} and {self.fixed!r}."
             )
 
     def seconds(self, photos: float, step: int = 0) -> float:
@@ -69,8 +75,10 @@ class Group:
     def __post_init__(self) -> None:
         if not self.machines:
             raise ValueError("Group: there is no machine; name at least one.")
-        if not 0 <= self.jitter < 1:
-            raise ValueError(f"Group: jitter is a share from 0 on and below 1, not {self.jitter}.")
+        if not isinstance(self.jitter, Real) or not 0 <= self.jitter < 1:
+            raise ValueError(
+                f"Group: jitter is a share from 0 on and below 1, not {self.jitter!r}."
+            )
 
     def __len__(self) -> int:
         return len(self.machines)
@@ -85,12 +93,22 @@ class Group:
         return self.link.predict("ring_all_reduce", len(self), bytes)
 
     def step_seconds(self, counts: Sequence[float], bytes: float, step: int = 0) -> float:
-        """The slowest machine's compute, and the all-reduce behind it."""
+        """The slowest machine's compute, and the all-reduce behind it.
+
+        Raises ValueError where there is not one count for each machine.
+        """
+        if len(counts) != len(self):
+            raise ValueError(f"Group: {len(self)} machines need as many counts, not {len(counts)}.")
         compute = [self.seconds(rank, photos, step) for rank, photos in enumerate(counts)]
         return max(compute) + self.all_reduce(bytes)
 
     def only(self, places: Iterable[int]) -> Group:
-        """The machines at these places alone, on the same link."""
+        """The machines at these places alone, on the same link; ValueError for other places."""
+        places = list(places)
+        if not set(places) <= set(range(len(self))):
+            raise ValueError(
+                f"Group: there are machines 0 to {len(self) - 1}, not all of {places}."
+            )
         return replace(self, machines=[self.machines[place] for place in places])
 
 
@@ -100,13 +118,17 @@ def split_batch(speeds: Sequence[float], batch: int) -> list[int]:
     Each machine gets its share speeds[i] / sum(speeds) x batch, rounded down. What is left goes,
     one each, to those with the largest remainders; of equal ones, to the first.
 
-    Raises ValueError where no speed is above 0, or one is below.
+    Raises ValueError where no speed is above 0, one is below or no number, or the batch is no
+    whole number of photographs.
     """
-    speeds = np.asarray(speeds, dtype=float)
-    if not (speeds >= 0).all() or not speeds.sum() > 0:
+    if not isinstance(batch, Integral) or not 0 <= batch <= MOST:
+        raise ValueError(f"split_batch: the batch is a whole number from 0 to 2^53, not {batch!r}.")
+    are_numbers = all(isinstance(speed, Real) and isfinite(speed) for speed in speeds)
+    if not are_numbers or min(speeds, default=0) < 0 or not sum(speeds) > 0:
         raise ValueError(
-            f"split_batch: speeds are at least 0, and one is above 0; these are {speeds.tolist()}."
+            f"split_batch: speeds are at least 0, and one is above 0; these are {list(speeds)}."
         )
+    speeds = np.asarray(speeds, dtype=float)
     shares = batch * speeds / speeds.sum()
     counts = np.floor(shares).astype(int)
     order = np.argsort(counts - shares, kind="stable")  # the largest remainder first
@@ -126,8 +148,13 @@ def balanced_seconds(machines: Sequence[Machine], batch: float) -> float:
     (T - fixed) / per_photo photographs until T, and all of them together are the batch.
 
     Where a machine's fixed seconds alone are longer than that, its share is below 0: then the
-    others are faster without it.
+    others are faster without it. Raises ValueError without any machine, or for a batch below 0.
     """
+    if not machines or not batch >= 0:
+        raise ValueError(
+            f"balanced_seconds: 1 machine or more share 0 photographs or more, not {len(machines)} "
+            f"and {batch}."
+        )
     rates = np.array([1 / machine.per_photo for machine in machines])
     fixed = np.array([machine.fixed for machine in machines])
     return float((batch + fixed @ rates) / rates.sum())

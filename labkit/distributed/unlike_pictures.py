@@ -140,8 +140,11 @@ def newcomer_picture(
 
     fixed   its fixed seconds; its speed is what is varied, as a share of the fastest one's
 
-    Lines for an equal split, a balanced one, and for the group without it.
+    Lines for an equal split, a balanced one, and for the group without it; those with it begin at
+    a tenth of the fastest one's speed. Raises ValueError without any batch.
     """
+    if not batches:
+        raise ValueError("newcomer_picture: there is no batch to draw.")
     figure, panels = canvas(7.5, 3.1, columns=len(batches))
     fastest = min(machine.per_photo for machine in group.machines)
     shares = np.linspace(0.1, 1, 91)
@@ -161,7 +164,7 @@ def newcomer_picture(
         least = 100 * fastest * slowest_that_helps(group, fixed, batch, bytes)
         axes.plot([least], [without], "o", color=ORANGE, markersize=7)
         axes.set_title(f"batch {batch}")
-        axes.set_xlim(0, 100)
+        axes.set_xlim(10, 100)
         axes.set_ylim(0.75 * without, 1.35 * without)
         axes.set_xlabel("its speed, % of a fast one's")
         said.append(f"batch {batch}: it helps from {least:.0f} % on")

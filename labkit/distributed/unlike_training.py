@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,8 +92,9 @@ def train(
                    and the speeds of all ranks, in photographs per second
     share_of_new   of the newest speed in the smoothed one; the first one counts whole
 
-    Raises LaunchError as `launch` does.
+    Raises ValueError for no steps or photographs, and LaunchError as `launch` does.
     """
+    _refuse_an_empty_run(steps, batch)
     notes = launch(
         _train, len(group), group, split, combine, steps, batch, share_of_new, sleeps, timeout=LIMIT
     )
@@ -109,7 +111,11 @@ def train(
 def rehearse(
     group: Group, split: Split, steps: int, batch: int = BATCH, share_of_new: float = 0.5
 ) -> Run:
-    """What `train` does on the emulated clock, without ranks and gradients: the same moments."""
+    """What `train` does on the emulated clock, without ranks and gradients: the same moments.
+
+    Raises ValueError for no steps or photographs.
+    """
+    _refuse_an_empty_run(steps, batch)
     counts = []
     compute = []
     speeds = Speeds(len(group), share_of_new)
@@ -124,8 +130,8 @@ class Speeds:
     """The smoothed speeds of all ranks: s <- (1 - share) s + share x newest."""
 
     def __init__(self, ranks: int, share_of_new: float) -> None:
-        if not 0 <= share_of_new <= 1:
-            raise ValueError(f"share_of_new is a number from 0 to 1, not {share_of_new}.")
+        if not isinstance(share_of_new, Real) or not 0 <= share_of_new <= 1:
+            raise ValueError(f"share_of_new is a number from 0 to 1, not {share_of_new!r}.")
         self.ranks = ranks
         self.share_of_new = share_of_new
         self.smoothed: np.ndarray | None = None
@@ -140,14 +146,23 @@ class Speeds:
     def split(self, split: Split, batch: int) -> list[int]:
         """The next step's photographs; equal ones as long as no speed is known.
 
-        Raises ValueError where the split does not add up to the batch.
+        Raises ValueError where the split is not a count for each rank, or does not add up.
         """
         if self.smoothed is None:
             return equal_split([1.0] * self.ranks, batch)
-        counts = [int(count) for count in split(self.smoothed, batch)]
+        given = split(self.smoothed, batch)
+        if given is None or len(given) != self.ranks:
+            raise ValueError(f"The split is {given}: it is a count for each of {self.ranks} ranks.")
+        counts = [int(count) for count in given]
         if sum(counts) != batch or min(counts) < 0:
             raise ValueError(f"The split of {batch} photographs is {counts}: it does not add up.")
         return counts
+
+
+def _refuse_an_empty_run(steps: int, batch: int) -> None:
+    for what, number in (("steps", steps), ("photographs in a step", batch)):
+        if not isinstance(number, Integral) or number < 1:
+            raise ValueError(f"A run: the number of {what} is 1 or more, not {number!r}.")
 
 
 @dataclass

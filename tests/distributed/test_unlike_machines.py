@@ -21,6 +21,7 @@ from labkit.distributed.unlike_machines import (
     split_batch,
 )
 
+NAN = float("nan")
 LINK = CostModel(2e-3, 10e6)
 FAST, SLOW = Machine(1e-3, 4e-3), Machine(4e-3, 4e-3)
 BYTES = 15_848
@@ -55,7 +56,7 @@ def test_the_split_of_the_lesson():
     assert equal_split([9, 1, 1], 64) == [22, 21, 21]
 
 
-@pytest.mark.parametrize("speeds", [[0, 0], [1, -1], [float("nan"), 1]])
+@pytest.mark.parametrize("speeds", [[0, 0], [1, -1], [NAN, 1], [math.inf, 1], "ab", []])
 def test_speeds_that_cannot_be(speeds):
     with pytest.raises(ValueError, match="speeds are at least 0, and one is above 0"):
         split_batch(speeds, 8)
@@ -68,7 +69,16 @@ def test_a_machine_that_changes():
     assert machine.seconds(0, 3) == 0
 
 
-@pytest.mark.parametrize("wrong", [{"per_photo": 0}, {"fixed": -1}, {"change": 0}])
+@pytest.mark.parametrize("batch", [-1, 2.5, NAN, "8", 10**30])
+def test_a_batch_that_cannot_be(batch):
+    with pytest.raises(ValueError, match="a whole number from 0 to"):
+        split_batch([1, 2], batch)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"per_photo": 0}, {"fixed": -1}, {"change": 0}, {"fixed": math.inf}, {"per_photo": "1"}],
+)
 def test_a_machine_that_cannot_be(wrong):
     with pytest.raises(ValueError, match="Machine: per_photo and change are above 0"):
         Machine(**{"per_photo": 1.0, **wrong})
@@ -79,6 +89,14 @@ def test_a_group_that_cannot_be():
         Group([])
     with pytest.raises(ValueError, match="jitter is a share"):
         Group([FAST], jitter=1)
+    with pytest.raises(ValueError, match="jitter is a share"):
+        Group([FAST], jitter="much")
+    with pytest.raises(ValueError, match="2 machines need as many counts, not 1"):
+        Group([FAST, SLOW]).step_seconds([1], BYTES)
+    with pytest.raises(ValueError, match="there are machines 0 to 1"):
+        Group([FAST, SLOW]).only([2])
+    with pytest.raises(ValueError, match="1 machine or more"):
+        balanced_seconds([], 8)
 
 
 def test_jitter_is_drawn_from_the_seed_and_stays_within_its_share():

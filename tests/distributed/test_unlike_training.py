@@ -101,6 +101,18 @@ def test_speeds_are_smoothed_behind_the_first():
         speeds.split(lambda speeds, batch: [1, 1], 12)
 
 
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": "2"}, {"batch": 0}, {"batch": 1.5}])
+def test_a_run_of_nothing_is_refused(wrong):
+    with pytest.raises(ValueError, match="is 1 or more, not"):
+        rehearse(Group([FAST]), split_batch, **{"steps": 2, **wrong})
+
+
+@pytest.mark.parametrize("split", [lambda speeds, batch: [batch], lambda speeds, batch: None])
+def test_a_split_for_other_ranks_is_refused(split):
+    with pytest.raises(ValueError, match="a count for each of 2 ranks"):
+        rehearse(Group([FAST, FAST]), split, 2)
+
+
 def test_a_split_that_does_not_add_up_ends_all_ranks():
     with pytest.raises(LaunchError, match=r"The split of 64 photographs is \[1, 1\]"):
         train(Group([FAST, FAST]), lambda s, batch: [1, 1], gradient_and_speeds, 2)

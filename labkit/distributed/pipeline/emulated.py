@@ -17,7 +17,13 @@ import torch.distributed as dist
 from torch import nn
 
 from labkit.distributed.launch import launch
-from labkit.distributed.pipeline.predictions import Span, Spans, seconds_of, step_seconds
+from labkit.distributed.pipeline.predictions import (
+    Span,
+    Spans,
+    refuse_times,
+    seconds_of,
+    step_seconds,
+)
 from labkit.distributed.pipeline.runner import run
 from labkit.distributed.pipeline.schedules import Schedule
 
@@ -74,7 +80,7 @@ def measure_ways(ways: Mapping[str, Emulated], ranks: int, repeats: int = 2) -> 
 
     A way has at most as many stages as there are ranks; the other ranks wait meanwhile. The ways
     take turns, so that what else the machine does meets all of them.
-    Raises ValueError for more stages than ranks, for no repeats, and for seconds below 0.
+    Raises ValueError for more stages than ranks, for no repeats, and for no numbers of seconds.
     """
     for name, way in ways.items():
         _refuse_what_cannot_run(name, way, ranks)
@@ -127,10 +133,10 @@ def _refuse_what_cannot_run(name: str, way: Emulated, ranks: int) -> None:
             f"{name!r} has {way.schedule.stages} stages, and there are {ranks} ranks: each stage "
             "needs a rank of its own."
         )
-    if min(way.forward, way.backward) < 0:
-        raise ValueError(
-            f"{name!r} shall sleep {way.forward} s and {way.backward} s: both are 0 or more."
-        )
+    try:
+        refuse_times(way.forward, way.backward)
+    except ValueError as error:
+        raise ValueError(f"The way {name!r} cannot be run. {error}") from None
 
 
 def _mean(y: torch.Tensor, _: torch.Tensor) -> torch.Tensor:

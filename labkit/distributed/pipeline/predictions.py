@@ -9,6 +9,8 @@ step and the same bubble. What differs is how many activations a stage keeps:
 """
 
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
 
 from labkit.distributed.pipeline.schedules import FORWARD, Schedule, Work, in_turn, needs
 
@@ -35,8 +37,7 @@ def predict(
 
     Raises ValueError for a time below 0.
     """
-    if min(forward, backward, message) < 0:
-        raise ValueError(f"Times are 0 or more, not {forward}, {backward} and {message}.")
+    refuse_times(forward, backward, message)
     ends: dict[tuple[int, Work], float] = {}
     spans: Spans = [[] for _ in range(schedule.stages)]
     free = [0.0] * schedule.stages
@@ -72,8 +73,9 @@ def idle_share(spans: Spans) -> float:
 
 
 def step_seconds(stages: int, micro_batches: int, forward: float, backward: float) -> float:
-    """(m + p - 1) (t_F + t_B); ValueError for p or m below 1."""
+    """(m + p - 1) (t_F + t_B); ValueError for p or m below 1, or a time below 0."""
     _refuse_below_one(stages, micro_batches)
+    refuse_times(forward, backward)
     return (micro_batches + stages - 1) * (forward + backward)
 
 
@@ -83,8 +85,17 @@ def bubble(stages: int, micro_batches: int) -> float:
     return (stages - 1) / (micro_batches + stages - 1)
 
 
+def refuse_times(*times: float) -> None:
+    """Raises ValueError for what is no number of seconds from 0 on."""
+    for time in times:
+        if not isinstance(time, Real) or not isfinite(time) or time < 0:
+            raise ValueError(f"Times are 0 or more, not {time!r}.")
+
+
 def _refuse_below_one(stages: int, micro_batches: int) -> None:
-    if stages < 1 or micro_batches < 1:
-        raise ValueError(
-            f"There are 1 stage and 1 micro-batch or more, not {stages} and {micro_batches}."
-        )
+    for number in (stages, micro_batches):
+        if not isinstance(number, Integral) or number < 1:
+            raise ValueError(
+                "There are 1 stage and 1 micro-batch or more, not "
+                f"{stages!r} and {micro_batches!r}."
+            )
