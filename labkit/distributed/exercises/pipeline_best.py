@@ -76,6 +76,21 @@ def stops_early(*given: Any) -> int:
     return found
 
 
+def ends_at_a_misfit(*given: Any) -> int:
+    """As if the first m that does not fit ended the search."""
+    choices, stages, sequences, _, _, room = given
+    fit = [min(m, stages) * (sequences // m) <= room for m in choices.tolist()]
+    tried = choices if all(fit) else choices[: fit.index(False)]
+    return best(tried, *given[1:])
+
+
+def last_that_fits(*given: Any) -> int:
+    """As if every m that fits were better than the one before."""
+    choices, stages, sequences, _, _, room = given
+    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    return fit[-1] if fit else 0
+
+
 def shortest_that_fits(
     choices: np.ndarray, stages: int, sequences: int, seconds: float, overhead: float, room: int
 ) -> int:
@@ -136,6 +151,7 @@ best_micro_batches = exercise(
         "as_gpipe": lambda *given: best(*given, kept=lambda m, p: m),
         "as_one": lambda *given: best(*given, kept=lambda m, p: 1),
         "always_p": lambda *given: best(*given, kept=lambda m, p: p),
+        "at_least_p": lambda *given: best(*given, kept=max),
         "largest": lambda *given: best(*given, has_overhead=False),
         "smallest": lambda *given: best(*given, pieces=lambda m, p: m),
         "one_piece_more": lambda *given: best(*given, pieces=lambda m, p: m + p),
@@ -144,6 +160,8 @@ best_micro_batches = exercise(
         "fits_afterwards": fits_afterwards,
         "choices_ignored": choices_ignored,
         "stops_early": stops_early,
+        "ends_at_a_misfit": ends_at_a_misfit,
+        "last_that_fits": last_that_fits,
         "room_to_spare": lambda *given: best(*given, exact=False),
     },
     adapter=numbers,

@@ -10,6 +10,9 @@ from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
 from labkit.distributed.traffic import Traffic
 
 Stages = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]  # of each rank: w, x, target
+Errors = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Back = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Inputs = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def layers(
@@ -25,26 +28,41 @@ def layers(
     return given
 
 
+def slopes_of(inputs: np.ndarray, dy: np.ndarray) -> np.ndarray:
+    """The gradient by w of each micro-batch, a.T @ dy [m,I,O]."""
+    return np.einsum("mni,mno->mio", inputs, dy)
+
+
+def forward(given: Stages) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(a, y) of every stage: its inputs [m,n,I], and its outputs [m,n,O]."""
+    kept = []
+    a = given[0][1].astype("f8")
+    for w, _, _ in given:
+        y = a @ w
+        kept.append((a, y))
+        a = y
+    return kept
+
+
 def by_hand(
     given: Stages,
-    errors: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    back: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda dy, w: dy @ w.T,
+    errors: Errors,
+    back: Back = lambda dy, w, slopes: dy @ w.T,
+    inputs: Inputs = lambda a, y, x: a,
 ) -> list[np.ndarray]:
     """dw of every stage: forward through all, and backward.
 
     errors   errors(y, target) -> dy of the last stage, all [m,n,E]
-    back     back(dy, w) -> dx, the gradient by the input of a stage
+    back     back(dy, w, slopes) -> dx, the gradient by the input of a stage
+    inputs   inputs(a, y, x) -> what stands in a.T @ dy; x is what this rank was given
     """
-    kept = []
-    a = given[0][1].astype("f8")
-    for w, _, _ in given:
-        kept.append(a)
-        a = a @ w
-    dy = errors(a, given[-1][2])
+    kept = forward(given)
+    dy = errors(kept[-1][1], given[-1][2])
     found = []
-    for (w, _, _), one in zip(reversed(given), reversed(kept), strict=True):
-        found.append(np.einsum("mni,mno->io", one, dy))
-        dy = back(dy, w)
+    for (w, x, _), (a, y) in zip(reversed(given), reversed(kept), strict=True):
+        slopes = slopes_of(inputs(a, y, x), dy)
+        found.append(slopes.sum(axis=0))
+        dy = back(dy, w, slopes)
     return found[::-1]
 
 
@@ -74,9 +92,27 @@ def divided_by(count: Callable[[int, int, int], int]) -> Callable:
     return lambda y, target: (y - target) / count(*y.shape)
 
 
-def where_square(back: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable:
+def where_square(back: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Back:
     """As if dx were back(dy, w), where that has the right width."""
-    return lambda dy, w: back(dy, w) if w.shape[0] == w.shape[1] else dy @ w.T
+    return lambda dy, w, slopes: back(dy, w) if w.shape[0] == w.shape[1] else dy @ w.T
+
+
+def divided_again(dy: np.ndarray, w: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """As if each stage divided by m n what it receives."""
+    return dy @ w.T / (dy.shape[0] * dy.shape[1])
+
+
+def by_the_sum_so_far(dy: np.ndarray, w: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """As if dw, which grows from micro-batch to micro-batch, were w."""
+    return np.einsum("mno,mio->mni", dy, slopes.cumsum(axis=0))
+
+
+def own_goals(given: Stages) -> list[np.ndarray]:
+    """As if each stage compared its own output with its own target, where these fit."""
+    found = []
+    for (a, y), (_, _, target) in zip(forward(given), given, strict=True):
+        found.append(slopes_of(a, mean_error(y, target)).sum(axis=0))
+    return found
 
 
 def neighbours_only(traffic: Traffic) -> str | None:
@@ -133,6 +169,16 @@ gpipe_stage = rank_exercise(
         "not_transposed": lambda given: by_hand(given, mean_error, where_square(np.matmul)),
         "rows_not_counted": lambda given: by_hand(given, divided_by(lambda m, n, wide: m)),
         "every_number": lambda given: by_hand(given, divided_by(lambda m, n, wide: m * n * wide)),
+        "undivided": lambda given: by_hand(given, divided_by(lambda m, n, wide: 1)),
+        "divided_by_all": lambda given: by_hand(given, mean_error, divided_again),
+        "own_goals": own_goals,
+        "the_loss": lambda given: by_hand(
+            given, lambda y, goal: (y - goal) * mean_error(y, goal) / 2
+        ),
+        "squared": lambda given: by_hand(given, lambda y, goal: (y - goal) * mean_error(y, goal)),
+        "first_input": lambda given: by_hand(given, mean_error, inputs=lambda a, y, x: x),
+        "own_output": lambda given: by_hand(given, mean_error, inputs=lambda a, y, x: y),
+        "dw_sent": lambda given: by_hand(given, mean_error, by_the_sum_so_far),
         "negative": lambda given: by_hand(given, scaled(lambda m: -1)),
     },
     results=("dw",),

@@ -104,16 +104,14 @@ def _cut_at_the_wrong_end(gradient: np.ndarray, speeds: np.ndarray, rank: int, o
     return joined[: len(gradient)], joined[len(gradient) :]
 
 
-def weighted_speeds(inputs: Shards) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Gradient and speeds both times count / batch."""
-    batch = inputs[0][3]
-    return outcome(speed=lambda count, seconds: count / seconds * count / batch)(inputs)
+def speeds_with_batch(speed: Number) -> Outcome:
+    """The right gradient, and speed(count, seconds, batch) in place of the speeds."""
 
+    def both(inputs: Shards) -> list[tuple[np.ndarray, np.ndarray]]:
+        batch = inputs[0][3]
+        return outcome(speed=lambda count, seconds: speed(count, seconds, batch))(inputs)
 
-def shares_for_speeds(inputs: Shards) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The shares count / batch in place of the speeds."""
-    batch = inputs[0][3]
-    return outcome(speed=lambda count, seconds: count / batch)(inputs)
+    return both
 
 
 WRONG_OUTCOMES: dict[str, Outcome] = {
@@ -125,8 +123,10 @@ WRONG_OUTCOMES: dict[str, Outcome] = {
     "only_seconds": outcome(speed=lambda count, seconds: seconds),
     "only_counts": outcome(speed=lambda count, seconds: count),
     "steps_per_second": outcome(speed=lambda count, seconds: 1 / seconds),
-    "weighted_speeds": weighted_speeds,
-    "shares_for_speeds": shares_for_speeds,
+    "weighted_speeds": speeds_with_batch(lambda n, seconds, batch: n / seconds * n / batch),
+    "shares_for_speeds": speeds_with_batch(lambda n, seconds, batch: n / batch),
+    "speeds_by_batch": speeds_with_batch(lambda n, seconds, batch: n / seconds / batch),
+    "batch_per_second": speeds_with_batch(lambda n, seconds, batch: batch / seconds),
     "own_alone": changed(_own_speed_alone),
     "all_alike": changed(_sum_everywhere),
     "all_in_place_0": changed(_sum_in_place_0),

@@ -132,11 +132,19 @@ WRONG_STEPS: dict[str, Step] = {
     "sum_of_seconds": computing(
         lambda groups, a, f, batch: (batch + groups @ (f / a)) / (groups @ a)
     ),
+    "sums_divided": computing(
+        lambda groups, a, f, batch: (batch + (groups @ f) / (groups @ a)) / (groups @ (1 / a))
+    ),
     "all_fixed": computing(
         lambda groups, a, f, batch: (batch + (f / a).sum()) / (groups @ (1 / a))
     ),
     "by_the_last_place": sending(lambda groups, messages: messages[last_places(groups)]),
     "by_all_places": sending(lambda groups, messages: groups @ messages),
+    "up_to_the_size": sending(lambda groups, messages: messages.cumsum()[sizes(groups) - 1]),
+    "one_too_far": sending(
+        lambda groups, messages: messages[np.minimum(sizes(groups), len(messages) - 1)]
+    ),
+    "one_too_near": sending(lambda groups, messages: messages[sizes(groups) - 2]),
     "times_machines": sending(lambda groups, messages: sizes(groups) * around(groups, messages)),
     "whole_ms": lambda groups, a, f, messages, batch: np.round(
         right_step(groups, a, f, messages, batch), 3
@@ -202,7 +210,17 @@ def judged_group(answer: object) -> Callable:
 
     def judged(per_photo: np.ndarray, *others: Any) -> np.ndarray:
         machines = len(per_photo)
-        return examined(answer(per_photo, *others), machines)
+        try:
+            found = answer(per_photo, *others)
+        except IndexError as error:
+            if f"index {machines} is out of bounds" in str(error):
+                raise Refused(
+                    f"The function raises IndexError: {error}.",
+                    "Likely cause: `messages[0]` is for a group of 1, so a group of k machines has "
+                    "`messages[k - 1]`.",
+                ) from None
+            raise
+        return examined(found, machines)
 
     return judged
 

@@ -77,6 +77,21 @@ divided_again = edit(GPIPE, "divided_again", "return dw", "return dw / len(targe
 other_sign = edit(GPIPE, "other_sign", "(y - goal)", "(goal - y)")
 hands_on = edit(GPIPE, "hands_on", "send(dy @ w.T,", "send(dy,")
 not_transposed = edit(GPIPE, "not_transposed", "dy @ w.T", "dy @ w")
+GOT = """        if rank == ranks - 1:
+            dy = (y - goal) / (len(target) * len(y))
+        else:
+            dy = torch.empty_like(y)
+            receive(dy, rank + 1)
+"""
+no_messages = edit(GPIPE, "no_messages", GOT, f"        dy = {ERROR}\n", (SENT, ""))
+never_divided = edit(GPIPE, "never_divided", ERROR, "y - goal")
+each_divides = edit(GPIPE, "each_divides", GOT, f"{GOT}            dy /= len(target) * len(y)\n")
+half_square = edit(GPIPE, "half_square", "(y - goal) /", "(y - goal) ** 2 / 2 /")
+whole_square = edit(GPIPE, "whole_square", "(y - goal) /", "(y - goal) ** 2 /")
+by_output = edit(GPIPE, "by_output", "a.T @ dy", "y.T @ dy")
+by_x = edit(GPIPE, "by_x", "a.T @ dy", "x[0].T @ dy", ("(a, y), goal", "(a, y), goal, own"),
+            ("w, x), target", "w, x), target, x"), ("x[0].T", "own.T"))  # fmt: skip
+dw_back = edit(GPIPE, "dw_back", "dy @ w.T", "dy @ dw.T")
 sends_nothing = edit(GPIPE, "sends_nothing", SENT, "")
 in_place = edit(
     GPIPE,
@@ -207,6 +222,11 @@ a_piece_more = edit(BEST, "a_piece_more", "m + stages - 1", "m + stages")
 the_longer = edit(BEST, "the_longer", "(m + stages - 1)", "max(m, stages)")
 keeps_less = edit(BEST, "keeps_less", "min(m, stages)", "min(m, stages - 1)")
 returns_none = edit(BEST, "returns_none", "return best", "return best or None")
+more_than_p = edit(BEST, "more_than_p", "min(m, stages)", "max(m, stages)")
+ends_there = edit(
+    BEST, "ends_there", f"if {FITS} and", f"if not {FITS}:\n            break\n        if"
+)
+never_shorter = edit(BEST, "never_shorter", "best, shortest = m, step", "best = m")
 early = edit(
     BEST,
     "early",
@@ -273,6 +293,14 @@ PLANTED = {
         (all_numbers, "not over single numbers"),
         (divided_again, "m times too small"),
         (other_sign, "The sign is wrong"),
+        (no_messages, "Each stage takes dy from its own output and target"),
+        (never_divided, "dy is not divided at all"),
+        (each_divides, "Each stage divides by m n"),
+        (half_square, "The loss itself stands"),
+        (whole_square, "dy is squared here"),
+        (by_output, "This is y.T @ dy"),
+        (by_x, "This is x.T @ dy in every stage"),
+        (dw_back, "dy @ dw.T goes back"),
         (hands_on, "dy goes back as it came"),
         (not_transposed, "w is not transposed on the way back"),
         (sends_nothing, "Rank 0 waits for rank 1, which has returned already"),
@@ -293,6 +321,9 @@ PLANTED = {
         (the_longer, "counts max(m, p) pieces"),
         (keeps_less, "counts p - 1 micro-batches"),
         (returns_none, "then the result is 0, and this is None"),
+        (more_than_p, "counts max(m, p) micro-batches' activations"),
+        (ends_there, "ends at the first m that does not fit"),
+        (never_shorter, "shortest set along with best"),
         (early, "stops at the first step that gets longer"),
         (of_all_divisors, "not all numbers that divide sequences"),
         (then_fits, "tries only the m with the shortest step"),
@@ -306,8 +337,12 @@ ALSO_RIGHT = {
     BEST: [by_sorting],
 }
 ONE = np.ones((1, 1, 1), "f4")
+NOTHING = (((np.ones((1, 1), "f4"), 0 * ONE, 0 * ONE),),)  # and so no gradient
 RIGHT_ON = {
-    in_place: (((np.ones((1, 1), "f4"), 0 * ONE, 0 * ONE),),),
+    in_place: NOTHING,
+    half_square: NOTHING,
+    whole_square: NOTHING,
+    by_output: NOTHING,
     other_sign: (((np.ones((1, 1), "f4"), ONE, ONE),),),
     one_more: (1, np.array([3])),
     numbers_from_0: (2, np.array([0, 1])),

@@ -122,6 +122,9 @@ whole_weighted = edit(
     "torch.cat([gradient * count / batch, speeds])",
     "torch.cat([gradient, speeds]) * count / batch",
 )
+OWN_SHARE = "gradient * count / batch, speeds]))"
+divided_at_last = edit(SECOND, "divided_at_last", OWN_SHARE, "gradient * count, speeds])) / batch")
+as_if_alone = edit(SECOND, "as_if_alone", "count / seconds", "batch / seconds")
 steps_a_second = edit(SECOND, "steps_a_second", "count / seconds", "1 / seconds")
 weight_for_speed = edit(SECOND, "weight_for_speed", "count / seconds", "count / batch")
 place_0 = edit(SECOND, "place_0", "speeds[rank]", "speeds[0]")
@@ -195,6 +198,11 @@ subtracted = edit(THIRD, "subtracted", "batch + (f / a)", "batch - (f / a)")
 unbracketed = edit(THIRD, "unbracketed", COMPUTE, "batch + (f / a).sum() / (1 / a).sum()")
 seconds_added = edit(THIRD, "seconds_added", "(1 / a).sum()", "a.sum()")
 fixed_of_all = edit(THIRD, "fixed_of_all", "(f / a).sum()", "(fixed / per_photo).sum()")
+sum_by_sum = edit(THIRD, "sum_by_sum", COMPUTE, "(batch + f.sum() / a.sum()) / (1 / a).sum()")
+MESSAGES = "messages[len(group) - 1]"
+up_to_k = edit(THIRD, "up_to_k", MESSAGES, "messages[: len(group)].sum()")
+one_more = edit(THIRD, "one_more", MESSAGES, "messages[min(len(group), len(messages) - 1)]")
+one_less = edit(THIRD, "one_less", MESSAGES, "messages[len(group) - 2]")
 last_place = edit(THIRD, "last_place", "messages[len(group) - 1]", "messages[group[-1]]")
 all_places = edit(THIRD, "all_places", "messages[len(group) - 1]", "messages[list(group)].sum()")
 for_each = edit(
@@ -282,6 +290,8 @@ PLANTED = {
         (mine_only, "Each rank knows only its own speed"),
         (only_rank_0, "wait"),
         (whole_weighted, "The speeds are multiplied by count / batch, too"),
+        (divided_at_last, "The speeds are divided by the batch, too"),
+        (as_if_alone, "as if it had done the whole batch"),
         (steps_a_second, "steps per second"),
         (weight_for_speed, "the weights of the gradients"),
         (place_0, "All ranks write their speeds into place 0"),
@@ -305,6 +315,10 @@ PLANTED = {
         (subtracted, "The fixed seconds make a step shorter"),
         (unbracketed, "Brackets are missing"),
         (seconds_added, "The divisor is the sum of a"),
+        (sum_by_sum, "each machine's own are divided by its own a"),
+        (up_to_k, "The messages of smaller groups are added"),
+        (one_more, "a group with one machine more"),
+        (one_less, "a group with one machine less"),
         (fixed_of_all, "also of those outside of the group"),
         (last_place, "by the place of the group's last machine"),
         (all_places, "a group has one all-reduce"),
