@@ -17,7 +17,7 @@
 # %% [markdown]
 # # Restarts and monitoring
 #
-# **Nobody sits beside a training that runs for 54 days.**
+# **Nobody sits beside a training that runs for 54 days** ([Llama 3](https://arxiv.org/abs/2407.21783), *published*).
 # When a rank dies at night, a program has to go on from the newest checkpoint, which may be half written.
 # And if one number is forgotten in it, no error tells of that.
 #
@@ -42,7 +42,7 @@
 #    How many steps are computed, all in all?
 # 2. After 200 steps, a training goes on from a checkpoint, but Adam's averages begin at 0 again.
 #    For 40 steps, we compare its loss with that of the unbroken training.
-#    How much higher is it where the difference is greatest?
+#    How many percent higher is it at most?
 
 # %%
 import pickle
@@ -89,11 +89,11 @@ guesses = {
 # A generator has a **state**, a few numbers that decide all that it will draw.
 # `training.random.bit_generator.state` gives them as a new dict.
 #
-# The training does not stop for a snapshot, and it changes its arrays in place.
+# The training does not stop for a snapshot, and changes its arrays in place.
 # Let `w` be `[3.0]` and `saved = {"weights": w}`.
 # After `w -= 1.0`, `saved["weights"]` is `[2.0]`, too, since it is the same array; `w.copy()` would still be `[3.0]`.
 #
-# **Exercise `distributed.snapshot`**: return a dict with each part under its name, as it is now.
+# **Exercise `distributed.snapshot`**: return a dict with each part under its name, such as `weights`, as it is now.
 # The check goes on from it, and compares every bit with an unbroken training.
 
 
@@ -164,10 +164,10 @@ reshard = check("distributed.reshard", reshard)
 # %% [markdown]
 # ### Whole or not at all
 #
-# A reader looks into the **marker**, a file `latest`, finds a name such as `step-20`, and reads `step-20/0`, `step-20/1` and so on.
+# A reader looks into the **marker**, a file `latest` with a plain name such as `step-20`, and reads `step-20/0`, `step-20/1` and so on.
 # When the power fails, a file that was being written is half there.
-# So is one whose bytes were still in memory: only after a **sync** has the disk got all of them.
-# A rename happens, or does not.
+# So is one whose bytes were still in memory; after a **sync**, the disk has them all.
+# A rename to `latest` replaces it, wholly or not at all.
 #
 # Two shards are saved; the power fails in operation 2:
 #
@@ -177,7 +177,7 @@ reshard = check("distributed.reshard", reshard)
 # | 2 | write and sync `step-20/1` | write and sync `step-20/0` |
 # | what a reader finds | `latest` says `step-10`, which is whole | `latest` says `step-20`, which is not |
 #
-# The marker can be cut off, too.
+# The marker, too, can be half written.
 #
 # **Exercise `distributed.save_whole`**: write all shards, so that a reader finds the old checkpoint or the new one, whenever the power fails.
 # The disk has `write(name, content)`, `sync(name)`, `rename(old, new)` and `delete(name)`.
@@ -214,12 +214,12 @@ save_whole = check("distributed.save_whole", save_whole)
 # ```
 #
 # Here `save` calls `torch.distributed.checkpoint`, DCP for short: each rank writes a file, and `.metadata` says what lies where.
-# Then rank 0 renames the folder and changes the marker.
+# Then rank 0 renames the whole folder (the disk above has none), and changes the marker.
 #
 # If a rank dies, `torchrun` ends the others and starts all of them again.
-# In PyTorch 2.13, set `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`: without it, new ranks may read old addresses, and failed in 3 of our 6 tries.
+# In PyTorch 2.13, set `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`; without it, new ranks may read old addresses: 3 of our 6 tries failed (*measured*).
 #
-# We let rank 1 kill itself as it begins step 23, and compare with an unbroken training.
+# We let rank 1 kill itself as it first begins step 23, and compare with an unbroken training.
 
 # %%
 from labkit.distributed.checkpoints.folder import names, newest
@@ -237,7 +237,7 @@ said = under_torchrun("train_gpt.py", 2, told, restarts=1)
 done, unbroken = read_steps(broken.log), read_steps(calm.log)
 print(len(done), "steps computed; twice:", done_twice(done))
 print("all losses as without a death:", final_losses(done) == final_losses(unbroken))
-print("all weights, to the last bit:", outcome.weights in said)
+print("all weights, to the last bit:", outcome.weights in said)  # a hash, which ranks print
 print("checkpoints kept:", names(broken.folder))
 
 # %% [markdown]
@@ -251,11 +251,11 @@ from labkit.distributed.restarts_pictures import (
     restart_picture,
 )
 
-runs = read_events(broken.folder / "events")
+runs = read_events(broken.folder / "events")  # of each rank: its starts, in their order
 restart_picture(runs[0], saved=(8, 16, 24))
 
 # %% [markdown]
-# The loss goes back to where it was after step 16, and takes the same way again.
+# The loss goes back to that after step 16, and takes the same way again.
 # At most one interval is lost, here 6 of 8 steps.
 #
 # Now we write the weights in four shards, and your function reads them for two ranks.
@@ -295,20 +295,21 @@ unbroken = np.array([training.one_step() for _ in range(40)])
 differences = {}
 for name, part in {"Adam's averages": "optimizer", "the position": "position"}.items():
     training = Training(Options())
-    training.restore(newest(Path(room.name, "long")), set(PARTS) - {part})
+    others = set(PARTS) - {part}
+    training.restore(newest(Path(room.name, "long")), others)
     losses = np.array([training.one_step() for _ in range(40)])
     differences[name] = 100 * (losses / unbroken - 1)
 forgotten_picture(differences)
 
 # %% [markdown]
-# Without the position, each step reads other text than the unbroken training does, and so its loss differs both ways.
+# Without the position, each step reads other text than the unbroken training, so its loss differs both ways.
 # It reads 200 steps of text for a second time, and nothing says so.
 #
 # ## Explain
 #
-# These are results beside your predictions.
+# Compare with your predictions.
 
-# %%
+# %% tags=["picture"]
 highest = max(differences["Adam's averages"])
 results = {
     "steps computed": counted(len(done), "steps", "the log of steps"),
@@ -321,20 +322,20 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # With a checkpoint every 10 steps, a death in step 27 repeats steps 21 to 26.
 #
 # Without its averages, a training is 2 % worse for a moment, and its loss changes by more than that from one step to the next.
-# So compare bits, not curves, with a training that was not stopped.
+# So compare bits, not curves, with an unbroken training.
 #
 # ### Watch each rank
 #
-# Of each rank, we draw speed, share of communication, processor time and memory after the restart (*measured* on this machine).
+# After the restart, these are each rank's means of 5 steps (*measured* on this machine).
 
 # %% tags=["picture", "nbval-ignore-output"]
 ranks_picture({rank: starts[-1] for rank, starts in runs.items()})
 
 # %% [markdown]
 # A rank whose memory rises all the time will be killed some day.
-# A rank with little communication is the one that the others wait for.
+# A rank that always communicates less than the others is the one that they wait for; ours have equal work.
 #
-# To see this in a browser, use `with tensorboard(folder) as address:` from `labkit.distributed.monitoring`; the page ends with the block.
+# To see this in a browser, use `with tensorboard(folder) as address:` from `labkit.distributed.monitoring`; the page is there until the block ends.
 #
 # ## On trial
 #
@@ -362,13 +363,13 @@ except pickle.UnpicklingError as error:
     print("torch.load(weights_only=True):", str(error).split(".")[0])
 print("the .metadata of DCP:")
 path.with_name(".metadata").write_bytes(pickle.dumps(Stranger()))
-with suppress(AttributeError):
+with suppress(AttributeError):  # what the call gives is no metadata
     FileSystemReader(room.name).read_metadata()
 
 # %% [markdown]
-# **Verdict: holds if the file is no pickle.**
-# With `weights_only=True`, the default since PyTorch 2.6, only tensors and plain values are rebuilt; DCP reads `.metadata` as a plain pickle.
-# A safetensors file, as our shards are, has a table of names and shapes and then the numbers: there is nothing to call.
+# **Verdict: holds if only tensors and plain values are rebuilt.**
+# This is what `weights_only=True` does, the default since PyTorch 2.6; DCP reads `.metadata` as a plain pickle.
+# A safetensors file, as our shards are, has names, shapes and numbers: there is nothing to call.
 #
 # > A store that was opened for 127.0.0.1 can be reached from this machine alone
 #
