@@ -76,6 +76,17 @@ def stops_early(*given: Any) -> int:
     return found
 
 
+def nearest_to_the_root(*given: Any) -> int:
+    """As if the choice nearest to sqrt((p - 1) N seconds / overhead), the best m of all, were best.
+
+    Where m1 m2 is that number squared, m1 and m2 take equally long: ratios count, not distances.
+    """
+    choices, stages, sequences, seconds, overhead, room = given
+    root = ((stages - 1) * sequences * seconds / overhead) ** 0.5
+    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    return min(fit, key=lambda m: abs(m - root), default=0)
+
+
 def ends_at_a_misfit(*given: Any) -> int:
     """As if the first m that does not fit ended the search."""
     choices, stages, sequences, _, _, room = given
@@ -142,6 +153,7 @@ best_micro_batches = exercise(
             "exactly full": (5, 48, 0.3, 2.5, 20),
             "many stages": (16, 96, 1.0, 4.0, 70),
             "the best is no choice": (4, 24, 1.0, 2.0, 24, 1, 2, 24),
+            "two choices": (4, 24, 1.0, 2.0, 24, 2, 12),
             "in any order": (4, 24, 1.0, 1.5, 18, 12, 24, 1, 6, 2),
         },
         divided,
@@ -160,6 +172,7 @@ best_micro_batches = exercise(
         "fits_afterwards": fits_afterwards,
         "choices_ignored": choices_ignored,
         "stops_early": stops_early,
+        "nearest_to_the_root": nearest_to_the_root,
         "ends_at_a_misfit": ends_at_a_misfit,
         "last_that_fits": last_that_fits,
         "room_to_spare": lambda *given: best(*given, exact=False),

@@ -245,6 +245,12 @@ def then_fits(choices, stages, sequences, seconds, overhead, room):
     return best if min(best, stages) * sequences // best <= room else 0
 
 
+def by_the_root(choices, stages, sequences, seconds, overhead, room):
+    root = np.sqrt((stages - 1) * sequences * seconds / overhead)
+    fit = [m for m in choices if min(m, stages) * sequences // m <= room]
+    return min(fit, key=lambda m: abs(m - root), default=0)
+
+
 overwrites = edit(
     BEST,
     "overwrites",
@@ -322,6 +328,7 @@ PLANTED = {
         (keeps_less, "counts p - 1 micro-batches"),
         (returns_none, "then the result is 0, and this is None"),
         (more_than_p, "counts max(m, p) micro-batches' activations"),
+        (by_the_root, "nearest to the square root"),
         (ends_there, "ends at the first m that does not fit"),
         (never_shorter, "shortest set along with best"),
         (early, "stops at the first step that gets longer"),
