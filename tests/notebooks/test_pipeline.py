@@ -131,14 +131,14 @@ def test_the_sum_is_not_the_pipeline(lesson):
 
 
 def test_slow_messages_hurt_1f1b_more():
-    """The text: 5 ms for each message, 10 and 20 ms for F and B, p = 4 and m = 32."""
+    """The text: 5 ms for each message, 10 and 20 ms for F and B, p = 4 and m = 8."""
     step = {}
     for make in (gpipe, one_f_one_b):
         for message in (0, 5):
-            spans = predictions.predict(make(4, 32), 10, 20, message)
+            spans = predictions.predict(make(4, 8), 10, 20, message)
             step[make, message] = predictions.seconds_of(spans)
-    assert step[gpipe, 5] == 1_080 and step[one_f_one_b, 5] == 1_310
-    assert step[gpipe, 0] == step[one_f_one_b, 0] == predictions.step_seconds(4, 32, 10, 20)
+    assert step[gpipe, 5] == 360 and step[one_f_one_b, 5] == 410
+    assert step[gpipe, 0] == step[one_f_one_b, 0] == predictions.step_seconds(4, 8, 10, 20) == 330
 
 
 def test_requests_alone_and_in_a_queue(lesson):
@@ -154,5 +154,7 @@ def test_requests_alone_and_in_a_queue(lesson):
         assert queues[name].schedule == schedule
         assert queues[name].by_formula() == pytest.approx(seconds)
         assert waits[name] > 0.99 * seconds  # nothing is faster than its sleep
+    four_copies = predictions.seconds_of(predictions.predict(forward_only(1, 16 // 4), 40))
+    assert four_copies == 160
     alone = waits["alone, 4 stages"] / waits["alone, one rank"]
     assert float(lesson.namespace["results"]["one request"]) == alone

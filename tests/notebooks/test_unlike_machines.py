@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from labkit import check
-from labkit.distributed.unlike_machines import Group, Machine, balanced_step, equal_split
+from labkit.distributed.unlike_machines import (
+    Group,
+    Machine,
+    balanced_step,
+    equal_split,
+    split_batch,
+)
 from labkit.distributed.unlike_training import BYTES, rehearse
 from tests.notebooks.running import Run
 
@@ -82,6 +88,19 @@ def test_the_first_speeds_wait_for_more_of_a_shorter_step(lesson):
     assert (steps["first speeds"], steps["equal"]) == pytest.approx((78.4, 82.4), abs=0.05)
 
 
+def test_where_the_11_ms_come_from(lesson):
+    """2 ms less to compute, 4.26 ms more to send; and all of it five times as slow."""
+    compute, steps = {}, {}
+    for name in ("three", "four"):
+        run = rehearse(lesson.namespace[name], split_batch, steps=5)
+        compute[name] = 1e3 * (run.computed - run.begin)[4].max()
+        steps[name] = 1e3 * run.steps[4]
+    assert compute == pytest.approx({"three": 26, "four": 24})
+    longer = steps["four"] - steps["three"]
+    assert longer == pytest.approx(FOUR - THREE - 2, abs=0.005)
+    assert 5 * longer == pytest.approx(11, abs=0.5)
+
+
 def test_a_slow_machine_pays_from_a_batch_of_167_on(lesson):
     three, four = lesson.namespace["three"], lesson.namespace["four"]
     for batch, pays in ((166, False), (167, True)):
@@ -121,6 +140,7 @@ def test_the_predictions_are_compared_with_formula_and_run(lesson):
         (lambda per_photo, fixed, messages, batch: [7], "there are machines 0 to"),
         (lambda per_photo, fixed, messages, batch: None, "not solved yet"),
         ((0, 1), "The answer is a function"),
+        (lambda per_photo, fixed, messages, batch: messages[3 * [1]][len(per_photo)], "IndexError"),
     ],
 )
 def test_what_is_no_group_is_told_so(answer, says, capsys):

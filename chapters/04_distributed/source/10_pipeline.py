@@ -19,7 +19,7 @@
 #
 # **Four processors, and three of them wait.**
 # A network that is too large for one processor can be cut by its layers: the first quarter for rank 0, and so on.
-# Every rank then needs the result of the one before, so how do all four get work?
+# Each then needs the result of the one before: how do all four get work?
 #
 # ## What you will be able to do
 #
@@ -39,6 +39,11 @@
 # A **stage** is a run of whole layers that one rank computes.
 # A **pipeline** sends outputs from stage to stage, and in training gradients back.
 # As in lesson 4, a **micro-batch** is a part of a batch.
+#
+# 1. One rank needs 960 ms for a training step.
+#    Four ranks with a quarter of the layers each get the batch in one piece: how many times as fast are they?
+# 2. And in 8 micro-batches instead?
+# 3. In inference, one request comes alone: how long do the four ranks take, in times of the one rank's time?
 
 # %%
 import torch
@@ -77,7 +82,7 @@ guesses = {
 # Let p = 2 stages train on m = 2 micro-batches, numbered 0 and 1.
 # F0 is the forward of micro-batch 0 in one stage, and takes t_F = 1 unit of time.
 # B0 is its backward, and takes t_B = 2.
-# The last stage can begin B0 after its own F0; the previous one has to wait for the gradient.
+# The last stage can begin B0 after its own F0; the previous one waits for the gradient.
 #
 # A **schedule** says in which order each stage works.
 # **GPipe** ([2019](https://arxiv.org/abs/1811.06965)) does all forwards, and then all backwards:
@@ -89,12 +94,13 @@ guesses = {
 # ```
 #
 # Each stage works for 6 of 9 units; the dots are the **bubble**, here one third.
-# If all stages take equally long, and messages no time, a step takes (m + p - 1)(t_F + t_B) for any p and m.
+# When the first micro-batch is through all p stages, m - 1 follow.
+# So a step takes (m + p - 1)(t_F + t_B), if all stages take equally long, and messages no time.
 # The bubble is (p - 1) / (m + p - 1) of it.
 #
 # From F to B, a stage keeps what its layers hand on and backward needs: the **activations** of this micro-batch.
 # Under GPipe, both stages keep two sets.
-# **1F1B** ([2021](https://arxiv.org/abs/2104.04473)), for "one forward, one backward", goes backward as early as it can:
+# **1F1B** (in this form [2021](https://arxiv.org/abs/2104.04473)), for "one forward, one backward", goes backward as early as it can:
 #
 # ```
 # time        0   1   2   3   4   5   6   7   8
@@ -102,7 +108,7 @@ guesses = {
 # stage 1     .   F0  B0  B0  F1  B1  B1  .   .
 # ```
 #
-# The step is not shorter, but stage 1 throws away one set before it computes the next.
+# The step is as long, for any p and m, but stage 1 throws away one set before it computes the next.
 #
 # ### Who does what, and when
 #
@@ -111,7 +117,7 @@ guesses = {
 # Then it does one forward and one backward in turn, and at last the other backwards.
 # With four stages and three micro-batches, stage 2 begins with 4 - 1 - 2 = 1 forward: F0, then F1 B0, then F2 B1, then B2.
 #
-# **Exercise `distributed.order_of_stage`**: write this order, for example as `["F0", "F1", "B0"]`.
+# **Exercise `distributed.order_of_stage`**: write this order, such as `["F0", "F1", "B0"]`.
 # `batches` lists the micro-batches' numbers as they come, such as `[80, 12, 73]`.
 
 
@@ -151,7 +157,7 @@ order_of_stage = check("distributed.order_of_stage", order_of_stage)
 
 # %%
 def forwards(rank, ranks, w, x):
-    """x[m,n,D], which rank 0 reads -> (input, output) of this stage for each micro-batch"""
+    """x[m,n,D], of which others than rank 0 use m and n -> (input, output) of each micro-batch"""
     kept = []
     for own in x:
         a = own if rank == 0 else torch.empty(len(own), len(w))  # w has a row for each input
@@ -206,11 +212,11 @@ gpipe_stage = check("distributed.gpipe_stage", gpipe_stage)
 # 4            1            5 x (3 + 2)  = 25 ms   2 x 1 = 2 sequences
 # ```
 #
-# Under 1F1B, stage 0 keeps the activations of at most p micro-batches, and the others fewer.
-# So m = 2 is best; with room for only 3 sequences, it is m = 4.
+# Under 1F1B, stage 0 keeps the activations of at most p micro-batches.
+# So m = 2 is best; with room for only 3 sequences, m = 4.
 #
 # **Exercise `distributed.best_micro_batches`**: of the numbers in `choices`, find the m with the shortest step under 1F1B whose activations fit; 0 if none fits.
-# They divide `sequences`, and stand in no order.
+# All divide `sequences`, and stand in no order.
 # `seconds` is for a sequence (3 ms above), `overhead` for a micro-batch (2 ms); activations of `room` sequences fit.
 
 
@@ -235,8 +241,7 @@ best_micro_batches = check("distributed.best_micro_batches", best_micro_batches)
 # %% [markdown]
 # ## Check
 #
-# Our small GPT has an embedding, four equal blocks and a last layer, the head (no attention head).
-# `Stage` cuts it in two: the embedding goes with the first two blocks, the head with the last two.
+# Our small GPT has an embedding, four equal blocks and a last layer, the head; `Stage` cuts it in the middle.
 # Each stage follows your order, and in the second run that of PyTorch's `Schedule1F1B`.
 # Do both train the network that one process trains?
 
@@ -260,7 +265,7 @@ for way, by_torch in {"your order": False, "PyTorch's": True}.items():
     print(f"{way}: weights within 1e-10:", largest_difference(w, weights(alone)) < 1e-10)
 
 # %% [markdown]
-# What does a step send, and keep, for 8 sequences of 128 tokens?
+# What does a step send, and keep, for 8 sequences of 128 tokens, in 4 micro-batches?
 # A message has 2 sequences x 128 tokens x 128 numbers of 4 bytes: 131,072 bytes.
 
 # %%
@@ -286,11 +291,11 @@ rows = [*launch(count, 2, gpipe(2, 4)), *launch(count, 2, yours)]
 figures.table(["", "stage", "messages", "bytes sent", "sets kept", "activations"], rows)
 
 # %% [markdown]
-# Both schedules send the same, but 1F1B needs only half of GPipe's memory for activations in stage 0, and about a quarter in stage 1.
+# Both send the same, but 1F1B keeps half of GPipe's activations in stage 0, and about a quarter in stage 1.
 #
 # ## Measure
 #
-# With fewer cores than ranks, ranks wait for each other, so compute is emulated: a stage sleeps.
+# With fewer cores than ranks, ranks would also wait for a core, so compute is emulated: a stage sleeps.
 # Each stage needs 10 ms of forward and 20 ms of backward for each of 8 sequences; the messages are real.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
@@ -300,7 +305,7 @@ from labkit.distributed.pipeline.pictures import schedule_picture
 from labkit.distributed.pipeline.schedules import forward_only, one_f_one_b
 
 ways = {
-    "one rank": Emulated(gpipe(1, 1), forward=0.32, backward=0.64),
+    "one rank": Emulated(gpipe(1, 1), forward=0.32, backward=0.64),  # 4 x 8 x 10 ms
     "one piece": Emulated(gpipe(4, 1), forward=0.08, backward=0.16),
     "GPipe": Emulated(gpipe(4, 8), forward=0.01, backward=0.02),
     "1F1B": Emulated(one_f_one_b(4, 8), forward=0.01, backward=0.02),
@@ -314,9 +319,11 @@ schedule_picture(panels)
 print("GPipe:", measured(predictions.seconds_of(steps["GPipe"]), "s", "emulated compute"))
 
 # %% [markdown]
-# The boxes come later than predicted, since messages take time, and sleeps end late.
+# The boxes come later than predicted: messages take time, and sleeps end late.
 #
 # ## Explain
+#
+# How close is the formula?
 
 # %% tags=["picture", "nbval-ignore-output"]
 seconds = {name: predictions.seconds_of(spans) for name, spans in steps.items()}
@@ -333,8 +340,8 @@ figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
 # By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
-# 1F1B saves memory, not time: slow messages hurt it more, since its stages wait for answers in the middle of the step.
-# With 5 ms for each message and m = 32, GPipe would take 1,080 ms, and 1F1B 1,310.
+# 1F1B saves memory, not time: slow messages hurt it more, since its stages wait for answers in mid-step.
+# With 5 ms for each message, GPipe's order takes 360 ms, and 1F1B's 410 (predicted).
 #
 # ## On trial
 #
@@ -355,7 +362,7 @@ schedule_picture({"one piece: measured, compute emulated": steps["one piece"]})
 #
 # > Pipeline parallelism computes y = sum_k sum_i f_k(x_i)
 #
-# Take w0, w1 and both numbers from above.
+# Take the numbers of the worked example.
 
 
 # %%
@@ -378,8 +385,8 @@ print("a pipeline:", [f_1(f_0(x)) for x in (1, 4)])
 #
 # > Pipeline parallelism shortens the waiting time of inference
 #
-# In inference there are only forwards; each request needs 10 ms in each of four stages, or 40 ms on one rank.
-# One request comes alone; then 16 are there at the beginning.
+# In inference there are only forwards: 10 ms in each of four stages, or 40 ms on one rank.
+# One request comes alone; then 16 are there at once.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 queues = {
@@ -402,21 +409,20 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 
 # %% [markdown]
 # **Verdict on C42: holds if requests queue up.**
-# By the formula, the last of 16 waits 19 x 10 = 190 ms and not 16 x 40 = 640 ms, 3.4 times less.
-# A request that comes alone still passes through all layers in turn, and messages come on top.
+# By the formula, the last of 16 waits 19 x 10 = 190 ms and not 640 ms, 3.4 times less.
+# If the model fits one rank, four copies take 4 x 40 = 160 ms.
+# One that comes alone still passes through all layers in turn, plus messages.
 #
 # ## Recap
 #
-# - GPipe and 1F1B have the same bubble, if messages take no time; GPipe keeps activations of m micro-batches, 1F1B of at most p.
-# - **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
+# **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
 #
 # ### Outside
 #
 # `torch.distributed.pipelining` has both schedules; its `Schedule1F1B` refuses m < p.
 # In `ScheduleInterleaved1F1B`, each rank has several shorter stages: a smaller bubble, and more messages.
-# The torchtitan project prints `Using pipeline schedule 1F1B with 8 microbatches and 4 stages`.
-# It ran Llama 3.1 405B on 512 H100, 8 x 8 x 8 for pipeline, tensor and sharded data parallelism: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published in 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
-# We left out unequal stages, where the slowest sets the pace; activations computed again in backward; and norms over all gradients.
+# PyTorch's torchtitan ran Llama 3.1 405B on 512 H100, 8 x 8 x 8 for pipeline, tensor and sharded data parallelism: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published in 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
+# We left out unequal stages, and activations computed again in backward.
 #
 # ## Quiz
 #

@@ -37,13 +37,14 @@
 # ## Predict
 #
 # 1. Three equal machines share batches of 64.
-#    Each needs 4 ms for a step, and 1 ms for each photograph; a message has 2 ms of latency, and the gradient has 16 kB, on links of 10 MB/s.
-#    A fourth joins, and each gets as many as it can do in the same time.
-#    How fast must it be, in percent of the others' speed, to make a step shorter?
+#    Each needs 4 ms for a step, and 1 ms for each photograph.
+#    The gradient of 16 kB goes around a ring, whose links have 2 ms of latency and 10 MB/s.
+#    A fourth joins, also with 4 ms for a step, and each gets as many as it can do in the same time.
+#    How fast must it be for a photograph, in percent of the others' speed, to make a step shorter?
 # 2. Three machines as above, and one that needs 4 ms for a photograph, share batches of 64 so that none waits.
 #    Then one of the three needs three times as long for a photograph.
 #    After each step, the estimate of each speed becomes its mean with the newest measurement.
-#    In how many steps do the machines, on average, wait for more than a tenth of the time until the slowest is done?
+#    In how many steps is the machines' mean wait more than a tenth of the time until the slowest is done?
 
 # %%
 from dataclasses import replace
@@ -123,7 +124,7 @@ split_batch = check("distributed.split_batch", split_batch)
 #
 # The next split needs all speeds, count / seconds.
 # `seconds` are a rank's own, without waiting and messages.
-# They contain the fixed time, so speeds look too low; still, once a split stays, all have the same seconds.
+# They contain the fixed time, so speeds look too low; but a split that stays has counts in proportion to count / seconds, so all seconds are equal.
 # Each rank sends its speed behind the gradient: in its own place, with zeros in the others.
 # Say that rank 0 did 3 photographs in 0.5 s, and rank 1 did 1 in 0.25 s:
 #
@@ -137,7 +138,6 @@ split_batch = check("distributed.split_batch", split_batch)
 # All ranks get the same speeds, bit for bit, and so make the same split: no photograph is lost.
 #
 # **Exercise `distributed.gradient_and_speeds`**: return both, with a single `ring_all_reduce` of float32 numbers, each sent once.
-# A rank with 0 photographs has a gradient of zeros.
 # `torch.cat([x, y])` joins two tensors; `x[-n:]` is its last n numbers, and `x[:-n]` the others.
 
 
@@ -176,7 +176,7 @@ gradient_and_speeds = check("distributed.gradient_and_speeds", gradient_and_spee
 
 # %% tags=["exercise:distributed.best_group"]
 def best_group(per_photo, fixed, messages, batch):
-    """seconds for a photo [N], for a step [N], of an all-reduce among 1 to N [N] -> best places"""
+    """seconds for a photo [N], fixed [N], of an all-reduce among 1 to N [N] -> best places"""
     best, shortest = None, np.inf
     for group in groups_of(len(per_photo)):
         a, f = per_photo[list(group)], fixed[list(group)]  # of its machines
@@ -199,7 +199,7 @@ best_group = check("distributed.best_group", best_group)
 # `train` starts a real rank for each machine, with your functions and the small network of lesson 5: 3,962 weights, or 15,848 bytes.
 # On an **emulated clock**, a rank does not sleep, but says how long its machine would take.
 #
-# How far are the weights off those of one process after six steps, in percent of the way from the start, and with the plain mean?
+# After six steps, how far are the weights from those of one process, in percent of the way from the start, and with the plain mean?
 
 
 # %%
@@ -222,11 +222,10 @@ for name, combine in {"weighted": gradient_and_speeds, "plain mean": plain_mean}
     print(f"{name}: within 0.000001: {close}, off by {percent:.0f} % (counted)")
 
 # %% [markdown]
-# In the plain mean, 5 photographs count as much as 20.
-#
 # ## Measure
 #
 # Who waits in the first three steps?
+# In step 0 no speed is known, so the shares are equal.
 # `rehearse` makes the splits of `train`, without gradients.
 
 # %% tags=["picture"]
@@ -241,11 +240,11 @@ trained = train(four, split_batch, gradient_and_speeds, steps=3)
 print("as the real ranks:", bool((trained.counts == splits["by speed"].counts).all()))
 
 # %% [markdown]
-# In step 0, the fixed 4 ms were a larger part of 20 ms than of 68, so rank 3 got 6; its next measurement mended that.
+# There, the fixed 4 ms were a larger part of 20 ms than of 68, so rank 3 got 6 next; one more measurement mended that.
 #
 # ### A machine changes
 #
-# Heat or other programs change speeds, so we measure in each step, and **smooth**: an estimate becomes its mean with the newest measurement.
+# Heat changes speeds, so we measure in each step, and **smooth**: an estimate becomes its mean with the newest measurement.
 # If half is new, a fall from 1,000 to 333 is seen as 667, then as 500.
 #
 # From step 20 on, rank 0 needs three times as long for a photograph (`replace` copies, with some fields changed).
@@ -266,7 +265,7 @@ for name, run in runs.items():
 figures.table(["split", *[f"rank {rank} waits" for rank in range(4)], "40 steps"], rows)
 
 # %% [markdown]
-# After step 20, the first speeds wait more than equal shares (46 and 41 %), but in a shorter step: 78.4 against 82.4 ms (counted).
+# From step 20 on, the first speeds wait more than equal shares, but in shorter steps.
 #
 # All new is best here.
 # But let every machine take up to 30 % more or less in each step, at random (means of 20 runs; the last line knows the true speeds):
@@ -291,14 +290,14 @@ heads = ["part that is new", "no change", "waiting", "a change in step 20", "wai
 figures.table(heads, rows)
 
 # %% [markdown]
-# Over all new, half new gains 2 % of the time, and 1 % with a change.
-# Too much smoothing is late: with a change, 0.1 costs 9 % more than 0.5.
+# Half new takes 2 % less time than all new, and 1 % less with a change.
+# With one, 0.1 is late, and costs 9 % more than 0.5.
 # Even the true speeds leave 15 % of waiting: nobody knows who will be slow in the next step.
 #
 # ### With a real clock
 #
-# Now the ranks sleep, and the link is emulated, all five times as slow, so that waking a process hardly counts.
-# Steps 2 and 3; no two ranks wake together:
+# Now the ranks sleep, and the link is emulated, all five times as slow, so that waking hardly counts.
+# The picture shows steps 2 and 3; the ranks wake a little apart.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 begin = monotonic()
@@ -324,7 +323,7 @@ print("all three runs and their processes:", measured(monotonic() - begin, "s"))
 # ## Explain
 #
 # By speed, hardly anybody has to wait, and still a step is predicted 11 ms longer than without rank 3.
-# Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted).
+# Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted), and computing gets only 26 - 24 = 2 ms shorter.
 # For which batches is it worth that?
 
 # %%
@@ -376,7 +375,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # PyTorch's DDP ([issue 67253](https://github.com/pytorch/pytorch/issues/67253)) and Horovod ([issue 1060](https://github.com/horovod/horovod/issues/1060)) know no counts: weigh the losses yourself.
 # LB-BSP adapts shares at each step, as we do ([Chen and others](https://arxiv.org/abs/1806.02508)).
-# We left out memory, BatchNorm, unlike links, shares too small for a GPU, and overlap (lesson 4), which hides waiting in the all-reduce.
+# We left out memory, BatchNorm, unlike links, shares too small for a GPU, and overlap (lesson 4).
 #
 # ## Quiz
 #

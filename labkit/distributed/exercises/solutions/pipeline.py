@@ -24,7 +24,7 @@ def order_of_stage(stage, stages, batches):
 
 
 def forwards(rank, ranks, w, x):
-    """x[m,n,D], which rank 0 reads -> (input, output) of this stage for each micro-batch"""
+    """x[m,n,D], of which others than rank 0 use m and n -> (input, output) of each micro-batch"""
     kept = []
     for own in x:
         a = own if rank == 0 else torch.empty(len(own), len(w))  # w has a row for each input

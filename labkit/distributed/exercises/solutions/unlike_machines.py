@@ -31,7 +31,7 @@ def gradient_and_speeds(rank, ranks, gradient, count, seconds, batch):
 
 
 def best_group(per_photo, fixed, messages, batch):
-    """seconds for a photo [N], for a step [N], of an all-reduce among 1 to N [N] -> best places"""
+    """seconds for a photo [N], fixed [N], of an all-reduce among 1 to N [N] -> best places"""
     best, shortest = None, np.inf
     for group in groups_of(len(per_photo)):
         a, f = per_photo[list(group)], fixed[list(group)]  # of its machines
