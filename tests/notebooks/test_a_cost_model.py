@@ -7,18 +7,16 @@ import pytest
 
 from labkit.distributed.clusters import cluster
 from labkit.distributed.cost_model import CostModel
-from labkit.distributed.language_models import language_model
-from labkit.distributed.layouts import Layout
-from labkit.distributed.link_predictions import predict_trials
+from labkit.distributed.link_predictions import ACTIVATION, predict_trials
 from labkit.distributed.link_trials import Trials
 from labkit.distributed.published_scaling import published_result, published_results
 from labkit.distributed.shaped_figures import shaped_links
-from labkit.distributed.step_model import predict_step
 from labkit.hardware import machine
+from labkit.provenance import rounded
 from tests.notebooks.running import Run
 
 SAME_STEP, TRIALS, SHAPED = "within a millionth", "measure_trials(ranks", "shaped_links()"
-LAYOUTS, TERMS, PUBLISHED = "layouts = {", "terms_picture({", "published_picture(results)"
+TERMS, PUBLISHED, PARTS = "terms_picture({", "published_picture(results)", "terms.parts.items()"
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +60,12 @@ def test_the_exercises_are_solved(lesson):
         assert "is solved" in printed(lesson, f'check("distributed.{name}"')
 
 
+def test_what_the_check_says_of_the_links():
+    """450 GB/s within a node, and eight cards of 50 GB/s."""
+    here = cluster("h100")
+    assert (here.within.bandwidth, here.between.bandwidth, here.per_node) == (450e9, 50e9, 8)
+
+
 def test_the_learners_step_is_the_one_that_is_compared(lesson):
     assert "within a millionth: True" in printed(lesson, SAME_STEP)
     said, _ = lesson.again(SAME_STEP, hybrid_step=lambda *given: 1.0)
@@ -89,16 +93,22 @@ def test_every_trial_is_shown_and_none_is_faster_than_its_link(lesson):
 
 
 def test_the_overlaps_prediction_is_the_second_exercise(lesson):
-    """Four buckets of two layers, 30 ms of backward each."""
+    """Eight layers of 15 ms and 150 kB; four buckets of two, or eight all-reduces behind them."""
     given = lesson.namespace["given"]
-    assert given.layers == 8 and given.bucket == 2 * given.gradient
-    assert 2 * given.backward == pytest.approx(0.030)
+    assert (given.layers, given.backward, given.gradient) == (8, 0.015, 150_000)
+    assert given.bucket == 2 * given.gradient
+    assert Trials().backward == 0.03  # on the shaped links
+    assert given.pings == (1_000, 125_000, 500_000)
+    assert (given.micro_batches, given.tokens * ACTIVATION) == (4, 128_000)
     link = CostModel(0.01, 25e6)
     backward = np.full(4, 2 * given.backward)
     travel = np.full(4, link.predict("ring_all_reduce", 2, given.bucket))
     hidden = lesson.namespace["hidden_seconds"](backward, travel)
     step = backward.sum() + travel.sum() - hidden
-    assert predict_trials(link, 2, given, False)["overlap"] == pytest.approx(step)
+    expected = predict_trials(link, 2, given, False)
+    assert expected["overlap"] == pytest.approx(step)
+    one = link.predict("ring_all_reduce", 2, given.gradient)
+    assert expected["after"] == pytest.approx(8 * (given.backward + one))
 
 
 def test_the_shaped_figures_are_those_of_the_file(lesson):
@@ -111,6 +121,11 @@ def test_the_shaped_figures_are_those_of_the_file(lesson):
                 assert f"{trial.error:+.1f} %" in said
                 count += 1
     assert said.count(" %") == count
+    errors = []
+    for link in shaped_links():
+        if link.kind == "shaped and relayed":
+            errors += [trial.error for trial in link.trials]
+    assert sum(error > 0 for error in errors) > len(errors) / 2  # most take longer
     assert "predicted by its pings" in said and "measured on" in said
     assert "shaped_links.md" in said.replace("\n", "")
 
@@ -144,6 +159,15 @@ def test_what_the_text_says_of_the_layouts(lesson):
     stages = steps["1,024: tensor 8, data 32, 4 stages"]
     share = stages.bubble / (stages.bubble + stages.compute + stages.tensor)
     assert share == pytest.approx(3 / 11)
+    groups_of_8 = [speed[name] for name in speed if "tensor 8" in name and "stages" not in name]
+    assert groups_of_8 == [520, 520, 520]
+    layouts = lesson.namespace["layouts"]
+    wide, near = layouts["1,024: tensor 32, data 32"], layouts["1,024: tensor 8, data 128"]
+    here = cluster("h100").ring(32)
+    assert here == CostModel(9.6e-6, 400e9)
+    latency = 6 * 80 * wide.micro_batches * 2 * 31 * here.latency  # 6 all-reduces a layer
+    assert 0.45 < latency / steps["1,024: tensor 32, data 32"].tensor < 0.5
+    assert wide.micro_batches == 4 * near.micro_batches
     ratio = float(lesson.namespace["results_of_guesses"]["32 for 8"])
     expected = steps["1,024: tensor 32, data 32"].seconds
     assert ratio == expected / steps["1,024: tensor 8, data 128"].seconds > 1.5
@@ -155,23 +179,31 @@ def test_every_published_result_is_printed_with_its_error(lesson):
     for result in results:
         (line,) = [line for line in said.splitlines() if line.startswith(result.name + "  ")]
         assert result.published.number in line and result.predicted().number in line
-        assert ("fitted to it" if result.fitted else f"{result.error():+.0f} %") in line
+        assert ("fitted to it" if result.fitted else f"{result.error():+.1f} %") in line
     others = [result for result in results if not result.fitted]
-    assert len(others) == 23 and len(results) - len(others) == 3
-    assert sum(abs(result.error()) <= 20 for result in others) == 16  # the rule to keep
+    assert len(others) == 26 and len(results) - len(others) == 3
+    assert sum(abs(result.error()) <= 20 for result in others) == 17  # the rule to keep
     worst = max(others, key=lambda result: abs(result.error()))
-    assert worst.key == "torchtitan_70b_a100" and round(abs(worst.error()) / 33) == 1
+    assert worst.key == "torchtitan_8b_128_float8" and round(worst.error()) == 60
 
 
 def test_the_causes_of_the_misses():
-    """Large models are too slow, VGG-16 and most decoding too fast; 52 % with the recomputing."""
-    for size in ("18b", "146b", "1008b"):
-        assert published_result(f"megatron_{size}").error() < 0
+    """Every miss of more than 15 % is named, with its direction."""
+    slow, fast = set(), set()
+    for result in published_results():
+        if abs(result.error()) > 15:
+            (slow if result.error() < 0 else fast).add(result.key)
+    large = {"megatron_146b", "megatron_310b", "megatron_530b", "megatron_1008b"}
+    large |= {"llama3_8192", "llama3_16384"}
+    assert slow == large | {"torchtitan_8b_a100", "torchtitan_70b_a100"}
+    named = {"torchtitan_8b_8_float8", "torchtitan_8b_128_float8", "torchtitan_405b_interleaved"}
+    assert fast == named | {"horovod_vgg16", "gpt_fast_7b_8"}
     peak = float(machine("a100").rate("bf16"))
-    assert round(100 * 163e12 / peak) == 52
-    assert round(0.517 * 4 / 3, 2) == 0.69
-    assert published_result("horovod_vgg16").error() > 0
-    assert published_result("gpt_fast_7b_8").error() > 0
+    assert round(100 * published_result("megatron_1008b").value / peak) == 52
+    assert round(100 * published_result("megatron_1b7").value / peak) == 44
+    assert round(0.517 * 4 / 3, 2) == 0.69  # the source's 51.7 %, with a second forward
+    layout = published_result("torchtitan_405b_interleaved").given["layout"]
+    assert layout["micro_batches"] == 16
 
 
 def test_doubling_the_gpus_of_llama():
@@ -180,16 +212,22 @@ def test_doubling_the_gpus_of_llama():
     assert round(100 * (1 - float(many.predicted()) / float(few.predicted()))) == 6
 
 
-def test_where_the_9760_gpus_are_lost():
-    """The parts of the step of 16,384 GPUs."""
-    given = published_result("llama3_16384").given
-    here = cluster("h100")
-    terms = predict_step(
-        language_model(given["model"]), here, Layout(**given["layout"]), given["sequence"]
-    )
-    share = {name: round(100 * part / terms.seconds) for name, part in terms.parts.items()}
-    assert (share["compute"], share["bubble"], share["tensor"]) == (81, 10, 6)
-    assert round(here.efficiency, 1) == 0.4
+def test_where_the_9760_gpus_are_lost(lesson):
+    """The parts of the step of 16,384 GPUs: by the model, and if only its efficiency were wrong."""
+    result = published_result("llama3_16384")
+    terms, efficiency = result.terms(), cluster("h100").efficiency
+    said = printed(lesson, PARTS)
+    for part, seconds in terms.parts.items():
+        share = rounded(100 * seconds / terms.seconds)
+        assert re.search(rf"{part} +{re.escape(share)}", said)
+    arithmetic = terms.compute / terms.seconds
+    assert round(100 * arithmetic) == 81 and round(efficiency, 1) == 0.4
+    assert arithmetic * (1 - efficiency) > 1 - arithmetic
+    seconds = terms.seconds * float(result.predicted()) / result.value  # of the published step
+    computing = seconds - (terms.seconds - terms.compute)
+    higher = efficiency * terms.compute / computing
+    assert (round(100 * computing / seconds), round(100 * higher)) == (76, 53)
+    assert computing / seconds * (1 - higher) > 1 - computing / seconds
 
 
 def test_the_quizzes_numbers():
