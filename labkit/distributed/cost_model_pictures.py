@@ -65,7 +65,7 @@ def published_picture(results: Sequence[PublishedResult]) -> None:
     """
     if not results:
         raise ValueError("published_picture: there are no results to draw.")
-    figure, axes = canvas(7.5, 1.0 + 0.24 * len(results))
+    figure, axes = canvas(7.5, 1.2 + 0.24 * len(results))
     axes.axvspan(-CLOSE, CLOSE, color=PALE, alpha=0.6, linewidth=0)
     axes.axvline(0, color=QUIET, linewidth=1.0)
     for row, result in enumerate(results):
@@ -74,7 +74,7 @@ def published_picture(results: Sequence[PublishedResult]) -> None:
     axes.set_yticks(range(len(results)), [result.name for result in results], fontsize=8)
     axes.set_ylim(len(results) - 0.4, -0.6)
     meanings = f"hollow: fitted to it; pale: {CLOSE} % or less"
-    axes.set_xlabel(f"prediction beside what was published, percent; {meanings}")
+    axes.set_xlabel(f"prediction beside what was published, percent\n{meanings}", fontsize=9)
     axes.tick_params(left=False)
     others = [result for result in results if not result.fitted]
     close = sum(abs(result.error()) <= CLOSE for result in others)
