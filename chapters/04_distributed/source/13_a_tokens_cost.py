@@ -20,7 +20,7 @@
 # **66,000 tokens a second by its arithmetic, and at most 223 for one reader.**
 # An H100 does 989 x 10¹² FLOPs a second with numbers of two bytes (*published*); a **FLOP** is one multiplication or one addition.
 # The language model Llama 3.1 8B needs 15 x 10⁹ for its next token, which would make 66,000 tokens a second (*predicted*).
-# But a single reader gets 223 at most (*predicted*).
+# But a single reader gets 223 at most (*predicted*), and fewer as the text grows.
 # What does the chip wait for?
 #
 # ## What you will be able to do
@@ -77,15 +77,16 @@ guesses = {
 #
 # ### FLOPs
 #
-# Each new token is multiplied with all weights of the layers: one multiplication and one addition for each weight, 2 FLOPs.
-# The embedding costs none, since a token only looks up its row there.
+# A **layer** of such a model is one of lesson 9's blocks.
+# Each new token is multiplied with all weights but the embedding's, where it only looks up a row: one multiplication and one addition for each weight, 2 FLOPs.
+# Llama 3.1 8B multiplies with 7.5 of 8 billion.
 #
 # In attention, lesson 9's `Q`, `K` and `V` give each token three rows of numbers: its **query**, its **key** and its **value**.
 # A new token's query is multiplied with the keys of all tokens so far.
 # The results say how much it reads of each token's value.
-# So in each layer, a number of a query costs 2 FLOPs for every key, and 2 more for every value.
+# So in each layer, each number of a query costs 4 FLOPs for each token: 2 with its key, 2 with its value.
 #
-# Say that a model has 100 weights, 2 layers, and queries of 3 numbers, all heads together.
+# A model has 100 weights, 2 layers, and queries of 3 numbers, all heads together.
 # It has read 4 tokens, and 2 new ones come in one step:
 #
 # ```
@@ -93,15 +94,15 @@ guesses = {
 # attention    4 FLOPs x 2 new x (4 + 2) tokens x 3 numbers x 2 layers    288
 # ```
 #
-# The first new token must not see the second, but PyTorch multiplies the two and then hides the result, so it counts.
+# The first new token must not see the second, but PyTorch multiplies the two and hides the result, so it counts.
 #
 # **Exercise `distributed.step_flops`**: the FLOPs of a step, for each of several sequences.
-# The example's has 688.
+# The example's step has 688.
 
 
 # %% tags=["exercise:distributed.step_flops"]
 def step_flops(past, new, weights, layers, queries):
-    """tokens read before [N]; new ones in each; weights; layers; numbers in a query -> FLOPs [N]"""
+    """Tokens read before [N]; new ones in each; weights; layers; numbers in a query -> FLOPs [N]."""
     # STUB:
     # return 0 * past
     # BEGIN SOLUTION
@@ -133,7 +134,7 @@ step_flops = check("distributed.step_flops", step_flops)
 # The old token's key and value follow from tokens up to itself, never from a later one.
 # So a **KV cache** keeps the keys and values of all tokens, and a step computes only those of the new one.
 #
-# Many models keep fewer: a group of neighbouring query heads shares one head of keys and values.
+# Many models keep fewer keys and values: in **grouped-query attention**, neighbouring query heads share one head of them.
 # With 6 query heads and 2 heads of keys, query heads 0, 1 and 2 read head 0, and the others head 1.
 #
 # ```
@@ -152,7 +153,8 @@ def softmax(scores):
 
 
 def attend_one(q, k, v, keys, values):
-    """new q [H,W], k and v [K,W]; cached keys, values [P,K,W] -> [H,W], keys, values [P+1,K,W]"""
+    """New q [H,W], k and v [K,W]; cached keys, values [P,K,W] -> [H,W], keys, values [P+1,K,W]."""
+    # H query heads, K heads of keys, each W wide; P tokens are in the cache
     mixed = np.zeros_like(q)
     # STUB:
     # pass  # yours
@@ -174,7 +176,7 @@ attend_one = check("distributed.attend_one", attend_one)
 #
 # A token's keys and values are 2 x layers x heads of keys x W numbers.
 # Training keeps 16 bytes for each weight, as in lesson 11.
-# Inference keeps the weights and the cache, here with two bytes for a number:
+# Inference keeps weights and cache, here with two bytes a number:
 
 # %%
 rows = []
@@ -185,12 +187,16 @@ for model in language_models().values():
     of_many = predicted(8192 * model.kv_bytes_per_token(2), "B", "the product above")
     rows.append([model.name, model.kv_heads, training, weights, per_token, of_many])
 heads = ["model", "heads of keys", "training", "weights", "cache of a token", "of 8,192 tokens"]
-figures.table(heads, rows, "Sizes and their sources: labkit/distributed/language_models.toml.")
+note = (
+    "8,192 tokens in all, in one sequence or several. "
+    "Sizes and their sources: labkit/distributed/language_models.toml."
+)
+figures.table(heads, rows, note)
 
 # %% [markdown]
 # ### A step by the roofline
 #
-# Our rule for bytes: an operation reads its inputs once, and writes its result once.
+# We count the bytes of weights and cache, and leave out what operations hand on: good kernels, such as FlashAttention, keep most of it on the chip.
 # One product serves all sequences of a step, so each weight is read once.
 # Each sequence writes its new token's keys and values, and then reads all that it has.
 #
@@ -208,17 +214,17 @@ figures.table(heads, rows, "Sizes and their sources: labkit/distributed/language
 # A machine of 100 FLOP/s and 100 B/s needs 8.8 s for the 880 FLOPs and 5.36 s for the 536 bytes.
 # At best both go on at once, and the step takes 8.8 s: it is **bound by compute**.
 # Where the bytes take longer, it is **bound by bandwidth**.
-# This limit is the **roofline**; nothing passes it.
+# This limit is the **roofline**; nothing passes it, unless weights stay on the chip.
 #
 # The step does 880 / 536 = 1.6 FLOPs for each byte, its **intensity**.
 # The machine can do 100 / 100 = 1, its **ridge**, and a step with a higher intensity is bound by compute.
 #
-# **Exercise `distributed.decode_seconds`**: the shortest time of a decode step, with one new token in each sequence.
+# **Exercise `distributed.decode_seconds`**: the shortest time of a decode step, one token in each sequence.
 
 
 # %% tags=["exercise:distributed.decode_seconds"]
 def decode_seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
-    """tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds"""
+    """Tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds."""
     flops = step_flops(past, 1, weights, layers, heads * head_width).sum()
     # STUB:
     # return 0.0  # yours
@@ -235,13 +241,12 @@ decode_seconds = check("distributed.decode_seconds", decode_seconds)
 # ## Check
 #
 # The trained GPT writes with your attention, with labkit's cache, and with none.
-# It has room for 128 tokens.
-# When that is full, the oldest token drops out and all others change their position, so labkit computes the cache anew.
+# Yours stops before its room for 128 tokens is full; then all tokens change their position, so labkit computes the cache anew.
 
 # %%
 from labkit.distributed.gpt.cache_by_function import FunctionReader
 
-gpt = trained().double()
+gpt = trained().double()  # 64 bits, so that rounding decides on no character
 rows = []
 for temperature in (0, 0.8):  # 0: always the likeliest character
     plain = generation.generate(gpt, "Emma ", 160, temperature)
@@ -252,7 +257,7 @@ for temperature in (0, 0.8):  # 0: always the likeliest character
 figures.table(["temperature", "it writes", "yours: 120 equal", "labkit's: 160 equal"], rows)
 
 # %% [markdown]
-# `FlopCounterMode` is PyTorch's, and `moved_bytes` adds up the tensors of each operation that PyTorch runs, by our rule.
+# `FlopCounterMode` is PyTorch's; `moved_bytes` adds up what each operation reads and writes, each tensor once.
 
 # %%
 gpt = trained()
@@ -276,12 +281,12 @@ token = sizes.kv_bytes_per_token(4)
 print("16 x 100 tokens' cache:", predicted(1600 * token, "B", "the product above"))
 
 # %% [markdown]
-# The rest is what operations hand on to each other; good kernels keep most of it on the chip, so our bytes leave it out.
+# The rest is what operations hand on.
 #
 # ## Measure
 #
 # The same GPT with room for 1,024 tokens: the step for the last of 64, 256 or 1,000 tokens.
-# Times are processor time on one core, so other programs hardly count.
+# Times are processor time on one core.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from labkit.distributed.inference_timing import measure_again, measure_step
@@ -290,9 +295,11 @@ gpt = GPT(Config(context=1024))
 rows = []
 for length in (64, 256, 1000):
     one_more = counted_step(gpt, new=1, past=length - 1).flops
-    fewer = counted(counted_again(gpt, length) / one_more, "times", "FlopCounterMode")
+    all_again = counted_again(gpt, length)  # FLOPs without a cache
+    fewer = counted(all_again / one_more, "times", "FlopCounterMode")
     without = measured(measure_again(gpt, length), "s")
-    cached = measured(measure_step(gpt, new=1, past=length - 1, rounds=50), "s")
+    shortest_of_50 = measure_step(gpt, new=1, past=length - 1, rounds=50)
+    cached = measured(shortest_of_50, "s")
     faster = measured(float(without) / float(cached), "times")
     rows.append([length, without, cached, fewer, faster])
 figures.table(["tokens", "without", "with", "FLOPs: fewer by", "faster by"], rows)
@@ -311,7 +318,7 @@ for name, sequences, past, new in [
     ("decode", 64, 64, 1),
     ("prefill", 1, 0, 64),
 ]:
-    taken[name, sequences] = measure_step(wide, new, past, sequences, rounds=8)
+    taken[name, sequences] = measure_step(wide, new, past, sequences)
     step = measured(taken[name, sequences], "s")
     flops = counted(counted_step(wide, new, past, sequences).flops, "FLOP", "FlopCounterMode")
     rate = measured(float(flops) / float(step), "FLOP/s")
@@ -330,12 +337,13 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # With the cache, token number 1,000 costs 1,000 times fewer FLOPs, but the step is not as many times faster.
-# It hardly waits for FLOPs any more: it has 74 operations, and each takes some microseconds to begin.
+# It hardly waits for FLOPs any more: each of its 74 operations takes some microseconds to begin.
 #
 # 64 sequences need 64 times the FLOPs of one, but read the weights once, as a prefill of 64 tokens does.
-# So both take far less than 64 times as long as one token alone.
+# So both take far less than 64 times as long as one token.
+# But one token waits for bytes, while these wait for FLOPs, at nearly equal rates.
 #
-# Now Llama 3.1 8B on an H100, with 1,000 tokens in the prompt, or behind each sequence.
+# Now Llama 3.1 8B on an H100 (*predicted*), with 1,000 tokens in the prompt, or behind each sequence.
 # The last step has as many sequences as fit beside the weights.
 
 # %% tags=["picture"]
@@ -343,19 +351,20 @@ from labkit.distributed import inference_costs as costs
 from labkit.hardware import machine
 
 h100, llama = machine("h100"), language_model("llama31_8b")
-steps = {"prefill of 1,000": costs.work(llama, new=1000)}
+steps = {"prefill of 1,000": costs.work(llama, new=1000)}  # FLOPs and bytes
 for n in (1, 16, costs.sequences_that_fit(llama, 1000, h100)):
     steps[f"decode, {n} at once"] = costs.work(llama, new=1, past=1000, sequences=n)
 intensities = {name: step.intensity for name, step in steps.items()}
 figures.roofline(h100, intensities, number_format="bf16")
-sizes = (llama.matmul_parameters, llama.layers, llama.heads, llama.kv_heads, llama.head_width, 2)
-yours = decode_seconds(np.array([1000]), *sizes, 989.4e12, 3350e9)
+given = (llama.matmul_parameters, llama.layers, llama.heads, llama.kv_heads, llama.head_width, 2)
+peak, bandwidth = float(h100.rate("bf16")), float(h100.bandwidth)
+yours = decode_seconds(np.array([1000]), *given, peak, bandwidth)
 print("decode, 1 at once:", predicted(yours, "s", "your decode_seconds"))
 
 # %% [markdown]
 # One sequence does 15.5 x 10⁹ FLOPs with 15.1 x 10⁹ bytes: about 1 for each byte, where the H100 could do 295.
 # More sequences share the weights, but each brings its own FLOPs and its own cache of 131 x 10⁶ bytes.
-# So however many there are, the intensity stays below 15,500 / 131 = 118.
+# So however many there are, the intensity stays below about 15,500 / 131 = 118.
 #
 # ## On trial
 #
@@ -363,7 +372,7 @@ print("decode, 1 at once:", predicted(yours, "s", "your decode_seconds"))
 #
 # > Inference needs only little compute
 #
-# Which limit holds for this model, on each machine of the course?
+# Which limit holds on each machine of the course?
 
 # %%
 rows = []
@@ -372,13 +381,13 @@ for on in every:
     ridge = predicted(on.machine.ridge(on.number_format), "FLOP/B", "peak / bandwidth")
     here = [on.machine.name, on.number_format, ridge]
     rows.append([*here, on.prefill, on.decode, on.fit, on.compute_from])
-heads = ["machine", "format", "ridge", "a token of the prefill", "a decode step", "sequences fit"]
+heads = ["machine", "format", "ridge", "a token of the prefill", "decode step of one"]
 note = (
     "Numbers take 2 bytes in memory, whatever the arithmetic's format, and 1 byte with int8. "
-    "A dash under `fit`: not even the weights do. Last column: from so many sequences on, decode "
-    "is bound by compute; a dash: never."
+    "The A6000 is listed without its tensor cores. A dash under `sequences fit`: not even the "
+    "weights do. Last column: from so many sequences on, decode is bound by compute; a dash: never."
 )
-figures.table([*heads, "bound by compute from"], rows, note)
+figures.table([*heads, "sequences fit", "bound by compute from"], rows, note)
 print("machines:", len(every))
 print("prefill bound by compute:", sum(on.prefill_bound == "compute" for on in every))
 print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in every))
@@ -386,18 +395,17 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # %% [markdown]
 # **Verdict on C43: holds if few sequences are decoded.**
 # Their steps wait for bytes, and most of the arithmetic stands idle.
-# With 1,000 tokens behind each, more sequences change that on few machines.
-# But this prefill is bound by compute on every machine, with 2 FLOPs for each weight and token, as the forward of training.
+# With 1,000 tokens behind each, more sequences change that on two machines; on the others, too few fit or none are enough.
+# But this prefill, the same work as training's forward, is bound by compute on every machine.
 #
 # ## Recap
 #
-# - All tokens of a step share the weights, but each sequence has a cache of its own.
-# - **The rule to keep: a token costs 2 FLOPs for each weight, and with two bytes for each a step of n tokens does n FLOPs per byte; below about 295 tokens, an H100 waits for bytes.**
+# **The rule to keep: a token costs 2 FLOPs for each weight, so with two bytes for each, a step of n tokens does n FLOPs per byte of weights; below about 295 tokens, an H100 waits for bytes, and in decode with long caches always.**
 #
 # ### Outside
 #
-# vLLM serves models in this way, and prints what fits: `GPU KV cache size: 2,042,016 tokens`, `Maximum concurrency for 2,048 tokens per request: 997.08x` ([published in 2025](https://github.com/vllm-project/vllm/pull/13596)).
-# We left out kernels that keep the scores on the chip (FlashAttention), caches of fewer bits, and mixtures of experts.
+# vLLM serves this way, and prints what fits: `GPU KV cache size: 2,042,016 tokens`, `Maximum concurrency for 2,048 tokens per request: 997.08x` ([published in 2025](https://github.com/vllm-project/vllm/pull/13596)).
+# We left out caches of fewer bits, and mixtures of experts.
 #
 # ## Quiz
 #

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def step_flops(past, new, weights, layers, queries):
-    """tokens read before [N]; new ones in each; weights; layers; numbers in a query -> FLOPs [N]"""
+    """Tokens read before [N]; new ones in each; weights; layers; numbers in a query -> FLOPs [N]."""
     matrices = 2 * new * weights
     attention = 4 * new * (past + new) * queries * layers
     return matrices + attention
@@ -21,7 +21,8 @@ def softmax(scores):
 
 
 def attend_one(q, k, v, keys, values):
-    """new q [H,W], k and v [K,W]; cached keys, values [P,K,W] -> [H,W], keys, values [P+1,K,W]"""
+    """New q [H,W], k and v [K,W]; cached keys, values [P,K,W] -> [H,W], keys, values [P+1,K,W]."""
+    # H query heads, K heads of keys, each W wide; P tokens are in the cache
     mixed = np.zeros_like(q)
     keys = np.concatenate([keys, k[None]])
     values = np.concatenate([values, v[None]])
@@ -33,7 +34,7 @@ def attend_one(q, k, v, keys, values):
 
 
 def decode_seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
-    """tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds"""
+    """Tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds."""
     flops = step_flops(past, 1, weights, layers, heads * head_width).sum()
     token = 2 * layers * kv_heads * head_width * size
     moved = weights * size + (past + 2).sum() * token
