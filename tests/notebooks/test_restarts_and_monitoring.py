@@ -26,6 +26,11 @@ def lesson():
     return Run("04_distributed", NAME)
 
 
+def told(capsys):
+    """What the check has said, in one line without backticks."""
+    return " ".join(capsys.readouterr().out.replace("`", "").split())
+
+
 def test_the_broken_training_is_compared_with_the_unbroken_one(lesson):
     printed = lesson.printed[lesson.cell("under_torchrun(")]
     assert "36 steps computed; twice: [17, 18, 19, 20, 21, 22]" in printed
@@ -91,7 +96,7 @@ def test_a_wrong_read_is_told_its_cause(begin_end, says, capsys):
         return np.concatenate(parts)
 
     check("distributed.reshard", reshard)
-    assert says in capsys.readouterr().out.replace("`", "").replace("\n    ", " ")
+    assert says in told(capsys)
 
 
 def test_a_marker_must_not_be_deleted_nor_be_there_already(capsys):
@@ -110,7 +115,7 @@ def test_a_marker_must_not_be_deleted_nor_be_there_already(capsys):
 
         save(disk, name, shards, at_last)
 
-    def keeps_the_old_marker(disk, name, shards):
+    def deletes_an_older_one(disk, name, shards):
         def at_last(disk):
             disk.rename("latest.new", "latest")
             disk.delete("step-10/0" if name == "step-20" else "step-00/0")
@@ -118,12 +123,12 @@ def test_a_marker_must_not_be_deleted_nor_be_there_already(capsys):
         save(disk, name, shards, at_last)
 
     check("distributed.save_whole", deletes_first)
-    said = " ".join(capsys.readouterr().out.replace("`", "").split())
+    said = told(capsys)
     assert (
         "is lost in operation 8, rename latest.new to latest, and then there is no latest" in said
     )
-    check("distributed.save_whole", keeps_the_old_marker)
-    said = " ".join(capsys.readouterr().out.replace("`", "").split())
+    check("distributed.save_whole", deletes_an_older_one)
+    said = told(capsys)
     assert "At the first save, on an empty disk: The disk has no file 'step-00/0'" in said
 
 
