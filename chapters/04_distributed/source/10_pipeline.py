@@ -411,7 +411,7 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 # **Verdict on C42: holds if requests queue up.**
 # By the formula, the last of 16 waits 19 x 10 = 190 ms and not 640 ms, 3.4 times less.
 # If the model fits one rank, four copies take 4 x 40 = 160 ms.
-# One that comes alone still passes through all layers in turn, plus messages.
+# A request that comes alone still passes through all layers, plus messages.
 #
 # ## Recap
 #

@@ -240,7 +240,7 @@ trained = train(four, split_batch, gradient_and_speeds, steps=3)
 print("as the real ranks:", bool((trained.counts == splits["by speed"].counts).all()))
 
 # %% [markdown]
-# There, the fixed 4 ms were a larger part of 20 ms than of 68, so rank 3 got 6 next; one more measurement mended that.
+# In step 0, the fixed 4 ms were a larger part of 20 ms than of 68, so rank 3 got 6 next; one more measurement mended that.
 #
 # ### A machine changes
 #
