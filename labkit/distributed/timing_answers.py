@@ -5,7 +5,8 @@
 The machine has a clock of its own, so no verdict depends on how fast or busy the real one is. It
 does what real ones do: the first call of each function takes much longer (something compiles), a
 call comes back before its work is done, one call is disturbed and one is lucky, and for a while
-another program makes all calls slower. Lesson fine_tuning_and_compilers.
+another program makes all calls slower. No two calls of a function take quite the same time, so that
+a median shows of how many calls it is. Lesson fine_tuning_and_compilers.
 """
 
 from collections.abc import Callable
@@ -14,12 +15,18 @@ import numpy as np
 
 from labkit.checks.items import Refused, Unsolved
 
+NAN_PASSES = (
+    "A result that is NaN passes: NaN > 0.001 is False. "
+    "Ask whether all numbers agree, not whether one differs."
+)
 DIFFERENT = np.array([-1.0, -1.0])
 COMPILING = 50.0  # times of a call, before the first one
 LAUNCH = 0.01  # of a call: how soon it comes back
 SHARED = 3.0  # times as slow, while another program runs
 DISTURBED = 40.0
 LUCKY = 0.1
+UNLIKE = 1e-4  # of a call: by so much at most do undisturbed calls differ
+GOLDEN = 0.618034  # its multiples fall on other places between two whole numbers each time
 
 
 class Machine:
@@ -40,11 +47,16 @@ class Machine:
         self._now = 100.0
         self._pending = 0.0
         self._calls = [0, 0]
+        self._took = ([], [])  # seconds of each call, without what compiles
 
     @property
     def calls(self) -> tuple[int, int]:
         """How often each of the two was called."""
         return tuple(self._calls)
+
+    def median_of(self, which: int, calls: int) -> float:
+        """Seconds: the median of a function's last calls, so many of them."""
+        return float(np.median(self._took[which][-calls:]))
 
     def first(self, x: np.ndarray) -> np.ndarray:
         """Starts the first function's work and returns its result."""
@@ -69,7 +81,9 @@ class Machine:
         usual = self._seconds[which]
         if self._calls[which] == 0:
             self._now += COMPILING * usual
-        work = usual * self._slowness(which)
+        unlike = UNLIKE * (GOLDEN * self._calls[which] % 1)
+        work = usual * self._slowness(which) * (1 + unlike)
+        self._took[which].append(LAUNCH * usual + work)
         self._calls[which] += 1
         self._now += LAUNCH * usual
         self._pending += work
@@ -106,8 +120,12 @@ def judged(answer: object) -> Callable[..., np.ndarray]:
             if machine.calls == (0, 0):
                 raise Unsolved("neither function is called, and nothing is returned")
             return DIFFERENT
+        if not np.isfinite(y2).all():
+            raise Refused(NAN_PASSES)
         _require_rounds(machine.calls, rounds)
-        return _pair(result)
+        pair = _pair(result)
+        _require_as_many(pair, machine, rounds)
+        return pair
 
     return run
 
@@ -132,6 +150,17 @@ def _require_rounds(calls: tuple[int, int], rounds: int) -> None:
     for name, count in zip(("first", "second"), calls, strict=True):
         if 0 < count < rounds:
             raise Refused(f"`{name}` is called {count} times, and there are {rounds} rounds.")
+
+
+def _require_as_many(pair: np.ndarray, machine: Machine, rounds: int) -> None:
+    """A median of one call too many, or too few, is no time of any one call: here it shows."""
+    if rounds < 3 or rounds % 2 == 0:
+        return
+    for which, name in enumerate(("first", "second")):
+        for calls in (rounds - 1, rounds + 1):
+            if np.isclose(pair[which], machine.median_of(which, calls), rtol=1e-9, atol=0):
+                said = f"is the median of {calls} calls; there are {rounds} rounds."
+                raise Refused(f"The time of `{name}` {said}")
 
 
 def _pair(result: object) -> np.ndarray:

@@ -60,6 +60,12 @@ def zeros_divided(w: np.ndarray) -> Rows:
     return quantised, np.where(np.abs(w).max(1) > 0, scale, 0.0)
 
 
+def inverse_in_both(w: np.ndarray) -> Rows:
+    """The scale 127 / largest, and weights divided by it."""
+    scale = 1 / by_rows(w)[1]
+    return np.round(w / scale[:, None]).astype(np.int8), scale
+
+
 WRONG_ROWS = SimpleNamespace(
     one_scale=lambda w: by_rows(w, lambda w: np.abs(w).max()),
     by_columns=by_columns,
@@ -72,11 +78,12 @@ WRONG_ROWS = SimpleNamespace(
     rounded_down=lambda w: by_rows(w, rounded=np.floor),
     zero_scale=zeros_divided,
     inverse_scale=lambda w: (by_rows(w)[0], 1 / by_rows(w)[1]),
+    inverse_in_both=inverse_in_both,
 )
 
 
 def in_bytes(answer: object) -> Callable[[np.ndarray], object]:
-    """The learner's function; Refused where its whole numbers are wider than a byte."""
+    """The learner's function; Refused where q is no int8, or each scale stands in a row alone."""
     if not callable(answer) or isinstance(answer, type):
         raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
 
@@ -84,8 +91,10 @@ def in_bytes(answer: object) -> Callable[[np.ndarray], object]:
         result = answer(w)
         if isinstance(result, (tuple, list)) and len(result) == 2:
             dtype = np.asarray(result[0]).dtype
-            if dtype.kind == "i" and dtype != np.int8:
+            if dtype.kind in "iuf" and dtype != np.int8:
                 raise Refused(f"`q` has the type {dtype}: a weight takes one byte, int8.")
+            if np.shape(result[1]) == (len(w), 1):
+                raise Refused("`scale` has two axes: it is one number for each row, scale[O].")
         return result
 
     return run

@@ -16,7 +16,14 @@ LARGEST = 127  # -128 is not used, so that the values are symmetric
 
 
 def quantise(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """w[O,I] -> int8[O,I] and the scale[O] of each row; a row of zeros gets the scale 1."""
+    """w[O,I] -> int8[O,I] and the scale[O] of each row; a row of zeros gets the scale 1.
+
+    Raises ValueError for weights of other shapes, and for one that is NaN or infinite.
+    """
+    if w.ndim != 2:
+        raise ValueError(f"quantise: w has the shape {tuple(w.shape)}; give w[O,I].")
+    if not w.isfinite().all():
+        raise ValueError("quantise: a weight is NaN or infinite, so its row has no scale.")
     largest = w.abs().amax(dim=1)
     scale = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
     steps = torch.round(w / scale[:, None]).clamp(-LARGEST, LARGEST)

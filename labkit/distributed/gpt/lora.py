@@ -60,9 +60,9 @@ def adapt(
     `layers` has names such as "query", "value", "output" or "expand". Raises ValueError for a name
     that no block has, for a rank below 1 and for an alpha that is not above 0.
     """
-    if not isinstance(rank, int) or rank < 1:
+    if type(rank) is not int or rank < 1:
         raise ValueError(f"adapt: rank is a whole number from 1 on, not {rank!r}.")
-    if not 0 < alpha < math.inf:
+    if not isinstance(alpha, (int, float)) or not 0 < alpha < math.inf:
         raise ValueError(f"adapt: alpha is above 0, not {alpha!r}.")
     model.requires_grad_(False)
     random = torch.Generator().manual_seed(seed)

@@ -43,6 +43,19 @@ def test_one_row_does_not_touch_another():
     assert not torch.equal(one[2], other[2])
 
 
+@pytest.mark.parametrize(
+    ("w", "says"),
+    [
+        (torch.ones(3), "give w"),
+        (torch.tensor([[1.0, torch.nan]]), "NaN or infinite"),
+        (torch.tensor([[torch.inf, 1.0]]), "NaN or infinite"),
+    ],
+)
+def test_what_has_no_scale_is_refused_in_a_sentence(w, says):
+    with pytest.raises(ValueError, match=says):
+        quantise(w)
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_layer_multiplies_with_what_its_bytes_stand_for(bias):
     plain = torch.nn.Linear(9, 5, bias=bias)

@@ -73,7 +73,10 @@ def test_equal_seeds_draw_equal_matrices():
     [
         ({"rank": 0, "alpha": 1}, "rank is a whole number"),
         ({"rank": 1.5, "alpha": 1}, "rank is a whole number"),
+        ({"rank": True, "alpha": 1}, "rank is a whole number"),
         ({"rank": 1, "alpha": 0}, "alpha is above 0"),
+        ({"rank": 1, "alpha": "8"}, "alpha is above 0"),
+        ({"rank": 1, "alpha": float("nan")}, "alpha is above 0"),
         ({"rank": 1, "alpha": 1, "layers": ("norm1",)}, "no linear layer 'norm1'"),
     ],
 )

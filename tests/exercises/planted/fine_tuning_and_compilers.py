@@ -55,6 +55,8 @@ gives_steps = edit(ROWS, "gives_steps", "return q, scale", "return q, 1 / scale"
 scale_of_zeros = edit(
     ROWS, "scale_of_zeros", "return q, scale", "return q, np.where(largest > 0, scale, 0)"
 )
+eight_bytes = edit(ROWS, "eight_bytes", ".astype(np.int8)", "")
+upside_down_in_both = edit(ROWS, "upside_down_in_both", "largest / 127", "127 / largest")
 two_bytes = edit(ROWS, "two_bytes", "np.int8", "np.int16")
 in_place = edit(
     ROWS, "in_place", "q = np.round(w / scale[:, None])", "w /= scale[:, None]\n    q = np.round(w)"
@@ -89,21 +91,27 @@ def row_by_row(w):
 # --- distributed.compare
 
 COMPARE = "distributed.compare"
-WARM_UP = "    difference = first(x) - second(x)\n    wait()\n"
-COMPARED = "    if np.abs(difference).max() > 1e-3:\n        return None\n"
+SAME = "np.allclose(first(x), second(x), rtol=0, atol=1e-3)"
+WARM_UP = f"    same = {SAME}\n    wait()\n"
+COMPARED = "    if not same:\n        return None\n"
 IN_LOOP = "            function(x)\n            wait()\n"
 MEDIANS = "return np.median(times_of_first), np.median(times_of_second)"
 cold = edit(COMPARE, "cold", WARM_UP + COMPARED, "")
 hurries = edit(COMPARE, "hurries", IN_LOOP, "            function(x)\n")
 warm_up_runs_on = edit(COMPARE, "warm_up_runs_on", WARM_UP, WARM_UP.replace("    wait()\n", ""))
 trusts = edit(COMPARE, "trusts", COMPARED, "")
-strict = edit(COMPARE, "strict", "np.abs(difference).max() > 1e-3", "np.any(difference)")
-by_sums = edit(COMPARE, "by_sums", "np.abs(difference).max()", "abs(difference.sum())")
 one_round = edit(COMPARE, "one_round", "for _ in range(rounds)", "for _ in range(1)")
+a_round_more = edit(COMPARE, "a_round_more", "range(rounds)", "range(rounds + 1)")
+a_round_less = edit(COMPARE, "a_round_less", "range(rounds)", "range(max(rounds - 1, 1))")
+relative = edit(COMPARE, "relative", "rtol=0, atol=1e-3", "rtol=1e-3")
+strict = edit(COMPARE, "strict", SAME, "np.array_equal(first(x), second(x))")
+by_sums = edit(COMPARE, "by_sums", SAME, "abs(first(x).sum() - second(x).sum()) < 1e-3")
 mean_difference = edit(
-    COMPARE, "mean_difference", "np.abs(difference).max()", "np.abs(difference).mean()"
+    COMPARE, "mean_difference", SAME, "np.abs(first(x) - second(x)).mean() < 1e-3"
 )
-signed = edit(COMPARE, "signed", "np.abs(difference).max()", "difference.max()")
+signed = edit(COMPARE, "signed", SAME, "(first(x) - second(x)).max() < 1e-3")
+nan_passes = edit(COMPARE, "nan_passes", SAME, "not (abs(first(x) - second(x)) > 1e-3).any()")
+one_close = edit(COMPARE, "one_close", SAME, "(abs(first(x) - second(x)) < 1e-3).any()")
 means = edit(COMPARE, "means", MEDIANS, MEDIANS.replace("median", "mean"))
 fastest = edit(COMPARE, "fastest", MEDIANS, MEDIANS.replace("median", "min"))
 the_other_way = edit(
@@ -131,6 +139,43 @@ own_clock = edit(
     "start = clock()",
     "from time import perf_counter\n            perf_counter()\n            start = clock()",
 )
+
+
+def compares_the_timed(first, second, x, rounds, clock, wait, warm=()):
+    for function in warm:
+        function(x)
+        wait()
+    times = np.zeros((rounds, 2))
+    for row in times:
+        results = []
+        for place, function in enumerate((first, second)):
+            start = clock()
+            results.append(function(x))
+            wait()
+            row[place] = clock() - start
+    if not np.allclose(*results, rtol=0, atol=1e-3):
+        return None
+    return np.median(times, axis=0)
+
+
+def warms_the_first(first, second, x, rounds, clock, wait):
+    return compares_the_timed(first, second, x, rounds, clock, wait, warm=(first,))
+
+
+def waits_for_both_at_once(first, second, x, rounds, clock, wait):
+    same = np.allclose(first(x), second(x), rtol=0, atol=1e-3)
+    wait()
+    if not same:
+        return None
+    pairs = []
+    for _ in range(rounds):
+        start = clock()
+        first(x)
+        between = clock()
+        second(x)
+        wait()
+        pairs.append((between - start, clock() - between))
+    return np.median(pairs, axis=0)
 
 
 def second_first(first, second, x, rounds, clock, wait):
@@ -164,7 +209,7 @@ def by_sorting(first, second, x, rounds, clock, wait):
         return clock() - start, result
 
     (_, a), (_, b) = once(first), once(second)
-    if max(abs(a - b)) > 1e-3:
+    if not abs(a - b).max() <= 1e-3:
         return None
     pairs = [(once(first)[0], once(second)[0]) for _ in range(rounds)]
     return np.sort(np.array(pairs), axis=0)[rounds // 2]
@@ -188,20 +233,30 @@ PLANTED = {
         (of_128, "it becomes 127"),
         (cuts_off, "cut off towards 0"),
         (rounds_down, "rounded down"),
-        (gives_steps, "size of one step"),
+        (gives_steps, "so that w is about q times scale"),
         (scale_of_zeros, "gets the scale 1, not 0"),
         (of_columns, "Each input has a scale"),
-        (two_bytes, "takes one byte"),
+        (two_bytes, "has the type int16"),
+        (eight_bytes, "has the type float64"),
+        (upside_down_in_both, "it is largest / 127"),
         (in_place, "changes its input w"),
         (rows_by_torch, "torch"),
     ],
     COMPARE: [
-        (cold, "call both once before"),
+        (cold, "once before, and compare"),
         (hurries, "before the work is done"),
         (signed, "A difference below 0 is overlooked"),
         (strict, "two right kernels may round differently"),
         (mean_difference, "The mean difference is small"),
-        (one_round, "rounds."),
+        (one_round, "times, and there are"),
+        (a_round_more, "is the median of 10 calls"),
+        (a_round_less, "is the median of 8 calls"),
+        (relative, "held against the size"),
+        (nan_passes, "A result that is NaN passes"),
+        (one_close, "only where all numbers differ"),
+        (compares_the_timed, "in it: call both once before."),
+        (warms_the_first, "Only first is called before"),
+        (waits_for_both_at_once, "so second pays for both"),
         (by_sums, "Sums are compared"),
         (warm_up_runs_on, "wait after it, too"),
         (trusts, "results are not the same"),
@@ -229,4 +284,5 @@ RIGHT_ON = {
     of_128: (NOTHING,),
     rounds_down: (NOTHING,),
     gives_steps: (NOTHING,),
+    upside_down_in_both: (np.array([[127.0, -5], [3, -127]]),),
 }
