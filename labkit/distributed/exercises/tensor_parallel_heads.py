@@ -87,6 +87,11 @@ WRONG_HEADS = SimpleNamespace(
     ),
     other_axis=other_axis,
     output_whole=output_whole,
+    first_head_only=by(
+        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
+            :head_width
+        ]
+    ),
     one_head_less=by(
         lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
             :-head_width

@@ -1,7 +1,7 @@
 """Exercise distributed.split_mlp: an MLP in parts, columns first and then rows, in real ranks."""
 
 from collections.abc import Callable, Sequence
-from math import erf, sqrt
+from math import erf, pi, sqrt
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,6 +45,24 @@ def products(inputs: Sequence, activation: Callable = gelu) -> list[np.ndarray]:
     return [hidden @ contract.T for hidden, (_, _, _, contract, _) in parts]
 
 
+def gelu_by_tanh(x: np.ndarray) -> np.ndarray:
+    """GELU's approximation."""
+    return x * (1 + np.tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2
+
+
+def hidden_summed(inputs: Sequence, before: bool) -> np.ndarray:
+    """As if `expand` needed an all-reduce, too; where parts are unlike, it cannot have one.
+
+    before   whether the sum comes before GELU, or behind it
+    """
+    if len({expand.shape for _, expand, *_ in inputs}) > 1:
+        return whole_mlp(inputs)
+    hidden = sum(hidden_of(inputs, (lambda h: h) if before else gelu))
+    if before:
+        hidden = gelu(hidden)
+    return sum(hidden @ contract.T for *_, contract, _ in inputs) + last_bias(inputs)
+
+
 def last_bias(inputs: Sequence) -> np.ndarray:
     """Which all ranks have."""
     return inputs[0][4]
@@ -84,6 +102,11 @@ WRONG_MLP = SimpleNamespace(
     relu=lambda inputs: everywhere(
         sum(products(inputs, lambda h: np.maximum(h, 0))) + last_bias(inputs), inputs
     ),
+    gelu_by_tanh=lambda inputs: everywhere(
+        sum(products(inputs, gelu_by_tanh)) + last_bias(inputs), inputs
+    ),
+    expand_summed=lambda inputs: everywhere(hidden_summed(inputs, before=True), inputs),
+    gelus_summed=lambda inputs: everywhere(hidden_summed(inputs, before=False), inputs),
     only_in_0=lambda inputs: [
         (sum(products(inputs)) if rank == 0 else part) + last_bias(inputs)
         for rank, part in enumerate(products(inputs))

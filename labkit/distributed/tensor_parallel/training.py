@@ -33,7 +33,7 @@ class Trained:
     calls              the collectives of one step
     weight_bytes       of this rank's weights
     peak_bytes         the most that its tensors took at one moment of the training
-    peak_gradients     those of them that were gradients: in the first step's forward, 0
+    peak_gradients     those of them that were gradients
     """
 
     losses: list[float]

@@ -27,6 +27,20 @@ with_relu = edit(
     "linear(x, expand, expand_bias).relu()",
 )
 
+by_tanh = edit(MLP, "by_tanh", "expand_bias))", 'expand_bias), approximate="tanh")')
+sum_behind_expand = edit(
+    MLP,
+    "sum_behind_expand",
+    "linear(x, expand, expand_bias)",
+    "ring_all_reduce(linear(x, expand, expand_bias))",
+)
+sum_behind_gelu = edit(
+    MLP,
+    "sum_behind_gelu",
+    "gelu(linear(x, expand, expand_bias))",
+    "ring_all_reduce(gelu(linear(x, expand, expand_bias)))",
+)
+
 
 def gelu_behind(rank, ranks, x, expand, expand_bias, contract, contract_bias):
     hidden = linear(x, expand, expand_bias)
@@ -99,6 +113,9 @@ without_the_last = edit(
 )
 one_too_many = edit(
     HEADS, "one_too_many", MINE, "slice(first * head_width, (after + 1) * head_width)"
+)
+the_first_alone = edit(
+    HEADS, "the_first_alone", MINE, "slice(first * head_width, (first + 1) * head_width)"
 )
 like_cards = edit(HEADS, "like_cards", MINE, "slice(rank, None, ranks)")
 never_cut = edit(HEADS, "never_cut", "output[:, mine]", "output")
@@ -219,6 +236,9 @@ PLANTED = {
         (mean_of_products, "they are the parts of a sum"),
         (linear_all_through, "GELU between the two layers is missing"),
         (with_relu, "This is ReLU between the layers"),
+        (by_tanh, "GELU's approximation by tanh"),
+        (sum_behind_expand, "nothing to sum before contract"),
+        (sum_behind_gelu, "There is an all-reduce behind GELU"),
         (gelu_behind, "GELU comes behind the second layer"),
         (two_sums, "the ranks met in 2 collectives"),
         (gathered, "all_gather hands out what every rank has"),
@@ -233,6 +253,7 @@ PLANTED = {
         (like_cards, "every head is torn apart"),
         (in_chunks, "the cut goes through a head"),
         (without_the_last, "The last head is missing"),
+        (the_first_alone, "Only the first of this rank's heads"),
         (one_too_many, "There is a head too many"),
         (heads_like_cards, "The heads are dealt in turn"),
         (never_cut, "output is not cut"),
@@ -273,6 +294,9 @@ RIGHT_ON = {
     mean_of_products: LARGE,
     linear_all_through: LARGE,
     with_relu: LARGE,
+    by_tanh: LARGE,
+    sum_behind_expand: LARGE,
+    sum_behind_gelu: LARGE,
     gelu_behind: LARGE,
     only_rank_0: LARGE,
     without_the_last: (0, 2, 2, SQUARE, SQUARE),  # a rank without heads
