@@ -88,8 +88,7 @@ processes = {
 roles_picture(processes)
 
 # %% [markdown]
-# All six processes run the same program.
-# What tells them apart is a text in the variable `TF_CONFIG` of their environment.
+# All six run the same program; a text in the variable `TF_CONFIG` of their environment tells them apart.
 # The worker at the right reads this:
 #
 # ```
@@ -181,7 +180,7 @@ apply_once = check("distributed.apply_once", apply_once)
 # | 31 | 43 | 48 | 48 - 43 = 5 |
 #
 # So 12 seconds are lost, and 3 x 2 = 6 were spent on checkpoints.
-# A checkpoint replaces the last one when it is whole; a fault before costs its seconds, too.
+# A checkpoint counts once it is whole; a fault before that loses the seconds of writing, too.
 # After a fault, work begins again at once.
 #
 # **Exercise `distributed.cost_of_faults`**: return the seconds lost and the seconds spent, over all faults.
@@ -220,7 +219,7 @@ from labkit.distributed.parameter_server import Asynchronous, Cluster, Photograp
 from labkit.distributed.parameter_server.faults import Fault, run_with_fault
 
 faults = {
-    "a worker dies": (Fault("worker 1", after=40), True),  # when it has done 40 steps
+    "a worker dies": (Fault("worker 1", after=40), True),  # after 40 steps; it is started again
     "an answer is lost": (Fault("server 0", 100, "lose the answer"), True),  # of gradient 100
     "an answer is lost, once=False": (Fault("server 0", 100, "lose the answer"), False),
     "a server with a copy dies": (Fault("server 0", after=100), True),  # with 100 gradients
@@ -239,16 +238,16 @@ figures.table(heads, rows, "counted in the log of the server")
 # %% [markdown]
 # Where each step is applied once, no fault changes a weight, since we replay the same order of steps.
 #
-# On [two hosts](two_hosts_servers.md), we also cut the cable for 2 seconds: nothing was lost.
+# On [two hosts of one machine](two_hosts_servers.md) (network namespaces), we also cut the cable for 2 seconds: nothing was lost.
 #
-# A copy's price: gradients travel twice, and a server cut off from a living copy must fall silent, or both would serve (**split brain**).
+# A copy's price: gradients travel twice, and a server that cannot reach its living copy must fall silent, or both would serve (**split brain**).
 #
 # ## Measure
 #
 # ### TensorFlow's six processes
 #
 # `TfCluster` starts servers and workers on this machine, each with the text that your function writes, and a coordinator for each run.
-# All run [train_tf_ps.py](train_tf_ps.py); these are lines of its step, and of the coordinator:
+# All run [train_tf_ps.py](train_tf_ps.py); here are lines of its step and of the coordinator:
 #
 # ```
 # loss = loss_of(tf.gather(labels, chosen), outputs)
@@ -261,6 +260,7 @@ figures.table(heads, rows, "counted in the log of the server")
 # ```
 #
 # `chosen` are the step's photographs; `loss_of` is the cross-entropy.
+# `tape` has the gradients; `scatter_add` adds 1 at place `number`.
 # `applied` lies on a server, and counts how often each step has changed the weights.
 
 # %%
@@ -274,7 +274,7 @@ print("weights on each server (counted):", run.on_servers)
 print("the loss falls:", sum(run.losses[-30:]) < sum(run.losses[:30]))
 
 # %% [markdown]
-# By default, TensorFlow deals whole variables to servers in turn: both matrices came to server 0.
+# By default, TensorFlow deals whole variables in turn, here matrix, bias, matrix, bias: both matrices came to server 0.
 #
 # ### A worker dies
 #
@@ -295,7 +295,7 @@ twice_picture()
 
 # %% [markdown]
 # The coordinator gave step 700 to another worker, whom our key (worker, step) would not stop: TensorFlow's steps are done **at least once**.
-# Had it died a moment earlier, one server's weights might have changed and the other's not.
+# Had the first one died a moment earlier, one server's weights might have changed and the other's not.
 #
 # ### A server dies
 #
@@ -327,12 +327,10 @@ figures.table(
 )
 
 # %% [markdown]
-# What was applied after the last checkpoint was lost.
 # Server 1 lived, but went back, too: weights of two moments do not belong together.
 #
 # ## Explain
 #
-# How often should a checkpoint be written?
 # Let a round be T seconds of work and C seconds of writing, and a fault come every M seconds.
 # Writing takes the share C / (T + C) of all time.
 # If rounds are short, a fault costs half of one, on average: the share (T + C) / (2 M).
@@ -359,7 +357,7 @@ guesses_table(guesses, results)
 
 # %% [markdown]
 # With a checkpoint every 20 minutes, a tenth of the time is gone; every 2 or 160 minutes, a third.
-# For long rounds the prediction is too high: more faults fall into a round's first half.
+# For long rounds the prediction is too high: a round's second half is seldom reached.
 #
 # ## On trial
 #

@@ -138,6 +138,29 @@ def twice_but_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Ap
     return w - rate * sum(gradient for *_, gradient in arrived), done, repeated
 
 
+def from_the_old_weights(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+    """As if each step began at the weights that were given."""
+    _, done, repeated = applied(w, arrived, rate)
+    first = {}
+    for worker, step, gradient in arrived:
+        first.setdefault((worker, step), gradient)
+    return w - rate * list(first.values())[-1], done, repeated
+
+
+def sought_apart(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+    """As if a push were known where its worker and its step have each been seen."""
+    workers: set[int] = set()
+    steps: set[int] = set()
+    done = 0
+    for worker, step, gradient in arrived:
+        if worker not in workers or step not in steps:
+            w = w - rate * gradient
+            done += 1
+        workers.add(worker)
+        steps.add(step)
+    return w, done, len(arrived) - done
+
+
 def arrivals_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
     """As if `applied` were all that has arrived."""
     right, done, repeated = applied(w, arrived, rate)
@@ -163,6 +186,12 @@ WRONG_ONCE = SimpleNamespace(
     by_gradient=lambda w, arrived, rate: applied(
         w, arrived, rate, key=lambda push: push[2].tobytes()
     ),
+    by_worker_and_gradient=lambda w, arrived, rate: applied(
+        w, arrived, rate, key=lambda push: (push[0], push[2].tobytes())
+    ),
+    by_sum=lambda w, arrived, rate: applied(w, arrived, rate, key=lambda push: push[0] + push[1]),
+    sought_apart=sought_apart,
+    from_the_old_weights=from_the_old_weights,
     the_last_counts=the_last_counts,
     only_neighbours=only_neighbours,
     newest_of_all=newest_of_all,

@@ -4,6 +4,7 @@ Lesson faults.
 """
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,6 +59,22 @@ def only_work(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
     return int(np.minimum(left, every).sum()), int(write * finished.sum())
 
 
+def unfinished_spent(
+    moments: np.ndarray, every: int, write: int, lost_too: bool
+) -> tuple[int, int]:
+    """As if the seconds of an unfinished checkpoint were spent, and perhaps lost as well."""
+    lost, spent = lost_and_spent(moments, every, write)
+    work, _ = only_work(moments, every, write)
+    written = lost - work
+    return (lost if lost_too else work), spent + written
+
+
+def whole_ones_lost(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if the writing of whole checkpoints were lost, too."""
+    lost, spent = lost_and_spent(moments, every, write)
+    return lost + spent, spent
+
+
 def kept_unfinished(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
     """As if a checkpoint were good as soon as its writing begins."""
     lost = spent = 0
@@ -67,6 +84,24 @@ def kept_unfinished(moments: np.ndarray, every: int, write: int) -> tuple[int, i
         spent += (finished + begun) * write
         lost += 0 if begun else left
     return lost, spent
+
+
+def begun_counts(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if a checkpoint held all at the moment when its writing begins, and were then good."""
+    lost = spent = 0
+    for length in parts(moments):
+        finished, left = divmod(int(length), every + write)
+        begun = left >= every
+        spent += (finished + begun) * write
+        lost += left - every if begun else left
+    return lost, spent
+
+
+def to_the_nearest(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if the checkpoints of a part were its length divided and rounded."""
+    lost, _ = lost_and_spent(moments, every, write)
+    rounded = np.round(parts(moments) / (every + write))
+    return lost, int(write * rounded.sum())
 
 
 def whole(of: Callable[..., float]) -> Callable[..., tuple[float, int]]:
@@ -83,7 +118,12 @@ WRONG_COST = SimpleNamespace(
     from_the_beginning=from_the_beginning,
     writing_is_free=writing_is_free,
     only_work=only_work,
+    unfinished_is_spent=partial(unfinished_spent, lost_too=False),
+    unfinished_is_both=partial(unfinished_spent, lost_too=True),
+    whole_ones_lost=whole_ones_lost,
     kept_unfinished=kept_unfinished,
+    begun_counts=begun_counts,
+    to_the_nearest=to_the_nearest,
     everything=whole(lambda lengths, every: lengths.sum()),
     half_of_every=whole(lambda lengths, every: len(lengths) * every / 2),
     last_fault_only=lambda moments, every, write: lost_and_spent(

@@ -148,6 +148,38 @@ into_the_weights = edit(
 counts_all = edit(SECOND, "counts_all", "return w, len(seen)", "return w, len(pushes)")
 
 
+by_worker_and_content = edit(
+    SECOND,
+    "by_worker_and_content",
+    KNOWN,
+    "if (worker, tuple(gradient)) in seen",
+    (REMEMBERED, "seen.add((worker, tuple(gradient)))"),
+)
+added_up = edit(
+    SECOND, "added_up", KNOWN, "if worker + step in seen", (REMEMBERED, "seen.add(worker + step)")
+)
+
+
+def one_by_one(w, pushes, rate):
+    workers, steps, done = [], [], 0
+    for worker, step, gradient in pushes:
+        if worker not in workers or step not in steps:
+            w = w - rate * gradient
+            done += 1
+        workers.append(worker)
+        steps.append(step)
+    return w, done, len(pushes) - done
+
+
+always_from_the_old = edit(
+    SECOND,
+    "always_from_the_old",
+    "w = w - rate * gradient",
+    "new = w - rate * gradient",
+    ("return w, ", "return new, "),
+)
+
+
 def the_newest_copy(w, pushes, rate):
     kept = {}
     for worker, step, gradient in pushes:
@@ -250,6 +282,13 @@ work_alone = edit(
     "(moment - begin) % (every + write)",
     "min((moment - begin) % (every + write), every)",
 )
+also_lost = edit(THIRD, "also_lost", "return lost, spent", "return lost + spent, spent")
+nearest = edit(
+    THIRD,
+    "nearest",
+    "(moment - begin) // (every + write)",
+    "round((moment - begin) / (every + write))",
+)
 the_last_one = edit(THIRD, "the_last_one", "spent +=", "spent =", ("lost +=", "lost ="))
 
 
@@ -275,6 +314,39 @@ def begun_is_half_done(moments, every, write):
             spent += write
             left -= min(every + write, left)
         lost += left
+        begin = moment
+    return lost, spent
+
+
+def written_is_spent(moments, every, write):
+    lost = spent = begin = 0
+    for moment in moments:
+        finished, left = divmod(moment - begin, every + write)
+        lost += min(left, every)
+        spent += finished * write + max(left - every, 0)
+        begin = moment
+    return lost, spent
+
+
+def written_is_both(moments, every, write):
+    lost = spent = begin = 0
+    for moment in moments:
+        finished, left = divmod(moment - begin, every + write)
+        lost += left
+        spent += finished * write + max(left - every, 0)
+        begin = moment
+    return lost, spent
+
+
+def whole_when_begun(moments, every, write):
+    lost = spent = begin = 0
+    for moment in moments:
+        finished, left = divmod(moment - begin, every + write)
+        if left >= every:
+            finished += 1
+            left -= every
+        lost += left
+        spent += finished * write
         begin = moment
     return lost, spent
 
@@ -324,6 +396,10 @@ PLANTED = {
         (one_of_each_step, "Only the step is compared"),
         (one_of_each_worker, "Only the worker is compared"),
         (told_apart_by_content, "Pushes are told apart by their gradient"),
+        (by_worker_and_content, "told apart by worker and gradient"),
+        (added_up, "Worker and step are added up"),
+        (one_by_one, "only the pair tells"),
+        (always_from_the_old, "Each step is taken from the weights that were given"),
         (up_the_hill, "The step goes up"),
         (whole_gradients, "not multiplied by the rate"),
         (into_the_weights, "changes its input"),
@@ -345,6 +421,11 @@ PLANTED = {
         (one_each, "One checkpoint is counted for each fault"),
         (one_before, "One checkpoint too many in each part"),
         (work_alone, "The seconds in an unfinished checkpoint are missing"),
+        (also_lost, "counted among the seconds lost"),
+        (nearest, "rounded to the nearest"),
+        (written_is_spent, "are counted as spent; they are lost"),
+        (written_is_both, "counted twice, as lost and as spent"),
+        (whole_when_begun, "taken as whole when its writing begins"),
         (the_last_one, "Only the last fault is counted"),
         (free_checkpoints, "then its writing takes write seconds more"),
         (one_row_of_checkpoints, "The checkpoints are counted from 0 all through"),
@@ -367,8 +448,14 @@ RIGHT_ON = {
     up_the_hill: NO_SLOPE,
     whole_gradients: ONE_PUSH,
     last_step_from_0: ONE_PUSH,
+    always_from_the_old: ONE_PUSH,
     half_each: EARLY,
     all_of_it: EARLY,
+    also_lost: EARLY,
+    nearest: EARLY,
+    written_is_spent: EARLY,
+    written_is_both: EARLY,
+    whole_when_begun: EARLY,
     in_pieces: EARLY,
     free_checkpoints: EARLY,
     one_each: LATER,
