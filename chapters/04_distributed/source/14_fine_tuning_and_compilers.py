@@ -248,7 +248,7 @@ print("losses within 0.1 nats:", abs(losses["LoRA"] - losses["all parameters"]) 
 #
 # Most of the peak is activations, and LoRA spares 29 % of these.
 # The backward still passes through every layer, down to the first query.
-# It spares only what was kept for the gradients of W: the inputs of layers without LoRA.
+# LoRA spares only what was kept for the gradients of W: the inputs of layers without LoRA.
 # With a large model and a small batch it spares more.
 # Llama's 128 GB would become 32 GB of frozen weights and 27 MB for LoRA of rank 4 (*predicted*), besides activations.
 #
@@ -342,7 +342,7 @@ for name, (first, second, given) in pairs.items():
 
 # %% [markdown]
 # Your times will be others, and the compiled block may be slower.
-# With us, the exported graph took about half of eager's time, although it has more kernels; 34 fewer hardly spared more.
+# With us, the exported graph took about half of eager's time, although it has more kernels; 34 fewer of them hardly spared more.
 # Count kernels, but time them, too.
 #
 # ## Explain
