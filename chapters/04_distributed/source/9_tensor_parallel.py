@@ -337,7 +337,7 @@ results = {
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 later = too_early(trained().requires_grad_(False))
-print("GELU too early, after 3,000 steps:", counted(later, "%", "trained weights"))
+print("GELU too early, with trained weights:", counted(later, "%", "this cell"))
 
 # %% [markdown]
 # GELU is bent, so $GELU(a + b)$ is not $GELU(a) + GELU(b)$.
