@@ -9,6 +9,8 @@ one at a time, as on `emulated_link`. Adding up numbers costs nothing. Lesson th
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -17,10 +19,22 @@ import numpy as np
 
 @dataclass(frozen=True)
 class CostModel:
-    """A network: seconds before a message's first byte, and bytes per second from then on."""
+    """A network: seconds before a message's first byte, and bytes per second from then on.
+
+    An infinite bandwidth is a link on which only the latency counts. Raises ValueError for a
+    latency below 0, a bandwidth that is not above 0, and what is no number.
+    """
 
     latency: float
     bandwidth: float
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.latency) or not 0 <= self.latency < math.inf:
+            raise ValueError(f"CostModel: latency is 0 seconds or more, not {self.latency!r}.")
+        if not _is_number(self.bandwidth) or not self.bandwidth > 0:
+            raise ValueError(
+                f"CostModel: bandwidth is above 0 bytes per second, not {self.bandwidth!r}."
+            )
 
     @classmethod
     def fit(cls, pings: Iterable[tuple[float, float]]) -> CostModel:
@@ -28,14 +42,15 @@ class CostModel:
 
         Relative, since the small messages tell the latency and the large ones the bandwidth. A
         latency below 0 cannot be, and becomes 0. Raises ValueError where fewer than two sizes
-        are there, a time is not above 0, or larger messages were not slower.
+        are there, a size is below 0 or a time not above 0, or larger messages were not slower.
         """
         rows = np.array(list(pings), dtype=float).reshape(-1, 2)
         sizes, seconds = rows.T
-        if len(set(sizes)) < 2 or not (seconds > 0).all():
+        sound = np.isfinite(rows).all() and (sizes >= 0).all() and (seconds > 0).all()
+        if len(set(sizes)) < 2 or not sound:
             raise ValueError(
-                "CostModel.fit takes pairs (bytes, seconds) of two sizes or more, with seconds "
-                f"above 0; this is {rows.tolist()}."
+                "CostModel.fit takes pairs (bytes, seconds) of two sizes or more, with bytes from "
+                f"0 on and seconds above 0; this is {rows.tolist()}."
             )
         terms = np.stack([np.ones_like(sizes), sizes], axis=1) / seconds[:, None]
         latency, per_byte = np.linalg.lstsq(terms, np.ones_like(sizes), rcond=None)[0]
@@ -60,10 +75,11 @@ class CostModel:
         """
         if name not in COLLECTIVES:
             raise ValueError(f"No cost of {name!r} is known: take one of {', '.join(COLLECTIVES)}.")
-        if ranks < 1 or ranks != int(ranks) or bytes < 0:
+        whole = _is_number(ranks) and 1 <= ranks < math.inf and ranks == int(ranks)
+        if not whole or not _is_number(bytes) or not 0 <= bytes < math.inf:
             raise ValueError(
-                f"Ranks is a whole number from 1 on and bytes a number from 0 on, not {ranks} "
-                f"and {bytes}."
+                f"Ranks is a whole number from 1 on and bytes a number from 0 on, not {ranks!r} "
+                f"and {bytes!r}."
             )
         return COLLECTIVES[name](self, int(ranks), bytes)
 
@@ -129,3 +145,8 @@ def amdahl(serial: float, ranks: int) -> float:
     if not 0 <= serial <= 1:
         raise ValueError(f"The serial share of the work is a number from 0 to 1, not {serial}.")
     return 1 / (serial + (1 - serial) / ranks)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it can be compared with a number: of Python's or NumPy's, and no truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -108,6 +108,9 @@ def test_a_latency_below_zero_becomes_zero():
         ([(8, 1.0), (8, 2.0)], "two sizes or more"),
         ([(8, 1.0), (9, 0.0)], "seconds above 0"),
         ([(8, 1.0), (9, float("nan"))], "seconds above 0"),
+        ([(8, 1.0), (9, float("inf"))], "seconds above 0"),
+        ([(8, 1.0), (float("nan"), 2.0)], "bytes from 0 on"),
+        ([(8, 1.0), (-9, 2.0)], "bytes from 0 on"),
         ([(8, 2.0), (800, 1.0)], "took no longer"),
     ],
 )
@@ -120,9 +123,22 @@ def test_what_cannot_be_predicted():
     model = CostModel(1e-3, 1e9)
     with pytest.raises(ValueError, match="No cost of 'ring'"):
         model.predict("ring", 4, 8)
-    for ranks, bytes in [(0, 8), (2.5, 8), (2, -1)]:
+    nan = float("nan")
+    for ranks, bytes in [(0, 8), (2.5, 8), (2, -1), (nan, 8), (2, nan), ("2", 8), (2, "8")]:
         with pytest.raises(ValueError, match="whole number from 1 on"):
             model.predict("broadcast", ranks, bytes)
+
+
+@pytest.mark.parametrize("latency", [-1e-3, float("nan"), float("inf"), "1", True])
+def test_a_latency_that_is_none(latency):
+    with pytest.raises(ValueError, match="latency is 0 seconds or more"):
+        CostModel(latency, 1e9)
+
+
+@pytest.mark.parametrize("bandwidth", [0, -1.0, float("nan"), "1", None])
+def test_a_bandwidth_that_is_none(bandwidth):
+    with pytest.raises(ValueError, match="bandwidth is above 0"):
+        CostModel(1e-3, bandwidth)
 
 
 def test_amdahl():
