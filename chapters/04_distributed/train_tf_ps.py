@@ -28,6 +28,11 @@ from labkit.distributed.keras_twin import batch, keras_twin, photographs, to_fla
 from labkit.distributed.tf_config import Place, TfConfigError, await_others, read
 
 
+# Seconds before a training is taken up: a server may just have come back, and whoever found it gone
+# is told so without a new try for a second. Three such answers would end the coordinator.
+FOUND_AGAIN = 3.0
+
+
 def serve(place: Place) -> None:
     """The life of a server or a worker: it does what it is told, until it is ended."""
     threads = len(place.cluster["worker"]) + 1  # with fewer, steps could wait for each other
@@ -114,6 +119,7 @@ class Training:
     def restore(self) -> int:
         """Takes up the checkpoint, if there is one; how many steps it holds."""
         if self.saves and self.saves.latest_checkpoint:
+            time.sleep(FOUND_AGAIN)
             self.checkpoint.restore(self.saves.latest_checkpoint, options=self.by_chief)
         return int(tf.math.count_nonzero(self.applied))
 
