@@ -134,10 +134,8 @@ def test_a_server_that_dies_ends_the_run_and_a_checkpoint_is_taken_up(cluster):
     run = cluster.run(**options)
     assert (run.resumed_at, run.scheduled, run.saved) == (80, 120, 160)
     assert run.error == "", "nobody takes the server that is back for gone"
-    assert "transient" not in cluster.log("coordinator")
     assert run.times == [1] * 200
     assert len(run.weights) == 24_938
-    assert run.error == ""
     again = cluster.run(**options)
     assert (again.resumed_at, again.scheduled) == (160, 40)
 
