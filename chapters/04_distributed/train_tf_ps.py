@@ -27,7 +27,6 @@ import tensorflow as tf
 from labkit.distributed.keras_twin import batch, keras_twin, photographs, to_flat
 from labkit.distributed.tf_config import Place, TfConfigError, await_others, read
 
-
 # Seconds before a training is taken up: a server may just have come back, and whoever found it gone
 # is told so without a new try for a second. Three such answers would end the coordinator.
 FOUND_AGAIN = 3.0
