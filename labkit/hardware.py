@@ -8,7 +8,6 @@
 Source of the model: Williams, Waterman and Patterson, "Roofline", Communications of the ACM, 2009.
 """
 
-import difflib
 import math
 import sys
 import tomllib
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from labkit import machine_rates
+from labkit.lookup import row_of
 from labkit.machine_probe import this_machine
 from labkit.provenance import Quantity, measured, predicted, published
 
@@ -121,15 +121,7 @@ def _figure(entry: dict, usual_unit: str, sources: dict) -> Quantity:
 
 def machine(key: str) -> Machine:
     """The machine with this key, as "t4" or "tpu_v5e". ValueError names the near matches."""
-    table = machines()
-    if key in table:
-        return table[key]
-    near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
-    meant = ""
-    if near:
-        either = " or ".join(repr(name) for name in near)
-        meant = f"Did you mean {either}? "
-    raise ValueError(f"No machine {key!r} in the table. {meant}There are: {', '.join(table)}.")
+    return row_of(machines(), key, "machine")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ a_cost_model.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from types import MappingProxyType
 
 from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine, machine
+from labkit.lookup import row_of
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,7 @@ def clusters() -> Mapping[str, Cluster]:
 
 def cluster(key: str) -> Cluster:
     """The cluster with this key, as "h100"; ValueError names the near matches."""
-    table = clusters()
-    if key in table:
-        return table[key]
-    near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"No cluster {key!r} in the table. {meant}There are: {', '.join(table)}.")
+    return row_of(clusters(), key, "cluster")
 
 
 def _cluster(key: str, row: dict, sources: dict) -> Cluster:

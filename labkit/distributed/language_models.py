@@ -13,7 +13,6 @@ Lesson a_tokens_cost derives the formulas; the sizes, with their sources, are in
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Mapping
@@ -22,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from labkit.lookup import row_of
 
 if TYPE_CHECKING:
     from labkit.distributed.gpt.model import Config
@@ -198,15 +199,7 @@ def language_models() -> Mapping[str, LanguageModel]:
 
 def language_model(key: str) -> LanguageModel:
     """The model with this key, as "llama31_8b". ValueError names the near matches."""
-    table = language_models()
-    if key in table:
-        return table[key]
-    near = difflib.get_close_matches(str(key).lower(), table, cutoff=0.5)
-    meant = ""
-    if near:
-        either = " or ".join(repr(name) for name in near)
-        meant = f"Did you mean {either}? "
-    raise ValueError(f"No model {key!r} in the table. {meant}There are: {', '.join(table)}.")
+    return row_of(language_models(), key, "model")
 
 
 def _demand_whole(what: str, number: object, least: int) -> None:

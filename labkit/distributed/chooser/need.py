@@ -4,6 +4,7 @@
 request, an image, an update of the weights.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Need:
+class Need(ABC):
     """The needs of one task. A subclass knows them; see `memory` and `plan`.
 
     steps      how many steps are paid for: a million tokens or images, or a whole training
@@ -66,17 +67,17 @@ class Need:
         """The steps whose time is told and limited: all of a training; None: one step."""
         return self.steps if self.task == "train" else None
 
+    @abstractmethod
     def is_shared_by(self, count: int, machine: Machine) -> bool:
         """Whether so many machines can share it evenly. LinksUnknownError as for `plan`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def memory(self, count: int, machine: Machine) -> Reckoned:
         """Bytes that each of so many machines must hold, at the least."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
         """How so many machines do it. LinksUnknownError where their links are in no table."""
-        raise NotImplementedError
 
 
 def whole(name: str, number: object, least: int = 1) -> int:
