@@ -1,6 +1,6 @@
 """A row of a table by its key; whoever mistypes the key is told the near ones.
 
-    row_of(machines(), "h-100", "machine")    # No machine ... Did you mean 'h100'? ...
+row_of(machines(), "h-100", "machine")    # No machine ... Did you mean 'h100'? ...
 """
 
 import difflib
