@@ -333,7 +333,7 @@ for part, seconds in terms.parts.items():
 figures.table(["part of the step of 16,384", "share"], rows)
 
 # %% [markdown]
-# Arithmetic is 81 %, at two fifths of the peak; were only this efficiency wrong, 76 % at 53.
+# Arithmetic takes 81 %, at two fifths of the peak; had it reached 53 %, it would take 76.
 # Either way, more is lost inside kernels than between GPUs.
 
 # %% tags=["picture", "nbval-ignore-output"]
