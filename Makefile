@@ -2,7 +2,7 @@
 #   PYTHON=...  names a Python 3.11 or 3.12;  TORCH=cpu  takes torch's CPU build;  ARGS="..." is passed on
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint build bench bench-gpu numba-tests links lines lock colab-check clean
+.PHONY: help setup lab test prove lint build bench bench-gpu numba-tests links lines lock colab-check clean
 SHELL := /bin/sh
 RUN := .venv/bin/python -m
 
@@ -15,20 +15,23 @@ setup:
 lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" serves without a screen
 	@$(RUN) labkit lab $(ARGS)
 
-# The tests see neither the learner's progress nor the network. No test reads the clock, so two
-# processes share them, file by file: first the quick ones, and then, in two fresh processes, the
-# slow ones (tests/conftest.py lists them). Then the lessons, notebook by notebook.
-TESTS := pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests
-CELLS := pytest --quiet --nbval --numprocesses=2 --dist=loadfile chapters
-test: setup  ## prove everything: ruff, the unit tests, every lesson cell by cell; ARGS=quick leaves out what is slow
-	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
-	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && \
-	$(RUN) ruff check . && $(RUN) ruff format --check . && \
-	$(RUN) $(TESTS) -m "not slow" && \
-	if [ "$(ARGS)" != quick ]; then $(RUN) $(TESTS) -m slow && $(RUN) $(CELLS); fi
+# The tests see neither the learner's progress nor the network, and none reads the clock: two
+# processes share them in one session, quick ones first, slow ones and then the lessons last
+# (conftest.py, tests/conftest.py). What is marked `night` is proved by `make prove` alone.
+PYTEST := pytest --quiet --nbval --numprocesses=2
+APART := home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
+	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1
+RUFF := $(RUN) ruff check . && $(RUN) ruff format --check .
+test: setup  ## prove every helper and every lesson: ruff, tests, notebooks; ARGS=quick leaves out what is slow
+	@$(APART) && $(RUFF) && \
+	if [ "$(ARGS)" = quick ]; then $(RUN) $(PYTEST) tests -m "not night and not slow"; \
+	else $(RUN) $(PYTEST) tests chapters -m "not night"; fi
+
+prove: setup  ## prove all there is, in three quarters of an hour, and write it into README; goes on where it was
+	@$(APART) && $(RUFF) && $(RUN) tools.prove
 
 lint: setup  ## ruff alone
-	@$(RUN) ruff check . && $(RUN) ruff format --check .
+	@$(RUFF)
 
 build: setup  ## write the notebooks and CLAIMS.md from chapters/*/source; ARGS="--check" compares only
 	@$(RUN) labkit build $(ARGS)

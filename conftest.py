@@ -1,20 +1,50 @@
-"""For every pytest run here, also `pytest --nbval chapters`: patience with a busy machine.
+"""For every pytest run here, also `pytest --nbval chapters`: who runs what, and in which order.
 
-Two processes of tests share two cores: threads of torch and OpenBLAS beside them would spend half
-of the processor's time on waiting for each other.
+Two processes share the work unit by unit (`unit_of`): a file, a notebook, or all tests of one
+exercise. What is marked `night` belongs to `make prove`; the solved twins of the notebooks do.
 """
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads them; kernels inherit it
+# Two processes of tests share two cores: threads of torch and OpenBLAS beside them would spend half
+# of the time on waiting for each other. Set before anything loads them; kernels inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+ROOT = Path(__file__).resolve().parent
 SECONDS = 600  # nbval's own 5 s between two outputs of a cell would fail on a busy machine
+TWINS = "solutions"  # the folder of the solved notebooks
+# Files with tests of all exercises, "test_x[gpu.relu-...]": each exercise is a unit of its own.
+BY_EXERCISE = re.compile(r"(.*/test_(?:rtl_)?exercises\.py)::.*\[(\w+\.\w+)")
+
+
+def unit_of(nodeid: str) -> str:
+    """What one process runs in one go: the tests of an exercise, else those of a file."""
+    if exercise := BY_EXERCISE.match(nodeid):
+        return "::".join(exercise.groups())
+    return nodeid.split("::", 1)[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """xdist's scheduler of files, with our units."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # conftest.py of the tests has an order
+
+    class UnitScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return UnitScheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let nbval wait for a cell's outputs as long as for the cell; it has no option for this."""
+    """The twins wait for the night; nbval waits for a cell's outputs as long as for the cell."""
     for item in items:
         if hasattr(item, "output_timeout"):
-            item.output_timeout = SECONDS
+            item.output_timeout = SECONDS  # nbval has no option for this
+            if item.path.parent.name == TWINS:
+                item.add_marker(pytest.mark.night(instead="tests/notebooks"))

@@ -5,12 +5,14 @@ A test is as right on a slow or busy machine as on an idle one: Hypothesis sets 
 `lines_run` counts work where a stopwatch would measure it.
 """
 
+import ast
 import gc
 import importlib
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -32,9 +34,9 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
-# Files that take a quarter of a minute and more, the slowest first: in this order two processes
-# end at about the same time. `make test` runs them after all others, so that whoever broke
-# something hears of it early; `make test ARGS=quick` leaves them out.
+# Files that take some seconds and more, the slowest first: in this order two processes end at about
+# the same time. They run after all others, so that whoever broke something hears of it early;
+# `make test ARGS=quick` leaves them out.
 SLOW = (
     "exercises/test_rtl_exercises.py",
     "exercises/test_exercises.py",
@@ -114,22 +116,39 @@ SLOW = (
 )
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only slow tests are asked for, or none of them, the other files are not even read."""
-    if collection_path.suffix != ".py":
-        return None
-    is_slow = collection_path.relative_to(TESTS).as_posix() in SLOW
-    unwanted = {"slow": not is_slow, "not slow": is_slow}
-    return unwanted.get(config.option.markexpr) or None
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what is slow, and puts it last."""
+    """Marks what is slow, and puts it last, the lessons' notebooks behind it."""
     places = {str(TESTS / name): place for place, name in enumerate(SLOW, start=1)}
+
+    def place(item: pytest.Item) -> int:
+        return places.get(str(item.path), 0 if item.path.suffix == ".py" else len(SLOW) + 1)
+
     for item in items:
         if str(item.path) in places:
             item.add_marker("slow")
-    items.sort(key=lambda item: places.get(str(item.path), 0))
+        for mark in item.iter_markers("night"):
+            if not _is_by_day(mark.kwargs.get("instead", "")):
+                raise pytest.UsageError(
+                    f"{item.nodeid} is marked for the night: `instead` has to name a test that "
+                    'covers the same by day, as "tests/test_x.py::test_y".'
+                )
+    items.sort(key=place)
+
+
+@cache
+def _is_by_day(test: str) -> bool:
+    """Whether there is such a folder or file, or such a function that is not for the night."""
+    path, _, name = test.partition("::")
+    file = TESTS.parent / path
+    if not path or not name:
+        return bool(path) and file.exists()
+    functions = ast.parse(file.read_text("utf-8")).body if file.is_file() else []
+    return any(
+        isinstance(one, ast.FunctionDef)
+        and one.name == name
+        and not any("mark.night" in ast.unparse(mark) for mark in one.decorator_list)
+        for one in functions
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)

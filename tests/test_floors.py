@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,12 @@ def floor(room: str) -> int:
     return FLOORS.get(room, 1)
 
 
+@cache
+def tree_of(path: Path) -> ast.AST:
+    """A module's syntax tree, read once."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imported(tree: ast.AST) -> set[str]:
     """Every dotted name that code imports, wherever the import stands."""
     names = set()
@@ -125,21 +132,18 @@ def above(room: str, names: set[str]) -> set[str]:
     return {r for r in others if floor(r) > own or (floor(r) == own and own > 1)}
 
 
-def refused(room: str, code: str) -> set[str]:
+def refused(room: str, tree: ast.AST) -> set[str]:
     """The rooms that this code, in `room`, imports by name or by string and may not."""
-    tree = ast.parse(code)
     if floor(room) == 4:
         room = "course"  # cli.py, __main__.py and course/ are one floor and call each other
     return above(room, imported(tree) | named(tree)) - ({"cli"} if room == "course" else set())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_room_imports_only_from_the_floors_below(path):
-    room = path.relative_to(ROOT / "labkit").parts[0].removesuffix(".py")
-    if room == "__init__":
-        return
-    found = refused(room, path.read_text("utf-8"))
-    assert not found, f"{room} may not import {', '.join(sorted(found))}"
+def test_a_room_imports_only_from_the_floors_below():
+    for path in MODULES:
+        room = path.relative_to(ROOT / "labkit").parts[0].removesuffix(".py")
+        found = refused(room, tree_of(path)) if room != "__init__" else set()
+        assert not found, f"{path}: {room} may not import {', '.join(sorted(found))}"
 
 
 def test_the_rule_of_the_floors_refuses_what_it_should():
@@ -169,7 +173,7 @@ PLANTED = {  # a line of code, and the room above that it reaches from checks
 
 @pytest.mark.parametrize("code", PLANTED)
 def test_an_import_by_string_is_seen(code):
-    assert refused("checks", code) == {PLANTED[code]}
+    assert refused("checks", ast.parse(code)) == {PLANTED[code]}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +189,7 @@ def test_an_import_by_string_is_seen(code):
     ],
 )
 def test_a_docstring_a_sentence_and_a_road_down_are_allowed(code):
-    assert refused("checks", code) == set()
+    assert refused("checks", ast.parse(code)) == set()
 
 
 def test_exercises_are_at_home_in_the_machines_rooms_and_in_the_course():
@@ -203,14 +207,26 @@ def inside(tree: ast.AST, *kinds: type) -> set[int]:
     return {id(node) for scope in scopes for node in ast.walk(scope)}
 
 
-@pytest.mark.parametrize("path", IMPORTED, ids=lambda p: str(p.relative_to(ROOT)))
-def test_slow_packages_are_imported_only_where_they_are_used(path):
-    tree = ast.parse(path.read_text("utf-8"))
+def imported_by_everybody(tree: ast.AST) -> list[tuple[int, str]]:
+    """Line and name of each slow package that whoever imports the module imports, too."""
     late = inside(tree, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in late:
             slow = {name.split(".")[0] for name in imported(node)} & SLOW
-            assert not slow, f"line {node.lineno} imports {', '.join(slow)} for everybody"
+            found += [(node.lineno, name) for name in sorted(slow)]
+    return found
+
+
+def test_slow_packages_are_imported_only_where_they_are_used():
+    for path in IMPORTED:
+        found = imported_by_everybody(tree_of(path))
+        assert not found, f"{path}, (line, package) imported for everybody: {found}"
+
+
+def test_a_slow_import_outside_of_functions_is_seen():
+    code = "import numpy, torch.nn\ndef f():\n    import jax\nif True:\n    from numba import njit"
+    assert imported_by_everybody(ast.parse(code)) == [(1, "torch"), (5, "numba")]
 
 
 def test_importing_labkit_loads_nothing_slow():
@@ -234,7 +250,7 @@ def test_what_labkit_imports_is_declared():
     package |= {"grpc": "pynq"}  # which brings it
     package |= {"jupyter_client": "nbclient", "jupyter_server": "jupyterlab"}
     for path in MODULES:
-        used = {name.split(".")[0] for name in imported(ast.parse(path.read_text("utf-8")))}
+        used = {name.split(".")[0] for name in imported(tree_of(path))}
         used -= set(sys.stdlib_module_names) | {"labkit"}
         undeclared = {name for name in used if package.get(name, name) not in declared}
         assert not undeclared, f"{path.relative_to(ROOT)} imports {undeclared}, which no list has"

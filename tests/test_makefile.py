@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW, TESTS, pytest_ignore_collect
+from tests.conftest import SLOW, TESTS
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = """#!/bin/sh
 echo "$* | $LABKIT_HOME | $LABKIT_PROGRESS | $LABKIT_OFFLINE" >>"$CALLS"
 case "$*" in *"$FAIL"*) exit 3 ;; esac
 """
-TESTS_AT_ONCE = "-m pytest --quiet --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests"
+AT_ONCE = "-m pytest --quiet --nbval --numprocesses=2 tests"
 
 
 @pytest.fixture
@@ -40,28 +40,23 @@ def make(course: Path, *arguments: str, fail: str = "never") -> tuple[int, list[
     return done.returncode, calls.read_text().splitlines() if calls.exists() else []
 
 
-def test_make_test_runs_everything_and_leaves_the_learner_alone(course):
-    code, calls = make(course, "test")
-    asked = [call.split(" | ")[0] for call in calls]
+@pytest.mark.parametrize(
+    ("asked", "pytests"),
+    [
+        (("test",), f"{AT_ONCE} chapters -m not night"),
+        (("test", "ARGS=quick"), f"{AT_ONCE} -m not night and not slow"),
+        (("prove",), "-m tools.prove"),
+    ],
+)
+def test_what_is_proved_runs_once_and_leaves_the_learner_alone(course, asked, pytests):
+    code, calls = make(course, *asked)
     assert code == 0
-    assert asked == [
-        "-m ruff check .",
-        "-m ruff format --check .",
-        f"{TESTS_AT_ONCE} -m not slow",
-        f"{TESTS_AT_ONCE} -m slow",
-        "-m pytest --quiet --nbval --numprocesses=2 --dist=loadfile chapters",
-    ]
+    begun = [call.split(" | ")[0] for call in calls]
+    assert begun == ["-m ruff check .", "-m ruff format --check .", pytests]
     for call in calls:
         home, progress, offline = call.split(" | ")[1:]
         assert (progress, offline) == ("off", "1")
         assert home != "/the/learner's/own" and not Path(home).exists()
-
-
-def test_make_test_quick_leaves_out_what_is_slow(course):
-    code, calls = make(course, "test", "ARGS=quick")
-    asked = [call.split(" | ")[0] for call in calls]
-    assert code == 0
-    assert asked[2:] == [f"{TESTS_AT_ONCE} -m not slow"]
 
 
 def test_the_slow_files_are_there():
@@ -69,19 +64,7 @@ def test_the_slow_files_are_there():
     assert len(set(SLOW)) == len(SLOW)
 
 
-def test_each_file_of_tests_is_read_by_one_of_the_two_runs():
-    class Asked:
-        def __init__(self, markexpr):
-            self.option = self
-            self.markexpr = markexpr
-
-    for path in TESTS.rglob("test_*.py"):
-        left_out = [pytest_ignore_collect(path, Asked(of)) for of in ("slow", "not slow")]
-        assert left_out.count(True) == 1
-        assert pytest_ignore_collect(path, Asked("")) is None
-
-
-@pytest.mark.parametrize("step", ["ruff check", "-m not slow", "-m slow", "--nbval"])
+@pytest.mark.parametrize("step", ["ruff check", "ruff format", "-m pytest"])
 def test_make_test_fails_where_a_step_fails(course, step):
     code, calls = make(course, "test", fail=step)
     assert code != 0

@@ -9,10 +9,17 @@ with. Each is a whole answer, or a named edit of the solution (edits.py):
     ENDLESS     id -> a kernel that never ends
     HANGING     wrong answers for which a real board would wait for ever, whatever the inputs
     EMPTY       id -> a kernel that does nothing
+
+Of each exercise four planted answers are tried by day (`by_day`), all of them by night.
 """
 
 import runpy
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain, zip_longest
 from pathlib import Path
+
+import pytest
 
 from labkit.checks.items import Exercise
 from labkit.checks.registry import registry
@@ -27,3 +34,47 @@ EMPTY = {id: kernel for file in FILES for id, kernel in file.get("EMPTY", {}).it
 EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
 MODULES = {id: one for id, one in EXERCISES.items() if isinstance(one.fallback, str)}
 FUNCTIONS = {id: one for id, one in EXERCISES.items() if id not in MODULES}
+
+CALLS = ("no kernel", "is not allowed", "real board")
+COSTS = ("sectors", "conflict", "float64", "cycles, and", "LUTs", "DSPs", "asked for", "bytes")
+BY_DAY = 4
+
+
+def mechanism(id: str, answer: object, says: str) -> str:
+    """What refuses a planted answer: one of the five, by the words of its diagnosis."""
+    exercise = EXERCISES[id]
+    if answer in HANGING or "wait" in says:
+        return "a wait without an end"
+    if any(name.endswith(says) for name in exercise.forbidden) or says in CALLS:
+        return "a forbidden call"
+    ideas = [" ".join(idea.sentence.replace("`", "").split()) for idea in exercise.misconceptions]
+    if any(says in idea for idea in ideas):
+        return "a misconception"
+    if any(word in says for word in COSTS):
+        return "a limit of cost"
+    return "a general cause"
+
+
+def by_day(id: str) -> list[tuple]:
+    """Four of an exercise's planted answers: the first of each mechanism, then the second.
+
+    Which mechanism comes first changes from exercise to exercise, so that all have their turn.
+    """
+    kinds = defaultdict(list)
+    for planted in PLANTED.get(id, []):
+        kinds[mechanism(id, *planted)].append(planted)
+    names = sorted(kinds)
+    turn = list(EXERCISES).index(id) % max(len(names), 1)
+    rounds = zip_longest(*(kinds[name] for name in names[turn:] + names[:turn]))
+    return [planted for planted in chain(*rounds) if planted][:BY_DAY]
+
+
+def plants_of(ids: Iterable[str], instead: str) -> list:
+    """Parameters (id, answer, words): every planted answer; beyond `by_day` for the night alone."""
+    found = []
+    for id in ids:
+        chosen = [answer for answer, _ in by_day(id)]
+        for answer, says in PLANTED.get(id, []):
+            marks = () if answer in chosen else pytest.mark.night(instead=instead)
+            found.append(pytest.param(id, answer, says, id=f"{id}-{answer.__name__}", marks=marks))
+    return found

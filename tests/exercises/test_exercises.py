@@ -24,14 +24,21 @@ from tests.exercises.answers import (
     HANGING,
     PLANTED,
     RIGHT_ON,
+    by_day,
+    mechanism,
+    plants_of,
 )
 from tests.exercises.edits import edit, solution, sources
 
-PLANTS = [
-    pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
-    for id in FUNCTIONS
-    for wrong, says in PLANTED.get(id, [])
-]
+BY_DAY = "tests/exercises/test_exercises.py::test_four_planted_answers_are_tried_by_day"
+PLANTS = plants_of(FUNCTIONS, instead=BY_DAY)
+MECHANISMS = {
+    "a misconception",
+    "a general cause",
+    "a limit of cost",
+    "a forbidden call",
+    "a wait without an end",
+}
 STYLES = [
     pytest.param(id, answer, id=f"{id}-{answer.__name__}")
     for id in FUNCTIONS
@@ -78,6 +85,13 @@ def agrees(id, f, args):
         np.shape(g) == np.shape(e) and np.allclose(g, e, rtol=1e-6, atol=EXERCISES[id].atol)
         for g, e in zip(got, expected, strict=True)
     )
+
+
+def test_four_planted_answers_are_tried_by_day():
+    """By night all of them are. Each of the mechanisms that refuse an answer has its turn."""
+    chosen = {id: by_day(id) for id in PLANTED}
+    assert {len(plants) for plants in chosen.values()} == {4}
+    assert {mechanism(id, *one) for id, plants in chosen.items() for one in plants} == MECHANISMS
 
 
 def test_every_exercise_has_planted_wrong_solutions_and_a_right_one():

@@ -23,14 +23,11 @@ from labkit.checks.registry import registered
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.fpga.errors import RTLError
-from tests.exercises.answers import ALSO_RIGHT, MODULES, PLANTED, RIGHT_ON
+from tests.exercises.answers import ALSO_RIGHT, MODULES, PLANTED, RIGHT_ON, plants_of
 from tests.exercises.edits import edit, solution, sources
 
-PLANTS = [
-    pytest.param(id, wrong, says, id=f"{id}-{wrong.__name__}")
-    for id in MODULES
-    for wrong, says in PLANTED.get(id, [])
-]
+BY_DAY = "tests/exercises/test_exercises.py::test_four_planted_answers_are_tried_by_day"
+PLANTS = plants_of(MODULES, instead=BY_DAY)
 STYLES = [
     pytest.param(id, answer, id=f"{id}-{answer.__name__}")
     for id in MODULES
