@@ -12,7 +12,9 @@ from labkit.fpga.quantize import quantize
 from labkit.fpga.sources import RTL
 from labkit.fpga.stalls import Stalls
 from tests.fpga.small_networks import SMALL, oracle, random_images, random_network
+from tests.night import others_by_night
 
+HERE = "tests/fpga/test_accelerator.py::test"
 LIMIT = 100_000  # cycles for one image
 STALLS = Stalls(seed=3, share=0.3)
 
@@ -42,6 +44,9 @@ def held_against_harness(accelerator, words, images):
     return accelerator.read("CYCLES"), outside
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_accelerator.py::test_every_image_alone_takes_the_same_cycles"
+)
 def test_five_hundred_photographs_bit_by_bit(network, images):
     """One job for all of them; the very first also alone, within the limit."""
     assert len(images) == 500
@@ -86,11 +91,14 @@ def test_random_networks_of_the_same_shapes(seed):
         assert np.array_equal(run.logits, want)
 
 
-@pytest.mark.parametrize(
-    "folding",
-    [Folding(1, 2, 8), Folding(2, 1, 8), Folding(1, 2, 16, resident=True)],
-    ids=str,
+OTHERS = others_by_night(
+    [Folding(1, 2, 8), Folding(1, 2, 16, resident=True), Folding(2, 1, 8)],
+    instead=f"{HERE}_other_foldings_give_the_same",
+    by_day=2,
 )
+
+
+@pytest.mark.parametrize("folding", OTHERS, ids=str)
 def test_other_foldings_give_the_same(folding, network, images):
     want = network.logits(images[:5])
     with Accelerator(folding) as accelerator:
@@ -131,7 +139,13 @@ def test_the_cycle_register_counts_the_whole_job(resident, stalls):
 COUNTS = "cycles <= &cycles ? cycles : cycles + 1'b1;"
 
 
-@pytest.mark.parametrize("only", ["beat", "state == Stream", "!in_valid || in_ready"])
+STOPS = others_by_night(
+    ["beat", "state == Stream", "!in_valid || in_ready"],
+    instead=f"{HERE}_a_register_that_stops_while_a_stream_is_active_is_seen",
+)
+
+
+@pytest.mark.parametrize("only", STOPS)
 def test_a_register_that_stops_while_a_stream_is_active_is_seen(only):
     text = (RTL / "job_control.sv").read_text()
     assert text.count(COUNTS) == 1
@@ -178,7 +192,13 @@ def test_without_weights_in_the_stream_there_is_no_answer():
     assert not out.any()
 
 
-@pytest.mark.parametrize("queue", ["ROW_QUEUE", "VALUE_QUEUE"])
+SHORT = others_by_night(
+    ["ROW_QUEUE", "VALUE_QUEUE"],
+    instead=f"{HERE}_a_short_queue_costs_cycles_and_nothing_else",
+)
+
+
+@pytest.mark.parametrize("queue", SHORT)
 def test_a_short_queue_costs_cycles_and_nothing_else(queue):
     shapes = Shapes(side=8, conv1=8, conv2=32, fc1=16)  # conv2 is no faster than conv1
     layers, pictures = random_network(4, shapes), random_images(4, 2)

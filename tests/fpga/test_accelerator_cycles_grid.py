@@ -7,7 +7,9 @@ from labkit.fpga.accelerator_cycles import stream_beats
 from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.accelerator_timeline import job_cycles
 from tests.fpga.random_network import random_images, random_network
+from tests.night import others_by_night
 
+HERE = "tests/fpga/test_accelerator_cycles_grid.py::test_small_networks"
 SMALL = {side: Shapes(side=side, conv1=8, conv2=8, fc1=16) for side in (8, 16)}
 GRID = [(8, Folding(conv1, conv2, 8)) for conv1, conv2 in ((1, 1), (1, 4), (2, 2), (4, 1), (4, 4))]
 GRID += [(8, Folding(1, 1, 16, resident=True)), (8, Folding(4, 4, 16, resident=True))]
@@ -21,18 +23,21 @@ REAL = [
 ]
 
 
-@pytest.mark.parametrize(("side", "folding"), GRID, ids=str)
+@pytest.mark.parametrize(("side", "folding"), others_by_night(GRID, HERE), ids=str)
 def test_small_networks(side, folding):
     """Here the start of the pipeline and its end are a good part of a job."""
     same(folding, SMALL[side], (1, 2, 4, 16))
 
 
-@pytest.mark.parametrize("folding", REAL, ids=str)
+@pytest.mark.parametrize("folding", others_by_night(REAL, HERE, by_day=0), ids=str)
 def test_the_courses_network(folding):
     same(folding, Shapes(), (1, 2, 4))
 
 
-@pytest.mark.parametrize("queues", [{"ROW_QUEUE": 2}, {"VALUE_QUEUE": 16}], ids=str)
+QUEUES = [{"ROW_QUEUE": 2}, {"VALUE_QUEUE": 16}]
+
+
+@pytest.mark.parametrize("queues", others_by_night(QUEUES, HERE, by_day=0), ids=str)
 def test_small_queues(queues):
     same(Folding(conv1=2, conv2=2, fc1=16, resident=True), SMALL[16], (1, 4), queues)
 

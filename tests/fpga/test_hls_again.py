@@ -11,6 +11,7 @@ pytest.importorskip("hls4ml")
 pytest.importorskip("torch")
 
 
+@pytest.mark.night(instead="tests/fpga/test_hls.py")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
 def test_a_fresh_run_gives_what_is_stored():
     name = "hls4ml, 8 bits, rounded"

@@ -1,6 +1,7 @@
 """Runs a lesson's solution, and then single cells of it again with something changed.
 
-The code cells run one after the other, in one namespace. Then a cell runs again in a copy of that
+The code cells run one after the other, in one namespace, and every exercise of the lesson must be
+told that it is solved: by day this is the proof of the solutions. Then a cell runs again in a copy of that
 namespace with one thing in it broken or replaced: what the cell prints must follow. Cells are found
 by what they say, never by their number.
 """
@@ -21,12 +22,16 @@ class Run:
 
     def __init__(self, chapter, name, without=()):
         path = config().course_root() / "chapters" / chapter / "source" / f"{name}.py"
-        cells = [c for c in load(path, path.name).cells if c.type == "code"]
+        lesson = load(path, path.name)
+        cells = [c for c in lesson.cells if c.type == "code"]
         self.cells = [c.solution for c in cells if not {"setup", *without} & set(c.tags)]
         self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
         for code in self.cells:
             self.before[code] = dict(self.namespace)
             self.printed[code] = self.execute(code, self.namespace)
+        said = "".join(self.printed.values())
+        unsolved = [id for id in lesson.named_in("check") if f"{id} is solved" not in said]
+        assert not unsolved, f"{name}: {unsolved} is not solved by the lesson's own solution"
 
     def cell(self, words):
         (found,) = (code for code in self.cells if words in code)

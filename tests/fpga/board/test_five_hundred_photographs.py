@@ -11,6 +11,7 @@ from labkit.fpga.accelerator_timeline import job_cycles
 from labkit.fpga.accelerator_words import BYTES, WORDS_PER_IMAGE, Folding
 from labkit.fpga.board import pynq_cache
 from tests.fpga.board.pynq_process import run_python
+from tests.night import others_by_night
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 SCRIPT = """
@@ -43,15 +44,22 @@ def run(kind: str, count: int) -> tuple[str, tuple[int, ...]]:
     return equal, tuple(map(int, numbers))
 
 
-def test_five_hundred_photographs_bit_by_bit_by_the_circuit():
-    equal, (per_job, cycles, sent, received) = run("ConvNetOverlay", 500)
+@pytest.mark.parametrize(
+    "count",
+    others_by_night(
+        [40, 500],
+        instead="tests/fpga/board/test_five_hundred_photographs.py::test_photographs_bit_by_bit_by_the_circuit",
+    ),
+)
+def test_photographs_bit_by_bit_by_the_circuit(count):
+    equal, (per_job, cycles, sent, received) = run("ConvNetOverlay", count)
     assert equal == "True"
-    jobs = [min(per_job, 500 - first) for first in range(0, 500, per_job)]
-    assert per_job >= 16 and sum(jobs) == 500
+    jobs = [min(per_job, count - first) for first in range(0, count, per_job)]
+    assert per_job >= 16 and sum(jobs) == count
     predicted = sum(float(job_cycles(Folding(), images)) for images in jobs)
     assert abs(cycles / predicted - 1) < 0.02
     assert sent == sum(BYTES * stream_beats(Folding(), images) for images in jobs)
-    assert received == BYTES * WORDS_PER_IMAGE * 500
+    assert received == BYTES * WORDS_PER_IMAGE * count
 
 
 def test_an_overlay_that_computes_in_python_leaves_no_such_trace():
