@@ -1,9 +1,9 @@
 """Runs a lesson's solution, and then single cells of it again with something changed.
 
 The code cells run one after the other, in one namespace, and every exercise of the lesson must be
-told that it is solved: by day this is the proof of the solutions. Then a cell runs again in a copy of that
-namespace with one thing in it broken or replaced: what the cell prints must follow. Cells are found
-by what they say, never by their number.
+told that it is solved: by day this is the proof of the solutions. Then a cell runs again in a copy
+of that namespace with one thing in it broken or replaced: what the cell prints must follow. Cells
+are found by what they say, never by their number.
 """
 
 import contextlib
