@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
 from functions_by_dtype import compare, inputs, machine, verdicts
 from functions_by_dtype.cases import SCOPE, Case, known, names
 
+from tests.night import others_by_night
+
 COMMITTED = verdicts.load()
 CASES = known(COMMITTED.accepted)
 ACCEPTED = {case: kind for case in CASES if (kind := COMMITTED.type(case))}
@@ -43,16 +45,28 @@ SAMPLE = [  # asked of the real compiler: a function of each kind, accepted and 
 ]
 
 
-@pytest.fixture(scope="module")
-def computed():
-    """The results of all that numba-cuda accepts, or the machine's refusals."""
-    return machine.compute(list(ACCEPTED), ACCEPTED, "lanes")
+@pytest.fixture(
+    scope="module",
+    params=others_by_night(
+        ["one in 29", "all"],
+        instead="tests/gpu/simt/test_functions_by_dtype.py::test_values_are_those_of_the_compiled_code",
+    ),
+)
+def step(request):
+    """By day every 29th case, a prime number, so that each function and each dtype comes along."""
+    return 1 if request.param == "all" else 29
 
 
 @pytest.fixture(scope="module")
-def refusals():
-    """The answers to all that numba-cuda refuses."""
-    return machine.ask(REFUSED)
+def computed(step):
+    """The results of what numba-cuda accepts, or the machine's refusals."""
+    return machine.compute(list(ACCEPTED)[::step], ACCEPTED, "lanes")
+
+
+@pytest.fixture(scope="module")
+def refusals(step):
+    """The answers to what numba-cuda refuses."""
+    return machine.ask(REFUSED[::step])
 
 
 def listed(cases):
@@ -77,18 +91,19 @@ def test_no_refusal_says_that_numba_lacks_what_it_has(computed):
     assert not untrue, listed(untrue.items())
 
 
-def test_most_of_what_numba_accepts_runs(computed):
+def test_most_of_what_numba_accepts_runs(computed, step):
     run = [case for case, found in computed.items() if not isinstance(found, machine.Answer)]
-    assert len(run) >= AT_LEAST
+    assert len(run) >= AT_LEAST // step * (1 if step == 1 else 0.9)
 
 
 def test_values_are_those_of_the_compiled_code(computed):
-    wrong = []
+    wrong, compared = [], 0
     for case, digest in COMMITTED.digests.items():
         found = computed.get(case)
+        compared += isinstance(found, list)
         if isinstance(found, list) and compare.digest(found) != digest:
             wrong.append(case)
-    assert not wrong, listed(wrong)
+    assert compared and not wrong, listed(wrong)
 
 
 def python(case, row, kind):
@@ -104,7 +119,7 @@ def python(case, row, kind):
 
 
 @np.errstate(all="ignore")
-def test_approximations_are_pythons(computed):
+def test_approximations_are_pythons(computed, step):
     """Where Python's own functions have a finite value from finite arguments."""
     wrong, compared = [], 0
     for case, found in computed.items():
@@ -124,7 +139,7 @@ def test_approximations_are_pythons(computed):
         if compare.differ(case, kind, machine.wide(want), [found[0][list(known)]]).any():
             wrong.append(case)
     assert not wrong, listed(wrong)
-    assert compared > 300
+    assert compared > (300 if step == 1 else 3)
 
 
 @pytest.mark.parametrize("place", ["arguments", "constants"])
