@@ -190,6 +190,9 @@ def test_guesses_meet_their_results(lesson, monkeypatch):
     assert [result.word for result in results] == ["compiled", "published"]
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_int8_from_the_formula.py::test_cells_can_run_again_in_any_order"
+)
 def test_cells_can_run_again_in_any_order(lesson):
     """After Run All a learner goes back, repairs a function and runs its cells again."""
     left_behind = dict(lesson.namespace)

@@ -16,7 +16,9 @@ from labkit.datasets import cifar10
 
 pytest.importorskip("tensorflow")
 from labkit.tpu import device, models, train, training
+from tests.night import others_by_night
 
+HERE = "tests/tpu/test_training.py::test"
 SAMPLE = cifar10("sample").train
 
 
@@ -205,7 +207,13 @@ def damage(folder, step, how):
         data.write_bytes(content)
 
 
-@pytest.mark.parametrize("how", ["half an index", "no data", "half the data", "one byte"])
+DAMAGES = others_by_night(
+    ["half an index", "no data", "half the data", "one byte"],
+    instead=f"{HERE}_a_broken_last_checkpoint_falls_back_to_the_one_before",
+)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
 def test_a_broken_last_checkpoint_falls_back_to_the_one_before(tmp_path, capsys, how):
     whole = run(1, steps=4, checkpoint=tmp_path, every=2)
     damage(tmp_path, 4, how)
@@ -222,17 +230,21 @@ def pooled(pool="AveragePooling2D", *more):
     return Sequential([layers.Input((32, 32, 3)), getattr(layers, pool)(4), *ends])
 
 
-@pytest.mark.parametrize(
-    ("other", "says"),
+OTHERS = others_by_night(
     [
         ({"batch": 32}, "another batch size, seed or set of images. Choose"),
+        ({"make": course_net, "momentum": 0.0}, "another model and another optimizer. Choose"),
         ({"seed": 1}, "another batch size, seed or set of images. Choose"),
         ({"momentum": 0.0}, "another optimizer. Choose"),
-        ({"make": course_net, "momentum": 0.0}, "another model and another optimizer. Choose"),
         ({"make": lambda: pooled("MaxPooling2D")}, "another model. Choose"),
         ({"make": lambda: pooled("AveragePooling2D", "more")}, "another model. Choose"),
     ],
+    instead=f"{HERE}_checkpoints_of_another_run_are_not_taken_and_touch_nothing",
+    by_day=2,
 )
+
+
+@pytest.mark.parametrize(("other", "says"), OTHERS)
 def test_checkpoints_of_another_run_are_not_taken_and_touch_nothing(tmp_path, other, says):
     made = []
 
