@@ -15,6 +15,7 @@ from labkit.distributed.checkpoints import dcp
 from labkit.distributed.checkpoints.folder import last_good, names, newest
 from labkit.distributed.checkpoints.run import digest
 from labkit.distributed.checkpoints.training import Options, Training
+from tests.night import others_by_night
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
@@ -29,7 +30,13 @@ def trains_and_saves(rank, ranks, folder, sharded, steps):
     return begun, digest(training), training.step, training.position
 
 
-@pytest.mark.parametrize("sharded", [False, True], ids=["whole weights", "sharded weights"])
+WHOLE_OR_SHARDED = others_by_night(
+    [False, True],
+    instead="tests/distributed/checkpoints/test_dcp.py::test_four_ranks_save_two_go_on_and_four_again",
+)
+
+
+@pytest.mark.parametrize("sharded", WHOLE_OR_SHARDED, ids=["whole weights", "sharded weights"])
 def test_four_ranks_save_two_go_on_and_four_again(tmp_path, sharded):
     ended = None
     for ranks, step in ((4, 3), (2, 6), (4, 9)) if sharded else ((4, 3), (2, 6)):
@@ -158,6 +165,9 @@ print(*found)
 """
 
 
+@pytest.mark.night(
+    instead="tests/distributed/checkpoints/test_dcp.py::test_a_rank_that_dies_before_its_shard_leaves_the_one_before"
+)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_killed_at_every_call_of_a_save_by_pytorch_a_whole_one_survives(tmp_path):
     done = subprocess.run(

@@ -50,6 +50,9 @@ def test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits(tmp_path):
     assert f"weights: {whole.weights}" in said
 
 
+@pytest.mark.night(
+    instead="tests/distributed/checkpoints/test_run.py::test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits"
+)
 def test_four_ranks_killed_and_launched_again_end_with_the_same_bits(tmp_path, monkeypatch):
     whole = unbroken(tmp_path / "whole", 4)
     broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(1, 4)
@@ -89,6 +92,9 @@ def run_held_up(rank, ranks, orders):
     run(rank, ranks, orders)
 
 
+@pytest.mark.night(
+    instead="tests/distributed/checkpoints/test_run.py::test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits"
+)
 def test_a_rank_dies_after_all_have_told_of_the_step_before(tmp_path):
     orders = Orders(tmp_path, steps=7, every=4, die_at=6, die_rank=1, events=True)
     with pytest.raises(LaunchError, match=r"Rank 1 .* SIGKILL"):
@@ -166,6 +172,9 @@ launch(run, 2, Orders(Path(sys.argv[1]), steps=1_000_000, every=1), timeout=1000
 """
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_launch.py::test_an_interrupted_cell_and_a_lost_notebook_leave_no_process"
+)
 def test_an_interrupted_cell_leaves_a_whole_checkpoint_and_no_process(tmp_path):
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
     cell = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
