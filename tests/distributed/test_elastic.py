@@ -12,6 +12,7 @@ import pytest
 
 from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError
+from tests.night import others_by_night
 
 ENOUGH = 300.0  # seconds: only ends what would hang
 
@@ -94,8 +95,14 @@ def test_a_program_that_is_not_there(tmp_path):
         under_torchrun(tmp_path / "nothing.py", 2)
 
 
+INTERRUPTIONS = others_by_night(
+    [signal.SIGINT, signal.SIGKILL],
+    instead="tests/distributed/test_elastic.py::test_an_interrupted_cell_and_a_lost_notebook_leave_no_worker",
+)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a pipe of the system")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", INTERRUPTIONS)
 def test_an_interrupted_cell_and_a_lost_notebook_leave_no_worker(tmp_path, sent):
     path, notes = program(tmp_path, SLEEPS)
     code = (

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("jax")
 from labkit.tpu import compile_for_tpu, compiler, device, programs, tracing
 from labkit.tpu.programs import conv, matmul
+from tests.night import others_by_night
 
 needs_compiler = pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")
 
@@ -30,8 +31,14 @@ def convnet():
     return compile_for_tpu(programs.convnet, shapes, source="compiler")
 
 
+WIDTHS = others_by_night(
+    [("v5e:1x1", 128), ("v6e:1x1", 256)],
+    instead="tests/tpu/test_compiler.py::test_depth_costs_in_steps_of_the_matrix_units_width",
+)
+
+
 @needs_compiler
-@pytest.mark.parametrize(("topology", "width"), [("v5e:1x1", 128), ("v6e:1x1", 256)])
+@pytest.mark.parametrize(("topology", "width"), WIDTHS)
 def test_depth_costs_in_steps_of_the_matrix_units_width(topology, width):
     depths = (1024, 1025, 1152, 1280) if width == 128 else (1024, 1025, 1280)
     products = [([(4096, k), (k, 1024)], topology) for k in depths]
@@ -44,6 +51,9 @@ def test_depth_costs_in_steps_of_the_matrix_units_width(topology, width):
         assert at[1280] == pytest.approx(at[1025], rel=0.01)  # still the same
 
 
+@pytest.mark.night(
+    instead="tests/tpu/test_compiler.py::test_depth_costs_in_steps_of_the_matrix_units_width"
+)
 @needs_compiler
 def test_channels_below_the_width_cost_the_same():
     channels = [(64, 64), (64, 128), (128, 128)]

@@ -9,7 +9,9 @@ from labkit.distributed.parameter_server.cluster import Cluster
 from labkit.distributed.parameter_server.faults import Fault, Saving, run_with_fault
 from labkit.distributed.parameter_server.problem import Photographs
 from labkit.distributed.parameter_server.rules import Asynchronous, Bounded, Synchronous
+from tests.night import others_by_night
 
+HERE = "tests/distributed/parameter_server/test_faults.py::test"
 STEPS = 60
 JOB = Photographs(batch=4)
 
@@ -43,7 +45,12 @@ def same(run, other):
     )
 
 
-@pytest.mark.parametrize("rule", [Asynchronous(), Bounded(1), Synchronous()], ids=str)
+RULES = [Asynchronous(), Bounded(1), Synchronous()]
+
+
+@pytest.mark.parametrize(
+    "rule", others_by_night(RULES, f"{HERE}_a_worker_comes_back_and_goes_on_at_its_step"), ids=str
+)
 def test_a_worker_comes_back_and_goes_on_at_its_step(cluster, undisturbed, rule):
     before = cluster.processes
     outcome = run_with_fault(cluster, Fault("worker 1", 7), JOB, rule, STEPS, replay_seed=1)
@@ -62,7 +69,9 @@ def test_in_a_free_run_the_counts_are_the_same(cluster):
     assert each_step_once(outcome)
 
 
-@pytest.mark.parametrize("rule", [Asynchronous(), Bounded(1), Synchronous()], ids=str)
+@pytest.mark.parametrize(
+    "rule", others_by_night(RULES, f"{HERE}_a_copy_goes_on_where_its_server_died"), ids=str
+)
 def test_a_copy_goes_on_where_its_server_died(cluster, undisturbed, rule):
     outcome = run_with_fault(cluster, Fault("server 0", 31), JOB, rule, STEPS, replay_seed=1)
     assert "server 0" not in cluster.processes
@@ -102,7 +111,10 @@ def test_a_lost_answer(cluster, once, applied):
     assert len(outcome.run.logs[1]) == STEPS, "the other server has answered"
 
 
-@pytest.mark.parametrize("rule", [Asynchronous(), Synchronous()], ids=str)
+BOTH = others_by_night([Asynchronous(), Synchronous()], f"{HERE}_all_servers_go_back_to_one_moment")
+
+
+@pytest.mark.parametrize("rule", BOTH, ids=str)
 def test_all_servers_go_back_to_one_moment(cluster, undisturbed, tmp_path, rule):
     saving = Saving(str(tmp_path), every=9)
     fault = Fault("server 1", 31)
