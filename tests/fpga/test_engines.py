@@ -15,6 +15,7 @@ from labkit.fpga.ports import CLOCK, RESET, Ports, read_ports
 from labkit.fpga.simulate import simulate
 from labkit.fpga.sources import RTL, modules, read_sources
 from labkit.fpga.stalls import Stalls
+from tests.night import others_by_night
 
 FOLDERS = {"tests": Path(__file__).parent / "modules", "labkit": RTL}
 # These have AXI's clock and reset: both engines clock the accelerator in test_accelerator.py, and
@@ -94,8 +95,14 @@ def test_identical_traces(folder):
             assert np.array_equal(words, other.outputs[name])
 
 
+CYCLES = others_by_night(
+    [7, 1, 100, 1357],
+    instead="tests/fpga/test_engines.py::test_a_second_reset_brings_every_module_back",
+)
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize("cycles", [1, 7, 100, 1357])
+@pytest.mark.parametrize("cycles", CYCLES)
 def test_a_second_reset_brings_every_module_back(folder, cycles):
     """The same words in the same cycles as after the first reset, and in both engines."""
     files = files_of(folder)
