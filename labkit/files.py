@@ -1,6 +1,7 @@
 """Files of the learner's own: where they lie, and how nothing in them is lost."""
 
 import os
+import stat
 import tempfile
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,28 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path  # the GPU benchmark runs without it
 
     return user_cache_path("labkit")
+
+
+def refuse_others(path: Path) -> None:
+    """Raises PermissionError where somebody else owns a file or folder, or may write to it.
+
+    For what a process loads and runs with the learner's rights. The system's own user may; so may
+    the group that new files of the learner belong to, which on most machines is the learner alone.
+    """
+    state = path.stat()
+    open_to = stat.S_IWOTH if state.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
+    if state.st_uid not in (0, os.getuid()):
+        said = f"{path} belongs to another user (number {state.st_uid})"
+        todo = "Remove it"
+    elif state.st_mode & open_to:
+        said = f"Other users may write to {path}"
+        todo = f"If you trust what lies there, `chmod go-w {path}`; else remove it"
+    else:
+        return
+    raise PermissionError(
+        f"{said}, so that what labkit has compiled there cannot be trusted; nothing was loaded. "
+        f"{todo}, or name a folder of your own in the environment variable LABKIT_CACHE."
+    )
 
 
 def write_whole(path: Path, data: bytes) -> None:

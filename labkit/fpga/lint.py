@@ -6,13 +6,14 @@ a forgotten `else` is a latch in silicon, and a bit that does not fit is gone.
 
 import re
 
-from labkit.fpga import subset
+from labkit.fpga import elaborate, subset
+from labkit.fpga.elaborate import elaborated
 from labkit.fpga.errors import RTLError
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Sources, without_comments
 from labkit.fpga.subset import refuse_foreign
 from labkit.fpga.verilated import run_verilator, version
-from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
+from labkit.fpga.yosys import yosys_version
 
 # What to do about a warning of Verilator that we refuse; its other warnings are let pass.
 ADVICE = {
@@ -39,11 +40,13 @@ _MODULE = re.MULTILINE | re.DOTALL
 _NO_DRIVER = re.compile(r"Wire \w+\.\\?(?P<name>\S+).* is used but has no driver")
 
 
-def lint(sources: Sources, parameters: dict[str, int]) -> None:
+def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> None:
     """Raises RTLError with the file and the line of the first thing that is wrong.
 
     In this order: constructs outside the subset, what Verilator refuses, its warnings of `ADVICE`,
     what Yosys refuses, combinational loops, several drivers of a signal, and signals without one.
+
+    cpp   whether the module's C++ is wanted soon: Yosys writes it in the same process
     """
     refuse_foreign(sources)
     with sources.laid_out() as folder:
@@ -52,14 +55,16 @@ def lint(sources: Sources, parameters: dict[str, int]) -> None:
         _judge_verilator(done.stderr, sources)
         if done.returncode:
             raise RTLError(f"Verilator refuses {sources.top}: {_first_error(done.stderr)}")
-        script = [*read_commands(sources, parameters), "proc", "flatten", "opt_clean", "check"]
-        _judge_yosys(run_yosys(script, folder, sources), sources)
+    found = elaborated(sources, parameters, cpp)
+    if found.checked is None:
+        raise found.refusal()
+    _judge_yosys(found.checked, sources)
 
 
 def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
     """Does what `lint` does; sources that are found sound are not looked at again."""
     chosen = sorted(parameters.items())
-    tools = [version(), yosys_version(), text_of(__file__, subset.__file__)]
+    tools = [version(), yosys_version(), text_of(__file__, subset.__file__, elaborate.__file__)]
 
     def sound() -> dict:
         lint(sources, parameters)

@@ -79,7 +79,7 @@ def compiled(sources: Sources, engine: str, parameters: dict[str, int] | None = 
     parameters = parameters or {}
 
     def make(library: Path) -> None:
-        lint(sources, parameters)
+        lint(sources, parameters, cpp=tool is cxxrtl)
         ports = read_ports(sources, parameters)
         tool.build(sources, ports, parameters, _header(ports), library)
 
@@ -90,7 +90,7 @@ def compiled(sources: Sources, engine: str, parameters: dict[str, int] | None = 
 def _own_text() -> list[str]:
     """Everything of labkit's that decides what a library holds, or whether it is made at all."""
     here = Path(__file__).parent
-    names = ("models", "cxxrtl", "verilated", "lint", "subset", "ports", "yosys")
+    names = ("models", "cxxrtl", "verilated", "lint", "subset", "ports", "elaborate", "yosys")
     return driver_text() + [(here / f"{name}.py").read_text("utf-8") for name in names]
 
 

@@ -5,12 +5,11 @@ where the end of a packet matters, NAME_last. A word moves in each cycle in whic
 are both 1 (lesson a_multiply_accumulate_array).
 """
 
-import json
 from dataclasses import dataclass
 
+from labkit.fpga.elaborate import elaborated
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Sources
-from labkit.fpga.yosys import read_commands, run_yosys
 
 CLOCK, RESET = "clk", "rst"
 
@@ -78,17 +77,16 @@ class Ports:
         return {f"{name}_{end}" for name in self._streams() for end in ends}
 
 
-def read_ports(sources: Sources, parameters: dict[str, int] | None = None) -> Ports:
+def read_ports(
+    sources: Sources, parameters: dict[str, int] | None = None, cpp: bool = False
+) -> Ports:
     """The ports of the top module, with its parameters as given.
+
+    cpp   whether the module's C++ is wanted soon: Yosys writes it in the same process
 
     Raises RTLError when Yosys refuses a source, or a port is neither an input nor an output.
     """
-    with sources.laid_out() as folder:
-        script = [*read_commands(sources, parameters), "proc", "write_json ports.json"]
-        run_yosys(script, folder, sources)
-        design = json.loads((folder / "ports.json").read_text("utf-8"))
-    tops = [m for m in design["modules"].values() if int(m["attributes"].get("top", "0"), 2)]
-    described = tops[0]["ports"]
+    described = elaborated(sources, parameters, cpp).ports
     if not any(port["direction"] == "output" for port in described.values()):
         raise RTLError(f"The module {sources.top} has no output, so nothing that it does shows.")
     return Ports(sources.top, tuple(_port(sources, name, p) for name, p in described.items()))

@@ -1,4 +1,4 @@
-"""Compiles the accelerator for the lessons, which run it and never compile it.
+"""Compiles what the lessons run and never compile: the accelerator, and what all modules share.
 
     python -m labkit.fpga.prepare
 
@@ -6,7 +6,7 @@
 the cache already are not made again. Lesson the_network_as_a_pipeline.
 """
 
-from labkit.fpga import pipeline_runs
+from labkit.fpga import cxxrtl, pipeline_runs, runs
 from labkit.fpga.accelerator import Accelerator
 from labkit.fpga.accelerator_parameters import Folding
 
@@ -16,8 +16,11 @@ FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True)
 def prepare() -> None:
     """Compiles the network's accelerator in each of `FOLDINGS`, and what a lesson watches.
 
-    Raises RTLError where a tool is missing, with what to install.
+    And what every module of a learner's is linked with, so that the first one is quick, too. Raises
+    RTLError where a tool is missing, with what to install.
     """
+    cxxrtl.prepare()
+    runs.prepare()
     for folding in FOLDINGS:
         with Accelerator(folding):
             pass

@@ -10,24 +10,31 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from labkit.files import write_whole
+from labkit.files import refuse_others, write_whole
 from labkit.fpga import cache_limit
 
 
-def remembered(kind: str, depends_on: object, make: Callable[[], dict]) -> dict:
+def remembered(
+    kind: str,
+    depends_on: object,
+    make: Callable[[], dict],
+    enough: Callable[[dict], bool] = lambda answer: True,
+) -> dict:
     """The answer of `make()`, from the cache if it was given before.
 
     kind         what is asked for: a folder's name in the cache
     depends_on   everything that the answer depends on, as what JSON writes and reads unchanged
+    enough       whether a kept answer will do; one that will not is made again
 
-    Where the cache cannot be read or written, the answer is made each time; what is damaged is
-    made again. What `make` raises passes through, and is not kept.
+    Where the cache cannot be read or written, the answer is made each time; what is damaged, or
+    another user's, is made again. What `make` raises passes through, and is not kept.
     """
     key = hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
     path = cache_limit.folder() / kind / f"{key}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
+        refuse_others(path)
         kept = json.loads(path.read_text("utf-8"))
-        if kept["depends_on"] == depends_on:
+        if kept["depends_on"] == depends_on and enough(kept["answer"]):
             cache_limit.note_use(path)
             return kept["answer"]
     answer = make()

@@ -100,7 +100,8 @@ class RTLJudge:
         with refused_by_tools():
             sources = self.sources(answer)
             refuse_foreign(sources)
-            theirs, ours = read_ports(sources), self.ports
+            theirs = read_ports(sources, cpp=True)  # to be simulated next
+            ours = self.ports
         for port in ours.all:
             if port.name not in theirs:
                 raise Refused(f"The module {self.top} has no port `{port.name}`.")

@@ -113,9 +113,14 @@ def copied(address: int | None, dtype: type, *shape: int) -> np.ndarray:
     return np.frombuffer(data, dtype).reshape(shape)
 
 
+def prepare() -> Path:
+    """The driver's library, compiled if it is not there yet."""
+    return kept("streams.so", driver_text(), _compile)
+
+
 @cache
 def _driver() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(kept("streams.so", driver_text(), _compile)))
+    library = ctypes.CDLL(str(prepare()))
     library.run_new.restype = c_void_p
     library.run_free.argtypes = [c_void_p]
     library.run_advance.argtypes = [c_void_p, c_int64]

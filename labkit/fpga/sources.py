@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit.fpga import arguments
-from labkit.fpga.errors import RTLError
+from labkit.fpga.errors import RTLError, ToolError
 
 RTL = Path(__file__).parent / "rtl"
 Source = str | Path | Iterable[str | Path]
@@ -53,10 +53,19 @@ class Sources:
 
     @contextmanager
     def laid_out(self) -> Iterator[Path]:
-        """A temporary folder that holds the files; it is gone afterwards."""
+        """A temporary folder that holds the files; it is gone afterwards.
+
+        Raises ToolError where they cannot be written, as on a disk that is full.
+        """
         with TemporaryDirectory() as folder:
-            for name, text in self.files:
-                (Path(folder) / name).write_text(text, "utf-8")
+            try:
+                for name, text in self.files:
+                    (Path(folder) / name).write_text(text, "utf-8")
+            except OSError as error:
+                raise ToolError(
+                    f"The source cannot be written to {folder}: {error.strerror}. Make room there, "
+                    "or name another folder in the environment variable TMPDIR."
+                ) from error
             yield Path(folder)
 
 

@@ -17,7 +17,7 @@ from labkit.fpga.multipliers import Multipliers
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
 from labkit.fpga.tools import without_patch
-from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
+from labkit.fpga.yosys import on_a_copy, read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
 
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a
@@ -136,16 +136,12 @@ def _script(
     refused = [] if memories else _NO_MEMORIES
     return [
         *read_commands(sources, parameters),
-        *_on_a_copy(["proc -noopt", "flatten", *refused, *_write("written", "t:$mul")]),
+        *on_a_copy(["proc -noopt", "flatten", *refused, *_write("written", "t:$mul")]),
         f"{_SYNTHESIS} -run begin:coarse",
-        *_on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
+        *on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
         *(_MAPPED if memories else _MAPPED_WITHOUT),
         *_write("final", "t:* t:$scopeinfo %d"),  # where an instance stood, which is no cell
     ]
-
-
-def _on_a_copy(commands: list[str]) -> list[str]:
-    return ["design -push-copy", *commands, "design -pop"]
 
 
 def _write(name: str, selection: str) -> list[str]:

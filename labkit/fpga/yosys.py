@@ -6,6 +6,7 @@ start in a fraction of a second.
 """
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,12 +37,17 @@ def run_yosys(script: list[str], folder: Path, sources: Sources) -> str:
 
     Raises RTLError with the learner's file and line when Yosys refuses a source.
     """
-    yosys_version()
-    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-p", "; ".join(script)]
-    done = run_tool("Yosys", f"with the module {sources.top}", LOOPS, command, folder)
+    done = start_yosys(script, folder, sources)
     if done.returncode:
         raise refusal(done.stderr + done.stdout, sources)
     return done.stdout
+
+
+def start_yosys(script: list[str], folder: Path, sources: Sources) -> subprocess.CompletedProcess:
+    """As `run_yosys`, for a caller who wants what Yosys did before it refused a source, too."""
+    yosys_version()
+    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-p", "; ".join(script)]
+    return run_tool("Yosys", f"with the module {sources.top}", LOOPS, command, folder)
 
 
 def read_commands(sources: Sources, parameters: dict[str, int] | None = None) -> list[str]:
@@ -49,6 +55,11 @@ def read_commands(sources: Sources, parameters: dict[str, int] | None = None) ->
     chosen = [f"-chparam {name} {value}" for name, value in sorted((parameters or {}).items())]
     hierarchy = " ".join(["hierarchy -check", f"-top {sources.top}", *chosen])
     return [f"read_verilog -sv {' '.join(sources.names)}", hierarchy]
+
+
+def on_a_copy(commands: list[str]) -> list[str]:
+    """These commands on a copy of the design, which is gone afterwards."""
+    return ["design -push-copy", *commands, "design -pop"]
 
 
 def refusal(output: str, sources: Sources) -> RTLError:

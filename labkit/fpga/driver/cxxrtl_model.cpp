@@ -1,13 +1,15 @@
 // A design that Yosys has written as C++ (write_cxxrtl), behind the table of model.h.
 //
-// Compiled after the design itself, with `ports.h`: PORTS_JSON and PORT_NAMES.
+// Compiled once, and linked with each design.
+
+#include "cxxrtl_prelude.h"
 
 #include <cstring>
 
-#include "model.h"
-#include "ports.h"
-
-extern "C" cxxrtl_toplevel cxxrtl_design_create();
+void cxxrtl_yosys::note(debug_items& items, const std::string& path, const char* name,
+                        debug_item&& item) {
+  items.add(path + name, std::move(item));
+}
 
 namespace {
 
@@ -20,7 +22,7 @@ struct Design {
 
   Design() {
     top->module->debug_info(&items, nullptr, "");
-    for (const char* name : PORT_NAMES) signals.push_back(items.at(name).front());
+    for (auto name = port_names; *name; name++) signals.push_back(items.at(*name).front());
   }
   ~Design() { delete top; }
 };
@@ -68,6 +70,6 @@ int find(void* design, const char* name, int* width) {
 }  // namespace
 
 const Model* model() {
-  static const Model table = {PORTS_JSON, create, destroy, set, get, settle, find};
+  static const Model table = {ports_json, create, destroy, set, get, settle, find};
   return &table;
 }

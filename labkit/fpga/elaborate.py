@@ -1,0 +1,102 @@
+"""One process of Yosys for a module: its ports, what Yosys's check finds, and its C++.
+
+Yosys takes many times longer to start than to work on a module of a lesson. So it is asked for all
+of this at once, and the answer is kept in the cache.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labkit.fpga import yosys
+from labkit.fpga.errors import RTLError, ToolError
+from labkit.fpga.remembered import remembered, text_of
+from labkit.fpga.sources import Sources
+from labkit.fpga.yosys import on_a_copy, read_commands, refusal, start_yosys, yosys_version
+
+PORTS, CPP = "ports.json", "design.cpp"
+CHECKED = "The check ends here."  # a line of what Yosys prints
+# Processes become logic.
+SCRIPT = ["proc", f"write_json {PORTS}", *on_a_copy(["flatten", "opt_clean", "check"])]
+SCRIPT += [f"log {CHECKED}"]
+# Checks for `prove` go, and unknown bits are 0 as in the other engine.
+WRITE_CPP = ["chformal -remove", "memory_collect", "setundef -zero", f"write_cxxrtl -O6 -g4 {CPP}"]
+# The end of a file that is whole; the latter where a module has nothing inside.
+END_OF_CPP = ("\n}", "\n} // namespace cxxrtl_design")
+
+
+@dataclass(frozen=True)
+class Elaborated:
+    """A module with its parameters settled. What Yosys did not get to is None.
+
+    ports     the ports of the top as Yosys describes them: direction, bits, signed
+    checked   what it printed up to the end of its check
+    cpp       the module as C++; also None where nobody has asked for it
+    refused   sentence and line of the error with which Yosys ended early
+    """
+
+    ports: dict[str, dict]
+    checked: str | None
+    cpp: str | None
+    refused: tuple[str, int | None] | None
+
+    def refusal(self) -> RTLError:
+        """The error with which Yosys ended before it got to something that is None."""
+        return RTLError(*self.refused)
+
+
+def elaborated(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -> Elaborated:
+    """What Yosys says of the module, from the cache if it was asked before.
+
+    cpp   whether the C++ is wanted as well, now or soon
+
+    Raises RTLError where Yosys does not get as far as the ports.
+    """
+    chosen = sorted((parameters or {}).items())
+    depends_on = [sources.digest, repr(chosen), yosys_version()]
+    depends_on.append(text_of(__file__, yosys.__file__))
+
+    def enough(kept: dict) -> bool:
+        return not cpp or kept["cpp"] is not None or kept["refused"] is not None
+
+    def run() -> dict:
+        return asdict(_run(sources, parameters, cpp))
+
+    return Elaborated(**remembered("elaborated", depends_on, run, enough))
+
+
+def _run(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -> Elaborated:
+    script = [*read_commands(sources, parameters), *SCRIPT, *(WRITE_CPP if cpp else [])]
+    with sources.laid_out() as folder:
+        done = start_yosys(script, folder, sources)
+        error = refusal(done.stderr + done.stdout, sources) if done.returncode else None
+        ports = _ports(folder / PORTS)
+        written = _text(folder / CPP)
+    if ports is None and error:
+        raise error
+    before, checked, _ = done.stdout.rpartition(f"\n{CHECKED}\n")
+    if not error and (ports is None or (cpp and not written.rstrip().endswith(END_OF_CPP))):
+        raise ToolError(
+            f"What Yosys writes of the module {sources.top} is not whole. Is the disk full? Make "
+            f"room in {folder.parent}, or name another folder in the environment variable TMPDIR."
+        )
+    return Elaborated(
+        ports,
+        before if checked else None,
+        written if cpp and not error else None,
+        (str(error), error.line) if error else None,
+    )
+
+
+def _ports(path: Path) -> dict[str, dict] | None:
+    """The ports of the top in a netlist; None where it is not whole."""
+    with suppress(OSError, ValueError):
+        modules = json.loads(path.read_text("utf-8"))["modules"].values()
+        tops = [m for m in modules if int(m["attributes"].get("top", "0"), 2)]
+        return tops[0]["ports"]
+    return None
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""
