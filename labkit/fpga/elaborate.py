@@ -1,7 +1,7 @@
 """One process of Yosys for a module: its ports, what Yosys's check finds, and its C++.
 
 Yosys takes many times longer to start than to work on a module of a lesson. So it is asked for all
-of this at once, and the answer is kept in the cache.
+of this at once, and the answer is kept in the cache, unless Yosys found fault with the module.
 """
 
 import json
@@ -17,6 +17,7 @@ from labkit.fpga.yosys import on_a_copy, read_commands, refusal, start_yosys, yo
 
 PORTS, CPP = "ports.json", "design.cpp"
 CHECKED = "The check ends here."  # a line of what Yosys prints
+NO_FAULT = "Found and reported 0 problems."
 # Processes become logic.
 SCRIPT = ["proc", f"write_json {PORTS}", *on_a_copy(["flatten", "opt_clean", "check"])]
 SCRIPT += [f"log {CHECKED}"]
@@ -58,12 +59,26 @@ def elaborated(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -
     depends_on.append(text_of(__file__, yosys.__file__))
 
     def enough(kept: dict) -> bool:
-        return not cpp or kept["cpp"] is not None or kept["refused"] is not None
+        return not cpp or kept["cpp"] is not None
 
     def run() -> dict:
-        return asdict(_run(sources, parameters, cpp))
+        found = _run(sources, parameters, cpp)
+        if found.refused or NO_FAULT not in (found.checked or ""):
+            raise _NotKept(found)
+        return asdict(found)
 
-    return Elaborated(**remembered("elaborated", depends_on, run, enough))
+    try:
+        return Elaborated(**remembered("elaborated", depends_on, run, enough))
+    except _NotKept as error:
+        return error.found
+
+
+class _NotKept(Exception):
+    """Carries an answer past the cache."""
+
+    def __init__(self, found: Elaborated) -> None:
+        super().__init__()
+        self.found = found
 
 
 def _run(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -> Elaborated:

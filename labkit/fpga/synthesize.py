@@ -23,6 +23,9 @@ from labkit.provenance import Quantity, compiled
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a
 # larger design.
 _SYNTHESIS = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
+# Of the vendor's cells, those that a 7-series FPGA has. `synth_xilinx` itself would also read those
+# of all other families, which takes longer than the synthesis of a small module.
+_CELLS = "read_verilog -lib -specify +/xilinx/cells_sim.v"
 # To map memories Yosys reads libraries, which takes longer than all other steps of a small module
 # together: a module that has none goes without that step, and one that has some is refused.
 _MAPPED = [f"{_SYNTHESIS} -run coarse:"]
@@ -137,7 +140,9 @@ def _script(
     return [
         *read_commands(sources, parameters),
         *on_a_copy(["proc -noopt", "flatten", *refused, *_write("written", "t:$mul")]),
-        f"{_SYNTHESIS} -run begin:coarse",
+        _CELLS,
+        f"hierarchy -check -top {sources.top}",
+        f"{_SYNTHESIS} -run prepare:coarse",
         *on_a_copy(["memory -nomap", "opt -full", *_write("left", "t:$mul t:DSP48E1 %u")]),
         *(_MAPPED if memories else _MAPPED_WITHOUT),
         *_write("final", "t:* t:$scopeinfo %d"),  # where an instance stood, which is no cell

@@ -135,7 +135,8 @@ def test_a_compiler_that_finds_the_disk_full_says_nothing_of_the_source(
     words = "cc1plus: fatal error: /tmp/x.s: No space left on device"
     fake = tmp_path / "full-compiler"
     fake.write_text(
-        f'#!/bin/sh\nfor a; do out=$a; done\necho half >"$out"\necho "{words}" >&2\nexit 1'
+        f'#!/bin/sh\n[ "$1" = --version ] && exit\n'
+        f'for a; do out=$a; done\necho half >"$out"\necho "{words}" >&2\nexit 1'
     )
     fake.chmod(0o755)
     monkeypatch.setenv("CXX", str(fake))

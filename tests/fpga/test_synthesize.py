@@ -80,6 +80,16 @@ def test_without_memories_the_step_that_maps_them_changes_nothing(four_lanes):
         module._run(sources, module._script(sources, None, memories=False))
 
 
+def test_cells_of_other_families_change_nothing(four_lanes):
+    """`synth_xilinx` would begin with them, and with those of the 7-series that we read ourselves."""
+    sources = read_sources(DESIGNS / "multiply_add.sv", "multiply_add")
+    script = module._script(sources, None, memories=False)
+    place = script.index(module._CELLS)
+    whole = [*script[:place], f"{module._SYNTHESIS} -run begin:coarse", *script[place + 3 :]]
+    assert script[place + 2].endswith("-run prepare:coarse")
+    assert module._run(sources, whole)["cells"] == four_lanes.cells
+
+
 def test_the_second_answer_comes_from_the_cache(four_lanes, no_yosys):
     again = synthesize(DESIGNS / "multiply_add.sv", "multiply_add")
     assert again == four_lanes
