@@ -81,7 +81,7 @@ def test_without_memories_the_step_that_maps_them_changes_nothing(four_lanes):
 
 
 def test_cells_of_other_families_change_nothing(four_lanes):
-    """`synth_xilinx` would begin with them, and with those of the 7-series that we read ourselves."""
+    """`synth_xilinx` would begin with them, too; we read those of the 7-series ourselves."""
     sources = read_sources(DESIGNS / "multiply_add.sv", "multiply_add")
     script = module._script(sources, None, memories=False)
     place = script.index(module._CELLS)
