@@ -102,6 +102,9 @@ def test_what_is_printed_follows_the_answers():
     assert found.count("as your function says: True") == 1
 
 
+@pytest.mark.night(
+    instead="tests/fpga/board/test_board.py::test_a_loopback_through_plain_pynq_calls"
+)
 def test_the_loopback_holds_sixteen_words():
     found = said("""
         with VirtualBoard(designs.loopback_of_bytes()) as again:
@@ -117,6 +120,7 @@ def test_the_loopback_holds_sixteen_words():
     assert last[0] == "16 done" and "taken 16 of 17 words" in last[1]
 
 
+@pytest.mark.night(instead="tests/fpga/board/test_board.py::test_twenty_boards_leave_nothing")
 def test_the_lesson_leaves_nothing():
     found = said("""
         import threading

@@ -129,6 +129,7 @@ def test_writes_that_are_right_nowhere_are_told():
     assert "These are the registers of the receive channel" in found
 
 
+@pytest.mark.night(instead="tests/fpga/board/test_board.py::test_twenty_boards_leave_nothing")
 def test_the_lesson_leaves_nothing():
     found = said("""
         import threading
