@@ -8,6 +8,7 @@ header, by a compiler that can do so, which GCC can.
 """
 
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -72,8 +73,7 @@ def shortened(cpp: str) -> str:
 def prepare() -> None:
     """Compiles ahead what all designs share."""
     kept(*_driver_key(), _compile_driver)
-    if _compiles_headers():
-        kept(*_header_key(), _compile_header)
+    _header()
 
 
 def _driver_key() -> tuple[str, list[str]]:
@@ -105,15 +105,20 @@ def _lay_out_header(folder: Path) -> Path | None:
     GCC ignores one that another version or other options have made. Returns where it lies; None
     without one.
     """
-    if not _compiles_headers():
+    header = _header()
+    if header is None:
         return None
     place = folder / f"{HEADER}.gch"
-    place.symlink_to(kept(*_header_key(), _compile_header))
+    place.symlink_to(header)
     return place
 
 
-def _compiles_headers() -> bool:
-    return "clang" not in compiler_version(compiler())
+def _header() -> Path | None:
+    """The compiled header; None from another compiler than GCC, or without room for it (50 MB)."""
+    if "clang" not in compiler_version(compiler()):
+        with suppress(ToolError):
+            return kept(*_header_key(), _compile_header)
+    return None
 
 
 def _include_options() -> list[str]:

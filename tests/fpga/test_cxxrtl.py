@@ -5,7 +5,7 @@ import pytest
 
 from labkit.fpga import cxxrtl
 from labkit.fpga.elaborate import elaborated
-from labkit.fpga.errors import RTLError
+from labkit.fpga.errors import RTLError, ToolError
 from labkit.fpga.library import library
 from labkit.fpga.models import compiled
 from labkit.fpga.simulate import simulate
@@ -62,6 +62,16 @@ def test_what_no_compiler_takes_is_an_error_with_a_good_header_too(cache, monkey
 
 def test_a_compiler_that_keeps_no_headers_goes_without(cache, monkeypatch):
     monkeypatch.setattr(cxxrtl, "compiler_version", lambda path: "Apple clang version 15.0.0")
+    cxxrtl.prepare()
+    assert times(2) and times(3) and not list(cache.glob("*.gch"))
+
+
+def test_without_room_for_the_header_it_goes_without(cache, monkeypatch):
+    def full(path):
+        path.write_bytes(b"half")
+        raise ToolError("The disk is full.")
+
+    monkeypatch.setattr(cxxrtl, "_compile_header", full)
     cxxrtl.prepare()
     assert times(2) and times(3) and not list(cache.glob("*.gch"))
 
