@@ -108,6 +108,7 @@ def test_other_foldings_give_the_same(folding, network, images):
             assert run.status == {"DONE"}
 
 
+@pytest.mark.night(instead="tests/fpga/test_engines.py::test_identical_traces")
 @pytest.mark.parametrize("stalls", [None, STALLS], ids=["free", "stalled"])
 def test_both_engines_agree_on_a_small_network(stalls):
     """The same words in the same cycles: each register read takes its cycles of both."""
