@@ -34,97 +34,104 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
-# Files that take some seconds and more, the slowest first: in this order two processes end at about
-# the same time. They run after all others, so that whoever broke something hears of it early;
-# `make test ARGS=quick` leaves them out.
+# Files, and folders of them, that take some seconds and more, the slowest first: in this order two
+# processes end at about the same time. They run after all others, so that whoever broke something
+# hears of it early; `make test ARGS=quick` leaves them out.
 SLOW = (
-    "exercises/test_rtl_exercises.py",
-    "exercises/test_exercises.py",
+    "notebooks/test_training_on_a_tpu.py",
+    "exercises/",
     "fpga/test_accelerator.py",
     "fpga/test_accelerator_cycles_grid.py",
     "fpga/test_accelerator_report_again.py",
-    "notebooks/test_training_on_a_tpu.py",
     "fpga/test_rtl_exercise.py",
-    "notebooks/test_a_multiply_accumulate_array.py",
     "notebooks/test_folding_under_a_budget.py",
-    "gpu/test_training.py",
+    "notebooks/test_a_multiply_accumulate_array.py",
+    "notebooks/test_the_network_on_the_board.py",
+    "notebooks/test_video_in_video_out.py",
     "tpu/test_training.py",
-    "distributed/checkpoints/test_dcp.py",
-    "distributed/checkpoints/test_run.py",
-    "tpu/test_compiler.py",
-    "fpga/board/test_five_hundred_photographs.py",
-    "distributed/sharded/test_zero.py",
-    "distributed/tensor_parallel/test_tensor_parallel.py",
     "fpga/test_engines.py",
     "distributed/test_tf_cluster.py",
-    "distributed/parameter_server/test_cluster.py",
-    "distributed/parameter_server/test_faults.py",
-    "distributed/parameter_server/test_train_ps.py",
-    "notebooks/test_restarts_and_monitoring.py",
-    "notebooks/test_tensor_parallel.py",
-    "notebooks/test_training.py",
-    "distributed/pipeline/test_runner.py",
-    "fpga/test_models.py",
+    "distributed/checkpoints/",
+    "tpu/test_compiler.py",
     "fpga/test_cocotb_run.py",
-    "distributed/test_rank_exercise.py",
+    "fpga/test_models.py",
+    "gpu/test_training.py",
     "gpu/test_convolution_kernels.py",
     "gpu/simt/test_functions_by_dtype.py",
-    "fpga/test_simulate.py",
-    "notebooks/test_hybrid_and_sharded.py",
+    "distributed/parameter_server/",
+    "distributed/test_rank_exercise.py",
     "distributed/test_launch.py",
-    "notebooks/test_fine_tuning_and_compilers.py",
+    "fpga/board/",
+    "notebooks/",
+    "distributed/sharded/",
+    "distributed/pipeline/",
+    "distributed/tensor_parallel/",
+    "distributed/gpt/",
+    "distributed/serving/test_inference.py",
+    "distributed/test_hosts.py",
     "distributed/test_switched_hosts.py",
     "distributed/test_link_trials.py",
+    "distributed/test_elastic.py",
+    "distributed/test_language_models.py",
+    "distributed/test_ddp.py",
+    "distributed/test_unlike_training.py",
+    "distributed/test_monitoring.py",
+    "distributed/test_live_bytes.py",
+    "distributed/test_wires.py",
+    "distributed/test_collectives.py",
+    "distributed/test_compression.py",
+    "distributed/test_schedulers.py",
     "course/test_verify.py",
+    "course/test_new.py",
+    "course/test_build.py",
+    "fpga/test_simulate.py",
+    "fpga/test_timing.py",
+    "fpga/test_layer_runs.py",
     "fpga/test_rtl_conv.py",
     "fpga/test_rtl_pipeline.py",
-    "distributed/gpt/test_compiled.py",
-    "distributed/sharded/test_two_dimensions.py",
-    "gpu/simt/test_sanitizer.py",
-    "distributed/test_elastic.py",
-    "fpga/board/test_convnet_overlay.py",
-    "distributed/tensor_parallel/test_training.py",
-    "gpu/test_bench_gpu.py",
-    "fpga/test_synthesize.py",
-    "notebooks/test_pipeline.py",
-    "fpga/test_prove.py",
-    "gpu/test_layer_kernels.py",
-    "course/test_new.py",
-    "notebooks/test_stepper_browser.py",
-    "notebooks/test_browser.py",
-    "gpu/test_matmul_kernels.py",
-    "notebooks/test_serving.py",
-    "notebooks/test_unlike_machines.py",
-    "notebooks/test_what_limits_a_kernel.py",
-    "notebooks/test_convolution_kernels.py",
-    "gpu/test_against_simulator.py",
-    "gpu/test_hazards.py",
-    "fpga/test_board_exercise.py",
-    "notebooks/test_what_the_compiler_makes_of_a_layer.py",
-    "notebooks/test_timing_and_proof.py",
-    "notebooks/test_a_convolution_as_a_stream.py",
     "fpga/test_rtl_mac.py",
     "fpga/test_rtl_filter.py",
+    "fpga/test_rtl_streams.py",
+    "fpga/test_rtl_requantize.py",
+    "fpga/test_rtl_sources.py",
+    "fpga/test_synthesize.py",
+    "fpga/test_prove.py",
+    "fpga/test_quantize.py",
+    "fpga/test_sigma_table.py",
+    "fpga/test_given_modules.py",
+    "fpga/test_sign_extension.py",
+    "fpga/test_accelerator_jobs.py",
+    "fpga/test_board_exercise.py",
+    "fpga/test_cpp.py",
+    "fpga/test_cxxrtl.py",
+    "fpga/test_elaborate.py",
+    "fpga/test_hls_again.py",
+    "gpu/simt/test_sanitizer.py",
+    "gpu/test_layer_kernels.py",
+    "gpu/test_matmul_kernels.py",
+    "gpu/test_against_simulator.py",
+    "gpu/test_hazards.py",
     "gpu/test_pictures.py",
     "gpu/test_numba_ledger.py",
-    "fpga/test_rtl_streams.py",
-    "distributed/test_live_bytes.py",
-    "fpga/test_hls_again.py",
-    "notebooks/test_bfloat16.py",
-    "notebooks/test_tiles.py",
-    "course/test_build.py",
+    "gpu/test_compiler.py",
+    "gpu/test_autograd.py",
+    "gpu/test_ladder.py",
+    "gpu/test_types.py",
+    "tpu/test_systolic.py",
+    "tpu/test_snapshot.py",
+    "tpu/test_pictures.py",
+    "tpu/test_models.py",
+    "checks/test_time.py",
+    "test_prove.py",
+    "test_datasets.py",
+    "test_train_convnet.py",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what is slow, and puts it last, the lessons' notebooks behind it."""
-    places = {str(TESTS / name): place for place, name in enumerate(SLOW, start=1)}
-
-    def place(item: pytest.Item) -> int:
-        return places.get(str(item.path), 0 if item.path.suffix == ".py" else len(SLOW) + 1)
-
     for item in items:
-        if str(item.path) in places:
+        if 0 < place_of(item.path) <= len(SLOW):
             item.add_marker("slow")
         for mark in item.iter_markers("night"):
             if not _is_by_day(mark.kwargs.get("instead", "")):
@@ -132,7 +139,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     f"{item.nodeid} is marked for the night: `instead` has to name a test that "
                     'covers the same by day, as "tests/test_x.py::test_y".'
                 )
-    items.sort(key=place)
+    items.sort(key=lambda item: place_of(item.path))
+
+
+@cache
+def place_of(path: Path) -> int:
+    """When a file's turn comes: 0 for the quick ones, behind all others for a notebook."""
+    if path.suffix != ".py":
+        return len(SLOW) + 1
+    name = path.relative_to(TESTS).as_posix()
+    places = (place for place, slow in enumerate(SLOW, start=1) if name.startswith(slow))
+    return next(places, 0)
 
 
 @cache
@@ -155,7 +172,7 @@ def _is_by_day(test: str) -> bool:
 def _compiled_programs_go(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a slow file of tests had compiled is of no use to the next, and takes gigabytes."""
     yield
-    if request.path.relative_to(TESTS).as_posix() not in SLOW:
+    if not place_of(request.path):
         return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW, TESTS
+from tests.conftest import SLOW, TESTS, place_of
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = """#!/bin/sh
@@ -59,9 +59,11 @@ def test_what_is_proved_runs_once_and_leaves_the_learner_alone(course, asked, py
         assert home != "/the/learner's/own" and not Path(home).exists()
 
 
-def test_the_slow_files_are_there():
-    assert [name for name in SLOW if not (TESTS / name).is_file()] == []
+def test_the_slow_files_and_folders_are_there():
+    assert [name for name in SLOW if not (TESTS / name).exists()] == []
     assert len(set(SLOW)) == len(SLOW)
+    assert [place_of(TESTS / name) for name in (SLOW[0], "test_makefile.py")] == [1, 0]
+    assert place_of(TESTS.parent / "chapters" / "01_gpu" / "3_tiles.ipynb") == len(SLOW) + 1
 
 
 @pytest.mark.parametrize("step", ["ruff check", "ruff format", "-m pytest"])
