@@ -95,14 +95,14 @@ def test_identical_traces(folder):
             assert np.array_equal(words, other.outputs[name])
 
 
-CYCLES = others_by_night(
+RESETS = others_by_night(
     [7, 1, 100, 1357],
     instead="tests/fpga/test_engines.py::test_a_second_reset_brings_every_module_back",
 )
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize("cycles", CYCLES)
+@pytest.mark.parametrize("cycles", RESETS)
 def test_a_second_reset_brings_every_module_back(folder, cycles):
     """The same words in the same cycles as after the first reset, and in both engines."""
     files = files_of(folder)
