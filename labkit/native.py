@@ -13,9 +13,10 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
-from labkit.files import cache_folder
+from labkit.files import cache_folder, refuse_others
 
 # Wrapping integers, no fused multiply-add, no errno: the same results on every machine.
 FLAGS = ["-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-fno-math-errno"]
@@ -37,16 +38,33 @@ def library(source: Path, header: str = "") -> ctypes.CDLL:
     """The shared library of `source`, with `header` before its first line.
 
     Files beside `source` that it includes count as part of it. Raises RuntimeError with what to
-    install when there is no C compiler, or with the compiler's words when it refuses.
+    install when there is no C compiler, with the compiler's words when it refuses, and for a
+    library that somebody else may have put into the cache folder.
     """
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
-    parts = [header, str(compiler), platform.machine(), " ".join(_flags())]
+    parts = [header, str(compiler), _version(compiler), platform.machine(), " ".join(_flags())]
     parts += [path.read_text("utf-8") for path in sorted(source.parent.glob("*.[ch]"))]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     kept = cache_folder() / f"{source.stem}-{key}.so"
+    try:
+        for found in filter(Path.exists, (kept.parent, kept)):
+            refuse_others(found)
+    except PermissionError as error:
+        raise RuntimeError(str(error)) from None
     if not kept.exists():
         kept = _compile(compiler, source, header, kept)
     return ctypes.CDLL(str(kept))
+
+
+@cache
+def _version(compiler: str | None) -> str:
+    """What the compiler says of itself: a newer one compiles anew. "" where it says nothing."""
+    if not compiler:
+        return ""
+    try:
+        return subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
+    except OSError:
+        return ""
 
 
 def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Path:

@@ -47,3 +47,23 @@ def test_a_cache_that_cannot_be_made_is_done_without(source, tmp_path, monkeypat
     monkeypatch.setattr(native.tempfile, "tempdir", str(tmp_path))
     assert native.library(source, "#define FACTOR 2\n").twice(3) == 6
     assert os.path.isfile(tmp_path / "file")
+
+
+@pytest.mark.parametrize("theirs", ["folder", "library"])
+def test_what_another_user_may_have_put_there_is_not_loaded(source, tmp_path, monkeypatch, theirs):
+    native.library(source, "#define FACTOR 2\n")
+    (kept,) = (tmp_path / "cache").glob("*.so")
+    given = kept if theirs == "library" else kept.parent
+    if os.getuid() == 0:
+        os.chown(given, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with pytest.raises(RuntimeError, match=r"belongs to another user .* LABKIT_CACHE\.$"):
+        native.library(source, "#define FACTOR 2\n")
+
+
+def test_another_version_of_the_compiler_compiles_anew(source, tmp_path, monkeypatch):
+    native.library(source, "#define FACTOR 2\n")
+    monkeypatch.setattr(native, "_version", lambda compiler: "of tomorrow")
+    assert native.library(source, "#define FACTOR 2\n").twice(21) == 42
+    assert len(list((tmp_path / "cache").glob("*.so"))) == 2
