@@ -2,7 +2,7 @@
 #   PYTHON=...  names a Python 3.11 or 3.12;  TORCH=cpu  takes torch's CPU build;  ARGS="..." is passed on
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test prove lint build bench bench-gpu numba-tests links lines lock colab-check clean
+.PHONY: help setup lab test prove lint build bench gpu-report numba-tests links lines lock colab-check clean
 SHELL := /bin/sh
 RUN := .venv/bin/python -m
 
@@ -40,8 +40,13 @@ bench: setup  ## measure what the README promises; exit code 1 when a ratio or a
 	@for one in foundation checks gpu/simt tpu/systolic fpga distributed ddp parameter_server unlike_machines pipeline sharded cost_model; do .venv/bin/python benchmarks/$$one.py || failed=1; done; \
 	exit $${failed:-0}
 
-bench-gpu: setup  ## measure our kernels on this GPU beside cuBLAS, cuDNN and PyTorch; ARGS="--dry-run"
-	@.venv/bin/python benchmarks/gpu/bench_gpu.py $(ARGS)
+# Set up only where no Python at hand has what a report needs.
+NEEDS := import sys, importlib.util as u; \
+	sys.exit(sys.version_info < (3, 11) or not all(map(u.find_spec, ("numpy", "numba", "numba_cuda", "torch"))))
+gpu-report:  ## what this machine's GPU says of the course, in eight minutes; ARGS="--out FOLDER"
+	@for python in "$(PYTHON)" .venv/bin/python python3; do \
+	if [ -n "$$python" ] && "$$python" -c '$(NEEDS)' 2>/dev/null; then exec "$$python" -m labkit.gpu.report $(ARGS); fi; \
+	done; tools/setup.sh && exec $(RUN) labkit.gpu.report $(ARGS)
 
 numba-tests: setup  ## run Numba's own kernel tests, and every function by dtype, on the SIMT machine; ARGS="--write"
 	@.venv/bin/python tools/numba_tests.py $(ARGS) && .venv/bin/python tools/numba_functions.py $(ARGS)

@@ -67,6 +67,11 @@ def kernel_exercise(
     )
 
 
+def judge_of(exercise: Exercise) -> "KernelJudge":
+    """Who launches the kernels of an exercise that `kernel_exercise` made."""
+    return exercise.plain.__self__
+
+
 class LaunchSetup(NamedTuple):
     """With what a kernel is launched on the inputs of one case."""
 

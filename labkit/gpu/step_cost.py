@@ -20,7 +20,7 @@ from labkit.hardware import Machine
 from labkit.provenance import Quantity, predicted
 
 SHORT = ("fp16", "bf16")  # formats of 2 bytes
-PCIE = {"t4": 8e9, "h200": 32e9}  # transfers/s of a lane: PCIe 3.0 and 5.0
+PCIE = {"t4": 8e9, "h100": 32e9, "h200": 32e9}  # transfers/s of a lane: PCIe 3.0, 5.0
 LANES = 16  # of either
 
 
@@ -137,7 +137,7 @@ def with_peak(machine: Machine, kind: str, rate: Quantity) -> Machine:
 def bus(machine: Machine) -> Quantity:
     """Bytes per second between host and GPU, each way. KeyError for a machine without a PCIe bus.
 
-    The T4's and the H200's data sheets name PCIe 3.0 and 5.0: 128 of 130 transfers carry data.
+    The data sheets name PCIe 3.0 for the T4 and 5.0 for the other two: 128 of 130 transfers carry data.
     """
     transfers = PCIE[machine.key]
     formula = f"{LANES} lanes x {transfers / 1e9:.0f} GT/s x 128 / 130"

@@ -1,0 +1,110 @@
+"""report.md: the page of a report, for whoever has ten minutes."""
+
+from collections.abc import Iterable
+
+from labkit.gpu.report.rows import STATES
+from labkit.gpu.report.runner import SECTIONS
+from labkit.provenance import Quantity
+
+ENDINGS = {
+    "done": "",
+    "stopped": "It was stopped.",
+    "died": "It died.",
+    "not reached": "It was not reached.",
+}
+
+
+def page(report: dict) -> str:
+    """The whole page in Markdown."""
+    parts = [_head(report), _short(report)]
+    parts += [_section(report, name) for name in report["sections"]]
+    return "\n".join(parts)
+
+
+def device(report: dict) -> str:
+    """The GPU that the numbers come from."""
+    if report["dry"]:
+        return "the SIMT machine, in a dry run"
+    return report["gpu"].get("name", "an unknown GPU")
+
+
+def _head(report: dict) -> str:
+    title = "A dry run" if report["dry"] else device(report)
+    lines = [f"# What a GPU says of Four Machines: {title}", ""]
+    if report["dry"]:
+        lines += ["This ran on the SIMT machine, with small sizes: nothing in it was measured.", ""]
+    else:
+        lines += [
+            f"Written by `make gpu-report` on {report['date']} in {report['seconds']:.0f} seconds. "
+            f"A number without a word behind it was **measured** on {device(report)}; each other "
+            "number carries its word: counted, compiled, predicted or published.",
+            "",
+        ]
+    gpu = ", ".join(f"{name} {value}" for name, value in report["gpu"].items() if name != "name")
+    lines += [f"- GPU: {device(report)}" + (f"; {gpu}" if gpu else "")]
+    lines += [f"- System: {report['system']}"]
+    lines += [f"- Versions: {_listed(report['versions'])}"]
+    lines += [f"- Tools: {_listed(report['tools'])}"]
+    return "\n".join([*lines, ""])
+
+
+def _listed(found: dict[str, str | None]) -> str:
+    """ "numpy 2.1, triton not here"."""
+    return ", ".join(f"{name} {number or 'not here'}" for name, number in found.items())
+
+
+def _short(report: dict) -> str:
+    """The table of all sections: how many rows are as they should be."""
+    lines = ["## In short", "", "| | rows | as they should be | not | not run | seconds |"]
+    lines += ["|---|---|---|---|---|---|"]
+    for name, section in report["sections"].items():
+        rows = section["rows"]
+        good = sum(row["ok"] is True for row in rows)
+        bad = sum(row["ok"] is False or row["state"] in ("failed", "no memory") for row in rows)
+        idle = sum(row["state"] in ("not here", "not reached") for row in rows)
+        ended = ENDINGS[section["state"]]
+        title = f"{SECTIONS[name]['title']} {ended}".strip()
+        lines.append(
+            f"| {title} | {len(rows)} | {good} | {bad} | {idle} | {section['seconds']:.0f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _section(report: dict, name: str) -> str:
+    section = report["sections"][name]
+    lines = [f"## {SECTIONS[name]['title']}", "", SECTIONS[name]["about"], ""]
+    if section["why"]:
+        lines += [f"**{ENDINGS[section['state']]}** {_cell(section['why'])}", ""]
+    if section["rows"]:
+        lines += table(section["rows"])
+    return "\n".join([*lines, ""])
+
+
+def table(rows: Iterable[dict]) -> list[str]:
+    """Rows as a table: what it is, its number, the details, and what follows."""
+    lines = ["| what | number | details | what follows |", "|---|---|---|---|"]
+    for row in rows:
+        first, *others = _numbers(row) or [STATES[row["state"]]]
+        says = row["says"]
+        if row["ok"] is False:
+            says = f"**{says}**"
+        cells = [row["what"], first, "; ".join(others), says]
+        lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    return lines
+
+
+def _numbers(row: dict) -> list[str]:
+    """The row's numbers in words; the first without its name."""
+    said = []
+    for name, number in row["numbers"].items():
+        quantity = Quantity(**number)
+        text = quantity.number
+        if quantity.word != "measured":
+            text += f" ({quantity.word})"
+        said.append(f"{name} {text}" if said else text)
+    return said
+
+
+def _cell(text: str) -> str:
+    """Text that fits into a cell of a table."""
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,63 @@
+"""One section of the report, in a process of its own: `python -m labkit.gpu.report.section NAME`.
+
+It appends a line of JSON to a file for each row as soon as it is done, so that a section which hangs
+or dies keeps what it had: first {"plan": [names]}, then {"what": name, ...}.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from labkit.gpu.report.rows import tried
+
+
+def run(name: str, bench: Any, earlier: dict, rows: Path) -> None:
+    """Do the section's work, one row after the other. `earlier`: the sections before this one."""
+    module = import_module(f"labkit.gpu.report.sections.{name}")
+    work = list(module.work(bench, earlier))
+    with rows.open("a", encoding="utf-8") as file:
+        print(json.dumps({"plan": [what for what, _ in work]}), file=file, flush=True)
+        for what, function in work:
+            row = {"what": what} | tried(function, bench.dry)
+            print(json.dumps(row), file=file, flush=True)
+
+
+def settle(dry: bool) -> None:
+    """What must be set before kernels and PyTorch are loaded: float32 is float32, on this device."""
+    os.environ["LABKIT_CUDA"] = "simt" if dry else "gpu"
+    os.environ["NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"] = "0"
+    if find_spec("platformdirs") is None:  # which knows the folder for caches
+        cache = f"{tempfile.gettempdir()}/labkit-{os.getuid()}"
+        os.environ.setdefault("LABKIT_CACHE", cache)
+    import torch
+
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cudnn.benchmark = True  # cuDNN may choose its fastest way
+
+
+def main() -> None:
+    """Run the section that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name")
+    parser.add_argument("--rows", type=Path, required=True, help="the file for the rows")
+    parser.add_argument("--earlier", type=Path, help="a file with the sections before this one")
+    parser.add_argument("--dry-run", action="store_true")
+    asked = parser.parse_args()
+    settle(asked.dry_run)
+    from labkit.gpu.report.tasks import Bench
+    from labkit.gpu.report.timing import Gpu, Host
+
+    earlier = json.loads(asked.earlier.read_text("utf-8")) if asked.earlier else {}
+    bench = Bench(Host() if asked.dry_run else Gpu(), asked.dry_run)
+    run(asked.name, bench, earlier, asked.rows)
+
+
+if __name__ == "__main__":
+    main()

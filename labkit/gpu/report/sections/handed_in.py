@@ -1,0 +1,93 @@
+"""Kernels that the lessons show and do not ask for: as handed in, with their mistake, and whole.
+
+Each is the lesson's own text; a test compares the two.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.gpu import cuda
+from labkit.gpu.exercises.solutions.convolution_kernels import pixel
+
+zero, infinity = np.float32(0), np.float32(np.inf)
+
+
+# Lesson convolution_kernels
+
+
+@cuda.jit
+def implicit_gemm(x, w, b, R, S, stride, padding, y):
+    w_tile, x_tile = cuda.shared.array((32, 32), "float32"), cuda.shared.array((32, 32), "float32")
+    tx, ty, (col, k) = cuda.threadIdx.x, cuda.threadIdx.y, cuda.grid(2)
+    (K, CRS), P, Q, total = w.shape, y.shape[2], y.shape[3], zero
+    NPQ = y.size // K
+    for at in range(0, CRS, 32):
+        inside = at + ty < CRS and col < NPQ
+        w_tile[ty, tx] = w[k, at + tx] if k < K and at + tx < CRS else zero
+        x_tile[ty, tx] = pixel(x, at + ty, col, R, S, stride, padding) if inside else zero
+        cuda.syncthreads()
+        for i in range(32):
+            total += w_tile[ty, i] * x_tile[i, tx]
+        cuda.syncthreads()
+    if k < K and col < NPQ:
+        y[col // (P * Q), k, col // Q % P, col % Q] = total + b[k]
+
+
+# Lesson debugging_and_profiling
+
+
+@cuda.jit
+def handed_in_2(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = -infinity  # changes no maximum
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = max(best[lane], x[row, col])
+    step = min(32, x.shape[1]) // 2
+    while step > 0:
+        if lane < step:
+            best[lane] = max(best[lane], best[lane + step])
+        step //= 2
+    if lane == 0:
+        top[row] = best[0]
+
+
+@cuda.jit
+def handed_in_3(dy, db):
+    left, top = 32 * cuda.blockIdx.x, 64 * cuda.blockIdx.y
+    right, bottom = min(left + 32, dy.shape[1]), min(top + 64, dy.shape[0])
+    for row in range(top + cuda.threadIdx.x, bottom, 32):
+        for col in range(left, right):
+            cuda.atomic.add(db, col, dy[row, col])
+
+
+@cuda.jit
+def handed_in_4(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = x[i] / (1 + math.exp(-1.702 * x[i]))
+
+
+def make(room: int) -> Callable:
+    """Case 5, with room for so many columns."""
+
+    @cuda.jit
+    def centre_rows(x, y):
+        """y[r, c] = x[r, c] - the mean of row r; one block of 128 threads per row"""
+        kept = cuda.shared.array(room, "float32")
+        total = cuda.shared.array(1, "float32")
+        row, tid, mine = cuda.blockIdx.x, cuda.threadIdx.x, zero
+        for col in range(tid, x.shape[1], 128):
+            kept[col] = x[row, col]
+            mine += kept[col]
+        if tid == 0:
+            total[0] = zero
+        cuda.syncthreads()
+        cuda.atomic.add(total, 0, mine)
+        cuda.syncthreads()
+        for col in range(tid, x.shape[1], 128):
+            y[row, col] = kept[col] - total[0] / np.float32(x.shape[1])
+
+    return centre_rows

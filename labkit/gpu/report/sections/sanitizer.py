@@ -1,0 +1,68 @@
+"""Asks the tools of `compute-sanitizer` what they find in the kernels of `planted`."""
+
+import os
+import re
+import subprocess
+import sys
+from typing import NamedTuple
+
+from labkit.gpu.report.sections.nsight import program
+
+TOOLS = ("racecheck", "memcheck", "synccheck", "initcheck")
+PROGRAM = "labkit.gpu.report.sections.planted"
+PATIENCE = 60  # seconds for a tool
+BLOCK = re.compile(r"^=========\s(?! )(.*(?:\n=========\s\s.*)*)", re.MULTILINE)
+NO_FINDING = (
+    "COMPUTE-SANITIZER",
+    "ERROR SUMMARY",
+    "RACECHECK SUMMARY",
+    "LEAK SUMMARY",
+    "Program hit",
+)
+FINDING = re.compile(
+    r"race|hazard|invalid|uninitialized|misaligned|barrier|divergent|out of bounds", re.IGNORECASE
+)
+
+
+class Said(NamedTuple):
+    """What a tool said: its finding in each kernel, and which kernels it came to."""
+
+    findings: dict[str, str]  # kernel -> the first line of the first finding
+    launched: frozenset[str]
+
+
+def ask(tool: str) -> Said:
+    """Runs the kernels under one tool. NotHere without it; RuntimeError if it says nothing."""
+    command = [program("compute-sanitizer"), "--tool", tool, "--print-limit", "1000"]
+    if tool == "memcheck":
+        command += ["--destroy-on-device-error", "kernel"]  # what follows is launched all the same
+    command += [sys.executable, "-m", PROGRAM]
+    env = {"PYTHONPATH": os.pathsep.join(sys.path), "LABKIT_CUDA": "gpu"}
+    done = subprocess.run(
+        command, env=os.environ | env, capture_output=True, text=True, timeout=PATIENCE
+    )
+    said = done.stdout + done.stderr
+    found = read(said)
+    if not found.launched or "=========" not in said:
+        raise RuntimeError(f"{tool} said nothing: {' '.join(said.split())[-300:]}")
+    return found
+
+
+def read(printed: str) -> Said:
+    """The findings, kernel by kernel, from what a tool printed."""
+    launched = frozenset(re.findall(r"^LAUNCH (\w+)", printed, re.MULTILINE))
+    findings: dict[str, str] = {}
+    for block in BLOCK.findall(printed):
+        head = block.splitlines()[0].strip()
+        if head.startswith(NO_FINDING) or not FINDING.search(head):
+            continue
+        for name in launched:
+            if name in block:
+                findings.setdefault(name, in_short(head))
+    return Said(findings, launched)
+
+
+def in_short(head: str) -> str:
+    """The finding without addresses and the kernel's long name: "Invalid read of size 4 bytes"."""
+    plain = re.split(r" at | between | by thread", head.removeprefix("Error: "))[0]
+    return re.sub(r"\s*0x[0-9a-f]+", "", plain).strip(" .:")
