@@ -17,11 +17,12 @@ from pathlib import Path
 
 from labkit.gpu.report import folder, machine
 from labkit.gpu.report.page import page
+from labkit.gpu.report.picture import draw
 from labkit.gpu.report.runner import SECTIONS, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the wanted sections, writing the report after each: an interrupted one keeps what it had."""
+    """Run the wanted sections; the report is written after each, should somebody interrupt it."""
     parser = argparse.ArgumentParser(
         prog="python -m labkit.gpu.report", description=__doc__.splitlines()[0]
     )
@@ -56,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report["seconds"] = round(time.monotonic() - start, 1)
         folder.write(report, page(report), asked.out)
         print(said(name, section), flush=True)
+    folder.write(report, page(report, draw(report, asked.out)), asked.out)
     print(f"Written: {asked.out / 'report.md'} and report.json, {report['seconds']:.0f} s.")
     print("docs/gpu_report.md tells how to send them to the course.")
     return 0 if all(map(well, report["sections"].values())) else 1

@@ -14,9 +14,10 @@ ENDINGS = {
 }
 
 
-def page(report: dict) -> str:
-    """The whole page in Markdown."""
+def page(report: dict, picture: str = "") -> str:
+    """The whole page in Markdown; `picture`: a line that shows one, or says why there is none."""
     parts = [_head(report), _short(report)]
+    parts += [f"{picture}\n"] if picture else []
     parts += [_section(report, name) for name in report["sections"]]
     return "\n".join(parts)
 
