@@ -137,7 +137,7 @@ def with_peak(machine: Machine, kind: str, rate: Quantity) -> Machine:
 def bus(machine: Machine) -> Quantity:
     """Bytes per second between host and GPU, each way. KeyError for a machine without a PCIe bus.
 
-    The data sheets name PCIe 3.0 for the T4 and 5.0 for the other two: 128 of 130 transfers carry data.
+    Data sheets name PCIe 3.0 for the T4, 5.0 for the others: 128 of 130 transfers carry data.
     """
     transfers = PCIE[machine.key]
     formula = f"{LANES} lanes x {transfers / 1e9:.0f} GT/s x 128 / 130"

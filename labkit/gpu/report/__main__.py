@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def well(section: dict) -> bool:
-    """Whether nothing in it went wrong; what could not be run, and a goal that is missed, is well."""
+    """Whether nothing in it went wrong; what could not be run and a missed goal are well."""
     states = {row["state"] for row in section["rows"]}
     wrong = any(row["says"] == "WRONG" for row in section["rows"])
     return section["state"] == "done" and not wrong and not states & {"failed", "no memory"}

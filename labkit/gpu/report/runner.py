@@ -13,6 +13,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,10 +56,8 @@ def ended(line: Sequence[str | Path], seconds: float) -> Ended:
 
 def _end_group(process: subprocess.Popen) -> None:
     """Ends the process, and what it left running, which has its group."""
-    try:
+    with suppress(ProcessLookupError):  # nothing is left
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # nothing is left
     process.wait()
 
 

@@ -1,7 +1,7 @@
 """One section of the report, in a process of its own: `python -m labkit.gpu.report.section NAME`.
 
-It appends a line of JSON to a file for each row as soon as it is done, so that a section which hangs
-or dies keeps what it had: first {"plan": [names]}, then {"what": name, ...}.
+It appends a line of JSON to a file for each row as soon as it is done, so that a section which
+hangs or dies keeps what it had: first {"plan": [names]}, then {"what": name, ...}.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def run(name: str, bench: Any, earlier: dict, rows: Path) -> None:
 
 
 def settle(dry: bool) -> None:
-    """What must be set before kernels and PyTorch are loaded: float32 is float32, on this device."""
+    """What must be set before kernels are loaded: where they run, and that float32 is float32."""
     os.environ["LABKIT_CUDA"] = "simt" if dry else "gpu"
     os.environ["NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"] = "0"
     if find_spec("platformdirs") is None:  # which knows the folder for caches

@@ -104,6 +104,7 @@ class Gpu(Host):
         super().__init__()
 
     def repeats(self, seconds: float) -> int:
+        """As often as BUDGET allows, in bounds."""
         return max(LEAST, min(MOST, int(BUDGET / seconds)))
 
     def seconds(self, run: Callable[[], object], hide: bool) -> tuple[float | None, object]:
@@ -150,7 +151,7 @@ def expect(task: Task, inputs: Tensors) -> Tensors:
 
 
 def worst_error(out: torch.Tensor, right: torch.Tensor) -> float:
-    """The worst element's error, in root mean squares of what is right; NaN if one was not written."""
+    """The worst error, in root mean squares of what is right; NaN if an element was not written."""
     return ((out.double() - right).abs().max() / right.square().mean().sqrt()).item()
 
 

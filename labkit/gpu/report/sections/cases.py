@@ -1,4 +1,4 @@
-"""What Convolution kernels, and Debugging and profiling, predict: handed-in kernels and whole ones."""
+"""What the lessons Convolution kernels and Debugging and profiling predict, tried on a GPU."""
 
 from collections.abc import Callable
 from functools import partial

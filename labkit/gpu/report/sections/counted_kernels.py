@@ -16,6 +16,7 @@ from labkit.gpu.vector import load_float32x4, store_float32x4
 
 @cuda.jit
 def shifted_copy(x, y):
+    """y[i] = x[i + 1]: each warp touches a sector more."""
     i = cuda.grid(1)
     if i + 1 < x.size:
         y[i] = x[i + 1]
@@ -23,6 +24,7 @@ def shifted_copy(x, y):
 
 @cuda.jit
 def strided_copy(x, y):
+    """y[i] = x[2 i]: each warp touches twice as many."""
     i = cuda.grid(1)
     if 2 * i < x.size:
         y[i] = x[2 * i]
@@ -30,6 +32,7 @@ def strided_copy(x, y):
 
 @cuda.jit
 def vector_copy(x, y):
+    """Four floats in an access."""
     i = 4 * cuda.grid(1)
     if i < x.size:
         first, second, third, fourth = load_float32x4(x, i)
@@ -38,6 +41,7 @@ def vector_copy(x, y):
 
 @cuda.jit
 def polynomial(x, y):
+    """y = 3 x^2 + 2 x + 1, by Horner."""
     i = cuda.grid(1)
     if i < x.size:
         value = x[i]  # once: a compiler would see to it, the SIMT machine does as it is told
@@ -46,6 +50,7 @@ def polynomial(x, y):
 
 @cuda.jit
 def polynomial64(x, y):
+    """The same in float64."""
     i = cuda.grid(1)
     if i < x.size:
         value = float64(x[i])

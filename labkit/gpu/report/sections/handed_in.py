@@ -18,7 +18,7 @@ zero, infinity = np.float32(0), np.float32(np.inf)
 
 
 @cuda.jit
-def implicit_gemm(x, w, b, R, S, stride, padding, y):
+def implicit_gemm(x, w, b, R, S, stride, padding, y):  # noqa: D103
     w_tile, x_tile = cuda.shared.array((32, 32), "float32"), cuda.shared.array((32, 32), "float32")
     tx, ty, (col, k) = cuda.threadIdx.x, cuda.threadIdx.y, cuda.grid(2)
     (K, CRS), P, Q, total = w.shape, y.shape[2], y.shape[3], zero
@@ -39,7 +39,7 @@ def implicit_gemm(x, w, b, R, S, stride, padding, y):
 
 
 @cuda.jit
-def handed_in_2(x, top):
+def handed_in_2(x, top):  # noqa: D103
     best = cuda.shared.array(32, "float32")
     row, lane = cuda.blockIdx.x, cuda.threadIdx.x
     best[lane] = -infinity  # changes no maximum
@@ -55,7 +55,7 @@ def handed_in_2(x, top):
 
 
 @cuda.jit
-def handed_in_3(dy, db):
+def handed_in_3(dy, db):  # noqa: D103
     left, top = 32 * cuda.blockIdx.x, 64 * cuda.blockIdx.y
     right, bottom = min(left + 32, dy.shape[1]), min(top + 64, dy.shape[0])
     for row in range(top + cuda.threadIdx.x, bottom, 32):
@@ -64,7 +64,7 @@ def handed_in_3(dy, db):
 
 
 @cuda.jit
-def handed_in_4(x, y):
+def handed_in_4(x, y):  # noqa: D103
     i = cuda.grid(1)
     if i < x.size:
         y[i] = x[i] / (1 + math.exp(-1.702 * x[i]))

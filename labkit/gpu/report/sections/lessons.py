@@ -1,4 +1,4 @@
-"""What the lessons Tiles and What limits a kernel predict, beside this GPU; and the next module's."""
+"""What the lessons Tiles and What limits a kernel predict, tried; then the rows of `cases`."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -93,9 +93,7 @@ def tiled_row(bench: Bench) -> Row:
     if bench.dry:
         return Row(numbers, None, "", "tiles")
     holds = share <= EIGHTH
-    said = (
-        "the bound holds" if holds else f"the bound is passed: {share / EIGHTH:.2f} times as much"
-    )
+    said = "the bound holds" if holds else f"the bound is passed: {share / EIGHTH:.2f} times it"
     return Row(numbers, holds, said, "tiles")
 
 

@@ -1,4 +1,4 @@
-"""How fast our kernels are, beside cuBLAS, cuDNN and PyTorch: matmul, memory, convolution, fusion."""
+"""How fast our kernels are beside cuBLAS, cuDNN and PyTorch: products, memory, convolutions."""
 
 from collections.abc import Callable
 from functools import partial
