@@ -11,7 +11,7 @@ COMMANDS = {
     "doctor": "say what this machine is, what each chapter runs on here, and what to install",
     "lab": "open JupyterLab at the course's start page (further arguments go to JupyterLab)",
     "new": "make the files of a new lesson, to be written",
-    "build": "build the lessons' notebooks and CLAIMS.md from their sources",
+    "build": "build the lessons' notebooks and the course's pages from their sources",
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
     "board": "run a virtual Pynq board for programs that use pynq, until Ctrl-C",
     "launch": "print how a program with ranks is started by torchrun, Slurm and Kubernetes",

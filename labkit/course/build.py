@@ -1,5 +1,7 @@
 """`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
 
+From the reports of GPUs it writes chapter 01's measured.md and a row of README (measured.py).
+
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
 
 A lesson is executed only when the code of one of its notebooks changed (or with --force). New prose
@@ -9,7 +11,7 @@ executed before one is written, so a lesson that fails leaves the files as they 
 
 import time
 
-from labkit.course import claims, verify
+from labkit.course import claims, measured, verify
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
@@ -21,7 +23,7 @@ from labkit.course.output_rules import counts, outputs, untouched
 def build(
     config: Config, wanted: str | None = None, force: bool = False, check: bool = False
 ) -> int:
-    """Build the wanted lessons (default: all) and CLAIMS.md; then say what a check would refuse."""
+    """Build the wanted lessons (default: all) and the pages; then say what a check would refuse."""
     if check:
         return verify.check(config, wanted)
     course = Course(config)
@@ -31,6 +33,9 @@ def build(
     # First: what is malformed stops the build before anything runs.
     claims_page = claims.page(course.lessons(), config)
     drafts = [draft(lesson, config) for lesson in lessons]
+    for page in measured.files(config):
+        if page.write():
+            print(f"{config.relative(page.path)}: written")
     for one in drafts:
         if one.solutions is not None and one.solutions.write():
             print(f"{config.relative(one.solutions.path)}: written")

@@ -8,7 +8,7 @@ from labkit.files import write_whole
 
 @dataclass(frozen=True)
 class GeneratedFile:
-    """What should lie at a path: a notebook, a module of solutions, CLAIMS.md, the start page."""
+    """What should lie at a path: a notebook, a module of solutions, CLAIMS.md, a page."""
 
     path: Path
     data: bytes

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from labkit.course import CourseError, claims, links, rules, source_rules
+from labkit.course import CourseError, claims, links, measured, rules, source_rules
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
@@ -47,6 +47,13 @@ def refusals(drafts: Sequence[Draft], course: Course, everything: bool = False) 
     try:
         if not claims.page(course.lessons(), course.config).is_stored():
             found.append("CLAIMS.md is not what the lessons say: run `labkit build`.")
+    except CourseError as error:
+        found.append(str(error))
+    try:
+        for page in measured.files(course.config):
+            if not page.is_stored():
+                name = course.config.relative(page.path)
+                found.append(f"{name} is not what the reports of GPUs say: run `labkit build`.")
     except CourseError as error:
         found.append(str(error))
     return found

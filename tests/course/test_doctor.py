@@ -113,9 +113,11 @@ def test_it_says_which_machine_runs_kernels_and_why(course, monkeypatch):
     said = "run on the SIMT machine, not on the GPU: its driver is too old."
     assert doctor()["kernels"]["says"] == said
     monkeypatch.setattr(device, "obstacle", lambda here: "")
-    assert doctor()["kernels"]["says"] == "run on the Tesla T4"
+    says = doctor()["kernels"]["says"]
+    assert says.startswith("run on the Tesla T4; ") and "python -m labkit.gpu.report" in says
     monkeypatch.setattr(module, "this_machine", lambda: replace(here, gpus=()))
-    assert "no CUDA GPU here" in doctor()["kernels"]["says"]
+    says = doctor()["kernels"]["says"]
+    assert "no CUDA GPU here" in says and "labkit.gpu.report" not in says
 
 
 def test_without_the_course_it_says_where_the_lessons_are(course, monkeypatch):
