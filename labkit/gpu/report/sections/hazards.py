@@ -4,16 +4,16 @@ from collections.abc import Callable
 from functools import partial
 
 from labkit.gpu import profile
-from labkit.gpu.report.rows import NotHere, Row, Work, once
+from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.sections.planted import PLANTED, Planted
-from labkit.gpu.report.sections.sanitizer import TOOLS, Said, ask
+from labkit.gpu.report.sections.sanitizer import Said, ask_all
 from labkit.gpu.report.tasks import Bench
 from labkit.provenance import counted
 
 
 def work(bench: Bench, earlier: dict) -> Work:
     """A row for each kernel."""
-    tools = {tool: once(partial(ask, tool)) for tool in TOOLS}
+    tools = ask_all()
     for planted in PLANTED:
         yield planted.name, partial(compared, planted, tools)
 

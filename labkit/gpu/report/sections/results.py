@@ -62,7 +62,7 @@ def exercise_row(bench: Bench, exercise: Exercise) -> Row:
 
 
 def case_error(exercise: Exercise, inputs: tuple) -> float:
-    """The worst element's error, as a share of what the check allows; inf if one was not written."""
+    """The worst error, as a share of what the check allows; inf if an element was not written."""
     judge = judge_of(exercise)
     setup = judge.set_up(inputs)
     if judge.fills:

@@ -4,13 +4,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from labkit.gpu.report.sections.nsight import program
 
 TOOLS = ("racecheck", "memcheck", "synccheck", "initcheck")
 PROGRAM = "labkit.gpu.report.sections.planted"
-PATIENCE = 60  # seconds for a tool
+PATIENCE = 110  # seconds for a tool; all run at the same time
 BLOCK = re.compile(r"^=========\s(?! )(.*(?:\n=========\s\s.*)*)", re.MULTILINE)
 NO_FINDING = (
     "COMPUTE-SANITIZER",
@@ -46,6 +48,14 @@ def ask(tool: str) -> Said:
     if not found.launched or "=========" not in said:
         raise RuntimeError(f"{tool} said nothing: {' '.join(said.split())[-300:]}")
     return found
+
+
+def ask_all() -> dict[str, Callable[[], Said]]:
+    """Starts all tools at the same time; tool -> what waits for its answer, or raises its error."""
+    pool = ThreadPoolExecutor(len(TOOLS))
+    started = {tool: pool.submit(ask, tool) for tool in TOOLS}
+    pool.shutdown(wait=False)
+    return {tool: future.result for tool, future in started.items()}
 
 
 def read(printed: str) -> Said:

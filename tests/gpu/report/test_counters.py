@@ -1,0 +1,299 @@
+"""Counters of two machines: an `ncu` that counts by hand, and one that fails in every way."""
+
+import math
+import os
+import re
+import shutil
+
+import pytest
+from numba import float32
+
+from labkit.gpu.counters import COUNTERS
+from labkit.gpu.report import timing
+from labkit.gpu.report.rows import NotHere, once
+from labkit.gpu.report.sections import counted_kernels, counters, nsight
+from labkit.gpu.report.tasks import Bench
+
+BENCH = Bench(timing.Host(), dry=True)
+ALL = len(counters.COMPARED)
+# What a GPU must count, by hand. Lanes 32, sectors of 32 B; the arrays begin at a sector.
+# kernel: loads and stores of global memory (requests, sectors, bytes), then of shared memory
+# (requests, transactions, conflicts), FLOP. 10,000 = 312 warps and 16 lanes; 5,001 = 156 and 9.
+BY_HAND = {
+    "shifted copy": [(313, 312 * 5 + 3, 40000), (313, 1250, 40000), (0, 0, 0), (0, 0, 0), 0],
+    "strided copy": [(157, 156 * 8 + 3, 20004), (157, 156 * 4 + 2, 20004), (0, 0, 0), (0, 0, 0), 0],
+    "transpose": [(192, 768, 24576), (192, 768, 24576), (192, 6144, 5952), (192, 192, 0), 0],
+    "padded transpose": [(192, 768, 24576), (192, 768, 24576), (192, 192, 0), (192, 192, 0), 0],
+    "polynomial": [(313, 1251, 40004), (313, 1251, 40004), (0, 0, 0), (0, 0, 0), 40004],
+}
+NCU = """#!/bin/sh
+case "$LC_ALL" in C) ;; *) exit 8 ;; esac
+case "$*" in *{unknown}*) echo "==ERROR== Failed to find metric {unknown}"; exit 9 ;; esac
+case "$*" in *"--clock-control none"*) echo "==PROF== Connected to process 1" ;; esac
+cat {table}
+[ -z "$LAUNCH" ] && exit ${{STATUS:-0}}
+shift $(($# - 3))
+LABKIT_CUDA=simt exec "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """Row -> counters of the SIMT machine."""
+    return {name: counters.of_the_machine(case) for name, case in counted_kernels.cases().items()}
+
+
+def metric(counter):
+    """The one metric of a counter."""
+    ((_, name),) = nsight.terms(counter)
+    return name
+
+
+def told(name, counts):
+    """metric -> value of one launch: by hand where we have it, else what the machine counts."""
+    found = {}
+    for counter in counters.COMPARED:
+        terms = nsight.terms(counter)
+        found |= dict.fromkeys((metric for _, metric in terms), 0)
+        found[terms[0][1]] = counts[counter]
+    for way in ("ld", "st"):
+        verb = {"ld": "load", "st": "store"}[way]
+        sectors = counts[f"global_{verb}_sectors"]
+        found[f"l1tex__t_bytes_pipe_lsu_mem_global_op_{way}.sum"] = 32 * sectors
+    found |= {"lts__t_bytes_srcunit_tex.sum": counts["traffic_bytes"] / 2}
+    found |= {"dram__bytes_read.sum": 1000, "dram__bytes_write.sum": 24}
+    if name in BY_HAND:
+        global_kinds, shared_kinds = (
+            ("requests", "sectors", "bytes"),
+            ("requests", "transactions", "conflicts"),
+        )
+        load, store, shared_load, shared_store, flops = BY_HAND[name]
+        by_hand = {
+            "global_load": (global_kinds, load),
+            "global_store": (global_kinds, store),
+            "shared_load": (shared_kinds, shared_load),
+            "shared_store": (shared_kinds, shared_store),
+        }
+        for way, (kinds, numbers) in by_hand.items():
+            for kind, number in zip(kinds, numbers, strict=True):
+                found[metric(f"{way}_{kind}")] = number
+        for op, number in (("fadd", 0), ("ffma", flops // 2)):
+            found[f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum"] = number
+    return found
+
+
+def stand_in(folder, monkeypatch, script):
+    """`ncu` is this script."""
+    (folder / "ncu").write_text(script)
+    (folder / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    nsight.ask.cache_clear()
+
+
+@pytest.fixture
+def ncu(tmp_path, monkeypatch, machine):
+    """ncu(change, unknown): rows of the section, under an `ncu` that writes as the real one."""
+
+    def rows(change=lambda rows: rows, unknown="none_such"):
+        lines = []
+        for i, (name, counts) in enumerate(machine.items()):
+            lines += [[str(i), name, f"{n:,.0f}"] for name, n in told(name, counts).items()]
+        text = ['"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"']
+        text += [f'"{i}","k","{name}","inst","{value}"' for i, name, value in change(lines)]
+        (tmp_path / "table.csv").write_text("\n".join(text) + "\n")
+        stand_in(tmp_path, monkeypatch, NCU.format(table=tmp_path / "table.csv", unknown=unknown))
+        monkeypatch.setattr(counters, "of_the_machine", lambda case: by_case[id(case)])
+        found = {}
+        cases = counted_kernels.cases()
+        monkeypatch.setattr(counters, "cases", lambda: cases)
+        by_case = {id(case): machine[name] for name, case in cases.items()}
+        for name, work in counters.work(BENCH, {}):
+            found[name] = work()
+        return found
+
+    return rows
+
+
+def test_ten_kernels_are_compared():
+    assert len(counted_kernels.cases()) >= 10
+
+
+def test_counters_equal_those_of_a_gpu_counted_by_hand(ncu, monkeypatch):
+    monkeypatch.setenv("LAUNCH", "yes")  # the program that ncu watches runs, on the SIMT machine
+    found = ncu()
+    for name in counted_kernels.cases():
+        assert found[name].ok is True, found[name].says
+        assert found[name].says == f"{ALL} of {ALL} counters are equal"
+
+
+def test_a_counter_that_differs_is_told_and_one_may_differ_by_a_rule(ncu):
+    def changed(rows):
+        sectors = metric("global_load_sectors")
+        reads = metric("shared_load_requests")
+        rows = [[i, m, "1,564" if (i, m) == ("0", sectors) else n] for i, m, n in rows]
+        return [[i, m, "40,000" if m == reads and n == "92,160" else n] for i, m, n in rows]
+
+    found = ncu(changed)
+    assert found["shifted copy"].ok is False and float(found["shifted copy"].numbers["result"]) == 1
+    said = "not explained: global_load_sectors 1,563, on the GPU 1,564"
+    assert f"{ALL - 1} of {ALL} counters are equal. {said}" == found["shifted copy"].says
+    assert found["tiled matmul"].ok is True and counters.MERGED in found["tiled matmul"].says
+    assert "shared_load_requests 92,160, on the GPU 40,000" in found["tiled matmul"].says
+    assert all(row.ok is not False for name, row in found.items() if name != "shifted copy")
+
+
+def test_a_rule_holds_only_in_its_direction():
+    assert counters.rule_for("tiled matmul", "shared_load_requests", 100, 60) == counters.MERGED
+    assert counters.rule_for("tiled matmul", "shared_load_requests", 100, 101) == ""
+    assert counters.rule_for("transpose", "shared_load_requests", 100, 60) == ""
+
+
+def test_metrics_that_ncu_cannot_read_are_left_out_and_named(ncu):
+    unknown = metric("shared_load_conflicts")
+    hidden = metric("global_load_bytes")
+
+    def change(rows):
+        return [[i, m, "n/a" if m == hidden else n] for i, m, n in rows if m != unknown]
+
+    for name, row in ncu(change, unknown).items():
+        if name in counted_kernels.cases():
+            assert row.ok is True
+            both = "global_load_bytes, shared_load_conflicts"
+            assert row.says.endswith(f"not read by this ncu: {both}"), row.says
+
+
+def test_the_lessons_counts_stand_beside_the_gpus(ncu):
+    found = ncu()
+    passes = found["passes of a multiply-add, tiled matmul"]
+    assert [float(n) for n in passes.numbers.values()] == [2.0, 2.0] and passes.lesson == "tiles"
+    assert passes.says == "the lesson's count is close"
+    patches = found["passes of a multiply-add, matmul in registers"]
+    assert float(patches.numbers["in the lesson"]) == 0.625
+    traffic = found["traffic of the direct convolution"]
+    assert traffic.lesson == "convolution_kernels"
+    least = float(traffic.numbers["perfect cache"]) / 1024
+    said = f"DRAM is {least:.2f} times less than a perfect cache would need"
+    assert traffic.says == f"L2 to L1 lies between the two counts; {said}"
+
+
+def test_where_ncu_reads_nothing_the_rows_are_not_there(ncu):
+    with pytest.raises(NotHere, match="reads none"):
+        ncu(lambda rows: [[i, metric, "n/a"] for i, metric, _ in rows])
+
+
+def test_where_ncu_knows_no_metric_the_rows_are_not_there(tmp_path, monkeypatch):
+    script = """#!/bin/sh
+    for word; do case "$word" in *.sum*) metrics=$(echo "$word" | tr , ' ') ;; esac; done
+    for metric in $metrics; do echo "==ERROR== Failed to find metric $metric"; done
+    exit 9"""
+    stand_in(tmp_path, monkeypatch, script)
+    with pytest.raises(NotHere, match="reads none"):
+        compare_one()
+
+
+def compare_one():
+    """The first row."""
+    _, work = next(iter(counters.work(BENCH, {})))
+    return work()
+
+
+def test_numbers_of_ncu_are_read_whole_or_not_at_all():
+    read = nsight.number
+    for text, value in (("1.2e+06", 1.2e6), ("1,234,567", 1234567), ("40.50", 40.5), ("0", 0)):
+        assert read(text) == value
+    for text in ("n/a", "", "1.234,5", "1.234.567", "12,34", "-", "1e", "inf", "nan", "0x1F"):
+        assert math.isnan(read(text)), text
+
+
+def test_numbers_with_exponents_are_read_whatever_the_users_language(ncu, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+
+    def exponents(rows):
+        return [[i, metric, f"{int(n.replace(',', '')):.6e}"] for i, metric, n in rows]
+
+    found = ncu(exponents)
+    small = [name for name in counted_kernels.cases() if name in BY_HAND]
+    assert all(found[name].ok for name in small)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo '==ERROR== no permission'; exit 1", "no table: .*no permission"),
+        ("", "no table"),
+        ("echo said on the error channel >&2", "no table: said on"),
+        ('echo \'"ID","Metric Name","Metric Value"\'', "no table"),
+        ('printf \'"ID","Metric Name","Metric Value"\\n"0","m","1"\\n\'', "no table"),
+    ],
+)
+def test_an_ncu_that_gives_no_table_fails_with_its_words(tmp_path, monkeypatch, script, said):
+    stand_in(tmp_path, monkeypatch, f"#!/bin/sh\n{script}\n")
+    with pytest.raises(RuntimeError, match=said):
+        compare_one()
+
+
+def test_a_table_of_an_ncu_that_failed_is_not_read(ncu, monkeypatch):
+    monkeypatch.setenv("STATUS", "3")
+    with pytest.raises(RuntimeError, match="no table"):
+        ncu()
+
+
+def test_an_ncu_that_may_not_read_counters_is_told_so(tmp_path, monkeypatch):
+    script = "#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1\n"
+    stand_in(tmp_path, monkeypatch, script)
+    with pytest.raises(NotHere, match="may not read"):
+        compare_one()
+
+
+def test_without_ncu_the_rows_are_not_there(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
+    nsight.ask.cache_clear()
+    with pytest.raises(NotHere, match="ncu is not here"):
+        compare_one()
+
+
+def test_an_ncu_that_fails_is_asked_once():
+    asked = []
+
+    def fails():
+        asked.append(1)
+        raise RuntimeError("no")
+
+    again = once(fails)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="no"):
+            again()
+    assert len(asked) == 1
+
+
+def test_a_formula_of_metrics_is_taken_apart():
+    sass = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum".format
+    assert nsight.terms("flops_fp32") == [(1, sass("fadd")), (1, sass("fmul")), (2, sass("ffma"))]
+    both = nsight.terms("traffic_bytes")
+    assert both == [(1, f"l1tex__t_bytes_pipe_lsu_mem_global_op_{w}.sum") for w in ("ld", "st")]
+    assert COUNTERS.keys() >= {*counters.COMPARED}
+    assert all(re.fullmatch(r"[\w.]+", metric) for metric in counters.metrics())
+
+
+def test_a_compiler_makes_of_these_kernels_what_the_source_says():
+    """One load and one store of each kind, and fused arithmetic: no reason to differ."""
+    pytest.importorskip("numba_cuda")
+    from labkit.gpu import compile_report
+
+    shared = {"ld.shared": 1, "st.shared": 1}
+    for name in BY_HAND:
+        case = counted_kernels.cases()[name]
+        array = float32[:, ::1] if case.right.ndim == 2 else float32[::1]
+        found = compile_report(case.kernel, (array, array), "sm_90")
+        expected = {"ld.global": 1, "st.global": 1} | (shared if "transpose" in name else {})
+        assert found.accesses == expected and found.fma == 2 * (name == "polynomial"), name
+
+
+def test_what_ncu_watches_is_right(monkeypatch):
+    """The same launches on the SIMT machine; a kernel that is wrong stops them."""
+    counted_kernels.launch()
+    case = counted_kernels.cases()["polynomial"]
+    wrong = case._replace(right=case.right + 1)
+    monkeypatch.setattr(counted_kernels, "cases", lambda: {"wrong": wrong})
+    with pytest.raises(SystemExit, match="wrong"):
+        counted_kernels.launch()
