@@ -1,0 +1,141 @@
+"""Who finds which mistake: planted kernels on the SIMT machine, and a faked compute-sanitizer."""
+
+import os
+
+import pytest
+
+from labkit.gpu.report import timing
+from labkit.gpu.report.rows import NotHere
+from labkit.gpu.report.sections import hazards, planted, sanitizer
+from labkit.gpu.report.tasks import Bench
+
+BENCH = Bench(timing.Host(), dry=True)
+PRINTED = {  # a finding of each tool, in the form that the real one prints
+    "racecheck": """\
+========= Error: Race reported between Write access at {name}(Array<float>)+0x1b0
+=========     and Read access at {name}(Array<float>)+0x200 [64 hazards]
+=========""",
+    "memcheck": """\
+========= Invalid __global__ read of size 4 bytes
+=========     at _ZN6labkit7planted{name}B2v1E5ArrayIfLi1E+0x1f0
+=========     by thread (63,0,0) in block (0,0,0)
+=========     Access at 0x7fd3ea000100 is out of bounds
+=========     Host Frame: launch in somewhere [0x1234]
+=========""",
+    "synccheck": """\
+========= Barrier error detected. Divergent thread(s) in warp
+=========     at {name}+0x90
+=========     by thread (0,0,0) in block (0,0,0)
+=========""",
+    "initcheck": """\
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at {name}+0xb0
+=========     by thread (0,0,0) in block (0,0,0)
+=========""",
+}
+HEAD = "========= COMPUTE-SANITIZER"
+TAIL = "========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) on CUDA API call to cuLaunch.\n"
+TAIL += "========= ERROR SUMMARY: 3 errors"
+
+
+def printed(tool, finds):
+    """What a tool prints for all kernels."""
+    lines = [HEAD]
+    for one in planted.PLANTED:
+        lines.append(f"LAUNCH {one.name}")
+        if one.name in finds:
+            lines.append(PRINTED[tool].format(name=one.name))
+        lines.append(f"ENDED {one.name}")
+    return "\n".join([*lines, TAIL, ""])
+
+
+def as_stated(tool):
+    """The kernels that the tool must find."""
+    return {one.name for one in planted.PLANTED if tool in one.tools}
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """tools(finds): the section's rows under a compute-sanitizer that finds finds[tool]."""
+
+    def rows(finds, script='cat "{folder}/$2"'):
+        for tool in sanitizer.TOOLS:
+            text = printed(tool, finds.get(tool, as_stated(tool)))
+            (tmp_path / tool).write_text(text)
+        program = tmp_path / "compute-sanitizer"
+        program.write_text(f"#!/bin/sh\n{script.format(folder=tmp_path)}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        return {name: work() for name, work in hazards.work(BENCH, {})}
+
+    return rows
+
+
+@pytest.mark.parametrize("one", planted.PLANTED, ids=lambda one: one.name)
+def test_the_machine_finds_what_is_stated(one):
+    assert hazards.of_the_machine(one) == one.kinds
+    agree = bool(one.kinds) == bool(one.tools)
+    assert agree or one.rule, "where the two differ, the rule is stated"
+    assert one.kernel.py_func.__doc__ or one.name == "handed_in_2"
+
+
+def test_each_tool_has_a_mistake_to_find_and_one_kernel_is_right():
+    assert {tool for one in planted.PLANTED for tool in one.tools} == {*sanitizer.TOOLS}
+    assert any(not one.kinds and not one.tools for one in planted.PLANTED)
+
+
+def test_tools_that_find_what_they_should(tools):
+    found = tools({})
+    assert all(row.ok is True for row in found.values()), found
+    said = found["read_too_early"].says
+    assert said == ("SIMT machine: race, uninitialised. racecheck: Race reported. the two agree")
+    assert found["block_sum"].says == (
+        "SIMT machine: nothing. compute-sanitizer: nothing. the two agree"
+    )
+    assert "memcheck: Invalid __global__ read of size 4 bytes" in found["beyond_the_array"].says
+    assert found["added_by_all"].says.endswith(planted.SHARED_ALONE)
+    assert float(found["added_by_all"].numbers["result"]) == 0
+
+
+def test_a_tool_that_finds_more_or_less_is_not_hidden(tools):
+    found = tools({"racecheck": {"block_sum"}})
+    assert found["block_sum"].ok is False
+    assert "racecheck: Race reported. NOT AS STATED: no tool" in found["block_sum"].says
+    assert found["read_too_early"].ok is False
+    assert "NOT AS STATED: racecheck should speak" in found["read_too_early"].says
+    assert found["beyond_the_array"].ok is True
+
+
+def test_a_kernel_that_a_tool_did_not_come_to_is_named(tools):
+    found = tools({}, 'sed "/beyond_the_tile/d" "{folder}/$2"')
+    assert found["beyond_the_tile"].ok is None
+    assert "memcheck did not come to it" in found["beyond_the_tile"].says
+    assert found["beyond_the_array"].ok is True
+
+
+def test_a_tool_that_says_nothing_is_named_and_the_others_speak(tools):
+    script = 'if [ "$2" = memcheck ]; then echo "no device"; else cat "{folder}/$2"; fi'
+    found = tools({}, script)
+    assert found["read_too_early"].ok is None
+    said = found["read_too_early"].says
+    assert "racecheck: Race reported" in said and "memcheck gave no answer" in said
+
+
+def test_without_the_program_the_rows_are_not_there(monkeypatch):
+    def nowhere(name, path=None):
+        return None
+
+    monkeypatch.setattr("shutil.which", nowhere)
+    for _, work in hazards.work(BENCH, {}):
+        with pytest.raises(NotHere, match="compute-sanitizer is not here"):
+            work()
+
+
+def test_what_the_tools_watch_launches_every_kernel(capsys):
+    planted.launch()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("LAUNCH")] == [
+        one.name for one in planted.PLANTED
+    ]
+    stopped = [line.split()[1].rstrip(":") for line in lines if line.startswith("STOPPED")]
+    assert {"beyond_the_array", "four_from_an_odd_place"} <= {*stopped}
