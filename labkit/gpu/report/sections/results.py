@@ -88,6 +88,8 @@ def doubled(value: Any) -> Any:
 
 def verdict(bench: Bench, worst: float, checked: Any, allowed: float = 1.0) -> Row:
     """Right, if the worst error is no larger than what is allowed."""
+    if not np.isfinite(worst):
+        return Row({"checked": checked}, False, "WRONG: an element was not written")
     share = 100 * worst / allowed
     numbers = {"worst error": bench.measured(share, "% of what is allowed"), "checked": checked}
     right = bool(share <= 100)
