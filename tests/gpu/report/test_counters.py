@@ -1,7 +1,6 @@
 """Counters of two machines: an `ncu` that counts by hand, and one that fails in every way."""
 
 import math
-import os
 import re
 import shutil
 
@@ -13,28 +12,11 @@ from labkit.gpu.report import timing
 from labkit.gpu.report.rows import NotHere, once
 from labkit.gpu.report.sections import counted_kernels, counters, nsight
 from labkit.gpu.report.tasks import Bench
+from tests.gpu.report import fakes
+from tests.gpu.report.fakes import BY_HAND, metric
 
 BENCH = Bench(timing.Host(), dry=True)
 ALL = len(counters.COMPARED)
-# What a GPU must count, by hand. Lanes 32, sectors of 32 B; the arrays begin at a sector.
-# kernel: loads and stores of global memory (requests, sectors, bytes), then of shared memory
-# (requests, transactions, conflicts), FLOP. 10,000 = 312 warps and 16 lanes; 5,001 = 156 and 9.
-BY_HAND = {
-    "shifted copy": [(313, 312 * 5 + 3, 40000), (313, 1250, 40000), (0, 0, 0), (0, 0, 0), 0],
-    "strided copy": [(157, 156 * 8 + 3, 20004), (157, 156 * 4 + 2, 20004), (0, 0, 0), (0, 0, 0), 0],
-    "transpose": [(192, 768, 24576), (192, 768, 24576), (192, 6144, 5952), (192, 192, 0), 0],
-    "padded transpose": [(192, 768, 24576), (192, 768, 24576), (192, 192, 0), (192, 192, 0), 0],
-    "polynomial": [(313, 1251, 40004), (313, 1251, 40004), (0, 0, 0), (0, 0, 0), 40004],
-}
-NCU = """#!/bin/sh
-case "$LC_ALL" in C) ;; *) exit 8 ;; esac
-case "$*" in *{unknown}*) echo "==ERROR== Failed to find metric {unknown}"; exit 9 ;; esac
-case "$*" in *"--clock-control none"*) echo "==PROF== Connected to process 1" ;; esac
-cat {table}
-[ -z "$LAUNCH" ] && exit ${{STATUS:-0}}
-shift $(($# - 3))
-LABKIT_CUDA=simt exec "$@"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -43,50 +25,10 @@ def machine():
     return {name: counters.of_the_machine(case) for name, case in counted_kernels.cases().items()}
 
 
-def metric(counter):
-    """The one metric of a counter."""
-    ((_, name),) = nsight.terms(counter)
-    return name
-
-
-def told(name, counts):
-    """metric -> value of one launch: by hand where we have it, else what the machine counts."""
-    found = {}
-    for counter in counters.COMPARED:
-        terms = nsight.terms(counter)
-        found |= dict.fromkeys((metric for _, metric in terms), 0)
-        found[terms[0][1]] = counts[counter]
-    for way in ("ld", "st"):
-        verb = {"ld": "load", "st": "store"}[way]
-        sectors = counts[f"global_{verb}_sectors"]
-        found[f"l1tex__t_bytes_pipe_lsu_mem_global_op_{way}.sum"] = 32 * sectors
-    found |= {"lts__t_bytes_srcunit_tex.sum": counts["traffic_bytes"] / 2}
-    found |= {"dram__bytes_read.sum": 1000, "dram__bytes_write.sum": 24}
-    if name in BY_HAND:
-        global_kinds, shared_kinds = (
-            ("requests", "sectors", "bytes"),
-            ("requests", "transactions", "conflicts"),
-        )
-        load, store, shared_load, shared_store, flops = BY_HAND[name]
-        by_hand = {
-            "global_load": (global_kinds, load),
-            "global_store": (global_kinds, store),
-            "shared_load": (shared_kinds, shared_load),
-            "shared_store": (shared_kinds, shared_store),
-        }
-        for way, (kinds, numbers) in by_hand.items():
-            for kind, number in zip(kinds, numbers, strict=True):
-                found[metric(f"{way}_{kind}")] = number
-        for op, number in (("fadd", 0), ("ffma", flops // 2)):
-            found[f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum"] = number
-    return found
-
-
 def stand_in(folder, monkeypatch, script):
     """`ncu` is this script."""
-    (folder / "ncu").write_text(script)
-    (folder / "ncu").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    fakes.program(folder, "ncu", script)
+    monkeypatch.setenv("PATH", fakes.on_the_path(folder))
     nsight.ask.cache_clear()
 
 
@@ -95,13 +37,9 @@ def ncu(tmp_path, monkeypatch, machine):
     """ncu(change, unknown): rows of the section, under an `ncu` that writes as the real one."""
 
     def rows(change=lambda rows: rows, unknown="none_such"):
-        lines = []
-        for i, (name, counts) in enumerate(machine.items()):
-            lines += [[str(i), name, f"{n:,.0f}"] for name, n in told(name, counts).items()]
-        text = ['"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"']
-        text += [f'"{i}","k","{name}","inst","{value}"' for i, name, value in change(lines)]
-        (tmp_path / "table.csv").write_text("\n".join(text) + "\n")
-        stand_in(tmp_path, monkeypatch, NCU.format(table=tmp_path / "table.csv", unknown=unknown))
+        fakes.ncu(tmp_path, machine, change, unknown)
+        monkeypatch.setenv("PATH", fakes.on_the_path(tmp_path))
+        nsight.ask.cache_clear()
         monkeypatch.setattr(counters, "of_the_machine", lambda case: by_case[id(case)])
         found = {}
         cases = counted_kernels.cases()

@@ -1,57 +1,14 @@
 """Who finds which mistake: planted kernels on the SIMT machine, and a faked compute-sanitizer."""
 
-import os
-
 import pytest
 
 from labkit.gpu.report import timing
 from labkit.gpu.report.rows import NotHere
 from labkit.gpu.report.sections import hazards, planted, sanitizer
 from labkit.gpu.report.tasks import Bench
+from tests.gpu.report import fakes
 
 BENCH = Bench(timing.Host(), dry=True)
-PRINTED = {  # a finding of each tool, in the form that the real one prints
-    "racecheck": """\
-========= Error: Race reported between Write access at {name}(Array<float>)+0x1b0
-=========     and Read access at {name}(Array<float>)+0x200 [64 hazards]
-=========""",
-    "memcheck": """\
-========= Invalid __global__ read of size 4 bytes
-=========     at _ZN6labkit7planted{name}B2v1E5ArrayIfLi1E+0x1f0
-=========     by thread (63,0,0) in block (0,0,0)
-=========     Access at 0x7fd3ea000100 is out of bounds
-=========     Host Frame: launch in somewhere [0x1234]
-=========""",
-    "synccheck": """\
-========= Barrier error detected. Divergent thread(s) in warp
-=========     at {name}+0x90
-=========     by thread (0,0,0) in block (0,0,0)
-=========""",
-    "initcheck": """\
-========= Uninitialized __global__ memory read of size 4 bytes
-=========     at {name}+0xb0
-=========     by thread (0,0,0) in block (0,0,0)
-=========""",
-}
-HEAD = "========= COMPUTE-SANITIZER"
-TAIL = "========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) on CUDA API call to cuLaunch.\n"
-TAIL += "========= ERROR SUMMARY: 3 errors"
-
-
-def printed(tool, finds):
-    """What a tool prints for all kernels."""
-    lines = [HEAD]
-    for one in planted.PLANTED:
-        lines.append(f"LAUNCH {one.name}")
-        if one.name in finds:
-            lines.append(PRINTED[tool].format(name=one.name))
-        lines.append(f"ENDED {one.name}")
-    return "\n".join([*lines, TAIL, ""])
-
-
-def as_stated(tool):
-    """The kernels that the tool must find."""
-    return {one.name for one in planted.PLANTED if tool in one.tools}
 
 
 @pytest.fixture
@@ -59,13 +16,8 @@ def tools(tmp_path, monkeypatch):
     """tools(finds): the section's rows under a compute-sanitizer that finds finds[tool]."""
 
     def rows(finds, script='cat "{folder}/$2"'):
-        for tool in sanitizer.TOOLS:
-            text = printed(tool, finds.get(tool, as_stated(tool)))
-            (tmp_path / tool).write_text(text)
-        program = tmp_path / "compute-sanitizer"
-        program.write_text(f"#!/bin/sh\n{script.format(folder=tmp_path)}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        fakes.compute_sanitizer(tmp_path, finds, script)
+        monkeypatch.setenv("PATH", fakes.on_the_path(tmp_path))
         return {name: work() for name, work in hazards.work(BENCH, {})}
 
     return rows
