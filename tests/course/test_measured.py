@@ -126,6 +126,7 @@ def test_nothing_that_went_wrong_is_hidden(course):
     assert "- Not as it should be, counters: row sum: ncu is old" in page
     assert "- Not as it should be, lessons: case 2: not reached" in page
     assert "- Section hazards: It did not end within 130 seconds." in page
+    assert "\n\n\n" not in page
     assert "copy: no" not in page, "what could not run here is in the report's own page"
 
 

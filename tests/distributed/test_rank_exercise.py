@@ -22,6 +22,7 @@ from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.messages import exchange, receive, send
 from labkit.distributed.rank_exercise import ranks_cases
 from tests.distributed.toy_ranks import inputs, told, toy, travels
+from tests.night import others_by_night
 
 GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 MAIN = os.getpid()
@@ -86,7 +87,14 @@ def from_any(rank, ranks, x):
     return parts[0]
 
 
-@pytest.mark.parametrize("answer", [around, through_rank_0, with_torch, by_a_thread, from_any])
+RIGHT = others_by_night(
+    [around, with_torch, through_rank_0, by_a_thread, from_any],
+    instead="tests/distributed/test_rank_exercise.py::test_right_answers",
+    by_day=2,
+)
+
+
+@pytest.mark.parametrize("answer", RIGHT)
 def test_right_answers(answer, monkeypatch, capsys):
     sizes = {"one number": (1, 1), "empty": (2, 0), "prime": (3, 7), "four": (4, 10)}
     said = told(toy(monkeypatch, cases=ranks_cases(sizes, inputs)), answer, capsys)

@@ -103,6 +103,9 @@ def test_a_worker_killed_between_update_and_answer_makes_one_update_too_many(clu
     assert len(set(pids(cluster)) - set(before)) == 1
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_tf_cluster.py::test_a_worker_killed_between_update_and_answer_makes_one_update_too_many"
+)
 def test_a_worker_killed_at_any_moment_loses_no_step(cluster):
     cluster.begin(steps=120, pause_at=40)
     paused = cluster.paused(ENOUGH)

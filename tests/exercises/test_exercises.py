@@ -138,11 +138,17 @@ def is_right(id, answer, capsys):
     return check(id, answer) is answer and "Right" in capsys.readouterr().out
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
+)
 @pytest.mark.parametrize("id", FUNCTIONS)
 def test_the_lessons_solution_passes_and_is_returned(id, capsys):
     assert is_right(id, solution(id), capsys)
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
+)
 @pytest.mark.parametrize(("id", "answer"), STYLES)
 def test_an_answer_in_another_style_passes_and_is_returned(id, answer, capsys):
     assert is_right(id, answer, capsys)
@@ -156,6 +162,9 @@ def test_an_edit_is_of_one_place_alone():
         edit("gpu.relu_kernel", "nowhere", "weight", "y")
 
 
+@pytest.mark.night(
+    instead="tests/exercises/test_exercises.py::test_a_planted_wrong_solution_is_refused_with_its_diagnosis"
+)
 @pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
 def test_a_planted_wrong_solution_is_right_somewhere(id, wrong, says):
     if wrong in RIGHT_ON:

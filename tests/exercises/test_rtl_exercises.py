@@ -117,18 +117,26 @@ def test_the_planted_modules_part_what_a_learner_may_confuse(id):
     assert len(exercise.hints) >= 2
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
+)
 @pytest.mark.parametrize(("id", "answer"), SOLUTIONS)
 def test_the_solution_is_right(id, answer, capsys):
     returned, said = asked(id, answer, capsys)
     assert returned is answer and "is solved" in said, said
 
 
-@pytest.mark.night(instead="tests/exercises/test_rtl_exercises.py::test_the_solution_is_right")
+@pytest.mark.night(
+    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
+)
 @pytest.mark.parametrize(("id", "answer"), OTHERS)
 def test_a_module_in_another_style_is_right(id, answer, capsys):
     test_the_solution_is_right(id, answer, capsys)
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
+)
 @pytest.mark.parametrize("id", MODULES)
 def test_what_a_module_costs_is_said(id, capsys):
     _, said = asked(id, solution(id), capsys)
@@ -176,6 +184,9 @@ def test_a_planted_wrong_module_is_refused_with_its_diagnosis(id, wrong, says, c
     assert not [other for other in others if other in said], "a diagnosis of another mistake"
 
 
+@pytest.mark.night(
+    instead="tests/exercises/test_rtl_exercises.py::test_a_planted_wrong_module_is_refused_with_its_diagnosis"
+)
 @pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
 def test_a_planted_misconception_is_right_somewhere(id, wrong, says):
     sentences = [m.sentence.replace("`", "") for m in MODULES[id].misconceptions]

@@ -193,13 +193,8 @@ def test_without_weights_in_the_stream_there_is_no_answer():
     assert not out.any()
 
 
-SHORT = others_by_night(
-    ["ROW_QUEUE", "VALUE_QUEUE"],
-    instead=f"{HERE}_a_short_queue_costs_cycles_and_nothing_else",
-)
-
-
-@pytest.mark.parametrize("queue", SHORT)
+@pytest.mark.night(instead="tests/fpga/test_accelerator_cycles_grid.py::test_small_networks")
+@pytest.mark.parametrize("queue", ["ROW_QUEUE", "VALUE_QUEUE"])
 def test_a_short_queue_costs_cycles_and_nothing_else(queue):
     shapes = Shapes(side=8, conv1=8, conv2=32, fc1=16)  # conv2 is no faster than conv1
     layers, pictures = random_network(4, shapes), random_images(4, 2)

@@ -75,7 +75,10 @@ def stimuli(ports: Ports, seed: int) -> dict[str, list[int]]:
     return inputs
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+TRACED = others_by_night(list(FOLDERS), instead="tests/fpga/test_engines.py::test_identical_traces")
+
+
+@pytest.mark.parametrize("folder", TRACED)
 def test_identical_traces(folder):
     files = files_of(folder)
     sources = [side_by_side(files), *files]

@@ -21,6 +21,7 @@ from labkit.gpu.kernels import direct_convolution as direct
 from labkit.gpu.kernels import implicit_gemm as implicit
 from labkit.gpu.kernels.direct_convolution import output_shape, place, sizes
 from labkit.gpu.simt import api as cuda
+from tests.night import others_by_night
 
 ARRAY, FLAT = "float32[:, :, :, ::1]", "float32[::1]"
 RAGGED = (2, 3, 9, 7), (5, 3, 4, 2), 2, 1  # x, w, stride, padding: no size divides another
@@ -206,9 +207,13 @@ STRIDED = (16, 128, 28, 28), (256, 128, 3, 3), 2, 1  # tiles of 64 x 64 forward
 
 
 COMPILED = [(name, LARGE, arch) for name in NAMES for arch in ("sm_75", "sm_90")]
+COMPILED = others_by_night(
+    [*COMPILED, ("forward", STRIDED, "sm_90")],
+    instead="tests/gpu/test_convolution_kernels.py::test_implicit_compiles_well",
+)
 
 
-@pytest.mark.parametrize("name, geometry, arch", [*COMPILED, ("forward", STRIDED, "sm_90")])
+@pytest.mark.parametrize("name, geometry, arch", COMPILED)
 def test_implicit_compiles_well(name, geometry, arch):
     """Loaders take indices apart without a division: the only one shares K out, before the loop."""
     plan = getattr(implicit, f"plan_conv2d_{name}")(*geometry)

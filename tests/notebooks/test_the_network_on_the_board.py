@@ -83,6 +83,9 @@ def test_the_numbers_of_the_text():
     assert round(1_067_846 / 16 / 100) == 667  # µs at 100 MHz
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_the_network_on_the_board.py::test_what_the_cells_print"
+)
 def test_what_is_printed_follows_the_answers():
     found = said("""
         names = lesson.namespace

@@ -330,6 +330,9 @@ def losses(output):
     return [float(line) for line in output.splitlines() if re.fullmatch(r"[\d.]+", line)]
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_training_on_a_tpu.py::test_the_killed_run_goes_on_at_its_checkpoint"
+)
 def test_a_killed_script_goes_on_with_the_very_losses(tmp_path):
     whole = run(2, lambda: models.convnet(), batch=32, steps=40)
     words = "--every", "10", "--replicas", "2", "--checkpoint", tmp_path
@@ -395,6 +398,9 @@ sys.exit(status)
 """
 
 
+@pytest.mark.night(
+    instead="tests/tpu/test_training.py::test_on_jax_too_a_tpu_gives_as_many_replicas_as_are_asked_for"
+)
 def test_jax_trains_on_eight_virtual_devices_as_on_one():
     pytest.importorskip("jax")
     words = "--model convnet --data sample --batch 32 --lr 0.002 --steps 3 --replicas".split()

@@ -155,6 +155,9 @@ def test_sentences_instead_of_tracebacks(capfd):
     assert "server 0: 0 of 120 steps in 0.1 s." in capfd.readouterr().err
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_hosts.py::test_a_cut_cable_carries_nothing_and_a_connection_outlives_it"
+)
 @needs_hosts
 def test_on_two_hosts_with_a_cable_that_is_cut(tmp_path):
     """The same program and the same weights: only the words of the command line differ."""
