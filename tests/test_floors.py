@@ -55,6 +55,8 @@ TPU = ("compile_worker", "jax_training", "models", "train", "training", "program
 LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
 GPU = ("autograd", "feeding", "sgd", "step_cost", "tensors")
 LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
+REPORT = ROOT / "labkit" / "gpu" / "report"  # whose sections have processes of their own
+LATE |= {REPORT / "timing.py", REPORT / "tasks.py", *(REPORT / "sections").glob("*.py")}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
 BOARD = ("buffer_service", "device_service", "gpio_service", "mmio_service")
 LATE |= {ROOT / "labkit" / "fpga" / "board" / f"{name}.py" for name in BOARD}
@@ -247,7 +249,7 @@ def test_what_labkit_imports_is_declared():
     lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     declared = {Requirement(r).name.lower() for asked in lists for r in asked}
     package = {"cocotb_tools": "cocotb", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipykernel"}
-    package |= {"grpc": "pynq"}  # which brings it
+    package |= {"grpc": "pynq", "triton": "torch"}  # which bring them
     package |= {"jupyter_client": "nbclient", "jupyter_server": "jupyterlab"}
     for path in MODULES:
         used = {name.split(".")[0] for name in imported(tree_of(path))}
