@@ -107,6 +107,7 @@ SLOW = (
     "fpga/test_elaborate.py",
     "fpga/test_hls_again.py",
     "gpu/simt/test_sanitizer.py",
+    "gpu/report/",
     "gpu/test_layer_kernels.py",
     "gpu/test_matmul_kernels.py",
     "gpu/test_against_simulator.py",
