@@ -40,15 +40,16 @@ class Rule(NamedTuple):
 
 
 MERGED = (
-    "the compiler merges reads of neighbours in a thread's loop into one access, so the GPU "
-    "counts fewer"
+    "the compiler merges four reads of a thread, of neighbours in a row of a tile, into one: in "
+    "the machine code for sm_90, 40 reads where the source has 64"
 )
+LEAST_MERGED = 40 / 64  # of the source's reads; another compiler may merge fewer
 RULES = (
     Rule(
-        ("tiled matmul", "matmul in registers", "implicit GEMM"),
+        ("tiled matmul", "implicit GEMM"),
         ("shared_load_requests", "shared_load_transactions"),
         MERGED,
-        lambda ours, theirs: theirs < ours,
+        lambda ours, theirs: LEAST_MERGED * ours <= theirs < ours,
     ),
 )
 

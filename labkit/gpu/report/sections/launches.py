@@ -26,6 +26,7 @@ LARGE = 2**26  # bytes
 @cuda.jit
 def nothing(x):
     """Does nothing."""
+    return  # Numba wants a statement
 
 
 def work(bench: Bench, earlier: dict) -> Work:
