@@ -93,12 +93,13 @@ def reports(root: Path) -> list[Report]:
             raise CourseError(f"{name} is of a dry run, which measures nothing: take it away.")
         if not (path / "report.md").is_file():
             raise CourseError(f"{name} has no report.md: copy the report's whole folder.")
-        for section, rows in Report(path.name, content).rows():
-            lesson = rows.get("lesson", "")
+        report = Report(path.name, content)
+        for section, row in report.rows():
+            lesson = row.get("lesson", "")
             if lesson and lesson not in LESSONS:
-                what = f"{section}, {rows['what']}, names the lesson {lesson!r}"
+                what = f"{section}, {row['what']}, names the lesson {lesson!r}"
                 raise CourseError(f"{name}: {what}, which [measured_page] in texts.toml lacks.")
-        found.append(Report(path.name, content))
+        found.append(report)
     return found
 
 
@@ -108,7 +109,7 @@ def page(found: Sequence[Report]) -> str:
     parts += [_of_device(report) for report in found] or [TEXT["none"]]
     parts.append(TEXT["predictions"])
     parts += [_of_lesson(lesson, found) for lesson in LESSONS]
-    return "\n".join([*parts, TEXT["send"]]).lstrip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join([*parts, TEXT["send"]]).lstrip())
 
 
 def _of_device(report: Report) -> str:
@@ -125,7 +126,7 @@ def _of_device(report: Report) -> str:
     for section, row in report.wrong:
         says = row["says"] or STATES[row["state"]]
         lines += [f"- Not as it should be, {section}: {row['what']}: {says}"]
-    return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
+    return "\n".join([*lines, ""])
 
 
 def _of_lesson(lesson: str, found: Sequence[Report]) -> str:
