@@ -1,6 +1,7 @@
 """What the report runs on: GPU, driver, clocks, versions and tools. Nothing of the user's."""
 
 import importlib.metadata
+import os
 import platform
 import re
 import shutil
@@ -30,10 +31,17 @@ def missing() -> list[str]:
     return [name for name in NEEDED if find_spec(name) is None]
 
 
+def first_gpu() -> str:
+    """Which GPU CUDA takes first, as nvidia-smi counts: CUDA_VISIBLE_DEVICES may name another."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    return visible or "0"
+
+
 def gpu() -> dict[str, str]:
     """The first GPU, as nvidia-smi tells of it; {} where there is none."""
     line = [
         "nvidia-smi",
+        f"--id={first_gpu()}",
         f"--query-gpu={','.join(ASKED.values())}",
         "--format=csv,noheader,nounits",
     ]

@@ -31,6 +31,7 @@ def settle(dry: bool) -> None:
     """What must be set before kernels are loaded: where they run, and that float32 is float32."""
     os.environ["LABKIT_CUDA"] = "simt" if dry else "gpu"
     os.environ["NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"] = "0"
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as nvidia-smi and NVML count
     if find_spec("platformdirs") is None:  # which knows the folder for caches
         cache = f"{tempfile.gettempdir()}/labkit-{os.getuid()}"
         os.environ.setdefault("LABKIT_CACHE", cache)

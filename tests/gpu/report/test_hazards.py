@@ -65,6 +65,24 @@ def test_a_kernel_that_a_tool_did_not_come_to_is_named(tools):
     assert found["beyond_the_array"].ok is True
 
 
+def test_a_launch_that_was_stopped_without_a_word_is_named(tools):
+    stop = "s/^ENDED {{one}}/STOPPED {{one}}: CudaAPIError/"
+    script = f'sed "{stop}" "{{folder}}/$2"'
+    found = tools({}, script.replace("{{one}}", "written_too_early"))
+    said = found["written_too_early"].says
+    assert found["written_too_early"].ok is None
+    assert "memcheck says nothing, and the launch was stopped" in said
+    found = tools({}, script.replace("{{one}}", "beyond_the_tile"))
+    assert found["beyond_the_tile"].ok is True  # a GPU may stop it, whoever watches
+
+
+def test_a_device_that_no_tool_can_watch(tools):
+    script = 'sed -n "s/^ENDED/STOPPED/; /^=* COMP/p; /^LAUNCH/p; /^STOPPED/p" "{folder}/$2"'
+    found = tools({}, script)
+    assert all(row.ok is None for row in found.values())
+    assert "memcheck gave no answer (it could watch no launch" in found["read_too_early"].says
+
+
 def test_a_tool_that_says_nothing_is_named_and_the_others_speak(tools):
     script = 'if [ "$2" = memcheck ]; then echo "no device"; else cat "{folder}/$2"; fi'
     found = tools({}, script)

@@ -210,6 +210,20 @@ def test_what_nvidia_smi_says(tmp_path, monkeypatch):
         assert machine.gpu() == {}
 
 
+def test_nvidia_smi_is_asked_of_the_gpu_that_cuda_takes(tmp_path, monkeypatch):
+    fakes.program(
+        tmp_path,
+        "nvidia-smi",
+        f"""
+case "$*" in *--id=3*) echo "{fakes.SMI}" ;; esac""",
+    )
+    monkeypatch.setenv("PATH", fakes.on_the_path(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert machine.gpu() == {}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    assert machine.gpu()["name"] == "NVIDIA H200"
+
+
 def test_tools_that_are_not_here(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
     assert machine.tools() == dict.fromkeys(machine.TOOLS)

@@ -9,6 +9,7 @@ import torch
 
 from labkit.gpu.kernels.matmul import plan_matmul
 from labkit.gpu.ladder_speeds import miss
+from labkit.gpu.report.machine import first_gpu
 from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.sections.peaks import this_gpu
 from labkit.gpu.report.tasks import Bench
@@ -31,7 +32,9 @@ class Counter:
             raise NotHere(f"NVML ({LIBRARY}) is not here.") from None
         self.device = ctypes.c_void_p()
         self._ask("nvmlInit_v2")
-        self._ask("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(self.device))
+        first = first_gpu()
+        index = int(first) if first.isdecimal() else 0
+        self._ask("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(self.device))
 
     def _ask(self, function: str, *arguments: object) -> None:
         code = getattr(self.nvml, function)(*arguments)

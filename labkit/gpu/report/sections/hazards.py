@@ -46,6 +46,8 @@ def compared(planted: Planted, tools: dict[str, Callable[[], Said]]) -> Row:
         elif planted.name in answer.findings:
             found.append(tool)
             said.append(f"{tool}: {answer.findings[planted.name]}")
+        elif planted.name in answer.stopped and (tool in planted.tools or not planted.stops):
+            silent.append(f"{tool} says nothing, and the launch was stopped")
     if not found:
         said.append("compute-sanitizer: nothing")
     said += silent

@@ -120,6 +120,7 @@ class Planted(NamedTuple):
     tools   of compute-sanitizer that report it
     rule    why the two differ, where they do
     fresh   whether y is memory that nobody wrote
+    stops   whether a GPU may stop it, whoever watches
     """
 
     kernel: Callable
@@ -130,6 +131,7 @@ class Planted(NamedTuple):
     block: int = THREADS
     shape: tuple[int, ...] = (THREADS,)  # of x
     fresh: bool = False
+    stops: bool = False
 
     @property
     def name(self) -> str:
@@ -158,9 +160,9 @@ PLANTED = (
     Planted(next_row, ("out_of_bounds",), (), WHOLE_MEMORY, shape=(2, THREADS)),
     Planted(barrier_in_half_a_warp, ("divergent_barrier",), ("synccheck",)),
     Planted(barrier_in_one_warp, ("divergent_barrier",), ("synccheck",)),
-    Planted(beyond_the_array, ("out_of_bounds",), ("memcheck",)),
-    Planted(beyond_the_tile, ("out_of_bounds",), ("memcheck",)),
-    Planted(four_from_an_odd_place, ("misaligned",), ("memcheck",)),
+    Planted(beyond_the_array, ("out_of_bounds",), ("memcheck",), stops=True),
+    Planted(beyond_the_tile, ("out_of_bounds",), ("memcheck",), stops=True),
+    Planted(four_from_an_odd_place, ("misaligned",), ("memcheck",), stops=True),
 )
 
 

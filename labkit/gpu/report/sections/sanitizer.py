@@ -27,10 +27,12 @@ FINDING = re.compile(
 
 
 class Said(NamedTuple):
-    """What a tool said: its finding in each kernel, and which kernels it came to."""
+    """What a tool said: its finding in each kernel, which it came to, and which were stopped."""
 
     findings: dict[str, str]  # kernel -> the first line of the first finding
     launched: frozenset[str]
+    stopped: frozenset[str]
+    ended: frozenset[str]
 
 
 def ask(tool: str) -> Said:
@@ -45,8 +47,8 @@ def ask(tool: str) -> Said:
     )
     said = done.stdout + done.stderr
     found = read(said)
-    if not found.launched or "=========" not in said:
-        raise RuntimeError(f"{tool} said nothing: {' '.join(said.split())[-300:]}")
+    if not found.ended or "=========" not in said:  # such as "Device not supported"
+        raise RuntimeError(f"it could watch no launch: {' '.join(said.split())[:200]}")
     return found
 
 
@@ -60,7 +62,10 @@ def ask_all() -> dict[str, Callable[[], Said]]:
 
 def read(printed: str) -> Said:
     """The findings, kernel by kernel, from what a tool printed."""
-    launched = frozenset(re.findall(r"^LAUNCH (\w+)", printed, re.MULTILINE))
+    launched, stopped, ended = (
+        frozenset(re.findall(rf"^{word} (\w+)", printed, re.MULTILINE))
+        for word in ("LAUNCH", "STOPPED", "ENDED")
+    )
     findings: dict[str, str] = {}
     for block in BLOCK.findall(printed):
         head = block.splitlines()[0].strip()
@@ -69,7 +74,7 @@ def read(printed: str) -> Said:
         for name in launched:
             if name in block:
                 findings.setdefault(name, in_short(head))
-    return Said(findings, launched)
+    return Said(findings, launched, stopped, ended)
 
 
 def in_short(head: str) -> str:
