@@ -6,6 +6,7 @@ A test is as right on a slow or busy machine as on an idle one: Hypothesis sets 
 """
 
 import ast
+import ctypes
 import gc
 import importlib
 import os
@@ -184,7 +185,11 @@ def _compiled_programs_go(request: pytest.FixtureRequest) -> Iterator[None]:
         sys.modules["jax"].clear_caches()
     if "torch._dynamo" in sys.modules:
         sys.modules["torch._dynamo"].reset()
+    if "keras" in sys.modules:
+        sys.modules["keras"].backend.clear_session()
     gc.collect()
+    if sys.platform == "linux":  # what was freed goes back to the system, for the other process
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:
