@@ -307,7 +307,7 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 # At one pass for each read, a multiply-add costs a quarter of a pass, so shared memory could feed all four parts, if bank conflicts add none.
 # It is 5.4 times as fast as the tiled one, but not by the patch alone: each block's tile of results also grew.
 #
-# **Counts tell us what to change next, but only a GPU tells us what we gain.**
+# **Counts tell us what to change next, but [only a GPU tells us](measured.md) what we gain.**
 #
 # ## On trial
 #

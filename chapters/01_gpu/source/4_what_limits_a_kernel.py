@@ -284,7 +284,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 #
 # ### Outside
 #
-# NVIDIA's profiler, `ncu --set full python my_kernel.py`, reports a kernel's registers, its occupancy, and how busy each memory was.
+# NVIDIA's profiler, `ncu --set full python my_kernel.py`, reports registers, occupancy, and how busy each memory was; see [GPUs measured](measured.md).
 #
 # ## Recap
 #

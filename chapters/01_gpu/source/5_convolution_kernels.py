@@ -536,7 +536,7 @@ for name, launch in runs.items():
 #
 # A constant is not divided by, but multiplied with its inverse.
 # So the course's own kernels, `labkit/gpu/kernels/implicit_gemm.py`, are made for one geometry each, and count in uint32.
-# `make gpu-report` times them on a GPU; here nothing is timed.
+# `make gpu-report` [times them on a GPU](measured.md); here nothing is timed.
 #
 # Backward, nothing is new: `dx` and `dw` are such products too.
 # `dw` has a small result and a long sum: for `conv2`, 64 x 288 results are 18 tiles of 32 x 32, for 132 multiprocessors.

@@ -287,7 +287,7 @@ for factor in (1, 100):
 # %% [markdown]
 # ## Measure: two kernels that waste time
 #
-# No clock runs here: every number below is counted, compiled or predicted.
+# No clock runs here: numbers are counted, compiled or predicted, none [measured](measured.md).
 #
 # ### Case 3: two costs in one line
 #
