@@ -13,15 +13,15 @@ PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "triton", "matplotlib")
 NEEDED = ("numpy", "numba", "numba_cuda", "torch")  # as they are imported
 TOOLS = ("ncu", "compute-sanitizer", "nvcc")
 CUDA = "/usr/local/cuda/bin"  # where tools lie that are not on the PATH
-ASKED = {  # of nvidia-smi: the name in the report, and its own
-    "name": "name",
-    "driver": "driver_version",
-    "compute capability": "compute_cap",
-    "memory, MiB": "memory.total",
-    "SM clock at the start, MHz": "clocks.sm",
-    "highest SM clock, MHz": "clocks.max.sm",
-    "memory clock at the start, MHz": "clocks.mem",
-    "power limit, W": "power.limit",
+ASKED = {  # of nvidia-smi: the name in the report, its own, and the unit
+    "name": ("name", ""),
+    "driver": ("driver_version", ""),
+    "compute capability": ("compute_cap", ""),
+    "memory": ("memory.total", "MiB"),
+    "SM clock at the start": ("clocks.sm", "MHz"),
+    "highest SM clock": ("clocks.max.sm", "MHz"),
+    "memory clock at the start": ("clocks.mem", "MHz"),
+    "power limit": ("power.limit", "W"),
 }
 PATIENCE = 20  # seconds for a tool that says its version
 
@@ -39,17 +39,16 @@ def first_gpu() -> str:
 
 def gpu() -> dict[str, str]:
     """The first GPU, as nvidia-smi tells of it; {} where there is none."""
-    line = [
-        "nvidia-smi",
-        f"--id={first_gpu()}",
-        f"--query-gpu={','.join(ASKED.values())}",
-        "--format=csv,noheader,nounits",
-    ]
-    said = _run(line)
+    asked = ",".join(query for query, _ in ASKED.values())
+    line = ["nvidia-smi", f"--id={first_gpu()}", f"--query-gpu={asked}"]
+    said = _run([*line, "--format=csv,noheader,nounits"])
     cells = said.splitlines()[0].split(", ") if said else []
     if len(cells) != len(ASKED):
         return {}
-    return dict(zip(ASKED, (cell.strip() for cell in cells), strict=True))
+    found = {}
+    for (name, (_, unit)), cell in zip(ASKED.items(), cells, strict=True):
+        found[name] = f"{cell.strip()} {unit}".strip()
+    return found
 
 
 def versions() -> dict[str, str | None]:

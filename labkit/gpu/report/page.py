@@ -14,6 +14,9 @@ ENDINGS = {
 }
 
 
+NOTE = "A row that only tells a number counts in none of the three columns in the middle."
+
+
 def page(report: dict, picture: str = "") -> str:
     """The whole page in Markdown; `picture`: a line that shows one, or says why there is none."""
     parts = [_head(report), _short(report)]
@@ -56,7 +59,13 @@ def _listed(found: dict[str, str | None]) -> str:
 
 def _short(report: dict) -> str:
     """The table of all sections: how many rows are as they should be."""
-    lines = ["## In short", "", "| | rows | as they should be | not | not run | seconds |"]
+    lines = [
+        "## In short",
+        "",
+        NOTE,
+        "",
+        "| | rows | as they should be | not | not run | seconds |",
+    ]
     lines += ["|---|---|---|---|---|---|"]
     for name, section in report["sections"].items():
         rows = section["rows"]
@@ -89,21 +98,33 @@ def table(rows: Iterable[dict]) -> list[str]:
         says = row["says"]
         if row["ok"] is False:
             says = f"**{says}**"
-        cells = [row["what"], first, "; ".join(others), says]
+        cells = [_named(row), first, "; ".join(others), says]
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
     return lines
 
 
 def _numbers(row: dict) -> list[str]:
-    """The row's numbers in words; the first without its name."""
-    said = []
+    """The row's numbers in words, the first without its name; a rate behind whose rate it is."""
+    said: list[str] = []
+    last = ""
     for name, number in row["numbers"].items():
         quantity = Quantity(**number)
         text = quantity.number
         if quantity.word != "measured":
             text += f" ({quantity.word})"
-        said.append(f"{name} {text}" if said else text)
+        if name == f"{last}, rate":
+            said[-1] += f" at {text}"
+        else:
+            said.append(f"{name} {text}" if said else text)
+        last = name
     return said
+
+
+def _named(row: dict) -> str:
+    """What the row is about, with the lesson whose prediction it tries."""
+    if "lesson" not in row:
+        return row["what"]
+    return f"{row['what']} (lesson *{row['lesson'].replace('_', ' ').capitalize()}*)"
 
 
 def _cell(text: str) -> str:

@@ -7,7 +7,8 @@ import pytest
 from labkit.gpu.report import folder
 from labkit.gpu.report.page import page, table
 from labkit.gpu.report.runner import SECTIONS
-from tests.gpu.report.made_up import made_up, row
+from labkit.provenance import measured
+from tests.gpu.report.made_up import GPU, made_up, row
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path):
@@ -108,3 +109,11 @@ def test_what_is_not_as_it_should_be_stands_out():
     assert line.endswith("| **missed by 3** |")
     (line,) = table([row("a | b", says="two\nlines")])[2:]
     assert "a \\| b" in line and "two lines" in line
+
+
+def test_a_rate_stands_behind_its_time_and_a_lesson_behind_what_was_tried():
+    numbers = {"result": measured(73, "% of cuBLAS", GPU), "ours": measured(3e-3, "s", GPU)}
+    numbers |= {"ours, rate": measured(4e13, "FLOP/s", GPU), "cuBLAS": measured(2e-3, "s", GPU)}
+    (line,) = table([row("tuned", numbers, lesson="what_limits_a_kernel")])[2:]
+    said = "| 73 % of cuBLAS | ours 3 ms at 40 TFLOP/s; cuBLAS 2 ms |  |"
+    assert line == f"| tuned (lesson *What limits a kernel*) {said}"

@@ -18,7 +18,7 @@ def tools(tmp_path, monkeypatch):
     def rows(finds, script='cat "{folder}/$2"'):
         fakes.compute_sanitizer(tmp_path, finds, script)
         monkeypatch.setenv("PATH", fakes.on_the_path(tmp_path))
-        return {name: work() for name, work in hazards.work(BENCH, {})}
+        return {name.split(":")[0]: work() for name, work in hazards.work(BENCH, {})}
 
     return rows
 
@@ -28,7 +28,7 @@ def test_the_machine_finds_what_is_stated(one):
     assert hazards.of_the_machine(one) == one.kinds
     agree = bool(one.kinds) == bool(one.tools)
     assert agree or one.rule, "where the two differ, the rule is stated"
-    assert one.kernel.py_func.__doc__ or one.name == "handed_in_2"
+    assert one.mistake.endswith(".")
 
 
 def test_each_tool_has_a_mistake_to_find_and_one_kernel_is_right():
@@ -40,9 +40,9 @@ def test_tools_that_find_what_they_should(tools):
     found = tools({})
     assert all(row.ok is True for row in found.values()), found
     said = found["read_too_early"].says
-    assert said == ("SIMT machine: race, uninitialised. racecheck: Race reported. the two agree")
+    assert said == ("SIMT machine: race, uninitialised. racecheck: Race reported. The two agree")
     assert found["block_sum"].says == (
-        "SIMT machine: nothing. compute-sanitizer: nothing. the two agree"
+        "SIMT machine: nothing. compute-sanitizer: nothing. The two agree"
     )
     assert "memcheck: Invalid __global__ read of size 4 bytes" in found["beyond_the_array"].says
     assert found["added_by_all"].says.endswith(planted.SHARED_ALONE)

@@ -101,7 +101,7 @@ def test_the_estimate_is_the_lowest_of_three_counts_for_this_gpu():
     row = lessons.estimate_row(ON, before, "shared tile", lambda: counts)
     assert float(row.numbers["of the peak"]) == pytest.approx(5)
     assert float(row.numbers["estimate"]) == pytest.approx(100 * shares[lowest][0])
-    assert f"{lowest} limits it" in row.says and "times too high" in row.says
+    assert f"limited by {lowest};" in row.says and "times too high" in row.says
     assert row.numbers["estimate"].word == "predicted"
 
 

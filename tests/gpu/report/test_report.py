@@ -204,7 +204,7 @@ def test_what_nvidia_smi_says(tmp_path, monkeypatch):
     fakes.nvidia_smi(tmp_path)
     monkeypatch.setenv("PATH", fakes.on_the_path(tmp_path))
     found = machine.gpu()
-    assert found["name"] == "NVIDIA H200" and found["highest SM clock, MHz"] == "1980"
+    assert found["name"] == "NVIDIA H200" and found["highest SM clock"] == "1980 MHz"
     for script in ("exit 9", "echo No devices were found", ""):
         fakes.program(tmp_path, "nvidia-smi", script)
         assert machine.gpu() == {}

@@ -15,7 +15,7 @@ def work(bench: Bench, earlier: dict) -> Work:
     """A row for each kernel."""
     tools = ask_all()
     for planted in PLANTED:
-        yield planted.name, partial(compared, planted, tools)
+        yield f"{planted.name}: {planted.mistake}", partial(compared, planted, tools)
 
 
 def of_the_machine(planted: Planted) -> tuple[str, ...]:
@@ -53,9 +53,10 @@ def compared(planted: Planted, tools: dict[str, Callable[[], Said]]) -> Row:
     said += silent
     as_stated = ours == planted.kinds and set(found) == set(planted.tools)
     if as_stated:
-        said.append(planted.rule or "the two agree")
+        said.append(planted.rule or "The two agree")
     else:
         stated = ", ".join(planted.tools) or "no tool"
         said.append(f"NOT AS STATED: {stated} should speak")
-    number = counted(len(found), "tools that report it", "reading what they print")
+    unit = "tool reports it" if len(found) == 1 else "tools report it"
+    number = counted(len(found), unit, "reading what they print")
     return Row({"result": number}, as_stated if not silent else None, ". ".join(said))

@@ -86,7 +86,7 @@ def launch_row(bench: Bench, prepare: Callable[[Bench], Callable[[], object]]) -
     wait(bench)
     whole = median(bench, one, 200)
     numbers = {"queued": bench.measured(queued, "s"), "to its end": bench.measured(whole, "s")}
-    return Row(numbers)
+    return Row(numbers, None, "the first is how long the host is busy, the second until it is done")
 
 
 def graph_row(bench: Bench) -> Row:
@@ -131,8 +131,11 @@ def copy_row(bench: Bench, size: int) -> Row:
         if not torch.equal(there.cpu(), source):
             raise RuntimeError("The copy is not what was sent.")
         there.zero_()
-    numbers = {name: bench.measured(seconds, "s") for name, seconds in times.items()}
-    numbers["pinned, rate"] = bench.measured(size / times["pinned"], "B/s")
+    numbers = {
+        "pinned": bench.measured(times["pinned"], "s"),
+        "pinned, rate": bench.measured(size / times["pinned"], "B/s"),
+        "ordinary": bench.measured(times["ordinary"], "s"),
+    }
     said = f"pinned is {times['ordinary'] / times['pinned']:.1f} times as fast"
     try:
         numbers["by the bus"] = predicted_copy(bench, size)

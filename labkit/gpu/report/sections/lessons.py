@@ -114,5 +114,5 @@ def estimate_row(bench: Bench, earlier: dict, rung: str, counts: Callable) -> Ro
         "estimate": predicted(100 * each[limit], "%", "the lowest of three counts"),
     }
     missed = miss(numbers["estimate"], numbers["of the peak"])
-    said = f"by our counts, {limit} limits it; the estimate is {missed}"
+    said = f"by our counts, limited by {limit}; the estimate is {missed}"
     return Row(numbers, None, said, "what_limits_a_kernel")

@@ -121,6 +121,7 @@ class Planted(NamedTuple):
     rule    why the two differ, where they do
     fresh   whether y is memory that nobody wrote
     stops   whether a GPU may stop it, whoever watches
+    text    the mistake, where the kernel's docstring does not tell it
     """
 
     kernel: Callable
@@ -132,6 +133,12 @@ class Planted(NamedTuple):
     shape: tuple[int, ...] = (THREADS,)  # of x
     fresh: bool = False
     stops: bool = False
+    text: str = ""
+
+    @property
+    def mistake(self) -> str:
+        """What is wrong with it, in a sentence."""
+        return self.text or self.kernel.py_func.__doc__
 
     @property
     def name(self) -> str:
@@ -144,16 +151,24 @@ class Planted(NamedTuple):
         return x, np.zeros(THREADS, np.float32)
 
 
-SHARED_ALONE = "racecheck looks at shared memory alone"
-WHOLE_MEMORY = "memcheck sees whole pieces of memory, not the axes of an array in them"
-GLOBAL_ALONE = "initcheck looks at global memory alone"
-AT_THE_LAUNCH = "the SIMT machine takes an array as written when the launch begins"
+SHARED_ALONE = "Racecheck looks at shared memory alone"
+WHOLE_MEMORY = "Memcheck sees whole pieces of memory, not the axes of an array in them"
+GLOBAL_ALONE = "Initcheck looks at global memory alone"
+AT_THE_LAUNCH = "The SIMT machine takes an array as written when the launch begins"
 
 PLANTED = (
-    Planted(block_sum, (), (), block=128, shape=(128,)),
+    Planted(block_sum, (), (), block=128, shape=(128,), text="No mistake: lesson 2's tree sum."),
     Planted(read_too_early, ("race", "uninitialised"), ("racecheck",)),
     Planted(written_too_early, ("race",), ("racecheck",)),
-    Planted(handed_in_2, ("race",), ("racecheck",), grid=2, block=32, shape=(2, 32)),
+    Planted(
+        handed_in_2,
+        ("race",),
+        ("racecheck",),
+        grid=2,
+        block=32,
+        shape=(2, 32),
+        text="No barrier between the lanes of a warp: case 2 of Debugging and profiling.",
+    ),
     Planted(added_by_all, ("race",), (), SHARED_ALONE, grid=2, block=32),
     Planted(never_written_shared, ("uninitialised",), (), GLOBAL_ALONE),
     Planted(never_written_global, (), ("initcheck",), AT_THE_LAUNCH, fresh=True),
