@@ -43,6 +43,13 @@ def settle(dry: bool) -> None:
     torch.backends.cudnn.benchmark = True  # cuDNN may choose its fastest way
 
 
+def tf32() -> bool:
+    """Whether PyTorch may round float32 to TF32 in products or convolutions."""
+    import torch
+
+    return torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
+
+
 def main() -> None:
     """Run the section that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -56,6 +63,8 @@ def main() -> None:
     from labkit.gpu.report.timing import Gpu, Host
 
     earlier = json.loads(asked.earlier.read_text("utf-8")) if asked.earlier else {}
+    if tf32():
+        raise SystemExit("TF32 is on, so float32 would not be float32: nothing is measured.")
     bench = Bench(Host() if asked.dry_run else Gpu(), asked.dry_run)
     run(asked.name, bench, earlier, asked.rows)
 

@@ -49,6 +49,35 @@ def test_tools_that_find_what_they_should(tools):
     assert float(found["added_by_all"].numbers["result"]) == 0
 
 
+def test_what_tools_print_is_taken_apart():
+    printed = """\
+========= COMPUTE-SANITIZER
+LAUNCH added_by_all
+ENDED added_by_all
+LAUNCH barrier_in_one_warp
+========= Warning: Race reported between Read access at added_by_all(Array)+0x1b0 in x.py:3
+=========     and Write access at added_by_all(Array)+0x200 in x.py:4 [64 hazards]
+=========
+ENDED barrier_in_one_warp
+STOPPED barrier_in_half_a_warp: CudaAPIError
+========= Invalid __shared__ write of size 4 bytes
+=========     at cudapy::beyond_the_tile[abi:v2](Array<float>)+0x1f0
+=========     by thread (63,0,0) in block (0,0,0)
+LAUNCH beyond_the_tile
+========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure"
+=========     at beyond_the_tile
+========= RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)
+"""
+    found = sanitizer.read(printed)
+    assert found.findings == {
+        "added_by_all": "Race reported",
+        "beyond_the_tile": "Invalid __shared__ write of size 4 bytes",
+    }
+    assert found.launched == {"added_by_all", "barrier_in_one_warp", "beyond_the_tile"}
+    assert found.ended == {"added_by_all", "barrier_in_one_warp"}
+    assert found.stopped == {"barrier_in_half_a_warp"}
+
+
 def test_a_tool_that_finds_more_or_less_is_not_hidden(tools):
     found = tools({"racecheck": {"block_sum"}})
     assert found["block_sum"].ok is False

@@ -10,11 +10,13 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+import torch
 from packaging.requirements import Requirement
 
+from labkit.course import measured
 from labkit.files import cache_folder
 from labkit.gpu.report import __main__ as command
-from labkit.gpu.report import folder, machine, runner
+from labkit.gpu.report import folder, machine, runner, section
 from labkit.gpu.report.sections import counted_kernels, counters
 from tests.gpu.report import fakes
 
@@ -87,11 +89,11 @@ def test_every_section_runs_on_the_simt_machine(dry):
     assert code == 0, said
     report = folder.read(out)
     assert [*report["sections"]] == [*runner.SECTIONS]
-    for name, section in report["sections"].items():
-        assert section["state"] == "done" and section["rows"], (name, section["why"])
-        states = {row["state"] for row in section["rows"]}
-        assert states <= {"done", "not here"}, (name, section["rows"])
-        assert not any(row["ok"] is False for row in section["rows"]), (name, section["rows"])
+    for name, part in report["sections"].items():
+        assert part["state"] == "done" and part["rows"], (name, part["why"])
+        states = {row["state"] for row in part["rows"]}
+        assert states <= {"done", "not here"}, (name, part["rows"])
+        assert not any(row["ok"] is False for row in part["rows"]), (name, part["rows"])
     results = report["sections"]["results"]["rows"]
     assert all(row["ok"] is True for row in results) and len(results) >= 30
     for name in ("counters", "hazards"):  # judged by the faked tools
@@ -128,6 +130,42 @@ def test_versions_and_tools_are_told(dry):
 def test_a_picture_that_cannot_be_drawn_is_not_missed(dry):
     _, _, out = dry
     assert "![" not in (out / "report.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("flag", ["matmul", "cudnn"])
+def test_a_section_refuses_to_measure_with_tf32(flag, monkeypatch, tmp_path):
+    where = {"matmul": torch.backends.cuda.matmul, "cudnn": torch.backends.cudnn}[flag]
+    monkeypatch.setattr(section, "settle", lambda dry: setattr(where, "allow_tf32", True))
+    arguments = ["section", "results", "--dry-run", "--rows", str(tmp_path / "rows")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    try:
+        with pytest.raises(SystemExit, match="TF32 is on"):
+            section.main()
+    finally:
+        where.allow_tf32 = False
+    assert not (tmp_path / "rows").exists()
+
+
+def test_a_section_switches_tf32_off(monkeypatch):
+    for name in ("LABKIT_CUDA", "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_DEVICE_ORDER"):
+        monkeypatch.setenv(name, "")  # which it sets
+    torch.backends.cudnn.allow_tf32 = True
+    section.settle(dry=True)
+    assert not section.tf32() and os.environ["LABKIT_CUDA"] == "simt"
+
+
+def test_every_prediction_has_a_lesson_on_the_page(dry):
+    """`labkit build` refuses a report with a lesson that chapter 01's page does not have."""
+    _, _, out = dry
+    report = folder.read(out)
+    named = {
+        row["lesson"]
+        for part in report["sections"].values()
+        for row in part["rows"]
+        if "lesson" in row
+    }
+    assert named == {*measured.LESSONS} - {"what_limits_a_kernel"}  # for it, a GPU is needed
+    assert "what_limits_a_kernel" in measured.LESSONS
 
 
 # The command itself

@@ -13,7 +13,7 @@ from labkit.gpu.report.sections.nsight import program
 TOOLS = ("racecheck", "memcheck", "synccheck", "initcheck")
 PROGRAM = "labkit.gpu.report.sections.planted"
 PATIENCE = 110  # seconds for a tool; all run at the same time
-BLOCK = re.compile(r"^=========\s(?! )(.*(?:\n=========\s\s.*)*)", re.MULTILINE)
+BLOCK = re.compile(r"^========= (?! )(.*(?:\n=========  .*)*)", re.MULTILINE)
 NO_FINDING = (
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
@@ -79,5 +79,5 @@ def read(printed: str) -> Said:
 
 def in_short(head: str) -> str:
     """The finding without addresses and the kernel's long name: "Invalid read of size 4 bytes"."""
-    plain = re.split(r" at | between | by thread", head.removeprefix("Error: "))[0]
+    plain = re.split(r" at | between | by thread", re.sub(r"^(Error|Warning): ", "", head))[0]
     return re.sub(r"\s*0x[0-9a-f]+", "", plain).strip(" .:")
