@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 KINDS = tomllib.loads(Path(__file__).with_name("goals.toml").read_text("utf-8"))
-GOALS_FOR = "H200"  # on another GPU the goals are shown, but bind nobody
+GOALS_FOR = "H200"  # on another GPU a goal is shown as what it is, an H200's
 
 
 class Goal(NamedTuple):
@@ -21,13 +21,14 @@ class Goal(NamedTuple):
         """None where nothing was promised."""
         return None if self.goal is None else value >= self.goal
 
-    def says(self, value: float) -> str:
-        """The goal, and whether the value reaches it, in a sentence."""
+    def says(self, value: float, device: str) -> str:
+        """The goal, and whether the value on this device reaches it, in a sentence."""
         if self.goal is None:
             return ""
         aim = "" if self.aim is None else f" (aim {self.aim:g})"
         how = "reached" if value >= self.goal else f"missed by {self.goal - value:.3g}"
-        return f"goal {self.goal:g}{aim}: {how}"
+        whose = "goal" if GOALS_FOR in device else f"an {GOALS_FOR}'s goal,"
+        return f"{whose} {self.goal:g}{aim}: {how}"
 
 
 GOALS = {

@@ -94,6 +94,8 @@ def test_a_rule_holds_only_in_its_bounds():
     assert counters.rule_for("tiled matmul", reads, 64, 39) == ""
     assert counters.rule_for("tiled matmul", reads, 64, 65) == ""
     assert counters.rule_for("transpose", reads, 64, 40) == ""
+    assert counters.rule_for("matmul in registers", "local_loads", 64, 0) == counters.REGISTERS
+    assert counters.rule_for("matmul in registers", "local_loads", 64, 1) == ""
 
 
 def test_metrics_that_ncu_cannot_read_are_left_out_and_named(ncu):

@@ -124,7 +124,7 @@ def test_versions_and_tools_are_told(dry):
     assert report["gpu"]["name"] == "NVIDIA H200" and report["gpu"]["driver"] == "580.65.06"
     assert report["tools"]["nvcc"] == "13.0.88" and report["versions"]["matplotlib"] is None
     assert {"numpy", "torch"} <= report["versions"].keys()
-    assert "results: 32 of 32 rows" in said and "report.md" in said
+    assert "results: 33 of 33 rows" in said and "report.md" in said
 
 
 def test_a_picture_that_cannot_be_drawn_is_not_missed(dry):

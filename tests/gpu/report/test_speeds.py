@@ -113,10 +113,11 @@ def test_the_goals_are_those_that_were_set():
 def test_a_goal_says_whether_it_is_reached_and_by_how_much_not():
     tuned = goals.GOALS["matmul: tuned"]
     assert tuned.reached(72) and not tuned.reached(71)
-    assert tuned.says(73) == "goal 72 (aim 80): reached"
-    assert tuned.says(60.5) == "goal 72 (aim 80): missed by 11.5"
+    assert tuned.says(73, "NVIDIA H200") == "goal 72 (aim 80): reached"
+    assert tuned.says(60.5, "NVIDIA H200") == "goal 72 (aim 80): missed by 11.5"
+    assert tuned.says(60, "Tesla T4") == "an H200's goal, 72 (aim 80): missed by 12"
     nothing_promised = goals.GOALS["layers: fc1"]
-    assert nothing_promised.reached(0.01) is None and nothing_promised.says(0.01) == ""
+    assert nothing_promised.reached(0.01) is None and nothing_promised.says(0.01, "x") == ""
 
 
 class Stand(timing.Host):

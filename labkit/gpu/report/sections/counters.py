@@ -17,7 +17,8 @@ COMPARED = """
 global_load_requests global_load_sectors global_load_bytes shared_load_requests
 global_store_requests global_store_sectors global_store_bytes shared_store_requests
 shared_load_transactions shared_load_conflicts shared_store_transactions shared_store_conflicts
-shared_load_bytes shared_store_bytes traffic_bytes flops_fp32 flops_fp64 atomics
+shared_load_bytes shared_store_bytes local_loads local_stores
+traffic_bytes flops_fp32 flops_fp64 atomics
 """.split()
 TRAFFIC = {  # what moved between the memories of the GPU, which the SIMT machine does not have
     "L2 to L1": "lts__t_bytes_srcunit_tex.sum",
@@ -43,6 +44,7 @@ MERGED = (
     "the compiler merges four reads of a thread, of neighbours in a row of a tile, into one: in "
     "the machine code for sm_90, 40 reads where the source has 64"
 )
+REGISTERS = "the compiler keeps the local array in registers, so the GPU reads and writes none"
 LEAST_MERGED = 40 / 64  # of the source's reads; another compiler may merge fewer
 RULES = (
     Rule(
@@ -50,6 +52,12 @@ RULES = (
         ("shared_load_requests", "shared_load_transactions"),
         MERGED,
         lambda ours, theirs: LEAST_MERGED * ours <= theirs < ours,
+    ),
+    Rule(
+        ("matmul in registers",),
+        ("local_loads", "local_stores"),
+        REGISTERS,
+        lambda ours, theirs: theirs == 0 < ours,
     ),
 )
 

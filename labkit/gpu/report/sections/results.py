@@ -14,7 +14,9 @@ from labkit.checks.items import Exercise
 from labkit.gpu import autograd
 from labkit.gpu.kernel_exercise import judge_of
 from labkit.gpu.kernels.matmul import LADDER, plan_matmul
+from labkit.gpu.kernels.tensor_core import plan_tensor_core
 from labkit.gpu.report.rows import Row, Work
+from labkit.gpu.report.sections.speeds import as_words, needs_mma
 from labkit.gpu.report.sections.training import layer_kinds, layer_task
 from labkit.gpu.report.tasks import Bench, normal
 from labkit.gpu.report.timing import Refused, expect, worst_error
@@ -41,6 +43,7 @@ def work(bench: Bench, earlier: dict) -> Work:
         yield exercise.id, partial(exercise_row, bench, exercise)
     for rung in LADDER:
         yield f"matmul, {rung}, ragged", partial(product_row, bench, rung)
+    yield "matmul, tensor cores, ragged", partial(tensor_core_row, bench)
     for layer in layer_kinds(1, 4):
         yield f"{layer}, forward and backward", partial(layer_row, bench, layer)
     yield "a training of the ConvNet", partial(training_row, bench)
@@ -104,6 +107,19 @@ def product_row(bench: Bench, rung: str) -> Row:
     c = torch.full((M, N), torch.nan, device=on)
     launch(plan_matmul(M, N, rung), a, b, c, M, N, K)
     worst = worst_error(c, a.double() @ b.double())
+    return verdict(bench, worst, counted(c.numel(), "elements", "comparing"), PRODUCT_ERROR)
+
+
+def tensor_core_row(bench: Bench) -> Row:
+    """The kernel with mma on sizes that fit no tile: c = a b^T, from float16."""
+    needs_mma(bench)
+    M, K, N = SIZES
+    on = bench.device.torch_device
+    generator = torch.Generator(on).manual_seed(0)
+    a, b = normal((M, K), (N, K), dtype=torch.float16)(generator)
+    c = torch.full((M, N), torch.nan, device=on)
+    launch(plan_tensor_core(M, N), as_words(a), as_words(b), c, M, N, K)
+    worst = worst_error(c, a.double() @ b.double().T)
     return verdict(bench, worst, counted(c.numel(), "elements", "comparing"), PRODUCT_ERROR)
 
 

@@ -13,6 +13,7 @@ from labkit.gpu.kernels.pointwise import plan_copy, plan_relu
 from labkit.gpu.kernels.pooling import plan_bias_relu_pool
 from labkit.gpu.kernels.reductions import plan_row_sum
 from labkit.gpu.kernels.softmax import plan_softmax
+from labkit.gpu.kernels.tensor_core import plan_tensor_core
 from labkit.gpu.report.goals import GOALS, Goal
 from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.tasks import Bench, normal, ours, ratio, sides, steps, theirs
@@ -35,7 +36,9 @@ def timed(bench: Bench, goal: Goal, kind: Callable[[Bench, str], Found]) -> Row:
     number = bench.measured(value, goal.unit)
     if bench.dry:
         return Row({"result": number} | details)
-    return Row({"result": number} | details, goal.reached(value), goal.says(value))
+    return Row(
+        {"result": number} | details, goal.reached(value), goal.says(value, bench.device.name)
+    )
 
 
 def matmul(bench: Bench, rung: str) -> Found:
@@ -53,12 +56,15 @@ def as_words(t: torch.Tensor) -> torch.Tensor:
     return t.view(torch.uint32) if t.dtype == torch.float16 else t
 
 
-def tensor_cores(bench: Bench, row: str) -> Found:
-    """Our kernel with mma beside cuBLAS in float16."""
-    from labkit.gpu.kernels.tensor_core import plan_tensor_core
-
+def needs_mma(bench: Bench) -> None:
+    """NotHere on a GPU without the instruction."""
     if not bench.dry and torch.cuda.get_device_capability() < (8, 0):
         raise NotHere("mma.m16n8k16 needs sm_80 or higher.")
+
+
+def tensor_cores(bench: Bench, row: str) -> Found:
+    """Our kernel with mma beside cuBLAS in float16."""
+    needs_mma(bench)
     n = bench.size(4096, 70)
     inputs = normal((n, n), (n, n), dtype=torch.float16)
     both = {"ours": ours(plan_tensor_core(n, n), n, n, n, view=as_words)}
