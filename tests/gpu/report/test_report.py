@@ -211,7 +211,7 @@ def test_exit_codes(here, capsys, rows, code, said):
 
 def test_a_section_that_died_is_told(here, capsys):
     found, main, out = here
-    found["results"] |= {"state": "died", "why": "code -11 in /home/ada/x/kernel.py"}
+    found["results"] |= {"state": "died", "why": "code -11 in /srv/ada/x/kernel.py"}
     assert main() == 1
     assert "**It died.** code -11 in kernel.py" in (out / "report.md").read_text("utf-8")
 
