@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -29,9 +30,9 @@ def program(then):
     return [sys.executable, "-c", PROGRAM.format(row=ROW, then=then)]
 
 
-def ends(then, seconds=60.0):
+def ends(then):
     """The section of such a program."""
-    return runner.section("one", program(then), seconds, {})
+    return runner.section("one", program(then), 60, {})
 
 
 def states(section):
@@ -47,15 +48,26 @@ def test_a_section_that_dies_keeps_its_rows_and_says_its_last_words():
     assert "code -6" in found["why"] and "the last words" in found["why"]
 
 
-def test_a_section_that_hangs_is_stopped_with_all_that_it_started(tmp_path):
+def test_a_section_that_hangs_is_stopped_with_all_that_it_started(tmp_path, monkeypatch):
+    """Its time is over as soon as it hangs, on a fast machine and on a slow one."""
     child = tmp_path / "child"
+
+    class Hangs(subprocess.Popen):
+        def wait(self, timeout=None):
+            if timeout is None:
+                return super().wait()
+            while not (child.exists() and child.read_text()):
+                time.sleep(0.01)
+            raise subprocess.TimeoutExpired(self.args, timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", Hangs)
     then = (
         "child = subprocess.Popen(['sleep', '600']); "
         f"open({str(child)!r}, 'w').write(str(child.pid)); time.sleep(600)"
     )
-    found = ends(then, seconds=3.0)
+    found = ends(then)
     assert found["state"] == "stopped" and states(found) == KEPT
-    assert found["why"] == "It did not end within 3 seconds and was stopped."
+    assert found["why"] == "It did not end within 60 seconds and was stopped."
     pid = int(child.read_text())
     with pytest.raises(ProcessLookupError):
         for _ in range(1000):  # until the system has taken it away
