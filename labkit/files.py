@@ -11,7 +11,7 @@ def cache_folder() -> Path:
     """Where lies what can be made or fetched again: LABKIT_CACHE, or the user's cache folder."""
     if chosen := os.environ.get("LABKIT_CACHE"):
         return Path(chosen).expanduser()
-    from platformdirs import user_cache_path  # the GPU benchmark runs without it
+    from platformdirs import user_cache_path  # a report of a GPU is made without it
 
     return user_cache_path("labkit")
 

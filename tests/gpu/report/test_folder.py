@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from labkit.course import measured as measured_page
 from labkit.gpu.report import folder
 from labkit.gpu.report.page import page, table
 from labkit.gpu.report.runner import SECTIONS
@@ -119,3 +120,20 @@ def test_a_rate_stands_behind_its_time_and_a_lesson_behind_what_was_tried():
     (line,) = table([row("tuned", numbers, lesson="what_limits_a_kernel")])[2:]
     said = "| 73 % of cuBLAS | ours 3 ms at 40 TFLOP/s; cuBLAS 2 ms |  |"
     assert line == f"| tuned (lesson *What limits a kernel*) {said}"
+
+
+def test_a_report_reaches_the_chapters_page_and_readme(tmp_path):
+    """Beside what the lessons predict, with the word, the GPU, and by how much they miss."""
+    there = tmp_path / measured_page.REPORTS / "nvidia_h200"
+    folder.write(made_up(), page(made_up()), there)
+    found = measured_page.reports(tmp_path)
+    said = measured_page.page(found)
+    assert "**Measured** on 2026-11-28, driver 580" in said and f"## {GPU}" in said
+    tiles = "the arithmetic that tiles alone leave | NVIDIA H200 | of the peak 15 %"
+    assert tiles in said and "at most, in the lesson 12.5 % (predicted) | 17 % too low" in said
+    assert "estimate 12.5 % (predicted) | 56 % too high" in said
+    assert "Not as it should be, lessons: the arithmetic that tiles alone leave" in said
+    assert "Section hazards: code -6" in said
+    assert "measured on NVIDIA H200, 2026-11-28: 1 of 1 kernels right" in (
+        measured_page.readme_state(found)
+    )
