@@ -103,6 +103,27 @@ def test_a_launch_that_was_stopped_without_a_word_is_named(tools):
     assert "memcheck says nothing, and the launch was stopped" in said
     found = tools({}, script.replace("{{one}}", "beyond_the_tile"))
     assert found["beyond_the_tile"].ok is True  # a GPU may stop it, whoever watches
+    assert "racecheck says nothing, and the launch was stopped" in found["beyond_the_tile"].says
+
+
+def test_behind_a_launch_that_was_the_last_another_program_goes_on(tools, tmp_path):
+    script = """\
+tool=$2
+while [ "$1" != -m ]; do shift; done
+echo "$tool $3" >> "{folder}/asked"
+echo ========= COMPUTE-SANITIZER
+sed -n "/^LAUNCH $3/,/^ENDED $3/p" "{folder}/$tool" | sed 's/^ENDED barrier.*//; s/^ENDED/STOPPED/'
+[ "$3" = block_sum ] && echo ENDED block_sum
+exit 0"""
+    found = tools({}, script)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) == len(sanitizer.TOOLS) * len(planted.PLANTED)
+    assert found["barrier_in_one_warp"].ok is True
+    said = found["barrier_in_one_warp"].says
+    assert "synccheck: Barrier error detected" in said
+    assert "racecheck says nothing, and the launch never ended" in said
+    assert found["beyond_the_array"].ok is True
+    assert found["read_too_early"].ok is None  # of whose end nobody should doubt
 
 
 def test_a_device_that_no_tool_can_watch(tools):
@@ -130,11 +151,18 @@ def test_without_the_program_the_rows_are_not_there(monkeypatch):
             work()
 
 
-def test_what_the_tools_watch_launches_every_kernel(capsys):
-    planted.launch()
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in lines if line.startswith("LAUNCH")] == [
-        one.name for one in planted.PLANTED
-    ]
-    stopped = [line.split()[1].rstrip(":") for line in lines if line.startswith("STOPPED")]
+def test_what_the_tools_watch_launches_up_to_the_first_that_is_stopped(capsys, monkeypatch):
+    watches = []
+    monkeypatch.setattr("faulthandler.dump_traceback_later", lambda s, exit: watches.append(exit))
+    monkeypatch.setattr("faulthandler.cancel_dump_traceback_later", lambda: watches.append(False))
+    left = [one.name for one in planted.PLANTED]
+    stopped = []
+    while left:
+        planted.launch(left)
+        found = sanitizer.read(capsys.readouterr().out)
+        assert found.launched == {*left[: len(found.launched)]} and not found.stuck
+        stopped += found.stopped
+        assert not found.stopped or left[len(found.launched) - 1] in found.stopped
+        left = left[len(found.launched) :]
     assert {"beyond_the_array", "four_from_an_odd_place"} <= {*stopped}
+    assert watches == [True, False] * len(planted.PLANTED)

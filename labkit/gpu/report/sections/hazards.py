@@ -46,8 +46,11 @@ def compared(planted: Planted, tools: dict[str, Callable[[], Said]]) -> Row:
         elif planted.name in answer.findings:
             found.append(tool)
             said.append(f"{tool}: {answer.findings[planted.name]}")
-        elif planted.name in answer.stopped and (tool in planted.tools or not planted.stops):
-            silent.append(f"{tool} says nothing, and the launch was stopped")
+        elif planted.name not in answer.ended:
+            how = "never ended" if planted.name in answer.stuck else "was stopped"
+            expected = planted.stops and tool not in planted.tools
+            where = said if expected else silent
+            where.append(f"{tool} says nothing, and the launch {how}")
     if not found:
         said.append("compute-sanitizer: nothing")
     said += silent

@@ -1,10 +1,12 @@
 """Kernels with one planted mistake each, and one without: who finds which?
 
-`compute-sanitizer` watches this module as a program of its own, which launches each of them once.
-Those that a GPU may stop come last.
+`compute-sanitizer` watches this module as a program of its own, which launches those that it names.
+A launch that is stopped, or never ends, is the program's last: CUDA takes no more from it.
 """
 
-from collections.abc import Callable
+import faulthandler
+import sys
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from labkit.gpu.report.sections.handed_in import handed_in_2
 from labkit.gpu.vector import load_float32x4
 
 THREADS = 64
+PATIENCE = 20  # seconds for a launch and its compilation; one that takes longer never ends
 
 
 @cuda.jit
@@ -120,7 +123,7 @@ class Planted(NamedTuple):
     tools   of compute-sanitizer that report it
     rule    why the two differ, where they do
     fresh   whether y is memory that nobody wrote
-    stops   whether a GPU may stop it, whoever watches
+    stops   whether a GPU may stop it, or wait for ever, whoever watches
     text    the mistake, where the kernel's docstring does not tell it
     """
 
@@ -173,18 +176,21 @@ PLANTED = (
     Planted(never_written_shared, ("uninitialised",), (), GLOBAL_ALONE),
     Planted(never_written_global, (), ("initcheck",), AT_THE_LAUNCH, fresh=True),
     Planted(next_row, ("out_of_bounds",), (), WHOLE_MEMORY, shape=(2, THREADS)),
-    Planted(barrier_in_half_a_warp, ("divergent_barrier",), ("synccheck",)),
-    Planted(barrier_in_one_warp, ("divergent_barrier",), ("synccheck",)),
+    Planted(barrier_in_half_a_warp, ("divergent_barrier",), ("synccheck",), stops=True),
+    Planted(barrier_in_one_warp, ("divergent_barrier",), ("synccheck",), stops=True),
     Planted(beyond_the_array, ("out_of_bounds",), ("memcheck",), stops=True),
     Planted(beyond_the_tile, ("out_of_bounds",), ("memcheck",), stops=True),
     Planted(four_from_an_odd_place, ("misaligned",), ("memcheck",), stops=True),
 )
 
 
-def launch() -> None:
-    """Each kernel once; a line before each, and one if it was stopped."""
+def launch(names: Collection[str]) -> None:
+    """Each of these kernels once, up to the first that is stopped; lines tell how far it came."""
     for planted in PLANTED:
+        if planted.name not in names:
+            continue
         print(f"LAUNCH {planted.name}", flush=True)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)  # ends a program that is stuck
         try:
             x, y = planted.arguments()
             out = cuda.device_array(y.shape, y.dtype) if planted.fresh else cuda.to_device(y)
@@ -192,9 +198,11 @@ def launch() -> None:
             cuda.synchronize()
         except Exception as error:  # the tool, or the GPU, stopped it
             print(f"STOPPED {planted.name}: {type(error).__name__}", flush=True)
-        else:
-            print(f"ENDED {planted.name}", flush=True)
+            return
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        print(f"ENDED {planted.name}", flush=True)
 
 
 if __name__ == "__main__":
-    launch()
+    launch(sys.argv[1:])

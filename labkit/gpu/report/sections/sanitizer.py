@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from labkit.gpu.report.sections.nsight import program
+from labkit.gpu.report.sections.planted import PLANTED
 
 TOOLS = ("racecheck", "memcheck", "synccheck", "initcheck")
 PROGRAM = "labkit.gpu.report.sections.planted"
@@ -34,22 +36,44 @@ class Said(NamedTuple):
     stopped: frozenset[str]
     ended: frozenset[str]
 
+    @property
+    def stuck(self) -> frozenset[str]:
+        """Those whose launch had no end, for which their program was ended."""
+        return self.launched - self.stopped - self.ended
+
 
 def ask(tool: str) -> Said:
-    """Runs the kernels under one tool. NotHere without it; RuntimeError if it says nothing."""
-    command = [program("compute-sanitizer"), "--tool", tool, "--print-limit", "1000"]
-    if tool == "memcheck":
-        command += ["--destroy-on-device-error", "kernel"]  # what follows is launched all the same
-    command += [sys.executable, "-m", PROGRAM]
-    env = {"PYTHONPATH": os.pathsep.join(sys.path), "LABKIT_CUDA": "gpu"}
-    done = subprocess.run(
-        command, env=os.environ | env, capture_output=True, text=True, timeout=PATIENCE
-    )
-    said = done.stdout + done.stderr
+    """What a tool says of the kernels. NotHere without it; RuntimeError if it says nothing.
+
+    A launch that was stopped or stuck is the last of its program: another goes on behind it.
+    """
+    end = time.monotonic() + PATIENCE
+    said = ""
+    left = [planted.name for planted in PLANTED]
+    while left:
+        printed = watched(tool, left, end - time.monotonic())
+        said += printed
+        done = read(printed).launched
+        if not done.intersection(left):
+            break
+        left = [name for name in left if name not in done]
     found = read(said)
     if not found.ended or "=========" not in said:  # such as "Device not supported"
         raise RuntimeError(f"it could watch no launch: {' '.join(said.split())[:200]}")
     return found
+
+
+def watched(tool: str, names: Sequence[str], seconds: float) -> str:
+    """All that a tool, and the program that it watches, print about these kernels."""
+    command = [program("compute-sanitizer"), "--tool", tool, "--print-limit", "1000"]
+    if tool == "memcheck":
+        command += ["--destroy-on-device-error", "kernel"]  # what follows is launched all the same
+    command += [sys.executable, "-m", PROGRAM, *names]
+    env = {"PYTHONPATH": os.pathsep.join(sys.path), "LABKIT_CUDA": "gpu"}
+    done = subprocess.run(
+        command, env=os.environ | env, capture_output=True, text=True, timeout=seconds
+    )
+    return done.stdout + done.stderr + "\n"
 
 
 def ask_all() -> dict[str, Callable[[], Said]]:
