@@ -25,6 +25,7 @@ case "$LC_ALL" in C) ;; *) exit 8 ;; esac
 case "$*" in *{unknown}*) echo "==ERROR== Failed to find metric {unknown}"; exit 9 ;; esac
 case "$*" in *"--clock-control none"*) echo "==PROF== Connected to process 1" ;; esac
 cat {table}
+echo "==PROF== Disconnected from process 1"
 [ -z "$LAUNCH" ] && exit ${{STATUS:-0}}
 shift $(($# - 3))
 LABKIT_CUDA=simt exec "$@"

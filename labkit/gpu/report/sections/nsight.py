@@ -74,6 +74,8 @@ def table(printed: str) -> dict[int, dict[str, float]]:
     _, header, rest = printed.partition('"ID"')
     launches: dict[int, dict[str, float]] = {}
     for line in csv.DictReader((header + rest).splitlines()):
+        if not line["ID"].isdecimal():
+            continue  # such as ==PROF== Disconnected from process 1
         told = launches.setdefault(int(line["ID"]), {})
         told[line["Metric Name"]] = number(line["Metric Value"])
     return launches
