@@ -27,7 +27,7 @@ test: setup  ## prove every helper and every lesson: ruff, tests, notebooks; ARG
 	if [ "$(ARGS)" = quick ]; then $(RUN) $(PYTEST) tests -m "not night and not slow"; \
 	else $(RUN) $(PYTEST) tests chapters -m "not night"; fi
 
-prove: setup  ## prove all there is, in three quarters of an hour, and write it into README; goes on where it was
+prove: setup  ## prove all there is, and write it into README; interrupted, it goes on where it was
 	@$(APART) && $(RUFF) && $(RUN) tools.prove
 
 lint: setup  ## ruff alone
