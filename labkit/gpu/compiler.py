@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from labkit.gpu import mma, vector
 from labkit.gpu.compiled_kernel import CompileReport, report
+from labkit.gpu.device import lend_row_stack
 
 BOUNDS = ("launch_bounds", "max_registers")  # options that are numbers
 
@@ -94,6 +95,7 @@ def _toolkit() -> tuple[Any, Any, list[str]]:
         cuda = import_module("numba.cuda")
         if getattr(cuda, "compile_ptx", None) is None:
             raise ImportError("NUMBA_ENABLE_CUDASIM puts a simulator in its place; unset it")
+        lend_row_stack()
         vector.register()
         mma.register()
     except (ImportError, RuntimeError) as error:

@@ -4,8 +4,10 @@ Numba compiles for one version of CUDA, which needs a driver and a GPU that are 
 """
 
 import os
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from unittest.mock import patch
 
 from labkit.gpu import mma, vector
 from labkit.machine_probe import ThisMachine
@@ -32,11 +34,24 @@ def obstacle(here: ThisMachine) -> str:
 
         why = _too_old(cuda, here) or _not_started(cuda, install) or _too_simple(cuda)
         if not why:
+            lend_row_stack()
             vector.register()
             mma.register()
         return why
     except Exception as error:  # a broken installation fails in every way there is
         return f"numba-cuda does not work here ({_in_a_line(error)}). {install}"
+
+
+def lend_row_stack() -> None:
+    """Gives numba-cuda what NumPy 2.5 took away, while it loads: up to 0.30 it asks for row_stack.
+
+    Without it, it compiles no kernel at all.
+    """
+    import numpy as np
+
+    if not hasattr(np, "row_stack"):
+        with patch.object(np, "row_stack", lambda arrays: np.vstack(arrays), create=True):
+            import_module("numba.cuda.np.arrayobj")
 
 
 def _extra(here: ThisMachine) -> str:

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 from labkit.gpu import device, mma, vector
@@ -163,3 +164,20 @@ def test_the_real_numba_cuda_is_asked_in_its_own_words(monkeypatch):
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     monkeypatch.setattr(cuda, "gpus", [SimpleNamespace(compute_capability=(7, 5))])
     assert obstacle(here) == ""
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_numba_loads_with_a_numpy_that_lost_a_name(monkeypatch, has_it):
+    """NumPy 2.5 has no row_stack: numba-cuda finds one while it loads, and nobody afterwards."""
+    monkeypatch.delattr(np, "row_stack", raising=False)
+    if has_it:
+        monkeypatch.setattr(np, "row_stack", np.vstack, raising=False)
+    loaded = []
+
+    def load(name):
+        loaded.append((name, np.row_stack(([1], [2])).tolist()))
+
+    monkeypatch.setattr(device, "import_module", load)
+    device.lend_row_stack()
+    assert loaded == ([] if has_it else [("numba.cuda.np.arrayobj", [[1], [2]])])
+    assert hasattr(np, "row_stack") == has_it
