@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from labkit.gpu.report.machine import CUDA
 from labkit.gpu.report.rows import tried
 
 
@@ -35,6 +36,8 @@ def settle(dry: bool) -> None:
     if find_spec("platformdirs") is None:  # which knows the folder for caches
         cache = f"{tempfile.gettempdir()}/labkit-{os.getuid()}"
         os.environ.setdefault("LABKIT_CACHE", cache)
+    if os.path.isdir(CUDA) and "CUDA_PATH" not in os.environ:
+        os.environ.setdefault("CUDA_HOME", os.path.dirname(CUDA))  # for NVVM, if pip has none
     import torch
 
     torch.set_float32_matmul_precision("highest")

@@ -154,6 +154,25 @@ def test_a_section_switches_tf32_off(monkeypatch):
     assert not section.tf32() and os.environ["LABKIT_CUDA"] == "simt"
 
 
+def test_a_section_finds_the_compiler_of_an_installed_cuda(monkeypatch, tmp_path):
+    names = ("LABKIT_CUDA", "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_DEVICE_ORDER")
+    for name in (*names, "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.delenv("CUDA_HOME")
+    monkeypatch.delenv("CUDA_PATH")
+    section.settle(dry=True)
+    at_first = os.environ.get("CUDA_HOME")
+    monkeypatch.setattr(section, "CUDA", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("CUDA_PATH", "chosen")
+    section.settle(dry=True)
+    assert os.environ.get("CUDA_HOME") == at_first  # whoever has chosen one keeps it
+    monkeypatch.delenv("CUDA_PATH")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    section.settle(dry=True)
+    assert os.environ["CUDA_HOME"] == str(tmp_path)
+
+
 def test_every_prediction_has_a_lesson_on_the_page(dry):
     """`labkit build` refuses a report with a lesson that chapter 01's page does not have."""
     _, _, out = dry
