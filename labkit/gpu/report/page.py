@@ -72,8 +72,9 @@ def _short(report: dict) -> str:
         good = sum(row["ok"] is True for row in rows)
         bad = sum(row["ok"] is False or row["state"] in ("failed", "no memory") for row in rows)
         idle = sum(row["state"] in ("not here", "not reached") for row in rows)
-        ended = ENDINGS[section["state"]]
-        title = f"{SECTIONS[name]['title']} {ended}".strip()
+        title = SECTIONS[name]["title"]
+        if ended := ENDINGS[section["state"]]:
+            title += f" **{ended}**"
         lines.append(
             f"| {title} | {len(rows)} | {good} | {bad} | {idle} | {section['seconds']:.0f} |"
         )

@@ -51,8 +51,8 @@ def ended(line: Sequence[str | Path], seconds: float) -> Ended:
         finally:
             _end_group(process)
         said.seek(0)
-        words = said.read().decode("utf-8", "replace")
-    return Ended(code, " ".join(words.split())[-300:])
+        words = said.read().decode("utf-8", "replace").split()
+    return Ended(code, " ".join(words[-60:])[-1000:])
 
 
 def _end_group(process: subprocess.Popen) -> None:
