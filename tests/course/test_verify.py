@@ -50,6 +50,10 @@ def test_what_no_run_gives_is_refused_and_so_is_what_nbval_does_not_compare(cour
     assert "cell 8 (`from IPython.display import display`) has no execution count" in printed
 
 
+@pytest.mark.night(
+    instead="tests/course/test_verify.py::"
+    "test_what_no_run_gives_is_refused_and_so_is_what_nbval_does_not_compare"
+)
 def test_a_refusal_alone_is_a_failure_too(course, capfd):
     change(course, 4, execution_count=9)
     assert verify.verify(config(course)) == 1
@@ -57,6 +61,10 @@ def test_a_refusal_alone_is_a_failure_too(course, capfd):
     assert "the execution counts are [1, 2, 3, 9]" in printed and printed.count("4 passed") == 2
 
 
+@pytest.mark.night(
+    instead="tests/course/test_verify.py::"
+    "test_what_no_run_gives_is_refused_and_so_is_what_nbval_does_not_compare"
+)
 def test_a_timing_edited_by_hand_is_refused_though_nbval_ignores_it(course, capfd):
     faster = {"name": "stdout", "output_type": "stream", "text": ["1 ns (measured on it)\n"]}
     change(course, 3, seal=False, outputs=[faster])

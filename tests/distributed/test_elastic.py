@@ -75,6 +75,10 @@ def test_what_takes_too_long_is_ended(tmp_path):
     none_is_left(notes)
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_elastic.py::"
+    "test_an_interrupted_cell_and_a_lost_notebook_leave_no_worker"
+)
 def test_an_agent_that_is_killed_leaves_no_worker(tmp_path):
     path, notes = program(tmp_path, SLEEPS)
 
@@ -137,6 +141,9 @@ os._exit(0)
 """
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_elastic.py::test_all_ranks_begin_again_when_one_has_died"
+)
 def test_ranks_that_meet_again_meet_at_a_new_store(tmp_path):
     """Without it they meet at the old ones' store, and fail in about half of all tries."""
     path, _ = program(tmp_path, MEETS)

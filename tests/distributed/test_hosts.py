@@ -35,6 +35,7 @@ def figures(words, out):
     return json.loads(out.read_text("utf-8"))
 
 
+@pytest.mark.night(instead="tests/distributed/test_switched_hosts.py::test_the_trials_run_on_hosts")
 @needs_hosts
 def test_the_program_trains_on_two_hosts_as_on_one(tmp_path, nothing_left):
     out = tmp_path / "two.json"

@@ -422,6 +422,10 @@ def children_of(process: int) -> set[int]:
     return found - {process}
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_launch.py::"
+    "test_an_interrupted_cell_and_a_lost_notebook_leave_no_process"
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_twenty_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

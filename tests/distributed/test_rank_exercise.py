@@ -320,6 +320,7 @@ def loops_in_c(rank, ranks, x):
     return right(x)
 
 
+@pytest.mark.night(instead="tests/distributed/test_rank_exercise.py::test_wrong_answers")
 def test_a_loop_in_c_ends_by_its_work_too(monkeypatch, capsys):
     from labkit.distributed import refereed_run
 

@@ -158,6 +158,9 @@ def test_an_answer_that_does_not_return_is_stopped():
     assert "is solved" in right
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_board_exercise.py::test_an_answer_that_does_not_return_is_stopped"
+)
 def test_a_function_that_catches_its_end_leaves_nothing_behind():
     lines = said_of("""
         import tempfile

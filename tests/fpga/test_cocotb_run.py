@@ -14,6 +14,7 @@ SKID = Path(__file__).parent / "modules" / "skid.sv"
 TESTBENCH = Path(testbenches.__file__).parent / "keeps_words.py"
 
 
+@pytest.mark.night(instead="tests/fpga/test_models.py::test_neither_perl_nor_make_is_needed")
 def test_without_perl_and_make(tmp_path, monkeypatch):
     """The compiler keeps its full name, so that the other tests need not compile the same again."""
     monkeypatch.setenv("CXX", compiler())

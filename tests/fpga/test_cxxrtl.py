@@ -35,13 +35,17 @@ def test_the_header_is_compiled_when_a_second_design_comes(cache):
     assert len(list(cache.glob("cxxrtl_model-*.o"))) == 1
 
 
+LEFT = "tests/fpga/test_cxxrtl.py::test_a_header_that_the_compiler_cannot_take_is_left"
+OTHERS = pytest.mark.night(instead=LEFT)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
         pytest.param(lambda whole: whole[:4] + whole[4:64][::-1] + whole[64:], id="older"),
-        pytest.param(lambda whole: whole[:30], id="beginning"),
-        pytest.param(lambda whole: whole[: len(whole) // 2], id="half"),
-        pytest.param(lambda whole: b"", id="empty"),
+        pytest.param(lambda whole: whole[:30], id="beginning", marks=OTHERS),
+        pytest.param(lambda whole: whole[: len(whole) // 2], id="half", marks=OTHERS),
+        pytest.param(lambda whole: b"", id="empty", marks=OTHERS),
     ],
 )
 def test_a_header_that_the_compiler_cannot_take_is_left(cache, spoil):
@@ -52,6 +56,9 @@ def test_a_header_that_the_compiler_cannot_take_is_left(cache, spoil):
     assert times(5)
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_cxxrtl.py::test_a_header_that_the_compiler_cannot_take_is_left"
+)
 def test_what_no_compiler_takes_is_an_error_with_a_good_header_too(cache, monkeypatch):
     cxxrtl.prepare()
     monkeypatch.setattr(cxxrtl, "shortened", lambda cpp: "not C++;")
@@ -60,12 +67,18 @@ def test_what_no_compiler_takes_is_an_error_with_a_good_header_too(cache, monkey
     assert not list(cache.glob("double-*"))
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_cxxrtl.py::test_a_header_that_the_compiler_cannot_take_is_left"
+)
 def test_a_compiler_that_keeps_no_headers_goes_without(cache, monkeypatch):
     monkeypatch.setattr(cxxrtl, "compiler_version", lambda path: "Apple clang version 15.0.0")
     cxxrtl.prepare()
     assert times(2) and times(3) and not list(cache.glob("*.gch"))
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_cxxrtl.py::test_a_header_that_the_compiler_cannot_take_is_left"
+)
 def test_without_room_for_the_header_it_goes_without(cache, monkeypatch):
     def full(path):
         path.write_bytes(b"half")

@@ -32,6 +32,7 @@ from labkit.gpu import profile
 from tests.gpu.kernels import __main__ as simulator
 from tests.gpu.kernels import correct, shapes
 from tests.gpu.kernels.correct import CORRECT
+from tests.night import others_by_night
 
 ROOT = Path(__file__).parents[2]
 WITHOUT = {  # what the simulator has not
@@ -385,6 +386,9 @@ def pick(p, q):
 PROGRAMS = 40
 
 
+RANDOM = "tests/gpu/test_against_simulator.py::test_random_programs"
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """A module of random kernels, program_0 and so on."""
@@ -394,7 +398,7 @@ def programs(tmp_path_factory):
     return simulator.load(str(path))
 
 
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", others_by_night(range(PROGRAMS), RANDOM, by_day=8))
 def test_random_programs(simulate, programs, seed):
     x = np.random.default_rng(seed).integers(-50, 50, 24)
     arguments = (x, np.zeros((24, 5), np.int64), np.zeros(24))

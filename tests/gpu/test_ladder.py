@@ -134,6 +134,9 @@ def test_stored_numbers_stand_in_where_nothing_can_be_compiled(stored):
     assert [float(row[-1]) for row in rows] == [48, 32, 32, 32, 16, 16, 16]
 
 
+@pytest.mark.night(
+    instead="tests/gpu/test_matmul_kernels.py::test_the_compiler_finds_nothing_that_numba_hides"
+)
 def test_stored_numbers_are_the_compilers():
     try:
         numbers, by = compiled_ladder._compiled_here()

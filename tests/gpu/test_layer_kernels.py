@@ -31,6 +31,7 @@ from labkit.gpu.kernels.softmax import (
     plan_cross_entropy_backward,
     plan_softmax,
 )
+from tests.night import others_by_night
 
 SIZES = [1, 3, 67, TILE - 1, TILE, TILE + 1, 3 * TILE + 50]
 ROWS = [(1, 1), (1, 300), (5, 10), (9, 64), (3, 513), (2, 4096), (11, 20), (2, 16390), (1, 20000)]
@@ -372,7 +373,10 @@ ROW_PLANS = [(plan_softmax, 16383), (plan_softmax, 16385), (plan_cross_entropy, 
 ROW_PLANS += [(plan_cross_entropy_backward, K) for K in (8191, 16384, 16385, 20000)]
 
 
-@pytest.mark.parametrize(("plan_for", "K"), ROW_PLANS)
+WIDEST = "tests/gpu/test_layer_kernels.py::test_the_widest_blocks_find_registers"
+
+
+@pytest.mark.parametrize(("plan_for", "K"), others_by_night(ROW_PLANS, WIDEST, by_day=3))
 def test_the_widest_blocks_find_registers(plan_for, K):
     """Of which an SM has 65,536; a launch that needs more fails. Kernels of rows that 4 divides,
     or not, and that fit into registers, or not, each with its widest block."""

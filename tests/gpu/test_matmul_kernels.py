@@ -12,6 +12,7 @@ from labkit.gpu.kernels.tile_factory import register_tile
 from labkit.gpu.kernels.tile_sizes import grid_and_block
 from labkit.gpu.kernels.vectors import load, store
 from labkit.reference import linear, linear_backward
+from tests.night import others_by_night
 
 MATRIX = "float32[:, ::1]"
 SIGNATURE = f"void({MATRIX}, {MATRIX}, {MATRIX}, int64, int64, int64)"
@@ -82,9 +83,11 @@ def test_the_2d_tile_has_the_conflicts_that_the_next_rung_removes():
     assert count("vector loads", 128, 128, 8)["shared_load_conflicts"] == 0
 
 
-@pytest.mark.parametrize(
-    ("rung", "arch"), [*((rung, "sm_90") for rung in LADDER), ("2-D register tile", "sm_75")]
-)
+RUNGS = [("2-D register tile", "sm_75"), *((rung, "sm_90") for rung in LADDER)]
+HIDDEN = "tests/gpu/test_matmul_kernels.py::test_the_compiler_finds_nothing_that_numba_hides"
+
+
+@pytest.mark.parametrize(("rung", "arch"), others_by_night(RUNGS, HIDDEN, by_day=3))
 def test_the_compiler_finds_nothing_that_numba_hides(rung, arch):
     pytest.importorskip("numba_cuda")
     report = compile_report(LADDER[rung].kernel, SIGNATURE, arch)
@@ -126,9 +129,11 @@ def store_scaled(c, m, n, value, d):
     c[m, n] = value * d[n]
 
 
-@pytest.mark.parametrize(
-    "tile", [(32, 32, 8), (64, 64, 8), (128, 128, 8), (32, 64, 8), (64, 32, 16)]
-)
+TILES = [((64, 32, 16),), ((32, 32, 8),), ((64, 64, 8),), ((128, 128, 8),), ((32, 64, 8),)]
+SIZES = "tests/gpu/test_matmul_kernels.py::test_tiles_of_all_sizes_with_operands_in_any_order"
+
+
+@pytest.mark.parametrize("tile", others_by_night(TILES, SIZES, by_day=2))
 def test_tiles_of_all_sizes_with_operands_in_any_order(tile):
     M, N, K = 45, 83, 27
     a, b, c = matrices(M, N, K)
@@ -201,7 +206,10 @@ LINEAR = {  # with tiles of 64 x 64
 }
 
 
-@pytest.mark.parametrize("name", LINEAR)
+LAYER = "tests/gpu/test_matmul_kernels.py::test_what_the_compiler_makes_of_the_linear_layer"
+
+
+@pytest.mark.parametrize("name", others_by_night([*LINEAR], LAYER))
 def test_what_the_compiler_makes_of_the_linear_layer(name):
     pytest.importorskip("numba_cuda")
     bias = ", float32[::1]" * (name == "linear")

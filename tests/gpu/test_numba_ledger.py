@@ -49,6 +49,7 @@ def test_every_test_that_did_not_pass_has_a_reason():
     assert not [reason for reason in reasons if reason.startswith("unnamed")]
 
 
+@pytest.mark.night(instead="tests/gpu/test_against_simulator.py::test_correct_kernels")
 @needs_numba_cuda
 def test_numbas_tests_agree_with_the_ledger():
     command = [sys.executable, "tools/numba_tests.py", "--quick"]

@@ -16,9 +16,11 @@ from torch import nn
 from labkit import convnet, figures, reference
 from labkit.datasets import cifar10
 from labkit.gpu import compile_report, cuda
+from tests.night import others_by_night
 from tests.notebooks.running import Run
 
 PLANTED = Path(__file__).parents[1] / "exercises" / "planted" / "convolution_kernels.py"
+HERE = "tests/notebooks/test_convolution_kernels.py::"
 PLACE, SCATTER = "def place", "def scatter"
 AUTOGRAD, NUDGED, TRAINED = "class Conv2d", "reference.gradcheck", "def train"
 TILED, TABLE, GUESSES = "def implicit_gemm", "compulsory_bytes", "figures.guesses"
@@ -57,7 +59,10 @@ class Counted:
         return launch
 
 
-@pytest.mark.parametrize("number", [0, 37, 59, 119])
+PLACES = others_by_night([59, 0, 37, 119], HERE + "test_a_place_is_the_row_major_index")
+
+
+@pytest.mark.parametrize("number", PLACES)
 def test_a_place_is_the_row_major_index(lesson, number):
     source = lesson.cell(PLACE).replace("37", str(number))
     said = lesson.execute(source, lesson.before[lesson.cell(PLACE)] | {})
@@ -88,12 +93,16 @@ def test_swapped_indices_are_not_taken_for_a_missing_guard_alone(lesson):
 
 @pytest.mark.parametrize(
     ("name", "wrong", "expected"),
-    [
-        ("conv2d_kernel", None, [True, True]),
-        ("conv2d_kernel", "conv_no_stride", [True, False]),
-        ("conv2d_dx_kernel", "dx_any_rest", [True, False]),
-        ("conv2d_dw_kernel", "dw_of_one_image", [False, False]),
-    ],
+    others_by_night(
+        [
+            ("conv2d_kernel", None, [True, True]),
+            ("conv2d_kernel", "conv_no_stride", [True, False]),
+            ("conv2d_dx_kernel", "dx_any_rest", [True, False]),
+            ("conv2d_dw_kernel", "dw_of_one_image", [False, False]),
+        ],
+        HERE + "test_the_nudges_judge_each_kernel",
+        by_day=2,
+    ),
 )
 def test_the_nudges_judge_each_kernel(lesson, planted, name, wrong, expected):
     changed = {name: planted[wrong]} if wrong else {}
@@ -164,11 +173,14 @@ def test_every_step_is_made_by_the_learners_kernels(lesson, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "wrong", "first"),
-    [
-        ("conv2d_kernel", "conv_flipped", 0),
-        ("conv2d_dw_kernel", "dw_of_thread_0", 1),
-        ("conv2d_dx_kernel", "dx_any_rest", 1),
-    ],
+    others_by_night(
+        [
+            ("conv2d_kernel", "conv_flipped", 0),
+            ("conv2d_dw_kernel", "dw_of_thread_0", 1),
+            ("conv2d_dx_kernel", "dx_any_rest", 1),
+        ],
+        HERE + "test_a_wrong_kernel_trains_differently",
+    ),
 )
 def test_a_wrong_kernel_trains_differently(lesson, planted, name, wrong, first):
     said, namespace = once_through(lesson, **{name: planted[wrong]})

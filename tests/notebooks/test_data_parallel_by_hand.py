@@ -5,6 +5,7 @@ from functools import cache
 
 import cloudpickle
 import numpy as np
+import pytest
 import torch
 
 from labkit import convnet
@@ -119,6 +120,9 @@ def plain_mean(rank, ranks, gradient, count):
     return ring_all_reduce(gradient) / ranks
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_data_parallel_by_hand.py::test_what_was_tried_follows_the_weights"
+)
 def test_the_comparison_follows_the_average():
     said, _ = lesson().again(STEP, COMPARED, average_gradients=sums)
     assert all(row[3:] == ["yes", "no"] for row in rows(said)[1:])

@@ -13,6 +13,7 @@ import pytest
 from labkit.course.config import config
 from labkit.distributed.parameter_server import cluster, throughput
 from labkit.distributed.parameter_server.arrivals import arrival_order
+from tests.night import others_by_night
 from tests.notebooks.running import Run
 
 LESSON = "6_parameter_servers"
@@ -82,7 +83,11 @@ def said_by(outputs):
     return "".join("".join(one).rstrip("\n") + "\n" for one in found)
 
 
-@pytest.mark.parametrize("words", ["def bytes_sent", "one big batch", "def learns"])
+CELLS = ["one big batch", "def bytes_sent", "def learns"]
+PRINT = "tests/notebooks/test_parameter_servers.py::test_six_processes_print_what_one_computes"
+
+
+@pytest.mark.parametrize("words", others_by_night(CELLS, PRINT))
 def test_six_processes_print_what_one_computes(lesson, stored, words):
     (outputs,) = (one for code, one in stored.items() if words in code)
     printed = [line.rstrip() for line in lesson.printed[lesson.cell(words)].splitlines()]

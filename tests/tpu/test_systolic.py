@@ -15,6 +15,7 @@ from labkit.tpu import dataflow as flows
 from labkit.tpu import grid, patches, systolic, tiling, vectorised
 from labkit.tpu.closed_form import cycles
 from labkit.tpu.systolic import SystolicArray
+from tests.night import others_by_night
 
 KINDS = [("ws", False), ("is", False), ("os", False), ("ws", True)]
 BFLOAT16 = ml_dtypes.bfloat16
@@ -53,7 +54,10 @@ def in_order(a, b, depth):
 # --- the three ways to count agree, and the results are exact ---
 
 
-@pytest.mark.parametrize("seed", range(10))
+AGREE = "tests/tpu/test_systolic.py::test_stepped_vectorised_and_closed_form_agree_on_1000_shapes"
+
+
+@pytest.mark.parametrize("seed", others_by_night(range(10), AGREE, by_day=3))
 def test_stepped_vectorised_and_closed_form_agree_on_1000_shapes(seed):
     rng = np.random.default_rng(seed)
     for case in range(100):

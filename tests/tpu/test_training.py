@@ -41,6 +41,10 @@ def gap(a, b):
     return np.abs(np.array(a.losses) / np.array(b.losses) - 1).max()
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_training_on_a_tpu.py::"
+    "test_a_batch_is_dealt_in_equal_shares_and_fillers_weigh_nothing"
+)
 def test_eight_replicas_train_as_one_does():
     """Up to rounding, which grows where it decides which of two pixels is the larger."""
     one, eight = run(1, steps=20, batch=128), run(8, steps=20, batch=128)
@@ -153,6 +157,9 @@ def test_what_is_no_bytes_is_taken_as_it_is():
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_training_on_a_tpu.py::test_only_batch_normalisation_opens_the_gap"
+)
 def test_batch_norm_per_replica_opens_a_gap_that_the_synchronised_one_closes():
     def runs(replicas, batch_norm):
         return run(replicas, lambda: models.resnet20(batch_norm, 8, blocks=1), 32, lr=0.01)

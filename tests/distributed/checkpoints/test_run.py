@@ -139,6 +139,9 @@ def test_seeds_draw_different_deaths_after_the_first_checkpoint():
     assert orders.with_a_death(5, 4) == orders.with_a_death(5, 4)
 
 
+@pytest.mark.night(
+    instead="tests/distributed/checkpoints/test_dcp.py::test_a_shard_or_the_metadata_is_damaged"
+)
 def test_a_damaged_checkpoint_stops_it_and_on_request_is_passed_over(tmp_path, capsys, monkeypatch):
     whole = unbroken(tmp_path / "whole", 1)
     folder = tmp_path / "damaged"

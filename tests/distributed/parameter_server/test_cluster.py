@@ -388,6 +388,10 @@ if sys.argv[1] == "waits":
 """
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_launch.py::"
+    "test_an_interrupted_cell_and_a_lost_notebook_leave_no_process"
+)
 def test_processes_are_gone_with_the_notebook_s():
     """One ends by itself with its roles at work, and one is killed."""
     words = [sys.executable, "-c", NOTEBOOK]

@@ -18,6 +18,7 @@ from labkit.distributed.pipeline.stages import Stage, cut
 from labkit.distributed.pipeline.torch_runner import run_by_torch
 from labkit.distributed.pipeline.training import joined, train
 from labkit.distributed.tensor_parallel.counting import counted_calls
+from tests.night import others_by_night
 
 WIDTH = 8
 TOKENS = torch.randint(0, 11, (200,), generator=torch.Generator().manual_seed(1))
@@ -77,7 +78,11 @@ def assert_equal(stages, expected, way):
     assert largest_difference(trained, expected[2]) < CLOSE, way
 
 
-@pytest.mark.parametrize(("ranks", "counts"), [(1, [1, 3]), (2, [1, 2, 6]), (4, [1, 3, 4, 12])])
+RANKS_AND_COUNTS = [(2, [1, 2, 6]), (1, [1, 3]), (4, [1, 3, 4, 12])]
+EQUALS = "tests/distributed/pipeline/test_runner.py::test_every_way_equals_one_process"
+
+
+@pytest.mark.parametrize(("ranks", "counts"), others_by_night(RANKS_AND_COUNTS, EQUALS))
 def test_every_way_equals_one_process(expected, ranks, counts):
     by_rank = launch(all_trainings, ranks, counts)
     for way in by_rank[0][0]:

@@ -36,6 +36,10 @@ def found():
     return launch(every_way, 2, timeout=ENOUGH)
 
 
+@pytest.mark.night(
+    instead="tests/distributed/tensor_parallel/test_training.py::"
+    "test_a_learner_s_functions_make_the_halves_of_a_block"
+)
 def test_in_doubles_the_training_is_that_of_one_process(found):
     alone = train_split(0, 1, "one process", PLAN, SMALL, torch.float64)
     ours = [exact for exact, _, _ in found]

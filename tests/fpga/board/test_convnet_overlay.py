@@ -26,6 +26,10 @@ def printed_by(code: str) -> list[str]:
     return run_python(BEGINNING + dedent(code)).splitlines()
 
 
+@pytest.mark.night(
+    instead="tests/fpga/board/test_convnet_overlay.py::"
+    "test_an_overlay_that_was_there_before_and_resident_weights"
+)
 def test_forty_photographs_in_several_jobs():
     lines = printed_by("""
         with VirtualBoard(designs.convnet()) as board:

@@ -62,6 +62,10 @@ def test_photographs_bit_by_bit_by_the_circuit(count):
     assert received == BYTES * WORDS_PER_IMAGE * count
 
 
+@pytest.mark.night(
+    instead="tests/fpga/board/test_five_hundred_photographs.py::"
+    "test_photographs_bit_by_bit_by_the_circuit"
+)
 def test_an_overlay_that_computes_in_python_leaves_no_such_trace():
     """Right logits, and nothing else: this is what the numbers above refuse."""
     assert run("Cheat", 2) == ("True", (31, 0, 0, 0))

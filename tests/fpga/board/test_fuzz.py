@@ -1,9 +1,10 @@
-"""Ten thousand calls that are malformed, enormous, replayed or in the wrong order: it lives on."""
+"""Thousands of calls that are malformed, enormous, replayed or in the wrong order: it lives on."""
 
 import pytest
 
 from labkit.fpga.board import pynq_cache
 from tests.fpga.board.pynq_process import run_python
+from tests.night import others_by_night
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 
@@ -110,9 +111,14 @@ class Fuzzer:
 """
 
 
-def test_ten_thousand_calls():
+CALLS = others_by_night([1_000, 9_500], "tests/fpga/board/test_fuzz.py::test_thousands_of_calls")
+
+
+@pytest.mark.parametrize("calls", CALLS)
+def test_thousands_of_calls(calls):
     printed = run_python(
         FUZZ
+        + f"CALLS = {calls}"
         + """
 with VirtualBoard(address="127.0.0.78") as board:
     from pynq import Overlay, allocate
@@ -122,7 +128,7 @@ with VirtualBoard(address="127.0.0.78") as board:
         fuzzer.call()
     threads = threading.active_count()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(9_500):
+    for _ in range(CALLS):
         fuzzer.call()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print("endings", sorted(fuzzer.endings), sum(fuzzer.endings.values()))

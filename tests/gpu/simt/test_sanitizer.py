@@ -24,6 +24,7 @@ def sanitizer() -> str | None:
     return path if os.path.isabs(path) else None
 
 
+@pytest.mark.night(instead="tests/gpu/test_hazards.py::test_fault_is_found")
 @pytest.mark.skipif(sanitizer() is None, reason="AddressSanitizer of gcc is not installed here")
 def test_no_access_outside_of_memory(tmp_path):
     """All kernels of the tests, right and faulty, every instruction, and every bad input."""
