@@ -155,9 +155,6 @@ def test_only_batch_normalisation_opens_the_gap(lesson, quickly, monkeypatch):
     assert np.abs(own / one - 1).max() < 1e-5
 
 
-@pytest.mark.night(
-    instead="tests/tpu/test_training.py::test_a_broken_last_checkpoint_falls_back_to_the_one_before"
-)
 def test_the_killed_run_goes_on_at_its_checkpoint(lesson, quickly):
     said = lesson.printed[lesson.cell(KILLED)]
     assert numbers(said)[:3] == [10, 0, 3] and "unbroken run: True" in said
