@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.course import CourseError, percent
+from labkit.course.relations import Relation, taken_out
 from labkit.course.stubs import MARKERS, TwinLine, twin_lines
 
 TWINS = ("learner", "solution")
@@ -22,7 +23,7 @@ HEADER_FIELDS = {"title": str, "minutes": int, "needs": list}
 
 @dataclass(frozen=True)
 class LessonCell:
-    """One cell, with the text that each twin shows; in Markdown both are the text as written."""
+    """One cell, with the text that each twin shows: in Markdown, all but its relations."""
 
     type: str  # "code" or "markdown"
     tags: tuple[str, ...]
@@ -30,6 +31,7 @@ class LessonCell:
     text: str  # as written: a code cell may hold both twins' lines
     learner: str
     solution: str
+    relations: tuple[Relation, ...] = ()  # of the sentences in a Markdown cell
 
     def shown_in(self, twin: str) -> str:
         """The text of one of the TWINS."""
@@ -68,6 +70,23 @@ class Lesson:
         ids = re.findall(rf"(?<![\w.]){call}\(\s*[\"']([\w.]+)[\"']", code)
         return tuple(dict.fromkeys(ids))
 
+    def relations(self) -> dict[int, tuple[Relation, ...]]:
+        """The relations below each code cell, up to the next one, by the cell's place.
+
+        CourseError for one without a code cell above it.
+        """
+        found: dict[int, tuple[Relation, ...]] = {}
+        above = None
+        for place, cell in enumerate(self.cells):
+            if cell.type == "code":
+                above = place
+            elif cell.relations and above is None:
+                here = cell.relations[0].here
+                raise CourseError(f"{here}: no code cell stands above this expression.")
+            elif cell.relations:
+                found[above] = found.get(above, ()) + cell.relations
+        return found
+
     def notebook(self, twin: str) -> Path:
         """Where the twin lies: beside `source/` for the learner, in `solutions/` the other."""
         folder = self.chapter if twin == "learner" else self.chapter / "solutions"
@@ -89,7 +108,7 @@ def load(path: Path, name: str) -> Lesson:
     fields = _fields(header, f"{name}, line 1: the header")
     cells = tuple(_examined(cell, name) for cell in written)
     _examine_setup(cells, name)
-    return Lesson(
+    lesson = Lesson(
         path=path,
         title=fields["title"],
         minutes=fields["minutes"],
@@ -97,6 +116,8 @@ def load(path: Path, name: str) -> Lesson:
         cells=cells,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
     )
+    lesson.relations()  # examined as well
+    return lesson
 
 
 def _fields(header: dict, here: str) -> dict:
@@ -121,7 +142,8 @@ def _examined(cell: percent.Cell, name: str) -> LessonCell:
             raise CourseError(f"{name}, line {cell.line}: unknown tag {tag!r}. Known: {known}.")
     if cell.type == "markdown":
         _refuse_markers(cell, name)
-        return LessonCell(cell.type, cell.tags, cell.line, cell.text, cell.text, cell.text)
+        shown, relations = taken_out(cell.text, name, cell.line)
+        return LessonCell(cell.type, cell.tags, cell.line, cell.text, shown, shown, relations)
     lines = twin_lines(cell.text, name, cell.line)
     shown = {}
     for twin in TWINS:
