@@ -12,6 +12,7 @@ from labkit.course.draft import draft
 from labkit.course.notebook import Notebook, source_of
 from labkit.course.relations import taken_out
 from labkit.course.verify import refusals_of
+from tests.notebooks import running
 
 SOURCE = "chapters/01_gpu/source/1_tiny.py"
 LEARNER = "chapters/01_gpu/1_tiny.ipynb"
@@ -167,3 +168,10 @@ def test_a_relation_above_all_code_is_refused(bare_course):
     say(bare_course, "add_one(2) < 4", "# Then you will stop.\n")
     with pytest.raises(CourseError, match="no code cell stands above"):
         only_draft(bare_course)
+
+
+def test_the_test_of_a_lessons_numbers_evaluates_them_again(bare_course, monkeypatch):
+    monkeypatch.setattr(running, "config", lambda: config(bare_course))
+    line = say(bare_course, "add_one(2) < 3")  # true in the learner's twin alone
+    with pytest.raises(AssertionError, match=rf"line {line}: `add_one\(2\) < 3` is false"):
+        running.Run("01_gpu", "1_tiny")

@@ -480,13 +480,13 @@ for neighbours in (1, 32):
 
 # %% [markdown]
 # **Verdict on C31: wrong.**
-# A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers.
-# What *executes* is the warp.
+# A block is the unit of *placement*: it is given to one multiprocessor.
+# What *executes* is the warp: so NVIDIA describes it, and so our machine counts.
 # Where its lanes disagree, it runs both sides, each with the others idle: **divergence**.
 # <!-- holds: shares[1] == 50 -->
 # Where whole warps disagree, nothing is lost.
 # <!-- holds: shares[32] == 100 -->
-# (For sides as short as these a compiler may let every lane compute both and pick one: the work is lost all the same.)
+# (For such short sides a compiler may let every lane compute both and pick one: the work is lost all the same.)
 #
 # Now meet your guesses.
 
