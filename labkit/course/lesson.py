@@ -71,20 +71,18 @@ class Lesson:
         return tuple(dict.fromkeys(ids))
 
     def relations(self) -> dict[int, tuple[Relation, ...]]:
-        """The relations below each code cell, up to the next one, by the cell's place.
+        """What must hold when a code cell has run, by the cell's place.
 
-        CourseError for one without a code cell above it.
+        Those are the relations below it, up to the next one; those above all code, of a headline,
+        must hold when the last one has run.
         """
+        code = [place for place, cell in enumerate(self.cells) if cell.type == "code"]
         found: dict[int, tuple[Relation, ...]] = {}
-        above = None
         for place, cell in enumerate(self.cells):
-            if cell.type == "code":
-                above = place
-            elif cell.relations and above is None:
-                here = cell.relations[0].here
-                raise CourseError(f"{here}: no code cell stands above this expression.")
-            elif cell.relations:
-                found[above] = found.get(above, ()) + cell.relations
+            if cell.relations:
+                above = [one for one in code if one < place]
+                after = above[-1] if above else code[-1]
+                found[after] = found.get(after, ()) + cell.relations
         return found
 
     def notebook(self, twin: str) -> Path:
@@ -108,7 +106,7 @@ def load(path: Path, name: str) -> Lesson:
     fields = _fields(header, f"{name}, line 1: the header")
     cells = tuple(_examined(cell, name) for cell in written)
     _examine_setup(cells, name)
-    lesson = Lesson(
+    return Lesson(
         path=path,
         title=fields["title"],
         minutes=fields["minutes"],
@@ -116,8 +114,6 @@ def load(path: Path, name: str) -> Lesson:
         cells=cells,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
     )
-    lesson.relations()  # examined as well
-    return lesson
 
 
 def _fields(header: dict, here: str) -> dict:

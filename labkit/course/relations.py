@@ -4,8 +4,9 @@
     # <!-- holds: ring.messages < tree.messages -->
 
 The line is taken out of what the learner sees. The build evaluates it in each twin's kernel, when
-the nearest code cell above has run: later cells may give its names other values. It refuses a
-lesson in which an expression is false or raises, and notes the others with their cell.
+the nearest code cell above has run, for later cells may give its names other values; that of a
+headline, which stands above all code, when the last cell has run. It refuses a lesson in which an
+expression is false or raises, and notes the others with their cell.
 """
 
 import ast

@@ -164,10 +164,15 @@ def test_two_relations_of_one_sentence_and_one_in_a_list():
     assert found[0].holds_in({"a": 1, "b": 2}) and not found[0].holds_in({"a": 2, "b": 2})
 
 
-def test_a_relation_above_all_code_is_refused(bare_course):
-    say(bare_course, "add_one(2) < 4", "# Then you will stop.\n")
-    with pytest.raises(CourseError, match="no code cell stands above"):
-        only_draft(bare_course)
+def test_a_headline_is_of_what_the_last_cell_leaves_behind(bare_course):
+    line = say(bare_course, "add_one(2) < 3 <= len(alt)", "# Then you will stop.\n")
+    made = only_draft(bare_course)
+    ((place, (one,)),) = made.lesson.relations().items()
+    assert made.lesson.cells[place].text.startswith("from IPython") and one.here.endswith(
+        f" {line}"
+    )
+    with pytest.raises(CourseError, match=rf"line {line}: in {SOLUTION}, .* is false"):
+        build_lesson(made)
 
 
 def test_the_test_of_a_lessons_numbers_evaluates_them_again(bare_course, monkeypatch):
