@@ -19,6 +19,7 @@
 #
 # **In lesson 3's tiled kernel, each number in a tile served 32 threads.
 # But when Simon Boehm timed such a kernel on an RTX A6000, 92 % of the arithmetic stood idle.**
+# <!-- holds: round(100 * (1 - float(published["shared tile"]) / float(gpu.peak["fp32"]))) == 92 -->
 # The kernel reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).
 # What held it back?
 # You learn to answer that by counting, without a GPU.
@@ -319,6 +320,7 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # In Boehm's timing, 92 % was idle.
 #
 # **A rule to keep: if an SM starts 4 instructions per clock, two passes per multiply-add leave an eighth of the peak.**
+# <!-- holds: estimated_share(np.array([1e9]), np.array([2]), np.array([0]), ridge)[0] == 1 / 8 -->
 # Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 output channels.
 # For each filter place and input channel, it reads 4 inputs and 4 weights: half a pass for each of 16 multiply-adds.
 # Two passes leave an eighth, so this leaves a half.

@@ -18,6 +18,8 @@
 # # What the compiler makes of a layer
 #
 # **67 MB of memory for 1.6 MB of images.**
+# <!-- holds: round(padded_bytes(images.shape, (3, 2, 1, 0), (8, 128), 2) / 1e6) == 67 -->
+# <!-- holds: round(images.padded_bytes / 1e6, 1) == 1.6 -->
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
 # Stored on a TPU in the order in which we write it, with the three colours last, this array would take 67 MB.
 # Reading it would keep a TPU v5e busy for 82 µs (predicted).
@@ -362,6 +364,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 # ## Recap
 #
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
+# <!-- holds: round_up(129, 128) == 256 -->
 #
 # Take a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
 # By the rule, the 200 take the room of 256, so 256 should cost no more, but 257 should.
