@@ -172,7 +172,7 @@ figures.timeline(parts, f"measured on {hardware.this_machine().name}")
 # <!-- holds: flops["pool"] + flops["ReLU"] < 0.01 * flops.total() -->
 # ReLU moves the most bytes.
 # <!-- holds: moved["ReLU"] == max(moved.values()) -->
-# The pools move half as many: where they take longer than ReLU, as on many processors, their kernel is slow.
+# The pools move half as many: where they take longer than ReLU, their kernel is slow.
 # <!-- holds: 0.45 < moved["pool"] / moved["ReLU"] < 0.55 -->
 # On a GPU bytes should decide.
 #
