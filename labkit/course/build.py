@@ -4,9 +4,10 @@ From the reports of GPUs it writes chapter 01's measured.md and a row of README 
 
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
 
-A lesson is executed only when the code of one of its notebooks changed (or with --force). New prose
-around the same code keeps the outputs, for they are still what that code prints. Both notebooks are
-executed before one is written, so a lesson that fails leaves the files as they were.
+A lesson is executed only when the code of one of its notebooks changed, or a relation (or with
+--force). New prose around the same code keeps the outputs, for they are still what that code
+prints. Both notebooks are executed before one is written, so a lesson that fails leaves the files
+as they were.
 """
 
 import time
@@ -16,8 +17,8 @@ from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
 from labkit.course.execute import execute
-from labkit.course.notebook import Notebook, read_stored, source_of
-from labkit.course.output_rules import counts, outputs, untouched
+from labkit.course.notebook import Notebook, read_stored
+from labkit.course.output_rules import counts, outputs, relations, untouched
 
 
 def build(
@@ -62,7 +63,7 @@ def build_lesson(draft: Draft, force: bool = False) -> bool:
     for notebook in draft.notebooks:
         kept = None if force else _with_stored_outputs(notebook)
         if kept is None:
-            kept = execute(notebook)
+            kept = execute(notebook, draft.lesson.relations())
             executed = True
         done.append(kept)
     for notebook in done:
@@ -73,16 +74,16 @@ def build_lesson(draft: Draft, force: bool = False) -> bool:
 def _with_stored_outputs(notebook: Notebook) -> Notebook | None:
     """The notebook with what its file stores; None if that is not what running it gives.
 
-    The code must be the same, and have run to its end without error or warning or edit by hand.
+    Code and relations must be the same, and have run to their end without error or warning or edit
+    by hand.
     """
     stored = read_stored(notebook.path, notebook.name)
     if stored.broken:
         print(f"{stored.broken} It is built anew.")
     if stored.notebook is None:
         return None
-    for rule in (counts, outputs, untouched):
+    for rule in (counts, outputs, relations, untouched):
         if any(rule(stored.notebook)):
             return None
-    code = [source_of(cell) for cell in notebook.code_cells]
-    ran = [source_of(cell) for cell in stored.notebook.code_cells]
-    return notebook.with_outputs_of(stored.notebook) if code == ran else None
+    same = notebook.steps() == stored.notebook.steps()
+    return notebook.with_outputs_of(stored.notebook) if same else None

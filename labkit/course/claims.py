@@ -76,7 +76,7 @@ def _marks(cell: LessonCell) -> list[re.Match]:
     """The claims and verdicts of a cell, in their order."""
     if cell.type != "markdown":
         return []
-    marks = [*CLAIM.finditer(cell.text), *VERDICT.finditer(cell.text)]
+    marks = [*CLAIM.finditer(cell.learner), *VERDICT.finditer(cell.learner)]
     return sorted(marks, key=re.Match.start)
 
 

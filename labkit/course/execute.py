@@ -5,13 +5,14 @@ run: no execution times, and one stream is one output, however the kernel happen
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from labkit.course import CourseError
 from labkit.course.notebook import Notebook
 from labkit.course.output_rules import outputs
+from labkit.course.relations import Relation, refuse_false
 
 # These only end a hang: ten times what a whole lesson takes on an idle machine.
 CELL_SECONDS = 600
@@ -25,11 +26,15 @@ def environment() -> Iterator[dict[str, str]]:
         yield {**os.environ, "LABKIT_PROGRESS": "off", "LABKIT_OFFLINE": "1", "IPYTHONDIR": folder}
 
 
-def execute(notebook: Notebook) -> Notebook:
+def execute(
+    notebook: Notebook, relations: Mapping[int, Sequence[Relation]] | None = None
+) -> Notebook:
     """The notebook with counts and outputs, run in its own folder.
 
+    relations  what must hold when the cell at a place has run, by places
+
     Raises CourseError naming notebook, cell and first line when a cell raises, writes to stderr,
-    takes more than CELL_SECONDS or kills its kernel.
+    takes more than CELL_SECONDS or kills its kernel; or naming a relation that does not hold.
     """
     import nbformat
     from nbclient import NotebookClient
@@ -38,6 +43,12 @@ def execute(notebook: Notebook) -> Notebook:
     folder = notebook.path.parent
     folder.mkdir(parents=True, exist_ok=True)
     started: list[int] = []  # indices of cells
+
+    async def evaluate(cell: Any, cell_index: int, execute_reply: dict) -> None:
+        below = (relations or {}).get(cell_index, ())
+        if below and execute_reply["content"]["status"] == "ok":
+            await refuse_false(client.kc, below, notebook.name, CELL_SECONDS)
+
     client = NotebookClient(
         nbformat.reads(json.dumps(notebook.content), as_version=4),
         kernel_name="python3",
@@ -47,6 +58,7 @@ def execute(notebook: Notebook) -> Notebook:
         raise_on_iopub_timeout=True,
         record_timing=False,
         on_cell_execute=lambda cell, cell_index: started.append(cell_index),
+        on_cell_executed=evaluate,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},
     )
@@ -60,7 +72,8 @@ def execute(notebook: Notebook) -> Notebook:
     except DeadKernelError:
         what = "ends its kernel."
     else:
-        return _as_stored(done, notebook)
+        ran = _as_stored(done, notebook)
+        return ran.holding() if relations else ran
     here, _ = notebook.located()[started[-1]]
     raise CourseError(f"{here} {what}")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.course import CourseError, percent
+from labkit.course.relations import Relation, taken_out
 from labkit.course.stubs import MARKERS, TwinLine, twin_lines
 
 TWINS = ("learner", "solution")
@@ -22,7 +23,7 @@ HEADER_FIELDS = {"title": str, "minutes": int, "needs": list}
 
 @dataclass(frozen=True)
 class LessonCell:
-    """One cell, with the text that each twin shows; in Markdown both are the text as written."""
+    """One cell, with the text that each twin shows: in Markdown, all but its relations."""
 
     type: str  # "code" or "markdown"
     tags: tuple[str, ...]
@@ -30,6 +31,7 @@ class LessonCell:
     text: str  # as written: a code cell may hold both twins' lines
     learner: str
     solution: str
+    relations: tuple[Relation, ...] = ()  # of the sentences in a Markdown cell
 
     def shown_in(self, twin: str) -> str:
         """The text of one of the TWINS."""
@@ -67,6 +69,21 @@ class Lesson:
         code = "\n".join(cell.text for cell in self.cells if cell.type == "code")
         ids = re.findall(rf"(?<![\w.]){call}\(\s*[\"']([\w.]+)[\"']", code)
         return tuple(dict.fromkeys(ids))
+
+    def relations(self) -> dict[int, tuple[Relation, ...]]:
+        """What must hold when a code cell has run, by the cell's place.
+
+        Those are the relations below it, up to the next one; those above all code, of a headline,
+        must hold when the last one has run.
+        """
+        code = [place for place, cell in enumerate(self.cells) if cell.type == "code"]
+        found: dict[int, tuple[Relation, ...]] = {}
+        for place, cell in enumerate(self.cells):
+            if cell.relations:
+                above = [one for one in code if one < place]
+                after = above[-1] if above else code[-1]
+                found[after] = found.get(after, ()) + cell.relations
+        return found
 
     def notebook(self, twin: str) -> Path:
         """Where the twin lies: beside `source/` for the learner, in `solutions/` the other."""
@@ -121,7 +138,8 @@ def _examined(cell: percent.Cell, name: str) -> LessonCell:
             raise CourseError(f"{name}, line {cell.line}: unknown tag {tag!r}. Known: {known}.")
     if cell.type == "markdown":
         _refuse_markers(cell, name)
-        return LessonCell(cell.type, cell.tags, cell.line, cell.text, cell.text, cell.text)
+        shown, relations = taken_out(cell.text, name, cell.line)
+        return LessonCell(cell.type, cell.tags, cell.line, cell.text, shown, shown, relations)
     lines = twin_lines(cell.text, name, cell.line)
     shown = {}
     for twin in TWINS:

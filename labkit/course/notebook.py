@@ -16,6 +16,7 @@ from labkit.course.notebook_shape import is_cell, is_metadata
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 NOT_RUN = {"execution_count": None, "outputs": []}
 SEAL = "outputs_sha256"
+HOLDS = "holds"  # of a Markdown cell: {expression: True; None before the notebook ran}
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,14 @@ class Notebook:
         return found
 
     def cleared(self) -> "Notebook":
-        """As it was before execution: without outputs, their digest and execution counts."""
+        """As it was before execution: without outputs, outcomes, their digest and counts."""
         cells = [cell | NOT_RUN if cell.get("cell_type") == "code" else cell for cell in self.cells]
+        cells = [_with_outcome(cell, None) for cell in cells]
         notes = {key: value for key, value in self.course_metadata.items() if key != SEAL}
         return self._with(cells, notes)
 
     def with_outputs_of(self, stored: "Notebook") -> "Notebook":
-        """This text with the counts and outputs of a notebook that has the same code cells."""
+        """This text with the counts and outputs of a notebook that has the same steps."""
         ran = iter(stored.code_cells)
         cells = []
         for cell in self.cells:
@@ -86,15 +88,30 @@ class Notebook:
                 old = next(ran)
                 cell = cell | {key: old[key] for key in NOT_RUN}
             cells.append(cell)
-        return self._with(cells, self.course_metadata)
+        return self.with_cells(cells).holding()
+
+    def holding(self) -> "Notebook":
+        """The same notebook, with all its relations found to hold."""
+        return self.with_cells([_with_outcome(cell, True) for cell in self.cells])
+
+    def steps(self) -> list[str | list[str]]:
+        """What running it evaluates, in order: code, and the relations of a Markdown cell."""
+        found: list[str | list[str]] = []
+        for cell in self.cells:
+            if cell.get("cell_type") == "code":
+                found.append(source_of(cell))
+            elif holds_of(cell):
+                found.append(sorted(holds_of(cell)))
+        return found
 
     def with_cells(self, cells: list[dict]) -> "Notebook":
         """The same notebook with other cells, as a kernel gives them back."""
         return replace(self, content={**self.content, "cells": cells})
 
     def outputs_sha256(self) -> str:
-        """The digest of all outputs of all code cells, by which an edit by hand shows."""
+        """The digest of all outputs and outcomes, by which an edit by hand shows."""
         shown = [cell.get("outputs") for cell in self.code_cells]
+        shown += [holds_of(cell) for cell in self.cells if holds_of(cell)]
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
     def sealed(self) -> "Notebook":
@@ -154,3 +171,15 @@ def source_of(cell: dict) -> str:
 def tags_of(cell: dict) -> list[str]:
     """A cell's tags."""
     return cell.get("metadata", {}).get("tags", [])
+
+
+def holds_of(cell: dict) -> dict:
+    """The relations of a cell with their outcomes."""
+    return cell.get("metadata", {}).get(HOLDS, {})
+
+
+def _with_outcome(cell: dict, outcome: bool | None) -> dict:
+    """The cell, its relations with this outcome."""
+    if not holds_of(cell):
+        return cell
+    return cell | {"metadata": cell["metadata"] | {HOLDS: dict.fromkeys(holds_of(cell), outcome)}}

@@ -51,7 +51,7 @@ def is_cell(value: Any) -> bool:
 
 
 def _is_metadata_of_cell(value: Any) -> bool:
-    return is_dict_with(value, tags=lambda tags: is_list_of(tags, is_name))
+    return is_dict_with(value, tags=lambda tags: is_list_of(tags, is_name), holds=is_dict)
 
 
 def _is_output(value: Any) -> bool:

@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from labkit.course.notebook import Notebook, source_of, tags_of
+from labkit.course.notebook import Notebook, holds_of, source_of, tags_of
 
 ALT_WORDS = 5  # fewer cannot say what a picture shows
 MEASURED = re.compile(r"\d\S* \S+ \(measured on [^)]+\)")  # as `labkit.provenance` prints it
@@ -49,10 +49,19 @@ def outputs(notebook: Notebook) -> Iterator[str]:
                 yield f"{here} writes to stderr, {said[-200:]!r}: a lesson has no warnings."
 
 
+def relations(notebook: Notebook) -> Iterator[str]:
+    """Each relation that its source states was found to hold when it ran."""
+    for here, cell in notebook.located():
+        for expression, outcome in holds_of(cell).items():
+            if outcome is not True:
+                yield f"{here} has no record that `{expression}` holds: run `labkit build`."
+
+
 def untouched(notebook: Notebook) -> Iterator[str]:
     """nbval compares no timing, no picture and no "Runs on:" line, so the digest does."""
     if not notebook.has_whole_seal():
-        yield f"{notebook.name}: its outputs were edited by hand: run `labkit build --force`."
+        what = "its outputs or outcomes were edited by hand"
+        yield f"{notebook.name}: {what}: run `labkit build --force`."
 
 
 def alt_texts(notebook: Notebook) -> Iterator[str]:

@@ -12,7 +12,14 @@ from labkit.course import links
 from labkit.course.config import Config
 from labkit.course.lesson import plain_name
 from labkit.course.notebook import KERNELSPEC, Notebook, StoredNotebook, source_of, tags_of
-from labkit.course.output_rules import alt_texts, counts, ignored, outputs, untouched
+from labkit.course.output_rules import (
+    alt_texts,
+    counts,
+    ignored,
+    outputs,
+    relations,
+    untouched,
+)
 from labkit.course.prose import headings, words
 from labkit.course.twins import BADGE
 
@@ -131,6 +138,7 @@ RULES = (
     kernelspec,
     counts,
     outputs,
+    relations,
     untouched,
     alt_texts,
     ignored,

@@ -7,7 +7,7 @@ from collections import Counter
 from labkit.course import TEXTS
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson
-from labkit.course.notebook import KERNELSPEC, NOT_RUN, Notebook
+from labkit.course.notebook import HOLDS, KERNELSPEC, NOT_RUN, Notebook
 
 COLAB = "https://colab.research.google.com"
 BADGE = re.compile(rf"\[!\[Open in Colab\]\({COLAB}[^)]*\)\]\([^)]*\)\s*")
@@ -63,6 +63,8 @@ def _twin(lesson: Lesson, twin: str, ids: list[str], config: Config) -> Notebook
             "source": text.splitlines(keepends=True),
             "metadata": {"tags": list(cell.tags)} if cell.tags else {},
         }
+        if cell.relations:
+            made["metadata"][HOLDS] = {one.expression: None for one in cell.relations}
         cells.append(made | NOT_RUN if cell.type == "code" else made)
     notes = {
         "title": lesson.title,

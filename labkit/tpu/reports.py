@@ -11,7 +11,7 @@ from labkit.convnet import layer_costs
 from labkit.hardware import machine
 from labkit.provenance import Quantity, compiled, counted, predicted
 from labkit.tpu.compiler import Compiled, TPUOutOfMemory, recall
-from labkit.tpu.published import MLPERF, MLPERF_SOURCE, V5E_LINKS
+from labkit.tpu.published import DAWNBENCH, MLPERF, MLPERF_SOURCE, V5E_LINKS
 
 CAUTIONS = (
     "Google gives a TPU's area as an upper limit, so the true density may be higher. "
@@ -59,6 +59,20 @@ def side_by_side(programs: Mapping[str, Compiled]) -> None:
 def missing(made: Compiled) -> str:
     """How many of the program's operations have no estimate: "4 of 672"."""
     return f"{made.unestimated:,} of {sum(op.count for op in made.ops):,}"
+
+
+def beside_the_logs(tried: Mapping[str, Quantity], made: Compiled) -> None:
+    """A table of the published logs of ResNet-50, then of speeds that were tried for them.
+
+    Each with how far it is off the logs, in %; `made` is the program that one of them comes from.
+    """
+    rows = [[log.software, log.speed, None, None] for log in DAWNBENCH]
+    for name, speed in tried.items():
+        off = [f"{100 * (float(speed) / float(log.speed) - 1):+.0f}" for log in DAWNBENCH]
+        rows.append([name, speed, *off])
+    heads = ["ResNet-50 on four v2 chips", "speed", "off the first, %", "off the second, %"]
+    note = f"Of our program's operations, {missing(made)} have no estimate."
+    figures.table(heads, rows, note)
 
 
 def left_out(made: Compiled) -> str:

@@ -173,7 +173,7 @@ def no_kernel(monkeypatch):
     """Building without kernels: every cell prints one line. Records the notebooks it was given."""
     ran = []
 
-    def execute(notebook):
+    def execute(notebook, relations):
         ran.append(notebook.name)
         count = 0
         cells = []
@@ -183,7 +183,7 @@ def no_kernel(monkeypatch):
                 text = {"output_type": "stream", "name": "stdout", "text": [f"cell {count}\n"]}
                 cell = cell | {"execution_count": count, "outputs": [text]}
             cells.append(cell)
-        return notebook.with_cells(cells)
+        return notebook.with_cells(cells).holding()
 
     monkeypatch.setattr("labkit.course.build.execute", execute)
     return ran

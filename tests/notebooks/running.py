@@ -1,7 +1,8 @@
 """Runs a lesson's solution, and then single cells of it again with something changed.
 
 The code cells run one after the other, in one namespace, and every exercise of the lesson must be
-told that it is solved: by day this is the proof of the solutions. Then a cell runs again in a copy
+told that it is solved: by day this is the proof of the solutions. What the lesson's sentences say
+of its numbers (`holds`) must be true there as well. Then a cell runs again in a copy
 of that namespace with one thing in it broken or replaced: what the cell prints must follow. Cells
 are found by what they say, never by their number.
 """
@@ -23,12 +24,17 @@ class Run:
     def __init__(self, chapter, name, without=()):
         path = config().course_root() / "chapters" / chapter / "source" / f"{name}.py"
         lesson = load(path, path.name)
-        cells = [c for c in lesson.cells if c.type == "code"]
-        self.cells = [c.solution for c in cells if not {"setup", *without} & set(c.tags)]
+        self.cells = []
         self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
-        for code in self.cells:
-            self.before[code] = dict(self.namespace)
-            self.printed[code] = self.execute(code, self.namespace)
+        relations = lesson.relations()
+        for place, cell in enumerate(lesson.cells):
+            if cell.type == "code" and not {"setup", *without} & set(cell.tags):
+                code = cell.solution
+                self.cells.append(code)
+                self.before[code] = dict(self.namespace)
+                self.printed[code] = self.execute(code, self.namespace)
+            for one in relations.get(place, ()):
+                assert one.holds_in(self.namespace), f"{one.here}: `{one.expression}` is false"
         said = "".join(self.printed.values())
         unsolved = [id for id in lesson.named_in("check") if f"{id} is solved" not in said]
         assert not unsolved, f"{name}: {unsolved} is not solved by the lesson's own solution"

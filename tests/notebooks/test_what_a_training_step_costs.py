@@ -12,7 +12,7 @@ from tests.notebooks.running import Run
 
 pytest.importorskip("jax")
 
-ROOF, FUSION, SPEED = "batch_roofline", "def apart", "DAWNBENCH]"
+ROOF, FUSION, SPEED = "batch_roofline", "def apart", "beside_the_logs"
 STEP, SENT, GUESSES = "products_of_flop", "def gradient", "figures.guesses"
 GENERAL, SHEETS = "import collatz", "reports.chips"
 
@@ -144,13 +144,18 @@ def test_the_rule_carries_to_another_chip(lesson):
 
 
 def test_the_prediction_stands_beside_the_published_speeds(lesson, monkeypatch):
-    said = printed(lesson, SPEED)
+    said, names = printed(lesson, SPEED), lesson.namespace
     assert "3,250, published [1]" in said and "4,006, published [2]" in said
     assert "89 epochs in 9.75 h" in said and "90 epochs in 8.00 h" in said
     ours = numbers(line(said, "our prediction"))[0]
     assert round(100 * (ours / 3250 - 1)) == 9 and round(100 * (ours / 4006 - 1)) == -12
     assert "4 of 672 have no estimate" in said
-    names = lesson.namespace
+    assert line(said, "our prediction").split()[-2:] == ["+9", "-12"]
+    peak = numbers(line(said, "always the peak"))
+    assert peak[0] == pytest.approx(8 * 128 * 23e12 / names["resnet"].flops, abs=1)
+    assert names["resnet"].flops == pytest.approx(128 * 3 * 2 * 4.0e9, rel=0.05), "ResNet-50's"
+    assert peak[-2:] == [135, 91], "far above both: the text says so"
+    assert numbers(line(said, "the first log again"))[-2:] == [0, -19], "the constant, worse"
     twice, _ = lesson.again(SPEED, throughput=lambda *given: 2 * names["throughput"](*given))
     assert numbers(line(twice, "our prediction"))[0] == pytest.approx(2 * ours, abs=2)
     monkeypatch.setattr(compiler, "recall", changed(compiler.recall, ops=slower(2)))

@@ -29,7 +29,7 @@
 # - run a trained network in your own NumPy on real photographs, and agree with PyTorch on each one;
 # - tell, layer by layer, whether arithmetic or memory sets the speed, and what an accelerator can change.
 #
-# You need Python with NumPy, the chain rule, and the words of a small network: layer, ReLU, max-pool, loss.
+# You need Python with NumPy, the chain rule, and words of a small network: layer, ReLU, max-pool, loss.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -48,7 +48,7 @@
 # | `fc2`, fully connected | 128 → 10 | 10 x 128 |
 #
 # Guess three numbers now, before any result.
-# A rough guess beats none: the gap is what you will remember.
+# A rough guess beats none: you will remember the gap.
 #
 # 1. How many multiply-adds does the network need to classify one image?
 # 2. What percentage of a training step's arithmetic is in the two convolutions?
@@ -306,8 +306,11 @@ print("loops:         ", measured(loops, "s"))
 print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times faster")
 
 # %% [markdown]
-# **Same sums, same processor, hundreds of times apart** on the two-core machine this was written on; yours is above.
-# The loops enter Python 32,768 times, once per output cell. im2col enters it 9 times, once per tap, and the product once.
+# **Same sums, same processor, but the loops enter Python 32,768 times, once per output cell.**
+# <!-- holds: conv2d(*args).size == 32_768 -->
+# im2col enters it 9 times, once per tap, and the product once.
+# <!-- holds: args[1].shape[2] * args[1].shape[3] == 9 -->
+# In our runs, the two times lay more than a hundredfold apart.
 #
 # ### Backwards, part one: the weights
 #
@@ -435,8 +438,12 @@ figures.image_grid(data.test.images[some], captions, wrong, alt)
 
 # %% [markdown]
 # **The NumPy network and PyTorch agree.**
+# <!-- holds: np.sum(yours == theirs) == len(x) -->
+# <!-- holds: np.abs(logits - expected).max() < 0.001 -->
 # Its `im2col` is yours if `check` said **Right**.
 # The answers framed in orange are wrong, and PyTorch gives the same wrong ones.
+# <!-- holds: np.sum(wrong) > 0 -->
+# <!-- holds: np.sum(yours[some] != theirs[some]) == 0 -->
 #
 # ## Measure
 #
@@ -469,6 +476,7 @@ share = 100 * convolutions / sum(float(cost.flops) for cost in costs.values())
 
 # %% [markdown]
 # **`conv2` does 900 times more arithmetic per byte than ReLU.**
+# <!-- holds: round(costs["conv2"].intensity.value / costs["relu1"].intensity.value, -2) == 900 -->
 # Faster arithmetic helps the one, faster memory the other.
 #
 # A machine can do at most `peak` FLOP per second, and move at most `bandwidth` bytes per second to and from its main memory.
@@ -557,15 +565,23 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
 # **A layer left of the ridge on both machines gains the ratio of their bandwidths, one right of it the ratio of their peaks.**
+# <!-- holds: abs(least_time(laptop, "fp32", ["relu1"]) / least_time(h200, "fp32", ["relu1"]) - 4800 / 51.2) < 0.1 -->
+# <!-- holds: abs(least_time(laptop, "fp32", ["conv2"]) / least_time(h200, "fp32", ["conv2"]) - 67 / 0.768) < 0.1 -->
 # The ridges of laptop and H200 in float32 are 15 and 14 FLOP/B; the ratios 4,800 / 51.2 = 94 and 67 / 0.768 = 87.
+# <!-- holds: [round(laptop.ridge("fp32")), round(h200.ridge("fp32"))] == [15, 14] -->
 # In TF32 the H200's ridge moves to 103 FLOP/B.
+# <!-- holds: round(h200.ridge("tf32")) == 103 -->
 # Now even `conv2`, at 94, is left of it: faster arithmetic would help this network no more.
+# <!-- holds: round(costs["conv2"].intensity.value) == 94 < h200.ridge("tf32") -->
 #
-# **Verdict on C25: holds if the accelerator is a large one, computes in float32 without its tensor cores, and both sides come near their roofs.**
+# **Verdict on C25: holds if the accelerator is as large as an H200, computes in float32 without its tensor cores, and both sides come near their roofs.**
 # For that case the roofline predicts about 90 times for an H200 over a laptop.
+# <!-- holds: 88 < gain < 92 -->
 # With the tensor cores in TF32 it predicts about 150 times, and for a T4 in float32 only 8.
+# <!-- holds: 148 < least_time(laptop, "fp32", costs) / least_time(h200, "tf32", costs) < 152 -->
+# <!-- holds: round(least_time(laptop, "fp32", costs) / least_time(t4, "fp32", costs)) == 8 -->
 # All three are predictions: no GPU was measured here.
-# Against slow code any factor appears: plain loops lost hundreds on one processor.
+# Against slow code any factor appears: plain loops lost more than a hundred on one processor.
 #
 # ## On trial
 #
@@ -601,8 +617,10 @@ for row, (text, value, inputs) in reversed(list(enumerate(tape))):
 
 # %% [markdown]
 # **Verdict on C23: holds if the gradient is built as a graph before there are numbers.**
-# This tape does not do that, and neither does PyTorch's: it holds values and how to get slopes from them, walked backwards by the chain rule, and no formula is derived.
+# This tape does not do that: it holds values and slopes, walked backwards by the chain rule, and no formula is derived.
+# PyTorch's records operations as they run, too (*Autograd mechanics*).
 # The last line says 108: the run computed $x^4$ at 3, and $4 \cdot 3^3 = 108$.
+# <!-- holds: grad[0] == 4 * 3**3 == 108 -->
 # Other frameworks trace the program first and derive a second one from it.
 # Theano called this *symbolic differentiation*, and its optimiser simplified the result (Theano 0.8, *Derivatives in Theano*). [`tf.gradients`](https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/gradients) of TensorFlow 1 "constructs symbolic derivatives"; JAX under `jit` traces as well.
 # They, too, go operation by operation, by the chain rule.

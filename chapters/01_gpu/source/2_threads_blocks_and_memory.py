@@ -219,6 +219,8 @@ pictures.sector_map(good.accesses[0], bad.accesses[0], titles=["x is the column"
 # **Verdict on C34: holds if the matrix is row-major, as in NumPy.**
 # When neighbours in x are neighbours in memory, the hardware merges a warp's 32 loads into a few sectors: that is **coalescing**.
 # Swapped, each lane needs a sector of its own and uses 4 of its 32 bytes: the same result, but eight times as many sectors.
+# <!-- holds: bad.counters["global_load_sectors"] == 8 * good.counters["global_load_sectors"] -->
+# <!-- holds: 32 * bad.counters["global_load_sectors"] == 8 * bad.counters["global_load_bytes"] -->
 # L1 may still hold some of them from an earlier request; the request itself stays eight times as large.
 # (If all lanes read the *same* float, one sector is enough: `scale[row]` is nearly free.)
 #
@@ -291,6 +293,7 @@ for n in (64, 32):  # two warps, then one
 
 # %% [markdown]
 # **A right result does not prove that a kernel is right.**
+# <!-- holds: np.sum(y != x[::-1]) == 0 < len(p.hazards) -->
 # In another order of warps, on another GPU, it may be wrong; even the lanes of one warp need not run in step.
 # Put the barrier in and run the cell again.
 #
@@ -320,7 +323,9 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 
 # %% [markdown]
 # With 32 columns a whole column lies in one bank: a 32-way **bank conflict**.
+# <!-- holds: tiled.counters["shared_load_transactions"] == 32 * tiled.counters["shared_load_requests"] -->
 # One unused column moves each row by one bank.
+# <!-- holds: padded.counters["bank_conflicts"] == 0 -->
 #
 # ### A sum by a tree
 #
@@ -435,6 +440,8 @@ for m in (hardware.machine("t4"), hardware.machine("h200")):
 
 # %% [markdown]
 # **The tile removes the needless sectors, the padding the conflicts.**
+# <!-- holds: tiled.counters["traffic_bytes"] == 8 * a.size < naive.counters["traffic_bytes"] -->
+# <!-- holds: padded.counters["bank_conflicts"] == 0 < tiled.counters["bank_conflicts"] -->
 # What the needless ones cost, these counts do not say.
 # L2 can keep a sector until the other threads have written their parts of it, and then write it to main memory once; how often that works depends on the GPU and on the size of the matrix.
 # The passes over the banks are in no count of bytes at all.
@@ -473,11 +480,13 @@ for neighbours in (1, 32):
 
 # %% [markdown]
 # **Verdict on C31: wrong.**
-# A block is the unit of *placement*: it is given to one multiprocessor, and its threads share memory and barriers.
-# What *executes* is the warp.
+# A block is the unit of *placement*: it is given to one multiprocessor.
+# What *executes* is the warp: so NVIDIA describes it, and so our machine counts.
 # Where its lanes disagree, it runs both sides, each with the others idle: **divergence**.
+# <!-- holds: shares[1] == 50 -->
 # Where whole warps disagree, nothing is lost.
-# (For sides as short as these a compiler may let every lane compute both and pick one: the work is lost all the same.)
+# <!-- holds: shares[32] == 100 -->
+# (For such short sides a compiler may let every lane compute both and pick one: the work is lost all the same.)
 #
 # Now meet your guesses.
 
@@ -501,6 +510,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # - A **grid** is launched, a **block** is placed on one multiprocessor, a **warp** executes, a **lane** may idle.
 # - **Global memory**: let lanes that are neighbours touch floats that are neighbours: a request asks for 4 sectors, not 32.
+#   <!-- holds: good.counters["global_load_sectors_per_request"] == 4 -->
+#   <!-- holds: bad.counters["global_load_sectors_per_request"] == 32 -->
 # - **Shared memory**: write, barrier, read; a barrier where *every* thread passes; 33 columns instead of 32.
 # - **A race is judged by order, not by the result.**
 #

@@ -85,7 +85,7 @@ zero = np.float32(0)
 tile_pictures.who_fetches(4, tile=2)
 
 # %% [markdown]
-# Each of the coloured boxes of `a` and `b` names two threads, so every number is fetched twice.
+# Each coloured box of `a` and `b` names two threads, so every number is fetched twice.
 # Now let the four threads share what they fetch, first the orange tiles and then the blue ones:
 #
 # | step | the threads fetch | thread 0,0 adds | its sum |
@@ -135,7 +135,7 @@ tile_pictures.matmul_tiles(M=96, K=128, N=128, tile=32, block=(1, 2), start=32)
 
 # %% [markdown]
 # **Exercise `gpu.matmul_tiled`.**
-# Write the body of the loop: one step, for the 32 values of `k` from `start` on.
+# Write the loop's body: one step, for the 32 values of `k` from `start` on.
 # Thread (`tx`, `ty`) fetches one element for each tile and stores it there at `[ty, tx]`.
 # Then the thread waits until the whole block has fetched, and adds 32 products to its sum.
 # `fetch_or_zero(a, row, col)` gives `a[row, col]`, or 0 outside the matrix.
@@ -188,7 +188,8 @@ clock_pictures.clock_timeline()
 # Follow warp 1: its passes come in clocks 0 and 1, and its multiply-add starts in clock 2.
 # In two clocks, the four parts could start the multiply-adds of $2 \cdot 4 = 8$ warps.
 # Two passes serve only one.
-# **With tiles alone, at least seven eighths of the arithmetic stand idle.**
+# **With tiles alone, as the kernel is written, at least seven eighths of the arithmetic stand idle.**
+# (Compiled, ours has 64 reads for 32 multiply-adds, lesson 4's 40.)
 #
 # ### A patch in registers
 #
@@ -283,11 +284,14 @@ figures.table(["kernel", "global reads of an element", "passes of a multiply-add
 
 # %% [markdown]
 # It does, and the patch cuts the passes to $10 / 16 = 0.625$.
+# <!-- holds: float(reads_per_element(coalesced, a, b)) == 128 -->
+# <!-- holds: float(reads_per_element(tiled, a, b)) == 4 -->
+# <!-- holds: float(passes_per_multiply_add(tiled)) == 2 -->
+# <!-- holds: float(passes_per_multiply_add(patches)) == 10 / 16 -->
 #
 # ## Explain
 #
 # Did the published kernels gain as much speed as these counts suggest?
-# Compare your guesses.
 
 # %% tags=["picture"]
 from labkit.provenance import published
@@ -299,15 +303,19 @@ figures.guesses([("tiles", tile_guess, tile), ("64 results", patch_guess, patch)
 
 # %% [markdown]
 # Tiles save 31 of 32 reads, yet the published kernel became only 1.5 times as fast.
-# One reason is that on a GPU, caches answer most of these reads even without tiles.
+# <!-- holds: float(reads_per_element(coalesced, a, b)) == 32 * float(reads_per_element(tiled, a, b)) -->
+# <!-- holds: round(float(tile), 1) == 1.5 -->
+# One reason: a GPU's caches answer most of these reads even without tiles.
 # Boehm's profiler agrees: global memory delivered only 110 of 768 possible GB/s, so its bandwidth did not limit the coalesced kernel (his *Worklog*, 2022).
 #
 # Boehm's tiled kernel waits for shared memory, as his profiler showed.
 # In his kernel with patches of $8 \times 8$ results, 16 reads serve 64 multiply-adds.
 # At one pass for each read, a multiply-add costs a quarter of a pass, so shared memory could feed all four parts, if bank conflicts add none.
 # It is 5.4 times as fast as the tiled one, but not by the patch alone: each block's tile of results also grew.
+# <!-- holds: round(float(patch), 1) == 5.4 -->
 #
 # **Counts tell us what to change next, but [only a GPU tells us](measured.md) what we gain.**
+# <!-- holds: float(reads_per_element(coalesced, a, b)) / float(reads_per_element(tiled, a, b)) > 20 * float(tile) -->
 #
 # ## On trial
 #
@@ -326,7 +334,9 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 
 # %% [markdown]
 # **Verdict on C32: holds.**
-# By the peaks of an RTX A6000, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
+# On an RTX A6000, by its peaks, shared memory has 25 times the bandwidth of DRAM, and registers serve the arithmetic 12 times as fast as shared memory.
+# <!-- holds: round(float(rows[1][2]) / float(rows[0][2])) == 25 -->
+# <!-- holds: round(float(rows[2][2]) / float(rows[1][2])) == 12 -->
 #
 # ### Outside
 #
@@ -341,10 +351,11 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 #
 # ## Recap
 #
-# A simple kernel reads each number again and again, 128 times in our product; caches answer most of these reads, but most arithmetic still waits for its numbers.
+# A simple kernel reads each number again and again, 128 times in our product; caches answer most of these reads, but most arithmetic still waits.
 # Coalescing cut the library's lead from 75 times to 12, tiles to 7.8, and 64 results per thread to 1.5.
 #
 # - **Keep this rule: a patch of $r \times s$ results costs $(r + s) / (r \cdot s)$ passes for each multiply-add, and at $1/4$ or less, shared memory can feed all four parts of an SM.**
+#   <!-- holds: float(passes_per_multiply_add(patches)) == (8 + 2) / (8 * 2) -->
 #
 # With 64 results, a patch of $16 \times 4$ costs $20 / 64 = 0.31$ passes, and one of $8 \times 8$ only $0.25$: squares are best.
 #

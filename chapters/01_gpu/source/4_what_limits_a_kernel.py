@@ -19,6 +19,7 @@
 #
 # **In lesson 3's tiled kernel, each number in a tile served 32 threads.
 # But when Simon Boehm timed such a kernel on an RTX A6000, 92 % of the arithmetic stood idle.**
+# <!-- holds: round(100 * (1 - float(published["shared tile"]) / float(gpu.peak["fp32"]))) == 92 -->
 # The kernel reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).
 # What held it back?
 # You learn to answer that by counting, without a GPU.
@@ -70,8 +71,6 @@ made = compiled_ladder.compile_all()  # the ladder, for sm_86: the A6000's kind 
 print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 
 # %% [markdown]
-# How many blocks of such threads can an SM hold?
-#
 # ### How many blocks fit
 #
 # An SM holds several blocks at a time, so that some warps can compute while others wait.
@@ -135,6 +134,8 @@ made.occupancy("2-D register tile").draw()
 # Yet in Boehm's timings, the 2-D register tile is about eight times as fast.
 # A thread of this kernel has 64 sums: while one of them is not ready, it goes on with another, so few warps are enough.
 # **A high occupancy helps against waiting, but it does not make a kernel fast.**
+# <!-- holds: (blocks * made.warps)[made.names.index("coalesced")] == 32 == 2 * (blocks * made.warps)[made.names.index("2-D register tile")] -->
+# <!-- holds: round(float(ladder_speeds.published_rates()["2-D register tile"]) / float(ladder_speeds.published_rates()["coalesced"])) == 8 -->
 #
 # ## Measure
 #
@@ -198,8 +199,12 @@ ladder.show_counts(counts)
 
 # %% [markdown]
 # The shared tile does 20 times as many FLOP per byte as the coalesced kernel, but its passes stay at about two.
+# <!-- holds: round(counts.intensity[2] / counts.intensity[1]) == 20 -->
+# <!-- holds: 2 <= counts.passes[2] < 2.2 -->
 # In this ladder, they first fall when a thread makes several results.
 # **A tile saves traffic; several results per thread also save passes.**
+# <!-- holds: counts.passes[3] < 0.6 * counts.passes[2] -->
+# <!-- holds: counts.passes[4] < 0.6 * counts.passes[3] -->
 #
 # ### Which limit is next?
 #
@@ -212,16 +217,26 @@ ridge = gpu.ridge("fp32")
 shares = estimated_share(counts.intensity, counts.passes, counts.accesses, ridge)
 ladder.show_limits(counts, shares, ridge)
 estimates = ladder_speeds.predicted_rates(counts.names, shares, gpu)
+merged = made.quantity("shared tile", "reads")  # for 32 multiply-adds of a thread, not 64
+print("reads of the shared tile:", merged)
 
 # %% [markdown]
 # By our counts, traffic limits naive and coalesced.
+# <!-- holds: max(counts.intensity[:2]) / ridge < min(1 / (4 * counts.passes[:2])) -->
 # The shared tile has less traffic, so the passes come next: they leave 11.4 %.
+# <!-- holds: round(100 * shares[2], 1) == 11.4 -->
+# <!-- holds: 1 / (4 * counts.passes[2]) < counts.intensity[2] / ridge -->
 # With vector loads the passes are few, and the traffic is the limit again.
+# <!-- holds: counts.intensity[5] / ridge < 1 / (4 * counts.passes[5]) -->
 # **Remove one limit, and you meet the next.**
 #
 # But we counted every read in the source code, and in the shared and register tiles the compiler merges some.
-# In the 2-D register tile, 4 of 16 reads for each `k` remain; even at worst, their passes leave more than the traffic, which is then the limit, at 42 %.
-# The shared tile's limit fits Boehm's profile: warps waited for shared memory (*Worklog*, 2022).
+# In the shared tile, 40 of 64 reads for 32 multiply-adds remain; if each takes one pass, they leave 20 %, and the traffic, 15.6 %, is the limit.
+# <!-- holds: float(merged) == 40 -->
+# <!-- holds: 1 / (4 * float(merged) / 32) == 0.2 -->
+# <!-- holds: round(100 * counts.intensity[2] / ridge, 1) == 15.6 -->
+# In the 2-D register tile, 4 of 16 reads for each `k` remain; even at worst, their passes leave more than the traffic, at 42 %.
+# In Boehm's profile, warps of his shared tile waited for shared memory (*Worklog*, 2022).
 #
 # ### Tensor cores
 #
@@ -235,7 +250,8 @@ ladder.show_counts(tensor)
 ladder.show_generations()
 
 # %% [markdown]
-# One `mma` replaces 64 multiply-adds but takes longer than a single one, so the GPU is not 64 times as fast.
+# One `mma` replaces 64 multiply-adds, but takes longer than one.
+# <!-- holds: ladder.replaced_by_one_mma().value == 64 -->
 
 # %% tags=["timing", "nbval-ignore-output"]
 # On a CUDA GPU this times the ladder, beside cuBLAS; elsewhere, NumPy's product on your processor.
@@ -255,7 +271,8 @@ figures.climb(gpu, intensities, estimates, published)
 
 # %% [markdown]
 # Two diamonds are far above the sloping roof, which assumes traffic from DRAM.
-# For these two kernels, caches answered most requests, so the sloping roof is no bound.
+# <!-- holds: [float(speed) > 2 * counts.intensity[counts.names.index(name)] * float(gpu.bandwidth) for name, speed in published.items() if name in counts.names] == [True, True, False, False, False, False] -->
+# There, caches answered most requests, so it is no bound.
 # The flat roof is a true bound, because an SM starts at most 4 multiply-adds of 32 lanes per clock.
 #
 # ## On trial
@@ -275,12 +292,19 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 
 # %% [markdown]
 # Of the six estimates that we can compare, two are close, which means within 20 %.
+# <!-- holds: sum(abs(float(estimates[name]) / float(published[name]) - 1) < 0.2 for name in published if name in estimates) == 2 -->
 # Naive and coalesced come out too low, because our traffic ignores the caches.
+# <!-- holds: all(float(estimates[name]) < 0.8 * float(published[name]) for name in ("naive", "coalesced")) -->
 # The shared tile and vector loads come out too high, perhaps because we count no waiting.
+# <!-- holds: all(float(estimates[name]) > 1.2 * float(published[name]) for name in ("shared tile", "vector loads")) -->
 #
 # **Verdict on C33: wrong.**
 # In the published timings, even the best of the three reaches only 8 % of the peak, and cuBLAS reaches 60 %.
-# By our count of the source code, the three need at least two passes per multiply-add, and these leave at most an eighth.
+# <!-- holds: round(100 * max(float(published[name]) for name in ("naive", "coalesced", "shared tile")) / float(gpu.peak["fp32"])) == 8 -->
+# <!-- holds: round(100 * float(published["cuBLAS"]) / float(gpu.peak["fp32"])) == 60 -->
+# As written, the three need at least two passes per multiply-add, and these leave at most an eighth (the compiler merges some of the shared tile's).
+# <!-- holds: min(counts.passes[:3]) > 1.999 -->
+# <!-- holds: float(merged) < 64 -->
 #
 # ### Outside
 #
@@ -289,13 +313,17 @@ figures.guesses([("registers", registers_guess, registers), ("share", share_gues
 # ## Recap
 #
 # What held the shared tile back?
-# By our counts, its passes: they alone keep 89 % of the arithmetic idle.
+# As written, its passes: they alone keep 89 % of the arithmetic idle.
+# <!-- holds: round(100 * (1 - shares[2])) == 89 -->
+# As compiled, its traffic, 84 %.
+# <!-- holds: round(100 * (1 - counts.intensity[2] / ridge)) == 84 -->
 # In Boehm's timing, 92 % was idle.
 #
 # **A rule to keep: if an SM starts 4 instructions per clock, two passes per multiply-add leave an eighth of the peak.**
+# <!-- holds: estimated_share(np.array([1e9]), np.array([2]), np.array([0]), ridge)[0] == 1 / 8 -->
 # Try it on a convolution in which each thread makes 16 results: 4 pixels in 4 output channels.
-# For each filter place and input channel, it reads 4 inputs and 4 weights: 8 passes for 16 multiply-adds, or half a pass for each.
-# Two passes leave an eighth, so half a pass leaves a half.
+# For each filter place and input channel, it reads 4 inputs and 4 weights: half a pass for each of 16 multiply-adds.
+# Two passes leave an eighth, so this leaves a half.
 #
 # ## Quiz
 #

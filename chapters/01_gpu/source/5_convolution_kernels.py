@@ -200,6 +200,7 @@ for atomic in (False, True):
 
 # %% [markdown]
 # Per axis, 16 of the 6 x 3 pairs of output and tap lead to a pixel, the other 2 into the frame: 16 x 16 x 8 x 2 = 4,096.
+# <!-- holds: p.counters["atomic_lanes"] == 16 * 16 * 8 * 2 == 4_096 -->
 # The plain `+=` is right here by luck of the order, as in lesson 2; the hazard stays.
 #
 # Atomics cure the race, at a price.
@@ -400,6 +401,7 @@ print("equal within 1e-4:", np.allclose(*losses, rtol=1e-4, atol=0))
 
 # %% [markdown]
 # **The same losses, step by step.**
+# <!-- holds: np.abs(losses[0] / losses[1] - 1).max() < 1e-4 -->
 # From a formula we have come to a kernel that trains.
 #
 # ## Measure
@@ -514,12 +516,17 @@ for name, launch in runs.items():
 # An H200 wants 14 FLOP for each byte of its DRAM.
 #
 # - **Direct**: 0.4 without a cache, which would leave 3 % of the peak.
+#   <!-- holds: round(flops / traffic["direct", "no cache"], 1) == 0.4 -->
+#   <!-- holds: round(100 * flops / traffic["direct", "no cache"] / hardware.machine("h200").ridge("fp32")) == 3 -->
 #   It lives on caches.
 # - **Implicit GEMM**: 7.6, from tiles.
+#   <!-- holds: round(flops / traffic["implicit GEMM", "no cache"], 1) == 7.6 -->
 #   Why is not 32 times saved?
 #   It asks for 29 times fewer numbers (the direct kernel skips the frame).
+#   <!-- holds: round(traffic["direct", "asked"] / traffic["implicit GEMM", "asked"]) == 29 -->
 #   But in the direct kernel the 32 lanes of a warp read the *same* weight, one sector for all: there its traffic was low before.
 # - **With a perfect cache they tie.**
+#   <!-- holds: traffic["direct", "perfect cache"] == traffic["implicit GEMM", "perfect cache"] -->
 #   And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 3's limits.
 #   What the product gains is lesson 4's ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for 8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
 #

@@ -214,6 +214,7 @@ for n in range(1, 19):
 
 # %% [markdown]
 # A hundred right results, and a race.
+# <!-- holds: right_runs == 100 and len(raced.hazards) > 0 -->
 # The SIMT machine happens to run a warp's lanes in step.
 # So did NVIDIA's GPUs before Volta, of 2017; since then the lanes may part.
 # And the probe finds a second culprit.
@@ -317,7 +318,9 @@ slow
 
 # %% [markdown]
 # The picture shows the first warp: each of the 1,024 requests touches 32 sectors.
+# <!-- holds: slow.counters["global_load_sectors"] == 32 * slow.counters["global_load_requests"] == 32 * 1_024 -->
 # And each of the 32,768 elements costs an atomic addition.
+# <!-- holds: slow.counters["atomic_lanes"] == dy.size == 32_768 -->
 # Two suspects: the addresses that the loads touch, and the number of atomic additions.
 # The experiment changes no code: the same kernel gets `dy` in column-major order.
 # The additions stay, the addresses in `dy` change.
@@ -340,6 +343,8 @@ count("column-major", profile(handed_in_3, (4, 4), 32, np.asfortranarray(dy), db
 
 # %% [markdown]
 # The layout cures the one and leaves the other: both are guilty.
+# <!-- holds: profile(handed_in_3, (4, 4), 32, np.asfortranarray(dy), db.copy()).counters["global_load_sectors_per_request"] == 4 -->
+# <!-- holds: profile(handed_in_3, (4, 4), 32, np.asfortranarray(dy), db.copy()).counters["atomic_lanes"] == dy.size -->
 #
 # **Exercise `gpu.case_bias_gradient`.**
 # Repair the kernel, not the layout: `dy` is row-major.
@@ -515,7 +520,10 @@ half_empty.draw()
 
 # %% [markdown]
 # Less shared memory brings more blocks; fewer registers bring none.
+# <!-- holds: occupancy(registers, shared // 2, 128, "sm_90").blocks > half_empty.blocks -->
+# <!-- holds: occupancy(registers // 2, shared, 128, "sm_90").blocks == half_empty.blocks -->
 # With half the threads the blocks are still 4, each now of 2 warps.
+# <!-- holds: occupancy(registers, shared, 64, "sm_90").blocks == half_empty.blocks == 4 -->
 #
 # Repair it: what is the largest `room` with which all 64 warps, 16 blocks, are there?
 # Work it out: of each block's share of the 228 KiB, CUDA keeps 1,024 bytes, and `total` and each column take 4.

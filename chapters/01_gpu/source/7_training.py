@@ -137,6 +137,7 @@ print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "c
 
 # %% [markdown]
 # Guessing would be right for 10 %.
+# <!-- holds: right > 0.1 -->
 #
 # ### The timeline of a step
 #
@@ -167,9 +168,12 @@ for k in KINDS:
 figures.timeline(parts, f"measured on {hardware.this_machine().name}")
 
 # %% [markdown]
-# **Arithmetic does not explain the time of pooling and ReLU.**
+# **Less than 1 % of the arithmetic does not explain the time of pooling and ReLU.**
+# <!-- holds: flops["pool"] + flops["ReLU"] < 0.01 * flops.total() -->
 # ReLU moves the most bytes.
-# The pools move half as many: where they take longer than ReLU, as on many processors, their kernel is slow.
+# <!-- holds: moved["ReLU"] == max(moved.values()) -->
+# The pools move half as many: where they take longer than ReLU, their kernel is slow.
+# <!-- holds: 0.45 < moved["pool"] / moved["ReLU"] < 0.55 -->
 # On a GPU bytes should decide.
 #
 # ### The update
@@ -345,6 +349,8 @@ for gpu in map(hardware.machine, ("t4", "h200")):
 # %% [markdown]
 # **Verdict on C01: wrong.**
 # Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes, for the same losses.
+# <!-- holds: round(copying.value / staying.value, 2) == 6.55 -->
+# <!-- holds: np.abs(np.divide(losses, same) - 1).max() < 1e-4 -->
 #
 # They stay on the GPU; only the input travels.
 # (There is one case in which gradients and parameters do travel: if a GPU's memory cannot hold the optimiser's state, ZeRO-Offload keeps it on the host and updates there.
@@ -391,9 +397,11 @@ curves(runs)
 
 # %% [markdown]
 # **With late gradients the network learns, only later.**
+# <!-- holds: all(np.mean(runs[rate, "waiting"][-40:]) + 0.1 < np.mean(runs[rate, "one step late"][-40:]) < np.log(10) - 0.1 for rate in (0.01, 0.003)) -->
 # It is another algorithm, and it bears no rate as large: at 0.02 it learns nothing in 160 steps, where the one who waits still learns (try it).
 # And it loses much in the first steps, where the gradients change fast.
 # At 0.003, who waits for 40 steps and overlaps only then stays close to the one who always waits.
+# <!-- holds: np.mean(runs[0.003, "late from step 40 on"][-40:]) < 1.1 * np.mean(runs[0.003, "waiting"][-40:]) -->
 #
 # Practice knows all of this, and pays the price where another processor does the work meanwhile:
 #
@@ -405,6 +413,8 @@ curves(runs)
 #
 # On *one* GPU the update and the next forward pass share the same multiprocessors and the same memory.
 # And there is little to win: by the roofline the update takes 5 % of a step on a T4, and 4 % on an H200 (predicted).
+# <!-- holds: round(100 * float(roof_time(hardware.machine("t4"), convnet.layer_costs(64), only=["update"])) / float(roof_time(hardware.machine("t4"), convnet.layer_costs(64)))) == 5 -->
+# <!-- holds: round(100 * float(roof_time(hardware.machine("h200"), convnet.layer_costs(64), only=["update"])) / float(roof_time(hardware.machine("h200"), convnet.layer_costs(64)))) == 4 -->
 #
 # "Asynchronously" can mean something else: the host queues kernels and runs ahead of the GPU, until it wants a number, as `.item()` does.
 # That hides launches, but the kernels still run one after the other.
@@ -438,8 +448,9 @@ if device == "cuda":
     print("copying them from pinned memory:", measured(fetch, "s", where))
 
 # %% [markdown]
-# **Verdict on C36: holds if gradients may be a step late and another processor does the update.**
-# Within one step each part needs the result of the part before; across steps they overlap with old weights, and training then needs more steps.
+# **Verdict on C36: holds if gradients may be a step late.**
+# Within one step each part needs the result of the part before; across steps they overlap with old weights, and our training then needed more steps.
+# <!-- holds: min(np.mean(runs[rate, "one step late"][-40:]) / np.mean(runs[rate, "waiting"][-40:]) for rate in (0.01, 0.003)) > 1.05 -->
 #
 # Preparing and copying the next input overlap with a step, and change no number.
 # The slowest row then sets the pace.
@@ -485,7 +496,9 @@ for dtype in (torch.float32, torch.bfloat16, torch.float16):
 
 # %% [markdown]
 # What convolutions and ReLUs keep is halved.
+# <!-- holds: all(abs(half[name] / full[name] - 0.5) < 0.02 for name in ("conv1", "conv2", "relu1", "relu2", "relu3")) -->
 # The pools keep the *place* of each maximum as an int64, 8 bytes long; `fc1` keeps a 16-bit copy of its weights.
+# <!-- holds: half["pool1"] == full["pool1"] and half["fc1"] > full["fc1"] -->
 #
 # The last lines show why weights stay float32: in bfloat16, a step of 0.001 leaves a weight of 1 unchanged.
 #
@@ -519,6 +532,7 @@ print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy,
 # %% [markdown]
 # The compiler's first nest of loops fuses bias and ReLU, but writes the whole array `out_ptr0`; the second reads it again to pool.
 # In units of this array, three kernels move 2 + 2 + 1.25, the compiler 2 + 1.25, one kernel 1.25.
+# <!-- holds: abs(separate / together - (2 + 2 + 1.25) / 1.25) < 0.01 -->
 #
 # These bytes are the DRAM's only if nothing of the array waits in the L2 cache for the next kernel.
 # A T4's L2 has 4 MB: the array of these two photographs has 0.26 MB and would stay there, that of 64 photographs has 8.4 MB and would not.
@@ -526,9 +540,14 @@ print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy,
 #
 # **Verdict on C29: holds if bytes of the DRAM set the layer's time, or tensor cores its arithmetic's.**
 # Autocast spared a third of what this network keeps, and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
-#
+# <!-- holds: round(saved.value) in (31, 32, 33) -->
+# <!-- holds: round(4 * (1 - together / separate)) == 3 -->
 # The times are predictions.
+#
 # In 16 bits the convolutions take 5 times less on a T4; on an H200 8 times less than on its ordinary cores, but only half as long as in TF32.
+# <!-- holds: round(float(roof_time(t4, convolutions, "fp32")) / float(roof_time(t4, convolutions, "fp16"))) == 5 -->
+# <!-- holds: round(float(roof_time(gpu, convolutions, "fp32")) / float(roof_time(gpu, convolutions, "fp16"))) == 8 -->
+# <!-- holds: round(float(roof_time(gpu, convolutions, "tf32")) / float(roof_time(gpu, convolutions, "fp16"))) == 2 -->
 # And memory is spared among what is kept, not among the weights: to those in float32 come their 16-bit copies.
 #
 # ### When memory is short
@@ -565,6 +584,7 @@ print(f"on a T4: computing again {again}, moving {moved} there and back {back} (
 # Micro-batches cost launches, and small kernels use a GPU badly.
 # Checkpointing costs a second forward pass.
 # Offloading crosses the bus, which takes many times longer.
+# <!-- holds: offload.moved / bus(t4).value > 10 * float(roof_time(t4, convnet.layer_costs(64)[:6], only=("forward",))) -->
 # (Like PyTorch's own `save_on_cpu`, it also sends weights, and twice what two layers share.)
 #
 # ## Explain
@@ -608,8 +628,12 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # **Verdict on C37: holds if tensor cores do the work, in TF32 or 16 bits, and are kept busy.**
 # An H200's data sheet then promises 26 or 53 times as much arithmetic per joule as a laptop's processor at its base clock, but less than 4 times without tensor cores.
+# <!-- holds: [round(machine.rate(kind).value / machine.power.value / first[0]) for kind in ("tf32", "fp16")] == [26, 53] -->
+# <!-- holds: machine.rate("fp32").value / machine.power.value < 4 * first[0] -->
 #
 # For this network's step the roofline predicts much less: at best 3 times without tensor cores, 5 in TF32, 9 or 10 in 16 bits.
+# <!-- holds: [round(first[1] / (machine.power.value * float(roof_time(machine, costs, kind)))) for kind in ("fp32", "tf32")] == [3, 5] -->
+# <!-- holds: 9 < first[1] / (machine.power.value * float(roof_time(machine, costs, "fp16"))) < 10 -->
 # There the DRAM sets the time of most layers, and leaves most of the peak unused.
 # On either side a real program reaches only a part of its peak.
 # The host that a GPU needs adds its own power.

@@ -191,7 +191,9 @@ print("a product:", np.array_equal(y, a @ w))
 # The last of 5 rows of `a` begins to enter in cycle 4.
 # Its last number enters the grid's row 3 in cycle 7, and reaches column 2 there in cycle 9.
 # From cycle 0 to cycle 9, that makes M + K + N - 2 = 10 cycles.
+# <!-- holds: len(history) == sum(a.shape) + w.shape[1] - 2 == 10 -->
 # **Each number of `a` entered once and was used 3 times; no cell ever asked for data.**
+# <!-- holds: np.count_nonzero(skew(np.ones_like(a))) == a.size and w.shape[1] == 3 -->
 #
 # ### Watch it
 #
@@ -369,8 +371,11 @@ for side, column in zip((128, 256), zip(*runs.values(), strict=True), strict=Tru
 # There are two ways to lose.
 # `conv1` has few channels: its tile covers 27 x 32 cells of 128 x 128.
 # (`conv2`: 288 of 384 rows and 64 of 128 columns, at most 37.5 %.)
+# <!-- holds: runs["conv2"][0].utilization < 288 / 384 * 64 / 128 == 0.375 -->
 # `fc1` has weights for 32 full tiles, but each tile gets 32 rows of `a` after 128 cycles of loading.
 # **Width fills the grid; a long stream pays for loading and fill.**
+# <!-- holds: runs["conv1"][0].utilization < 0.2 * runs["conv2"][0].utilization -->
+# <!-- holds: runs["fc1"][0].utilization < 0.3 * runs["conv2"][0].utilization -->
 #
 # ### Load while you work
 #
@@ -402,6 +407,8 @@ for name, size in layers.items():
 
 # %% [markdown]
 # `fc1` gains most, and is still not fast: each tile has 128 cycles to load and 32 to use.
+# <!-- holds: runs["fc1"][0].cycles > 3 * SystolicArray(128, 128).schedule(*layers["fc1"], double_buffer=True).cycles -->
+# <!-- holds: runs["conv2"][0].cycles < 1.1 * SystolicArray(128, 128).schedule(*layers["conv2"], double_buffer=True).cycles -->
 # In our grid, 128 images would hide the loading.
 #
 # ### How large must the batch be?
@@ -436,6 +443,7 @@ for M in (8, 32, 128, 256, 1024):
 
 # %% [markdown]
 # **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([published](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens).
+# <!-- holds: 235 < ridge < 245 -->
 # With fewer rows the cells wait for weights, however fast these are shifted in.
 # Google measured as much on the first TPU: of six networks of its datacentres, the four without convolutions were bound by the memory that holds the weights (published: its paper, section 4).
 #
@@ -461,9 +469,14 @@ for name, (M, K, N) in layers.items():
     print(f"{name:8}{row}   streams M = {M:,}, N = {N}, K = {K:,}")
 
 # %% [markdown]
-# **With one weight register, the longest stream wins**: each tile pays for loading and fill, and a long stream spreads this over more work.
-# (`fc2` is one tile, and nearly all of it is loading and fill.)
+# **With one weight register, the longest stream wins in all layers but `fc2`**: each tile pays for loading and fill, and a long stream spreads this over more work.
+# <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["conv1"], flow).cycles + big.schedule(*layers["conv1"], flow).drain) == "ws" -->
+# <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["conv2"], flow).cycles + big.schedule(*layers["conv2"], flow).drain) == "ws" -->
+# <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["fc1"], flow).cycles + big.schedule(*layers["fc1"], flow).drain) == "os" -->
+# <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["fc2"], flow).cycles + big.schedule(*layers["fc2"], flow).drain) == "is" -->
+# (`fc2` is one tile, nearly all loading and fill.)
 # A second register brings ws level on `fc1`.
+# <!-- holds: 0.95 < big.schedule(*layers["fc1"], double_buffer=True).cycles / (big.schedule(*layers["fc1"], "os").cycles + big.schedule(*layers["fc1"], "os").drain) < 1 -->
 # TPUs keep the weights in place ([published](https://jax-ml.github.io/scaling-book/tpus/), appendix B).
 #
 # ## Explain
@@ -484,8 +497,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
 # 128 numbers feed 16,384 multipliers: each number is used in 128 columns.
+# <!-- holds: feeds == 128 -->
 # One row of weights too many, and a second tile is nearly empty: 129 of 256 rows are 50.4 %, and changing tiles takes the rest.
+# <!-- holds: 50 < shares[129] < 100 * 129 / 256 -->
 # And `conv1` even gets slower: loading and fill take 256 + 510 cycles, not 128 + 254.
+# <!-- holds: gain < 1 -->
 #
 # ## On trial
 #
@@ -517,7 +533,11 @@ for how, made in done.items():
 # **Verdict on C04: holds if "directly" means after the convolution has become a matrix product.**
 # A fully connected layer is one already.
 # A convolution is turned into one by its addresses, at no cost in multiply-adds; written out, the matrix has nine times the image's bytes.
+# <!-- holds: done["im2col"].cycles == done["implicit"].cycles -->
+# <!-- holds: done["im2col"].buffer_bytes // 2 == 9 * x8.nbytes -->
 # What it does cost is idle cells: 27 rows (3 channels x 9 taps) and 32 filters do not fill the grid (`conv1`: 5 % at work), and a 129th row needs a tile.
+# <!-- holds: round(100 * runs["conv1"][0].utilization) == 5 -->
+# <!-- holds: shares[129] < 0.51 * shares[128] -->
 #
 # For a program it may look direct: the first TPU has one instruction, `MatrixMultiply/Convolve`, for both (its paper, section 2).
 # Its unit is a grid that multiplies matrices all the same.

@@ -155,6 +155,7 @@ print("largest error:", worst)
 
 # %% [markdown]
 # The error is at most half a step: 1/256 just above 1.
+# <!-- holds: error <= 100 / 256 -->
 # This is the **unit roundoff**, $u = 2^{-8}$; of float32 it is $2^{-24}$.
 # It does not depend on the size of the number, so a weight of 0.001 is held as well as one of 1,000.
 #
@@ -219,6 +220,7 @@ for n in (128, 256, 257, 1024):
 # At 256 the steps are 2 wide.
 # 257 lies halfway, and the tie goes back to 256, each time.
 # **A narrow sum loses what is small beside it**; it does not matter how much of it comes.
+# <!-- holds: sum_of_ones(1024, narrow=True) == 256 == sum_of_ones(257, narrow=True) -->
 #
 # ### The digits, bought back
 #
@@ -269,6 +271,7 @@ for parts in (1, 2, 3):
 
 # %% [markdown]
 # Three parts of 8 bits hold all 24, unless the number is tiny or close to the largest; two do where what the first one leaves fits into 8 bits.
+# <!-- holds: np.sum(total == a) == a.size -->
 #
 # ### The copy that must not round
 #
@@ -325,7 +328,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # Each operand is off by up to 0.4 %, yet the logits hardly move: errors up and down cancel in long sums.
 # Only where two classes are all but equal can so little decide.
 # Here it decided once, and for the better: luck.
+# <!-- holds: moved["bfloat16"] == 1 -->
 # Rounded sums move the logits more than ten times as far.
+# <!-- holds: np.abs(logits["bfloat16 sums"] - logits["float32"][:100]).max() > 10 * np.abs(logits["bfloat16"] - logits["float32"]).max() -->
 #
 # ## Measure
 #
@@ -387,10 +392,15 @@ figures.show(figure, alt)
 
 # %% [markdown]
 # Where there is a bound, the errors stay below it: it is made for the worst case.
+# <!-- holds: all(error < bfloat16.dot_bound(K, "float32") for K, error in zip(lengths, errors["float32 sum"])) -->
+# <!-- holds: all(error < bfloat16.dot_bound(K, "bfloat16") for K, error in zip((16, 64), errors["bfloat16 sum"])) -->
 # The float32 sum falls: what it shows is the rounding of the operands, and the more of them, the better their errors cancel.
+# <!-- holds: errors["float32 sum"][-1] < 0.1 * errors["float32 sum"][0] -->
 # The bfloat16 sum's error does not fall, since its steps grow with the sum.
+# <!-- holds: errors["bfloat16 sum"][-1] > 0.8 * errors["bfloat16 sum"][0] -->
 # And it hits harder than the picture shows: the products of random numbers cancel as well, so that at K = 4,096 this is 7 % of the *result* (last column).
 # **Rounded operands were harmless here; a rounded long sum was not.**
+# <!-- holds: errors["bfloat16 sum"][-1] > 30 * errors["float32 sum"][-1] -->
 #
 # ### Three ways to keep a weight
 #
@@ -454,7 +464,10 @@ print(f"dy       from {abs(dy).min():.1e} to {abs(dy).max():.1e} (counted)")
 
 # %% [markdown]
 # The master copy collects what is far below half a step, and its bfloat16 copy moves when enough has come together.
+# <!-- holds: np.median(ratio) < 0.05 -->
 # It reaches the loss of float32, though the products never see more than 8 bits of a weight.
+# <!-- holds: abs(losses["master copy"][-1] - losses["float32 weight"][-1]) < 0.001 -->
+# <!-- holds: losses["bfloat16 weight"][-1] > losses["master copy"][-1] + 0.03 -->
 # (Even float32 lost 2 %: their gradients are smaller still.)
 #
 # A class that the network excludes has a gradient of $10^{-13}$; in float16 that is 0.
@@ -485,6 +498,9 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 # **Verdict on C03: holds if "the TPU's" is struck out.**
 # It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients_and_convolutions.ipynb#C02), one matrix product $\mathrm{d}a^T x$.
 # A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we can state.
+# <!-- holds: np.sum(unit != turned.T) == 0 -->
+# <!-- holds: np.sum(unit != printed) > 0 -->
+# <!-- holds: np.sum(abs(unit - printed) > bound) == 0 -->
 # It does not change the mathematics.
 #
 # ## Recap

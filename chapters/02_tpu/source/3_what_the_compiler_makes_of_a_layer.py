@@ -18,6 +18,8 @@
 # # What the compiler makes of a layer
 #
 # **67 MB of memory for 1.6 MB of images.**
+# <!-- holds: round(padded_bytes(images.shape, (3, 2, 1, 0), (8, 128), 2) / 1e6) == 67 -->
+# <!-- holds: round(images.padded_bytes / 1e6, 1) == 1.6 -->
 # The course's network reads 256 colour images at a time, an array [256, 32, 32, 3] of 16-bit numbers.
 # Stored on a TPU in the order in which we write it, with the three colours last, this array would take 67 MB.
 # Reading it would keep a TPU v5e busy for 82 µs (predicted).
@@ -174,8 +176,10 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 # Look at the images in the first row of the table; the picture shows one of their tiles in each order.
 # As written, the three colours of a pixel take 128 columns, of which 125 are padding.
 # In the compiler's order, `0,2,3,1`, the batch lies along the 128 columns, and 256 images exactly fill the columns of two tiles.
+# <!-- holds: images.axes[0] == 0 and images.padded_bytes == 2 * prod(images.shape) -->
 #
 # **Put a long axis, best a multiple of 128, along the 128, and most of the padding is gone.**
+# <!-- holds: padded_bytes(images.shape, (3, 2, 1, 0), (8, 128), 2) > 40 * images.padded_bytes -->
 #
 # ### Busy cells
 #
@@ -245,9 +249,12 @@ figures.table(heads, list(rows), note)
 
 # %% [markdown]
 # For `square`, which fills its tiles, the utilization is 89 %.
+# <!-- holds: round(100 * used[4]) == 89 and filled[4] == 1 -->
 #
 # For conv1 and conv2, however, the utilization is above `filled`.
+# <!-- holds: used[0] > 1.5 * filled[0] and used[1] > filled[1] -->
 # So if its estimates are right, the compiler uses another mapping, with which conv1 takes half the cycles.
+# <!-- holds: 0.45 < v2[0] / counted[0] < 0.55 -->
 # **A count holds for one mapping, and the compiler knows others.**
 #
 # ## Check
@@ -287,7 +294,10 @@ layout_pictures.stairs(counts, stairs, "v2")
 
 # %% [markdown]
 # Up to each multiple of 128 the points stay level, and just past it they jump.
+# <!-- holds: all(1 <= stairs[K] / stairs[K - 64] < 1.03 for K in range(128, 1153, 128)) -->
 # Why the points lie above the line, we cannot say, but all their jumps except the first are as high as the line's.
+# <!-- holds: all(stairs[K] > counts[K] for K in stairs) -->
+# <!-- holds: all(abs((stairs[K + 1] - stairs[K]) / (counts[K + 1] - counts[K]) - 1) < 0.01 for K in range(256, 1153, 128)) -->
 #
 # **On a v2, from K = 256 on, one step past a multiple of 128 costs a whole row of weight tiles.**
 #
@@ -313,7 +323,10 @@ figures.table(["output channels", "cycles", "fastest axis", "result, MB"], rows,
 # The 129th finds no room there: it needs new tiles, which double the bytes and raise the cycles.
 #
 # **With these 32 images, the second 64 channels are free, but one more costs 76 % more cycles.**
+# <!-- holds: by_channels[64] == by_channels[128] -->
+# <!-- holds: round(100 * (by_channels[129] / by_channels[128] - 1)) == 76 -->
 # In each row, nearly half of the cycles reorder the result, which networks may not need.
+# <!-- holds: 0.4 < made.ops[-1].cycles / made.estimated_cycles < 0.5 -->
 #
 # ## Explain
 #
@@ -338,9 +351,11 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 
 # %% [markdown]
 # K = 1,024 fills 8 rows of weight tiles, and K = 1,025 needs one more, or an eighth.
+# <!-- holds: round(more) == 12 -->
 #
 # **The 66 MB of nothing** were the 125 empty columns beside each pixel's three colours.
 # With 256 images along the 128 instead, the array takes 1.6 MB, and a v5e reads it in 2 µs instead of 82 µs (predicted).
+# <!-- holds: round(rows[0][2]) == 82 and round(rows[1][2]) == 2 -->
 #
 # ## On trial
 #
@@ -349,6 +364,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 # ## Recap
 #
 # **The rule to keep: a size along the 128 is rounded up to a multiple of 128, so 129 takes the room of 256.**
+# <!-- holds: round_up(129, 128) == 256 -->
 #
 # Take a 3 x 3 convolution of 32 images [14, 14] with 256 channels and 200 output channels.
 # By the rule, the 200 take the room of 256, so 256 should cost no more, but 257 should.
@@ -362,6 +378,8 @@ figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 
 # %% [markdown]
 # Indeed 56 more are free, but the 257th costs 44 % more cycles.
+# <!-- holds: rows[0][2] == rows[1][2] -->
+# <!-- holds: round(100 * (rows[2][2] / rows[1][2] - 1)) == 44 -->
 #
 # With another batch size, however, the compiler may lay another axis along the 128: ask it again.
 #

@@ -284,6 +284,7 @@ print("all weights of the replicas within 0.000001 of one's:", same)
 
 # %% [markdown]
 # Eight is one, up to rounding: sums are added in another order.
+# <!-- holds: off["replicas"] < 1e-5 < off["bfloat16"] -->
 # (A TPU may multiply in bfloat16 even under float32, and then agrees with NumPy in fewer digits.)
 #
 # ## Measure
@@ -312,6 +313,7 @@ print(f"the step is {too_long:.1f} times as long")
 # %% [markdown]
 # Nothing fails and nothing warns.
 # With SGD this is a learning rate eight times as large.
+# <!-- holds: abs(too_long - 8) < 0.01 -->
 # And with the 50 photographs, replica 7 would divide zero by zero.
 #
 # ### Small shares of a batch
@@ -341,6 +343,8 @@ for name, where, norm in [
 # %% [markdown]
 # **With its own moments, each replica computes a slightly different function of the same weights.
 # Synchronised, both compute what one device would.**
+# <!-- holds: np.abs(curves["synchronised"] / curves["one device"] - 1).max() < 1e-4 -->
+# <!-- holds: np.abs(curves["each its own"] / curves["one device"] - 1).max() > 0.01 -->
 # The price: messages for every BatchNorm layer, and waiting for the slowest.
 # The more images a replica has, the less its moments differ from the others': you saw it in the reds.
 #
@@ -429,7 +433,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # - A mean over 8 images divides by 8 where 64 is wanted; so the sum of eight such gradients is eight times the right one.
 # - Inside each replica the numbers vary by 4; the replicas' means lie 3 from their common mean, which adds $3^2$: together 13.
+#   <!-- holds: both[0] == 4 + 3**2 == 13 -->
 # - 13 steps were finished, and the last checkpoint held 10.
+#   <!-- holds: len(killed) == 13 and min(resumed) == 10 -->
 #
 # ## On trial
 #

@@ -18,6 +18,7 @@
 # # int8 from the formula
 #
 # **2.18 MB of weights, but only 0.645 MB of memory on the chip.**
+# <!-- holds: round(4 * sum(stored.values()) / 1e6, 2) == 2.18 and round(on_chip / 1e6, 3) == 0.645 -->
 # The weights are those of the course's network in float32, and the chip is the FPGA of a Pynq-Z1 board (published).
 # An **FPGA** is a chip full of small parts that can be wired to any circuit: you describe it, and a tool finds the wiring.
 #
@@ -102,8 +103,11 @@ figures.table(
 # Compare the two bars.
 #
 # **conv2 does 77 % of the multiply-adds, so a circuit for convolutions is worth building; fc1 holds 96 % of the weights, so its bytes decide what fits.**
+# <!-- holds: round(100 * work["conv2"] / sum(work.values())) == 77 -->
+# <!-- holds: round(100 * stored["fc1"] / sum(stored.values())) == 96 -->
 #
 # With a byte for each, all weights take 0.55 MB and fit.
+# <!-- holds: sum(stored.values()) < 140 * 4608 -->
 #
 # ### A weight in a byte
 #
@@ -276,9 +280,13 @@ figures.table(heads, rows, "Predicted by bounds that hold for every image.")
 # %% [markdown]
 # Look at fc1, which needs the widest sum.
 # For any weights and inputs it would take 28 bits, but here 25 are enough.
+# <!-- holds: bits["fc1"] == max(bits.values()) == 25 -->
+# <!-- holds: signed_bits(-4096 * 128 * 128, 4096 * 128 * 128) == 28 -->
 # A DSP multiplies 25 bits by 18, and every $m$ is below $2^{16}$.
 #
 # **Because the bound knows the weights, one DSP is enough to multiply any sum by its $m$.**
+# <!-- holds: max(bits.values()) <= 25 < 28 -->
+# <!-- holds: max(np.max(layer.multiplier) for layer in golden.layers if layer.multiplier is not None) < 2**16 -->
 #
 # ### Accuracy
 #
@@ -305,9 +313,12 @@ print("Of these, right in int8:", sum(changed & int8_right))
 
 # %% [markdown]
 # Of the five classes that changed, three had been right, and two became right.
+# <!-- holds: [sum(changed), sum(changed & float_right), sum(changed & int8_right)] == [5, 3, 2] -->
 # So 1 % of the classes change, in both directions.
+# <!-- holds: sum(changed) == 0.01 * len(labels) -->
 #
 # **On all 10,000 test images, int8 loses 9 right answers, which may be chance.**
+# <!-- holds: rows[1][2] - rows[1][3] == 9 and rows[1][1] == 10_000 -->
 #
 # ### Another sigma
 #
@@ -324,8 +335,10 @@ pictures.sigma(SigmaTable(entries=32), table)
 # %% [markdown]
 # On the left, a table of 32 entries shows the steps.
 # On the right, no error crosses the dashed bound, $0.0005 + 0.0020$.
+# <!-- holds: table.error_bound < 0.0005 + 0.0020 -->
 #
 # **Half of one block RAM holds a sigma that is right to within 0.0025 for these inputs.**
+# <!-- holds: table.entries == 4096 / 2 and table.error_bound < 0.0025 -->
 #
 # ## Explain
 #
@@ -347,11 +360,16 @@ figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 
 # %% [markdown]
 # The accumulator of conv2 needs 21 bits instead of 24: two are saved by knowing its weights, and one more by knowing that no input is negative.
+# <!-- holds: bits["conv2"] == 21 == signed_bits(-288 * 128 * 128, 288 * 128 * 128) - 3 -->
 #
 # Can the network live on the FPGA?
 # In int8, its weights and biases fill 85 % of the block RAM, or 95 % if the ninth bits stay unused.
-# Even then, 27 kB are left for the numbers between layers, at most 8,192 bytes after pooling.
+# <!-- holds: round(100 * in_int8 / on_chip) == 85 and round(100 * in_int8 / (140 * 4096)) == 95 -->
+# Even then, 27.6 kB are left for the numbers between layers, at most 8,192 bytes after pooling.
+# <!-- holds: round((140 * 4096 - in_int8) / 1000, 1) == 27.6 -->
 # **The 1.04 ms of reading are gone (predicted), and the network loses 9 right answers in 10,000.**
+# <!-- holds: in_int8 < 140 * 4096 -->
+# <!-- holds: accuracy.logged()[1] - accuracy.logged()[2] == 9 -->
 #
 # ## On trial
 #
@@ -360,6 +378,7 @@ figures.table(["weights in", "MB", "% of the block RAM"], rows, "Counted.")
 # ## Recap
 #
 # **The rule to keep: a sum of $D$ int8 products fits into $16 + \log_2 D$ bits, rounded down.**
+# <!-- holds: signed_bits(-576 * 128 * 128, 576 * 128 * 128) == 25 == 16 + int(np.log2(576)) -->
 #
 # Take a 3 x 3 convolution that reads 64 channels and has no bias.
 # Its sums have $9 \cdot 64 = 576$ products, and $\log_2 576$ is 9.2.

@@ -18,6 +18,7 @@
 # # A convolution as a stream
 #
 # **6.2 MB of picture, and 0.645 MB of memory.**
+# <!-- holds: round(3 * H * W / 1e6, 1) == 6.2 -->
 # A camera sends a Full HD picture of 1,920 x 1,080 pixels, one after another, with 3 bytes each.
 # That is 6.2 MB, but the block RAM of the XC7Z020 holds only 0.645 MB (published).
 # A 3 x 3 convolution needs a pixel in up to nine windows, but the camera sends it once.
@@ -254,6 +255,7 @@ figures.table(heads, rows, "Clock cycles of conv1; counted by the simulator.")
 
 # %% [markdown]
 # The prediction is exact.
+# <!-- holds: all(row[3] == row[4] for row in rows) -->
 #
 # **If nobody waits, the cycles of a stream follow from its sizes alone.**
 #
@@ -273,6 +275,7 @@ figures.table(heads, rows, "LUTs and block RAMs are compiled by Yosys, for the X
 
 # %% [markdown]
 # Two rows of Full HD fit into 3 of the 140 block RAMs.
+# <!-- holds: rows[1][4] == 3 and rows[0][4] == 0 -->
 # Rows of 32 pixels take none, because Yosys makes such short memories from LUTs.
 #
 # ### One layer, three ways
@@ -299,10 +302,15 @@ figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distan
 
 # %% [markdown]
 # Your circuit equals the golden model in every output.
+# <!-- holds: equal["your circuit"] == 100 -->
 # Two thirds of the outputs are 0 after the ReLU, so look at the others, where hls4ml with 8 bits agrees in 61 % at best.
+# <!-- holds: 0.64 < np.mean(expected == 0) < 0.69 -->
+# <!-- holds: round(max(row[2] for row in rows if "8 bits" in row[0])) == 61 -->
 # Nothing is broken: in 8 bits, hls4ml's steps are coarser, so its error is larger; in 16 bits, its error is smaller.
+# <!-- holds: min(row[4] for row in rows if "8 bits" in row[0]) > rows[0][4] > rows[-1][4] -->
 #
 # **Expect equal bits only from the same number format.**
+# <!-- holds: max(share for name, share in equal.items() if "hls4ml" in name) < 95 -->
 #
 # ## Explain
 #
@@ -317,8 +325,10 @@ figures.guesses(guesses)
 # **How can a circuit read each pixel once?**
 # No window is higher than three rows, so the circuit remembers only two.
 # Instead of 6.2 MB these are 11.5 kB, and 3 block RAMs hold them (compiled).
+# <!-- holds: float(made.bram36) == 3 and 2 * 3 * (W + 1) == 11_526 -->
 #
 # With a fold of 32, though, a picture takes 66 million cycles (predicted).
+# <!-- holds: round((H * W * 32 + H + W + 1) / 1e6) == 66 -->
 # If the camera cannot wait that long, the circuit needs more multipliers.
 #
 # ## On trial
