@@ -48,7 +48,7 @@ def beside_the_chooser(
             2,
             np.array(tokens),
             token_cache,
-            float(one.memory),
+            answer.limits.memory * float(one.memory),
             answer.limits.most,
         )
         work = (need.flops.value, need.moved.value, need.all_reduces, need.reduced.value)
