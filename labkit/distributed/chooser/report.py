@@ -32,7 +32,8 @@ def show(answer: Answer) -> None:
         f"How many: of 1, 2, 4, ..., at most {answer.limits.most}, what holds it in "
         f"{100 * answer.limits.memory:g} % of its memory, is in time and takes the fewest "
         f"machine-hours. Time {time}, {case}. Energy and price for {need.paid}; "
-        f"where a field is empty, the table of machines has no figure. {need.left_out}"
+        "where a field is empty, the table of machines has no figure. Prices are of several "
+        f"months, and some leave the host computer out: see their sources. {need.left_out}"
     )
     figures.table(HEADS, rows, note)
     for sentence in sentences(answer):
