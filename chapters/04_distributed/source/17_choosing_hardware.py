@@ -187,7 +187,7 @@ cheapest = check("distributed.cheapest", cheapest)
 # ## Check
 #
 # The **chooser** does this for every machine of the course's table, and energy besides: power x machines x time.
-# Its numbers are *predicted*, by formulas that it shows.
+# Its numbers are *predicted*, by formulas.
 # Let it give 8 requests of 4,096 tokens each their next token within 50 ms.
 # Its **efficiency**, the share of peak and bandwidth that is reached, is 1: the best case.
 
@@ -332,7 +332,7 @@ show(choose(train(mine, tokens=5e9), Limits(seconds=24 * 3600, usd=1000, efficie
 # ### Outside
 #
 # `vllm bench serve` measures a served model; MLPerf publishes measured times of whole systems, and [SkyPilot](https://docs.skypilot.co) looks up prices of many clouds.
-# We left out prompts, discounts and waiting.
+# We left out prompts and discounts.
 # The chooser takes one format for everything: ask it neither for weights alone in 8 or 4 bits, as many keep them, nor for 16 bits widened on a laptop, as in lesson 13.
 #
 # ## Quiz
