@@ -35,6 +35,7 @@ STATUSES = {
 }
 DATE = r"20\d\d(-\d\d){0,2}|not given|not read"
 NO_ROWS = ("sources", "models")  # sizes of models are no measurements
+VALUES = ("value", "bandwidth", "layouts")  # a link's bandwidth; or many figures of one sweep
 DEVICES = ("device", "board", "machine", "cluster", "name")  # the nearest of these names it
 UNITS = hardware.UNITS | hardware.FORMATS | fpga.UNITS | {"rate": "images/s"}
 UNITS |= {"latency": "s", "within": "B/s", "between": "B/s", "efficiency": "of the peak"}
@@ -86,9 +87,8 @@ def _rows(where: str, entry: dict, above: list[dict], sources: dict) -> Iterator
 def _row(where: str, said: list[dict], source: dict) -> Row:
     """One figure, nearest word first; but a device that a source names is more exact than ours."""
     entry, *above = said
-    value = entry.get("value", entry.get("bandwidth"))
-    name = where.rpartition(", ")[2]
-    usual = UNITS.get(name, entry.get("quantity"))
+    value = next((entry[name] for name in VALUES if name in entry), None)
+    usual = UNITS.get(where.rpartition(", ")[2], entry.get("quantity"))
     group = above[0] if above else {}
     return Row(
         where=where,

@@ -111,7 +111,8 @@ def test_what_others_published(lesson):
     rates = {(row[0], row[1]): row[4] for row in token_rates()}
     few = [rates["Llama 2 7B", n] for n in (1, 2, 4)] + [rates["Llama 2 70B", n] for n in (2, 4)]
     assert max(few) < 0.9, "below the best case, on one to four"
-    assert rates["Llama 2 7B", 8] > 1.05 and 0.8 < rates["Llama 2 70B", 8] < 1.2
+    plan = serve("llama2_7b", context=100).plan(machine("a100"), 8, 1.0)
+    assert plan.parts["links"].value > plan.seconds.value / 4, "a large part, on eight"
     assert rates["Llama 2 70B", 1] is None, "it does not fit, and ran out of memory"
     times = [row[5] for row in training_hours()]
     assert [round(min(times), 1), round(max(times), 1)] == [2.1, 6]

@@ -230,7 +230,7 @@ figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
 # On one to four GPUs, gpt-fast stayed below our best case.
-# But on eight, Llama 2 7B was *faster*: our ring's 14 messages go one after the other, while in their all-reduce each GPU reads from all others at once.
+# On eight, links take a large part of our step: a ring's 14 messages go one after the other, while in gpt-fast's all-reduce each GPU reads from all others at once.
 #
 # Meta's trainings took 2.1 to 6 times the hours of our best case.
 # Of our four forward passes one recomputes; with three, as Meta's pipelines allowed, the 405B took 2.8 times as many.
