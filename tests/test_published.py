@@ -88,7 +88,8 @@ def _row(where: str, said: list[dict], source: dict) -> Row:
     """One figure, nearest word first; but a device that a source names is more exact than ours."""
     entry, *above = said
     value = next((entry[name] for name in VALUES if name in entry), None)
-    usual = UNITS.get(where.rpartition(", ")[2], entry.get("quantity"))
+    name = where.rpartition(", ")[2]
+    usual = UNITS.get(name, entry.get("quantity"))
     group = above[0] if above else {}
     return Row(
         where=where,

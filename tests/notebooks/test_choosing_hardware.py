@@ -194,7 +194,7 @@ def test_the_trial_of_the_cpu():
     need = serve("llama31_70b", "fp32")
     assert round(need.total.value / 1e9) == 284 and server[1] == "825 GB"
     assert server[4] == 1 and h100[4] == 4 and laptop[4] is None
-    assert round(float(h100[2])) == 7 and round(float(server[5]) / float(h100[5])) == 25
+    assert round(float(h100[2])) == 7 and 20 < float(server[5]) / float(h100[5]) < 30
     assert round(float(t4[2]) / float(laptop[2])) == 6
     assert 0.9 < float(machine("laptop_cpu").memory) / float(machine("t4").memory) < 1.1
 

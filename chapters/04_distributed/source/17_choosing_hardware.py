@@ -229,7 +229,7 @@ heads = ["model", "H100s", "forward passes", "at best", "told by Meta", "times a
 figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
-# On one to four GPUs, gpt-fast stayed below our best case.
+# On up to four GPUs, gpt-fast stayed below our best case.
 # On eight, links take a large part of our step: a ring's 14 messages go one after the other, while in gpt-fast's all-reduce each GPU reads from all others at once.
 #
 # Meta's trainings took 2.1 to 6 times the hours of our best case.
@@ -276,7 +276,7 @@ figures.table(heads, rows, "A dash: no power of this machine is published.")
 
 # %% [markdown]
 # All four do it within 1 ms.
-# But the first three times leave out what operations take to begin (lesson 13).
+# But the first three times leave out what operations take to begin.
 #
 # ## On trial
 #
@@ -311,7 +311,7 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
 # A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
-# But one H100 has seven times its bandwidth, and four of them make a token 25 times as fast.
+# But one H100 has seven times its bandwidth, and four of them make a token more than 20 times as fast.
 #
 # ## Recap
 #
