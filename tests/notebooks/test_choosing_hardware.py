@@ -171,7 +171,7 @@ def test_the_trial_of_the_cores():
     by_cores = sorted(cores, key=cores.get)
     assert prompt[by_cores[0]] > prompt[by_cores[1]] > prompt[by_cores[2]]
     assert float(found["a6000"][6]) > 2 * float(found["a100"][6]), "but not in 16 bits"
-    fit = {key: row[7] for key, row in found.items()}
+    fit = {key: float(row[7]) for key, row in found.items()}
     all_of_them = {key: float(row[8]) for key, row in found.items()}
     memory, bandwidth = ({k: float(getattr(machine(k), f)) for k in fit} for f in LIMITS)
     assert round(all_of_them["h200"] / all_of_them["h100"], 1) == 1.6, "more than by bandwidth:"

@@ -118,13 +118,14 @@ def by_cores() -> Table:
     return [*heads, "requests that fit", "tokens/s of all"], rows
 
 
-def _full(one: Machine) -> tuple[int, Quantity]:
+def _full(one: Machine) -> tuple[Quantity, Quantity]:
     """Requests whose cache fits beside the weights in bf16, and tokens a second of all of them."""
     model = language_model("llama31_8b")
     room = Limits().memory * float(one.memory) - model.weight_bytes(2)
     requests = int(room // (TOKENS * model.kv_bytes_per_token(2)))
     plan = serve(model, "bf16", requests, TOKENS).plan(one, 1, 1.0)
-    return requests, predicted(requests / plan.seconds.value, "tokens/s", "requests / step")
+    fit = predicted(requests, "requests", "(the task's memory - weights) / cache of a request")
+    return fit, predicted(requests / plan.seconds.value, "tokens/s", "requests / step")
 
 
 def _prompt(one: Machine, flops: float, number_format: str) -> Quantity | None:
