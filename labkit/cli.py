@@ -60,6 +60,7 @@ CHOOSE = {  # options of `labkit choose` that take a value: its type, and what i
     "usd": (number, "budget for a million tokens or images, or for a training"),
     "most": (whole_number, "machines of a kind, at most; default 8"),
     "efficiency": (number, "share of peak and bandwidth that is reached; default 1: the best case"),
+    "memory": (number, "share of a machine's memory that the task may take; default 0.9"),
     "machines": (str, "choose among these alone, for example h100,t4"),
     "formulas": (str, "show those of this machine, not of the one that is chosen"),
 }

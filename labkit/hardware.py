@@ -9,6 +9,7 @@ Source of the model: Williams, Waterman and Patterson, "Roofline", Communication
 """
 
 import math
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ FORMATS = {
     "int8": "OP/s",
     "int4": "OP/s",
 }
+MONTH = r"20\d\d-\d\d"
 UNITS = {
     "bandwidth": "B/s",
     "memory": "B",
@@ -54,7 +56,8 @@ class Machine:
     year: int | None
     peak: dict[str, Quantity]  # FLOP/s for fp.., tf32, bf16; OP/s for int..
     bandwidth: Quantity  # B/s, main memory
-    memory: Quantity  # B
+    memory: Quantity  # B; of NVIDIA's GPUs as their driver reports them
+    clock: float | str = "not given"  # Hz, at which the peaks are told
     power: Quantity | None = None  # W
     die: Quantity | None = None  # mm², area of the chip; of a TPU an upper limit
     price: Quantity | None = None  # USD, or USD/h in a cloud
@@ -77,7 +80,7 @@ class Machine:
 def machines() -> Mapping[str, Machine]:
     """All machines of the table, by key. A figure made by a formula is predicted, not published.
 
-    Raises ValueError for a price whose source has no date.
+    Raises ValueError for a price whose source has no month.
     """
     text = Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
@@ -90,15 +93,15 @@ def machines() -> Mapping[str, Machine]:
 
 def _machine(key: str, row: dict, sources: dict) -> Machine:
     """One machine from its row of the table."""
+    if "price" in row and not re.fullmatch(MONTH, sources[row["price"]["source"]].get("date", "")):
+        raise ValueError(
+            f"hardware.toml: the price of {key} comes from {row['price']['source']}, which has no "
+            'month. Add the month that its prices are of, as date = "2026-05".'
+        )
     fields = dict(row)
     for name, unit in UNITS.items():
         if name in row:
             fields[name] = _figure(row[name], unit, sources)
-    if "price" in row and "date" not in sources[row["price"]["source"]]:
-        raise ValueError(
-            f"hardware.toml: the price of {key} comes from {row['price']['source']}, which has no "
-            'date. Add the month that its prices are of, as date = "2026-05".'
-        )
     peak = {}
     for number_format, entry in row["peak"].items():
         peak[number_format] = _figure(entry, FORMATS[number_format], sources)
@@ -112,7 +115,7 @@ def _figure(entry: dict, usual_unit: str, sources: dict) -> Quantity:
     unit = entry.get("unit", usual_unit)
     source = sources[entry["source"]]
     cited = f"{source['title']}, {source['url']}"
-    if "date" in source:
+    if usual_unit == UNITS["price"]:
         cited = f"{source['title']} ({source['date']}), {source['url']}"
     if "formula" in entry:
         return predicted(value, unit, f"{entry['formula']}; figures of {cited}")

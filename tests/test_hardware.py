@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from labkit import hardware
 from labkit.hardware import machine, machines, measure_this_machine, roofline, runs_on, this_machine
 
+TABLE = tomllib.loads(Path(hardware.__file__).with_name("hardware.toml").read_text("utf-8"))
 KEYS = [
     *("laptop_cpu", "server_cpu", "t4", "v100", "a100", "a6000", "h100", "h200", "b200"),
     *("tpu_v2", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e", "pynq_z1", "pynq_z2"),
@@ -58,13 +59,13 @@ def test_a_calculated_figure_is_predicted_and_shows_its_formula():
 
 def test_the_table_says_which_sources_were_read():
     """`checked` is the month it was read in; `compared` is what was read where that failed."""
-    table = tomllib.loads(Path(hardware.__file__).with_name("hardware.toml").read_text())
-    for source in table["sources"].values():
+    for source in TABLE["sources"].values():
         assert source["title"] and source["url"].startswith("https://")
-        assert source.keys() <= {"title", "url", "checked", "compared", "date"}
+        assert source.keys() <= {"title", "url", "date", "status", "checked", "compared"}
         assert re.fullmatch(r"20\d\d-\d\d", source.get("checked", "2000-01"))
+        assert source["date"] != "not read" or "checked" not in source
         assert source.get("compared", "https://").startswith("https://")
-    assert {"checked" in source for source in table["sources"].values()} == {True, False}
+    assert {"checked" in source for source in TABLE["sources"].values()} == {True, False}
 
 
 def test_every_price_says_of_which_month_it_is():
@@ -75,39 +76,49 @@ def test_every_price_says_of_which_month_it_is():
     row = {"name": "x", "kind": "gpu", "year": 2020, "peak": {}}
     row["price"] = {"value": 1.0, "unit": "USD/h", "source": "page"}
     undated = {"page": {"title": "A page", "url": "https://example.org"}}
-    with pytest.raises(ValueError, match=r"price of x comes from page, which has no date\. Add"):
+    with pytest.raises(ValueError, match=r"price of x comes from page, which has no month\. Add"):
+        hardware._machine("x", row, undated)
+    undated["page"]["date"] = "not given"
+    with pytest.raises(ValueError, match="no month"):
         hardware._machine("x", row, undated)
 
 
 # Written down here from the vendors' figures, not from the table: FLOP/s, OP/s, B/s, B and W.
 ORACLES = [
     *[("t4", "fp32", 8.1e12), ("t4", "fp16", 65e12), ("t4", "int8", 130e12)],
-    *[("t4", "bandwidth", 320e9), ("t4", "memory", 16e9), ("t4", "power", 70)],
+    *[("t4", "bandwidth", 320e9), ("t4", "memory", 15 * 2**30), ("t4", "power", 70)],
     *[("v100", "fp16", 125e12), ("v100", "fp64", 7.8e12), ("v100", "bandwidth", 900e9)],
     *[("a100", "bf16", 312e12), ("a100", "tf32", 156e12), ("a100", "bandwidth", 2.039e12)],
     *[("h100", "bf16", 989e12), ("h100", "fp8", 1979e12), ("h100", "bandwidth", 3.35e12)],
-    *[("h100", "fp32", 67e12), ("h100", "memory", 80e9), ("h100", "power", 700)],
-    *[("h200", "bf16", 989e12), ("h200", "memory", 141e9), ("h200", "bandwidth", 4.8e12)],
+    *[("h100", "fp32", 67e12), ("h100", "memory", 81_559 * 2**20), ("h100", "power", 700)],
+    *[("h200", "bf16", 989e12), ("h200", "memory", 143_771 * 2**20), ("h200", "bandwidth", 4.8e12)],
     *[("b200", "bf16", 2.25e15), ("b200", "fp4", 9e15), ("b200", "power", 1000)],
     # 2 cores x 1 unit x 128^2 x 2 FLOP x 0.70 GHz, and 2 x 2 x 128^2 x 2 x 0.94 GHz
     *[("tpu_v2", "bf16", 45.9e12), ("tpu_v3", "bf16", 123.2e12), ("tpu_v4", "bf16", 275e12)],
     # 4 x 128^2 x 2 x 1.5 GHz, and 2 cores x 4 x 128^2 x 2 x 1.75 GHz, and 2 x 256^2 x 2 x 3.5 GHz
     *[("tpu_v5e", "bf16", 197e12), ("tpu_v5p", "bf16", 459e12), ("tpu_v6e", "bf16", 918e12)],
-    *[("tpu_v5e", "bandwidth", 0.82e12), ("tpu_v5e", "memory", 16e9)],
+    *[("tpu_v5e", "bandwidth", 0.82e12), ("tpu_v5e", "memory", 2**34)],
     *[("laptop_cpu", "memory", 2**34), ("laptop_cpu", "power", 15), ("t4", "price", 0.35)],
     # 96 cores x 3.55 GHz x 2 units x 8 lanes x 2, and 12 channels x 8 B x 4800 MT/s
     *[("server_cpu", "fp32", 10.9e12), ("server_cpu", "bandwidth", 460.8e9)],
     *[("server_cpu", "memory", 12 * 2**36), ("server_cpu", "power", 360)],
     *[("h100", "price", 10.8), ("tpu_v5e", "price", 1.2), ("tpu_v5p", "price", 4.2)],
-    *[("v100", "fp32", 15.7e12), ("v100", "memory", 32e9), ("v100", "power", 300)],
-    *[("a100", "fp32", 19.5e12), ("a100", "memory", 80e9), ("a100", "power", 400)],
+    *[("v100", "fp32", 15.7e12), ("v100", "memory", 2**35), ("v100", "power", 300)],
+    *[("a100", "fp32", 19.5e12), ("a100", "memory", 80 * 2**30), ("a100", "power", 400)],
     # 84 multiprocessors x 128 and x 2 multiply-adds at 1.8 GHz, and 384 bit / 8 x 16 Gbit/s
     *[("a6000", "fp32", 38.7e12), ("a6000", "fp64", 38.7e12 / 64), ("a6000", "bandwidth", 768e9)],
-    *[("a6000", "memory", 48e9), ("a6000", "power", 300)],
+    *[("a6000", "memory", 49_140 * 2**20), ("a6000", "power", 300)],
+    # 84 multiprocessors x 4 tensor cores x 128 multiply-adds x 2 FLOP x 1.8 GHz, and half and twice
+    *[("a6000", f, 84 * 4 * 128 * 2 * 1.8e9) for f in ("bf16", "fp16")],
+    *[("a6000", "tf32", 77.4e12), ("a6000", "int8", 309.7e12)],
     *[("h200", "fp8", 1979e12), ("h200", "power", 700), ("b200", "fp32", 75e12)],
-    *[("b200", "memory", 180e9), ("b200", "bandwidth", 7.7e12), ("tpu_v4", "power", 192)],
+    *[("b200", "memory", 183_359 * 2**20), ("b200", "bandwidth", 7.7e12), ("tpu_v4", "power", 192)],
     *[("tpu_v2", "bandwidth", 700e9), ("tpu_v3", "memory", 2**35), ("tpu_v4", "memory", 2**35)],
-    *[("tpu_v3", "bandwidth", 900e9), ("tpu_v4", "bandwidth", 1.2e12), ("tpu_v6e", "memory", 32e9)],
+    *[
+        ("tpu_v3", "bandwidth", 900e9),
+        ("tpu_v4", "bandwidth", 1.2e12),
+        ("tpu_v6e", "memory", 2**35),
+    ],
     *[("tpu_v5p", "bandwidth", 2.765e12), ("tpu_v6e", "bandwidth", 1.64e12)],
     *[("tpu_v2", "die", 625), ("tpu_v3", "die", 700), ("tpu_v4", "die", 600)],
     *[("v100", "die", 815), ("a100", "die", 826)],
@@ -136,6 +147,54 @@ def test_the_figures_that_a_lesson_prints_are_exact(key, peak, bandwidth):
     assert (float(m.peak["fp32"]), float(m.bandwidth)) == (peak, bandwidth)
 
 
+@pytest.mark.parametrize("key", KEYS)
+def test_memory_is_that_of_the_driver_and_not_that_of_the_name(key):
+    """Whole MiB; the 80 GB of a name are neither 80 x 10^9 bytes nor always 80 GiB."""
+    memory = float(machine(key).memory)
+    assert memory % 2**20 == 0
+    named = re.search(r"(\d+) GB", machine(key).name)
+    if named and key != "b200":  # of 180 GiB, the driver keeps nearly one
+        assert 1e9 < memory / int(named[1]) <= 2**30
+    status = [
+        s["status"] for s in TABLE["sources"].values() if s["title"] in machine(key).memory.source
+    ]
+    assert machine(key).kind != "gpu" or status == ["read from the driver"]
+
+
+def test_weights_fit_a_t4_by_its_driver_but_not_by_its_name():
+    """Llama 3.1 8B in 16 bits: lesson choosing_hardware opens with it."""
+    weights = 2 * 8_030_261_248
+    assert 16e9 < weights < float(machine("t4").memory)
+    assert round((float(machine("t4").memory) - weights) / 1e6) == 46
+
+
+@pytest.mark.parametrize(
+    ("key", "number_format", "each_cycle"),
+    [  # FLOP or OP in each cycle of the clock, from the units of the machine
+        ("laptop_cpu", "fp32", 6 * 2 * 8 * 2),
+        ("server_cpu", "fp32", 96 * 2 * 8 * 2),
+        ("t4", "fp32", 40 * 64 * 2),
+        ("t4", "fp64", 40 * 2 * 2),
+        ("a6000", "fp32", 84 * 128 * 2),
+        ("a6000", "bf16", 84 * 4 * 128 * 2),
+        ("tpu_v2", "bf16", 2 * 1 * 128**2 * 2),
+        ("tpu_v3", "bf16", 2 * 2 * 128**2 * 2),
+        ("tpu_v4", "bf16", 2 * 4 * 128**2 * 2),
+        ("tpu_v5e", "bf16", 4 * 128**2 * 2),
+        ("tpu_v5p", "bf16", 2 * 4 * 128**2 * 2),
+        ("pynq_z1", "int8", 220 * 2),
+        ("pynq_z2", "int8", 220 * 2),
+    ],
+)
+def test_the_peak_is_that_of_the_clock(key, number_format, each_cycle):
+    m = machine(key)
+    assert float(m.rate(number_format)) == pytest.approx(each_cycle * m.clock, rel=0.006)
+    assert {m.key for m in machines().values() if m.clock != "not given"} == {
+        *("laptop_cpu", "server_cpu", "t4", "a6000", "tpu_v2", "tpu_v3", "tpu_v4", "tpu_v5e"),
+        *("tpu_v5p", "pynq_z1", "pynq_z2"),
+    }
+
+
 def test_no_rate_counts_sparsity():
     """Half the bits, twice the dense tensor-core rate; rates with sparsity would be twice that."""
     for m in (m for m in machines().values() if m.kind == "gpu"):
@@ -143,9 +202,6 @@ def test_no_rate_counts_sparsity():
             if wide in m.peak and narrow in m.peak:
                 ratio = float(m.peak[narrow]) / float(m.peak[wide])
                 assert ratio == pytest.approx(2, rel=0.03), (m.key, wide, narrow)
-        if "fp16" not in m.peak:
-            assert m.key == "a6000", "only its fp32 is used"
-            continue
         assert m.peak.get("bf16", m.peak["fp16"]) == m.peak["fp16"]
         ridge = m.ridge("fp16")
         assert 100 < ridge < 300, (m.key, ridge)  # with sparsity, H100 and B200 are above 500

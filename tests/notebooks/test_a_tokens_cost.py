@@ -158,9 +158,9 @@ def test_fewer_flops_by_as_many_times_as_there_are_tokens():
 
 def test_the_roofline_and_the_text_below_it(lesson):
     steps = lesson.namespace["steps"]
-    assert list(steps) == ["prefill of 1,000", *(f"decode, {n} at once" for n in (1, 16, 487))]
+    assert list(steps) == ["prefill of 1,000", *(f"decode, {n} at once" for n in (1, 16, 529))]
     said = printed(lesson, ROOFLINE)
-    left = "decode, 1 at once, decode, 16 at once, decode, 487 at once."
+    left = "decode, 1 at once, decode, 16 at once, decode, 529 at once."
     assert f"left of the ridge: {left}" in said and "right of it: prefill of 1,000." in said
     one = steps["decode, 1 at once"]
     assert "decode, 1 at once: 4.52 ms (predicted by your decode_seconds)" in said
@@ -185,8 +185,8 @@ def test_the_verdict_and_the_rule(lesson):
     assert costs.bound(costs.work(LLAMA, new=300), H100) == "compute"
     every = costs.on_every_machine(LLAMA, 1000)
     enough = [row for row in every if row.compute_from and row.compute_from <= (row.fit or 0)]
-    assert {row.machine.key for row in enough} == {"server_cpu", "a6000"}  # "on two machines"
-    assert "bf16" not in machine("a6000").peak and "fp16" not in machine("a6000").peak
+    assert {row.machine.key for row in enough} == {"server_cpu"}
+    assert all(row.number_format == "bf16" for row in every if row.machine.key == "a6000")
     for model in language_models().values():  # "with long caches, always"
         assert costs.compute_bound_from(model, 10_000, H100) is None
     small, _ = lesson.again(TRIAL, llama=LanguageModel.of(Config()))

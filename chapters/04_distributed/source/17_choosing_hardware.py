@@ -17,11 +17,11 @@
 # %% [markdown]
 # # Choosing hardware
 #
-# **Sixteen gigabytes, and 0.06 too few.**
-# A T4 has a memory of 16 GB (*published*).
+# **16.06 GB of weights, 16.11 GB of memory, and they do not fit.**
+# By its driver, a T4 has a memory of 15,360 MiB, or 16.11 GB (*published*).
 # The weights of Llama 3.1 8B, in numbers of two bytes, take 16.06 GB (*predicted*).
-# So it takes two T4s or another machine.
-# Which one, how fast will it be, and what does a million tokens cost?
+# But the driver keeps some for itself: PyTorch got [14.56 GiB of a T4](https://github.com/Zheng-Chong/CatVTON/issues/133), or 15.63 GB (*published*).
+# So which machines will do, how fast, and for how much?
 #
 # ## What you will be able to do
 #
@@ -30,7 +30,7 @@
 # - find the cheapest machine in time, although most prices are missing;
 # - ask the course's chooser about a model of your own.
 #
-# You need lessons [2](2_the_ring.ipynb) for the ring, [9](9_tensor_parallel.ipynb) for layers that are cut, [13](13_a_tokens_cost.ipynb) for the bytes and FLOPs of a token, and [16](16_a_cost_model.ipynb) where we train.
+# You need lessons [2](2_the_ring.ipynb), [9](9_tensor_parallel.ipynb), [13](13_a_tokens_cost.ipynb), and [16](16_a_cost_model.ipynb) where we train.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -41,11 +41,10 @@
 # A **request** is the text of one user, to which the model adds token after token.
 #
 # 1. [gpt-fast](https://github.com/pytorch-labs/gpt-fast), a short program in PyTorch, generates text with Llama 2 7B for one request on an A100.
-#    By the roofline of lesson 13, it makes at most 154 tokens in a second.
-#    How many percent of that did its authors measure?
-# 2. Llama 3.1 8B answers 8 requests of 4,096 tokens at the same time.
-#    It can do so on two T4s for 0.35 USD an hour each, joined by Ethernet of 10 Gbit/s (assumed), or on one H100 for 10.80.
-#    How many times as much does a million tokens cost on the H100?
+#    How many percent of the 154 tokens a second of lesson 13's roofline did its authors measure?
+# 2. Llama 3.1 8B answers 8 requests of 4,096 tokens at the same time, on two T4s, joined by Ethernet of 10 Gbit/s (assumed), or on one H100.
+#    Two T4s cost 0.70 USD an hour (*published*).
+#    Up to which price is the H100's hour as cheap?
 
 # %%
 import numpy as np
@@ -57,12 +56,12 @@ from labkit.provenance import predicted
 # STUB:
 # guesses = {
 #     "share of the roofline": predict("distributed.share_of_the_roofline", None, "%"),
-#     "H100 over T4s": predict("distributed.dearer_by_h100", None, "times"),
+#     "H100 as cheap up to": predict("distributed.h100_as_cheap_up_to", None, "USD/h"),
 # }
 # BEGIN SOLUTION
 guesses = {
     "share of the roofline": predict("distributed.share_of_the_roofline", 95, "%"),
-    "H100 over T4s": predict("distributed.dearer_by_h100", 15, "times"),
+    "H100 as cheap up to": predict("distributed.h100_as_cheap_up_to", 2, "USD/h"),
 }
 # END SOLUTION
 
@@ -74,6 +73,7 @@ guesses = {
 # Let **machine** mean one GPU, TPU chip, CPU or board.
 # As in lesson 9, several machines can share every layer: each holds an equal part of the weights and of the cache.
 # Heads are shared evenly, so we take 1, 2, 4, 8, ... machines.
+# Drivers and buffers take memory, too, so we count on 90 %, as many versions of vLLM do.
 #
 # Let a model have 100 weights of 2 bytes; a token's cache takes 48 bytes, and 2 requests have 3 and 7 tokens.
 #
@@ -81,11 +81,11 @@ guesses = {
 # weights    100 x 2                  200 bytes
 # cache      (3 + 7) x 48             480
 #                                     680
-# machines of 200 bytes               680 / 200 = 3.4, so it takes 4
-# machines of 170 bytes               4 hold 680, exactly enough
+# machines with room for 200 bytes    680 / 200 = 3.4: it takes 4
+# machines with room for 170 bytes    4 hold 680, exactly enough
 # ```
 #
-# **Exercise `distributed.machines_needed`**: the smallest of 1, 2, 4, ... machines that hold all bytes; 0 if more than `most` are needed.
+# **Exercise `distributed.machines_needed`**: the smallest of 1, 2, 4, ... machines with room for all bytes; 0 if more than `most` are needed.
 
 
 # %% tags=["exercise:distributed.machines_needed"]
@@ -110,7 +110,7 @@ machines_needed = check("distributed.machines_needed", machines_needed)
 # ### What binds
 #
 # Machines that share a layer also share its FLOPs and its bytes.
-# But twice in each layer they add up their results by an all-reduce, and wait for it.
+# But twice in each layer they add up their results by an all-reduce, and wait.
 #
 # Let a step have 880 FLOPs, 536 bytes, and 3 all-reduces of 8 bytes.
 # There are n machines of 100 FLOP/s and 50 B/s, and links with a latency of 0.2 s and 10 B/s.
@@ -187,17 +187,18 @@ cheapest = check("distributed.cheapest", cheapest)
 # ## Check
 #
 # The **chooser** does this for every machine of the course's table, and energy besides: power x machines x time.
-# Each of its numbers is *predicted*, by a formula that it shows.
-# Let it serve 8 requests of 4,096 tokens each, and give each its next token within 50 ms.
+# Its numbers are *predicted*, by formulas.
+# Let it give 8 requests of 4,096 tokens each their next token within 50 ms.
 # Its **efficiency**, the share of peak and bandwidth that is reached, is 1: the best case.
 
 # %%
 task = serve("llama31_8b", "fp16", batch=8, context=4096)
 answer = choose(task, Limits(seconds=0.050))
 show(answer)
-formulas(answer, "t4")
+formulas(answer, "t4", ["memory", "bandwidth", "links", "step"])
 
 # %% [markdown]
+# Below are four sums of the T4's row; `formulas(answer, "t4")` prints all, with sources.
 # The column "binds" also says what is missing: `format`, since the table has no peak of the TPUs in fp16, or `operators`.
 # Do your functions agree, where links are known, and for three limits?
 
@@ -216,7 +217,7 @@ for limit in (0.050, 0.020, 0.001):
 # %% [markdown]
 # ## Measure
 #
-# We have none of these machines, but others measured and published.
+# We have none of these machines, but others published.
 
 # %%
 from labkit.distributed.chooser.published import TRAININGS, token_rates, training_hours
@@ -228,14 +229,11 @@ heads = ["model", "H100s", "forward passes", "at best", "told by Meta", "times a
 figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
-# On one to four GPUs its authors reached 62 to 77 % of what we predict at best.
-# But on eight, Llama 2 7B was 27 % *faster* than our best case.
-# We predict a ring: its 14 messages go one after the other, and their latencies are most of that step.
-# They switched on an all-reduce in which each GPU reads from all others at once.
-# (That Llama 2 70B on eight looks exact is luck: our ring is too slow, our reading too fast.)
+# On up to four GPUs, gpt-fast stayed below our best case.
+# On eight, links take a large part of our step: a ring's 14 messages go one after the other, while in gpt-fast's all-reduce each GPU reads from all others at once.
 #
 # Meta's trainings took 2.1 to 6 times the hours of our best case.
-# For the 405B, ours recomputes activations in a fourth forward pass; with three, as Meta's pipelines allowed, it is 2.8 times.
+# Of our four forward passes one recomputes; with three, as Meta's pipelines allowed, the 405B took 2.8 times as many.
 # So for an estimate, give the chooser the efficiency that a task like yours reached: `Limits(efficiency=0.4)`.
 #
 # ## Explain
@@ -250,22 +248,26 @@ times_and_prices(answer)
 for sentence in changes(serve, request, Limits(seconds=0.050)):
     print(sentence)
 h100, t4s = answer.row("h100"), answer.row("t4")
+faster = t4s.time.value / h100.time.value  # times
+an_hour = t4s.fit.plan.count * float(t4s.machine.price)  # USD/h of the two T4s
 results = {
     # the first row is Llama 2 7B on one A100
     "share of the roofline": predicted(100 * rates[0][-1], "%", "their rate / the best case"),
-    "H100 over T4s": predicted(h100.price.value / t4s.price.value, "times", "the chooser"),
+    "H100 as cheap up to": predicted(faster * an_hour, "USD/h", "times as fast x USD/h of the T4s"),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# An H100's hour costs 15.4 times that of two T4s, but its bandwidth is five times theirs, and it waits for no Ethernet.
-# So it is done in 5.76 ms instead of 39.9, and 15.4 / 6.9 = 2.2 times as dear.
-# (The prices are of February 2025 and of May 2026.)
+# The H100 has five times the bandwidth of the two T4s, and it waits for no Ethernet.
+# So a step takes 5.76 ms instead of 39.9, and its hour may cost 6.9 times their 0.70 USD, or 4.85.
+#
+# The table's 10.80 USD (February 2025) includes a host computer and the T4's 0.35 (May 2026) none, so their ratio means little.
+# But [four offers](https://github.com/datareceipts/data-receipts/tree/main/109-gpu-pricing) of an H100's hour lay between 2.69 and 12.29 USD (*published*, November 2026), on both sides of 4.85: your offer decides.
 #
 # ### Back through the four machines
 #
-# One image through the ConvNet, on a machine of each chapter, in a format that it has.
-# The board's time is that of the 73,768 cycles that lesson 5 of chapter 3 *counted*, at an assumed 100 MHz.
+# One image through the ConvNet, on a machine of each chapter.
+# The board takes the 73,768 cycles that lesson 5 of chapter 3 *counted*, at an assumed 100 MHz.
 
 # %%
 formats = {"laptop_cpu": "fp32", "t4": "fp32", "tpu_v5e": "bf16", "pynq_z1": "int8"}
@@ -273,8 +275,8 @@ heads, rows = lesson_tables.an_image_on_each(formats)
 figures.table(heads, rows, "A dash: no power of this machine is published.")
 
 # %% [markdown]
-# All four do it within 1 ms, the board with the least to spare.
-# But the times of the first three leave out the start: another small network took a GPU 16 µs (*published*, lesson 4 of chapter 3), more than the T4's 9.6.
+# All four do it within 1 ms.
+# But the first three times leave out what operations take to begin.
 #
 # ## On trial
 #
@@ -282,7 +284,7 @@ figures.table(heads, rows, "A dash: no power of this machine is published.")
 #
 # > To choose a GPU, look at CUDA cores and memory size
 #
-# Four of the GPUs that hold Llama 3.1 8B in fp32: its next token for one request, and a prompt of 1,000 tokens.
+# Four GPUs with Llama 3.1 8B: one request's next token in fp32, a prompt of 1,000 tokens, and in bf16 as many requests of 2,048 tokens as fit.
 
 # %%
 heads, rows = lesson_tables.by_cores()
@@ -292,7 +294,8 @@ figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 # **Verdict on C38: wrong.**
 # For the next token bandwidth binds: the A6000 has 1.6 times the A100's cores and needs 2.7 times as long, and an H200 with an H100's cores is 1.4 times as fast.
 # The order of cores is the order of speed only for the prompt in fp32; in 16 bits tensor cores compute.
-# Memory size says whether it fits, and nothing about speed: an A100 and an H100 have 80 GB each.
+# Memory size does matter, by the requests that share a step: with 1.4 times the bandwidth, the H200 makes 1.6 times the H100's tokens.
+# But with as much memory as the H100, the A100 makes 0.6 times as many.
 #
 # ### <a id="C39"></a>C39 on trial
 #
@@ -308,17 +311,16 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
 # A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
-# But one H100 has seven times its bandwidth, and four of them make a token 25 times as fast.
-# A laptop has neither: its memory is about that of a T4, and its bandwidth a sixth.
+# But one H100 has seven times its bandwidth, and four of them make a token more than 20 times as fast.
 #
 # ## Recap
 #
-# - Memory says how many machines; then the longer of compute and bandwidth, plus links, says how fast; then comes the price, if there is one.
+# - Memory, less a tenth, says how many machines; the longer of compute and bandwidth, plus links, says how fast; then say at which price the answer turns.
 # - **The rule to keep: for one request, a token in 16 bits takes about 2 bytes x weights / bandwidth at best: 16 GB / 3.35 TB/s = 4.8 ms for 8 billion weights on an H100.**
 #
 # ### Your own model
 #
-# Change the sizes here, or in a terminal: `labkit choose train --layers 24 --width 2048 --tokens 5e9 --hours 24 --usd 1000 --efficiency 0.4`.
+# Change the sizes, here or in a terminal: `labkit choose train --layers 24 --width 2048 --tokens 5e9 --hours 24 --usd 1000 --efficiency 0.4`.
 
 # %%
 from labkit.distributed.chooser import own_model, train
@@ -330,7 +332,8 @@ show(choose(train(mine, tokens=5e9), Limits(seconds=24 * 3600, usd=1000, efficie
 # ### Outside
 #
 # `vllm bench serve` measures a served model; MLPerf publishes measured times of whole systems, and [SkyPilot](https://docs.skypilot.co) looks up prices of many clouds.
-# We left out prompts, discounts, the price of waiting, hosts, and whether a machine can be had.
+# We left out prompts and discounts.
+# The chooser takes one format for everything: ask it neither for weights alone in 8 or 4 bits, as many keep them, nor for 16 bits widened on a laptop, as in lesson 13.
 #
 # ## Quiz
 #

@@ -103,8 +103,8 @@ def _model(options: argparse.Namespace) -> LanguageModel | str:
 
 
 def _limits(options: argparse.Namespace) -> Limits:
-    """Milliseconds or hours, USD, how many machines, and the efficiency."""
-    given = _given(options, ("usd", "most", "efficiency"))
+    """Milliseconds or hours, USD, how many machines, the efficiency and the share of memory."""
+    given = _given(options, ("usd", "most", "efficiency", "memory"))
     if options.ms is not None:
         given["seconds"] = options.ms / 1000
     if options.hours is not None:

@@ -4,10 +4,11 @@
     fit(need, machine, limits)       # one of these numbers: the cheapest in time
 
 Rules. A machine without a published peak in the format is taken to lack it. CPUs and FPGA boards
-stand alone. Other machines are taken in powers of two, up to `most`, where the task can be shared
-so. Of the numbers that hold it and are in time, `fit` takes the one of least machines x time: at
-any price by the hour the cheapest. It is the smallest in serving, but in training more machines may
-do without recomputing. If no number is in time, `fit` takes the fastest.
+stand alone. A task may take the share `limits.memory` of a machine's memory. Other machines are
+taken in powers of two, up to `most`, where the task can be shared so. Of the numbers that hold it
+and are in time, `fit` takes the one of least machines x time: at any price by the hour the
+cheapest. It is the smallest in serving, but in training more machines may do without recomputing.
+If no number is in time, `fit` takes the fastest.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ class Fit:
     reason   why there is no plan, or why it is this number of machines
     binds    what it is short of: "memory", "format", "operators", "unknown links"; else what
              takes longest
-    over     bytes that each of as many as allowed would hold and has no room for
+    over     bytes that each of as many as allowed would hold beyond its share of memory
     """
 
     machine: Machine
@@ -85,7 +86,8 @@ def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
 
 def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit, ...]:
     """All powers of two up to `most` that hold it, as far as links are known."""
-    room = float(machine.memory)
+    usable = _usable(machine, limits)
+    room = float(usable.memory)
     found = []
     largest = 1
     try:
@@ -94,13 +96,13 @@ def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit,
                 continue
             largest = count
             if need.memory(count, machine).value <= room:
-                plan = need.plan(machine, count, limits.efficiency)
+                plan = need.plan(usable, count, limits.efficiency)
                 found.append(_planned(machine, plan))
     except LinksUnknownError as unknown:
         if not found:
             return (Fit(machine, None, f"one is not enough; {unknown}", "unknown links"),)
         found[-1] = replace(found[-1], reason=str(unknown))
-    return tuple(found) or (_too_much(need, machine, largest),)
+    return tuple(found) or (_too_much(need, machine, largest, limits),)
 
 
 def _planned(machine: Machine, plan: Plan) -> Fit:
@@ -108,12 +110,19 @@ def _planned(machine: Machine, plan: Plan) -> Fit:
     return Fit(machine, plan, "", plan.binds)
 
 
-def _too_much(need: Need, machine: Machine, count: int) -> Fit:
+def _usable(machine: Machine, limits: Limits) -> Machine:
+    """The machine with the memory that a task may take."""
+    room = limits.memory * float(machine.memory)
+    return replace(machine, memory=replace(machine.memory, value=room))
+
+
+def _too_much(need: Need, machine: Machine, count: int, limits: Limits) -> Fit:
     """No fit, and by how much."""
     needed = need.memory(count, machine)
-    over = needed.value - float(machine.memory)
+    over = needed.value - float(_usable(machine, limits).memory)
     each = "it" if count == 1 else f"each of {count}"
-    reason = f"{each} would hold {needed.quantity.number}, {over / 1e9:.3g} GB more than fit"
+    share = f"{100 * limits.memory:g} % of {machine.memory.number}"
+    reason = f"{each} would hold {needed.quantity.number}, {over / 1e9:.3g} GB more than {share}"
     return Fit(machine, None, reason, "memory", over)
 
 

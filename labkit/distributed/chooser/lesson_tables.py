@@ -21,6 +21,7 @@ PARTS = ("compute", "bandwidth", "links")
 CORES = {"a100": 6_912, "a6000": 10_752, "h100": 16_896, "h200": 16_896}
 CORES_OF = "NVIDIA's architecture white papers: multiprocessors x cores of each"
 PROMPT = 1000  # tokens
+TOKENS = 2048  # of each request, where as many as fit are served at once
 BY_BYTES = (
     "Memory: labkit/hardware.toml, with sources. A dash: eight of them, or one CPU, do not hold it."
 )
@@ -48,7 +49,7 @@ def beside_the_chooser(
             2,
             np.array(tokens),
             token_cache,
-            float(one.memory),
+            answer.limits.memory * float(one.memory),
             answer.limits.most,
         )
         work = (need.flops.value, need.moved.value, need.all_reduces, need.reduced.value)
@@ -101,17 +102,30 @@ def an_image_on_each(formats: dict[str, str]) -> Table:
 
 
 def by_cores() -> Table:
-    """Llama 3.1 8B in fp32 on four GPUs: cores and memory, and what the model needs of them."""
+    """Llama 3.1 8B on four GPUs: cores and memory, and what the model needs of them.
+
+    The next token in fp32, for one request; and in bf16, for as many requests as fit.
+    """
     flops = language_model("llama31_8b").forward_flops(PROMPT)
     rows = []
     for row in choose(serve("llama31_8b", "fp32"), among=CORES).rows:
         one = row.machine
         cores = published(CORES[one.key], "cores", CORES_OF)
         prompts = [_prompt(one, flops, number_format) for number_format in ("fp32", "bf16")]
-        told = [row.time.quantity, row.fit.binds, *prompts]
+        told = [row.time.quantity, row.fit.binds, *prompts, *_full(one)]
         rows.append([one.key, cores, _gigabytes(one), *told])
     heads = ["", "CUDA cores", "memory", "next token", "binds", "prompt, fp32", "prompt, bf16"]
-    return heads, rows
+    return [*heads, "requests that fit", "tokens/s of all"], rows
+
+
+def _full(one: Machine) -> tuple[Quantity, Quantity]:
+    """Requests whose cache fits beside the weights in bf16, and tokens a second of all of them."""
+    model = language_model("llama31_8b")
+    room = Limits().memory * float(one.memory) - model.weight_bytes(2)
+    requests = int(room // (TOKENS * model.kv_bytes_per_token(2)))
+    plan = serve(model, "bf16", requests, TOKENS).plan(one, 1, 1.0)
+    fit = predicted(requests, "requests", "(the task's memory - weights) / cache of a request")
+    return fit, predicted(requests / plan.seconds.value, "tokens/s", "requests / step")
 
 
 def _prompt(one: Machine, flops: float, number_format: str) -> Quantity | None:

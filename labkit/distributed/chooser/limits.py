@@ -1,4 +1,4 @@
-"""What a request allows: seconds, money, how many machines; and the efficiency it assumes."""
+"""What a request allows: seconds, money, how many machines; and what of them it counts on."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,16 @@ class Limits:
     most         how many machines at most
     efficiency   the share of peak and bandwidth that is reached: 1 is a best case, no estimate. In
                  the training of a language model, of the peak alone
+    memory       the share of a machine's memory that the task may take. The driver keeps some of
+                 the rest, and a runtime's buffers take some: vLLM, too, leaves a tenth unless told
+                 otherwise (`gpu_memory_utilization`; 8 % in its newest versions)
     """
 
     seconds: float | None = None
     usd: float | None = None
     most: int = 8
     efficiency: float = 1.0
+    memory: float = 0.9
 
     def __post_init__(self) -> None:
         if self.seconds is not None:
@@ -27,8 +31,10 @@ class Limits:
         if self.usd is not None:
             above_zero("The budget", self.usd)
         whole("most", self.most)
-        if not 0 < above_zero("efficiency", self.efficiency) <= 1:
-            raise ValueError(f"efficiency is a share from 0 to 1, not {self.efficiency!r}.")
+        for name in ("efficiency", "memory"):
+            share = getattr(self, name)
+            if not 0 < above_zero(name, share) <= 1:
+                raise ValueError(f"{name} is a share from 0 to 1, not {share!r}.")
 
     def holds_time(self, need: Need, plan: Plan) -> bool:
         """Whether a plan is fast enough."""

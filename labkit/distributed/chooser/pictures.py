@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MILLISECONDS = 1000  # in a second
+LONG = 3  # times as far to the right as its mark, a name without a price ends
 STRIP = 0.36  # of the picture's height, for the machines without a price
 
 
@@ -26,11 +27,11 @@ def times_and_prices(answer: Answer) -> None:
     axes.set_yscale("log")
     for row in priced:
         _point(axes, row)
+    limit = MILLISECONDS * answer.limits.seconds if answer.limits.seconds else None
     unpriced = sorted((row for row in can if row.price is None), key=_time)
     for height, row in enumerate(unpriced):
-        _without_price(axes, row, height, len(unpriced))
-    if answer.limits.seconds:
-        limit = MILLISECONDS * answer.limits.seconds
+        _without_price(axes, row, height, len(unpriced), limit)
+    if limit is not None:
         axes.axvline(limit, color=ORANGE)
         axes.annotate(
             "limit ", (limit, 0.96), xycoords=axes.get_xaxis_transform(), ha="right", color=ORANGE
@@ -46,15 +47,20 @@ def _point(axes: Axes, row: Row) -> None:
     axes.annotate(_name(row), at, (-8, 5), textcoords="offset points", ha="right")
 
 
-def _without_price(axes: Axes, row: Row, place: int, of: int) -> None:
-    """A mark at the machine's time in the strip below the prices, each name on its own line."""
+def _without_price(axes: Axes, row: Row, place: int, of: int, limit: float | None) -> None:
+    """A mark at the machine's time in the strip below the prices, each name on its own line.
+
+    The name stands right of the mark, or left of it where it would cross the limit.
+    """
     height = STRIP * (1 - (place + 0.5) / of)
     across = axes.get_xaxis_transform()
     axes.plot(_time(row), height, "|", color=QUIET, markersize=11, transform=across)
+    before_the_limit = limit is not None and limit / LONG < _time(row) <= limit
     axes.annotate(
         f"{_name(row)}, no price",
         (_time(row), height),
-        (6, -4),
+        (-6 if before_the_limit else 6, -4),
+        ha="right" if before_the_limit else "left",
         xycoords=across,
         textcoords="offset points",
         color=QUIET,

@@ -2,9 +2,11 @@
 
 show(answer)
 formulas(answer, "h100")          # every number of one machine, with the figures it is made of
+formulas(answer, "h100", ["step"])   # of these numbers alone
 as_dict(answer)                   # for --json
 """
 
+from collections.abc import Sequence
 from textwrap import fill
 
 from labkit import figures
@@ -27,9 +29,11 @@ def show(answer: Answer) -> None:
     share = answer.limits.efficiency
     case = "at best" if share == 1 else f"at {100 * share:g} % of what a machine can do"
     note = (
-        f"How many: of 1, 2, 4, ..., at most {answer.limits.most}, what holds it, is in time and "
-        f"takes the fewest machine-hours. Time {time}, {case}. Energy and price for {need.paid}; "
-        f"where a field is empty, the table of machines has no figure. {need.left_out}"
+        f"How many: of 1, 2, 4, ..., at most {answer.limits.most}, what holds it in "
+        f"{100 * answer.limits.memory:g} % of its memory, is in time and takes the fewest "
+        f"machine-hours. Time {time}, {case}. Energy and price for {need.paid}; "
+        "where a field is empty, the table of machines has no figure. Prices are of several "
+        f"months, and some leave the host computer out: see their sources. {need.left_out}"
     )
     figures.table(HEADS, rows, note)
     for sentence in sentences(answer):
@@ -63,11 +67,21 @@ def _up_to(answer: Answer) -> str:
     return f", with at most {most} of a kind" if most > 1 and answer.need.task != "image" else ""
 
 
-def formulas(answer: Answer, key: str) -> None:
-    """All formulas of one machine, in words and in figures, and where its own figures come from."""
+def formulas(answer: Answer, key: str, names: Sequence[str] | None = None) -> None:
+    """All formulas of one machine, in words and in figures, and where its own figures come from.
+
+    With `names`, such as ["memory", "step"], the formulas of these numbers alone.
+    """
     row = answer.row(key)
     plan = row.fit.plan
     print(f"{row.machine.name}:" if plan is None else f"{plan.count} x {row.machine.name}:")
+    if names is not None:
+        there = numbers(row)
+        for name in names:
+            if name not in there:
+                raise ValueError(f"There is no number {name!r}. It has: {', '.join(there)}.")
+            _say(f"{name}: {there[name]}")
+        return
     if plan is not None:
         _say(f"layout: {plan.layout}")
         if answer.need.explained:
@@ -82,7 +96,7 @@ def formulas(answer: Answer, key: str) -> None:
     for name, figure in (
         ("peak", machine.peak.get(answer.need.number_format)),
         ("bandwidth", machine.bandwidth),
-        ("memory", machine.memory),
+        (f"memory, {100 * answer.limits.memory:g} % of it for the task", machine.memory),
         ("power", machine.power),
         ("price", machine.price),
     ):
@@ -151,6 +165,7 @@ def as_dict(answer: Answer) -> dict:
         "need": answer.need.says,
         "paid": answer.need.paid,
         "efficiency": answer.limits.efficiency,
+        "memory": answer.limits.memory,
         "cheapest": answer.cheapest.machine.key if answer.cheapest else None,
         "cheapest_count": answer.cheapest.fit.plan.count if answer.cheapest else None,
         "fastest": answer.fastest.machine.key if answer.fastest else None,

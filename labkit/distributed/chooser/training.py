@@ -44,7 +44,7 @@ class Training(Need):
         return min(found, key=lambda memory: memory.value)
 
     def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
-        """The fastest layout that fits, by the step model."""
+        """The fastest layout that fits into the machine's memory, by the step model."""
         cluster = replace(cluster_of(machine, count), efficiency=efficiency)
         room = float(machine.memory)
         fits = [

@@ -33,6 +33,16 @@ def test_own_sizes_and_some_machines(capsys):
     assert given["need"].startswith("your model of 17.8 million weights in fp16")
 
 
+def test_all_of_the_memory_if_one_asks_for_it(capsys):
+    eight = "choose serve --model llama31_8b --format fp16 --context 100 --machines t4 --json"
+    counts = []
+    for share in ("", " --memory 1", " --memory 0.4"):
+        assert main((eight + share).split()) == 0
+        given = json.loads(capsys.readouterr().out)
+        counts.append((given["memory"], given["machines"][0]["count"]))
+    assert counts == [(0.9, 2), (1.0, 1), (0.4, 4)], "16.06 GB into 16.11"
+
+
 def test_numbers_as_people_write_them(capsys):
     many = "choose serve --parameters 8b --context 1e3 --batch 2k --format int8 --json"
     assert main([*many.split(), "--machines", "h100, t4"]) == 0
@@ -100,6 +110,7 @@ def test_a_reader_that_has_enough_is_no_error():
         ("image --ms -1", "The time limit is a number above 0"),
         ("image --usd 0", "The budget is a number above 0"),
         ("image --efficiency 2", "efficiency is a share from 0 to 1"),
+        ("image --memory 2", "memory is a share from 0 to 1"),
         ("image --most 0", "most is a whole number from 1 on"),
     ],
 )

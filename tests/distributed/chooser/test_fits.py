@@ -21,8 +21,9 @@ from labkit.hardware import machine, machines
 def test_sixteen_gigabytes_are_too_few():
     found = fit(serve("llama31_8b", "fp16"), machine("t4"), Limits(most=1))
     assert found.plan is None and found.binds == "memory"
-    over = 8_030_261_248 * 2 + 2048 * 131_072 - 16e9
-    assert found.over == over and f"{over / 1e9:.3g} GB more than fit" in found.reason
+    over = 8_030_261_248 * 2 + 2048 * 131_072 - 0.9 * 15 * 2**30
+    assert found.over == pytest.approx(over)
+    assert f"{over / 1e9:.3g} GB more than 90 % of 16.1 GB" in found.reason
     two = fit(serve("llama31_8b", "fp16"), machine("t4"), Limits())
     assert two.plan.count == 2 and two.reason == "for the memory"
 
@@ -32,9 +33,22 @@ def test_what_fits_exactly_fits_and_a_byte_more_does_not(spare, count):
     need = serve("llama31_8b", "bf16")
     h100 = machine("h100")
     room = replace(h100.memory, value=need.total.value + spare)
-    found = fit(need, replace(h100, memory=room), Limits(most=1))
+    found = fit(need, replace(h100, memory=room), Limits(most=1, memory=1))
     assert (found.plan.count if found.plan else None) == count
     assert found.over == (1 if count is None else None)
+
+
+@pytest.mark.parametrize("need", [serve("llama31_8b"), train("llama31_8b", batch=8)])
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
+def test_a_task_gets_a_share_of_the_memory_and_not_a_byte_more(need, share):
+    """So that none is offered which would fill a card to the last byte."""
+    h100 = machine("h100")
+    least = need.memory(1, h100).value
+    for spare, count in ((1.001, 1), (0.999, None)):
+        room = replace(h100.memory, value=spare * least / share)
+        found = fit(need, replace(h100, memory=room), Limits(most=1, memory=share))
+        assert (found.plan.count if found.plan else None) == count
+        assert found.machine.memory.value == room.value, "the machine itself is as it was"
 
 
 @given(
@@ -55,12 +69,12 @@ def test_a_plan_fits_has_the_format_and_is_the_smallest(model, form, key, batch,
         alone = one.kind in ("cpu", "fpga")
         largest = 1 if alone else 2 ** (most.bit_length() - 1)
         lacks = form not in one.peak or one.kind == "fpga"
-        assert lacks or found.binds == "unknown links" or total / largest > float(one.memory)
+        assert lacks or found.binds == "unknown links" or total / largest > 0.9 * float(one.memory)
         return
     count = found.plan.count
     assert form in one.peak and one.kind != "fpga" and 1 <= count <= most
-    assert total / count <= float(one.memory)
-    assert count == 1 or total / (count // 2) > float(one.memory)
+    room = 0.9 * float(one.memory)
+    assert total / count <= room and (count == 1 or total / (count // 2) > room)
     assert count == 1 or one.kind in ("gpu", "tpu")
 
 
@@ -153,6 +167,8 @@ def test_an_image_is_not_shared():
         {"efficiency": 0},
         {"efficiency": 1.01},
         {"efficiency": -0.4},
+        {"memory": 0},
+        {"memory": 1.1},
     ],
 )
 def test_nonsense_limits_are_a_sentence(nonsense):

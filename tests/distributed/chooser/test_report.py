@@ -43,10 +43,11 @@ def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
 
 def test_it_fits_nowhere_by_so_much():
     (said,) = sentences(choose(serve("llama31_405b"), Limits(most=4)))
-    # 2 bytes for each weight, and the cache of 2,048 tokens, on 4 cards of 180 GB
+    # 2 bytes for each weight, and the cache of 2,048 tokens, on 4 cards: nine tenths of 183,359 MiB
     needed = (405_853_388_800 * 2 + 2048 * 2 * 126 * 8 * 128 * 2) / 4
     assert said.startswith("It fits nowhere. Nearest is NVIDIA B200")
-    assert f"{(needed - 180e9) / 1e9:.3g} GB more than fit" in said
+    over = needed - 0.9 * 183_359 * 2**20
+    assert f"{over / 1e9:.3g} GB more than 90 % of 192 GB" in said
 
 
 def test_nobody_can_do_it_at_all():
@@ -88,11 +89,22 @@ def test_limits_are_said_in_a_unit_of_their_size():
         assert f"Allowed: {said} for" in sentences(choose(need, Limits(seconds=seconds)))[0]
 
 
+def test_formulas_of_some_numbers_alone(capsys):
+    answer = choose(serve("llama31_8b", "bf16", 8, 4096))
+    formulas(answer, "h100", ["memory", "step"])
+    said = lines(capsys)
+    assert said[0] == "1 x NVIDIA H100 SXM 80 GB:" and len(said) == 3
+    assert said[1].startswith("  memory: ") and said[2].startswith("  step: ")
+    with pytest.raises(ValueError, match=r"no number 'speed'\. It has: memory, compute, bandwidth"):
+        formulas(answer, "h100", ["speed"])
+
+
 def test_formulas_name_every_source(capsys):
     formulas(choose(serve("llama31_8b", "bf16", 8, 4096)), "tpu_v5e")
     said = " ".join(" ".join(lines(capsys)).split())
     assert "(8030261248 * 2 + 8 * 4096 * 131072) / 2 = 10.2 GB" in said
     assert "its links: 1 µs and 50 GB/s, pods of 256 TPU v5e (Google Cloud TPU" in said
+    assert "its memory, 90 % of it for the task: 17.2 GB (published in" in said
     assert "its power: not published" in said and "its price: 1.2 USD/h (published in" in said
     formulas(choose(serve("llama31_8b")), "pynq_z1")
     assert "no attention" in "\n".join(lines(capsys))
