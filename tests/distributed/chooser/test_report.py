@@ -33,7 +33,7 @@ def test_the_table_has_every_machine_and_says_what_binds(capsys):
     assert said[-3] == "Allowed: 20 ms for a step."
     cheapest = "Cheapest, of those with a price: 2 x Google TPU v5e, 11.9 ms, 0.995 USD"
     assert said[-2].startswith(cheapest)
-    assert said[-1].startswith("Fastest, with at most 8 of a kind: 2 x NVIDIA B200")
+    assert said[-1].startswith("Fastest, with at most 8 of a kind: 8 x NVIDIA B200")
 
 
 def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
