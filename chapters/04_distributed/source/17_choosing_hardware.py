@@ -306,7 +306,7 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
 # A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
-# But one H100 has seven times its bandwidth, and four of them make a token 25 times as fast.
+# But one H100 has seven times its bandwidth, and four of them make a token 28 times as fast.
 # A laptop has neither: its memory is about that of a T4, and its bandwidth a sixth.
 #
 # ## Recap
