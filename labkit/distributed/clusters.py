@@ -2,7 +2,8 @@
 
     h100 = cluster("h100")
     h100.within, h100.between             # CostModel: latency and bandwidth of each link
-    h100.ring(8), h100.ring(64)           # the link that a ring of so many neighbours has
+    h100.ring(8), h100.ring(64)           # what each step of a ring of so many neighbours costs
+    h100.ring(8, message=1024)            # where a step sends so few bytes
     h100.ring(8, stride=8)                # of 8 ranks that are 8 apart: one in each node
     Cluster.on_link(CostModel.fit(pings), "t4", efficiency=0.4)    # one machine behind each link
 
@@ -12,6 +13,7 @@ a_cost_model.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine, machine
 from labkit.lookup import row_of
 
+SHORT_SHARE = 1 / 4  # of a link's bandwidth that NCCL's protocol for short messages reaches
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -31,6 +35,8 @@ class Cluster:
     per_node     accelerators in a node
     within       the link between two of a node: latency in s, bandwidth in B/s and direction
     between      the link of one accelerator to other nodes
+    short        the same two links as used for short messages: less latency, less bandwidth; None
+                 where there is one way for all messages
     efficiency   the share of the machine's peak that matrix products reach
     fitted       the published result that the efficiency was taken from; None: it is assumed
     sources      titles and addresses of all figures
@@ -45,6 +51,7 @@ class Cluster:
     efficiency: float
     fitted: str | None = None
     sources: tuple[str, ...] = ()
+    short: tuple[CostModel, CostModel] | None = None
 
     @classmethod
     def on_link(cls, link: CostModel, key: str, efficiency: float) -> Cluster:
@@ -84,18 +91,31 @@ class Cluster:
         """What one rank of such a group has to its neighbours: the slower link, where it leaves."""
         return self.within if self.in_a_node(ranks, stride) == ranks else self.between
 
-    def ring(self, ranks: int, stride: int = 1) -> CostModel:
-        """The link of a ring through such a group.
+    def ring(self, ranks: int, stride: int = 1, message: float = math.inf) -> CostModel:
+        """What a step of a ring through such a group costs: the mean latency, and the bandwidth.
 
-        Each step of a ring waits for its slowest message, so the latency is that of `link`. But
-        where k ranks of the group share a node, k rings can run at a time, each over the network
-        card of another: the bandwidth is k times that of one card, at most that within a node.
+        message   bytes that a rank sends in each step; long ones and short ones go different ways,
+                  and the faster one is taken
+
+        Of the n - 1 steps that a piece makes round the ring, nodes - 1 leave a node, so the mean is
+        ((n - nodes) latency within + (nodes - 1) latency between) / (n - 1). Where k ranks of the
+        group share a node, k rings can run at a time, each over the network card of another: the
+        bandwidth is k times that of one card, at most that within a node.
         """
+        ways = [(self.within, self.between)]
+        if self.short:
+            ways.append(self.short)
+        rings = [self._ring(ranks, stride, *way) for way in ways]
+        return min(rings, key=lambda ring: ring.message(message))
+
+    def _ring(self, ranks: int, stride: int, within: CostModel, between: CostModel) -> CostModel:
         here = self.in_a_node(ranks, stride)
         if here == ranks:
-            return self.within
-        bandwidth = min(here * self.between.bandwidth, self.within.bandwidth)
-        return CostModel(self.between.latency, bandwidth)
+            return within
+        nodes = math.ceil(ranks / here)
+        latency = (ranks - nodes) * within.latency + (nodes - 1) * between.latency
+        bandwidth = min(here * between.bandwidth, within.bandwidth)
+        return CostModel(latency / (ranks - 1), bandwidth)
 
 
 @cache
@@ -120,13 +140,21 @@ def _cluster(key: str, row: dict, sources: dict) -> Cluster:
         for name in row[part]["sources"]:
             source = sources[name]
             used.append(f"{source['title']}, {source['url']}".removesuffix(", "))
+    links = [row["within"], row["between"]]
+    within, between = (CostModel(link["latency"], link["bandwidth"]) for link in links)
+    short = None
+    if all("short_latency" in link for link in links):
+        short = tuple(
+            CostModel(link["short_latency"], SHORT_SHARE * link["bandwidth"]) for link in links
+        )
     return Cluster(
         key=key,
         name=row["name"],
         machine=machine(row["machine"]),
         per_node=row["per_node"],
-        within=CostModel(row["within"]["latency"], row["within"]["bandwidth"]),
-        between=CostModel(row["between"]["latency"], row["between"]["bandwidth"]),
+        within=within,
+        between=between,
+        short=short,
         efficiency=row["efficiency"]["value"],
         fitted=row["efficiency"].get("fitted"),
         sources=tuple(dict.fromkeys(used)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from labkit.distributed.published_scaling import CLOSE
 from labkit.figures import canvas, show
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
 
@@ -26,7 +27,6 @@ COLOURS = {
     "data, not hidden": "#b5472f",
     "update": SKY,
 }
-CLOSE = 20  # percent: what the course calls close
 
 
 def terms_picture(steps: Mapping[str, StepTerms]) -> None:
@@ -61,7 +61,8 @@ def _shows(terms: StepTerms, part: str) -> bool:
 def published_picture(results: Sequence[PublishedResult]) -> None:
     """A point for each result: its prediction's error in percent, and a band of what is close.
 
-    Results that an efficiency was fitted to are hollow. ValueError where there is none.
+    Results that an efficiency was fitted to are hollow; a cross is the constant's error, where it
+    says anything. ValueError where there is none.
     """
     if not results:
         raise ValueError("published_picture: there are no results to draw.")
@@ -71,9 +72,12 @@ def published_picture(results: Sequence[PublishedResult]) -> None:
     for row, result in enumerate(results):
         fill = CARD if result.fitted else BLUE
         axes.plot([result.error()], [row], "o", color=BLUE, markerfacecolor=fill, markersize=7)
+        by_constant = result.constant_error()
+        if by_constant is not None and not result.fitted:
+            axes.plot([by_constant], [row], "x", color=ORANGE, markersize=7)
     axes.set_yticks(range(len(results)), [result.name for result in results], fontsize=8)
     axes.set_ylim(len(results) - 0.4, -0.6)
-    meanings = f"hollow: fitted to it; pale: {CLOSE} % or less"
+    meanings = f"point: the model, hollow: fitted to it; cross: a constant; pale: {CLOSE} % or less"
     axes.set_xlabel(f"prediction beside what was published, percent\n{meanings}", fontsize=9)
     axes.tick_params(left=False)
     others = [result for result in results if not result.fitted]

@@ -1,17 +1,22 @@
-"""What others have published of large clusters, beside what the step model says.
+"""What others have published of large clusters, beside the step model and beside a constant.
 
     for result in published_results():
         result.name, result.published, result.predicted(), result.error()      # in percent
+        result.constant(), result.constant_error()
+    for sweep in published_sweeps():
+        sweep.layouts, sweep.seconds, sweep.predicted()        # one model, one batch, many layouts
 
-No result is left out, and none that is compared was used to find an efficiency: `fitted` marks the
-few that were, one for each machine and limit. `fit_efficiency` finds each anew. All figures, with
-sources and with what we had to assume, stand in `published_scaling.toml`. Lesson a_cost_model.
+The constant is what one knows without a model: that each GPU goes on as in the result that its
+efficiency was fitted to, whatever the layout. None of the results that are compared was used to
+find an efficiency: `fitted` marks the few that were, one for each machine and limit, and
+`fit_efficiency` finds each anew. All figures, with sources, with what was taken from them and what
+we had to assume, stand in `published_scaling.toml`. Lesson a_cost_model.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +31,7 @@ from labkit.distributed.step_model import StepTerms, predict_step
 from labkit.provenance import Quantity, predicted, published
 
 UNITS = {"FLOP/s of a GPU": "FLOP/s", "B of a GPU": "B", "scaling efficiency": "of ideal"}
+CLOSE = 20  # percent: what the course calls close
 GIVEN = ("name", "kind", "quantity", "value", "source", "also", "assumed", "fitted")
 
 
@@ -67,6 +73,49 @@ class PublishedResult:
         """How far the prediction is off, in percent of what was published."""
         return 100 * (float(self.predicted()) / self.value - 1)
 
+    def constant(self) -> Quantity | None:
+        """What follows if each GPU goes on as in the fitted result; None where that says nothing.
+
+        A training does FLOPs at the fitted result's rate, also in other formats and layouts; n
+        GPUs decode n times as fast, by the bytes of the weights; and images lose nothing.
+        """
+        say = CONSTANTS.get(self.kind)
+        if say is None:
+            return None
+        return predicted(say(self.given, self.quantity), self.unit, "a constant")
+
+    def constant_error(self) -> float | None:
+        """How far the constant is off, in percent of what was published."""
+        said = self.constant()
+        return None if said is None else 100 * (float(said) / self.value - 1)
+
+
+@dataclass(frozen=True)
+class PublishedSweep:
+    """One model on the same GPUs, with the same batch, in many layouts.
+
+    layouts, seconds   those that ran, and what a step took
+    failed             those that ran out of memory
+    """
+
+    key: str
+    name: str
+    source: str
+    layouts: tuple[Layout, ...]
+    seconds: tuple[float, ...]
+    failed: tuple[Layout, ...]
+    given: dict
+
+    def predicted(self) -> list[float]:
+        """Seconds of a step by the step model, in the order of `layouts`."""
+        model, here = _model(self.given["model"]), cluster(self.given["cluster"])
+        sequence = self.given["sequence"]
+        return [predict_step(model, here, one, sequence).seconds for one in self.layouts]
+
+    def bytes(self, layout: Layout) -> float:
+        """What the rank that needs most needs in such a layout, by the memory model."""
+        return bytes_of_rank(_model(self.given["model"]), layout, self.given["sequence"]).total
+
 
 @cache
 def published_results() -> tuple[PublishedResult, ...]:
@@ -74,10 +123,7 @@ def published_results() -> tuple[PublishedResult, ...]:
     table = _table()
     found = []
     for key, row in table["results"].items():
-        names = [row["source"], *([row["also"]] if "also" in row else [])]
-        cited = [
-            f"{table['sources'][name]['title']}, {table['sources'][name]['url']}" for name in names
-        ]
+        cited = [_cited(table["sources"][row[name]]) for name in ("source", "also") if name in row]
         given = {name: value for name, value in row.items() if name not in GIVEN}
         result = PublishedResult(
             key,
@@ -101,6 +147,58 @@ def published_result(key: str) -> PublishedResult:
             return result
     known = ", ".join(result.key for result in published_results())
     raise ValueError(f"No published result {key!r}. There are: {known}.")
+
+
+@cache
+def published_sweeps() -> tuple[PublishedSweep, ...]:
+    """All sweeps of the table, in its order."""
+    table = _table()
+    found = []
+    for key, row in table["sweeps"].items():
+        sweep = PublishedSweep(
+            key=key,
+            name=row["name"],
+            source=_cited(table["sources"][row["source"]]),
+            layouts=tuple(_layout(row, *sides[:3]) for sides in row["layouts"]),
+            seconds=tuple(sides[3] for sides in row["layouts"]),
+            failed=tuple(_layout(row, *sides) for sides in row["failed"]),
+            given=row,
+        )
+        found.append(sweep)
+    return tuple(found)
+
+
+def _layout(row: dict, sequences: int, tensor: int, pipeline: int) -> Layout:
+    """One layout of a sweep: the other ranks are data ranks, and the batch is cut evenly."""
+    data = row["gpus"] // (tensor * pipeline)
+    return Layout(
+        data=data,
+        tensor=tensor,
+        pipeline=pipeline,
+        micro_batches=row["batch"] // (data * sequences),
+        sequences=sequences,
+        stage=1,
+        overlap=False,
+    )
+
+
+def _cited(source: dict) -> str:
+    """Title and address."""
+    return f"{source['title']}, {source['url']}"
+
+
+def summary(results: Iterable[PublishedResult]) -> tuple[list[str], list[list]]:
+    """A table: mean errors of model and constant for each kind, without what was fitted to."""
+    rows = []
+    for kind in CONSTANTS:
+        ones = [one for one in results if one.kind == kind and not one.fitted]
+        row = [kind, len(ones)]
+        for errors in ([one.error() for one in ones], [one.constant_error() for one in ones]):
+            off = [abs(error) for error in errors]
+            row += [f"{sum(off) / len(off):.1f} %", sum(error <= CLOSE for error in off)]
+        rows.append(row)
+    each = ["model off by, mean", "within 20 %", "constant off by, mean", "within 20 %"]
+    return ["", "results", *each], rows
 
 
 def fit_efficiency(result: PublishedResult) -> float:
@@ -136,25 +234,23 @@ def terms_of_training(given: dict, efficiency: float | None = None) -> StepTerms
 
 
 def of_decoding(given: dict, quantity: str, efficiency: float | None = None) -> float:
-    """Tokens/s of one sequence: a token reads all weights, and is reduced twice in each layer.
-
-    The all-reduces are short: the faster of ring and halving-doubling is taken.
-    """
+    """Tokens/s of one sequence: a token reads all weights, and is reduced twice in each layer."""
     del quantity
     model, here, ranks = _model(given["model"]), cluster(given["cluster"]), given["tensor"]
     share = efficiency or _table()["reading"][given["cluster"]]["value"]
     reading = model.weight_bytes(2) / ranks / (share * float(here.machine.bandwidth))
-    ways = ("ring_all_reduce", "halving_all_reduce")
-    link = here.ring(ranks)
-    all_reduce = min(link.predict(way, ranks, 2 * model.width) for way in ways)
-    return 1 / (reading + 2 * model.layers * all_reduce)
+    bytes = 2 * model.width
+    ring = here.ring(ranks, message=bytes / ranks)
+    return 1 / (reading + 2 * model.layers * ring.predict("ring_all_reduce", ranks, bytes))
 
 
 def of_images(given: dict, quantity: str, efficiency: float | None = None) -> float:
     """The share of n times one accelerator's rate that n reach, with buckets during backward."""
     del quantity, efficiency
     computing = given["batch"] / given["images_per_second"]
-    ring = CostModel(cluster("a100").between.latency, given["card"])  # one card for each node
+    of_one = CostModel(cluster("a100").between.latency, given["card"] / given["per_node"])
+    here = replace(cluster("a100"), per_node=given["per_node"], between=of_one, short=None)
+    ring = here.ring(given["ranks"])  # one card for each node
     travelling = ring.predict("ring_all_reduce", given["ranks"], 4 * given["weights"])
     behind = 2 / 3 * computing * (1 - 1 / given["layers"])
     return computing / (computing + max(travelling - behind, 0.0))
@@ -177,6 +273,42 @@ KINDS: dict[str, Callable[..., float]] = {
     "decoding": of_decoding,
     "images": of_images,
     "memory": of_memory,
+}
+
+
+def constant_training(given: dict, quantity: str) -> float:
+    """FLOP/s of the fitted result, or the tokens/s of one accelerator that follow from them."""
+    known = published_result(cluster(given["cluster"]).fitted)
+    rate = known.value
+    if not known.quantity.startswith("FLOP/s"):
+        rate *= _flops_of_a_token(known.given)
+    return rate if quantity.startswith("FLOP/s") else rate / _flops_of_a_token(given)
+
+
+def _flops_of_a_token(given: dict) -> float:
+    """Of all ranks together, recomputed ones included."""
+    terms = terms_of_training(given)
+    return terms.flops * Layout(**given["layout"]).ranks / terms.tokens
+
+
+def constant_decoding(given: dict, quantity: str) -> float:
+    """Tokens/s, if all of n GPUs read as fast as the fitted result's one, and wait for nothing."""
+    del quantity
+    known = published_result(_table()["reading"][given["cluster"]]["fitted"])
+    bytes_per_second = known.value * _model(known.given["model"]).weight_bytes(2)
+    return given["tensor"] * bytes_per_second / _model(given["model"]).weight_bytes(2)
+
+
+def constant_images(given: dict, quantity: str) -> float:
+    """n accelerators are n times as fast."""
+    del given, quantity
+    return 1.0
+
+
+CONSTANTS: dict[str, Callable[[dict, str], float]] = {
+    "training": constant_training,
+    "decoding": constant_decoding,
+    "images": constant_images,
 }
 
 

@@ -112,11 +112,14 @@ def predict_step(
     forward = flops / rate
     compute = forwards * forward
     all_reduces = (2 + layout.recompute) * ALL_REDUCES * model.layers / p
-    all_reduce = cluster.ring(t).predict("ring_all_reduce", t, activations)
+    tensor_ring = cluster.ring(t, message=activations / t)
+    all_reduce = tensor_ring.predict("ring_all_reduce", t, activations)
     tensor = all_reduces * all_reduce
     stages = cluster.link(p, stride=t * layout.data)
     messages = 2 * (p - 1) * stages.message(activations)
-    data, behind = _data_traffic(model, cluster.ring(layout.data, stride=t), layout, forward)
+    weights = NUMBER * parameters_of_rank(model, layout)  # bytes, and as many of gradients
+    ring = cluster.ring(layout.data, stride=t, message=weights / layout.data)
+    data, behind = _data_traffic(model, ring, layout, forward)
     return StepTerms(
         compute=m * compute,
         tensor=m * tensor,

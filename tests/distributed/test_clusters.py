@@ -39,8 +39,8 @@ def test_links_are_those_of_the_sources():
     assert cluster("b200").within.bandwidth == 1800e9 / 2
     assert cluster("a100").between.bandwidth == 200e9 / 8
     assert cluster("h100").between.bandwidth == 400e9 / 8
-    assert cluster("tpu_v5e").within.bandwidth == 1600e9 / 8 / 4
-    assert cluster("tpu_v6e").within.bandwidth == 3200e9 / 8 / 4
+    assert cluster("tpu_v5e").within.bandwidth == 51.2e12 / 256
+    assert cluster("tpu_v6e").within.bandwidth == 102.4e12 / 256
     assert cluster("tpu_v5e").between.bandwidth == 2 * 100e9 / 8 / 8
     assert cluster("tpu_v6e").between.bandwidth == 4 * 200e9 / 8 / 8
 
@@ -56,8 +56,30 @@ def test_a_ring_has_the_cards_of_its_ranks_in_a_node(ranks, stride, cards):
         assert ring == h100.within == h100.link(ranks, stride)
     else:
         assert ring.bandwidth == min(cards * 50e9, 450e9)
-        assert ring.latency == h100.between.latency
+        assert h100.between.latency >= ring.latency > h100.within.latency
         assert h100.link(ranks, stride) == h100.between
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 4, 16])
+@pytest.mark.parametrize("bytes", [8_192, 1 << 20, 1 << 30])
+def test_a_ring_of_gpus_has_the_latency_of_nccls_own_model(nodes, bytes):
+    """v2.10.3: (nsteps - nInterSteps) intraLat + nInterSteps interLat, by LL or by Simple."""
+    ranks = 8 * nodes
+    steps, between = 2 * (ranks - 1), 2 * (nodes - 1)
+    cards = 450e9 if nodes == 1 else min(8 * 50e9, 450e9)
+    seconds = []
+    for intra, inter, share in ((0.47e-6, 2.7e-6, 1 / 4), (3.4e-6, 9.6e-6, 1)):
+        latency = (steps - between) * intra + between * inter
+        seconds.append(latency + steps / ranks * bytes / (share * cards))
+    ring = cluster("h100").ring(ranks, message=bytes / ranks)
+    assert ring.predict("ring_all_reduce", ranks, bytes) == pytest.approx(min(seconds))
+    assert (seconds[0] < seconds[1]) == (bytes < 1 << 30)
+
+
+def test_a_cluster_of_one_link_has_one_way_for_all_messages():
+    link = CostModel(1e-3, 1e6)
+    here = Cluster.on_link(link, "t4", efficiency=0.4)
+    assert here.ring(8, message=1) == here.ring(8) == link
 
 
 def test_rates_and_unknown_names():

@@ -13,7 +13,7 @@ from labkit.distributed.step_model import predict_step
 def test_a_step_by_its_parts(capsys):
     model = language_model("llama31_70b")
     steps = {}
-    for name, layout in {"near": Layout(tensor=8), "far": Layout(tensor=32)}.items():
+    for name, layout in {"near": Layout(tensor=8), "far": Layout(tensor=64)}.items():
         steps[name] = predict_step(model, cluster("h100"), layout, 8192)
     terms_picture(steps)
     said = capsys.readouterr().out

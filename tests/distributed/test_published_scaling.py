@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 
 from labkit.distributed import published_scaling
+from labkit.distributed.chooser.published import token_rates
 from labkit.distributed.clusters import clusters
 from labkit.distributed.cost_model import CostModel
+from labkit.distributed.language_models import language_model
 from labkit.distributed.published_scaling import (
     KINDS,
     fit_efficiency,
+    of_decoding,
     published_result,
     published_results,
+    published_sweeps,
 )
 
 RESULTS = published_results()
@@ -110,18 +114,70 @@ def test_decoding_reads_the_weights():
     one = float(published_result("gpt_fast_7b_1").predicted())
     assert one == pytest.approx(0.693 * 2039e9 / (2 * 6_738_415_616))
     eight = float(published_result("gpt_fast_7b_8").predicted())
-    steps = 2 * 3  # of halving and doubling, each 3.4 µs, and 2 x 7 / 8 of 8,192 bytes
-    all_reduce = steps * 3.4e-6 + 2 * 7 / 8 * 8192 / 300e9
-    assert 1 / eight == pytest.approx(1 / (8 * one) + 64 * all_reduce)
+    step = 0.47e-6 + 8192 / 8 / (300e9 / 4)  # by NCCL's protocol for short messages
+    assert 1 / eight == pytest.approx(1 / (8 * one) + 64 * 14 * step)
+
+
+def test_decoding_has_the_links_of_the_chooser():
+    """At the full bandwidth, the rate of the step is what the chooser calls the best one."""
+    best = {(model, count): float(rate) for model, count, rate, *_ in token_rates() if rate}
+    given = published_result("gpt_fast_7b_8").given
+    assert of_decoding(given, "tokens/s", 1.0) == pytest.approx(best["Llama 2 7B", 8], rel=0.03)
 
 
 def test_images_hide_what_fits_behind_the_backward():
+    """128 nodes with 4 of 512 ranks: of 511 steps, 127 go between nodes."""
     vgg = published_result("horovod_vgg16")
-    ring = CostModel(9.6e-6, 25e9 / 8).predict("ring_all_reduce", 512, 4 * 138_357_544)
+    latency = (384 * 3.4e-6 + 127 * 9.6e-6) / 511
+    ring = CostModel(latency, 25e9 / 8).predict("ring_all_reduce", 512, 4 * 138_357_544)
     computing = 64 / 154
     shown = ring - 2 / 3 * computing * 15 / 16
     assert float(vgg.predicted()) == pytest.approx(computing / (computing + shown))
     assert float(published_result("horovod_inception").predicted()) == 1.0
+
+
+def test_the_constant_knows_the_fitted_result_and_no_layout():
+    """By hand: FLOP/s of the GPTs; tokens of a model with as many FLOPs; bytes of the weights."""
+    assert float(published_result("megatron_1008b").constant()) == 137e12
+    assert float(published_result("torchtitan_8b_128").constant()) == pytest.approx(6667)
+    assert float(published_result("torchtitan_8b_8_float8").constant()) == pytest.approx(6667)
+    llama = float(published_result("llama3_16384").constant())
+    flops = language_model("llama31_8b").forward_flops(8192) / 8192
+    assert llama == pytest.approx(6667 * 3 * flops) and round(llama / 1e12) == 386
+    assert float(published_result("gpt_fast_7b_8").constant()) == pytest.approx(8 * 104.9)
+    ratio = 6_738_415_616 / 68_976_648_192
+    seventy = float(published_result("gpt_fast_70b_2").constant())
+    assert seventy == pytest.approx(2 * 104.9 * ratio)
+    assert float(published_result("horovod_vgg16").constant()) == 1
+    assert published_result("torchtitan_memory").constant_error() is None
+    for result in RESULTS:
+        if result.fitted:
+            assert result.constant_error() == pytest.approx(0)
+
+
+def test_a_sweeps_batch_is_the_one_that_the_sheets_imply():
+    """MFU x peak x step time x GPUs of the fastest layout: 6 P T and attention of its tokens."""
+    mfu = {"13b_64": 0.7057, "13b_128": 0.5941, "30b_128": 0.5140, "30b_256": 0.4922}
+    mfu["65b_128"] = 0.5526
+    for sweep in published_sweeps():
+        row = TABLE["sweeps"][sweep.key]
+        model = published_scaling._model(row["model"])
+        flops = mfu[sweep.key] * 312e12 * min(sweep.seconds) * row["gpus"]
+        of_a_token = 6 * model.parameters + 12 * model.layers * model.width * row["sequence"]
+        assert flops / of_a_token == pytest.approx(row["batch"] * row["sequence"], rel=0.01)
+
+
+def test_sweeps_use_all_gpus_and_cut_the_batch():
+    for sweep in published_sweeps():
+        row = TABLE["sweeps"][sweep.key]
+        assert f"{row['gpus']:,} A100" in sweep.name and "http" in sweep.source
+        assert len(sweep.layouts) == len(sweep.seconds)
+        for layout in (*sweep.layouts, *sweep.failed):
+            assert layout.ranks == row["gpus"] and layout.batch == row["batch"]
+            layout.demand_fits(published_scaling._model(row["model"]))
+        assert not set(sweep.layouts) & set(sweep.failed)
+    assert sum(len(sweep.layouts) for sweep in published_sweeps()) == 41
+    assert sum(len(sweep.failed) for sweep in published_sweeps()) == 80
 
 
 def test_vgg_16_has_the_weights_of_its_layers():

@@ -20,7 +20,7 @@ from labkit.distributed.step_model import hidden_share, predict_step
 
 LLAMA = language_model("llama31_8b")
 H100 = cluster("h100")
-BYTES = replace(H100, per_node=1024, within=CostModel(0.0, 1.0))  # a second is a byte
+BYTES = replace(H100, per_node=1024, within=CostModel(0.0, 1.0), short=None)  # a second is a byte
 
 
 def test_flops_are_those_that_pytorch_counts():
@@ -37,7 +37,8 @@ def test_flops_are_those_that_pytorch_counts():
 @pytest.mark.parametrize("stages, micro_batches", [(1, 1), (2, 4), (4, 8), (8, 32)])
 def test_compute_and_bubble_are_the_simulated_schedule(make, stages, micro_batches):
     layout = Layout(pipeline=stages, micro_batches=micro_batches)
-    free = replace(H100, within=CostModel(0.0, 1e30), between=CostModel(0.0, 1e30))
+    one = CostModel(0.0, 1e30)
+    free = replace(H100, within=one, between=one, short=None)
     terms = predict_step(LLAMA, free, layout, 512)
     forward = terms.compute / micro_batches / 3
     spans = predictions.predict(make(stages, micro_batches), forward, 2 * forward)
@@ -45,7 +46,8 @@ def test_compute_and_bubble_are_the_simulated_schedule(make, stages, micro_batch
 
 
 def test_messages_are_those_of_the_simulated_gpipe():
-    slow = replace(H100, within=CostModel(1e-3, 1e30), between=CostModel(1e-3, 1e30))
+    one = CostModel(1e-3, 1e30)
+    slow = replace(H100, within=one, between=one, short=None)
     layout = Layout(pipeline=4, micro_batches=8)
     terms = predict_step(LLAMA, slow, layout, 512)
     forward = terms.compute / 8 / 3

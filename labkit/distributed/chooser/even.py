@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.need import Need, Plan
 from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine
 
 TIME = "max(FLOPs / peak, bytes / bandwidth) / (machines x efficiency) + links"
@@ -83,11 +84,15 @@ class EvenNeed(Need):
             layout="one machine" if count == 1 else f"each layer cut in {count}",
         )
 
+    def ring(self, machine: Machine, count: int) -> CostModel:
+        """The ring through so many of this machine, for the bytes that each of its steps sends."""
+        return cluster_of(machine, count).ring(count, message=self.reduced.value / count)
+
     def _links(self, machine: Machine, count: int) -> Reckoned:
         """Seconds of all ring all-reduces of a step."""
         if count == 1:
             return ZERO
-        ring = cluster_of(machine, count).ring(count)
+        ring = self.ring(machine, count)
         size = self.reduced.figures
         message = f"({shown(ring.latency)} + {size} / ({count} * {shown(ring.bandwidth)}))"
         return reckon(

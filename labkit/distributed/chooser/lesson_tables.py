@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from labkit.distributed.chooser.answer import Answer, choose
+from labkit.distributed.chooser.even import EvenNeed
 from labkit.distributed.chooser.fits import Fit
 from labkit.distributed.chooser.images import image
 from labkit.distributed.chooser.limits import Limits
@@ -40,7 +41,7 @@ def beside_the_chooser(
     token_cache = model.kv_bytes_per_token(2)
     rows = []
     for row in answer.rows:
-        ring = _ring(row.fit)
+        ring = _ring(need, row.fit)
         if ring is None:
             continue
         one, plan = row.machine, row.fit.plan
@@ -63,12 +64,13 @@ def beside_the_chooser(
     return heads, rows
 
 
-def _ring(fit: Fit) -> CostModel | None:
+def _ring(need: EvenNeed, fit: Fit) -> CostModel | None:
     """The ring of a plan's machines, or None where there is no plan or no table of links."""
     if fit.plan is None:
         return None
     try:
-        return cluster_of(fit.machine, 2).ring(fit.plan.count)
+        cluster_of(fit.machine, 2)
+        return need.ring(fit.machine, fit.plan.count)
     except LinksUnknownError:
         return None
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labkit.distributed.chooser.reckoning import Reckoned
+from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine
 
 HOUR = 3600  # s
@@ -78,6 +79,10 @@ class Need(ABC):
     @abstractmethod
     def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
         """How so many machines do it. LinksUnknownError where their links are in no table."""
+
+    @abstractmethod
+    def ring(self, machine: Machine, count: int) -> CostModel:
+        """The ring through all of them. LinksUnknownError as for `plan`."""
 
 
 def whole(name: str, number: object, least: int = 1) -> int:

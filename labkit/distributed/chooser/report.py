@@ -91,7 +91,7 @@ def formulas(answer: Answer, key: str, names: Sequence[str] | None = None) -> No
     if row.fit.plan is None:
         _say(row.fit.reason)
     elif row.fit.plan.count > 1:
-        _say(f"its links: {_links(row)}")
+        _say(f"its links: {_links(answer, row)}")
     machine = row.machine
     for name, figure in (
         ("peak", machine.peak.get(answer.need.number_format)),
@@ -103,10 +103,10 @@ def formulas(answer: Answer, key: str, names: Sequence[str] | None = None) -> No
         _say(f"its {name}: {figure or 'not published'}")
 
 
-def _links(row: Row) -> str:
+def _links(answer: Answer, row: Row) -> str:
     """Latency and bandwidth of the ring of a plan's machines, and where they come from."""
     cluster = cluster_of(row.machine, row.fit.plan.count)
-    ring = cluster.ring(row.fit.plan.count)
+    ring = answer.need.ring(row.machine, row.fit.plan.count)
     latency = predicted(ring.latency, "s", "the cluster").number
     bandwidth = predicted(ring.bandwidth, "B/s", "the cluster").number
     return f"{latency} and {bandwidth}, {cluster.name} ({'; '.join(cluster.sources)})"

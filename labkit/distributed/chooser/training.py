@@ -15,6 +15,7 @@ from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
 from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
 from labkit.distributed.chooser.serving import OPERATORS
 from labkit.distributed.clusters import Cluster
+from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import LanguageModel
 from labkit.distributed.layouts import Layout
 from labkit.distributed.memory_model import RankMemory, bytes_of_rank
@@ -61,6 +62,10 @@ class Training(Need):
             seconds=reckon("s", "compute + update + links that are not hidden", figures),
             layout=_words(layout),
         )
+
+    def ring(self, machine: Machine, count: int) -> CostModel:
+        """The ring for long messages: each layout has its own for each side of its mesh."""
+        return cluster_of(machine, count).ring(count)
 
     def _layouts(self, count: int, machine: Machine) -> Iterator[Layout]:
         """All that share the batch evenly: tensor ranks within a node, data ranks for the rest."""

@@ -43,8 +43,8 @@ def test_the_roofline_and_the_ring():
     assert alone.seconds.value == pytest.approx(need.moved.value / 3.35e12)
     assert alone.binds == "bandwidth" and alone.parts["links"].value == 0
     two = need.plan(h100, 2, 0.5)
-    # 32 layers, 2 all-reduces each, of 8 x 4096 numbers in 2 bytes, over NVLink
-    ring = 64 * 2 * (3.4e-6 + 8 * 4096 * 2 / 2 / 450e9)
+    # 32 layers, 2 all-reduces each, of 8 x 4096 numbers in 2 bytes, short messages over NVLink
+    ring = 64 * 2 * (0.47e-6 + 8 * 4096 * 2 / 2 / (450e9 / 4))
     assert two.parts["links"].value == pytest.approx(ring)
     assert two.seconds.value == pytest.approx(need.moved.value / 2 / 3.35e12 / 0.5 + ring)
     assert two.memory.value == need.total.value / 2

@@ -107,117 +107,52 @@ def by_normal_equations(sizes, seconds):
     return mean_t - above / below * mean_b, below / above
 
 
-# --- distributed.hidden_seconds
+# --- distributed.rank_correlation
 
-HIDDEN = "distributed.hidden_seconds"
-from_the_first = edit(
-    HIDDEN, "from_the_first", "reversed(range(len(backward)))", "range(len(backward))"
+ORDER = "distributed.rank_correlation"
+SIGN = "np.sign((a[i] - a[j]) * (b[i] - b[j]))"
+the_share = edit(ORDER, "the_share", SIGN, "(a[i] - a[j]) * (b[i] - b[j]) > 0")
+no_order_is_against = edit(
+    ORDER, "no_order_is_against", SIGN, "1 if (a[i] - a[j]) * (b[i] - b[j]) > 0 else -1"
 )
-all_at_once = edit(
-    HIDDEN, "all_at_once", "max(free, now) + travel[layer]", "max(free, now + travel[layer])"
+no_order_is_for = edit(
+    ORDER, "no_order_is_for", SIGN, "-1 if (a[i] - a[j]) * (b[i] - b[j]) < 0 else 1"
 )
-what_shows = edit(HIDDEN, "what_shows", "sum(travel) - (free - now)", "free - now")
-the_whole = edit(HIDDEN, "the_whole", "sum(travel) - (free - now)", "free")
-never_waits = edit(
-    HIDDEN, "never_waits", "free = max(free, now) + travel[layer]", "free += travel[layer]"
+without_ties = edit(
+    ORDER, "without_ties", "pairs += 1", "pairs += bool(a[i] != a[j] and b[i] != b[j])"
 )
-reverses = edit(
-    HIDDEN,
-    "reverses",
-    "    now = free = 0.0",
-    "    backward[:] = backward[::-1]\n    now = free = 0.0",
-)
+with_itself = edit(ORDER, "with_itself", "range(i)", "range(i + 1)")
+by_all_n = edit(ORDER, "by_all_n", "pairs += 1", "pairs += 2")
+of_the_list = edit(ORDER, "of_the_list", "max(pairs, 1)", "len(a)")
+next_ones = edit(ORDER, "next_ones", "range(i)", "range(max(i - 1, 0), i)")
+the_first_one = edit(ORDER, "the_first_one", "range(i)", "range(min(i, 1))")
+other_way_round = edit(ORDER, "other_way_round", "(b[i] - b[j])", "(b[j] - b[i])")
+weighed = edit(ORDER, "weighed", SIGN, "(a[i] - a[j]) * (b[i] - b[j])")
+not_divided_by_pairs = edit(ORDER, "not_divided_by_pairs", " / max(pairs, 1)", "")
+START = "    order, pairs = 0, 0"
+SORTED = f"    b[:] = b[a.argsort()]\n    a.sort()\n{START}"
+sorts_first = edit(ORDER, "sorts_first", START, SORTED)
 
 
-def the_shorter(backward, travel):
-    return min(sum(backward), sum(travel))
+def of_the_numbers(a, b):
+    return np.corrcoef(a, b)[0, 1] if len(a) > 1 and np.ptp(b) > 0 else 0.0
 
 
-def a_lump(backward, travel):
-    return min(sum(travel), sum(backward[:-1]))
+def of_the_places(a, b):
+    if len(a) == 1:
+        return 0.0
+    return np.corrcoef(a.argsort().argsort(), b.argsort().argsort())[0, 1]
 
 
-def all_but_layer_0(backward, travel):
-    return sum(travel[1:])
+def by_scipy(a, b):
+    from scipy.stats import kendalltau
+
+    return kendalltau(a, b).statistic
 
 
-def late_or_never(backward, travel):
-    return min(sum(travel[1:]), sum(backward[:-1]))
-
-
-sent_before_it_is_there = edit(
-    HIDDEN,
-    "sent_before_it_is_there",
-    "now += backward[layer]\n        free = max(free, now) + travel[layer]",
-    "free = max(free, now) + travel[layer]\n        now += backward[layer]",
-)
-
-
-def by_torch(backward, travel):
-    import torch
-
-    now = free = torch.zeros(())
-    for b, t in zip(backward[::-1], travel[::-1], strict=True):
-        now = now + b
-        free = torch.maximum(free, now) + t
-    return float(sum(travel) - (free - now))
-
-
-def by_the_longest_wait(backward, travel):
-    """The last arrival is the latest of: ready(layer), then this and all later travel."""
-    ready = np.cumsum(backward[::-1])
-    still = np.cumsum(travel)[::-1]  # travel of this layer and of those that come after it
-    return np.sum(travel) - (np.max(ready + still) - ready[-1])
-
-
-# --- distributed.hybrid_step
-
-STEP = "distributed.hybrid_step"
-PIECES = "(micro_batches + stages - 1)"
-SHOWN = "max(gradients - 2 * sum(forward[:-1]), 0.0)"
-no_bubble = edit(STEP, "no_bubble", PIECES, "micro_batches")
-a_piece_more = edit(STEP, "a_piece_more", PIECES, "(micro_batches + stages)")
-m_times_p = edit(STEP, "m_times_p", PIECES, "micro_batches * stages")
-behind_all_reduces = edit(
-    STEP,
-    "behind_all_reduces",
-    "2 * sum(forward[:-1])",
-    "2 * sum(forward[:-1]) - 2 * len(forward[:-1]) * all_reduce",
-)
-behind_a_forward = edit(STEP, "behind_a_forward", "2 * sum(forward[:-1])", "sum(forward[:-1])")
-waits_with_each_micro_batch = edit(
-    STEP, "waits_with_each_micro_batch", "* piece + shown", "* piece + micro_batches * shown"
-)
-waits_with_each_piece = edit(STEP, "waits_with_each_piece", "* piece + shown", "* (piece + shown)")
-two_forwards = edit(STEP, "two_forwards", "3 * sum(forward)", "2 * sum(forward)")
-two_all_reduces = edit(STEP, "two_all_reduces", "4 * len(forward)", "2 * len(forward)")
-for_the_stage = edit(STEP, "for_the_stage", "4 * len(forward) * all_reduce", "4 * all_reduce")
-all_shows = edit(STEP, "all_shows", SHOWN, "gradients")
-none_shows = edit(STEP, "none_shows", SHOWN, "0.0")
-every_layer = edit(STEP, "every_layer", "forward[:-1]", "forward")
-not_the_first = edit(STEP, "not_the_first", "forward[:-1]", "forward[1:]")
-time_won = edit(STEP, "time_won", SHOWN, "gradients - 2 * sum(forward[:-1])")
-behind_all = edit(
-    STEP, "behind_all", "2 * sum(forward[:-1])", "2 * micro_batches * sum(forward[:-1])"
-)
-doubles = edit(STEP, "doubles", f"    return {PIECES}", f"    forward *= 2\n    return {PIECES}")
-
-
-def by_labkits_schedule(forward, all_reduce, stages, micro_batches, gradients):
-    from labkit.distributed.pipeline.predictions import step_seconds
-
-    layers = len(forward)
-    t_f = sum(forward) + 2 * layers * all_reduce
-    t_b = 2 * sum(forward) + 2 * layers * all_reduce
-    pipeline = step_seconds(stages, micro_batches, t_f, t_b)
-    return pipeline + max(gradients - 2 * sum(forward[:-1]), 0)
-
-
-def in_numpy(forward, all_reduce, stages, micro_batches, gradients):
-    layers = 3 * forward + 4 * all_reduce
-    hides = 2 * (forward.sum() - forward[-1])
-    pieces = np.arange(micro_batches + stages - 1)
-    return (pieces * 0 + layers.sum()).sum() + np.clip(gradients - hides, 0, None)
+def with_matrices(a, b):
+    x, y = np.sign(a[:, None] - a), np.sign(b[:, None] - b)
+    return (x * y).sum() / max(len(a) * (len(a) - 1), 1)
 
 
 PLANTED = {
@@ -235,59 +170,33 @@ PLANTED = {
         (sorts_in_place, "changes its input"),
         (by_labkit, "labkit.distributed"),
     ],
-    HIDDEN: [
-        (from_the_first, "from the last layer to layer 0"),
-        (all_at_once, "travel at the same time"),
-        (what_shows, "what shows"),
-        (the_whole, "when the last gradient arrives"),
-        (never_waits, "whether or not anything travels"),
-        (the_shorter, "shorter of all backward and all travel"),
-        (a_lump, "as one piece"),
-        (late_or_never, "always late or never"),
-        (sent_before_it_is_there, "before its layer has had its backward"),
-        (all_but_layer_0, "hides everything but layer 0"),
-        (reverses, "changes its input"),
-        (by_torch, "torch"),
-    ],
-    STEP: [
-        (no_bubble, "bubble is missing"),
-        (a_piece_more, "m + p pieces"),
-        (m_times_p, "m x p pieces"),
-        (behind_all_reduces, "behind backward's all-reduces"),
-        (behind_a_forward, "behind one forward"),
-        (waits_with_each_micro_batch, "behind each micro-batch"),
-        (waits_with_each_piece, "in each of the m + p - 1 pieces"),
-        (two_forwards, "twice as long as forward"),
-        (two_all_reduces, "Only half of the all-reduces"),
-        (for_the_stage, "for the whole stage"),
-        (all_shows, "All of the gradients"),
-        (none_shows, "None of the gradients"),
-        (every_layer, "backward of all layers"),
-        (not_the_first, "leaves out the wrong layer"),
-        (time_won, "does not get shorter by the rest"),
-        (behind_all, "backward of all micro-batches"),
-        (doubles, "changes its input"),
-        (by_labkits_schedule, "labkit.distributed"),
+    ORDER: [
+        (the_share, "share of pairs"),
+        (no_order_is_against, "counts as -1 here"),
+        (no_order_is_for, "counts as +1 here"),
+        (without_ties, "not among those that are divided by"),
+        (with_itself, "a pair with itself"),
+        (by_all_n, "half as many"),
+        (of_the_list, "the number of layouts"),
+        (next_ones, "Only neighbours"),
+        (the_first_one, "Only pairs with the first"),
+        (other_way_round, "turned round"),
+        (weighed, "size of its differences"),
+        (not_divided_by_pairs, "sum over all pairs"),
+        (of_the_numbers, "numbers themselves"),
+        (of_the_places, "Spearman"),
+        (sorts_first, "changes its input"),
+        (by_scipy, "scipy"),
     ],
 }
 ALSO_RIGHT = {
     FIT: [by_polyfit, by_normal_equations],
-    HIDDEN: [by_the_longest_wait],
-    STEP: [in_numpy],
+    ORDER: [with_matrices],
 }
 ONE = np.array([1.0, 2.0]), np.array([2.0, 3.0])  # latency 1 s, bandwidth 1 B/s
 ONE_SECOND = np.array([1e6]), np.ones(1)
-NOTHING = np.zeros(1), np.zeros(1)
-NO_WORK = np.zeros(2), 0.0, 2, 3, 1.0
 RIGHT_ON = {
     not_turned_over: ONE,
     columns_swapped: ONE,
-    what_shows: (np.array([2.0, 1.0]), np.ones(2)),
-    the_whole: NOTHING,
-    never_waits: NOTHING,
-    sent_before_it_is_there: NOTHING,
     right_side_of_seconds: ONE_SECOND,
-    the_shorter: NOTHING,
-    a_piece_more: NO_WORK,
-    two_forwards: NO_WORK,
 }
