@@ -9,7 +9,7 @@ import pytest
 from labkit.cli import main
 from labkit.course.config import config
 from labkit.distributed.chooser import Limits, choose, lesson_tables, serve
-from labkit.distributed.chooser.published import llama2_70b, token_rates, training_hours
+from labkit.distributed.chooser.published import token_rates, training_hours
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import language_model
 from labkit.hardware import machine
@@ -121,7 +121,7 @@ def test_what_others_published(lesson):
     assert (name, passes) == ("Llama 3.1 405B", 4)
     assert round(float(told) / (3 / 4 * float(best)), 1) == 2.8 and round(989 / 400, 1) == 2.5
     assert [row[2] for row in training_hours()] == [3, 4, 4]
-    assert (2 * language_model("llama2_7b").layers, 2 * llama2_70b().layers) == (64, 160)
+    assert 2 * language_model("llama2_7b").layers == 64, "all-reduces of a token"
     ring = serve("llama2_7b", context=100).ring(machine("a100"), 8)
     assert ring == CostModel(0.47e-6, 300e9 / 4), "NCCL's protocol for short messages"
     assert "tokens/s, published" in printed(lesson, MEASURED)

@@ -230,8 +230,8 @@ figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
 # Its authors reached 41 to 72 % of what we predict at best, and less the more GPUs shared the model.
-# Our ring has the latencies of NCCL's own model for short messages, lesson 16's.
-# But we count no time for starting any of a token's 64 all-reduces (160 of the 70B), nor any other kernel.
+# Our ring has the latencies of NCCL's own model, as in lesson 16.
+# But we count no time for starting a token's 64 all-reduces, or any other kernel.
 #
 # Meta's trainings took 2.1 to 6 times the hours of our best case.
 # Of our four forward passes one recomputes; with three, as Meta's pipelines allowed, the 405B took 2.8 times as many.
