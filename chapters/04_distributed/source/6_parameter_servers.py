@@ -298,7 +298,7 @@ print("your staleness is the servers':", list(staleness(pulled, pushed)) == list
 print("largest lead:", max(ahead.leads), "and largest staleness:", max(ahead.staleness))
 
 # %% [markdown]
-# The bound limits a worker's lead, but not staleness, which counts the updates of all others together.
+# Staleness may be larger than the lead, since it counts the updates of all others together.
 #
 # ## Explain
 #
