@@ -8,16 +8,22 @@
 
 It prints the loss of every step, the bytes that each rank sent in it, and its time. With
 `--compress` the gradients travel in a shorter form.
+
+The name is short for "distributed data parallel", but this is not PyTorch's
+`DistributedDataParallel`: after the whole backward, each of the eight gradients goes around a ring
+of its own, one after the other. Nothing is joined to buckets, and nothing overlaps (lesson 4 does
+both).
 """
 
 import argparse
 import json
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import count, islice
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from labkit import convnet
@@ -52,6 +58,22 @@ class Step:
     seconds: float
 
 
+def shards(size: int, rank: int, ranks: int, each: int) -> Iterator[list[int]]:
+    """The places of this rank's images [each], step after step, in a new order for each epoch.
+
+    Images at the end of an epoch that fill no whole batch wait for the next one. Raises ValueError
+    where a batch has more images than there are.
+    """
+    sampler = ShardedSampler(size, rank, ranks, drop_last=True)
+    if each > len(sampler):
+        raise ValueError(f"A batch of {each * ranks} images is too large: there are {size}.")
+    for epoch in count():
+        sampler.set_epoch(epoch)
+        order = list(sampler)
+        for begin in range(0, len(order) - each + 1, each):
+            yield order[begin : begin + each]
+
+
 def train(rank: int, ranks: int, steps: int, batch: int, rate: float, compress: str) -> list[Step]:
     """Some steps of this rank; `batch` images are shared by all ranks."""
     torch.manual_seed(rank)  # ranks begin apart, and `same_weights` joins them
@@ -59,10 +81,8 @@ def train(rank: int, ranks: int, steps: int, batch: int, rate: float, compress: 
     same_weights(model)
     compressors = for_model(model, COMPRESSORS[compress])
     data = cifar10("sample").train
-    order = ShardedSampler(len(data), rank, ranks, drop_last=True)
-    shards = np.resize(list(order), (steps, batch // ranks))  # begins again where it ends
     done = []
-    for chosen in shards:
+    for chosen in islice(shards(len(data), rank, ranks, batch // ranks), steps):
         images = torch.from_numpy(convnet.normalise(data.images[chosen]))
         labels = torch.from_numpy(data.labels[chosen])
         began = time.monotonic()

@@ -10,6 +10,10 @@ variables and a "worker" computes; both serve until they are ended. The "chief" 
 hands steps to whichever worker is free, and hands a step out again when its worker, or for a
 moment a server, does not answer. With `--checkpoint`, the same command continues after the last
 save.
+
+Every "ps" and "worker" listens on all network interfaces, whatever address TF_CONFIG names, and
+runs any graph that anybody sends it (TensorFlow's SECURITY.md: arbitrary code). Run it only in a
+network that strangers cannot reach.
 """
 
 import argparse

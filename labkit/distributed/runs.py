@@ -90,15 +90,6 @@ def measure_ways(
     return found
 
 
-def gloo(rank: int, ranks: int, x: torch.Tensor) -> torch.Tensor:
-    """PyTorch's own all-reduce, as a way among others; its messages are not recorded."""
-    import torch.distributed as dist
-
-    total = x.clone()
-    dist.all_reduce(total)
-    return total
-
-
 @dataclass(frozen=True)
 class _Turn:
     """One run as one rank saw it, in seconds of the clock that all processes share."""

@@ -21,6 +21,10 @@ Every process runs `train_tf_ps.py`, with a TF_CONFIG of its own: servers and wo
 beginning to the end, and a new coordinator (TensorFlow's chief) for each run. The notebook's own
 process never loads TensorFlow. Starting takes about as long as loading TensorFlow once; each run
 adds its steps and half a second. Killing and asking is in tf_processes.py. Lesson faults.
+
+TensorFlow's servers and workers listen on all network interfaces, whatever address a TF_CONFIG
+names, and run every graph that they are sent, without asking by whom; TensorFlow's SECURITY.md
+calls that arbitrary code. So a TfCluster belongs on a machine whose ports no stranger can reach.
 """
 
 from __future__ import annotations

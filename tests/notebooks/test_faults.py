@@ -192,3 +192,13 @@ def test_a_dead_server_costs_the_steps_since_its_checkpoint(lesson):
     assert cluster.orders_of("kill")[1] == ["server 0"] == cluster.orders_of("restart")[1]
     _, names = lesson.again(words)
     assert [number for _, number in names["rows"]] == [300, 200, 100, 100, 300]
+
+
+def test_restarts_come_on_top():
+    assert round(100 * 419 * 5 * 60 / (54 * 86_400), 1) == 2.7
+
+
+@pytest.mark.parametrize("page", ["README.md", "train_tf_ps.py", "7_faults.ipynb"])
+def test_whoever_starts_tensorflows_servers_is_warned(page):
+    said = " ".join((CHAPTER / page).read_text("utf-8").split())
+    assert "on all network interfaces" in said and "any graph that anybody sends" in said

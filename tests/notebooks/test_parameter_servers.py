@@ -111,9 +111,12 @@ def test_the_rule_in_the_middle_is_the_learners(lesson):
 def test_formulas_and_arrivals_stand_side_by_side(lesson):
     words = "14_000"
     _, names = lesson.again(words)
-    for _, duration, count, formula in names["rows"]:
+    for _, duration, count, formula, constant in names["rows"]:
+        assert float(constant) == 100  # n / s = 4 / 0.04
         assert float(count) == pytest.approx(float(formula), rel=0.03 if duration < 1 else 0.01)
     assert [round(float(row[3])) for row in names["rows"][3:6]] == [138, 104, 100]
+    short, _, long = (float(row[2]) for row in names["rows"][3:6])
+    assert 1 - 100 / short == pytest.approx(0.25, abs=0.02) and long == pytest.approx(100, rel=0.01)
     _, names = lesson.again(words, bounded=lambda *_: 7.0)
     assert {float(row[3]) for row in names["rows"][3:6]} == {7}
 
@@ -122,18 +125,18 @@ def test_staleness_and_one_big_batch_are_compared(lesson):
     words = "one big batch"
     assert lesson.printed[lesson.cell(words)].count("True") == 2
     assert "largest lead: 5" in lesson.printed[lesson.cell(words)]
-    fresh = {"cluster": OneProcess(2, 4)}
-    said, _ = lesson.again(words, staleness=lambda *_: np.zeros(400), **fresh)
+    said, _ = lesson.again(words, staleness=lambda *_: np.zeros(400), Cluster=OneProcess)
     assert "the servers': False" in said
     other = OneProcess(2, 4)
     other.train = lambda *args, **options: OneProcess(2, 4).train(*args, **options | {"rate": 0.3})
-    said, _ = lesson.again(words, cluster=other)
+    said, _ = lesson.again(words, Cluster=lambda **_: other)
     assert "within 1e-6: False" in said
 
 
 def test_the_largest_rate_is_one_that_learns(lesson):
     assert float(lesson.namespace["results"]["learning rate"]) == 0.1
-    assert float(lesson.namespace["results"]["bounded rate"]) == 100
+    by_hand = (10 + 3 * 15) / 0.4  # the slow worker's steps, and those of three others
+    assert float(lesson.namespace["results"]["bounded rate"]) == pytest.approx(by_hand)
     words = "figures.guesses"
     runs = dict(lesson.namespace["runs"])
     runs["asynchronous", 0.1] = runs["asynchronous", 0.2]
@@ -195,6 +198,14 @@ def test_a_server_carries_more_than_a_rank_of_a_ring(lesson):
         assert float(rank_formula) == 2 * (n - 1) / n * size
     said, _ = lesson.again("def bytes_sent", sharded_servers=lambda *_, rate: None)
     assert said != lesson.printed[lesson.cell("def bytes_sent")]
+
+
+def test_as_many_servers_as_workers_send_what_a_ring_sends():
+    """On the workers' own machines: a part to each other server, and one to each other worker."""
+    for n in (2, 4, 16):
+        part = 1 / n  # of S, on each server
+        machine = (n - 1) * part + (n - 1) * part
+        assert machine == pytest.approx(2 * (n - 1) / n)
 
 
 def test_the_numbers_of_the_text():

@@ -146,7 +146,8 @@ except LaunchError as error:
     print(error)
 
 # %% [markdown]
-# `send` returns when the other rank takes the message, but each rank would receive only after its own `send`.
+# Here, `send` returns when the other rank takes the message, but each rank would receive only after its own `send`.
+# (With MPI or NCCL, it may return before.)
 # Such a circle of ranks that wait for each other is a **deadlock**.
 # It disappears when one of the two receives first.
 #
@@ -191,7 +192,7 @@ pass_on = check("distributed.pass_on", pass_on)
 # Before training, all ranks need the same weights, those of rank 0.
 # To give one rank's tensor to all is called a **broadcast**.
 # Rank 0 could send one message after the other.
-# But each rank that has got the tensor can help:
+# But each rank that has it can help:
 #
 # ```
 # step = 1    0 → 1
@@ -206,7 +207,6 @@ pass_on = check("distributed.pass_on", pass_on)
 #
 # **Exercise `distributed.broadcast`**: write one round.
 # `x` may not change, and there may be no more messages and no more rounds than in the table.
-# (The check tries one to four ranks.)
 
 
 # %% tags=["exercise:distributed.broadcast"]
@@ -274,7 +274,7 @@ gather_all_reduce = check("distributed.gather_all_reduce", gather_all_reduce)
 # %% [markdown]
 # ## Check
 #
-# Each of four ranks takes 8 of 32 photographs, and computes the mean gradient of these eight.
+# Each of four ranks takes 8 of 32 photographs, and computes their mean gradient.
 # The sum of the four means, divided by 4, must be what one worker computes from all 32.
 
 
@@ -330,7 +330,7 @@ routes_picture(everything, 4)
 # In `gather_all_reduce`, whose messages the picture shows, nobody helps it.
 #
 # All messages of a rank pass through its one link to the network; let it carry 10 Gbit/s, or 1.25 GB/s.
-# With 64 ranks, 63 tensors come to rank 0, and 63 leave it: 126 x 2.18 MB = 275 MB, which take 0.22 s in every training step.
+# With 64 ranks, 63 tensors come to rank 0, and 63 leave it: 126 x 2.18 MB = 275 MB, which take 0.22 s in every step.
 # **The master's link limits the sum, and each further rank makes it worse.**
 #
 # ## Explain
@@ -357,7 +357,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # A colour says which rank a number began in; dark blue is a sum.
 # In the calls, 0 is the rank that gives or collects.
 # `broadcast`, `reduce` and `all_reduce` write into `x` itself.
-# In `scatter` and `reduce_scatter`, `parts` is `x` cut into one piece for each rank; in the gathers, it is where the tensors arrive.
+# `parts` is a list with a tensor for each rank: in `scatter` and `reduce_scatter` pieces of `x`, in the gathers what arrives.
 
 # %% tags=["picture"]
 before_and_after(launch(every_collective, 3))
@@ -398,7 +398,7 @@ for function in (only_rank_0, rank_1_fails):
 #
 # | backend | carries tensors of | is there |
 # |---|---|---|
-# | NCCL | NVIDIA GPUs, directly from one to another | in PyTorch for CUDA, on Linux |
+# | NCCL | NVIDIA GPUs, directly where possible, or through the host's memory | in PyTorch for CUDA, on Linux |
 # | Gloo | the CPU | in every PyTorch |
 # | MPI | the CPU, and GPUs if the cluster's MPI can | only in a PyTorch that was compiled with it |
 #
@@ -412,7 +412,7 @@ for function in (only_rank_0, rank_1_fails):
 # ```
 #
 # `launch` then uses the processes that `torchrun` has started.
-# `labkit launch program.py --nodes 2 --ranks 4` prints this command, and a Slurm script and a Kubernetes job, which we have not run.
+# `labkit launch program.py --nodes 2 --ranks 4` prints this, a Slurm script and a Kubernetes job, which we have not run.
 #
 # ## On trial
 #
@@ -425,8 +425,8 @@ for function in (only_rank_0, rank_1_fails):
 # ### Outside
 #
 # Without `launch`, Gloo waits up to 30 minutes for a rank that lives but never calls.
+# NCCL's limit is 10, and PyTorch's watchdog then ends the process.
 # With `TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ...`, PyTorch raises an error where two ranks call different collectives, or bring different shapes.
-# With `NCCL_DEBUG=INFO`, NCCL prints what it connects, and how.
 #
 # ## Quiz
 #

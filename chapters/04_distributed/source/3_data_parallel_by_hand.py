@@ -211,7 +211,7 @@ average_gradients = check("distributed.average_gradients", average_gradients)
 #
 # For a rank without photographs, the mean is 0 / 0, and its gradient may be `nan` (not a number).
 # 0 x `nan` is `nan` again, and so is every sum with it.
-# So this rank has to send zeros; if it sent nothing, the others would wait for ever.
+# So this rank has to send zeros; if it sent nothing, others would wait for ever.
 #
 # **Exercise `distributed.weighted_average`**: `gradient` is the mean over the rank's `count` photographs, and `nan` where `count` is 0.
 
@@ -283,7 +283,7 @@ figures.table(heads, table)
 
 # %% [markdown]
 # Some weights move by more than 0.01, but all end within 0.00001 of one process's.
-# The rest is rounding: the ranks add in another order.
+# The rest is rounding: ranks add in another order.
 # **With equal shards, equal weights at the start, and no layer that mixes the examples of a batch, data parallel training is training with one big batch, up to rounding.**
 #
 # ## Measure
@@ -315,7 +315,6 @@ figures.table(["ranks", "messages of rank 0", "it should send", "it sends"], tab
 # Rank 0 deals the photographs (*scatter*), and hands its weights to all (*replicate*).
 # It collects the outputs (*gather*) and computes the loss.
 # Going backward, rank 0 first returns to each rank the gradient of its outputs (*gather, backward*); then all compute gradients, which rank 0 adds up (*reduce*).
-# These five are the rows below.
 
 
 # %%
@@ -424,7 +423,7 @@ figures.table(["what was tried", "equals one big batch"], table)
 # **Verdict on C10: holds if all shards are equally large, and no layer mixes the examples of a batch.**
 # With unlike shards, multiply by the counts, as `weighted_average` does.
 # If i runs over the examples and n is their number, the formula already counts each example once.
-# BatchNorm needs more: the shards 1, 3 and 5, 7 both become -1, 1, and what distinguishes them is gone.
+# BatchNorm needs more, since it subtracts each shard's own mean: the shards 1, 3 and 5, 7 both become -1, 1, and later layers cannot tell them apart.
 # Lesson 4 cures it.
 #
 # The network of the 8,192 photographs, a ResNet-50, has BatchNorm layers, which saw only the 32 of their GPU (*published*, same paper).

@@ -56,7 +56,7 @@ from labkit.distributed.emulated_step import measure_steps
 from labkit.distributed.one_big_batch import descend, largest_difference, weights
 from labkit.distributed.overlap import Work
 from labkit.distributed.readiness import watched
-from labkit.provenance import measured, predicted
+from labkit.provenance import counted, measured, predicted
 
 # STUB:
 # guesses = {
@@ -127,11 +127,11 @@ print("ready:       ", *order)
 # Are more messages better still?
 # If each layer is cut into four pieces, a message takes 8 + 18 / 4 = 12.5 ms.
 # The first piece is ready at 6.25 ms; from then on the link never rests, and 16 messages end at 6.25 + 16 x 12.5 = 206 ms.
-# That is later than without overlap, so small gradients should share a message.
+# That is later than without overlap: small gradients should share a message.
 #
 # With two buckets of two layers, each message takes 8 + 2 x 18 = 44 ms.
 # The second begins when backward ends, and the step takes 100 + 44 = 144 ms.
-# Four messages (129 ms) beat both two and sixteen: few leave late, many pay the latency too often.
+# By these sums, four messages (129 ms) beat both two and sixteen: few leave late, many pay the latency too often.
 #
 # Let parameters 0 to 3 have 4, 8, 8 and 2 bytes, and a bucket at most 10.
 # Number 3 opens a bucket, and number 2 still fits: 2 + 8 = 10.
@@ -241,7 +241,7 @@ accumulate = check("distributed.accumulate", accumulate)
 # ## Check
 #
 # PyTorch's `DistributedDataParallel`, or **DDP**, wraps a model: its hooks fill buckets, which travel while backward goes on.
-# Our `DataParallel` does the same in plain Python; its `finish()` waits for the buckets.
+# Our `DataParallel` does the same; its `finish()` waits for the buckets.
 # Do both train the same network, and is it that of one process?
 
 
@@ -270,7 +270,7 @@ for name, other in {"DDP": launch(train, 2, DDP), "one process": launch(train, 1
 # ### Where it is not one big batch
 #
 # In lesson 3, ranks with BatchNorm did not get the gradient of the big batch, since each normalised its own shard.
-# A synchronised BatchNorm normalises over all ranks, at the cost of one all-reduce in the forward and one in the backward.
+# A synchronised BatchNorm normalises over all ranks; each such layer of ours costs an all-reduce in forward and in backward.
 #
 # Four ranks have 8 images each, one process all 32: how far apart are their gradients?
 
@@ -287,7 +287,7 @@ for name, make in with_and_without().items():
 figures.table(["network", "largest difference, of the largest gradient"], rows)
 
 # %% [markdown]
-# Another trap: a rank with fewer batches leaves its loop, and the others wait for ever.
+# Another trap: a rank with fewer batches leaves its loop, and others wait for ever.
 # Within `join()`, it adds zeros to their sums, which are still divided by the number of all ranks.
 # When all are done, it gets the weights of a rank that trained to the last step.
 
@@ -313,7 +313,7 @@ print("the same weights:", largest_difference(weights_0, weights_1) == 0)
 # %% [markdown]
 # ## Measure
 #
-# At what time is each gradient of our ConvNet ready, for 64 images?
+# When is each gradient of our ConvNet ready, for 64 images?
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 from labkit.distributed.data_parallel_pictures import overlap_picture, readiness_picture
@@ -326,9 +326,10 @@ with watched(model) as ready:
 readiness_picture(ready, begin)
 moments = {gradient.name: gradient.moment - begin for gradient in ready}
 whole = max(moments.values())
-share = measured(100 * moments["fc1.weight"] / whole, "%")
-print("backward takes", measured(whole, "s"))
-print("fc1.weight is ready after", share, "of it")
+rest = whole - moments["fc1.weight"]
+needed = model.fc1.weight.nbytes / rest
+print("backward takes", measured(whole, "s"), "and goes on for", measured(rest, "s"))
+print("after fc1.weight is ready, which in this time needs", measured(needed, "B/s"))
 
 # %% [markdown]
 # Now the four layers, in two real ranks, with your two functions; `after_backward` is ours, and waits.
@@ -370,18 +371,28 @@ for name, ms in by_hand.items():
     rows.append([name, expected, measured(runs[name].seconds, "s", "an emulated link")])
 figures.table(["step", "by hand", "fastest of five"], rows)
 
-times = measured(runs["waits"].seconds / runs["1 bucket"].seconds, "times")
-results = {"fc1.weight is ready": share, "one bucket": times}
+done = 0  # operations of backward
+for layer in reversed(convnet.layer_costs(64)):
+    done += sum(each.flops for each in layer.operations if each.name in ("dW", "dX"))
+    if layer.name == "fc1":
+        until_fc1 = done
+
+results = {
+    "fc1.weight is ready": counted(100 * until_fc1 / done, "%", "the rules of labkit.costs"),
+    "one bucket": predicted(by_hand["waits"] / by_hand["1 bucket"], "times", "the sums by hand"),
+}
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # One bucket is full only when backward ends, so it overlaps with nothing.
-# The measured steps take longer than the sums, since real processes have to be woken for each message.
+# The measured steps take longer than the sums, since each message has to wake real processes.
+# Two buckets and four are only 15 ms apart, so measured, they may come out either way.
 #
 # And `fc1.weight`?
-# The fully connected layers come first in backward, and have nearly all the bytes, but little arithmetic.
-# The convolutions take nearly all the time, so `fc1.weight` could travel meanwhile.
-# Between two ranks, its 2.1 MB within some 35 ms need about 60 MB/s; at this lesson's 10 MB/s, most could not.
+# The fully connected layers come first in backward, and have nearly all the bytes, but only 9 % of the arithmetic.
+# So `fc1.weight` could travel during the convolutions.
+# What that takes is printed under *Measure*: each of two ranks sends 2.1 MB in the rest of backward.
+# At this lesson's 10 MB/s, they need 210 ms.
 #
 # ## On trial
 #
@@ -412,20 +423,20 @@ print("the same within no_sync():", torch.equal(alone_0, alone_1))
 # %% [markdown]
 # **The sentence is wrong.**
 # The gradients are the same when `backward()` returns; an optimiser would only read them.
+# (On GPUs, in the same stream.)
 # To accumulate with DDP, run K - 1 micro-batches, forward and backward, within `no_sync()`, and the last one outside.
 #
 # ## Recap
 #
-# - A bucket pays the latency once, but leaves only when its last gradient is ready.
-# - **The rule to keep: with buckets equal in bytes and backward time, a step ends at backward + one message, or at the first bucket + all messages, whichever is later; here max(100 + 26, 25 + 4 x 26) = 129 ms instead of 180.**
+# **The rule to keep: with buckets equal in bytes and backward time, a step ends at backward + one message, or at the first bucket + all messages, whichever is later; here max(100 + 26, 25 + 4 x 26) = 129 ms instead of 180.**
 #
 # ### Outside
 #
 # In its first step, DDP has one bucket.
-# Then it fills them in the order in which gradients became ready, until they reach `bucket_cap_mb=25` MiB, or 1 MiB for the first; unlike yours, they may pass it.
+# Then it fills them in the order in which gradients became ready, to at least `bucket_cap_mb=25` MiB, or 1 MiB for the first.
 # If a parameter gets no gradient on one rank, its bucket never fills, and the others wait; `find_unused_parameters=True` helps.
 # On GPUs, NCCL carries the buckets on its own stream; `torch.profiler` shows it.
-# PyTorch also has `nn.SyncBatchNorm` and `model.join()`.
+# `nn.SyncBatchNorm` uses an all-gather in its forward.
 #
 # ## Quiz
 #

@@ -38,7 +38,7 @@
 # ## Predict
 #
 # 1. With a bound of 5, nobody may begin a step who has finished over 5 steps more than the slowest worker.
-#    How many gradients a second do our four workers bring, over some minutes?
+#    How many gradients a second do our four workers bring in the first 0.4 seconds?
 # 2. Synchronous training, in which all wait for all, learns with a learning rate of 0.4.
 #    We halve it: 0.2, 0.1, 0.05, 0.025.
 #    What is the first rate at which a training in which nobody waits learns as well?
@@ -53,7 +53,7 @@ from labkit.distributed.parameter_server import Cluster, Photographs, pictures
 from labkit.distributed.parameter_server.arrivals import arrival_order
 from labkit.distributed.parameter_server.rules import Asynchronous, Bounded, Synchronous
 from labkit.distributed.parameter_server.throughput import asynchronous, bounded, synchronous
-from labkit.provenance import counted, measured, predicted
+from labkit.provenance import counted, predicted
 
 # STUB:
 # guesses = {
@@ -149,7 +149,9 @@ for n in (2, 4):
 figures.table(["workers", "server 0 sends", "n S / 2", "rank 0 of a ring", "2 (n - 1) / n S"], rows)
 
 # %% [markdown]
-# A server's link carries more with each worker; a ring's never carries 2 S.
+# Two servers send more with every further worker, while a rank of a ring never sends 2 S.
+# But as many servers as workers send only n S / n = S each; on the workers' own machines, each machine sends 2 (n - 1) / n S, exactly the ring's bytes (BytePS, OSDI 2020).
+# A worker alone sends S, half of what a rank of a long ring sends.
 #
 # ### Nobody waits
 #
@@ -194,8 +196,6 @@ staleness = check("distributed.staleness", staleness)
 # | 4, 3, 2 | 2, 1, 0 | workers 1 and 2; worker 0 waits |
 # | 4, 3, 3 | 1, 0, 0 | all |
 #
-# A bound of 0 makes all wait as in synchronous training, but each gradient is still a full step.
-#
 # **Exercise `distributed.may_begin`**: which workers may begin another step?
 
 
@@ -234,11 +234,12 @@ pictures.workers_picture(orders, until=0.2)
 
 # %% [markdown]
 # The slow worker's steps are orange; where nobody waits, they are the stalest.
-# With the bound, the fast ones begin steps with a lead of 2, then wait as in synchronous training.
 #
 # If the slowest of n workers needs s seconds, synchronous training brings n / s gradients a second.
 # Asynchronous training brings the sum of 1 / t over all workers.
-# A bound brings n / s, and the head start.
+# A bound brings n / s as well, and once a head start.
+# With a bound of 5, in 0.4 seconds, the slow worker finishes 10 steps, and each of the others is 5 ahead: (10 + 3 x 15) / 0.4 = 138 a second.
+# The last column is a constant, as if all waited.
 
 # %%
 RULES = {"synchronous": Synchronous(), "bound 5": Bounded(5), "asynchronous": Asynchronous()}
@@ -253,47 +254,21 @@ for name, rule in RULES.items():
     for duration in (0.4, 4, 40):
         count = counted(order.pushed(by=duration) / duration, "/s", "arrivals in virtual time")
         formula = predicted(formulas[name](duration), "/s", "the formulas")
-        rows.append([name, duration, count, formula])
-figures.table(["rule", "over seconds", "gradients", "formula"], rows)
+        constant = predicted(synchronous(SECONDS), "/s", "n / s")
+        rows.append([name, duration, count, formula, constant])
+figures.table(["rule", "over seconds", "gradients", "formula", "constant"], rows)
 
 # %% [markdown]
+# For the bound, the constant is a quarter too low at first, and as good as the formula after 40 seconds.
+#
 # ## Measure
 #
-# Now real processes: two servers and four workers, which talk over sockets.
-# The workers are emulated machines with a timetable: each sleeps until its step, messages included, has taken its milliseconds.
-# Up to one step's lateness is made up for in the next ones.
-# With each rule, they train a small network for a second.
-
-# %% tags=["timing", "nbval-ignore-output"]
-cluster = Cluster(servers=2, workers=4)
-
-
-def measure_run(rule):
-    return cluster.train(Photographs(batch=8), rule, duration=1.0, seconds=SECONDS, rate=0.02)
-
-
-rows = []
-for name, rule in RULES.items():
-    run = measure_run(rule)
-    speed = measured(run.pushes / run.seconds, "/s", "emulated workers")
-    formula = predicted(formulas[name](1.0), "/s", "the formulas")
-    stalest = max(note.staleness for log in run.logs for note in log)  # on either server
-    rows.append([name, speed, formula, stalest])
-figures.table(["rule", "gradients", "formula", "most staleness"], rows)
-print("asynchronous:", speed)
-
-# %% [markdown]
-# All six share your processor's cores.
-# Where nobody waits, computing and messages may exceed 10 ms, and fewer than 325 arrive; in the other rows, waits hide this.
+# Now real processes train a small network: two servers and four workers, which talk over sockets.
+# If they ran freely, the machine would decide who comes first.
+# Instead, the servers **replay** an order: they admit pulls and pushes as they came in virtual time, with the same staleness on every computer.
+# (`replay_seed` draws the order.)
 #
-# The bound limits the lead when a step begins.
-# Staleness counts the updates of all others: each may make 2 x 5 + 1 in between, all three 33.
-#
-# In free runs, the machine decides who comes first.
-# From here on, the servers **replay** an order: they admit pulls and pushes as they came in virtual time.
-# So staleness is the same on every computer.
-#
-# Two things must hold: synchronous training is SGD with one big batch, and the servers note the staleness that your function finds.
+# One process, for comparison:
 
 
 # %%
@@ -307,17 +282,24 @@ def one_process(job, rate, batches):  # batches: (worker, step, workers) of each
     return w, losses
 
 
+# %% [markdown]
+# Two things must hold: synchronous training is SGD with one big batch, and the servers note the staleness that your function finds in the order's moments.
+
+# %%
+cluster = Cluster(servers=2, workers=4)
 job, big = Photographs(batch=64), Photographs(batch=4 * 64)
 together = cluster.train(job, Synchronous(), 40, seconds=SECONDS, rate=0.2, replay_seed=0)
 w, _ = one_process(big, 0.2, [(0, step, 1) for step in range(10)])
 print("one big batch, within 1e-6:", bool((together.weights - w).abs().max() < 1e-6))
 
 ahead = cluster.train(job, Bounded(5), 400, seconds=SECONDS, rate=0.05, replay_seed=0)
-order = arrival_order(SECONDS, 400, Bounded(5), seed=0)
-print("your staleness is the servers':", list(staleness(*order.moments())) == list(ahead.staleness))
+pulled, pushed = arrival_order(SECONDS, 400, Bounded(5), seed=0).moments()
+print("your staleness is the servers':", list(staleness(pulled, pushed)) == list(ahead.staleness))
 print("largest lead:", max(ahead.leads), "and largest staleness:", max(ahead.staleness))
 
 # %% [markdown]
+# Staleness may be larger than the lead, since it counts the updates of all others together.
+#
 # ## Explain
 #
 # Which learning rates can the two extremes bear?
@@ -336,7 +318,7 @@ runs, rows = {}, []
 for name, rate in [("synchronous", 0.2), *[("asynchronous", rate) for rate in (0.2, 0.1, 0.05)]]:
     run = cluster.train(job, RULES[name], 400, seconds=SECONDS, rate=rate, replay_seed=0)
     runs[name, rate] = run
-    early = run.losses[: np.searchsorted(run.moments, 1.2)]
+    early = [loss for loss, moment in zip(run.losses, run.moments, strict=True) if moment < 1.2]
     traffic = counted(2 * run.pushes / run.seconds, "/s", "the order")
     rows.append([name, rate, learns(run.losses), learns(early), traffic])
 cluster.end()
@@ -350,10 +332,11 @@ for name, what, rate, batches in controls:
 figures.table(["training", "rate", "learns", "learns in 1.2 s", "pulls and pushes"], rows)
 
 # %% [markdown]
-# Synchronous training bears 0.4 (and diverges at 0.8), four asynchronous workers a quarter of it.
-# One process with single batches bears 0.2: the mean of four allows one halving more.
-# Staleness costs the other: all four compute with nearly the same weights, and each gradient is a full step.
-# Halvings are coarse: the costs need not be equal.
+# Synchronous training is one process with big batches, which bears 0.4 and diverges at 0.8.
+# Four asynchronous workers bear 0.1, so two halvings lie between them.
+# One process with single batches bears 0.2, although none of its gradients is stale: the first halving is the price of the smaller batches.
+# The second one is the price of staleness: all four compute with nearly the same weights, and then each gradient is a full step.
+# We tried only halvings, with one seed, so the true prices may differ.
 #
 # ## On trial
 #
@@ -361,14 +344,14 @@ figures.table(["training", "rate", "learns", "learns in 1.2 s", "pulls and pushe
 #
 # > Synchronous SGD converges stably but communicates more; asynchronous SGD is cheap but may be unstable
 #
-# A rate of 0.2 with the mean leads as far as 0.05 with each of four.
-# Below your guesses we compare them.
+# Four gradients move the weights equally far in one step with their mean at rate 0.2, and in four steps, one with each, at 0.05.
+# We compare these two.
 
 # %% tags=["picture"]
 asynchronous_rates = [r for (name, r) in runs if name == "asynchronous"]
 largest = max(r for r in asynchronous_rates if learns(runs["asynchronous", r].losses))
 results = {
-    "bounded rate": predicted(bounded(SECONDS, 5), "gradients per second", "n / s"),
+    "bounded rate": predicted(bounded(SECONDS, 5, 0.4), "gradients per second", "the formula"),
     "learning rate": counted(largest, "learning rate", "the replays above"),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
@@ -385,13 +368,12 @@ pictures.staleness_picture(compared, slowest=3)
 
 # %% [markdown]
 # Against gradients, the first three nearly agree: in this run, at 0.05, staleness costs nothing.
-# Asynchronous training is done when the others have made little more than a third of their steps at most.
 # Its gradients have a staleness of 3 on average, one for each other worker; the slow worker's have about 12.
 #
 # **Verdict on C26: holds if "communicates more" becomes "waits more".**
 # Every gradient costs a pull and a push, whoever waits; asynchronous workers even send three times as many a second.
 # At 0.2, staleness alone makes it unstable, since one process learns from the same batches in the same order.
-# At 0.05 it does no harm here, and in equal time, synchronous training does not learn.
+# At 0.05 it does no harm in this one run, and in 1.2 seconds synchronous training does not learn yet.
 #
 # ## Recap
 #
@@ -400,10 +382,7 @@ pictures.staleness_picture(compared, slowest=3)
 # ### Outside
 #
 # Such servers are described by Li and others (OSDI 2014), bounded staleness by Ho and others (NIPS 2013).
-# Outside a replay, a worker may pull shards of different versions, so that its gradient mixes them.
-# Momentum would live on servers.
 #
-# Today's dense networks mostly train synchronously, with all-reduce, on equal machines.
 # Parameter servers live on where a recommender's **embedding** table, a row for each product, exceeds one machine: workers pull only their batch's rows.
 #
 # ## Quiz

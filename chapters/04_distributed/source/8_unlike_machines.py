@@ -20,7 +20,7 @@
 # **About 2,000 photographs a second, and then about 2,500, on the same four GPUs.**
 # First each got 200 photographs a step, and then the two newer ones 300 (*published*: [pull request 580](https://github.com/huggingface/pytorch-image-models/pull/580)).
 # A step took about 800 / 2,000 = 0.4 seconds, and then 1,000 / 2,500 = 0.4; so the newer ones seem to have waited before.
-# There the batch grew; below, only its split changes.
+# (Below, the batch stays.)
 #
 # ## What you will be able to do
 #
@@ -44,7 +44,8 @@
 # 2. Three machines as above, and one that needs 4 ms for a photograph, share batches of 64 so that none waits.
 #    Then one of the three needs three times as long for a photograph.
 #    After each step, the estimate of each speed becomes its mean with the newest measurement.
-#    In how many steps is the machines' mean wait more than a tenth of the time until the slowest is done?
+#    Whoever is done early waits for the slowest.
+#    In how many steps do the machines wait, on average, for more than a tenth of the slowest one's time?
 
 # %%
 from dataclasses import replace
@@ -168,7 +169,6 @@ gradient_and_speeds = check("distributed.gradient_and_speeds", gradient_and_spee
 # With the all-reduce, the step takes 31 ms, and A alone needs 4 + 30 = 34 ms.
 #
 # For a batch of 12, T = 21 / 1.5 = 14, and the step takes 19 ms; A alone needs 16 ms, so B is left out.
-# If T is below a machine's fixed time, the group without it wins anyhow.
 #
 # **Exercise `distributed.best_group`**: compute each group's seconds of a step, as above; photographs may be cut.
 # `groups_of(3)` gives (0,), (1,), (2,), (0, 1) and so on.
@@ -265,8 +265,6 @@ for name, run in runs.items():
 figures.table(["split", *[f"rank {rank} waits" for rank in range(4)], "40 steps"], rows)
 
 # %% [markdown]
-# From step 20 on, the first speeds wait more than equal shares, but in shorter steps.
-#
 # All new is best here.
 # But let every machine take up to 30 % more or less in each step, at random (means of 20 runs; the last line knows the true speeds):
 
@@ -281,23 +279,27 @@ def means_of_20(group, split, share):
     return [counted(seconds, "s", clock), counted(waiting, "%", clock)]
 
 
-rows = []
-for share in (0, 0.1, 0.5, 1):
-    calm_and_changing = [means_of_20(group, split_batch, share) for group in (four, changing)]
-    rows.append([share, *calm_and_changing[0], *calm_and_changing[1]])
+def row(name, split, share):
+    return [name, *means_of_20(four, split, share), *means_of_20(changing, split, share)]
+
+
+rows = [row("equal shares", equal_split, 0)]
+rows += [row(share, split_batch, share) for share in (0, 0.1, 0.5, 1)]
 rows.append(["true speeds", *means_of_20(four, lambda speeds, batch: [20, 20, 19, 5], 1), "", ""])
 heads = ["part that is new", "no change", "waiting", "a change in step 20", "waiting there"]
 figures.table(heads, rows)
 
 # %% [markdown]
-# Half new takes 2 % less time than all new, and 1 % less with a change.
-# With one, 0.1 is late, and costs 9 % more than 0.5.
+# Without a change, 0.1 is best, since it averages the most measurements; all new takes 3 % longer, hardly better than the first speeds, kept for ever.
+# With a change, 0.1 is late, and takes 9 % longer than 0.5.
+# So the best part depends on how often speeds change.
 # Even the true speeds leave 15 % of waiting: nobody knows who will be slow in the next step.
 #
 # ### With a real clock
 #
-# Now the ranks sleep, and the link is emulated, all five times as slow, so that waking hardly counts.
-# The picture shows steps 2 and 3; the ranks wake a little apart.
+# Now the ranks sleep, and the link is emulated, all five times as slow, so that waking counts less.
+# The picture shows steps 2 and 3.
+# The constant lets every step take as long as equal shares.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 begin = monotonic()
@@ -310,19 +312,21 @@ cases = {
 }
 runs_now = {}
 rows = []
+constant = predicted(rehearse(calm, equal_split, steps=5).steps[4], "s", "equal shares")
 for name, (group, split) in cases.items():
     run = train(group, split, gradient_and_speeds, steps=5, sleeps=True)
     runs_now[name] = run
     expected = predicted(rehearse(group, split, steps=5).steps[4], "s", "the emulated clock")
-    rows.append([name, expected, measured(run.steps[2:].min(), "s", "emulated machines and link")])
+    fastest = measured(run.steps[2:].min(), "s", "emulated machines and link")
+    rows.append([name, expected, constant, fastest])
 split_picture(runs_now, slice(2, 4), word="measured, machines and link emulated")
-figures.table(["a step", "by `rehearse`", "fastest of three"], rows)
+figures.table(["a step", "by `rehearse`", "constant", "fastest of three"], rows)
 print("all three runs and their processes:", measured(monotonic() - begin, "s"))
 
 # %% [markdown]
 # ## Explain
 #
-# By speed, hardly anybody has to wait, and still a step is predicted 11 ms longer than without rank 3.
+# By the emulated clock, hardly anybody waits by speed, and still a step is 11 ms longer than without rank 3; measured, a busy computer may add more.
 # Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted), and computing gets only 26 - 24 = 2 ms shorter.
 # For which batches is it worth that?
 
@@ -374,7 +378,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # ### Outside
 #
 # PyTorch's DDP ([issue 67253](https://github.com/pytorch/pytorch/issues/67253)) and Horovod ([issue 1060](https://github.com/horovod/horovod/issues/1060)) know no counts: weigh the losses yourself.
-# LB-BSP adapts shares at each step, as we do ([Chen and others](https://arxiv.org/abs/1806.02508)).
+# As we do, [LB-BSP](https://arxiv.org/abs/1806.02508) adapts shares.
 # We left out memory, BatchNorm, unlike links, shares too small for a GPU, and overlap (lesson 4).
 #
 # ## Quiz
