@@ -71,10 +71,11 @@ def published_picture(results: Sequence[PublishedResult]) -> None:
     axes.axvline(0, color=QUIET, linewidth=1.0)
     for row, result in enumerate(results):
         fill = CARD if result.fitted else BLUE
-        axes.plot([result.error()], [row], "o", color=BLUE, markerfacecolor=fill, markersize=7)
+        point = {"color": BLUE, "markerfacecolor": fill, "markersize": 6}
+        axes.plot([result.error()], [row - 0.18], "o", **point)
         by_constant = result.constant_error()
         if by_constant is not None and not result.fitted:
-            axes.plot([by_constant], [row], "x", color=ORANGE, markersize=7)
+            axes.plot([by_constant], [row + 0.24], "x", color=ORANGE, markersize=5)
     axes.set_yticks(range(len(results)), [result.name for result in results], fontsize=8)
     axes.set_ylim(len(results) - 0.4, -0.6)
     meanings = f"point: the model, hollow: fitted to it; cross: a constant; pale: {CLOSE} % or less"

@@ -273,7 +273,7 @@ figures.table(*summary(results))
 # - Float8: only linear layers are in it; the model takes its whole peak, the constant none of it.
 # - Llama 3 on A100 ran in 2024, the fitted result in 2021.
 #
-# Where links bind, the model is nearer, but not near: it misses eight GPUs that decode by 20 to 95 %, since its messages start at once, and the constant by 31 to 156 %.
+# Where links bind, the model is nearer, but not near: it misses eight GPUs that decode by 20 to 95 %, and the constant by 31 to 156 %; the model counts no time to start a message.
 #
 # From 8,192 to 16,384 GPUs each lost 7 % (*published*), and the model says 6; but where the largest GPT gains 19 % over the smallest, the model loses 8.
 #
