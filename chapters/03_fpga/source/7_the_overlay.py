@@ -220,7 +220,8 @@ print(row, x, sep="\n")
 
 # %% [markdown]
 # Row 2 came back, but it has also overwritten row 0 of `x` on the board.
-# The slice does not know where in the buffer it begins, so `transfer` copied it to the buffer's start.
+# A slice remembers which buffer it is cut from, but not at which of the buffer's bytes it begins.
+# So `transfer` copied row 2 to the first bytes of the buffer, and sent these.
 # (According to pynq's code, slices work if pynq runs on the board itself; we could not try.)
 # **Write `start=` and `nbytes=`, and never a slice.**
 #
