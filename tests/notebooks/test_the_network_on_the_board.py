@@ -84,6 +84,7 @@ def test_the_numbers_of_the_text():
         assert held == min(sent - handed_over, 1)
     assert 16 + 1 == 17  # the recap's loopback
     assert round(1_067_846 / 16 / 100) == 667  # µs at 100 MHz
+    assert round((1_067_846 - 73_768) / 15 / 32_888, 1) == 2.0  # lesson 6 counts the 32,888
 
 
 def test_the_block_rams_leave_none_for_a_dma():

@@ -379,6 +379,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # For a real board, Vivado makes the bitstream, with AMD's AXI DMA and AXI GPIO, and you write `Overlay("name.bit")`.
 # As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image of version 3.1 or older.
+# FINN, AMD's compiler for networks, has retired both boards as well, and names the AUP-ZU3 as the new default for teaching (published: FINN's pull request 1659, of August 2026).
 # We have run neither Vivado nor a board.
 #
 # ## Quiz

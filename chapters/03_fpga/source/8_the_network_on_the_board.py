@@ -346,7 +346,7 @@ print("the virtual board, in software:", virtual)
 # The overlay's time is a prediction: a real board's memory and Python's calls add to it, and a slower clock lengthens it in proportion.
 # Whether PyTorch is faster than this overlay depends on your processor, and may come out either way.
 #
-# In lesson 6's folding with resident weights, a further image takes 32,888 cycles instead of 66,272 (counted).
+# In lesson 6's folding with resident weights, a further image takes 32,888 cycles (counted), about half as many as here.
 # But that accelerator alone takes all 140 block RAMs of the chip (compiled).
 # So none is left for the queues of AMD's DMA, which the count leaves out, and we have not tried the two together.
 #
