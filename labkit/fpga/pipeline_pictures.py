@@ -58,6 +58,7 @@ NETWORK = (
     ),
 )
 WEIGHED = ("conv1", "conv2", "fc1", "fc2")
+FED = ("image queue", *WEIGHED, "int8", "biases")  # those that get beats from the router
 _STEP, _WIDTH, _HEIGHT, _ROW = 2.0, 1.62, 0.8, 1.45
 
 
@@ -95,7 +96,8 @@ def blocks() -> None:
         figure,
         f"Boxes of the accelerator, each with its RTL file. In the top row {control}; s_axi leads "
         "to the registers and s_axis to the job. Below, arrows lead through the network from box "
-        f"to box: {lines}; then the logits leave. The four layers with weights are blue.",
+        f"to box: {lines}; then the logits leave. From who gets a beat, blue arrows lead to "
+        f"{', '.join(FED)}. The four layers with weights are blue.",
     )
 
 
@@ -191,12 +193,23 @@ def _return(axes: Axes, last: int, row: int) -> None:
 
 
 def _draw_beats(axes: Axes) -> None:
-    """From the router down to the network."""
-    x = _middle(2)
-    _draw_arrow(axes, (x, _HEIGHT / 2), (x, _ROW - _HEIGHT / 2 - 0.03))
-    axes.text(x + 0.12, _ROW / 2, "to every box that wants beats", va="center", fontsize=8)
+    """From the router to a rail above the network, and into every box that gets beats."""
+    rail = _ROW / 2
+    ends = [_middle(0), _middle(2)]
+    axes.plot([ends[1], ends[1]], [_HEIGHT / 2, rail], color=BLUE, lw=1.6)
+    axes.plot(ends, [rail, rail], color=BLUE, lw=1.6)
+    axes.text(ends[1] + 0.12, rail, "beats; in the rows below, too", va="center", fontsize=8)
+    for row, line in enumerate(NETWORK, start=1):
+        top = row * _ROW - _HEIGHT / 2
+        for place, box in enumerate(line):
+            if box.name in FED:
+                start = rail if row == 1 else top - 0.26
+                _draw_arrow(axes, (_middle(place), start), (_middle(place), top - 0.02), color=BLUE)
+                if row > 1:
+                    label = (_middle(place) + 0.08, top - 0.14)
+                    axes.text(*label, "beats", va="center", fontsize=7, color=BLUE)
 
 
-def _draw_arrow(axes: Axes, start: tuple, end: tuple, style: str = "->") -> None:
-    how = {"arrowstyle": style, "color": INK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+def _draw_arrow(axes: Axes, start: tuple, end: tuple, style: str = "->", color: str = INK) -> None:
+    how = {"arrowstyle": style, "color": color, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", end, start, arrowprops=how)

@@ -1,5 +1,7 @@
 """labkit.fpga.pipeline_runs and its pictures: the parts of a stream, and what a picture says."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,21 @@ def test_each_box_is_a_file(drawn):
     assert {box.file for box in boxes} <= files
     texts = {text.get_text() for text in figure.axes[0].texts}
     assert {box.name for box in boxes} <= texts and all(box.file in alt for box in boxes)
+    network = (RTL / "convnet.sv").read_text()
+    sections = {"image", "conv1_p", "conv1_w", "conv2_p", "conv2_w", "fc1_p", "fc2_b"}
+    fed = {  # the instances that a section of the router's reaches; fc1_w and fc2_w go by a wire
+        name
+        for name, body in re.findall(r"\) u_(\w+) \((.*?)\);", network, re.DOTALL)
+        if any(f"({one}_valid)" in body for one in sections) or "_weights_valid)" in body
+    }
+    fed -= {"fc1_weights", "fc2_weights"}  # the stores of resident weights
+    fed -= {"taps"}  # part of the box conv1: it takes a beat of conv1's weights apart
+    named = {"image queue": "image", "int8": "requantize", "biases": "biases"}
+    assert fed == {named.get(name, name) for name in pipeline_pictures.FED}
+    assert f"lead to {', '.join(pipeline_pictures.FED)}." in alt
+    arrows = [one.arrowprops for one in figure.axes[0].texts if getattr(one, "arrowprops", None)]
+    blue = [one for one in arrows if one["color"] == pipeline_pictures.BLUE]
+    assert len(blue) == len(pipeline_pictures.FED)
     text = "".join((RTL / f"{name}.sv").read_text() for name in ("accelerator", "convnet"))
     assert {box.file for box in boxes} == {name for name in files if f"  {name} " in text} - {
         "convnet",

@@ -126,6 +126,7 @@ def test_where_the_cycles_before_fc1_come_from(lesson):
 def test_a_further_image(lesson):
     beats = section_beats(Folding())
     assert sum(beats[name] for name in ("image", "fc1 weights", "fc2 weights")) == 66_208
+    assert 8 * (beats["fc1 weights"] + beats["fc2 weights"]) == 524_288 + 1_280 == 525_568
     assert round((1_067_846 - 73_768) / 15) == 66_272
 
 

@@ -5,7 +5,10 @@ Its cells run in a process of their own: pynq keeps its board for the life of a 
 
 import pytest
 
+from labkit.fpga import accelerator_report, place_and_route
+from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.board import pynq_cache
+from labkit.fpga.sources import RTL
 from tests.fpga.board.pynq_process import run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -81,6 +84,22 @@ def test_the_numbers_of_the_text():
         assert held == min(sent - handed_over, 1)
     assert 16 + 1 == 17  # the recap's loopback
     assert round(1_067_846 / 16 / 100) == 667  # µs at 100 MHz
+    assert round((1_067_846 - 73_768) / 15 / 32_888, 1) == 2.0  # lesson 6 counts the 32,888
+
+
+def test_the_block_rams_leave_none_for_a_dma():
+    resident = accelerator_report.stored(Folding(conv1=1, conv2=2, fc1=16, resident=True))
+    assert float(resident.bram36) == 140
+
+
+@pytest.mark.night(
+    instead="tests/notebooks/test_the_network_on_the_board.py::test_what_the_cells_print"
+)
+def test_the_clock_of_pool1_on_an_ecp5():
+    """The lesson's cells print an assumed clock: what the one named part reaches elsewhere."""
+    sizes = {"HEIGHT": 32, "WIDTH": 32, "GROUPS": 32, "LANES": 1}  # as convnet.sv sets them
+    timing = place_and_route(RTL / "maxpool2x2.sv", "maxpool2x2", sizes)
+    assert round(float(timing.fmax) / 1e6, 1) == 71.2
 
 
 @pytest.mark.night(

@@ -137,9 +137,12 @@ waveforms.draw(run.trace, ["next", "count"])
 # {a, b}                   side by side, with a as the upper bits
 # 1'b0                     a number of 1 bit, with the value 0
 # r <= a * b;              computed with as many bits as r has; so does assign
-# a[7:0]   {a, b}   32'd0  have no sign, and no sum or product with one of them has a sign
-# 0   LANES   2 ** n       plain numbers and parameters have a sign
+# 0   LANES   2 ** n       plain numbers and parameters are signed
+# a[7:0]   {a, b}   32'd0  these are unsigned, even if a is signed
 # ```
+#
+# If one operand of a sum or a product is unsigned, the other one is read without a sign, too.
+# Then an `x` whose 8 bits are 1111 1111 counts as 255, where a signed `x` would be -1.
 #
 # **Exercise `fpga.mac`**: write the next values of two registers, the sum `y_data` and `first`.
 # The latter is 1 when the next term begins a sum.
@@ -412,7 +415,8 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # **With 128 lanes they take 4,097 cycles (predicted), and 92 rest.**
 # One requantiser would take 128 more cycles, one for each byte.
 # Besides, the lanes take less than 1 % of the LUTs.
-# But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s, and memory outside gives 2.1 (published): the weights must lie on the chip.
+# But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s (predicted), and the memory outside gives 2.1 (published).
+# So 128 lanes can work in every cycle only if the weights lie on the chip; 8 lanes need 0.8 GB/s, and in lesson 5 their weights come from outside.
 #
 # ## On trial
 #

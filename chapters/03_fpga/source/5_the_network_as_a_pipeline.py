@@ -97,10 +97,18 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 #
 # The weights of one input are a **column** of the weight matrix.
 # They are used together, once per image, so the circuit need not keep them.
+# This is a choice: lesson 1 found that all weights would fit on the chip.
+# We stream those of fc1 and fc2 instead, 524,288 + 1,280 = 525,568 bytes for each image, and lesson 6 compares the two.
 #
 # The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
-# The given part `column_counter` drives `k`, the output to which the weight belongs.
-# Its wire `last_output` is 1 at the last `k`, `first_value` and `last_value` at an image's first and last input.
+# It contains a given part, `column_counter`, which counts the weights and drives four wires:
+#
+# | wire | what it says of the weight in this cycle |
+# |---|---|
+# | `k` | to which output it belongs, from 0 to OUTPUTS - 1 |
+# | `last_output` | 1 if `k` is the last output |
+# | `first_value` | 1 if it is multiplied by an image's first input |
+# | `last_value` | 1 if it is multiplied by an image's last input |
 #
 # **Exercise `fpga.columns`**: write `total`, the new sum of output `k`, and what happens at a clock edge.
 # At a `step`, both `sums[k]` and `y_data` take `total`; without a step, they do not change.
@@ -263,7 +271,7 @@ print(f"{depth} values in one row, so room for {size}")
 pipeline_pictures.blocks()
 
 # %% [markdown]
-# The blue boxes are the layers with weights.
+# The blue boxes are the layers with weights, and the blue arrows bring beats.
 # `gather` joins words into a wide one, and `narrow` takes one apart.
 # Three connections lead outside by the standard **AXI**.
 # Through `s_axi` (AXI4-Lite), the processor writes and reads registers, such as these:

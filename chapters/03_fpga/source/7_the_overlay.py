@@ -220,7 +220,8 @@ print(row, x, sep="\n")
 
 # %% [markdown]
 # Row 2 came back, but it has also overwritten row 0 of `x` on the board.
-# The slice does not know where in the buffer it begins, so `transfer` copied it to the buffer's start.
+# A slice remembers which buffer it is cut from, but not at which of the buffer's bytes it begins.
+# So `transfer` copied row 2 to the first bytes of the buffer, and sent these.
 # (According to pynq's code, slices work if pynq runs on the board itself; we could not try.)
 # **Write `start=` and `nbytes=`, and never a slice.**
 #
@@ -378,6 +379,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # For a real board, Vivado makes the bitstream, with AMD's AXI DMA and AXI GPIO, and you write `Overlay("name.bit")`.
 # As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image of version 3.1 or older.
+# FINN, AMD's compiler for networks, has retired both boards as well, and names the AUP-ZU3 as the new default for teaching (published: FINN's pull request 1659, of August 2026).
 # We have run neither Vivado nor a board.
 #
 # ## Quiz
