@@ -73,9 +73,9 @@ def test_what_fits():
     fit = sequences_that_fit(LLAMA, 1000, h100)
     taken = 2 * LLAMA.parameters + fit * 1000 * LLAMA.kv_bytes_per_token(2)
     assert taken <= 0.9 * 81_559 * 2**20 < taken + 1000 * LLAMA.kv_bytes_per_token(2)
-    assert MEMORY_SHARE == Limits().memory  # what the chooser takes
+    assert Limits().memory == MEMORY_SHARE  # what the chooser takes
     assert sequences_that_fit(LLAMA, 1000, h100, share=1) > fit
-    # All of the memory: 16.06 GB of weights into 15 GiB, 16.11 GB by the driver: no room for 1,000 tokens, but for 300
+    # All of it: 16.06 GB of weights into 16.11 by the driver. No room for 1,000 tokens, but for 300
     t4 = machine("t4")
     assert sequences_that_fit(LLAMA, 1000, t4) is None
     assert sequences_that_fit(LLAMA, 1000, t4, share=1) == 0
