@@ -226,8 +226,7 @@ print("tokens:", [len(one.tokens) for one in served], "- free blocks at the end:
 # Requests arrive independently of each other (a **Poisson process**); their mean number in a second is the **load**.
 # In a last run, 400 wait at the start; the **capacity** is how many are done in a second in its middle.
 # If the load is larger than the capacity, the queue grows for as long as requests come, and each waits longer than the one before.
-# Then a latency says how long somebody watched, so the table takes latencies at a load of 1, which is below every capacity.
-# <!-- holds: min(capacities.values()) > 1 -->
+# Then a latency says how long somebody watched, so the table takes latencies at a load of 1.
 
 # %%
 limit = 2048  # the longest output
@@ -259,6 +258,7 @@ full = three_ways(at_once)
 # *Held* is the share of reserved slots that hold a token of an unfinished request.
 
 # %%
+static, in_pieces, in_blocks = full
 capacities = {way: run.requests_per_second for way, run in full.items()}
 rows = []
 for way, run in runs[1].items():
@@ -278,10 +278,12 @@ heads = ["way", "capacity", "at once", "a step", "p50", "p99", "first token", "p
 figures.table([*heads, "not read", "held"], rows)
 
 # %% [markdown]
+# The load of 1 is below every capacity.
+# <!-- holds: min(capacities.values()) > 1 -->
 # Continuous batching nearly triples the capacity, and blocks nearly triple it once more.
 # <!-- holds: 2.5 < capacities[in_pieces] / capacities[static] < 3 and 2.5 < capacities[in_blocks] / capacities[in_pieces] < 3 -->
 # At a load of 1, few requests are there at once, so blocks and pieces answer equally fast; but a static batch already makes its newcomers wait.
-# <!-- holds: runs[1][in_pieces].finishes.tolist() == runs[1][in_blocks].finishes.tolist() -->
+# <!-- holds: list(runs[1][in_pieces].finishes) == list(runs[1][in_blocks].finishes) -->
 #
 # A mean piece has 200 + 2,047 slots, since the last token needs none: without gaps 17 or 18 fit, filled to a sixth in continuous batching, while others wait.
 # In blocks, only a request's last block has empty slots.
@@ -317,7 +319,6 @@ pictures.latency_picture(runs[8])
 # %% tags=["picture"]
 pictures.load_picture(runs, capacities)
 
-static, in_pieces, in_blocks = full
 unread = 100 * full[static].wasted / full[static].computed
 few = runs[8][in_pieces]
 twice = serving.poisson(600, 8, lengths, seed=0)  # the same 300, and 300 more
