@@ -10,8 +10,9 @@ sequences, and the cache: the keys and values of all tokens are read, those of n
 Activations are left out: what one operation hands on to the next can stay on the chip. Embedding
 tables are left out, too, since a token only looks up a row.
 
-Everything is a bound that nothing passes while numbers keep their size: real machines reach less
-than their peaks, and take time for each operation. (Lesson a_tokens_cost.)
+A step that does this work takes at least so long: real machines reach less than their peaks, and
+take time for each operation. One that does less may be faster: attention is counted with what the
+mask hides, which FlashAttention skips (only prefill has any). (Lesson a_tokens_cost.)
 """
 
 import math
@@ -25,6 +26,7 @@ from labkit.provenance import Quantity, predicted
 # Where only fp32 has a rate, numbers of 2 bytes are widened on their way to the arithmetic.
 FORMATS = ("bf16", "fp16", "fp32", "int8")
 TWO_BYTES = 2
+MEMORY_SHARE = 0.9  # of a machine's memory, for weights and cache; the chooser's `Limits.memory`
 OF_FORMAT = {"int8": 1}
 
 
@@ -105,14 +107,17 @@ def compute_bound_from(model: LanguageModel, past: int, machine: Machine) -> int
     return math.ceil(ridge * weights / gained)
 
 
-def sequences_that_fit(model: LanguageModel, tokens: int, machine: Machine) -> int | None:
-    """How many sequences of so many tokens have their cache beside the weights; None if not even
-    the weights fit. ValueError for a number of tokens that is not whole, or below 1.
+def sequences_that_fit(
+    model: LanguageModel, tokens: int, machine: Machine, share: float = MEMORY_SHARE
+) -> int | None:
+    """How many sequences of so many tokens have their cache beside the weights, in this share of
+    the memory; None if not even the weights fit. ValueError for a number of tokens that is not
+    whole, or below 1.
     """
     if not isinstance(tokens, int) or tokens < 1:
         raise ValueError(f"sequences_that_fit: {tokens!r} tokens; give a whole number from 1 on.")
     size = number_bytes(machine)
-    free = float(machine.memory) - model.weight_bytes(size)
+    free = share * float(machine.memory) - model.weight_bytes(size)
     if free < 0:
         return None
     return int(free // (tokens * model.kv_bytes_per_token(size)))

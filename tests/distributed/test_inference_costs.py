@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.inference_costs import (
+    MEMORY_SHARE,
     bound,
     compute_bound_from,
     number_bytes,
@@ -70,12 +72,16 @@ def test_what_fits():
     h100 = machine("h100")
     fit = sequences_that_fit(LLAMA, 1000, h100)
     taken = 2 * LLAMA.parameters + fit * 1000 * LLAMA.kv_bytes_per_token(2)
-    assert taken <= 81_559 * 2**20 < taken + 1000 * LLAMA.kv_bytes_per_token(2)
-    # 16.06 GB of weights into 15 GiB, 16.11 GB by the driver: no room for 1,000 tokens, but for 300
+    assert taken <= 0.9 * 81_559 * 2**20 < taken + 1000 * LLAMA.kv_bytes_per_token(2)
+    assert Limits().memory == MEMORY_SHARE  # what the chooser takes
+    assert sequences_that_fit(LLAMA, 1000, h100, share=1) > fit
+    # All of it: 16.06 GB of weights into 16.11 by the driver. No room for 1,000 tokens, but for 300
     t4 = machine("t4")
-    assert sequences_that_fit(LLAMA, 1000, t4) == 0 and sequences_that_fit(LLAMA, 300, t4) == 1
+    assert sequences_that_fit(LLAMA, 1000, t4) is None
+    assert sequences_that_fit(LLAMA, 1000, t4, share=1) == 0
+    assert sequences_that_fit(LLAMA, 300, t4, share=1) == 1
     named = replace(t4, memory=replace(t4.memory, value=16e9))  # if the name's 16 GB were 10^9
-    assert sequences_that_fit(LLAMA, 1000, named) is None
+    assert sequences_that_fit(LLAMA, 1000, named, share=1) is None
     assert sequences_that_fit(language_model("llama31_70b"), 1, h100) is None
 
 

@@ -158,9 +158,9 @@ def test_fewer_flops_by_as_many_times_as_there_are_tokens():
 
 def test_the_roofline_and_the_text_below_it(lesson):
     steps = lesson.namespace["steps"]
-    assert list(steps) == ["prefill of 1,000", *(f"decode, {n} at once" for n in (1, 16, 529))]
+    assert list(steps) == ["prefill of 1,000", *(f"decode, {n} at once" for n in (1, 16, 464))]
     said = printed(lesson, ROOFLINE)
-    left = "decode, 1 at once, decode, 16 at once, decode, 529 at once."
+    left = "decode, 1 at once, decode, 16 at once, decode, 464 at once."
     assert f"left of the ridge: {left}" in said and "right of it: prefill of 1,000." in said
     one = steps["decode, 1 at once"]
     assert "decode, 1 at once: 4.52 ms (predicted by your decode_seconds)" in said
@@ -187,10 +187,24 @@ def test_the_verdict_and_the_rule(lesson):
     enough = [row for row in every if row.compute_from and row.compute_from <= (row.fit or 0)]
     assert {row.machine.key for row in enough} == {"server_cpu"}
     assert all(row.number_format == "bf16" for row in every if row.machine.key == "a6000")
-    for model in language_models().values():  # "with long caches, always"
-        assert costs.compute_bound_from(model, 10_000, H100) is None
+    assert costs.compute_bound_from(LLAMA, 1000, H100) is None  # "however many"
     small, _ = lesson.again(TRIAL, llama=LanguageModel.of(Config()))
     assert small != said
+
+
+def test_what_the_mask_hides(text):
+    """Counted by pairs: of n x n, those in which a token would read a later one."""
+    shares = {}
+    for n in (8_192, 131_072):
+        hidden = n * (n - 1) // 2 * 4 * LLAMA.layers * LLAMA.heads * LLAMA.head_width
+        shares[n] = round(100 * hidden / LLAMA.forward_flops(n))
+    assert shares == {8_192: 11, 131_072: 41}
+    assert "hides 11 % of our FLOPs with 8,192 tokens, and 41 % with 131,072" in text
+    assert "nothing passes" not in text
+    seen = LLAMA.forward_flops(1000) - LLAMA.attention_flops(1000) / 2  # still bound by compute
+    for device in machines().values():
+        step = costs.work(LLAMA, 1000, size=costs.number_bytes(device))
+        assert seen / step.bytes > device.ridge(costs.number_format(device))
 
 
 def test_the_quizzes():

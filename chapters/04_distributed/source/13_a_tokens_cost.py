@@ -87,17 +87,15 @@ guesses = {
 # So in each layer, each number of a query costs 4 FLOPs for each token: 2 with its key, 2 with its value.
 #
 # A model has 100 weights, 2 layers, and queries of 3 numbers, all heads together.
-# It has read 4 tokens, and 2 new ones come in one step:
+# It has read 4 tokens, and 2 new ones come in one step.
+# The matrices take 200 FLOPs for one new token, and 400 for both.
+# In attention, a new token meets 6 tokens: the 4 old ones and both new ones.
+# With the first of them, it costs 12 FLOPs in one layer; with all of them, for both new tokens and in both layers, attention takes 288.
 #
-# ```
-# matrices     2 FLOPs x 2 new x 100 weights                              400
-# attention    4 FLOPs x 2 new x (4 + 2) tokens x 3 numbers x 2 layers    288
-# ```
-#
-# The first new token must not see the second, but PyTorch multiplies the two and hides the result, so it counts.
+# The first new token must not see the second, but PyTorch's plain attention multiplies the two and hides the result (it **masks** it), so we count it.
 #
 # **Exercise `distributed.step_flops`**: the FLOPs of a step, for each of several sequences.
-# The example's step has 688.
+# The example's step has 400 + 288 = 688.
 
 
 # %% tags=["exercise:distributed.step_flops"]
@@ -205,16 +203,19 @@ figures.table(heads, rows, note)
 # It decodes two sequences, with 3 and 0 tokens behind them:
 #
 # ```
-# FLOPs   2 x 100 + 4 x (3 + 1) x 12 x 2 = 584,  2 x 100 + 4 x (0 + 1) x 12 x 2 = 296
-# bytes   weights          100 x 2                         200
-#         cache, read      (3 + 1) + (0 + 1) tokens x 48   240
-#         cache, written   1 + 1 tokens x 48                96
+# FLOPs   first sequence   584     bytes   weights          200
+#         second           296             cache, read      240
+#                                          cache, written    96
+#         together         880             together         536
 # ```
 #
 # A machine of 100 FLOP/s and 100 B/s needs 8.8 s for the 880 FLOPs and 5.36 s for the 536 bytes.
 # At best both go on at once, and the step takes 8.8 s: it is **bound by compute**.
 # Where the bytes take longer, it is **bound by bandwidth**.
-# This limit is the **roofline**; nothing passes it, unless weights stay on the chip.
+# This limit is the **roofline**: no step that does these FLOPs and moves these bytes is shorter.
+# A step may be shorter if it does less.
+# A chip may keep weights from one step to the next, and FlashAttention skips what the mask hides.
+# In decode the mask hides nothing; in a prefill by Llama 3.1 8B, it hides 11 % of our FLOPs with 8,192 tokens, and 41 % with 131,072 (*predicted*).
 #
 # The step does 880 / 536 = 1.6 FLOPs for each byte, its **intensity**.
 # The machine can do 100 / 100 = 1, its **ridge**, and a step with a higher intensity is bound by compute.
@@ -336,15 +337,16 @@ print("64 sequences take", results["64 sequences"], "as long as one")
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# With the cache, token number 1,000 costs 1,000 times fewer FLOPs, but the step is not as many times faster.
-# It hardly waits for FLOPs any more: each of its 74 operations takes some microseconds to begin.
+# With the cache, token number 1,000 costs 1,000 times fewer FLOPs.
+# Do not expect the step to be 1,000 times as fast: each of its 74 operations takes some time to begin, however few FLOPs it does.
 #
 # 64 sequences need 64 times the FLOPs of one, but read the weights once, as a prefill of 64 tokens does.
-# So both take far less than 64 times as long as one token.
-# But one token waits for bytes, while these wait for FLOPs, at nearly equal rates.
+# One token needs the same weights for a 64th of these FLOPs, so by the roofline it is the step that waits for bytes.
+# The decode step of 64 and the prefill of 64 tokens do nearly the same FLOPs with the same weights; which of them has the higher rate may come out either way.
 #
 # Now Llama 3.1 8B on an H100 (*predicted*), with 1,000 tokens in the prompt, or behind each sequence.
-# The last step has as many sequences as fit beside the weights.
+# The last step has as many sequences as fit beside the weights, if both together may take nine tenths of the memory.
+# The driver and the buffers of a runtime need some of the rest; vLLM, too, took nine tenths unless told otherwise.
 
 # %% tags=["picture"]
 from labkit.distributed import inference_costs as costs
@@ -384,8 +386,9 @@ for on in every:
 heads = ["machine", "format", "ridge", "a token of the prefill", "decode step of one"]
 note = (
     "Numbers take 2 bytes in memory, whatever the arithmetic's format, and 1 byte with int8. "
-    "The A6000 is listed without its tensor cores. A dash under `sequences fit`: not even the "
-    "weights do. Last column: from so many sequences on, decode is bound by compute; a dash: never."
+    "Weights and cache may take nine tenths of the memory. A dash under `sequences fit`: not even "
+    "the weights do. Last column: from so many sequences on, decode is bound by compute; "
+    "a dash: never."
 )
 figures.table([*heads, "sequences fit", "bound by compute from"], rows, note)
 print("machines:", len(every))
@@ -395,12 +398,16 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # %% [markdown]
 # **Verdict on C43: holds if few sequences are decoded.**
 # Their steps wait for bytes, and most of the arithmetic stands idle.
-# With 1,000 tokens behind each, more sequences change that on two machines; on the others, too few fit or none are enough.
+# With 1,000 tokens behind each, more sequences change that on one machine, the server's CPU; on the others, too few fit, or no number is enough.
+# <!-- holds: [on.machine.key for on in every if (on.compute_from or 10**9) <= (on.fit or 0)] == ["server_cpu"] -->
 # But this prefill, the same work as training's forward, is bound by compute on every machine.
 #
 # ## Recap
 #
-# **The rule to keep: a token costs 2 FLOPs for each weight, so with two bytes for each, a step of n tokens does n FLOPs per byte of weights; below about 295 tokens, an H100 waits for bytes, and in decode with long caches always.**
+# **The rule to keep: a token costs 2 FLOPs for each weight, and a weight has two bytes, so a step of n tokens does n FLOPs for each byte of weights.**
+# An H100 waits for bytes below about 295 tokens in a step.
+# In decode, each sequence also brings its own cache: with 1,000 tokens behind each, the H100 waits for bytes however many sequences share the step.
+# <!-- holds: round(h100.ridge("bf16")) == 295 and costs.compute_bound_from(llama, 1000, h100) is None -->
 #
 # ### Outside
 #
