@@ -96,7 +96,8 @@ def _judged(mark: re.Match, here: str) -> tuple[str, str]:
     verdict = one_line(mark["verdict"]).rstrip(".")
     why = one_line(mark["why"])
     if not why or not VERDICTS.fullmatch(verdict):
-        must = "it must be `holds`, `holds if ...`, `holds only if ...` or `wrong`, and then say why"
+        verdicts = "`holds`, `holds if ...`, `holds only if ...` or `wrong`"
+        must = f"it must be {verdicts}, and then say why"
         raise CourseError(f"{here}: the verdict on {mark['id']} is {verdict!r} {why!r}; {must}.")
     return verdict, why
 

@@ -165,14 +165,13 @@ def test_the_limits_at_the_end():
     assert round(176 * 134, -2) == 23_600 < free == 45_020 and budget.available("lut") == 53_200
 
 
-def test_the_luts_of_a_multiplier(tmp_path):
+def test_the_luts_of_a_multiplier():
     """As the text says that LUTs could do what the missing DSPs would."""
-    module = "module m (input signed [7:0] a, b, output signed [15:0] p); assign p = a * b; endmodule"
-    (tmp_path / "m.sv").write_text(module)
-    sources = read_sources(module, "m")
+    ports = "input signed [7:0] a, b, output signed [15:0] p"
+    sources = read_sources(f"module m ({ports}); assign p = a * b; endmodule", "m")
     script = [*read_commands(sources), "synth_xilinx -family xc7 -flatten -nodsp", "stat"]
-    sources.write(tmp_path)
-    said = run_yosys(script, tmp_path, sources)
+    with sources.laid_out() as folder:
+        said = run_yosys(script, folder, sources)
     assert sum(int(n) for n in re.findall(r"(\d+) +LUT\d", said.rpartition("=== m")[2])) == 134
 
 
