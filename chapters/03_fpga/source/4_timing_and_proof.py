@@ -170,9 +170,8 @@ print(prove(register_stage, "register_stage", properties=rules).explain())
 
 # %% [markdown]
 # **No input and no pause can make this stage lose, repeat or invent a word.**
-# This is a proof of **safety**: nothing wrong ever happens.
-# It is no proof of **progress**, that something right happens in the end: a stage that never takes a word keeps every rule above.
-# The simulation in `check` refuses such a stage, because there all words have to come out.
+# This proves **safety** and not **progress**: a stage that never takes a word keeps all three rules, too.
+# It is refused by the simulation in `check`, where all words have to come out.
 #
 # ### The tree
 #
@@ -305,8 +304,7 @@ print(prove(pipelined_tree, "pipelined_tree").explain())
 # ## Measure
 #
 # The program nextpnr places a module on the ECP5, and adds up its paths, wires included.
-# For our XC7Z020 there is an experimental version, nextpnr-xilinx of the project openXC7, which we did not use.
-# So the clocks below are the ECP5's, and say nothing exact about the Zynq.
+# For our XC7Z020 there is openXC7's nextpnr-xilinx, which we did not use.
 # Around the module, labkit puts a register at each port.
 # Our tree reaches 285 MHz; yours may differ.
 
@@ -334,7 +332,7 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 
 # %% [markdown]
 # Our three stages make the clock 2.25 times as fast.
-# Four other placements gave 1.9 to 2.1 times (compiled).
+# Four other placements gave 1.9 to 2.1 (compiled).
 #
 # In the queue, four words bring `tail` back to `head`, so a full queue looks empty; our repair never fills the fourth place.
 #
@@ -348,10 +346,9 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # Take two networks, and let one input arrive at a time.
 # The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
-# Let us build it as a pipeline, in which each product has a multiplier of its own.
-# Its first layer needs one stage for the products, and $\log_2 16 = 4$ stages for a tree of adders.
+# As a pipeline, its first layer needs one stage for products, and $\log_2 16 = 4$ for a tree of adders.
 # All four layers need 5 + 7 + 6 + 6 = 24 stages.
-# For the clock we take that of your tree; as a stage with multipliers may be slower, the formula gives the least time and no forecast.
+# The formula takes your tree's clock, although a stage with multipliers may be slower.
 
 # %%
 rows = latencies.rows(timings["three stages"].fmax)
@@ -359,23 +356,17 @@ heads = ["one input", "FPGA, formula", "FPGA", "GPU, bound", "GPU"]
 figures.table(heads, rows)
 
 # %% [markdown]
-# The notes say how unlike these figures are, so read each column by itself.
+# On the FPGA, each product of the small network has its own multiplier.
+# The GPU's 16 µs are those of another small network, and allow no ratio.
+# ResNet-50 has too many products for that.
+# In MLPerf the A100 is 35 times as fast as the FPGA, a research entry.
+# <!-- holds: 34.5 < float(rows[1][2]) / float(rows[1][4]) < 35.5 -->
+# With fewer bits, the same FPGA takes 4 times as long as the A100, and labels fewer images right.
+# <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
 #
-# For the small network, the FPGA's formula and its published figure are both about 100 ns.
-# This network fits because all its products have multipliers on one chip.
-# The GPU's 16 µs belong to another small network, with 16 inputs at once, on a GPU that nobody names (note 3).
-# They give an order of magnitude and no ratio.
-#
-# ResNet-50 has too many products for a multiplier each.
-# In MLPerf, the A100's entry is 35 times as fast as the FPGA's, but the latter is a research entry.
-# <!-- holds: 34 < float(rows[1][2]) / float(rows[1][4]) < 35 -->
-# On the same FPGA, a ResNet-50 with 1 and 2 bits takes 2 ms, which is still four times as long, and it labels only 65 % of the images right.
-# <!-- holds: 4 < float(rows[2][2]) / float(rows[1][4]) < 4.1 -->
-#
-# **Verdict on C08: holds if each product of the network can have a multiplier of its own, and one input has to be answered within about 100 ns.**
-# These cells show that an FPGA does this for a small network; they show no GPU on the same network.
-# For ResNet-50, one GPU was faster than both published FPGAs.
-# What speaks for FPGAs besides, energy and a latency that never varies, was not tried here.
+# **Verdict on C08: holds only if the network is small enough for the FPGA.**
+# A small one is answered in about 100 ns, but no cell runs it on a GPU; for ResNet-50, the GPU is faster.
+# Energy and a latency that never varies, which also speak for FPGAs, were not tried.
 #
 # ## Recap
 #

@@ -300,7 +300,7 @@ figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
 # The accelerator alone fits: other parts of it take 2 block RAMs, and none is left.
-# On a board, the DMA that brings the bytes would want some as well.
+# On a board, the DMA may want some as well.
 # A further image takes half as long as before.
 # The first one takes longer, because fc1 waits for all weights.
 #
@@ -321,16 +321,14 @@ figures.guesses(rows)
 #
 # So how fast can the network be?
 # **A further image takes 32,888 cycles (counted), where 220 DSPs that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
-# As our circuits are written, the DSPs stop us: the next folding needs 396, and 176 of them are missing.
-# Memory does not stop us: fc1 would take 116 block RAMs (compiled), and LUTs would store conv2's weights.
-# There are two ways on, which we did not try.
-# LUTs can multiply, 134 of them for two int8 (compiled), so 176 multipliers take about 23,600, and this folding leaves 45,020 of 53,200 free.
-# <!-- holds: 176 * 134 < 53_200 - int(report.lut) == 45_020 -->
-# And one DSP can compute two products of few bits.
+# As our circuits are written, the DSPs stop us: the next folding needs 396, so 176 are missing.
+# Memory does not: fc1 would take 116 block RAMs (compiled), and LUTs would store conv2's weights.
+# LUTs could multiply, too: 176 multipliers of 134 LUTs (compiled) take 23,584, and 45,020 are free.
+# <!-- holds: 176 * 134 == 23_584 < 53_200 - int(report.lut) == 45_020 -->
 #
 # What would this be on a board?
 # We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.68 W (published).
-# Vivado would have to find this clock for the Zynq; all we can ask is lesson 4's `place_and_route`, for an ECP5.
+# Can the circuits reach this clock? We ask lesson 4's `place_and_route`, for an ECP5.
 
 # %%
 rows = []
@@ -348,12 +346,10 @@ clocks = [
 figures.table(["part of ours", "clock on the ECP5"], clocks)
 
 # %% [markdown]
-# The first table shows how far apart such figures lie, and cannot tell who is best.
-# The published rows are other networks, the two CNVs with one bit per number, and our rows leave out the processor.
-# Our rows are also too hopeful about the clock: on the ECP5, two parts of our accelerator stay below 100 MHz.
+# The table shows orders of magnitude, and no winner: the published networks are others, two of them with one bit per number, and our rows leave out the processor.
+# On the ECP5, two of our circuits stay below 100 MHz.
 # <!-- holds: all(float(clock) < 100e6 for part, clock in clocks) -->
-# `maxpool2x2` reads its memory, compares and writes back in one cycle, and `requantize` shifts a product by any number of bits in one.
-# Until a register cuts these paths, expect less than the rates above, on a Zynq too.
+# No timing tool has tested them for the Zynq, so our rates are for a clock that they may not reach.
 #
 # ## On trial
 #
@@ -372,7 +368,7 @@ figures.table(columns, training_bytes.rows())
 # %% [markdown]
 # **Verdict on C07: holds only if all that a training step keeps fits into the FPGA's memory.**
 # Into ours it does not: with one byte for each number, our small network's step takes 2.6 times the block RAM, and ResNet-50's weights alone take 40 times.
-# Where it fits, the claim may still be wrong, because no backward pass ran here.
+# No backward pass ran here.
 #
 # ## Recap
 #

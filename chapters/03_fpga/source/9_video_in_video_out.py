@@ -19,8 +19,8 @@
 #
 # **1,584 µs or 821,773 µs.**
 # On a Pynq board, a small network takes 1,584 µs for a picture in the FPGA, and 821,773 µs in the processor beside it (published by BNN-PYNQ in October 2017).
-# The second time is that of the FPGA's own C++ compiled for the processor, so a program written for a processor may be faster.
-# But a camera may bring a picture every 16,667 µs, and of these two only the FPGA keeps up.
+# The processor runs the FPGA's own C++ there, and a better program may be faster.
+# A camera may bring a picture every 16,667 µs, and of these two only the FPGA keeps up.
 # The labels look the same.
 # So when somebody shows us labels on a live video, *who* has computed them?
 #
@@ -233,12 +233,10 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 
 # %% [markdown]
 # The cycle formula is exact.
-# In `edges` the taps are exact, so a pixel is off by at most 0.5, which is the rounding of the result.
-# The taps of `blur` are 114 / 1,024 instead of 1 / 9, which adds up to 0.28 on this frame.
-# On a white one, with 255 everywhere, it would be 255 x (9 x 114 / 1,024 - 1) = 0.50.
-#
+# A pixel is off by at most 0.5, since the result is rounded; `blur` adds up to 0.28 in this frame, as its taps are 114 / 1,024.
+# (In a white one, it would be 255 x (9 x 114 / 1,024 - 1) = 0.50.)
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
-# No timing tool has shown that a Zynq reaches this clock with our circuits.
+# No timing tool has tested this clock for a Zynq.
 #
 # ## Measure
 #
@@ -429,7 +427,7 @@ board.stop()
 #
 # On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters.
 # FINN and hls4ml bring networks to FPGAs.
-# In 2026, FINN and PYNQ retired the Pynq-Z1 and Z2; FINN names the AUP-ZU3 as its new board for teaching, with a larger Zynq.
+# In 2026, both PYNQ and FINN retired the Pynq-Z1 and Z2; FINN's new board for teaching is the AUP-ZU3.
 # None of these was run here, nor this lesson on a real board.
 #
 # ## Quiz
