@@ -211,9 +211,9 @@ PROSE = 101  # words of the tiny lesson
         (repeat_last(28 - 10), repeat_last(1), "29 cells; this lesson has at most 28. Cut"),
         (set_minutes(60), set_minutes(61), "61 minutes; a lesson has at most 60. Cut"),
         (
-            add_markdown("word " * (1300 - PROSE)),
+            add_markdown("word " * (1600 - PROSE)),
             add_markdown("word"),
-            "1,301 words of prose; this lesson has at most 1,300. Cut",
+            "1,601 words of prose; this lesson has at most 1,600. Cut",
         ),
     ],
 )
@@ -225,7 +225,7 @@ def test_a_lesson_may_be_as_long_as_the_guide_says(course, change, longer, words
 
 def test_a_badge_is_no_prose(course):
     badge = "[![Open in Colab](https://colab.research.google.com/a.svg)](https://example.org)"
-    assert refused(course, add_markdown("word " * (1300 - PROSE) + badge)) == []
+    assert refused(course, add_markdown("word " * (1600 - PROSE) + badge)) == []
 
 
 def test_a_lesson_from_before_the_guide_has_its_own_length_and_may_not_grow(course, monkeypatch):
