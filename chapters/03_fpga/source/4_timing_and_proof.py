@@ -304,7 +304,8 @@ print(prove(pipelined_tree, "pipelined_tree").explain())
 # ## Measure
 #
 # The program nextpnr places a module on the ECP5, and adds up its paths, wires included.
-# For our XC7Z020 there is openXC7's nextpnr-xilinx, which we did not use.
+# For our XC7Z020 there is the experimental nextpnr-xilinx of the project openXC7, which we did not use.
+# So the clocks below are those of the ECP5.
 # Around the module, labkit puts a register at each port.
 # Our tree reaches 285 MHz; yours may differ.
 
@@ -346,9 +347,10 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # Take two networks, and let one input arrive at a time.
 # The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
-# As a pipeline, its first layer needs one stage for products, and $\log_2 16 = 4$ for a tree of adders.
+# Let it be a pipeline in which each product has its own multiplier.
+# Its first layer needs one stage for the products, and $\log_2 16 = 4$ for a tree of adders.
 # All four layers need 5 + 7 + 6 + 6 = 24 stages.
-# The formula takes your tree's clock, although a stage with multipliers may be slower.
+# As a clock we take that of your tree, although a stage with multipliers may be slower.
 
 # %%
 rows = latencies.rows(timings["three stages"].fmax)
@@ -356,16 +358,21 @@ heads = ["one input", "FPGA, formula", "FPGA", "GPU, bound", "GPU"]
 figures.table(heads, rows)
 
 # %% [markdown]
-# On the FPGA, each product of the small network has its own multiplier.
-# The GPU's 16 µs are those of another small network, and allow no ratio.
-# ResNet-50 has too many products for that.
-# In MLPerf the A100 is 35 times as fast as the FPGA, a research entry.
+# The notes tell how unlike these networks and entries are.
+#
+# For the small network, the formula and the published figure both say about 100 ns on an FPGA.
+# The GPU's 16 µs belong to another small network, so they allow no ratio.
+# But they show what its time is spent on: calculating, 0.0136 ns or more, hardly counts, and starting kernels takes microseconds.
+#
+# ResNet-50 has too many products to give each a multiplier.
+# In MLPerf, the A100 is 35 times as fast as the FPGA, but the latter is an entry of research.
 # <!-- holds: 34.5 < float(rows[1][2]) / float(rows[1][4]) < 35.5 -->
-# With fewer bits, the same FPGA takes 4 times as long as the A100, and labels fewer images right.
+# With 1 and 2 bits, the same FPGA takes only 4 times as long as the A100, and labels 65 % of the images right.
 # <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
 #
-# **Verdict on C08: holds only if the network is small enough for the FPGA.**
-# A small one is answered in about 100 ns, but no cell runs it on a GPU; for ResNet-50, the GPU is faster.
+# **Verdict on C08: holds if a small network has to answer a single input within about 100 ns.**
+# An FPGA was published to do so, and a GPU needs microseconds to start; but no cell runs the same network on both.
+# For ResNet-50, the GPU is faster than both FPGA entries.
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.
 #
 # ## Recap

@@ -300,7 +300,7 @@ figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
 # The accelerator alone fits: other parts of it take 2 block RAMs, and none is left.
-# On a board, the DMA may want some as well.
+# On a board, the DMA that brings the bytes may want some as well.
 # A further image takes half as long as before.
 # The first one takes longer, because fc1 waits for all weights.
 #
@@ -323,7 +323,7 @@ figures.guesses(rows)
 # **A further image takes 32,888 cycles (counted), where 220 DSPs that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
 # As our circuits are written, the DSPs stop us: the next folding needs 396, so 176 are missing.
 # Memory does not: fc1 would take 116 block RAMs (compiled), and LUTs would store conv2's weights.
-# LUTs could multiply, too: 176 multipliers of 134 LUTs (compiled) take 23,584, and 45,020 are free.
+# But LUTs can multiply, too, which we did not try: 176 multipliers of 134 LUTs each (compiled) take 23,584, and 45,020 are free.
 # <!-- holds: 176 * 134 == 23_584 < 53_200 - int(report.lut) == 45_020 -->
 #
 # What would this be on a board?
@@ -347,9 +347,9 @@ figures.table(["part of ours", "clock on the ECP5"], clocks)
 
 # %% [markdown]
 # The table shows orders of magnitude, and no winner: the published networks are others, two of them with one bit per number, and our rows leave out the processor.
-# On the ECP5, two of our circuits stay below 100 MHz.
+# On the ECP5, two of our circuits stay below 100 MHz: `maxpool2x2` reads a memory, compares and writes back in one cycle, and `requantize` shifts by any number of bits in one.
 # <!-- holds: all(float(clock) < 100e6 for part, clock in clocks) -->
-# No timing tool has tested them for the Zynq, so our rates are for a clock that they may not reach.
+# No timing tool has tested them for the Zynq, so our rates are for a clock that they may not reach until these paths are cut.
 #
 # ## On trial
 #

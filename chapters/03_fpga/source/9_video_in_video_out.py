@@ -19,7 +19,7 @@
 #
 # **1,584 µs or 821,773 µs.**
 # On a Pynq board, a small network takes 1,584 µs for a picture in the FPGA, and 821,773 µs in the processor beside it (published by BNN-PYNQ in October 2017).
-# The processor runs the FPGA's own C++ there, and a better program may be faster.
+# There, the processor runs the C++ from which the FPGA's circuit was made, and a program written for a processor may be faster.
 # A camera may bring a picture every 16,667 µs, and of these two only the FPGA keeps up.
 # The labels look the same.
 # So when somebody shows us labels on a live video, *who* has computed them?
@@ -236,7 +236,7 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 # A pixel is off by at most 0.5, since the result is rounded; `blur` adds up to 0.28 in this frame, as its taps are 114 / 1,024.
 # (In a white one, it would be 255 x (9 x 114 / 1,024 - 1) = 0.50.)
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
-# No timing tool has tested this clock for a Zynq.
+# No timing tool has tested for this lesson whether a Zynq reaches that clock.
 #
 # ## Measure
 #
