@@ -24,7 +24,7 @@ VERDICT = re.compile(
     r"[ \t]*(?P<why>[^\n]*(?:\n(?!\s*\n)[^\n]+)*)",  # to the end of the paragraph
     re.DOTALL,
 )
-VERDICTS = re.compile(r"holds|wrong|holds if \S.*")
+VERDICTS = re.compile(r"holds|wrong|holds (only )?if \S.*")
 
 
 class Claim(NamedTuple):
@@ -32,7 +32,7 @@ class Claim(NamedTuple):
 
     id: str
     claim: str
-    verdict: str  # "holds", "holds if ..." or "wrong"
+    verdict: str  # "holds", "holds if ...", "holds only if ..." or "wrong"
     why: str
     link: str
 
@@ -96,7 +96,8 @@ def _judged(mark: re.Match, here: str) -> tuple[str, str]:
     verdict = one_line(mark["verdict"]).rstrip(".")
     why = one_line(mark["why"])
     if not why or not VERDICTS.fullmatch(verdict):
-        must = "it must be `holds`, `holds if ...` or `wrong`, and then say why"
+        verdicts = "`holds`, `holds if ...`, `holds only if ...` or `wrong`"
+        must = f"it must be {verdicts}, and then say why"
         raise CourseError(f"{here}: the verdict on {mark['id']} is {verdict!r} {why!r}; {must}.")
     return verdict, why
 

@@ -1,6 +1,6 @@
 """What others published of networks on the Pynq boards, and what ours would reach there.
 
-    DESIGNS["cnv_w1a1"].rate            # 9,150 images/s (published in Xilinx BNN-PYNQ, ...)
+    DESIGNS["cnv_w1a1"].rate            # 3,050 images/s (published in Xilinx BNN-PYNQ, ...)
     predicted_rate(job_cycles(folding, 16), images=16)
 
 The figures and their sources are in `published.toml`. Nothing here was measured on a board of ours:
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from labkit.provenance import Quantity, predicted, published
 
-CLOCK = 100e6  # Hz, assumed: PYNQ's usual clock; open tools cannot place this design on a Zynq
+CLOCK = 100e6  # Hz, assumed: PYNQ's usual clock; no timing tool was asked for this design on a Zynq
 IMAGES = ("CIFAR-10", "MNIST")  # tasks whose inputs are images
 WORDS = ("name", "board", "task", "images")
 UNITS = {  # that of a rate depends on the task

@@ -58,6 +58,7 @@ def test_claims_are_ordered_by_number(course):
         ("**Verdict on C02: wrong.**", "**Verdict: wrong.**", "claim C02 has no verdict"),
         ("C02: wrong.**", "C02: maybe.**", "the verdict on C02 is 'maybe'"),
         ("C02: wrong.**", "C02: holds if.**", "the verdict on C02 is 'holds if'"),
+        ("C02: wrong.**", "C02: holds only if.**", "the verdict on C02 is 'holds only if'"),
         ("C02: wrong.**", "C02: holds sometimes.**", "'holds sometimes'"),
         ("Verdict on C02", "Verdict on C03", "a verdict on C03, which is not on trial"),
         (

@@ -57,6 +57,18 @@ def test_figures_agree_with_each_other_and_with_the_device(key):
         assert float(found["latency"]) >= 1 / float(found["rate"])
 
 
+@pytest.mark.parametrize("key", ["cnv_w1a1", "cnv_w1a2"])
+def test_the_rates_are_of_a_pynq_at_its_clock_and_not_of_a_faster_board(key):
+    """The slowest layer of CNV, 256 to 512 with four multipliers, has a cycle for each product."""
+    slowest = 256 * 512 // 4
+    row = TABLE["designs"][key]
+    rate, source = row["rate"]["value"], TABLE["sources"][row["rate"]["source"]]
+    assert "Pynq" in row["board"] and source["clock"] == 100e6
+    assert 0.99 < rate * slowest / source["clock"] <= 1
+    ultra96 = 9_150.5
+    assert ultra96 * slowest / source["clock"] > 2.9, "that would need 300 MHz"
+
+
 def test_a_prediction_says_what_it_assumes():
     found = predicted_rate(counted(1_000_000, "cycles", "us"), images=16)
     assert float(found.rate) == 1600

@@ -2,6 +2,7 @@
 
 import re
 from math import ceil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from labkit import convnet, figures
 from labkit.fpga import accelerator_cycles, accelerator_report, budget, synthesize
 from labkit.fpga.accelerator_parameters import Folding
 from labkit.fpga.library import library
+from labkit.fpga.sources import read_sources
+from labkit.fpga.yosys import read_commands, run_yosys
+from labkit.provenance import compiled
 from tests.notebooks.running import Run
 
 DSPS, JOBS, COMPARED = "29 * lanes.conv1", "def count", "def compare"
@@ -156,7 +160,27 @@ def test_where_the_block_rams_are():
 
 def test_the_limits_at_the_end():
     assert round(6_128_896 / 220) == 27_859
-    assert 2 * 29 + 4 * 74 + 32 + 10 == 396 > float(budget.available("dsp"))
+    assert 2 * 29 + 4 * 74 + 32 + 10 == 396 > float(budget.available("dsp")) == 396 - 176
+    free = budget.available("lut") - int(accelerator_report.stored(RESIDENT).lut)
+    assert 176 * 134 == 23_584 < free == 45_020 and budget.available("lut") == 53_200
+
+
+def test_the_luts_of_a_multiplier():
+    """As the text says that LUTs could do what the missing DSPs would."""
+    ports = "input signed [7:0] a, b, output signed [15:0] p"
+    sources = read_sources(f"module m ({ports}); assign p = a * b; endmodule", "m")
+    script = [*read_commands(sources), "synth_xilinx -family xc7 -flatten -nodsp", "stat"]
+    with sources.laid_out() as folder:
+        said = run_yosys(script, folder, sources)
+    assert sum(int(n) for n in re.findall(r"(\d+) +LUT\d", said.rpartition("=== m")[2])) == 134
+
+
+def test_two_parts_of_ours_do_not_reach_the_assumed_clock(lesson):
+    """On the ECP5; the two by whose clock the text says that the rates are too hopeful."""
+    clocks = {part: round(float(clock) / 1e6, 1) for part, clock in lesson.namespace["clocks"]}
+    assert clocks == {"maxpool2x2": 71.2, "requantize": 79.5}
+    said, _ = lesson.again(BESIDE, place_and_route=lambda *given: timed(50e6))
+    assert "50 MHz" in said and "71.2 MHz" not in said
 
 
 def test_guesses_meet_results(lesson, monkeypatch):
@@ -167,6 +191,11 @@ def test_guesses_meet_results(lesson, monkeypatch):
     assert float(drawn[1][2]) == 140 and drawn[1][2].word == "compiled"
     lesson.again(GUESSES, count=lambda lanes: (100 // lanes.conv2, 0))
     assert float(drawn[2][2]) == 50
+
+
+def timed(hertz):
+    """What `place_and_route` would return for a module of this clock."""
+    return SimpleNamespace(fmax=compiled(hertz, "Hz", "a tool"))
 
 
 def test_the_rates_follow_from_the_counts(lesson):

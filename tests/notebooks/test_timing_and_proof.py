@@ -73,6 +73,14 @@ def test_each_rule_refuses_a_stage_that_the_others_prove(lesson, capsys):
     assert "the solver is not content" in " ".join(capsys.readouterr().out.split())
 
 
+def test_the_rules_are_safety_and_check_asks_for_progress(lesson, capsys):
+    """A stage that stops for ever keeps the rules, and the simulation refuses it."""
+    stops = lesson.namespace["register_stage"].replace("!out_valid || out_ready", "0")
+    assert "proved for every input, for ever" in lesson.again(PROVED, register_stage=stops)[0]
+    capsys.readouterr()
+    assert check("fpga.register_stage", stops) is not stops
+
+
 def test_the_quiz_on_induction():
     counter = """
 module counter (input logic clk, rst, on, output logic [2:0] n);
@@ -146,7 +154,9 @@ def test_the_guesses_are_held_against_this_runs_results(lesson):
 def test_the_trial_follows_the_clock(lesson):
     said = printed(lesson, TRIAL)
     assert "84.1 ns" in said and "100 ns" in said and "16 µs" in said
-    assert round(17.2 / 0.497) == 35
+    assert round(17.2 / 0.497) == 35 and round(2 / 0.497) == 4
+    for difference in ("research", "65 %", "does not name", "16 inputs at once"):
+        assert difference in " ".join(said.split())
     timings = dict(lesson.namespace["timings"])
     slower = dataclasses.replace(timings["three stages"], fmax=compiled(24e6, "Hz", "a tool"))
     said, _ = lesson.again(TRIAL, timings=timings | {"three stages": slower})

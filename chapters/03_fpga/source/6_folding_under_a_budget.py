@@ -50,9 +50,17 @@ import numpy as np
 
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
-from labkit.fpga import accelerator_pictures, accelerator_report, budget, quantize, training_bytes
+from labkit.fpga import (
+    accelerator_pictures,
+    accelerator_report,
+    budget,
+    place_and_route,
+    quantize,
+    training_bytes,
+)
 from labkit.fpga.accelerator import Accelerator
 from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga.library import library
 from labkit.fpga.published import DESIGNS, predicted_rate
 from labkit.provenance import counted
 
@@ -291,7 +299,8 @@ budget.bars({"streamed, 1, 1, 8": accelerator_report.stored(narrow), "resident, 
 figures.table(heads, [compare(resident)], note)
 
 # %% [markdown]
-# The accelerator fits: other parts take 2 block RAMs, and none is to spare.
+# The accelerator alone fits: other parts of it take 2 block RAMs, and none is left.
+# On a board, the DMA that brings the bytes may want some as well.
 # A further image takes half as long as before.
 # The first one takes longer, because fc1 waits for all weights.
 #
@@ -312,11 +321,14 @@ figures.guesses(rows)
 #
 # So how fast can the network be?
 # **A further image takes 32,888 cycles (counted), where 220 DSPs that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
-# The DSPs stop us: the next folding needs 396.
+# As our circuits are written, the DSPs stop us: the next folding needs 396, so 176 are missing.
 # Memory does not: fc1 would take 116 block RAMs (compiled), and LUTs would store conv2's weights.
+# But LUTs can multiply, too, which we did not try: 176 multipliers of 134 LUTs each (compiled) take 23,584, and 45,020 are free.
+# <!-- holds: 176 * 134 == 23_584 < 53_200 - int(report.lut) == 45_020 -->
 #
 # What would this be on a board?
 # We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.68 W (published).
+# Can the circuits reach this clock? We ask lesson 4's `place_and_route`, for an ECP5.
 
 # %%
 rows = []
@@ -328,9 +340,16 @@ for key in ("cnv_w1a1", "finn_cnv_w1a1", "hls4ml_rn07"):
     rows.append([design.name, design.images, design.rate, design.energy])
 board_heads = ["on a Pynq board, for CIFAR-10", "images", "rate", "energy for an image"]
 figures.table(board_heads, rows)
+clocks = [
+    (part, place_and_route(library(part), part).fmax) for part in ("maxpool2x2", "requantize")
+]
+figures.table(["part of ours", "clock on the ECP5"], clocks)
 
 # %% [markdown]
-# Do not rank these rows: the published ones are other networks, the two CNVs with one bit per number, and ours leave out the processor.
+# The table shows orders of magnitude, and no winner: the published networks are others, two of them with one bit per number, and our rows leave out the processor.
+# On the ECP5, two of our circuits stay below 100 MHz: `maxpool2x2` reads a memory, compares and writes back in one cycle, and `requantize` shifts by any number of bits in one.
+# <!-- holds: float(clocks[0][1]) < 100e6 > float(clocks[1][1]) -->
+# No timing tool has tested them for the Zynq, so our rates are for a clock that they may not reach until these paths are cut.
 #
 # ## On trial
 #
@@ -347,8 +366,9 @@ columns = ["what is kept", "bytes", "times the block RAM"]
 figures.table(columns, training_bytes.rows())
 
 # %% [markdown]
-# **Verdict on C07: holds if all that a training step keeps fits into the FPGA's memory.**
+# **Verdict on C07: holds only if all that a training step keeps fits into the FPGA's memory.**
 # Into ours it does not: with one byte for each number, our small network's step takes 2.6 times the block RAM, and ResNet-50's weights alone take 40 times.
+# No backward pass ran here.
 #
 # ## Recap
 #

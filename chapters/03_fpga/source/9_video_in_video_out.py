@@ -17,10 +17,11 @@
 # %% [markdown]
 # # Video in, video out
 #
-# **527 µs or 418,664 µs.**
-# On a Pynq-Z1 board, a small network takes 527 µs for a picture in the FPGA, and 418,664 µs in the processor beside it (published by BNN-PYNQ).
-# A camera may bring a picture every 16,667 µs, and then only the FPGA keeps up.
-# But the labels look the same.
+# **1,584 µs or 821,773 µs.**
+# On a Pynq board, a small network takes 1,584 µs for a picture in the FPGA, and 821,773 µs in the processor beside it (published by BNN-PYNQ in October 2017).
+# There, the processor runs the C++ from which the FPGA's circuit was made, and a program written for a processor may be faster.
+# A camera may bring a picture every 16,667 µs, and of these two only the FPGA keeps up.
+# The labels look the same.
 # So when somebody shows us labels on a live video, *who* has computed them?
 #
 # ## What you will be able to do
@@ -232,8 +233,10 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 
 # %% [markdown]
 # The cycle formula is exact.
-# A pixel is off by at most 0.5, since the result is rounded; `blur` adds up to 0.28, as its taps are 114 / 1,024.
+# A pixel is off by at most 0.5, since the result is rounded; `blur` adds up to 0.28 in this frame, as its taps are 114 / 1,024.
+# (In a white one, it would be 255 x (9 x 114 / 1,024 - 1) = 0.50.)
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
+# No timing tool has tested for this lesson whether a Zynq reaches that clock.
 #
 # ## Measure
 #
@@ -412,7 +415,6 @@ board.stop()
 # They look the same, but a counter in the FPGA tells: CYCLES is 0 after loading, and then holds the cycles of the latest job.
 # An overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
-# There, the network of our opening would label 2.4 frames per second (predicted).
 #
 # ## Recap
 #
@@ -424,7 +426,8 @@ board.stop()
 # ### Outside
 #
 # On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters.
-# FINN and hls4ml bring networks to such FPGAs.
+# FINN and hls4ml bring networks to FPGAs.
+# In 2026, both PYNQ and FINN retired the Pynq-Z1 and Z2; FINN's new board for teaching is the AUP-ZU3.
 # None of these was run here, nor this lesson on a real board.
 #
 # ## Quiz
