@@ -51,7 +51,7 @@ def test_the_headline_is_in_mixed_precision(lesson):
     assert [round(size, 1) for size in sizes] == [120, 31.4, 16.6, 1.9]
     none = np.zeros(1)
     float32 = [lesson.namespace["bytes_per_rank"](psi, n, k, none, none, False) for k in range(4)]
-    assert [round(size / 1e9, 1) for size in float32] == [120, 60.9, 31.3, 1.9]
+    assert [round(size / 1e9, 1) for size in float32] == [120, 60.9, 31.4, 1.9]
     assert round(2 + 2 + 12 / 64, 2) == 4.19 and round(7.5 * (2 + 2 + 12 / 64), 1) == 31.4
     text = (COURSE / "chapters/04_distributed/source/11_hybrid_and_sharded.py").read_text()
     (table,) = re.findall(r"# \| \| cuts .*?\n#\n", text, flags=re.DOTALL)
