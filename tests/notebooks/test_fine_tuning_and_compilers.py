@@ -72,7 +72,11 @@ def test_the_numbers_of_large_models():
     h100 = hardware.machine("h100").bandwidth.value
     assert int(h100 / (2 * llama.read_parameters)) == 223
     assert int(h100 / llama.read_parameters) == 446
-    assert int(llama.parameters * 4 / 1e9) == 32
+    assert int(llama.parameters * 2 / 1e9) == 16
+    whole = 2 * llama.vocabulary * llama.width  # embedding and head, which QLoRA leaves as they are
+    bits = 4 + 8 / 64 + 32 / (64 * 256)  # the paper: blocks of 64, and 256 scales under one more
+    assert round(bits, 3) == 4.127
+    assert round((2 * whole + (llama.parameters - whole) * bits / 8) / 1e9, 1) == 5.7
     query, value = llama.width, llama.kv_heads * llama.head_width  # outputs, for width inputs
     lora = llama.layers * 4 * (llama.width + query + llama.width + value)
     assert round(lora * 16 / 1e6) == 27
@@ -208,13 +212,30 @@ def test_the_clock_counts_this_program_alone(lesson):
     assert clock() <= process_time() <= clock()
 
 
-def test_the_stored_times_bear_the_conclusion():
-    stored = COURSE / "chapters/04_distributed/solutions/14_fine_tuning_and_compilers.ipynb"
-    said = stored.read_text()
-    eager, exported = seconds_behind(said, "GPT: eager, as exported")
-    again, rewritten = seconds_behind(said, "GPT: as exported, rewritten")
-    assert 0.35 < exported / eager < 0.65
-    assert 0.85 < rewritten / again < 1.05
+@pytest.mark.parametrize("folder", ["", "solutions/"])
+def test_the_stored_times_bear_the_conclusion(folder):
+    stored = COURSE / f"chapters/04_distributed/{folder}14_fine_tuning_and_compilers.ipynb"
+    eager, exported = seconds_behind(stored.read_text(), "GPT: eager, as exported")
+    assert exported / eager < 0.75
+
+
+def test_what_gpt_fast_published_does_not_follow_the_limit():
+    """Its README: tokens/s and GB/s for Llama 2 7B; the text's last column is their quotient."""
+    source = COURSE / "chapters/04_distributed/source/14_fine_tuning_and_compilers.py"
+    found = re.findall(r"^# \| (bfloat16|int8|int4) \|(.*)\|$", source.read_text(), re.MULTILINE)
+    numbers = {name: [float(n.replace(",", "")) for n in row.split("|")] for name, row in found}
+    read = {"bfloat16": 1397.31, "int8": 1069.20, "int4": 862.69}
+    tokens = {"bfloat16": 104.9, "int8": 155.58, "int4": 196.80}
+    for name, row in numbers.items():
+        assert row == [
+            round(tokens[name], 1),
+            round(read[name]),
+            round(read[name] / tokens[name], 1),
+        ]
+    each = {name: read[name] / tokens[name] for name in read}
+    faster = [round(tokens[name] / tokens["bfloat16"], 1) for name in ("int8", "int4")]
+    fewer = [round(each["bfloat16"] / each[name], 1) for name in ("int8", "int4")]
+    assert (faster, fewer) == ([1.5, 1.9], [1.9, 3.0])
 
 
 def test_a_shape_is_no_evidence(lesson):
@@ -226,3 +247,9 @@ def test_a_shape_is_no_evidence(lesson):
 
 def test_no_fact_of_the_claim_is_true(lesson):
     assert "true: 0 of 5" in printed(lesson, FACTS)
+
+
+def test_whether_a_fact_is_the_claim_is_computed(lesson):
+    cell = lesson.cell(FACTS)
+    said = lesson.execute(cell.replace('"OpenAI"', '"Huawei"'), dict(lesson.before[cell]))
+    assert "true: 1 of 5" in said

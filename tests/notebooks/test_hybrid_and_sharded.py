@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from tests.notebooks.running import Run
 
 TRAINED, MESHES, SENT = "by_hand = launch(", "mesh_picture(", "memory_picture(runs"
 RECOMPUTED, MANY, GUESSES = "activations_of_step", "pretended(1024)", "figures.guesses"
+COURSE = Path(__file__).resolve().parents[2]
 HYBRID, PRINTED = "def as_printed", "DataSpliter"
 
 
@@ -39,9 +42,26 @@ def test_the_small_examples(lesson):
     along = lesson.namespace["group_along"]
     assert list(along(4, [2, 3], 0)) == [1, 4] and list(along(4, [2, 3], 1)) == [3, 4, 5]
     assert Mesh({"data": 2, "tensor": 3}).groups("tensor")[0] == (0, 1, 2)
-    plain = bytes_of_state(7_500_000_000, 64, 0, MIXED).total
-    assert plain == 120e9
-    assert round(bytes_of_state(7_500_000_000, 64, 3, MIXED).total / 1e9, 1) == 1.9
+
+
+def test_the_headline_is_in_mixed_precision(lesson):
+    """The figures of ZeRO's paper (its figure 1): 2 + 2 + 12 bytes, and not the GPT's 4 + 4 + 8."""
+    psi, n = 7_500_000_000, 64
+    sizes = [bytes_of_state(psi, n, stage, MIXED).total / 1e9 for stage in range(4)]
+    assert [round(size, 1) for size in sizes] == [120, 31.4, 16.6, 1.9]
+    none = np.zeros(1)
+    float32 = [lesson.namespace["bytes_per_rank"](psi, n, k, none, none, False) for k in range(4)]
+    assert [round(size / 1e9, 1) for size in float32] == [120, 60.9, 31.4, 1.9]
+    assert round(2 + 2 + 12 / 64, 2) == 4.19 and round(7.5 * (2 + 2 + 12 / 64), 1) == 31.4
+    text = (COURSE / "chapters/04_distributed/source/11_hybrid_and_sharded.py").read_text()
+    (table,) = re.findall(r"# \| \| cuts .*?\n#\n", text, flags=re.DOTALL)
+    assert re.findall(r"([\d.]+) GB", table) == ["120", "31.4", "16.6", "1.9"]
+
+
+def test_micro_batches_of_the_text():
+    """In times (n - 1) / n of S: gathered twice for each, and scattered for each or once."""
+    m = 4
+    assert (2 * m + m, 2 * m + 1) == (12, 9)
 
 
 def test_a_set_of_ranks_is_no_list():

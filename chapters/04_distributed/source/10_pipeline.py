@@ -96,11 +96,11 @@ guesses = {
 # Each stage works for 6 of 9 units; the dots are the **bubble**, here one third.
 # When the first micro-batch is through all p stages, m - 1 follow.
 # So a step takes (m + p - 1)(t_F + t_B), if all stages take equally long, and messages no time.
-# The bubble is (p - 1) / (m + p - 1) of it.
+# The bubble is (p - 1) / (m + p - 1) of it; many papers divide by the work m(t_F + t_B) instead, and get (p - 1) / m.
 #
 # From F to B, a stage keeps what its layers hand on and backward needs: the **activations** of this micro-batch.
 # Under GPipe, both stages keep two sets.
-# **1F1B** (in this form [2021](https://arxiv.org/abs/2104.04473)), for "one forward, one backward", goes backward as early as it can:
+# **1F1B** ([2020](https://arxiv.org/abs/2006.09503), there PipeDream-Flush), for "one forward, one backward", goes backward as early as it can:
 #
 # ```
 # time        0   1   2   3   4   5   6   7   8
@@ -319,11 +319,11 @@ schedule_picture(panels)
 print("GPipe:", measured(predictions.seconds_of(steps["GPipe"]), "s", "emulated compute"))
 
 # %% [markdown]
-# The boxes come later than predicted: messages take time, and sleeps end late.
+# Messages take time, and sleeps end late.
 #
 # ## Explain
 #
-# How close is the formula?
+# And the formula?
 
 # %% tags=["picture", "nbval-ignore-output"]
 seconds = {name: predictions.seconds_of(spans) for name, spans in steps.items()}
@@ -340,8 +340,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
 # By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
-# 1F1B saves memory, not time: slow messages hurt it more, since its stages wait for answers in mid-step.
-# With 5 ms for each message, GPipe's order takes 360 ms, and 1F1B's 410 (predicted).
+# In one piece it is 1; your number may lie on either side, as sleeps end late.
+# 1F1B saves memory, not time.
+# Slow messages delay it more, since its stages wait for a gradient after each forward: with 5 ms for each message, GPipe takes 360 ms, and 1F1B 410 (predicted).
 #
 # ## On trial
 #
@@ -356,13 +357,13 @@ schedule_picture({"one piece: measured, compute emulated": steps["one piece"]})
 
 # %% [markdown]
 # **Verdict on C35: holds if the batch is cut into micro-batches.**
-# In one piece, only one stage works at a time, and four ranks are as slow as one.
+# In one piece, only one stage works at a time.
 #
 # ### <a id="C19"></a>C19 on trial
 #
 # > Pipeline parallelism computes y = sum_k sum_i f_k(x_i)
 #
-# Take the numbers of the worked example.
+# With the worked example's numbers:
 
 
 # %%
@@ -411,7 +412,7 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 # **Verdict on C42: holds if requests queue up.**
 # By the formula, the last of 16 waits 19 x 10 = 190 ms and not 640 ms, 3.4 times less.
 # If the model fits one rank, four copies take 4 x 40 = 160 ms.
-# A request that comes alone still passes through all layers, plus messages.
+# One request alone takes the time of one rank.
 #
 # ## Recap
 #
@@ -422,7 +423,6 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 # `torch.distributed.pipelining` has both schedules; its `Schedule1F1B` refuses m < p.
 # In `ScheduleInterleaved1F1B`, each rank has several shorter stages: a smaller bubble, and more messages.
 # PyTorch's torchtitan ran Llama 3.1 405B on 512 H100, 8 x 8 x 8 for pipeline, tensor and sharded data parallelism: 100 tokens/s on each GPU with 1F1B, 128 with interleaved 1F1B ([published in 2024](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md)).
-# We left out unequal stages, and activations computed again in backward.
 #
 # ## Quiz
 #

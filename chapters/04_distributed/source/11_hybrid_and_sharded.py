@@ -18,11 +18,11 @@
 # # Hybrid and sharded
 #
 # **120 GB on each of 64 GPUs, where 1.9 would do.**
-# That is what 7.5 billion weights take in plain data parallel ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
+# That is what 7.5 billion weights take in mixed precision, by plain data parallel, or cut over all ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
 #
 # ## What you will be able to do
 #
-# - cut weights, gradients and moments over the ranks, and train as one process does;
+# - cut weights, gradients and moments over the ranks;
 # - predict a rank's bytes, activations included;
 # - lay ranks out in a mesh, and say who talks to whom.
 #
@@ -78,8 +78,8 @@ guesses = {
 # ### Six weights, two ranks
 #
 # Layer A has the weights a b c d, layer B has e f.
-# Between steps, rank 0 keeps a b and e; rank 1 c d and f.
-# Rank 0 has the 6 moments of a b e all the time, and sees this in a step:
+# Rank 0 keeps a b and e with their 6 moments, rank 1 c d and f.
+# In a step, rank 0 sees this:
 #
 # | phase | does | holds |
 # |---|---|---|
@@ -98,7 +98,7 @@ guesses = {
 # `reduce_scatter(t)` takes t of any shape, and returns this rank's flat chunk of the ranks' sum.
 #
 # **Exercise `distributed.sharded_step`**: forward and backward of several linear layers, without autograd; `dy` is the gradient of this rank's last output.
-# Gather each layer when needed, free it at once (the check sees only bytes sent), and return the shards of the mean gradients.
+# Gather each layer when needed, free it at once, and return the shards of the mean gradients.
 
 
 # %% tags=["exercise:distributed.sharded_step"]
@@ -128,25 +128,28 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # %% [markdown]
 # ### What a rank holds
 #
-# In float32, a weight takes 4 bytes, its gradient 4, its moments 8.
+# With AdamW, training takes 16 bytes a weight.
+# In float32, as our GPT trains, 4 are the weight's, 4 its gradient's and 8 its moments'.
+# In **mixed precision**, as large models train, these are 2 + 2 + 12: beside the moments, AdamW keeps a float32 copy of the weight.
 # **ZeRO** (Zero Redundancy Optimizer) cuts one kind more in each of three stages:
 #
-# | | weights | gradients | moments | sends |
-# |---|---|---|---|---|
-# | data parallel, stage 0 | 4 | 4 | 8 | $2 \frac{n-1}{n} S$ |
-# | ZeRO-1 | 4 | 4 | 8/n | $2 \frac{n-1}{n} S$ |
-# | ZeRO-2 | 4 | 4/n | 8/n | $2 \frac{n-1}{n} S$ |
-# | ZeRO-3 | 4/n | 4/n | 8/n | $3 \frac{n-1}{n} S$ |
+# | | cuts | headline's GPU | sends |
+# |---|---|---|---|
+# | stage 0: data parallel | nothing | 120 GB | $2 \frac{n-1}{n} S$ |
+# | ZeRO-1 | moments (and copy) | 31.4 GB | $2 \frac{n-1}{n} S$ |
+# | ZeRO-2 | gradients, too | 16.6 GB | $2 \frac{n-1}{n} S$ |
+# | ZeRO-3 | weights, too | 1.9 GB | $3 \frac{n-1}{n} S$ |
 #
+# In ZeRO-1, one of 64 ranks holds 2 + 2 + 12/64 = 4.19 bytes a weight: 31.4 GB.
 # ZeRO-1 and 2 reduce-scatter gradients and gather updated weights: an all-reduce's two halves.
 #
 # Activations are of the rank's own sequences, so no stage of ZeRO cuts them.
 # But a block may keep its input only, and compute the rest again in backward: **recomputing**.
-# Let block 0 make 30 bytes of activations from an input of 2, and block 1 make 20 from an input of 3, which counts among the 30.
-# Without recomputing, the 30 + 20 bytes that the blocks make wait for backward (the 2 count as the embedding's).
+# Let block 0 have an input of 2 bytes from the embedding, and make 30; the last 3 are the input of block 1, which makes 20.
+# Without recomputing, the 30 + 20 bytes that the blocks made wait for backward.
 # Recomputed, only the inputs wait: backward has $2 + 3 + 20 = 25$ bytes in block 1, then $2 + 30 = 32$ in block 0, the peak.
 #
-# **Exercise `distributed.bytes_per_rank`**: a rank's state, and its activations at their peak, without what is gathered for a moment.
+# **Exercise `distributed.bytes_per_rank`**: in float32, a rank's state and its activations at their peak, without what is gathered for a moment.
 # `np.cumsum([2, 3])` is [2, 5].
 
 
@@ -181,7 +184,6 @@ bytes_per_rank = check("distributed.bytes_per_rank", bytes_per_rank)
 # Ranks 0, 1 and 2, a tensor group, share one copy and see the same sequences.
 # Ranks 1 and 4, a data group, have the same part, see different sequences, and average gradients.
 # Tensor groups talk in every block, data groups once a step.
-# Neighbours along data are 3 apart: the product of the sides behind it.
 #
 # **Exercise `distributed.group_along`**: the ranks of this rank's group along a side, in their order.
 # For rank 4 above and lengths [2, 3]: `[1, 4]` along side 0, `[3, 4, 5]` along side 1.
@@ -208,8 +210,7 @@ group_along = check("distributed.group_along", group_along)
 # %% [markdown]
 # ## Check
 #
-# Our `Sharded` trains the small GPT in this way, with hooks in place of your loop.
-# PyTorch's `fully_shard`, or **FSDP2** (fully sharded data parallel), does what ZeRO-3 does.
+# Our `Sharded` trains the small GPT so, with hooks in place of your loop; PyTorch's `fully_shard`, or **FSDP2** (fully sharded data parallel), does what ZeRO-3 does.
 # Do four ranks train as one process does?
 
 # %%
@@ -234,9 +235,7 @@ for name, by_rank in trainings.items():
 figures.table(["four ranks", "losses within 0.00001", "weights within 0.00001"], rows)
 
 # %% [markdown]
-# Now two meshes of 2 x 2, with lesson 9's layers and lesson 10's pipeline.
-# PyTorch's `init_device_mesh` counts in the same order.
-# One colour is one copy.
+# Now two meshes of 2 x 2, with lesson 9's layers and lesson 10's pipeline; one colour is one copy.
 
 # %% tags=["picture"]
 from labkit.distributed.sharded import pretended, two_dimensions
@@ -259,8 +258,7 @@ for name, whole in joined.items():
 # %% [markdown]
 # ## Measure
 #
-# A rank's messages of the last step are counted; of FSDP2 we record the calls, and count each as a ring.
-# Live tensors are counted after backward, beside the table's predictions, and at the peak.
+# We count a rank's messages of the last step (of FSDP2 its calls, each as a ring), and its live tensors after backward and at the peak.
 
 # %% tags=["picture"]
 from labkit.distributed.sharded.memory import bytes_of_state
@@ -278,8 +276,11 @@ figures.table(["four ranks", "a rank sends", "by the formula"], rows)
 memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in enumerate(runs)})
 
 # %% [markdown]
-# The state is the table's, to within the 28 bytes in which AdamW counts its steps.
+# The state is the formula's, to within the 28 bytes in which AdamW counts its steps.
 # The peak comes early in backward: hardly any gradient is there, so ZeRO-2 gains little.
+#
+# These steps have one micro-batch; with m, data parallel still all-reduces once.
+# ZeRO-3 gathers twice and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$ (9, if gradients stay whole until the last).
 #
 # ### Recomputing
 #
@@ -303,13 +304,11 @@ heads = ["recomputed", "formula", "activations", "forwards of blocks", "gradient
 figures.table(heads, rows, note="Forwards are counted, too.")
 
 # %% [markdown]
-# A fifth of the activations, for one forward more of each block.
-# Backward is worth two forwards, so this is a third more arithmetic (*predicted*).
+# A fifth of the activations, for one forward more of each block: a third more arithmetic, as backward is worth two forwards (*predicted*).
 #
 # ### 1,024 ranks
 #
-# The collectives of PyTorch's `fake` backend send nothing.
-# So one process counts what rank 0 of 1,024 calls, with 8 heads and one sequence; data parallel is one all-reduce here.
+# PyTorch's `fake` backend sends nothing, so one process can count what rank 0 of 1,024 calls, with 8 heads and one sequence.
 
 # %%
 from labkit.distributed.gpt.model import Config
@@ -334,7 +333,7 @@ figures.table(["1,024 ranks", *kinds, "a rank sends"], rows, note="Calls are cou
 # %% [markdown]
 # ## Explain
 #
-# Compare with your guesses.
+# And your guesses?
 
 # %% tags=["picture"]
 left = 100 * runs["ZeRO-3"].peak / runs["data parallel"].peak
@@ -345,12 +344,12 @@ results = {
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
-# Weights and moments fell from 10.0 to 3.3 MB, 0.8 of them one whole block; nearly 6 MB of activations stayed.
+# Weights and moments fell from 10.0 to 3.3 MB, 0.8 of them one whole block; 6 MB of activations stayed.
 #
 # FSDP2 cuts each weight along its first dimension, into whole rows.
 # A weight of 128 rows is **padded** to 1,024, and the padding travels; a block of width 8,192 needs none: 3 times would do.
 # With copies x shards, or **HSDP** (hybrid), 8 ranks cut a copy: nothing is padded, but a rank keeps 1/8 of the state.
-# In data x tensor, a rank averages a sixth of the gradients (embedding, norms and head are whole); 16 all-reduces carry activations.
+# In data x tensor, a rank averages a sixth of the gradients; 16 all-reduces carry activations.
 #
 # ## On trial
 #
@@ -358,7 +357,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # > Hybrid parallelism is `DataParallel` wrapped in `DistributedDataParallel`
 #
-# We run it as printed, then in a launch, and count.
+# We run it alone, and in two ranks.
 
 
 # %%
@@ -380,14 +379,14 @@ print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 
 # %% [markdown]
 # **Verdict on C12: wrong.**
-# Without a process group it does not run; with one, each rank has all weights; on our mesh, about half.
-# On CPUs `DataParallel` does nothing; on GPUs it would copy the model to each: data parallelism twice.
+# Without a process group it does not run; with one, each rank has all weights, on our mesh about half.
+# On GPUs, `DataParallel` would copy the model to each: data parallelism twice.
 #
 # ### <a id="C21"></a>C21 on trial
 #
 # > Wrap a model in FSDP, wrap that in `DataParallel`, split batches with `torch.utils.data.DataSpliter`
 #
-# Its set-up is `conda create -n llm-env python=3.8`, and `torchdynamo`; we try the rest.
+# Its set-up asks for Python 3.8 and `torchdynamo`.
 
 # %%
 from importlib.metadata import metadata
@@ -413,19 +412,19 @@ print("PyTorch needs Python", metadata("torch")["Requires-Python"])
 
 # %% [markdown]
 # **Verdict on C21: wrong.**
-# The class does not exist; `DistributedSampler` does.
-# `torchdynamo` is part of PyTorch now, behind `torch.compile`, and Python 3.8 is too old.
-# FSDP alone cuts the weights; its ranks have one device each, so `DataParallel` round it adds nothing.
+# There is no such class, but a `DistributedSampler`.
+# Python 3.8 is too old, and `torchdynamo` is part of PyTorch.
+# FSDP alone cuts the weights; `DataParallel` round ranks with one device each adds nothing.
 #
 # ## Recap
 #
-# **The rule to keep: training in float32 with AdamW takes 16 bytes a weight; n ranks of ZeRO-3 hold 16/n each, for 1.5 times data parallel's bytes; activations come on top, uncut.**
+# **The rule to keep: AdamW takes 16 bytes a weight, 4 + 4 + 8 in float32, 2 + 2 + 12 mixed; n ranks of ZeRO-3 hold 16/n each, for 1.5 times data parallel's bytes with one micro-batch; activations come on top, uncut.**
 #
 # ### Outside
 #
-# PyTorch users type `fully_shard(module, mesh=mesh)`; DeepSpeed users set `stage` 3 under `zero_optimization`.
+# PyTorch has `fully_shard(module, mesh=mesh, mp_policy=MixedPrecisionPolicy(...))`, DeepSpeed `stage` 3 under `zero_optimization`.
 # To recompute, call `torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)`.
-# We left out mixed precision, gathering ahead of time, and clipping: one all-reduce more.
+# We left out gathering ahead of time, and clipping.
 #
 # ## Quiz
 #

@@ -302,8 +302,8 @@ print("16 x N x T x 128 x 4:", predicted(16 * 4 * 48 * 128 * 4, "B", "the formul
 # Weights and peak memory are in percent of one process's.
 # The weights are above 1/2 and 1/4, since every rank has the first and last layer, the norms and some biases whole.
 # Data parallel has its peak after the all-reduce: weights, two averages, gradients, and these joined, summed and divided.
-# The others have it between the second forward and its backward: averages and activations meet, with hardly a gradient.
-# There, each rank keeps x, the norms' results and the last layer's whole.
+# The other ways have it as the second backward begins: averages and all activations are there, but hardly a gradient.
+# Of the activations, each rank keeps x, the norms' results and the last layer's whole.
 #
 # Data parallel sums 3.32 MB, whatever the batch.
 # Here a token costs $16 \times 128 \times 4 = 8192$ bytes, so above 405 tokens it is more (*predicted*).
@@ -373,8 +373,7 @@ print(*launch(tried, 2)[0], sep="\n")
 
 # %% [markdown]
 # **Verdict on C11: wrong.**
-# The line is refused; without `device_ids`, half the features do not fit.
-# Each rank has the whole model, [3, 4]: this is data parallel.
+# The line is refused; without `device_ids`, half the features do not fit, as each rank has the whole model, [3, 4].
 # Where input features are split, the layer is cut by rows and its results added up.
 #
 # ### <a id="C18"></a>C18 on trial
@@ -423,8 +422,8 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 
 # %% [markdown]
 # **Verdict on C40: wrong.**
-# In tensor parallel, the all-reduces carry activations forward, and their gradients backward.
-# Each rank keeps the gradients of its own weights.
+# Half of the all-reduces do sum gradients: in backward, of activations.
+# Gradients of weights stay in their rank.
 # Those of `norm1`, which all have, need no message of their own: after the all-reduce of $dx$, all have the same $x$ and $dx$.
 #
 # ## Recap
