@@ -177,7 +177,7 @@ def test_the_numbers_of_the_text(lesson):
     capacities = lesson.namespace["capacities"]
     assert round(capacities[BLOCKS] / capacities[PIECES]) == 3
     assert round(full[BLOCKS].mean_requests / full[PIECES].mean_requests) == 7
-    assert f"{full[BLOCKS].mean_step / full[PIECES].mean_step:.1f}" == "2.4"
+    assert f"{full[BLOCKS].mean_step / full[PIECES].mean_step:.1f}" == "2.5"
     assert full[BLOCKS].preemptions > 0
     wasted = (1 - full[PIECES].held_share) * 2_247
     assert 1_750 < wasted < 1_900  # "some 1,800"

@@ -328,7 +328,8 @@ figures.guesses(rows)
 #
 # What would this be on a board?
 # We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.68 W (published).
-# Can the circuits reach this clock? We ask lesson 4's `place_and_route`, for an ECP5.
+# Can the circuits reach this clock?
+# We ask lesson 4's `place_and_route`, for an ECP5.
 
 # %%
 rows = []

@@ -274,7 +274,7 @@ print("errors within half a scale:", int8.largest_error_in_steps(whole, small) <
 # With int8, scales aside, that limit becomes 446 tokens a second (*predicted*).
 #
 # A limit is not yet a speed.
-# gpt-fast decodes Llama 2 7B for one request on an A100 of 80 GB, limited to 330 W ([its authors](https://github.com/pytorch-labs/gpt-fast), *published*):
+# This is how gpt-fast decodes Llama 2 7B for one request on an A100 of 80 GB, limited to 330 W ([its authors](https://github.com/pytorch-labs/gpt-fast), *published*):
 #
 # | weights | tokens/s | reads GB/s | so GB a token |
 # |---|---|---|---|

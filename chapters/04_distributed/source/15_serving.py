@@ -341,7 +341,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # A static batch makes newcomers wait even below its capacity.
 #
 # In blocks, 7 times as many requests run at once, but the capacity is only 3 times as large.
-# A step takes 2.4 times as long: it reads more cache, and with a prefill it is often bound by compute.
+# A step takes 2.5 times as long: it reads more cache, and with a prefill it is often bound by compute.
 #
 # ## On trial
 #
