@@ -50,17 +50,9 @@ import numpy as np
 
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
-from labkit.fpga import (
-    accelerator_pictures,
-    accelerator_report,
-    budget,
-    place_and_route,
-    quantize,
-    training_bytes,
-)
+from labkit.fpga import accelerator_pictures, accelerator_report, budget, quantize, training_bytes
 from labkit.fpga.accelerator import Accelerator
 from labkit.fpga.accelerator_parameters import Folding
-from labkit.fpga.library import library
 from labkit.fpga.published import DESIGNS, predicted_rate
 from labkit.provenance import counted
 
@@ -332,6 +324,9 @@ figures.guesses(rows)
 # We ask lesson 4's `place_and_route`, for an ECP5.
 
 # %%
+from labkit.fpga import place_and_route
+from labkit.fpga.library import library
+
 rows = []
 for name, lanes in {"ours, streamed": narrow, "ours, resident": resident}.items():
     board = predicted_rate(count(lanes)[1])  # at 100 MHz
