@@ -46,14 +46,6 @@ def rows(said):
     return {row[0]: row[1:] for row in cells if len(row) > 2}
 
 
-def seconds_behind(said, name):
-    """The two times that a stored notebook shows below a name."""
-    behind = said.split(f"{name}\\n")[1]
-    found = re.findall(r"([\d.]+) (ms|us|s) \(measured", behind)[:2]
-    units = {"us": 1e-6, "ms": 1e-3, "s": 1}
-    return [float(number) * units[unit] for number, unit in found]
-
-
 def test_the_small_examples():
     x = np.array([[1.0, 2, 3]])
     w = np.array([[1.0, 0, 0], [0, 1, 0]])
@@ -210,13 +202,6 @@ def test_the_stopwatch_is_the_learners(lesson):
 def test_the_clock_counts_this_program_alone(lesson):
     clock = lesson.namespace["clock"]
     assert clock() <= process_time() <= clock()
-
-
-@pytest.mark.parametrize("folder", ["", "solutions/"])
-def test_the_stored_times_bear_the_conclusion(folder):
-    stored = COURSE / f"chapters/04_distributed/{folder}14_fine_tuning_and_compilers.ipynb"
-    eager, exported = seconds_behind(stored.read_text(), "GPT: eager, as exported")
-    assert exported / eager < 0.75
 
 
 def test_what_gpt_fast_published_does_not_follow_the_limit():

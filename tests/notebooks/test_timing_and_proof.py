@@ -74,10 +74,8 @@ def test_each_rule_refuses_a_stage_that_the_others_prove(lesson, capsys):
 
 
 def test_the_rules_are_safety_and_check_asks_for_progress(lesson, capsys):
-    """A stage that stops for ever keeps the rules, and the simulation refuses it."""
+    """No rule asks for a word that comes out; the simulation refuses a stage that takes none."""
     stops = lesson.namespace["register_stage"].replace("!out_valid || out_ready", "0")
-    assert "proved for every input, for ever" in lesson.again(PROVED, register_stage=stops)[0]
-    capsys.readouterr()
     assert check("fpga.register_stage", stops) is not stops
 
 

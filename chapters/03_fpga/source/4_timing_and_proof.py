@@ -170,8 +170,8 @@ print(prove(register_stage, "register_stage", properties=rules).explain())
 
 # %% [markdown]
 # **No input and no pause can make this stage lose, repeat or invent a word.**
-# This proves **safety** and not **progress**: a stage that never takes a word keeps all three rules, too.
-# It is refused by the simulation in `check`, where all words have to come out.
+# This proves **safety** and not **progress**: no rule asks for a word that comes out.
+# The simulation in `check` does, where all words have to.
 #
 # ### The tree
 #

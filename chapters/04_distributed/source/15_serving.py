@@ -321,7 +321,7 @@ pictures.load_picture(runs, capacities)
 
 unread = 100 * full[static].wasted / full[static].computed
 few = runs[8][in_pieces]
-twice = serving.poisson(600, 8, lengths, seed=0)  # the same 300, and 300 more
+twice = serving.poisson(600, 8, lengths, seed=0)  # drawn anew, twice as many
 many = serving.serve(twice, step_time, 128, serving.Contiguous(room, limit))
 median_few = latency_percentile(few.arrivals, few.finishes, 50)
 median_many = latency_percentile(many.arrivals, many.finishes, 50)
