@@ -255,7 +255,7 @@ def test_the_knees_are_at_the_capacities(lesson):
     assert medians[PIECES, 8] > 6 * medians[PIECES, 4]
     assert medians[BLOCKS, 8] < 1.5 * medians[BLOCKS, 1] < medians[BLOCKS, 32] / 2
     assert medians[BLOCKS, 16] < 1.5 * medians[BLOCKS, 8]  # "the knee shows late"
-    assert medians[BLOCKS, 32] > 1.8 * medians[BLOCKS, 16]
+    assert medians[BLOCKS, 32] > 1.5 * medians[BLOCKS, 16]
 
 
 def test_the_queue_grows_for_as_long_as_they_come(lesson):
