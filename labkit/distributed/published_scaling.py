@@ -3,8 +3,6 @@
     for result in published_results():
         result.name, result.published, result.predicted(), result.error()      # in percent
         result.constant(), result.constant_error()
-    for sweep in published_sweeps():
-        sweep.layouts, sweep.seconds, sweep.predicted()        # one model, one batch, many layouts
 
 The constant is what one knows without a model: that each GPU goes on as in the result that its
 efficiency was fitted to, whatever the layout. None of the results that are compared was used to
@@ -90,40 +88,13 @@ class PublishedResult:
         return None if said is None else 100 * (float(said) / self.value - 1)
 
 
-@dataclass(frozen=True)
-class PublishedSweep:
-    """One model on the same GPUs, with the same batch, in many layouts.
-
-    layouts, seconds   those that ran, and what a step took
-    failed             those that ran out of memory
-    """
-
-    key: str
-    name: str
-    source: str
-    layouts: tuple[Layout, ...]
-    seconds: tuple[float, ...]
-    failed: tuple[Layout, ...]
-    given: dict
-
-    def predicted(self) -> list[float]:
-        """Seconds of a step by the step model, in the order of `layouts`."""
-        model, here = _model(self.given["model"]), cluster(self.given["cluster"])
-        sequence = self.given["sequence"]
-        return [predict_step(model, here, one, sequence).seconds for one in self.layouts]
-
-    def bytes(self, layout: Layout) -> float:
-        """What the rank that needs most needs in such a layout, by the memory model."""
-        return bytes_of_rank(_model(self.given["model"]), layout, self.given["sequence"]).total
-
-
 @cache
 def published_results() -> tuple[PublishedResult, ...]:
     """All results of the table, in its order."""
-    table = _table()
+    table = scaling_table()
     found = []
     for key, row in table["results"].items():
-        cited = [_cited(table["sources"][row[name]]) for name in ("source", "also") if name in row]
+        sources = [cited(table["sources"][row[name]]) for name in ("source", "also") if name in row]
         given = {name: value for name, value in row.items() if name not in GIVEN}
         result = PublishedResult(
             key,
@@ -131,7 +102,7 @@ def published_results() -> tuple[PublishedResult, ...]:
             row["kind"],
             row["quantity"],
             row["value"],
-            "; ".join(cited),
+            "; ".join(sources),
             row["assumed"],
             given,
             row.get("fitted", False),
@@ -149,41 +120,8 @@ def published_result(key: str) -> PublishedResult:
     raise ValueError(f"No published result {key!r}. There are: {known}.")
 
 
-@cache
-def published_sweeps() -> tuple[PublishedSweep, ...]:
-    """All sweeps of the table, in its order."""
-    table = _table()
-    found = []
-    for key, row in table["sweeps"].items():
-        sweep = PublishedSweep(
-            key=key,
-            name=row["name"],
-            source=_cited(table["sources"][row["source"]]),
-            layouts=tuple(_layout(row, *sides[:3]) for sides in row["layouts"]),
-            seconds=tuple(sides[3] for sides in row["layouts"]),
-            failed=tuple(_layout(row, *sides) for sides in row["failed"]),
-            given=row,
-        )
-        found.append(sweep)
-    return tuple(found)
-
-
-def _layout(row: dict, sequences: int, tensor: int, pipeline: int) -> Layout:
-    """One layout of a sweep: the other ranks are data ranks, and the batch is cut evenly."""
-    data = row["gpus"] // (tensor * pipeline)
-    return Layout(
-        data=data,
-        tensor=tensor,
-        pipeline=pipeline,
-        micro_batches=row["batch"] // (data * sequences),
-        sequences=sequences,
-        stage=1,
-        overlap=False,
-    )
-
-
-def _cited(source: dict) -> str:
-    """Title and address."""
+def cited(source: dict) -> str:
+    """Title and address of one of the table's sources."""
     return f"{source['title']}, {source['url']}"
 
 
@@ -225,7 +163,7 @@ def of_training(given: dict, quantity: str, efficiency: float | None = None) -> 
 def terms_of_training(given: dict, efficiency: float | None = None) -> StepTerms:
     """The step model's terms of such a training."""
     return predict_step(
-        _model(given["model"]),
+        sized_model(given["model"]),
         _cluster(given["cluster"], efficiency),
         Layout(**given["layout"]),
         given["sequence"],
@@ -236,8 +174,8 @@ def terms_of_training(given: dict, efficiency: float | None = None) -> StepTerms
 def of_decoding(given: dict, quantity: str, efficiency: float | None = None) -> float:
     """Tokens/s of one sequence: a token reads all weights, and is reduced twice in each layer."""
     del quantity
-    model, here, ranks = _model(given["model"]), cluster(given["cluster"]), given["tensor"]
-    share = efficiency or _table()["reading"][given["cluster"]]["value"]
+    model, here, ranks = sized_model(given["model"]), cluster(given["cluster"]), given["tensor"]
+    share = efficiency or scaling_table()["reading"][given["cluster"]]["value"]
     reading = model.weight_bytes(2) / ranks / (share * float(here.machine.bandwidth))
     bytes = 2 * model.width
     ring = here.ring(ranks, message=bytes / ranks)
@@ -259,7 +197,7 @@ def of_images(given: dict, quantity: str, efficiency: float | None = None) -> fl
 def of_memory(given: dict, quantity: str, efficiency: float | None = None) -> float:
     """Bytes that a rank of ZeRO-3 saves, when there are more ranks."""
     del quantity, efficiency
-    model = _model(given["model"])
+    model = sized_model(given["model"])
 
     def needed(ranks: int) -> float:
         layout = Layout(data=ranks, stage=3)
@@ -294,9 +232,9 @@ def _flops_of_a_token(given: dict) -> float:
 def constant_decoding(given: dict, quantity: str) -> float:
     """Tokens/s, if all of n GPUs read as fast as the fitted result's one, and wait for nothing."""
     del quantity
-    known = published_result(_table()["reading"][given["cluster"]]["fitted"])
-    bytes_per_second = known.value * _model(known.given["model"]).weight_bytes(2)
-    return given["tensor"] * bytes_per_second / _model(given["model"]).weight_bytes(2)
+    known = published_result(scaling_table()["reading"][given["cluster"]]["fitted"])
+    bytes_per_second = known.value * sized_model(known.given["model"]).weight_bytes(2)
+    return given["tensor"] * bytes_per_second / sized_model(given["model"]).weight_bytes(2)
 
 
 def constant_images(given: dict, quantity: str) -> float:
@@ -317,9 +255,9 @@ def _cluster(key: str, efficiency: float | None) -> Cluster:
     return here if efficiency is None else replace(here, efficiency=efficiency)
 
 
-def _model(key: str) -> LanguageModel:
+def sized_model(key: str) -> LanguageModel:
     """From this table's models, or from that of language_models."""
-    row = _table()["models"].get(key)
+    row = scaling_table()["models"].get(key)
     if row is None:
         return language_model(key)
     gated = row.get("gated", False)
@@ -344,5 +282,6 @@ def _model(key: str) -> LanguageModel:
 
 
 @cache
-def _table() -> dict:
+def scaling_table() -> dict:
+    """`published_scaling.toml`: sources, models, results and sweeps."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

@@ -70,12 +70,12 @@ def names_today(cluster: TfCluster) -> dict[str, bool]:
     return dict(zip(NAMES, json.loads(last), strict=True))
 
 
-def one_script(cluster: TfCluster, program: str = ONE_SCRIPT) -> Waiting:
+def one_script(cluster: TfCluster) -> Waiting:
     """Where the script of both roles stays once its first server has begun; it is ended there.
 
     Only its ports are replaced, by free ones.
     """
-    text = with_free_ports(program)
+    text = with_free_ports(ONE_SCRIPT)
     tried = try_program(cluster, text, until="has begun")
     line = text.splitlines()[tried.line - 1].strip() if tried.line else ""
     printed = [words for words in tried.said.splitlines() if words.endswith("has begun")]

@@ -19,6 +19,7 @@ AGAIN_AFTER = (1, 2, 3, 5, 8, 13, 21)  # cycles between the first reset and the 
 BUSY = 64  # cycles in which nobody takes a word
 FREE = 448  # cycles after them, until the pattern repeats itself
 WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
+STILL = "In a cycle in which nothing moves, a word that is kept has to stay as it is."
 WHEN_RESET = (
     "The words are right after the first reset, but not after a second one in the middle of a run: "
     "while `rst` is 1, each register that says what is going on has to go back to its first value."
@@ -42,7 +43,7 @@ def demand_patience(run: Run, read: Read, expected: Any, shortest: Callable[[], 
     if not same(read(stalled), expected):
         raise Refused(
             f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
-            f"{shortest() or 'What may change in a cycle in which nothing moves?'}"
+            f"{shortest() or STILL}"
         )
     if stalled.violations:
         raise Refused(

@@ -19,8 +19,8 @@ from labkit.distributed.published_scaling import (
     of_decoding,
     published_result,
     published_results,
-    published_sweeps,
 )
+from labkit.distributed.published_sweeps import published_sweeps
 
 RESULTS = published_results()
 TABLE = tomllib.loads(Path(published_scaling.__file__).with_suffix(".toml").read_text("utf-8"))
@@ -68,7 +68,7 @@ def test_no_prediction_looks_at_what_was_published():
 def test_the_sizes_give_the_published_parameters():
     """Of the Megatron paper to a tenth of a billion, which is how it prints them."""
     for key, row in TABLE["models"].items():
-        model = published_scaling._model(key)
+        model = published_scaling.sized_model(key)
         assert model.parameters == pytest.approx(row["published"], abs=0.6e8, rel=4e-3), key
 
 
@@ -77,7 +77,7 @@ def test_flops_are_those_of_the_megatron_paper(key):
     """Equation 3: 96 B s l h² (1 + s / 6h + V / 16lh), which does not recompute the head."""
     given = published_result(key).given
     layout = published_scaling.Layout(**given["layout"])
-    model, s = published_scaling._model(given["model"]), given["sequence"]
+    model, s = published_scaling.sized_model(given["model"]), given["sequence"]
     h, l, V = model.width, model.layers, model.vocabulary
     whole = 96 * layout.batch * s * l * h**2 * (1 + s / (6 * h) + V / (16 * l * h))
     again = 2 * layout.batch * s * h * V  # we recompute the head as well
@@ -161,7 +161,7 @@ def test_a_sweeps_batch_is_the_one_that_the_sheets_imply():
     mfu["65b_128"] = 0.5526
     for sweep in published_sweeps():
         row = TABLE["sweeps"][sweep.key]
-        model = published_scaling._model(row["model"])
+        model = published_scaling.sized_model(row["model"])
         flops = mfu[sweep.key] * 312e12 * min(sweep.seconds) * row["gpus"]
         of_a_token = 6 * model.parameters + 12 * model.layers * model.width * row["sequence"]
         assert flops / of_a_token == pytest.approx(row["batch"] * row["sequence"], rel=0.01)
@@ -174,7 +174,7 @@ def test_sweeps_use_all_gpus_and_cut_the_batch():
         assert len(sweep.layouts) == len(sweep.seconds)
         for layout in (*sweep.layouts, *sweep.failed):
             assert layout.ranks == row["gpus"] and layout.batch == row["batch"]
-            layout.demand_fits(published_scaling._model(row["model"]))
+            layout.demand_fits(published_scaling.sized_model(row["model"]))
         assert not set(sweep.layouts) & set(sweep.failed)
     assert sum(len(sweep.layouts) for sweep in published_sweeps()) == 41
     assert sum(len(sweep.failed) for sweep in published_sweeps()) == 80

@@ -12,11 +12,8 @@ from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import language_model
 from labkit.distributed.link_predictions import predict_trials
 from labkit.distributed.link_trials import Trials
-from labkit.distributed.published_scaling import (
-    published_result,
-    published_results,
-    published_sweeps,
-)
+from labkit.distributed.published_scaling import published_result, published_results
+from labkit.distributed.published_sweeps import published_sweeps
 from labkit.distributed.shaped_figures import shaped_links
 from labkit.hardware import machine
 from tests.notebooks.running import Run

@@ -156,5 +156,10 @@ def test_requests_alone_and_in_a_queue(lesson):
         assert waits[name] > 0.99 * seconds  # nothing is faster than its sleep
     four_copies = predictions.seconds_of(predictions.predict(forward_only(1, 16 // 4), 40))
     assert four_copies == 160
-    alone = waits["alone, 4 stages"] / waits["alone, one rank"]
-    assert float(lesson.namespace["results"]["one request"]) == alone
+
+
+def test_guesses_are_held_against_the_formula_and_no_clock(lesson):
+    results = lesson.namespace["results"]
+    expected = {"one piece": 1, "eight pieces": 960 / 330, "one request": 1}
+    assert {name: float(one) for name, one in results.items()} == pytest.approx(expected)
+    assert {one.provenance for one in results.values()} == {"predicted"}

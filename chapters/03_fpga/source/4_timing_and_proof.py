@@ -371,7 +371,8 @@ figures.table(heads, rows)
 # <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
 #
 # **Verdict on C08: holds if a small network has to answer a single input within about 100 ns.**
-# An FPGA was published to do so, and a GPU needs microseconds to start; but no cell runs the same network on both.
+# An FPGA was published to do so.
+# The 16 µs come without the name of a GPU, and no cell runs the same network on both: that a GPU cannot do it is likely, not shown.
 # For ResNet-50, the GPU is faster than both FPGA entries.
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.
 #

@@ -235,7 +235,7 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 #
 # A roofline, as in chapter 01, shows what we can reach at best.
 # Its flat part is the 220 DSPs, each with one multiply-add per cycle.
-# (LUTs could multiply too; here only DSPs do.)
+# (LUTs could multiply too; here only DSPs do. Nor did we try to make two products in one DSP.)
 # Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$ of them.
 # An image takes 6,128,896 multiply-adds, the sum of `work`:
 #

@@ -427,7 +427,7 @@ board.stop()
 #
 # On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters.
 # FINN and hls4ml bring networks to FPGAs.
-# In 2026, both PYNQ and FINN retired the Pynq-Z1 and Z2; FINN's new board for teaching is the AUP-ZU3.
+# In 2026, both [PYNQ](https://github.com/Xilinx/PYNQ/pull/1577) and [FINN](https://github.com/Xilinx/finn/pull/1659) retired the Pynq-Z1 and Z2; FINN's new board for teaching is the AUP-ZU3.
 # None of these was run here, nor this lesson on a real board.
 #
 # ## Quiz

@@ -327,20 +327,23 @@ print("GPipe:", measured(predictions.seconds_of(steps["GPipe"]), "s", "emulated 
 
 # %% tags=["picture", "nbval-ignore-output"]
 seconds = {name: predictions.seconds_of(spans) for name, spans in steps.items()}
+formula = "(m + p - 1)(t_F + t_B)"
+by_formula = {name: way.by_formula() for name, way in ways.items()}
 rows = []
-for name, way in ways.items():
-    formula = predicted(way.by_formula(), "s", "(m + p - 1)(t_F + t_B)")
-    rows.append([name, formula, measured(seconds[name], "s", "emulated compute")])
+for name, step in by_formula.items():
+    rows.append(
+        [name, predicted(step, "s", formula), measured(seconds[name], "s", "emulated compute")]
+    )
 figures.table(["step", "by the formula", "faster of two"], rows)
 results = {
-    "one piece": measured(seconds["one rank"] / seconds["one piece"], "times"),
-    "eight pieces": measured(seconds["one rank"] / seconds["GPipe"], "times"),
+    "one piece": predicted(by_formula["one rank"] / by_formula["one piece"], "times", formula),
+    "eight pieces": predicted(by_formula["one rank"] / by_formula["GPipe"], "times", formula),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
 # By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
-# In one piece it is 1; your number may lie on either side, as sleeps end late.
+# In one piece it is 1; measured, it may lie on either side, as sleeps end late.
 # 1F1B saves memory, not time.
 # Slow messages delay it more, since its stages wait for a gradient after each forward: with 5 ms for each message, GPipe takes 360 ms, and 1F1B 410 (predicted).
 #
@@ -396,15 +399,18 @@ queues = {
     "16, one rank": Emulated(forward_only(1, 16), forward=0.04),
     "16, 4 stages": Emulated(forward_only(4, 16), forward=0.01),
 }
+formula = "(m + p - 1) t_F"
+by_formula = {name: way.by_formula() for name, way in queues.items()}
 waits, rows = {}, []
 for name, spans in measure_ways(queues, ranks=4).items():
     waits[name] = predictions.seconds_of(spans)
     rate = queues[name].schedule.micro_batches / waits[name]
-    formula = predicted(queues[name].by_formula(), "s", "(m + p - 1) t_F")
     last = measured(waits[name], "s", "emulated compute")
-    rows.append([name, formula, last, measured(rate, "requests/s", "emulated compute")])
+    rate = measured(rate, "requests/s", "emulated compute")
+    rows.append([name, predicted(by_formula[name], "s", formula), last, rate])
 figures.table(["requests", "last answer, by the formula", "last answer after", "rate"], rows)
-results["one request"] = measured(waits["alone, 4 stages"] / waits["alone, one rank"], "times")
+ratio = by_formula["alone, 4 stages"] / by_formula["alone, one rank"]
+results["one request"] = predicted(ratio, "times", formula)
 figures.guesses([("one request", guesses["one request"], results["one request"])])
 print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated compute"))
 

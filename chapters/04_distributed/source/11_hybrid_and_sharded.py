@@ -133,7 +133,7 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # In **mixed precision**, as large models train, these are 2 + 2 + 12: beside the moments, AdamW keeps a float32 copy of the weight.
 # **ZeRO** (Zero Redundancy Optimizer) cuts one kind more in each of three stages:
 #
-# | | cuts | headline's GPU | sends |
+# | | cuts | 7.5 billion weights, each of 64 GPUs | sends |
 # |---|---|---|---|
 # | stage 0: data parallel | nothing | 120 GB | $2 \frac{n-1}{n} S$ |
 # | ZeRO-1 | moments (and copy) | 31.4 GB | $2 \frac{n-1}{n} S$ |

@@ -352,7 +352,7 @@ for name, (first, second, given) in pairs.items():
 
 # %% [markdown]
 # Your times will be others; the compiled block and the rewritten graph may be slower.
-# The exported graph has 31 kernels more than eager mode, and with us it once took less time and once as much.
+# The exported graph has 31 kernels more than eager mode, and may still take less time.
 # Count kernels, but time them, too.
 #
 # ## Explain

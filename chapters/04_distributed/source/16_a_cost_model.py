@@ -283,7 +283,7 @@ figures.table(*summary(results))
 # Beside the model stands a rule from lessons 9 and 10: the fewest tensor ranks, whose messages nothing hides, then the fewest stages, which leave a bubble.
 
 # %%
-from labkit.distributed.published_scaling import published_sweeps
+from labkit.distributed.published_sweeps import published_sweeps
 
 rows = []
 for sweep in published_sweeps():

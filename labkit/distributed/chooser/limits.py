@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
+from labkit.distributed.inference_costs import MEMORY_SHARE
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Limits:
     usd: float | None = None
     most: int = 8
     efficiency: float = 1.0
-    memory: float = 0.9
+    memory: float = MEMORY_SHARE
 
     def __post_init__(self) -> None:
         if self.seconds is not None:
