@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+import numpy as np
+
 from labkit.distributed.network import emulated_link
 from labkit.distributed.overlap import Work
 from labkit.distributed.pipeline.schedules import Schedule, one_f_one_b
@@ -80,9 +82,7 @@ def trials(rank: int, ranks: int, given: Trials) -> dict[str, float]:
     """
     from labkit.distributed.collectives import gather_all_reduce, ring_all_reduce
 
-    found = {}
-    for size in given.pings:
-        found[f"ping {size}"] = _ping(rank, size, PINGS_FOR_A_TRIAL * given.repeats)
+    found = pings(rank, given)
     for size in given.sizes:
         for name, function in (("star", gather_all_reduce), ("ring", ring_all_reduce)):
             found[f"{name} {size}"] = _seconds(given.repeats, _collective(function, size))
@@ -91,6 +91,19 @@ def trials(rank: int, ranks: int, given: Trials) -> dict[str, float]:
         found["after"] = _seconds(given.repeats, _after(given))
     found["pipeline"] = _seconds(given.repeats, _pipeline(rank, ranks, given))
     return found
+
+
+def pings(rank: int, given: Trials) -> dict[str, float]:
+    """The seconds of the pings alone, in rank 0."""
+    repeats = PINGS_FOR_A_TRIAL * given.repeats
+    return {f"ping {size}": _ping(rank, size, repeats) for size in given.pings}
+
+
+def pings_on_an_emulated_link(rank: int, ranks: int, given: Trials) -> dict[str, float]:
+    """The pings on a link emulated in process: what `launch` runs in each rank."""
+    del ranks  # two of them
+    with emulated_link(given.latency, given.bandwidth):
+        return pings(rank, given)
 
 
 def on_an_emulated_link(rank: int, ranks: int, given: Trials) -> dict[str, float]:
@@ -104,6 +117,14 @@ def measure_trials(ranks: int, given: Trials) -> dict[str, float]:
     from labkit.distributed.launch import launch
 
     return launch(on_an_emulated_link, ranks, given, timeout=LIMIT)[0]
+
+
+def measure_pings(given: Trials) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes [P] and seconds [P] of the pings between two ranks: launches them from a notebook."""
+    from labkit.distributed.launch import launch
+
+    seconds = launch(pings_on_an_emulated_link, 2, given, timeout=LIMIT)[0]
+    return np.array(given.pings, dtype=float), np.array(list(seconds.values()))
 
 
 def on_the_loopback(rank: int, ranks: int, given: Trials) -> dict[str, float]:

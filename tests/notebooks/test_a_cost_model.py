@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
+from labkit.distributed import link_trials
 from labkit.distributed.clusters import cluster
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import language_model
-from labkit.distributed.link_predictions import predict_trials
 from labkit.distributed.link_trials import Trials
 from labkit.distributed.published_scaling import published_result, published_results
 from labkit.distributed.published_sweeps import published_sweeps
@@ -18,7 +18,7 @@ from labkit.distributed.shaped_figures import shaped_links
 from labkit.hardware import machine
 from tests.notebooks.running import Run
 
-TRIALS, SHAPED, TERMS = "measure_trials(ranks", "shaped_links()", "terms_picture({"
+PINGS, SHAPED, TERMS = "measure_pings(", "shaped_links()", "terms_picture({"
 PUBLISHED, SWEEPS, FAILED = "published_picture(results)", "sweep.predicted()", "sweep.failed"
 
 
@@ -49,7 +49,10 @@ def test_the_example_of_two_pings(lesson):
 
 
 def test_the_example_of_a_step():
-    assert ((4 + 2 - 1) * (30 + 12), 210 + 50 - 12) == (210, 248)
+    """In the model, too, gradients travel behind the last backward, two thirds of a micro-batch."""
+    hidden = 2 / 3 * 30
+    assert ((4 + 2 - 1) * (30 + 12), 210 + 50 - hidden, 4 * 30) == (210, 240, 120)
+    assert max(4 * 30, 4 * 12, 42, 50 - hidden) == 120
 
 
 def test_the_example_of_an_order(lesson):
@@ -70,24 +73,17 @@ def test_what_the_check_says_of_the_links():
     assert (here.within.bandwidth, here.between.bandwidth, here.per_node) == (450e9, 50e9, 8)
 
 
-def test_every_trial_is_shown_and_none_is_faster_than_its_link(lesson):
-    """The fit of the learner makes the predictions."""
-    off, given = lesson.namespace["off"], lesson.namespace["given"]
-    expected = {(4, name) for name in predict_trials(CostModel(1, 1), 4, given, False)}
-    expected |= {(2, name) for name in predict_trials(CostModel(1, 1), 2, given, False)}
-    assert set(off) == expected and {(2, "overlap"), (4, "ring 600000")} < expected
-    assert len([row for row in lesson.namespace["rows"] if row]) > 0
-    assert not set(given.sizes) & set(given.pings)
-    source = lesson.cell(TRIALS)
-    slow = source.replace("measure_trials(ranks, given)", "dict(remembered)")
-    given_seconds = {f"ping {size}": 1 + size / 1e6 for size in given.pings}
-    truth = predict_trials(CostModel(1.0, 1e6), 4, given, False)
-    half = {name: 2 * value for name, value in truth.items()}
-    names = lesson.before[source] | {"remembered": given_seconds | half}
-    code = slow.replace("for ranks in (4, 2):", "for ranks in (4,):")
-    said = lesson.execute(code, names)
-    assert {round(error) for error in names["off"].values()} == {100}
-    assert said.count("+100.0 %") == len(truth)
+def test_the_learners_fit_gets_the_pings(lesson, monkeypatch):
+    def exact(trials):
+        sizes = np.array(trials.pings, float)
+        return sizes, trials.latency + sizes / trials.bandwidth
+
+    assert float(lesson.namespace["latency"]) > 0.9 * 0.01  # nothing is faster than its sleep
+    monkeypatch.setattr(link_trials, "measure_pings", exact)
+    said, _ = lesson.again(PINGS)
+    assert "latency: 10 ms" in said and "bandwidth: 25 MB/s" in said
+    said, _ = lesson.again(PINGS, fit_link=lambda sizes, seconds: (0.5, 7e6))
+    assert "latency: 500 ms" in said and "bandwidth: 7 MB/s" in said
 
 
 def test_the_shaped_figures_are_those_of_the_file(lesson):
@@ -99,7 +95,8 @@ def test_the_shaped_figures_are_those_of_the_file(lesson):
             for trial in link.trials:
                 assert f"{trial.error:+.1f} %" in said
                 count += 1
-    assert said.count(" %") == count
+    assert said.count(" %") == count == 12
+    assert len(lesson.namespace["off"]) == count and max(lesson.namespace["off"].values()) < 4
     errors = []
     for link in shaped_links():
         if link.kind == "shaped and relayed":
@@ -123,14 +120,14 @@ def test_what_the_text_says_of_the_layouts(lesson):
     said = printed(lesson, TERMS)
     lines = [re.split(r"  +", line.strip()) for line in said.splitlines()]
     rows = {line[0]: line[1:] for line in lines if len(line) == 5 and line[0][0].isdigit()}
-    assert len(rows) == 9
+    assert len(rows) == len(lesson.namespace["layouts"]) == 6
     four = "1,024: tensor 4, data 256, ZeRO-"
     fits = {name: row[1] for name, row in rows.items()}
     speed = {name: float(row[3]) for name, row in rows.items()}
-    assert (fits[four + "1"], fits[four + "2"], fits[four + "3"]) == ("no", "yes", "yes")
-    assert speed[four + "1"] == speed[four + "2"] == speed[four + "3"]
+    assert (fits[four + "1"], fits[four + "3"]) == ("no", "yes")
+    assert speed[four + "1"] == speed[four + "3"]
     assert fits["64: data 64, ZeRO-3"] == "yes"
-    assert speed["64: data 64, ZeRO-3"] > speed[four + "3"] > speed["8: tensor 8"]
+    assert speed["64: data 64, ZeRO-3"] > speed[four + "3"]
     far = rows["1,024: tensor 32, data 32, ZeRO-1"]
     assert far[2] == "tensor" and far[1] == "yes"
     steps, layouts = lesson.namespace["steps"], lesson.namespace["layouts"]
@@ -139,7 +136,7 @@ def test_what_the_text_says_of_the_layouts(lesson):
     )
     wide = layouts["1,024: tensor 32, data 32, ZeRO-1"]
     near = layouts["1,024: tensor 8, data 128, ZeRO-1"]
-    assert wide.micro_batches == 4 * near.micro_batches
+    assert (wide.micro_batches * wide.sequences, near.micro_batches * near.sequences) == (8, 2)
 
 
 def test_32_for_8_by_hand(lesson):
@@ -156,14 +153,17 @@ def test_32_for_8_by_hand(lesson):
     assert round(latency / (latency + 62 / 32 * bytes / 400e9), 2) == 0.28
 
 
-def test_every_published_result_is_printed_with_both_errors(lesson):
+def test_the_named_results_are_printed_with_both_errors_and_all_are_drawn(lesson):
     said = printed(lesson, PUBLISHED)
-    for result in published_results():
+    named = lesson.namespace["named"].split()
+    for result in map(published_result, named):
         (line,) = [line for line in said.splitlines() if line.startswith(result.name + "  ")]
         assert result.published.number in line and result.predicted().number in line
         assert ("fitted to it" if result.fitted else f"{result.error():+.1f} %") in line
-        if result.constant_error() is not None:
-            assert line.rstrip().endswith(f"{result.constant_error():+.1f} %")
+        assert line.rstrip().endswith(f"{result.constant_error():+.1f} %")
+    assert f"Errors of {len(published_results())} predictions" in said
+    assert len(published_results()) == 38 and sum(r.fitted for r in published_results()) == 3
+    assert {r.key for r in published_results() if r.fitted} < set(named)
 
 
 def test_the_constant_is_better_on_trainings_and_worse_where_links_bind(lesson):
@@ -182,8 +182,13 @@ def test_the_constant_is_better_on_trainings_and_worse_where_links_bind(lesson):
     assert (round(min(of_model)), round(max(of_model))) == (20, 95)
     assert (round(min(of_constant)), round(max(of_constant))) == (31, 156)
     assert all(a < b for a, b in zip(of_model, of_constant, strict=True))
+    two = [r for r in published_results() if r.kind == "decoding" and r.given["tensor"] == 2]
+    assert max(abs(r.error() - r.constant_error()) for r in two) < 2
+    trainings = [r for r in published_results() if r.kind == "training" and not r.fitted]
+    assert sum(r.terms().binds == "compute" for r in trainings) == 18
     largest = published_result("llama3_16384")
-    assert round(largest.error()) == -21 and round(largest.constant_error(), 1) == -3.5
+    assert round(float(largest.predicted()) / 1e12) == 316
+    assert round(float(largest.constant()) / 1e12) == 386
 
 
 def test_the_causes_of_the_misses():
@@ -196,26 +201,23 @@ def test_the_causes_of_the_misses():
     assert slow == large | {"torchtitan_70b_a100"}
     decoding = {key for key in fast if key.startswith("gpt_fast")}
     assert fast == decoding | {"torchtitan_8b_8_float8", "torchtitan_8b_128_float8"}
-    peak = float(machine("a100").rate("bf16"))
-    assert round(100 * published_result("megatron_1008b").value / peak) == 52
-    assert round(100 * published_result("megatron_1b7").value / peak) == 44
+    h100 = machine("h100")
+    assert float(h100.rate("fp8")) == pytest.approx(2 * float(h100.rate("bf16")), rel=1e-3)
     assert "500 W" in published_result("torchtitan_8b_8").source
     assert "700 W" in published_result("llama3_16384").source
 
 
-def test_what_the_text_says_of_differences():
-    few, many = published_result("llama3_8192"), published_result("llama3_16384")
-    assert round(100 * (1 - many.value / few.value)) == 7
-    assert round(100 * (1 - float(many.predicted()) / float(few.predicted()))) == 6
+def test_the_largest_gpt_is_faster_and_the_model_says_slower():
     small, large = published_result("megatron_1b7"), published_result("megatron_1008b")
-    assert round(100 * (large.value / small.value - 1)) == 19
-    assert round(100 * (1 - float(large.predicted()) / float(small.predicted()))) == 8
+    assert large.value > small.value
+    assert float(large.predicted()) < float(small.predicted())
+    assert small.terms().tensor == 0 < large.terms().tensor
 
 
 def test_the_model_ranks_no_better_than_the_rule(lesson):
     """Kendall's tau by SciPy, and the rule by its words."""
     said = printed(lesson, SWEEPS)
-    nearer, slower, spreads = [], [], []
+    nearer, slower, by_the_rule, spreads = [], [], [], []
     for sweep in published_sweeps():
         taken, model = np.array(sweep.seconds), np.array(sweep.predicted())
         rule = [(one.tensor, one.pipeline) for one in sweep.layouts]
@@ -225,12 +227,14 @@ def test_the_model_ranks_no_better_than_the_rule(lesson):
         assert f"{by_model:+.2f}" in line and f"{by_rule:+.2f}" in line
         nearer.append(np.sign(round(by_model - by_rule, 6)))
         slower.append(round(100 * (taken[model.argmin()] / taken.min() - 1)))
+        by_the_rule.append(round(100 * (taken[places.argmin()] / taken.min() - 1)))
         spreads.append((taken.max() / taken.min(), model.max() / model.min()))
         if sweep.key == "30b_256":
             assert by_model < 0
         assert max(one.tensor for one in sweep.layouts) <= 8, "all groups fit into a node"
     assert sorted(nearer) == [-1, -1, -1, 0, 1]
     assert sorted(slower) == [0, 0, 0, 16, 25]
+    assert sorted(by_the_rule) == [0, 0, 0, 0, 6]
     assert [round(100 * (max(column) - 1)) for column in zip(*spreads, strict=True)] == [56, 8]
 
 
@@ -252,26 +256,18 @@ def test_what_the_memory_model_refuses(lesson):
     sweeps = published_sweeps()
     assert sum(sweep.bytes(one) > 80e9 for sweep in sweeps for one in sweep.failed) == 65
     assert not any(sweep.bytes(one) > 80e9 for sweep in sweeps for one in sweep.layouts)
-
-
-def test_where_the_9760_gpus_are_lost():
-    """By the model, and also if only its efficiency were wrong."""
-    result = published_result("llama3_16384")
-    terms, efficiency = result.terms(), cluster("h100").efficiency
-    arithmetic = terms.compute / terms.seconds
-    assert round(100 * arithmetic) == 81 and round(efficiency, 1) == 0.4
-    assert arithmetic * (1 - efficiency) > 1 - arithmetic
-    seconds = terms.seconds * float(result.predicted()) / result.value  # of the published step
-    computing = seconds - (terms.seconds - terms.compute)
-    higher = efficiency * terms.compute / computing
-    assert computing / seconds * (1 - higher) > 1 - computing / seconds
+    wrongly = [sweep.bytes(one) for sweep in sweeps for one in sweep.failed]
+    wrongly = [bytes for bytes in wrongly if bytes <= 80e9]
+    assert len(wrongly) == 15 and min(wrongly) > 55e9
+    assert (41 + 65, 41 + 80) == (106, 121)
 
 
 def test_the_quizzes_numbers():
-    """Ten buckets of 6 ms, of which the last shows; and pings of 120 and 220 µs."""
+    """Ten buckets of 6 ms, of which the last shows; and pings of 120 and 1,020 µs."""
     assert 60 / 10 - 60 / 10 / 2 == 3
     link = CostModel(20e-6, 10e9)
-    small, large = link.message(1e6), link.message(2e6)
-    assert (small, large) == pytest.approx((120e-6, 220e-6))
-    off = 2 * (0.95 * small) - 1.05 * large  # the latency of two pings that are 5 % off
-    assert abs(off - 20e-6) > 10e-6
+    small, large = link.message(1e6), link.message(10e6)
+    assert (small, large) == pytest.approx((120e-6, 1_020e-6))
+    per_byte = (1.05 * large - 0.95 * small) / 9e6  # of two pings that are 5 % off
+    assert abs(0.95 * small - 1e6 * per_byte - 20e-6) > 10e-6
+    assert round(100 * (per_byte * 10e9 - 1)) == 6

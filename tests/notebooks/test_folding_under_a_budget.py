@@ -205,7 +205,7 @@ def test_the_rates_follow_from_the_counts(lesson):
     said = printed(lesson, BESIDE)
     assert row(said, "ours, streamed")[0] == round(100e6 / 66_306) == 1508
     assert row(said, "ours, resident")[0] == round(100e6 / 32_888) == 3041
-    assert "assumed clock of 100 MHz" in said and "1.68 W of a whole board" in said
+    assert "assumed clock of 100 MHz" in said and "1.67 W of a whole board" in said
     assert 661 in row(said, "FINN, CNV, 1 bit")
     said, _ = lesson.again(BESIDE, count=lambda lanes: (0, 50_000))
     assert row(said, "ours, streamed")[0] == 2000

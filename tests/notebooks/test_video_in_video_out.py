@@ -124,7 +124,8 @@ def test_the_listing_fails_line_by_line(lesson):
     said = printed(lesson, LISTING)
     assert "OSError: Bitstream file base.bit does not exist" in said
     assert "NameError: name 'nn' is not defined" in said
-    assert "NameError: name 'video_in' is not defined" in said
+    for name in ("CNN", "video_in", "video_out"):
+        assert f"NameError: name '{name}' is not defined" in said
     assert "to have 3 channels, but got 480 channels" in said
     assert said.count("Error") == 4
 

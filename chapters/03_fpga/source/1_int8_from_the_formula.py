@@ -17,7 +17,7 @@
 # %% [markdown]
 # # int8 from the formula
 #
-# **2.18 MB of weights, but only 0.645 MB of memory on the chip.**
+# **2.18 MB of weights, but only 0.645 MB of block RAM on the chip.**
 # <!-- holds: round(4 * sum(stored.values()) / 1e6, 2) == 2.18 and round(on_chip / 1e6, 3) == 0.645 -->
 # The weights are those of the course's network in float32, and the chip is the FPGA of a Pynq-Z1 board (published).
 # An **FPGA** is a chip full of small parts that can be wired to any circuit: you describe it, and a tool finds the wiring.
@@ -69,7 +69,7 @@ bits_guess = predict("fpga.conv2_bits", 24, "bit")
 #
 # ### What is worth building
 #
-# The FPGA of the Pynq-Z1, an XC7Z020, has four kinds of parts (published, AMD DS190):
+# Of the parts of the Pynq-Z1's FPGA, an XC7Z020, we use four kinds (published, AMD DS190):
 #
 # | part | what one of them does | on the chip |
 # |---|---|---|
@@ -78,7 +78,8 @@ bits_guess = predict("fpga.conv2_bits", 24, "bit")
 # | **DSP** | multiplies a 25-bit integer by an 18-bit one, and can add the product to a sum | 220 |
 # | **block RAM** | stores 36 kbit: 4,096 bytes, and a ninth bit beside each | 140 |
 #
-# Multiply-adds need DSPs, and weights need block RAM.
+# Here, DSPs do the multiply-adds, and block RAM holds the weights.
+# (LUTs can do both, but it takes many of them.)
 # How much of each does a layer need?
 
 # %% tags=["picture"]

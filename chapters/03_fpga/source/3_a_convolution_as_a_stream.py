@@ -306,10 +306,10 @@ figures.table(heads, rows, "Counted over 32,768 outputs. The error is the distan
 # Two thirds of the outputs are 0 after the ReLU, so look at the others, where hls4ml with 8 bits agrees in 61 % at best.
 # <!-- holds: 0.64 < np.mean(expected == 0) < 0.69 -->
 # <!-- holds: round(max(row[2] for row in rows if "8 bits" in row[0])) == 61 -->
-# Nothing is broken: in 8 bits, hls4ml's steps are coarser, so its error is larger; in 16 bits, its error is smaller.
+# Nothing is broken: in 8 bits, hls4ml's steps are coarser, so its error is larger, and cutting digits off instead of rounding doubles it; in 16 bits, its error is smaller.
 # <!-- holds: min(row[4] for row in rows if "8 bits" in row[0]) > rows[0][4] > rows[-1][4] -->
 #
-# **Expect equal bits only from the same number format.**
+# **Expect equal bits only from the same number format and the same rounding.**
 # <!-- holds: max(share for name, share in equal.items() if "hls4ml" in name) < 95 -->
 #
 # ## Explain

@@ -17,9 +17,9 @@
 # %% [markdown]
 # # Timing and proof
 #
-# **At most 127 million sums a second.**
+# **127 million sums a second.**
 # A module with seven adders sums eight numbers in one clock cycle.
-# On one FPGA, the Lattice ECP5, its clock can reach 127 MHz (compiled).
+# Placed on an FPGA, the Lattice ECP5, its clock reaches 127 MHz (compiled).
 # With registers between the adders the clock can be faster, but then several words are inside at once.
 # If the next module is busy, all of them have to wait, and a word that waits can be lost.
 # How fast may the clock be, and can we be sure that no waiting word is lost?
@@ -371,7 +371,7 @@ figures.table(heads, rows)
 # <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
 #
 # **Verdict on C08: holds if a small network has to answer a single input within about 100 ns.**
-# An FPGA was published to do so.
+# Such a latency was published for a design that was compiled for an FPGA.
 # The 16 µs come without the name of a GPU, and no cell runs the same network on both: that a GPU cannot do it is likely, not shown.
 # For ResNet-50, the GPU is faster than both FPGA entries.
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.

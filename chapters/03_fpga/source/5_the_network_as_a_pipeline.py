@@ -78,7 +78,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # ```
 #
 # Now they take 10 cycles: 8 of one layer, and 2 in which B waits for its first value.
-# **Layers that work at the same time take as long as the slowest of them, and a little more at both ends.**
+# **Layers that work at the same time take as long as the slowest of them, and a little more at both ends, if none has to wait in between.**
 #
 # ### A layer that begins at once
 #
@@ -359,10 +359,10 @@ figures.guesses(results)
 #
 # ## Recap
 #
-# **The rule to keep: a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
+# **The rule to keep: if no queue is too short, a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
 #
 # With 256 outputs instead of 128, fc1's weights would take 131,072 beats.
-# By the rule, an image would take 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
+# By the rule, an image would take about 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
 #
 # ### Outside
 #

@@ -225,7 +225,7 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 
 # %% [markdown]
 # The prediction for a further image is right to within 0.2 %.
-# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and conv2 only about 65,536.
+# In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and no layer more than about 65,536.
 #
 # **In a layer that does not bind, more multipliers do not let images leave more often.**
 #
@@ -319,7 +319,7 @@ figures.guesses(rows)
 # <!-- holds: 176 * 134 == 23_584 < 53_200 - int(report.lut) == 45_020 -->
 #
 # What would this be on a board?
-# We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.68 W (published).
+# We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.67 W (published).
 # Can the circuits reach this clock?
 # We ask lesson 4's `place_and_route`, for an ECP5.
 
@@ -342,7 +342,7 @@ clocks = [
 figures.table(["part of ours", "clock on the ECP5"], clocks)
 
 # %% [markdown]
-# The table shows orders of magnitude, and no winner: the published networks are others, two of them with one bit per number, and our rows leave out the processor.
+# The table shows orders of magnitude, and no winner: the published networks are others, two of them with one bit per number, and our rows leave out the processor's time.
 # On the ECP5, two of our circuits stay below 100 MHz: `maxpool2x2` reads a memory, compares and writes back in one cycle, and `requantize` shifts by any number of bits in one.
 # <!-- holds: float(clocks[0][1]) < 100e6 > float(clocks[1][1]) -->
 # No timing tool has tested them for the Zynq, so our rates are for a clock that they may not reach until these paths are cut.
@@ -368,7 +368,7 @@ figures.table(columns, training_bytes.rows())
 #
 # ## Recap
 #
-# **The rule to keep: an image takes the longest of multiply-adds / multipliers for each layer and bytes / 8 for the stream; double only what binds.**
+# **The rule to keep: a further image takes the longest of multiply-adds / multipliers for each layer and bytes / 8 for the stream; double only what binds.**
 #
 # For example, stream the 1,024 x 1,024 weights of a fully connected layer.
 # They take 1,048,576 / 8 = 131,072 cycles, so 8 multipliers are enough, and a ninth would wait.

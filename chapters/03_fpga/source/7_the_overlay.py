@@ -188,7 +188,7 @@ send_rows = check("fpga.send_rows", send_rows)
 # Now we send rows 1 and 2 by your three words, and receive them by the driver.
 # Its `transfer` starts a channel, and `wait` reads a status register until the channel is done.
 # The driver also flushes what it sends, and invalidates what it has received.
-# Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever.
+# Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever. (Of AMD's DMA, the receiving side takes some words more before it stops.)
 
 # %%
 x = allocate((4, 8), "u1")  # four rows of eight bytes
@@ -359,8 +359,8 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # %% [markdown]
 # With our function, a piece takes 20 accesses, whatever its size.
 # For each channel, pynq makes three writes (the address in two halves, and the length; RUN was written before) and seven reads, most of them of the status.
-# (Our board ends a transfer within one read; a real one may be asked more often.)
-# **By registers, the accesses grow with the numbers; by DMA, they grow with the pieces.**
+# (Our board ends a transfer within one read; a real one is asked until the transfer has ended.)
+# **By registers, the accesses grow with the numbers; by DMA, on our board, they grow with the pieces.**
 #
 # So how does Python hand numbers to a circuit?
 # It writes a few of them, such as the amount, into registers: they are the circuit's arguments.
@@ -372,14 +372,14 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ## Recap
 #
-# **The rule to keep: there and back, a number costs 2 accesses by registers, and a piece of up to 16,383 bytes costs 20 by DMA.**
+# **The rule to keep: there and back, a number costs 2 accesses by registers, and a piece of up to 16,383 bytes costs 20 or more by DMA.**
 # And start both channels before you wait for either.
 #
 # ### Outside
 #
 # For a real board, Vivado makes the bitstream, with AMD's AXI DMA and AXI GPIO, and you write `Overlay("name.bit")`.
-# As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image of version 3.1 or older.
-# FINN, AMD's compiler for networks, has retired both boards as well, and names the AUP-ZU3 as the new default for teaching (published: FINN's pull request 1659, of August 2026).
+# As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image of version 3.1.1 or older.
+# FINN, AMD's compiler for networks, refuses both boards as well unless one insists, and names the AUP-ZU3 as the new default for teaching (published: FINN's pull request 1659, of August 2026).
 # We have run neither Vivado nor a board.
 #
 # ## Quiz

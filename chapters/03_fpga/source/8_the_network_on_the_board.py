@@ -200,9 +200,9 @@ negative = check("fpga.add_tlast", negative)
 #
 # - The send channel is done when the circuit has taken all bytes.
 # - The receive channel is done when a byte has come with `last`, and takes nothing more, even if its buffer has room.
-# - If its buffer is full and `last` has not come, the receive channel **halts** with an error, and never gets done.
+# - If its buffer is full and `last` has not come, the receive channel **halts** with an error, and never gets done. (So does our board. AMD's manual calls the outcome undefined.)
 #
-# Suppose that nobody takes a circuit's results any more.
+# Suppose that nobody takes the results of a circuit that gives a byte for each byte.
 # The circuit still takes bytes until its own registers are full; these are the bytes that it **holds**.
 # `negative` has one register for data, so it holds 1 byte.
 # In these programs, LENGTH is 8, and `room` is the size of the buffer for the results:
@@ -243,7 +243,7 @@ who_is_done = check("fpga.who_is_done", who_is_done)
 # Does the board do what your function says?
 # `attempt` sends and receives so many bytes through your circuit.
 # Where a real board would wait for ever or halt, ours says why, and `said` returns its text.
-# (AMD's DMA has queues of its own, because of which the send channel may be done earlier.)
+# (AMD's DMA has queues of its own: on a real board the circuit gets rid of some bytes more, and the send channel may be done earlier.)
 
 # %%
 eights = str(board.add(Design(negative, "negative", {"LENGTH": 8}, engine="cxxrtl")))
@@ -368,13 +368,14 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # So how do you find out why a program waits, on a board that says nothing?
 # **Ask each channel whether it is done; the one that is not tells where to look:**
 #
-# | who waits | what to look for |
+# | who is not done | what to look for |
 # |---|---|
 # | the send channel alone | more was sent than one packet, and nobody receives the next one |
 # | the receive channel alone | `last` is never set, too little or nothing was sent, or the buffer is a little too small |
 # | both | nobody receives, the buffer is too small, or START is missing |
 #
-# On a real board, `idle` and `error` of both channels tell this without waiting, and a channel that has halted needs a reset.
+# On a real board, `idle` and `error` of both channels tell this without waiting.
+# Once a channel has halted, its `wait` raises an error, and it needs a reset.
 #
 # ### What a DMA may read
 #
@@ -405,10 +406,10 @@ print(bytes(255 - np.array(stolen)))
 #
 # ## Recap
 #
-# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit takes only what it hands over, and what it can hold.**
+# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit that gives a byte for each byte takes only what it hands over, and what it can hold.**
 #
 # For example, lesson 7's loopback holds 16 words.
-# Without a receiver it hands over none, so the 17th word waits for ever.
+# Without a receiver it hands over none, so on our board the 17th word waits for ever.
 #
 # ### Outside
 #

@@ -17,7 +17,7 @@
 # %% [markdown]
 # # Restarts and monitoring
 #
-# **419 unexpected stops in 54 days, and only three needed people** (a part of Llama 3's training, [*published* by Meta](https://arxiv.org/abs/2407.21783)).
+# **419 unexpected stops in 54 days, and only three needed much work by people** (a part of Llama 3's training, [*published* by Meta](https://arxiv.org/abs/2407.21783)).
 # When a rank dies at night, a program has to go on from the newest checkpoint, which may be half written.
 # And if one number is forgotten in it, no error tells of that.
 #
@@ -168,6 +168,7 @@ reshard = check("distributed.reshard", reshard)
 # When the power fails, a file that was being written is half there.
 # So is one whose bytes were still in memory; after a **sync**, the disk has them all.
 # A rename to `latest` replaces it, wholly or not at all.
+# (On a real disk, the folder has to be synced, too.)
 #
 # Two shards are saved; the power fails in operation 2:
 #
@@ -368,7 +369,7 @@ with suppress(AttributeError):  # what the call gives is no metadata
 
 # %% [markdown]
 # **Verdict: holds if only tensors and plain values are rebuilt.**
-# This is what `weights_only=True` does, the default since PyTorch 2.6; DCP reads `.metadata` as a plain pickle.
+# This is what `weights_only=True` does, the default since PyTorch 2.6 (before 2.10, a crafted file could get round it: CVE-2026-24747); DCP reads `.metadata` as a plain pickle.
 # A safetensors file, as our shards are, has names, shapes and numbers: there is nothing to call.
 #
 # > A store that was opened for 127.0.0.1 can be reached from this machine alone
@@ -401,8 +402,8 @@ room.cleanup()
 #
 # ### Outside
 #
-# On a cluster, `torchrun --nnodes=2:4 --max-restarts=3 --rdzv-backend=c10d` goes on with as many hosts as are left, and DCP reshards for them.
-# With `--background`, `train_gpt.py` saves by `dcp.async_save`, while the training goes on.
+# On a cluster, `torchrun --nnodes=2:4 --max-restarts=3 --rdzv-backend=c10d` goes on with the hosts that are left, if they are two or more and the one of `--rdzv-endpoint` is among them, and DCP reshards for them.
+# With `--background`, `train_gpt.py` saves by `dcp.async_save`, while the training goes on; a death before such a checkpoint is whole costs one interval more.
 #
 # ## Quiz
 #

@@ -356,7 +356,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # Below, three ranks with three numbers each call them.
 # A colour says which rank a number began in; dark blue is a sum.
 # In the calls, 0 is the rank that gives or collects.
-# `broadcast`, `reduce` and `all_reduce` write into `x` itself.
+# `broadcast`, `reduce` and `all_reduce` write into `x` itself (after `reduce`, only rank 0's is of use).
 # `parts` is a list with a tensor for each rank: in `scatter` and `reduce_scatter` pieces of `x`, in the gathers what arrives.
 
 # %% tags=["picture"]
@@ -399,7 +399,7 @@ for function in (only_rank_0, rank_1_fails):
 # | backend | carries tensors of | is there |
 # |---|---|---|
 # | NCCL | NVIDIA GPUs, directly where possible, or through the host's memory | in PyTorch for CUDA, on Linux |
-# | Gloo | the CPU | in every PyTorch |
+# | Gloo | the CPU; a few collectives also of GPUs, slowly | in every PyTorch |
 # | MPI | the CPU, and GPUs if the cluster's MPI can | only in a PyTorch that was compiled with it |
 #
 # With a GPU for each rank, `launch` takes NCCL for tensors on the GPUs, and Gloo for all others; elsewhere it takes Gloo.
@@ -420,7 +420,7 @@ for function in (only_rank_0, rank_1_fails):
 #
 # ## Recap
 #
-# **The rule to keep: a sum through one master costs its link 2 (n - 1) S bytes, which are 13 MB for 4 ranks and S = 2.2 MB, and 275 MB for 64.**
+# **The rule to keep: a sum through one master costs its link 2 (n - 1) S bytes, which are 13 MB for 4 ranks and S = 2.18 MB, and 275 MB for 64.**
 #
 # ### Outside
 #

@@ -385,7 +385,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # One bucket is full only when backward ends, so it overlaps with nothing.
-# The measured steps take longer than the sums, since each message has to wake real processes.
+# The measured steps take longer than the sums, since each sleep runs over a little, and each message has to wake real processes.
 # Two buckets and four are only 15 ms apart, so measured, they may come out either way.
 #
 # And `fc1.weight`?

@@ -386,8 +386,8 @@ figures.table(["name", "today in tf.train"], rows)
 
 # %% [markdown]
 # **Verdict on C27: holds if it is TensorFlow 1.**
-# Three of the names live on only in `tf.compat.v1.train`.
-# What ran above takes their place: `tf.distribute.Server`, `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
+# `Server` is now called `tf.distribute.Server`; the other two that are missing live on only in `tf.compat.v1.train`.
+# What ran above takes their place: `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
 # These steps are asynchronous; for synchronous ones there is `MultiWorkerMirroredStrategy`.
 #
 # ### <a id="C28"></a>C28 on trial
