@@ -21,7 +21,8 @@ Table = tuple[list[str], list[list]]
 PARTS = ("compute", "bandwidth", "links")
 CORES = {"a100": 6_912, "a6000": 10_752, "h100": 16_896, "h200": 16_896}
 CORES_OF = (
-    "NVIDIA's architecture white papers: multiprocessors x cores of each. The H200 has the H100's chip"
+    "NVIDIA's architecture white papers: multiprocessors x cores of each. "
+    "The H200 has the H100's chip"
 )
 PROMPT = 1000  # tokens
 TOKENS = 2048  # of each request, where as many as fit are served at once
