@@ -3,8 +3,9 @@
     kept("int8")                 # weights, gradients, momentum, activations of the course's network
     sum_of(kept("int8")), on_chip()
 
-It is the fewest that a step can do with at batch 1, so that what does not fit here fits in no other
-way. A lesson puts a claim on trial with it: training of large models from on-chip memory.
+At batch 1, with momentum, and with all gradients before the update: without momentum, or with each
+gradient applied as it comes, a step keeps less. A lesson puts a claim on trial with it: training of
+large models from on-chip memory.
 """
 
 from collections.abc import Mapping, Sequence

@@ -169,8 +169,12 @@ def test_the_trial_of_the_cores():
     token = {key: float(row[3]) for key, row in found.items()}
     prompt = {key: float(row[5]) for key, row in found.items()}
     assert all(row[4] == "bandwidth" for row in rows)
-    assert round(cores["a6000"] / cores["a100"], 1) == 1.6
-    assert round(token["a6000"] / token["a100"], 1) == 2.7
+    v100 = 5_120  # cores by NVIDIA's white paper of 2017; in fp32 it does not hold the weights
+    assert round(cores["a6000"] / v100) == 2
+    assert round(float(machine("a6000").memory) / float(machine("v100").memory), 1) == 1.5
+    first = serve("llama31_8b", "fp16", batch=8, context=4096)
+    step = {key: first.plan(machine(key), 1, 1.0).seconds.value for key in ("a6000", "v100")}
+    assert round(step["a6000"] / step["v100"], 1) == 1.2
     assert cores["h100"] == cores["h200"] and round(token["h100"] / token["h200"], 1) == 1.4
     by_cores = sorted(cores, key=cores.get)
     assert prompt[by_cores[0]] > prompt[by_cores[1]] > prompt[by_cores[2]]
@@ -181,8 +185,6 @@ def test_the_trial_of_the_cores():
     assert round(all_of_them["h200"] / all_of_them["h100"], 1) == 1.6, "more than by bandwidth:"
     assert round(bandwidth["h200"] / bandwidth["h100"], 1) == 1.4
     assert round(fit["h200"] / fit["h100"], 1) == 2.0
-    assert round(memory["a100"] / memory["h100"], 2) == 1.00
-    assert round(all_of_them["a100"] / all_of_them["h100"], 1) == 0.6
     for key, requests in fit.items():
         taken = 2 * 8_030_261_248 + requests * 2048 * 131_072
         assert taken <= 0.9 * memory[key] < taken + 2048 * 131_072

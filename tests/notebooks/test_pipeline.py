@@ -162,4 +162,4 @@ def test_guesses_are_held_against_the_formula_and_no_clock(lesson):
     results = lesson.namespace["results"]
     expected = {"one piece": 1, "eight pieces": 960 / 330, "one request": 1}
     assert {name: float(one) for name, one in results.items()} == pytest.approx(expected)
-    assert {one.provenance for one in results.values()} == {"predicted"}
+    assert {one.word for one in results.values()} == {"predicted"}

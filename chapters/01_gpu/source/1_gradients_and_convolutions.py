@@ -574,8 +574,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # Now even `conv2`, at 94, is left of it: faster arithmetic would help this network no more.
 # <!-- holds: round(costs["conv2"].intensity.value) == 94 < h200.ridge("tf32") -->
 #
-# **Verdict on C25: holds if the accelerator is as large as an H200, computes in float32 without its tensor cores, and both sides come near their roofs.**
-# For that case the roofline predicts about 90 times for an H200 over a laptop.
+# **Verdict on C25: holds if a large GPU replaces a laptop's processor, and both come near their roofs.**
+# For this step in float32 the roofline predicts about 90 times for an H200.
 # <!-- holds: 88 < gain < 92 -->
 # With the tensor cores in TF32 it predicts about 150 times, and for a T4 in float32 only 8.
 # <!-- holds: 148 < least_time(laptop, "fp32", costs) / least_time(h200, "tf32", costs) < 152 -->

@@ -481,7 +481,7 @@ for neighbours in (1, 32):
 # %% [markdown]
 # **Verdict on C31: wrong.**
 # A block is the unit of *placement*: it is given to one multiprocessor.
-# What *executes* is the warp: so NVIDIA describes it, and so our machine counts.
+# What *executes* is the warp: so NVIDIA's *CUDA Programming Guide* says; our machine does.
 # Where its lanes disagree, it runs both sides, each with the others idle: **divergence**.
 # <!-- holds: shares[1] == 50 -->
 # Where whole warps disagree, nothing is lost.

@@ -348,7 +348,7 @@ for gpu in map(hardware.machine, ("t4", "h200")):
 
 # %% [markdown]
 # **Verdict on C01: wrong.**
-# Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes, for the same losses.
+# Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes here, for the same losses.
 # <!-- holds: round(copying.value / staying.value, 2) == 6.55 -->
 # <!-- holds: np.abs(np.divide(losses, same) - 1).max() < 1e-4 -->
 #
@@ -449,7 +449,7 @@ if device == "cuda":
 
 # %% [markdown]
 # **Verdict on C36: holds if gradients may be a step late.**
-# Within one step each part needs the result of the part before; across steps they overlap with old weights, and our training then needed more steps.
+# Within one step only a layer's own update can overlap with backward; across steps all overlap, with old weights, and our training then needed more steps.
 # <!-- holds: min(np.mean(runs[rate, "one step late"][-40:]) / np.mean(runs[rate, "waiting"][-40:]) for rate in (0.01, 0.003)) > 1.05 -->
 #
 # Preparing and copying the next input overlap with a step, and change no number.
@@ -538,8 +538,8 @@ print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy,
 # A T4's L2 has 4 MB: the array of these two photographs has 0.26 MB and would stay there, that of 64 photographs has 8.4 MB and would not.
 # In an H200's 50 MB both would stay, and fusion would spare traffic of L2 and launches, but little of the DRAM's.
 #
-# **Verdict on C29: holds if bytes of the DRAM set the layer's time, or tensor cores its arithmetic's.**
-# Autocast spared a third of what this network keeps, and fusion a quarter; fusion also spared three quarters of the bytes after a convolution, but it spares no arithmetic.
+# **Verdict on C29: holds if activations fill the memory, and DRAM or tensor cores set the time.**
+# Autocast spared a third of what this network keeps, though `fc1` kept half as much again; fusion a quarter, and three quarters of the bytes after a convolution, but it spares no arithmetic.
 # <!-- holds: round(saved.value) in (31, 32, 33) -->
 # <!-- holds: round(4 * (1 - together / separate)) == 3 -->
 # The times are predictions.

@@ -328,7 +328,7 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
-# Both programs compile, because a TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow (*published* by Google).
+# Both programs compile: a TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow ([*published* by Google](https://docs.cloud.google.com/tpu/docs/v4)).
 #
 # ### <a id="C09"></a>C09 on trial
 #
@@ -346,7 +346,7 @@ reports.work_for_each_joule()
 # A v4 has about 0.46 TFLOP/s per mm², and an A100 0.38; of the older chips, a v3 is ahead of a V100, and a v2 may be behind it.
 # <!-- holds: round(float(machine("tpu_v4").rate("bf16")) / float(machine("tpu_v4").die) / 1e12, 2) == 0.46 -->
 # <!-- holds: round(float(machine("a100").rate("bf16")) / float(machine("a100").die) / 1e12, 2) == 0.38 -->
-# In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring.
+# In both benchmarks the v4 did 2.2 times the work for each joule, but its maker did the measuring; newer chips were not compared.
 #
 # ## Recap
 #

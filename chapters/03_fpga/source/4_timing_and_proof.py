@@ -370,9 +370,9 @@ figures.table(heads, rows)
 # With 1 and 2 bits, the same FPGA takes only 4 times as long as the A100, and labels 65 % of the images right.
 # <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
 #
-# **Verdict on C08: holds if a small network has to answer a single input within about 100 ns.**
+# **Verdict on C08: holds if an input must be answered within about 100 ns, and no GPU does so.**
 # Such a latency was published for a design that was compiled for an FPGA.
-# The 16 µs come without the name of a GPU, and no cell runs the same network on both: that a GPU cannot do it is likely, not shown.
+# That no GPU does so is likely, not shown: the 16 µs are another network's, on a GPU without a name.
 # For ResNet-50, the GPU is faster than both FPGA entries.
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.
 #

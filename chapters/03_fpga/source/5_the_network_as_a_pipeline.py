@@ -311,7 +311,8 @@ figures.table(heads, rows, "Clock cycles, counted by the register and by the sim
 # All 160 outputs equal the golden model's, and the register agrees with the simulator.
 # The cycles of one image alone are its **latency**; how often images leave is the **throughput**.
 # Of 16, each takes fewer, for conv1 and conv2 begin the next while fc1 works.
-# A further image adds 66,272 cycles on average. Its (4,096 + 525,568) / 8 = 66,208 beats, pixels and weights of fc1, come one per cycle.
+# A further image adds 66,272 cycles on average.
+# Its (4,096 + 525,568) / 8 = 66,208 beats, pixels and weights of fc1, come one per cycle.
 #
 # ## Measure
 #

@@ -188,7 +188,8 @@ send_rows = check("fpga.send_rows", send_rows)
 # Now we send rows 1 and 2 by your three words, and receive them by the driver.
 # Its `transfer` starts a channel, and `wait` reads a status register until the channel is done.
 # The driver also flushes what it sends, and invalidates what it has received.
-# Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever. (Of AMD's DMA, the receiving side takes some words more before it stops.)
+# Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever.
+# (Of AMD's DMA, the receiving side takes some words more before it stops.)
 
 # %%
 x = allocate((4, 8), "u1")  # four rows of eight bytes

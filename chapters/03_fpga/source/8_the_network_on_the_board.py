@@ -200,7 +200,8 @@ negative = check("fpga.add_tlast", negative)
 #
 # - The send channel is done when the circuit has taken all bytes.
 # - The receive channel is done when a byte has come with `last`, and takes nothing more, even if its buffer has room.
-# - If its buffer is full and `last` has not come, the receive channel **halts** with an error, and never gets done. (So does our board. AMD's manual calls the outcome undefined.)
+# - If its buffer is full and `last` has not come, the receive channel **halts** with an error, and never gets done.
+#   (So does our board; AMD's manual calls the outcome undefined.)
 #
 # Suppose that nobody takes the results of a circuit that gives a byte for each byte.
 # The circuit still takes bytes until its own registers are full; these are the bytes that it **holds**.

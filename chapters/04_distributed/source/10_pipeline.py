@@ -415,10 +415,10 @@ figures.guesses([("one request", guesses["one request"], results["one request"])
 print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated compute"))
 
 # %% [markdown]
-# **Verdict on C42: holds if requests queue up.**
+# **Verdict on C42: holds if requests queue up and the model does not fit one rank.**
 # By the formula, the last of 16 waits 19 x 10 = 190 ms and not 640 ms, 3.4 times less.
 # If the model fits one rank, four copies take 4 x 40 = 160 ms.
-# One request alone takes the time of one rank.
+# One request alone gains nothing, and its messages come on top.
 #
 # ## Recap
 #

@@ -380,7 +380,7 @@ print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 # %% [markdown]
 # **Verdict on C12: wrong.**
 # Without a process group it does not run; with one, each rank has all weights, on our mesh about half.
-# On GPUs, `DataParallel` would copy the model to each: data parallelism twice.
+# (On GPUs, which were not tried, `DataParallel` copies the model to each: data parallelism twice.)
 #
 # ### <a id="C21"></a>C21 on trial
 #
@@ -414,7 +414,7 @@ print("PyTorch needs Python", metadata("torch")["Requires-Python"])
 # **Verdict on C21: wrong.**
 # There is no such class, but a `DistributedSampler`.
 # Python 3.8 is too old, and `torchdynamo` is part of PyTorch.
-# FSDP alone cuts the weights; `DataParallel` round ranks with one device each adds nothing.
+# FSDP cuts the weights; here, on CPUs, `DataParallel` only hands the call on.
 #
 # ## Recap
 #

@@ -400,7 +400,7 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # Their steps wait for bytes, and most of the arithmetic stands idle.
 # With 1,000 tokens behind each, more sequences change that on one machine, the server's CPU; on the others, too few fit, or no number is enough.
 # <!-- holds: [on.machine.key for on in every if (on.compute_from or 10**9) <= (on.fit or 0)] == ["server_cpu"] -->
-# But this prefill, the same work as training's forward, is bound by compute on every machine.
+# But this prefill, the same work as training's forward, is bound by compute on every machine that holds the weights.
 #
 # ## Recap
 #

@@ -19,9 +19,8 @@
 #
 # **As if 9,760 of 16,384 GPUs were switched off.**
 # 16,384 H100 trained Llama 3 405B, and each did 400 of its 989 TFLOP/s ([Grattafiori and others](https://arxiv.org/abs/2407.21783), *published*).
-# That is as much as if 16,384 x (1 - 400 / 989) GPUs did nothing.
 # Could one have known it before?
-# We put together a model of a training step, and ask whether less than a model would have done.
+# We put together a model of a training step, and ask whether less would have done.
 #
 # ## What you will be able to do
 #
@@ -103,7 +102,7 @@ def fit_link(sizes, seconds):
 fit_link = check("distributed.fit_link", fit_link)
 
 # %% [markdown]
-# Try it on pings between two ranks of this computer, whose link is emulated: it was given 10 ms and 25 MB/s.
+# Try it on pings between two ranks, whose emulated link was given 10 ms and 25 MB/s; a busy computer makes both worse.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from labkit.distributed.link_trials import Trials, measure_pings
@@ -114,8 +113,6 @@ print("latency:", measured(latency, "s", "an emulated link"))
 print("bandwidth:", measured(bandwidth, "B/s", "an emulated link"))
 
 # %% [markdown]
-# On a busy computer, both come out worse than they were given.
-#
 # ### A step from its terms
 #
 # Let a micro-batch take a stage 30 ms of arithmetic, and 12 ms of tensor all-reduces, which nothing hides.
@@ -189,7 +186,6 @@ figures.table(["ranks", "trial, bytes", "by formula", "by the clock", "clock off
 #
 # ### From 64 to 1,024 GPUs
 #
-# Now to links that we do not have: H100 in nodes of 8.
 # The 70B model trains on 256 sequences of 8,192 tokens a step, with recomputed blocks:
 
 # %%
@@ -243,7 +239,7 @@ terms_picture({name: terms for name, terms in steps.items() if name.startswith("
 # Whom does the model beat?
 # Its efficiencies come from three published results: one training on A100, one on H100, and one decoding on an A100.
 # A **constant** knows only these three: each GPU of a training does as many FLOP/s as in the fitted one, in any layout and format, and n GPUs decode n times as fast as one, by the bytes of the weights.
-# The figure shows all 38 results, with one hollow point for each that was fitted to; the first table has those of which the text speaks.
+# The figure shows all 38 results, and the first table those of which the text speaks.
 
 # %% tags=["picture"]
 from labkit.distributed.cost_model_pictures import published_picture
@@ -267,17 +263,14 @@ figures.table(*summary(results))
 # **On trainings, the constant is better**: 12 % off on average, and the model 20.
 # Their authors chose these layouts, and by the model, arithmetic binds 18 of the 19.
 # So they differ above all in the share of the peak, which the model takes from one row, as the constant does.
-#
-# - Float8 are numbers of 8 bits, for which an H100 has twice the peak. Only linear layers computed with them; the model takes the new peak for everything, and the constant takes the old one.
-# - Of GPT 1008B the model expects less than of GPT 1.7B, because more messages travel. In fact it ran faster: its matrices are larger.
+# (Float8 are numbers of 8 bits, for which an H100 has twice the peak.
+# Only linear layers use them; the model takes that peak for everything, and the constant the old one.)
 #
 # **And the 9,760 GPUs?**
 # One could have known them: for 400 TFLOP/s, the constant says 386 and the model 316.
-# But the constant also had luck.
-# The H100 of the fitted row is another machine, with older memory and limited to 500 W, where those of Llama 3 405B had 700 W (*published*).
+# But the constant had luck: the H100 of the fitted row is another machine, with older memory and limited to 500 W, where those of Llama 3 405B had 700 W (*published*).
 #
 # In decoding, the model is nearer at 8 GPUs: 20 to 95 % off, and the constant 31 to 156 %.
-# With 2 GPUs, both are equally far off.
 # Both expect too much: each token waits for two all-reduces in each layer, and the model counts the way of their messages, but not the time until a GPU has begun them.
 #
 # ### Forty-one layouts, ranked
@@ -338,10 +331,9 @@ figures.table(heads, rows)
 # %% [markdown]
 # **Here the model knows something**: it passes every layout that ran, and refuses 65 of 80 that failed.
 # So it is right about 106 of 121, where "nothing fits" would be right about 80.
-# It counts what must be there, and no buffers.
 # The 15 that it passed wrongly need more than 55 GB by the model: where it says no, believe it, and where it leaves little room, try.
 #
-# At last, your guesses:
+# Your guesses:
 
 # %% tags=["picture"]
 far, near = "1,024: tensor 32, data 32, ZeRO-1", "1,024: tensor 8, data 128, ZeRO-1"

@@ -293,10 +293,11 @@ figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 
 # %% [markdown]
 # **Verdict on C38: wrong.**
-# For the next token bandwidth binds: the A6000 has 1.6 times the A100's cores and needs 2.7 times as long, and an H200 with an H100's cores is 1.4 times as fast.
+# For the next token bandwidth binds.
+# The A6000 has twice the V100's cores (5,120, *published*) and 1.5 times its memory, but needs 1.2 times as long for a step of our first table.
+# With equal cores, an H200 is 1.4 times as fast as an H100.
 # The order of cores is the order of speed only for the prompt in fp32; in 16 bits tensor cores compute.
 # Memory size does matter, by the requests that share a step: with 1.4 times the bandwidth, the H200 makes 1.6 times the H100's tokens.
-# But with as much memory as the H100, the A100 makes 0.6 times as many.
 #
 # ### <a id="C39"></a>C39 on trial
 #

@@ -239,8 +239,8 @@ figures.table(["way", "sum is right", "busiest rank carries", "all ranks send"],
 routes_picture(runs["ring"].messages, ranks=4)
 
 # %% [markdown]
-# **Verdict on C14: holds if the workers are few.**
-# The sum is right, but the master's link carries $2(n-1)S$: with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
+# **Verdict on C14: holds if the master's link can carry it.**
+# The sum is right, but that link carries $2(n-1)S$: with four workers twice what a rank of the ring carries, with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
 #
 # ## Measure
 #
@@ -302,7 +302,8 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # **However many ranks there are, it is less than $2S$.**
 #
 # Both ways send equally many messages in turn, and each waits for its latency.
-# (Here a message occupies its rank for its latency, too. Where the latencies of several messages pass together, as on lesson 16's links, rank 0 would take 1.34 s for 64 KiB, and the ring 2.05, *predicted*.)
+# (Here a message occupies its rank for its latency, too.
+# Where the latencies of several messages pass together, as on lesson 16's links, rank 0 would take 1.34 s for 64 KiB, and the ring 2.05, *predicted*.)
 # For 64 KiB, a message of rank 0 takes 1 ms and 0.66 ms for its bytes, and a chunk saves only these 0.66 ms: the ring is 1.65 times as fast.
 # For 16 MiB, the bytes take 168 ms, so chunks save nearly all of the time: the ring is 145 times as fast.
 #

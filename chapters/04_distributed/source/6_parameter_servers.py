@@ -371,7 +371,7 @@ pictures.staleness_picture(compared, slowest=3)
 # Its gradients have a staleness of 3 on average, one for each other worker; the slow worker's have about 12.
 #
 # **Verdict on C26: holds if "communicates more" becomes "waits more".**
-# Every gradient costs a pull and a push, whoever waits; asynchronous workers even send three times as many a second.
+# Every gradient costs a pull and a push, whoever waits; with one slow worker, as here, asynchronous ones even send three times as many a second.
 # At 0.2, staleness alone makes it unstable, since one process learns from the same batches in the same order.
 # At 0.05 it does no harm in this one run, and in 1.2 seconds synchronous training does not learn yet.
 #

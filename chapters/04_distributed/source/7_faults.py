@@ -385,10 +385,10 @@ rows = list(names_today(cluster).items())
 figures.table(["name", "today in tf.train"], rows)
 
 # %% [markdown]
-# **Verdict on C27: holds if it is TensorFlow 1.**
-# `Server` is now called `tf.distribute.Server`; the other two that are missing live on only in `tf.compat.v1.train`.
-# What ran above takes their place: `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`.
-# These steps are asynchronous; for synchronous ones there is `MultiWorkerMirroredStrategy`.
+# **Verdict on C27: wrong.**
+# Today's `tf.train` has only the first of the four names, so the program ends at once.
+# They are names of TensorFlow 1, which did not run here.
+# What ran above takes their place: `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`; `Server` is called `tf.distribute.Server`.
 #
 # ### <a id="C28"></a>C28 on trial
 #

@@ -433,7 +433,8 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 # ### Outside
 #
 # In PyTorch, it is `parallelize_module(model, mesh, plan)` with `ColwiseParallel` and `RowwiseParallel`; in Megatron-LM, `ColumnParallelLinear` and `RowParallelLinear`.
-# **Sequence parallel** makes each all-reduce a reduce-scatter and an all-gather: the bytes are the same, but in between, each rank normalises only its own tokens. It can also keep only these in memory, for one more all-gather in backward ([Korthikanti and others](https://arxiv.org/abs/2205.05198)).
+# **Sequence parallel** makes each all-reduce a reduce-scatter and an all-gather: the bytes are the same, but in between, each rank normalises only its own tokens.
+# It can also keep only these in memory, for one more all-gather in backward ([Korthikanti and others](https://arxiv.org/abs/2205.05198)).
 #
 # ## Quiz
 #

@@ -21,8 +21,8 @@ def rank_correlation(a, b):
     order, pairs = 0, 0
     for i in range(len(a)):
         for j in range(i):
-            order += np.sign((a[i] - a[j]) * (b[i] - b[j]))
             pairs += 1
+            order += np.sign((a[i] - a[j]) * (b[i] - b[j]))
     return order / max(pairs, 1)
 
 
