@@ -1,6 +1,6 @@
 """For every pytest run here, also `pytest --nbval chapters`: who runs what, and in which order.
 
-Three processes share the work unit by unit (`unit_of`): a file, a notebook, or all tests of one
+Two processes share the work unit by unit (`unit_of`): a file, a notebook, or all tests of one
 exercise. What is marked `night` belongs to `make prove`; the solved twins of the notebooks do.
 """
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# Three processes of tests share two cores: threads of torch and OpenBLAS beside them would spend half
-# of the time on waiting for each other. Set before anything loads them; kernels inherit it.
+# Two processes of tests share two cores: threads of torch and OpenBLAS beside them would spend
+# half of the time on waiting for each other. Set before anything loads them; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent

@@ -35,7 +35,7 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
-# Files, and folders of them, that take some seconds and more, the slowest first: in this order the
+# Files, and folders of them, that take some seconds and more, the slowest first: in this order two
 # processes end at about the same time. They run after all others, so that whoever broke something
 # hears of it early; `make test ARGS=quick` leaves them out.
 SLOW = (

@@ -130,6 +130,8 @@ def summary(results: Iterable[PublishedResult]) -> tuple[list[str], list[list]]:
     rows = []
     for kind in CONSTANTS:
         ones = [one for one in results if one.kind == kind and not one.fitted]
+        if not ones:
+            continue
         row = [kind, len(ones)]
         for errors in ([one.error() for one in ones], [one.constant_error() for one in ones]):
             off = [abs(error) for error in errors]

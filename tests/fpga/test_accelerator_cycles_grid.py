@@ -53,5 +53,5 @@ def same(folding, shapes, images, queues=None):
             expected = int(job_cycles(folding, n, shapes, queues))
             assert int(run.cycles) == pytest.approx(expected, rel=0.02)
             busiest = max(station_cycles(folding, n, shapes).values())
-            assert abs(run.cycles - expected) < abs(run.cycles - busiest)
+            assert abs(int(run.cycles) - expected) < abs(int(run.cycles) - busiest)
             assert run.beats_in == stream_beats(folding, n, shapes)

@@ -19,7 +19,7 @@ from labkit.hardware import machine
 from tests.notebooks.running import Run
 
 PINGS, SHAPED, TERMS = "measure_pings(", "shaped_links()", "terms_picture({"
-PUBLISHED, SWEEPS, FAILED = "published_picture(results)", "sweep.predicted()", "sweep.failed"
+PUBLISHED, SWEEPS = "published_picture([", "sweep.predicted()"
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,9 @@ def test_the_example_of_two_pings(lesson):
 def test_the_example_of_a_step():
     """In the model, too, gradients travel behind the last backward, two thirds of a micro-batch."""
     hidden = 2 / 3 * 30
-    assert ((4 + 2 - 1) * (30 + 12), 210 + 50 - hidden, 4 * 30) == (210, 240, 120)
-    assert max(4 * 30, 4 * 12, 42, 50 - hidden) == 120
+    assert ((4 + 2 - 1) * (30 + 12), 210 + 50 - hidden) == (210, 240)
+    terms = [4 * 30, 4 * 12, (2 - 1) * (30 + 12), 50 - hidden]
+    assert terms == [120, 48, 42, 30] and sum(terms) == 240
 
 
 def test_the_example_of_an_order(lesson):
@@ -88,22 +89,29 @@ def test_the_learners_fit_gets_the_pings(lesson, monkeypatch):
 
 def test_the_shaped_figures_are_those_of_the_file(lesson):
     said = printed(lesson, SHAPED)
-    count = 0
-    for link in shaped_links():
-        if link.kind == "shaped and relayed":
-            assert Trials().bandwidth == 12.5e6 and Trials().latency == 0.02
-            for trial in link.trials:
-                assert f"{trial.error:+.1f} %" in said
-                count += 1
-    assert said.count(" %") == count == 12
-    assert len(lesson.namespace["off"]) == count and max(lesson.namespace["off"].values()) < 4
-    errors = []
-    for link in shaped_links():
-        if link.kind == "shaped and relayed":
-            errors += [trial.error for trial in link.trials]
-    assert sum(error > 0 for error in errors) > len(errors) / 2  # most take longer
+    assert Trials().bandwidth == 12.5e6 and Trials().latency == 0.02
+    relayed = [link for link in shaped_links() if link.kind == "shaped and relayed"]
+    trials = [(link.ranks, one) for link in relayed for one in link.trials]
+    shown = [(ranks, one) for ranks, one in trials if one.name.startswith(("star", "ring"))]
+    assert all(f"{one.error:+.1f} %" in said for _, one in shown)
+    off = {(ranks, one.name): abs(one.error) for ranks, one in shown}
+    assert said.count(" %") == 8 and lesson.namespace["off"] == off
     assert "predicted by its pings" in said and "measured on" in said
     assert "shaped_links.md" in said.replace("\n", "")
+    for link in relayed:  # by hand, from its latency and bandwidth
+        alpha, beta, n = link.model.latency, link.model.bandwidth, link.ranks
+        for one in link.trials:
+            if one.name == "star 300000":
+                assert one.predicted == pytest.approx(2 * (alpha + (n - 1) * 3e5 / beta), rel=1e-3)
+            if one.name == "ring 300000":
+                hop = alpha + 3e5 / n / beta
+                assert one.predicted == pytest.approx(2 * (n - 1) * hop, rel=1e-3)
+
+
+def test_without_a_cable_the_formulas_do_not_hold():
+    (loopback,) = [link for link in shaped_links() if link.kind == "loopback"]
+    collectives = [one for one in loopback.trials if one.name.startswith(("star", "ring"))]
+    assert min(one.measured / one.predicted for one in collectives) > 2
 
 
 def test_layouts_use_the_gpus_and_the_batch_that_they_say(lesson):
@@ -120,7 +128,7 @@ def test_what_the_text_says_of_the_layouts(lesson):
     said = printed(lesson, TERMS)
     lines = [re.split(r"  +", line.strip()) for line in said.splitlines()]
     rows = {line[0]: line[1:] for line in lines if len(line) == 5 and line[0][0].isdigit()}
-    assert len(rows) == len(lesson.namespace["layouts"]) == 6
+    assert len(rows) == len(lesson.namespace["layouts"]) == 5
     four = "1,024: tensor 4, data 256, ZeRO-"
     fits = {name: row[1] for name, row in rows.items()}
     speed = {name: float(row[3]) for name, row in rows.items()}
@@ -153,7 +161,7 @@ def test_32_for_8_by_hand(lesson):
     assert round(latency / (latency + 62 / 32 * bytes / 400e9), 2) == 0.28
 
 
-def test_the_named_results_are_printed_with_both_errors_and_all_are_drawn(lesson):
+def test_the_named_results_are_printed_with_both_errors(lesson):
     said = printed(lesson, PUBLISHED)
     named = lesson.namespace["named"].split()
     for result in map(published_result, named):
@@ -161,9 +169,8 @@ def test_the_named_results_are_printed_with_both_errors_and_all_are_drawn(lesson
         assert result.published.number in line and result.predicted().number in line
         assert ("fitted to it" if result.fitted else f"{result.error():+.1f} %") in line
         assert line.rstrip().endswith(f"{result.constant_error():+.1f} %")
-    assert f"Errors of {len(published_results())} predictions" in said
-    assert len(published_results()) == 38 and sum(r.fitted for r in published_results()) == 3
-    assert {r.key for r in published_results() if r.fitted} < set(named)
+    fitted = {r.key for r in published_results() if r.fitted}
+    assert len(fitted) == 3 and fitted < set(named)
 
 
 def test_the_constant_is_better_on_trainings_and_worse_where_links_bind(lesson):
@@ -176,16 +183,19 @@ def test_the_constant_is_better_on_trainings_and_worse_where_links_bind(lesson):
     assert (sum(model <= 20), sum(constant <= 20)) == (11, 15)
     said = printed(lesson, PUBLISHED)
     assert re.search(r"training +19 +20\.4 % +11 +11\.8 % +15", said)
+    assert re.search(r"decoding +13 +32\.1 % +5 +46\.0 % +5", said)
     eight = [r for r in published_results() if r.kind == "decoding" and r.given["tensor"] == 8]
     of_model = [abs(r.error()) for r in eight]
     of_constant = [abs(r.constant_error()) for r in eight]
     assert (round(min(of_model)), round(max(of_model))) == (20, 95)
     assert (round(min(of_constant)), round(max(of_constant))) == (31, 156)
     assert all(a < b for a, b in zip(of_model, of_constant, strict=True))
-    two = [r for r in published_results() if r.kind == "decoding" and r.given["tensor"] == 2]
-    assert max(abs(r.error() - r.constant_error()) for r in two) < 2
+    assert [sum(column <= 20) for column in errors["decoding"].T] == [5, 5]
     trainings = [r for r in published_results() if r.kind == "training" and not r.fitted]
-    assert sum(r.terms().binds == "compute" for r in trainings) == 18
+    wide = [r for r in trainings if "float8" not in r.name]
+    off = np.abs([[r.error(), r.constant_error()] for r in wide]).mean(axis=0)
+    assert len(wide) == 14 and [round(one) for one in off] == [17, 9]
+    assert sum(r.error() < 0 for r in wide) == 13
     largest = published_result("llama3_16384")
     assert round(float(largest.predicted()) / 1e12) == 316
     assert round(float(largest.constant()) / 1e12) == 386
@@ -202,6 +212,10 @@ def test_the_causes_of_the_misses():
     decoding = {key for key in fast if key.startswith("gpt_fast")}
     assert fast == decoding | {"torchtitan_8b_8_float8", "torchtitan_8b_128_float8"}
     h100 = machine("h100")
+    known, foretold = published_result("megatron_1b7"), published_result("llama3_16384").value
+    share = known.value / float(machine("a100").rate("bf16"))
+    assert round(100 * share) == 44
+    assert round(100 * (share * float(h100.rate("bf16")) / foretold - 1)) == 9
     assert float(h100.rate("fp8")) == pytest.approx(2 * float(h100.rate("bf16")), rel=1e-3)
     assert "500 W" in published_result("torchtitan_8b_8").source
     assert "700 W" in published_result("llama3_16384").source
@@ -236,6 +250,7 @@ def test_the_model_ranks_no_better_than_the_rule(lesson):
     assert sorted(slower) == [0, 0, 0, 16, 25]
     assert sorted(by_the_rule) == [0, 0, 0, 0, 6]
     assert [round(100 * (max(column) - 1)) for column in zip(*spreads, strict=True)] == [56, 8]
+    assert "1.56 published, 1.08 by the model" in said
 
 
 def tau(a, b):
@@ -250,9 +265,7 @@ def test_another_order_changes_the_table(lesson):
     assert said.count("-0.12") == 10
 
 
-def test_what_the_memory_model_refuses(lesson):
-    said = printed(lesson, FAILED)
-    assert re.search(r"all +41 +41 +80 +65", said)
+def test_what_the_memory_model_refuses():
     sweeps = published_sweeps()
     assert sum(sweep.bytes(one) > 80e9 for sweep in sweeps for one in sweep.failed) == 65
     assert not any(sweep.bytes(one) > 80e9 for sweep in sweeps for one in sweep.layouts)
@@ -263,7 +276,7 @@ def test_what_the_memory_model_refuses(lesson):
 
 
 def test_the_quizzes_numbers():
-    """Ten buckets of 6 ms, of which the last shows; and pings of 120 and 1,020 µs."""
+    """Ten buckets of 6 ms, of which the last shows; pings of 120 and 1,020 µs; a bubble."""
     assert 60 / 10 - 60 / 10 / 2 == 3
     link = CostModel(20e-6, 10e9)
     small, large = link.message(1e6), link.message(10e6)
@@ -271,3 +284,4 @@ def test_the_quizzes_numbers():
     per_byte = (1.05 * large - 0.95 * small) / 9e6  # of two pings that are 5 % off
     assert abs(0.95 * small - 1e6 * per_byte - 20e-6) > 10e-6
     assert round(100 * (per_byte * 10e9 - 1)) == 6
+    assert max((4 * 10, 4 * 4, 3 * (10 + 4), 40 - 7)) == 42

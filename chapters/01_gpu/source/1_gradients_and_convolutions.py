@@ -585,7 +585,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## On trial
 #
-# [C02](#C02) held as an outer product, [C25](#C25) for a large accelerator without tensor cores; [C24](#C24) was wrong.
+# [C02](#C02) held as an outer product, [C25](#C25) for a large GPU in a laptop's place; [C24](#C24) was wrong.
 #
 # ### <a id="C23"></a>C23 on trial
 #

@@ -480,8 +480,8 @@ for neighbours in (1, 32):
 
 # %% [markdown]
 # **Verdict on C31: wrong.**
-# A block is the unit of *placement*: it is given to one multiprocessor.
-# What *executes* is the warp: so NVIDIA's *CUDA Programming Guide* says; our machine does.
+# A block is the unit of *placement*: one multiprocessor gets it.
+# What *executes* is the warp: so NVIDIA's *CUDA Programming Guide* says, and so our machine works.
 # Where its lanes disagree, it runs both sides, each with the others idle: **divergence**.
 # <!-- holds: shares[1] == 50 -->
 # Where whole warps disagree, nothing is lost.

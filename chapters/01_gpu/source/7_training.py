@@ -449,7 +449,8 @@ if device == "cuda":
 
 # %% [markdown]
 # **Verdict on C36: holds if gradients may be a step late.**
-# Within one step only a layer's own update can overlap with backward; across steps all overlap, with old weights, and our training then needed more steps.
+# Within one step, only the update of a layer whose gradient is ready can overlap.
+# Across steps all can, with old weights, and after as many steps our loss was higher.
 # <!-- holds: min(np.mean(runs[rate, "one step late"][-40:]) / np.mean(runs[rate, "waiting"][-40:]) for rate in (0.01, 0.003)) > 1.05 -->
 #
 # Preparing and copying the next input overlap with a step, and change no number.
@@ -538,8 +539,9 @@ print("\nPyTorch's compiler:", compiled_loops(after_conv, *map(torch.from_numpy,
 # A T4's L2 has 4 MB: the array of these two photographs has 0.26 MB and would stay there, that of 64 photographs has 8.4 MB and would not.
 # In an H200's 50 MB both would stay, and fusion would spare traffic of L2 and launches, but little of the DRAM's.
 #
-# **Verdict on C29: holds if activations fill the memory, and DRAM or tensor cores set the time.**
-# Autocast spared a third of what this network keeps, though `fc1` kept half as much again; fusion a quarter, and three quarters of the bytes after a convolution, but it spares no arithmetic.
+# **Verdict on C29: holds if activations fill the memory, and time goes into DRAM traffic or products for tensor cores.**
+# Autocast spared a third of what this network keeps.
+# Fusion spared a quarter, and three quarters of the bytes after a convolution, but no arithmetic.
 # <!-- holds: round(saved.value) in (31, 32, 33) -->
 # <!-- holds: round(4 * (1 - together / separate)) == 3 -->
 # The times are predictions.

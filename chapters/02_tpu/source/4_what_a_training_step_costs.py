@@ -328,7 +328,7 @@ figures.table(["program", "operations on a v5e (compiled)"], rows, note)
 
 # %% [markdown]
 # **Verdict on C13: wrong.**
-# Both programs compile: a TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow ([*published* by Google](https://docs.cloud.google.com/tpu/docs/v4)).
+# Both programs compile: a TPU's core also has a vector unit, for general computation, and a scalar unit, for control flow ([*published* by Google](https://cloud.google.com/tpu/docs/system-architecture-tpu-vm)).
 #
 # ### <a id="C09"></a>C09 on trial
 #

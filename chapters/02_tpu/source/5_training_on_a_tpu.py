@@ -247,7 +247,7 @@ def next_batch(order, step, batch):
 
 next_batch = check("tpu.next_batch", next_batch)
 order = np.stack([np.random.default_rng(seed=e).permutation(500) for e in range(9)])
-# 500 images make 15 steps of 32 an epoch: the 20 steps of the killed run see two epochs.
+# 500 images make 15 steps of 32 an epoch: the unbroken run of 20 steps below sees two epochs.
 
 # %% [markdown]
 # ## Check

@@ -136,7 +136,7 @@ waveforms.draw(run.trace, ["next", "count"])
 # begin ... end            hold lines together, as indentation does in Python
 # {a, b}                   side by side, with a as the upper bits
 # 1'b0                     a number of 1 bit, with the value 0
-# r <= a * b;              computed with at least as many bits as r has, then cut; so does assign
+# r <= a * b;              computed with at least as many bits as r has, then cut; the same with assign
 # 0   LANES   2 ** n       plain numbers and parameters are signed
 # a[7:0]   {a, b}   32'd0  these are unsigned, even if a is signed
 # ```

@@ -370,9 +370,9 @@ figures.table(heads, rows)
 # With 1 and 2 bits, the same FPGA takes only 4 times as long as the A100, and labels 65 % of the images right.
 # <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
 #
-# **Verdict on C08: holds if an input must be answered within about 100 ns, and no GPU does so.**
+# **Verdict on C08: holds if an input must be answered within about 100 ns.**
 # Such a latency was published for a design that was compiled for an FPGA.
-# That no GPU does so is likely, not shown: the 16 µs are another network's, on a GPU without a name.
+# That no GPU reaches it is likely, since starting kernels takes microseconds, but not shown: the 16 µs are another network's, on an unnamed GPU.
 # For ResNet-50, the GPU is faster than both FPGA entries.
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.
 #

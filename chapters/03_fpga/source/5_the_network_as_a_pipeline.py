@@ -312,7 +312,7 @@ figures.table(heads, rows, "Clock cycles, counted by the register and by the sim
 # The cycles of one image alone are its **latency**; how often images leave is the **throughput**.
 # Of 16, each takes fewer, for conv1 and conv2 begin the next while fc1 works.
 # A further image adds 66,272 cycles on average.
-# Its (4,096 + 525,568) / 8 = 66,208 beats, pixels and weights of fc1, come one per cycle.
+# Its (4,096 + 525,568) / 8 = 66,208 beats, its pixels and the weights of fc1 and fc2, come one per cycle.
 #
 # ## Measure
 #
@@ -360,7 +360,7 @@ figures.guesses(results)
 #
 # ## Recap
 #
-# **The rule to keep: if no queue is too short, a pipeline takes the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
+# **The rule to keep: if no queue is too short, a pipeline takes for one image the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
 #
 # With 256 outputs instead of 128, fc1's weights would take 131,072 beats.
 # By the rule, an image would take about 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.

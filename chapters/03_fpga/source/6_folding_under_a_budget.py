@@ -236,7 +236,7 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 # A roofline, as in chapter 01, shows what we can reach at best.
 # Its flat part is the 220 DSPs, each with one multiply-add per cycle.
 # (LUTs could multiply too; here only DSPs do.
-# Nor did we try to make two products in one DSP.)
+# Nor did we try to compute two products in one DSP.)
 # Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$ of them.
 # An image takes 6,128,896 multiply-adds, the sum of `work`:
 #
@@ -364,7 +364,7 @@ figures.table(columns, training_bytes.rows())
 
 # %% [markdown]
 # **Verdict on C07: wrong.**
-# On our FPGA, ResNet-50's weights alone, with one byte for each number, take 40 times the block RAM, and a step of our small network, with momentum, takes 2.6 times.
+# With one byte for each number, a training step of our small network takes 2.6 times the block RAM of our FPGA; training ResNet-50 takes 475 times, in float32 and with its activations left out.
 # Larger FPGAs were not counted, and no backward pass ran here.
 #
 # ## Recap

@@ -189,7 +189,7 @@ send_rows = check("fpga.send_rows", send_rows)
 # Its `transfer` starts a channel, and `wait` reads a status register until the channel is done.
 # The driver also flushes what it sends, and invalidates what it has received.
 # Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever.
-# (Of AMD's DMA, the receiving side takes some words more before it stops.)
+# (With AMD's DMA, the receive channel takes a few words more before it stops.)
 
 # %%
 x = allocate((4, 8), "u1")  # four rows of eight bytes
@@ -379,7 +379,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # ### Outside
 #
 # For a real board, Vivado makes the bitstream, with AMD's AXI DMA and AXI GPIO, and you write `Overlay("name.bit")`.
-# As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image of version 3.1.1 or older.
+# As pynq 4.0 has dropped the Pynq-Z1 and Z2, these need an SD image from before version 4.0.
 # FINN, AMD's compiler for networks, refuses both boards as well unless one insists, and names the AUP-ZU3 as the new default for teaching (published: FINN's pull request 1659, of August 2026).
 # We have run neither Vivado nor a board.
 #

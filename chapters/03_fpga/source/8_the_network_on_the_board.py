@@ -201,7 +201,7 @@ negative = check("fpga.add_tlast", negative)
 # - The send channel is done when the circuit has taken all bytes.
 # - The receive channel is done when a byte has come with `last`, and takes nothing more, even if its buffer has room.
 # - If its buffer is full and `last` has not come, the receive channel **halts** with an error, and never gets done.
-#   (So does our board; AMD's manual calls the outcome undefined.)
+#   (This is what our board does; AMD's manual calls the outcome undefined.)
 #
 # Suppose that nobody takes the results of a circuit that gives a byte for each byte.
 # The circuit still takes bytes until its own registers are full; these are the bytes that it **holds**.
@@ -407,7 +407,7 @@ print(bytes(255 - np.array(stolen)))
 #
 # ## Recap
 #
-# **The rule to keep: the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit that gives a byte for each byte takes only what it hands over, and what it can hold.**
+# **The rule to keep: on our board, the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit that gives a byte for each byte takes only what it hands over, and what it can hold.**
 #
 # For example, lesson 7's loopback holds 16 words.
 # Without a receiver it hands over none, so on our board the 17th word waits for ever.

@@ -185,7 +185,7 @@ taps_and_shift = check("fpga.taps_and_shift", taps_and_shift)
 #
 # Now a frame goes through the filter on the board.
 # The function `filtered` takes lesson 7's road: registers by `write`, and the pixels by DMA.
-# (Its DMA had a length register of 14 bits; for this overlay we chose 26, so that 307,200 bytes go in one piece.)
+# (Lesson 7's DMA had a length register of 14 bits; for this overlay we chose 26, so that 307,200 bytes go in one piece.)
 
 # %%
 board = VirtualBoard(designs.filter_3x3(), designs.convnet())
@@ -235,7 +235,7 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 # %% [markdown]
 # The cycle formula is exact.
 # Rounding the result puts a pixel off by at most 0.5.
-# In `blur` the taps are off as well: each is 114 / 1,024 instead of 1 / 9, which adds up to 0.28 in this frame.
+# In `blur` the taps are off as well: each is 114 / 1,024 instead of 1 / 9, so every sum is 0.2 % too large, and with both, a pixel is off by up to 0.78 in this frame.
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
 # No timing tool has tested for this lesson whether a Zynq reaches that clock.
 #

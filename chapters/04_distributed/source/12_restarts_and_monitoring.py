@@ -17,7 +17,7 @@
 # %% [markdown]
 # # Restarts and monitoring
 #
-# **419 unexpected stops in 54 days, and only three needed much work by people** (a part of Llama 3's training, [*published* by Meta](https://arxiv.org/abs/2407.21783)).
+# **419 unexpected stops in 54 days, and only three needed much manual work** (a part of Llama 3's training, [*published* by Meta](https://arxiv.org/abs/2407.21783)).
 # When a rank dies at night, a program has to go on from the newest checkpoint, which may be half written.
 # And if one number is forgotten in it, no error tells of that.
 #

@@ -271,7 +271,7 @@ print("errors within half a scale:", int8.largest_error_in_steps(whole, small) <
 # %% [markdown]
 # A token reads 3.8 times fewer bytes; scales and biases remain float32.
 # Llama 3.1 8B has weights of two bytes.
-# For a token, an H100 reads all but the embedding's, 7.50 billion, and so often at most 223 times a second.
+# For each token, an H100 reads all of them but the embedding's: 7.50 billion, which it can do at most 223 times a second.
 # With int8, scales aside, that limit becomes 446 tokens a second (*predicted*).
 #
 # A limit is not yet a speed.

@@ -263,7 +263,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # So a step takes 5.76 ms instead of 39.9, and its hour may cost 6.9 times their 0.70 USD, or 4.85.
 #
 # The table's 10.80 USD (February 2025) includes a host computer and the T4's 0.35 (May 2026) none, so their ratio means little.
-# But [four offers](https://github.com/datareceipts/data-receipts/tree/main/109-gpu-pricing) of an H100's hour lay between 2.69 and 12.29 USD (*published*, November 2026; the dearest equals AWS's price of before June 2025), on both sides of 4.85: your offer decides.
+# But [four offers](https://github.com/datareceipts/data-receipts/tree/main/109-gpu-pricing) of an H100's hour lay between 2.69 and 12.29 USD (*published*, November 2026; the dearest equals AWS's price from before June 2025), on both sides of 4.85: your offer decides.
 #
 # ### Back through the four machines
 #

@@ -399,7 +399,7 @@ for function in (only_rank_0, rank_1_fails):
 # | backend | carries tensors of | is there |
 # |---|---|---|
 # | NCCL | NVIDIA GPUs, directly where possible, or through the host's memory | in PyTorch for CUDA, on Linux |
-# | Gloo | the CPU; a few collectives also of GPUs, slowly | in every PyTorch |
+# | Gloo | the CPU; for GPUs a few collectives, slowly | in every PyTorch |
 # | MPI | the CPU, and GPUs if the cluster's MPI can | only in a PyTorch that was compiled with it |
 #
 # With a GPU for each rank, `launch` takes NCCL for tensors on the GPUs, and Gloo for all others; elsewhere it takes Gloo.

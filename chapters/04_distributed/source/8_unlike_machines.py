@@ -326,7 +326,7 @@ print("all three runs and their processes:", measured(monotonic() - begin, "s"))
 # %% [markdown]
 # ## Explain
 #
-# By the emulated clock, hardly anybody waits by speed, and still a step is 11 ms longer than without rank 3; measured, a busy computer may add more, and even turn the order round; then run the cell again.
+# By the emulated clock, hardly anybody waits by speed, and still a step is 11 ms longer than without rank 3; in the measurement, a busy computer may add more, or even reverse the order; then run the cell again.
 # Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted), and computing gets only 26 - 24 = 2 ms shorter.
 # For which batches is it worth that?
 
