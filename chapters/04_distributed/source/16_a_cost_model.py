@@ -268,7 +268,7 @@ figures.table(*summary(results), "All of them but the three that were fitted to.
 
 # %% [markdown]
 # **On trainings, the constant is better**: 12 % off on average, and the model 20; without float8, 9 and 17.
-# Of those 14, the model says too little for 13.
+# Of the 14 without it, the model says too little for 13.
 # It takes off time for messages and bubbles, but gives the larger matrices of a larger network no larger share of the peak.
 #
 # **And the 9,760 GPUs?**
