@@ -268,7 +268,7 @@ figures.table(*summary(results), "All of them but the three that were fitted to.
 
 # %% [markdown]
 # **On trainings, the constant is better**: 12 % off on average, and the model 20; without float8, 9 and 17.
-# Of the 14 without it, the model says too little for 13.
+# Without float8, the model says too little for 13 of 14.
 # It takes off time for messages and bubbles, but gives the larger matrices of a larger network no larger share of the peak.
 #
 # **And the 9,760 GPUs?**
@@ -319,7 +319,7 @@ print(
 #
 # ### Eighty that did not fit
 #
-# Does the model tell the 80 layouts that ran out of memory from the 41 that ran?
+# Does the model tell the 80 that ran out of memory from the 41 that ran?
 
 # %%
 needs = {"ran": [], "failed": []}  # GB, by the memory model
