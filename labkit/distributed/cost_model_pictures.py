@@ -1,61 +1,19 @@
-"""Pictures of the cost model: a step's parts for each layout, and predictions beside results.
+"""A picture of the cost model: how far each of its predictions is off what was published.
 
-terms_picture       one bar for each layout, of the parts that add up to its step
-published_picture   how far each prediction is off what was published
-
-Lesson a_cost_model shows them.
+Lesson a_cost_model shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from labkit.distributed.published_scaling import CLOSE
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.style import BLUE, CARD, ORANGE, PALE, QUIET
 
 if TYPE_CHECKING:
     from labkit.distributed.published_scaling import PublishedResult
-    from labkit.distributed.step_model import StepTerms
-
-COLOURS = {
-    "compute": BLUE,
-    "tensor": ORANGE,
-    "bubble": PALE,
-    "messages": INK,
-    "data, not hidden": "#b5472f",
-    "update": SKY,
-}
-
-
-def terms_picture(steps: Mapping[str, StepTerms]) -> None:
-    """A bar for each layout, in seconds; ValueError where there is none."""
-    if not steps:
-        raise ValueError("terms_picture: there are no steps to draw.")
-    figure, axes = canvas(7.5, 1.3 + 0.42 * len(steps))
-    said = []
-    for row, (name, terms) in enumerate(steps.items()):
-        left = 0.0
-        for part, seconds in terms.parts.items():
-            axes.barh([row], [seconds], left=[left], color=COLOURS[part], edgecolor=CARD)
-            left += seconds
-        said.append(f"{name}: {terms.seconds:.3g} s, most of it {terms.binds}.")
-    drawn = [part for part in COLOURS if any(_shows(t, part) for t in steps.values())]
-    for part in drawn:
-        axes.barh([0], [0], color=COLOURS[part], label=part)
-    axes.set_yticks(range(len(steps)), list(steps))
-    axes.set_ylim(len(steps) - 0.4, -0.6)
-    axes.set_xlabel("seconds of a step (predicted)")
-    axes.tick_params(left=False)
-    place = {"loc": "outside lower center", "ncols": len(drawn), "fontsize": 8.5}
-    figure.legend(*axes.get_legend_handles_labels(), frameon=False, **place)
-    show(figure, f"Predicted seconds of a step by part. {' '.join(said)}")
-
-
-def _shows(terms: StepTerms, part: str) -> bool:
-    """Whether it can be seen in a bar."""
-    return terms.parts[part] > 0.005 * terms.seconds
 
 
 def published_picture(results: Sequence[PublishedResult]) -> None:

@@ -11,14 +11,16 @@ from labkit.distributed import link_trials
 from labkit.distributed.clusters import cluster
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import language_model
+from labkit.distributed.layouts import Layout
 from labkit.distributed.link_trials import Trials
 from labkit.distributed.published_scaling import published_result, published_results
 from labkit.distributed.published_sweeps import published_sweeps
 from labkit.distributed.shaped_figures import shaped_links
+from labkit.distributed.step_model import predict_step
 from labkit.hardware import machine
 from tests.notebooks.running import Run
 
-PINGS, SHAPED, TERMS = "measure_pings(", "shaped_links()", "terms_picture(steps)"
+PINGS, SHAPED = "measure_pings(", "shaped_links()"
 PUBLISHED, SWEEPS = "published_picture(results)", "sweep.predicted()"
 
 
@@ -41,10 +43,10 @@ def test_the_number_that_hurts():
 
 def test_the_example_of_two_pings(lesson):
     latency, bandwidth = lesson.namespace["fit_link"](
-        np.array([1e3, 1e6]), np.array([0.010, 0.060])
+        np.array([2e3, 1e6]), np.array([0.010, 0.060])
     )
-    assert bandwidth == pytest.approx(20e6, rel=2e-3)
-    assert latency == pytest.approx(9.95e-3, rel=1e-3)
+    assert bandwidth == pytest.approx(20e6, rel=3e-3)
+    assert latency == pytest.approx(9.9e-3, rel=1e-3)
     assert 3 / 60 == 0.05 and 3 / 10 == 0.3
 
 
@@ -66,12 +68,6 @@ def test_the_example_of_an_order(lesson):
 def test_the_exercises_are_solved(lesson):
     for name in ("fit_link", "rank_correlation"):
         assert "is solved" in printed(lesson, f'check("distributed.{name}"')
-
-
-def test_what_the_check_says_of_the_links():
-    """450 GB/s within a node, and eight cards of 50 GB/s."""
-    here = cluster("h100")
-    assert (here.within.bandwidth, here.between.bandwidth, here.per_node) == (450e9, 50e9, 8)
 
 
 def test_the_learners_fit_gets_the_pings(lesson, monkeypatch):
@@ -114,38 +110,7 @@ def test_without_a_cable_the_formulas_do_not_hold():
     assert min(one.measured / one.predicted for one in collectives) > 2
 
 
-def test_layouts_use_the_gpus_and_the_batch_that_they_say(lesson):
-    for name, layout in lesson.namespace["layouts"].items():
-        assert int(name.partition(":")[0].replace(",", "")) == layout.ranks
-        assert layout.batch == 256
-        for side, of in (("tensor", layout.tensor), ("data", layout.data)):
-            assert (f"{side} {of}" in name) == (of > 1)
-        assert (f"{layout.pipeline} stages" in name) == (layout.pipeline > 1)
-        assert (f"ZeRO-{layout.stage}" in name) == (layout.stage > 0)
-
-
-def test_what_the_text_says_of_the_layouts(lesson):
-    said = printed(lesson, TERMS)
-    lines = [re.split(r"  +", line.strip()) for line in said.splitlines()]
-    rows = {line[0]: line[1:] for line in lines if len(line) == 5 and line[0][0].isdigit()}
-    assert len(rows) == len(lesson.namespace["layouts"]) == 4
-    four = "1,024: tensor 4, data 256, ZeRO-"
-    fits = {name: row[1] for name, row in rows.items()}
-    speed = {name: float(row[3]) for name, row in rows.items()}
-    assert (fits[four + "1"], fits[four + "3"]) == ("no", "yes")
-    assert speed[four + "1"] == speed[four + "3"]
-    far = rows["1,024: tensor 32, data 32, ZeRO-1"]
-    assert far[2] == "tensor" and far[1] == "yes"
-    steps, layouts = lesson.namespace["steps"], lesson.namespace["layouts"]
-    assert all(terms.exposed == 0 for terms in steps.values()), (
-        "arithmetic hides what they exchange"
-    )
-    wide = layouts["1,024: tensor 32, data 32, ZeRO-1"]
-    near = layouts["1,024: tensor 8, data 128, ZeRO-1"]
-    assert (wide.micro_batches * wide.sequences, near.micro_batches * near.sequences) == (8, 2)
-
-
-def test_32_for_8_by_hand(lesson):
+def test_32_for_8_by_hand():
     """NCCL's ring of 32 in 4 nodes: 56 of 62 steps within a node; 6 all-reduces a layer."""
     model, bytes = language_model("llama31_70b"), 8192 * 8192 * 2
     latency = 56 * 3.4e-6 + 6 * 9.6e-6
@@ -154,7 +119,14 @@ def test_32_for_8_by_hand(lesson):
     arithmetic = 4 * 256 * model.forward_flops(8192) / 1024 / cluster("h100").rate()
     update = [2 * 16 * model.parameters / (1024 * 3.35e12)] * 2
     by_hand = (arithmetic + wide + update[0]) / (arithmetic + near + update[1])
-    ratio = float(lesson.namespace["results_of_guesses"]["32 for 8"])
+    far, here = (
+        Layout(tensor=32, data=32, micro_batches=8, stage=1, recompute=True),
+        cluster("h100"),
+    )
+    close = Layout(tensor=8, data=128, micro_batches=2, stage=1, recompute=True)
+    assert far.ranks == close.ranks == 1024 and far.batch == close.batch == 256
+    seconds = [predict_step(model, here, one, 8192).seconds for one in (far, close)]
+    ratio = seconds[0] / seconds[1]
     assert ratio == pytest.approx(by_hand, rel=1e-3) and round(ratio, 2) == 1.74
     assert round(latency / (latency + 62 / 32 * bytes / 400e9), 2) == 0.28
 
