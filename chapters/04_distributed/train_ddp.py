@@ -35,7 +35,7 @@ from labkit.distributed.ddp import DataParallel
 from labkit.distributed.one_big_batch import descend, forward_backward
 from labkit.distributed.sampler import ShardedSampler
 
-MIB = 1 << 20  # of a bucket: fc1.weight, nearly all bytes, travels during the convolutions' backward
+BUCKET = 1 << 20  # bytes: so fc1.weight (2 MiB) travels while the convolutions' backward computes
 COMPRESSORS = {
     "half": HalfPrecision,
     "top-k": lambda: TopK(0.01),
@@ -81,7 +81,7 @@ def train(
     steps: int,
     batch: int,
     rate: float,
-    bucket_bytes: int = MIB,
+    bucket_bytes: int = BUCKET,
     compress: str = "nothing",
 ) -> list[Step]:
     """Some steps of this rank; `batch` images are shared by all ranks."""
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="images per step, over all ranks")
     parser.add_argument("--learning-rate", type=float, default=0.02)
-    parser.add_argument("--bucket-bytes", type=int, default=MIB, help="the most in one all-reduce")
+    parser.add_argument("--bucket-bytes", type=int, default=BUCKET, help="of one all-reduce")
     parser.add_argument("--compress", choices=["nothing", *COMPRESSORS], default="nothing")
     parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
     chosen = parser.parse_args()
@@ -120,8 +120,7 @@ def main() -> None:
     if chosen.bucket_bytes < 1:
         parser.error(f"--bucket-bytes {chosen.bucket_bytes} holds no gradient; take at least 1.")
     options = chosen.steps, chosen.batch, chosen.learning_rate
-    told = chosen.bucket_bytes, chosen.compress
-    by_rank = launch(train, ranks, *options, *told, timeout=600)
+    by_rank = launch(train, ranks, *options, chosen.bucket_bytes, chosen.compress, timeout=600)
     if os.environ.get("RANK", "0") != "0":
         return
     for number, step in enumerate(zip(*by_rank, strict=True), start=1):
