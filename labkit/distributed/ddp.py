@@ -22,10 +22,10 @@ from torch import nn
 
 from labkit.distributed import buckets, joining
 from labkit.distributed.asynchronous import BackendThreads, CommunicationThread
+from labkit.distributed.before_steps import FORGOTTEN, before_steps
 from labkit.distributed.data_parallel import same_weights
 from labkit.distributed.network import transport
 from labkit.distributed.reducer import Bucket, Reducer
-from labkit.distributed.unfinished import FORGOTTEN, refuse_steps
 
 if TYPE_CHECKING:
     from labkit.distributed.compression import Compressor
@@ -72,15 +72,15 @@ class DataParallel(nn.Module):
         self.reducer = Reducer(filled, carrier, ranks)
         self.compressors = compressors
         self._synchronises = True
-        self._hooks = [refuse_steps(self._is_unfinished, weights.values())]
+        self._hooks = [before_steps(self._refuse_unfinished, weights.values())]
         for name, weight in weights.items():
             hook = weight.register_post_accumulate_grad_hook(partial(self._ready, name))
             self._hooks.append(hook)
 
     def forward(self, *inputs: object, **named: object) -> object:
         """The module's own. Raises RuntimeError if `finish` was forgotten in the step before."""
-        if torch.is_grad_enabled() and self.reducer.begun:
-            raise RuntimeError(FORGOTTEN)
+        if torch.is_grad_enabled():
+            self._refuse_unfinished()
         return self.module(*inputs, **named)
 
     def finish(self) -> None:
@@ -121,8 +121,9 @@ class DataParallel(nn.Module):
             hook.remove()
         self.reducer.carrier.close()
 
-    def _is_unfinished(self) -> bool:
-        return self.reducer.begun
+    def _refuse_unfinished(self) -> None:
+        if self.reducer.begun:
+            raise RuntimeError(FORGOTTEN)
 
     def _ready(self, name: str, _: torch.Tensor) -> None:
         if self._synchronises:

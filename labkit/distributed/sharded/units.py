@@ -62,6 +62,7 @@ class Unit:
         self.gradient: torch.Tensor | None = None  # flat and whole, of this rank's examples
         self.missing = set(weights)
         self.complete = False  # whether all gradients were there since the last `finish`
+        self.spent = False  # whether the optimiser has stepped with this rank's part of gradients
         self.release()
 
     def gather(self) -> None:
@@ -115,7 +116,7 @@ class Unit:
         return hooks
 
     def reduce(self) -> None:
-        """All ranks: this rank's part of each gradient grows by the mean over the ranks."""
+        """All ranks: the mean over the ranks is added to this rank's part of each gradient."""
         total = reduce_scatter(self.gradient) if self.chunks > 1 else ring_all_reduce(self.gradient)
         total /= self.ranks
         self.gradient = None
@@ -123,7 +124,9 @@ class Unit:
         self.hidden.clear()  # the gradients of the whole side are views of the flat one
         parts = self._parts(total, self.begin)
         for weight, part in zip(self.weights.values(), parts, strict=True):
-            weight.grad = part if weight.grad is None else weight.grad + part
+            begins = self.spent or weight.grad is None
+            weight.grad = part if begins else weight.grad + part
+        self.spent = False
 
     def refuse_missing(self) -> None:
         """Raises RuntimeError where a weight has no gradient: the other ranks would wait for it."""

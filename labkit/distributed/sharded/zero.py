@@ -27,11 +27,12 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
+from torch.autograd.graph import register_multi_grad_hook
 from torch.utils._pytree import tree_leaves
 
+from labkit.distributed.before_steps import FORGOTTEN, before_steps
 from labkit.distributed.data_parallel import same_weights
 from labkit.distributed.sharded.units import Unit
-from labkit.distributed.unfinished import refuse_steps
 
 STAGES = (0, 1, 2, 3)
 
@@ -47,7 +48,7 @@ class Sharded(nn.Module):
                     the optimiser's weights and the gradients' sums keep the weights' own dtype
 
     From `finish` to the next forward, each weight and gradient of `module` is this rank's part, a
-    flat tensor, or an empty one. Gradients add up until `zero_grad`, as without ranks.
+    flat tensor, or an empty one. Gradients add up until the optimiser steps.
 
     Raises ValueError for a stage other than 0, 1, 2 and 3, or where nothing is trained.
     """
@@ -81,7 +82,7 @@ class Sharded(nn.Module):
             self._gather_when_used(part, list(dict.fromkeys(homes[w] for w in weights.values())))
         if not self.units:
             raise ValueError("Sharded: no weight of the module is trained (requires_grad=True).")
-        self.hooks.append(refuse_steps(self._is_unfinished, homes))
+        self.hooks.append(before_steps(self._turn_to_parts, homes))
 
     def forward(self, *inputs: object, **named: object) -> object:
         """The module's own."""
@@ -97,6 +98,7 @@ class Sharded(nn.Module):
         for unit in self.units:
             if unit.gradient is not None:
                 unit.reduce()
+            unit.release()
             unit.complete = False
 
     def weights(self) -> dict[str, torch.Tensor]:
@@ -111,8 +113,13 @@ class Sharded(nn.Module):
         for hook in self.hooks:
             hook.remove()
 
-    def _is_unfinished(self) -> bool:
-        return any(unit.complete or unit.gradient is not None for unit in self.units)
+    def _turn_to_parts(self) -> None:
+        """The optimiser steps: on this rank's part of each weight, even after a validation."""
+        if any(unit.complete or unit.gradient is not None for unit in self.units):
+            raise RuntimeError(FORGOTTEN)
+        for unit in self.units:
+            unit.release()
+            unit.spent = True
 
     def _ready(self, unit: Unit) -> None:
         """All gradients of a unit are there; backward goes on with the next one."""
@@ -130,9 +137,9 @@ class Sharded(nn.Module):
             for unit in units:
                 if unit.frees:
                     unit.release()
-            for leaf in tree_leaves(output):
-                if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
-                    leaf.register_hook(gather)
+            leaves = [leaf for leaf in tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+            if leaves := [leaf for leaf in leaves if leaf.requires_grad]:
+                register_multi_grad_hook(leaves, gather, mode="any")  # once, for the first of them
 
         self.hooks.append(part.register_forward_pre_hook(gather))
         self.hooks.append(part.register_forward_hook(after))
