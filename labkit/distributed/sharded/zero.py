@@ -70,12 +70,11 @@ class Sharded(nn.Module):
         self.units: list[Unit] = []
         self.hooks = []
         homes: dict[nn.Parameter, Unit] = {}
-        for part, weights in trained_by_part(module, parts_of(module) if parts is None else parts):
-            cut = parts is None or part is not module
+        parts = parts_of(module) if parts is None else parts
+        for part, weights in trained_by_part(module, parts):
+            how = (stage > 0, stage == 3, compute_dtype) if part in parts else (False,)
             for alike in by_dtype({n: w for n, w in weights.items() if w not in homes}):
-                unit = Unit(
-                    alike, cut and stage > 0, cut and stage == 3, compute_dtype if cut else None
-                )
+                unit = Unit(alike, *how)
                 homes |= dict.fromkeys(alike.values(), unit)
                 self.hooks += unit.collect(self._ready)
                 self.units.append(unit)

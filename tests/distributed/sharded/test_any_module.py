@@ -1,7 +1,5 @@
 """A stranger's module in sharded training, against the same training without ranks."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
@@ -212,10 +210,15 @@ def test_parts_compute_in_half_precision_and_the_rest_stays_whole(found):
         assert moved
 
 
-def test_one_linear_layer_is_cut_too():
-    def program(rank, ranks):
+def numbers(rank, ranks):
+    """How many numbers of a layer this rank has: by itself, as the one part, and outside of all."""
+    found = []
+    for parts in (None, "itself", []):
         net = nn.Linear(4, 4, bias=False)
-        model = Sharded(net, 3)
-        return net.weight.numel(), copy.deepcopy(model.weights()["weight"]).shape
+        Sharded(net, 3, [net] if parts == "itself" else parts)
+        found.append(net.weight.numel())
+    return found
 
-    assert launch(program, 2, timeout=ENOUGH) == [(8, torch.Size([4, 4]))] * 2
+
+def test_what_is_cut():
+    assert launch(numbers, RANKS, timeout=ENOUGH) == [[8, 8, 16]] * RANKS
