@@ -47,8 +47,8 @@ class Sharded(nn.Module):
     compute_dtype   of the weights in forward and backward, and of what gathers send, for the parts;
                     the optimiser's weights and the gradients' sums keep the weights' own dtype
 
-    From here, and from each `finish`, to the next forward, a weight of `module` and its gradient are
-    this rank's part: a flat tensor, or an empty one. Gradients add up until the optimiser steps.
+    From here, and from each `finish`, to the next forward, the weights of `module` and their
+    gradients are this rank's parts, flat or empty. Gradients add up until the optimiser steps.
 
     Raises ValueError for a stage other than 0, 1, 2 and 3, or where nothing is trained.
     """
