@@ -33,8 +33,8 @@ TEXT = """# Two hosts
 machine, each with its own address, joined by a virtual cable (veth) whose bandwidth the kernel limits
 (`tc`, token bucket filter). The hosts share processor and memory. No real cluster was used.
 
-The program is data parallel by hand: after the whole backward, each of the eight gradients goes around a
-ring of its own. It is not PyTorch's `DistributedDataParallel`, which sends buckets during the backward.
+The program is data parallel with the buckets and the overlap of lesson 4: a full bucket goes around our ring
+while the backward goes on. It is not PyTorch's `DistributedDataParallel`, which does the same in C++.
 
 Made on {date} by `python tools/two_hosts.py`, on {machine}
 (Linux {kernel}, Python {python}, torch {torch}): one thread in each rank, one rank on each host, {batch} images per step in all. Each host was given

@@ -9,10 +9,10 @@
 It prints the loss of every step, the bytes that each rank sent in it, and its time. With
 `--compress` the gradients travel in a shorter form.
 
-The name is short for "distributed data parallel", but this is not PyTorch's
-`DistributedDataParallel`: after the whole backward, each of the eight gradients goes around a ring
-of its own, one after the other. Nothing is joined to buckets, and nothing overlaps (lesson 4 does
-both).
+"DDP" is distributed data parallel: as PyTorch's `DistributedDataParallel` does, gradients join to
+buckets, and a full bucket travels while the backward goes on (lesson 4). Each epoch has an order of
+its own, in which every rank reads other images (lesson 3). What PyTorch's does in C++ is Python
+here, and each bucket goes around our own ring, so that its bytes are counted.
 """
 
 import argparse
@@ -29,20 +29,14 @@ import torch
 from labkit import convnet
 from labkit.datasets import cifar10
 from labkit.distributed import launch, recorded
-from labkit.distributed.compression import (
-    Compressor,
-    HalfPrecision,
-    LowRank,
-    TopK,
-    average_gradients,
-    for_model,
-)
-from labkit.distributed.data_parallel import same_weights
+from labkit.distributed.collectives import ring_all_reduce
+from labkit.distributed.compression import HalfPrecision, LowRank, TopK, for_model
+from labkit.distributed.ddp import DataParallel
 from labkit.distributed.one_big_batch import descend, forward_backward
 from labkit.distributed.sampler import ShardedSampler
 
+BUCKET = 1 << 20  # bytes: so fc1.weight (2 MiB) travels while the convolutions' backward computes
 COMPRESSORS = {
-    "nothing": Compressor,
     "half": HalfPrecision,
     "top-k": lambda: TopK(0.01),
     "low-rank": lambda: LowRank(2),
@@ -74,12 +68,26 @@ def shards(size: int, rank: int, ranks: int, each: int) -> Iterator[list[int]]:
             yield order[begin : begin + each]
 
 
-def train(rank: int, ranks: int, steps: int, batch: int, rate: float, compress: str) -> list[Step]:
+def parallel(net: torch.nn.Module, bucket_bytes: int, compress: str) -> DataParallel:
+    """The network in data parallel training; its weights become rank 0's."""
+    if compress == "nothing":
+        return DataParallel(net, bucket_bytes, all_reduce=ring_all_reduce)
+    return DataParallel(net, bucket_bytes, compressors=for_model(net, COMPRESSORS[compress]))
+
+
+def train(
+    rank: int,
+    ranks: int,
+    steps: int,
+    batch: int,
+    rate: float,
+    bucket_bytes: int = BUCKET,
+    compress: str = "nothing",
+) -> list[Step]:
     """Some steps of this rank; `batch` images are shared by all ranks."""
-    torch.manual_seed(rank)  # ranks begin apart, and `same_weights` joins them
-    model = convnet.torch_model()
-    same_weights(model)
-    compressors = for_model(model, COMPRESSORS[compress])
+    torch.manual_seed(rank)  # ranks begin apart, and `DataParallel` joins them
+    net = convnet.torch_model()
+    model = parallel(net, bucket_bytes, compress)
     data = cifar10("sample").train
     done = []
     for chosen in islice(shards(len(data), rank, ranks, batch // ranks), steps):
@@ -88,10 +96,11 @@ def train(rank: int, ranks: int, steps: int, batch: int, rate: float, compress: 
         began = time.monotonic()
         with recorded() as messages:
             loss = forward_backward(model, images, labels)
-            average_gradients(model, compressors)
-            descend(model, rate)
+            model.finish()
+            descend(net, rate)
         sent = sum(message.bytes for message in messages if message.sent)
         done.append(Step(loss, sent, time.monotonic() - began))
+    model.close()
     return done
 
 
@@ -101,14 +110,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="images per step, over all ranks")
     parser.add_argument("--learning-rate", type=float, default=0.02)
-    parser.add_argument("--compress", choices=COMPRESSORS, default="nothing")
+    parser.add_argument("--bucket-bytes", type=int, default=BUCKET, help="of one all-reduce")
+    parser.add_argument("--compress", choices=["nothing", *COMPRESSORS], default="nothing")
     parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
     chosen = parser.parse_args()
     ranks = int(os.environ.get("WORLD_SIZE", 2))  # torchrun says how many there are
     if chosen.batch % ranks:
         parser.error(f"--batch {chosen.batch} cannot be dealt evenly to {ranks} ranks.")
-    options = chosen.steps, chosen.batch, chosen.learning_rate, chosen.compress
-    by_rank = launch(train, ranks, *options, timeout=600)
+    if chosen.bucket_bytes < 1:
+        parser.error(f"--bucket-bytes {chosen.bucket_bytes} holds no gradient; take at least 1.")
+    options = chosen.steps, chosen.batch, chosen.learning_rate
+    by_rank = launch(train, ranks, *options, chosen.bucket_bytes, chosen.compress, timeout=600)
     if os.environ.get("RANK", "0") != "0":
         return
     for number, step in enumerate(zip(*by_rank, strict=True), start=1):

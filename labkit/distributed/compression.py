@@ -1,9 +1,7 @@
 """Gradient compression: fewer bytes in each step, and what is not sent is kept for the next one.
 
-    compressors = for_model(model, lambda: TopK(0.01))     # one for each weight
-    loss = forward_backward(model, images, labels)
-    average_gradients(model, compressors)
-    descend(model, 0.05)
+    compressors = for_model(net, lambda: TopK(0.01))        # one for each weight
+    model = DataParallel(net, compressors=compressors)      # and then as without them
 
 With gradient g_t and error e_t, which begins as 0, each rank sends a short form of g_t + e_t and
 keeps the rest (error feedback):
@@ -184,21 +182,6 @@ def for_model(model: "torch.nn.Module", make: Callable[[], Compressor]) -> dict[
     """A compressor of its own for each weight that learns, by its name."""
     learns = [name for name, weight in model.named_parameters() if weight.requires_grad]
     return {name: make() for name in learns}
-
-
-def average_gradients(model: "torch.nn.Module", compressors: dict[str, Compressor]) -> None:
-    """Replaces each gradient by the ranks' compressed mean, after `backward`, on all ranks.
-
-    Raises ValueError for a weight that has no gradient or no compressor.
-    """
-    for name, weight in model.named_parameters():
-        if not weight.requires_grad:
-            continue
-        if weight.grad is None:
-            raise ValueError(f"average_gradients: {name} has no gradient; call backward() first.")
-        if name not in compressors:
-            raise ValueError(f"average_gradients: {name} has no compressor; see for_model.")
-        weight.grad = compressors[name].average(weight.grad)
 
 
 def _mean(tensor: "torch.Tensor") -> "torch.Tensor":

@@ -149,12 +149,13 @@ class Reducer:
         missing = [name for name in missing if name in self.home[name].missing]
         if missing:
             raise RuntimeError(
-                f"The loss does not depend on {_listed(missing)}: no gradient became ready, and "
+                f"The loss does not depend on {listed(missing)}: no gradient became ready, and "
                 "the other ranks would wait for it without end. Use these weights in every step, "
                 "or set requires_grad=False on all ranks before DataParallel is made."
             )
 
 
-def _listed(names: list[str], most: int = 5) -> str:
+def listed(names: list[str], most: int = 5) -> str:
+    """Names in a sentence: the first ones, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

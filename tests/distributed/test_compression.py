@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from labkit import convnet
-from labkit.distributed import LaunchError, data_parallel, launch, one_big_batch, recorded
+from labkit.distributed import LaunchError, launch, one_big_batch, recorded
 from labkit.distributed.compression import (
     Compressor,
     HalfPrecision,
     LowRank,
     TopK,
-    average_gradients,
     for_model,
 )
+from labkit.distributed.ddp import DataParallel
 
 ENOUGH = 300.0
 SHAPE = (12, 5, 3)
@@ -170,18 +170,17 @@ def test_a_model_trains_with_whole_gradients_as_without_compressors():
         trained = []
         for compressed in (True, False):
             torch.manual_seed(0)
-            model = convnet.torch_model()
-            compressors = for_model(model, lambda: TopK(1.0))
+            net = convnet.torch_model()
+            compressors = for_model(net, lambda: TopK(1.0)) if compressed else None
+            model = DataParallel(net, 1 << 17, compressors=compressors)
             for step in range(2):
                 generator = torch.Generator().manual_seed(10 * step + rank)
                 images = torch.randn(4, 3, 32, 32, generator=generator)
                 one_big_batch.forward_backward(model, images, torch.arange(4))
-                if compressed:
-                    average_gradients(model, compressors)
-                else:
-                    data_parallel.average_gradients(model)
+                model.finish()
                 one_big_batch.descend(model, 0.05)
-            trained.append(one_big_batch.weights(model))
+            model.close()
+            trained.append(one_big_batch.weights(net))
         return one_big_batch.largest_difference(*trained)
 
     assert max(launch(program, 2, timeout=ENOUGH)) < 1e-6
@@ -199,7 +198,7 @@ def test_a_rank_that_is_none(rank):
         LowRank(rank)
 
 
-def test_a_compressor_belongs_to_one_weight_and_a_model_to_its_compressors():
+def test_a_compressor_belongs_to_one_weight():
     def another_shape(rank, ranks):
         compressor = TopK(0.5)
         compressor.average(torch.ones(3))
@@ -207,9 +206,3 @@ def test_a_compressor_belongs_to_one_weight_and_a_model_to_its_compressors():
 
     with pytest.raises(LaunchError, match=r"of shape \[3\]; this gradient is \[4\]"):
         launch(another_shape, 1, timeout=ENOUGH)
-    model = torch.nn.Linear(2, 2)
-    with pytest.raises(ValueError, match=r"weight has no gradient; call backward"):
-        average_gradients(model, {})
-    model(torch.ones(1, 2)).sum().backward()
-    with pytest.raises(ValueError, match=r"weight has no compressor"):
-        average_gradients(model, {})

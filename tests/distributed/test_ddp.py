@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from labkit.distributed import LaunchError, launch
 from labkit.distributed.collectives import ring_all_reduce
+from labkit.distributed.compression import Compressor, for_model
 from labkit.distributed.ddp import DataParallel
 from labkit.distributed.one_big_batch import descend, gradients, largest_difference, weights
 
@@ -249,9 +250,18 @@ def failing(rank, ranks, what, all_reduce):
     if what == "sparse":
         model = DataParallel(nn.Embedding(3, 2, sparse=True))
         model(torch.tensor([1])).sum().backward()
-    if what == "forgotten":
+    if what == "forgotten, at the next forward":
         loss("bc").backward()
         model(x)
+    if what == "forgotten":
+        optimizer = torch.optim.SGD(net["b"].parameters(), 0.1)
+        loss("bc").backward()
+        optimizer.step()
+    if what == "joined with compressors":
+        with DataParallel(net, compressors=for_model(net, Compressor)).join():
+            pass
+    if what == "no compressor":
+        DataParallel(net, compressors=for_model(net["a"], Compressor))
 
 
 SENTENCES = {
@@ -261,7 +271,10 @@ SENTENCES = {
     "no backward": r"finish\(\) finds no gradients: call it once after each backward\(\)",
     "within no_sync": r"Within `no_sync\(\)` nothing travels",
     "sparse": r"The gradient of weight is sparse, and a bucket is dense: make its layer",
-    "forgotten": r"finish\(\) was not called after the last backward\(\)",
+    "forgotten": r"finish\(\) was not called after the last backward\(\).*before the optimiser's",
+    "forgotten, at the next forward": r"finish\(\) was not called after the last backward\(\)",
+    "joined with compressors": r"join\(\): without a batch, a rank has no gradients to compress",
+    "no compressor": r"c.weight has no compressor; see compression.for_model",
 }
 
 
@@ -270,6 +283,39 @@ def test_mistakes_are_told_and_nothing_hangs(what):
     all_reduce = ring_all_reduce if what == "unused on rank 1" else None
     with pytest.raises(LaunchError, match=SENTENCES[what]):
         launch(failing, 2, what, all_reduce, timeout=ENOUGH)
+
+
+def without_alarm(rank, ranks):
+    """What may step, and when: nothing here is refused. The weight after each step."""
+    torch.manual_seed(0)
+    net, other = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
+    model = DataParallel(net)
+    optimizer = torch.optim.SGD(net.parameters(), 0.5)
+    found = [net.weight.item()]
+    optimizer.step()  # without a gradient nothing moves
+    with model.no_sync():
+        model(torch.full((1, 1), 2.0 * rank)).sum().backward()  # accumulates: this rank's alone
+    model(torch.full((1, 1), 1.0)).sum().backward()
+    with torch.no_grad():
+        model(torch.ones(1, 1))  # a validation before finish()
+    other(torch.ones(1, 1)).sum().backward()
+    torch.optim.SGD(other.parameters(), 0.5).step()  # another model's optimiser
+    model.finish()
+    model(torch.ones(1, 1))  # a forward without a backward
+    optimizer.step()
+    found.append(net.weight.item())
+    with model.no_sync():  # one rank by itself, if it wants to
+        model(torch.ones(1, 1)).sum().backward()
+        optimizer.step()
+    model(torch.ones(1, 1)).sum().backward()
+    model.close()
+    optimizer.step()  # closed: the module is on its own
+    return found
+
+
+def test_what_may_step_is_not_refused():
+    for before, after in launch(without_alarm, 2, timeout=ENOUGH):
+        assert after == pytest.approx(before - 0.5 * (1 + 1)), "the ranks' mean of 2 * rank, and 1"
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ figures.table(["four ranks", "a rank sends", "by the formula"], rows)
 memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in enumerate(runs)})
 
 # %% [markdown]
-# The state is the formula's, to within the 28 bytes in which AdamW counts its steps.
+# The state is the formula's, to within the 276 bytes in which AdamW counts the steps of its 69 weights.
 # The peak comes early in backward: hardly any gradient is there, so ZeRO-2 gains little.
 #
 # These steps have one micro-batch; with m, data parallel still all-reduces once.

@@ -1,7 +1,8 @@
 """Data parallel training whose state is cut over the ranks, and meshes with more than one side.
 
-units               the weights of one module as one flat vector, a chunk of it for each rank
-zero                ZeRO's stages 0 to 3 by hand: weights, gradients, AdamW's state, cut or not
+units               weights as one flat vector, a chunk of it for each rank
+zero                ZeRO's stages 0 to 3 by hand, for any module: weights, gradients, moments
+optimizer           an optimiser whose state is cut over the ranks
 memory              the bytes that each stage keeps, by formula
 recompute           activation checkpointing
 fsdp2               PyTorch's own: `fully_shard`, and on a 2-D mesh

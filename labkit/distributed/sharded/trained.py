@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
-from labkit.distributed.gpt.model import GPT
+from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.gpt.training import Plan
 from labkit.distributed.live_bytes import counted_bytes
 from labkit.distributed.messages import recorded
@@ -55,19 +56,29 @@ def train_stage(
 
     Raises ValueError where these do not divide into equal shares.
     """
-    sharded = Sharded(model, stage, plan.learning_rate)
+    sharded = Sharded(model, stage)
+    optimizer = torch.optim.AdamW(sharded.parameters(), lr=plan.learning_rate)
     losses = []
     for step in range(plan.steps):
         inputs, targets = share_of(plan.batch_of(step, tokens), ranks, rank)
-        with recorded() as messages, counted_bytes(sharded, sharded.optimizer) as memory:
-            losses.append(sharded.backward(inputs, targets))
+        with recorded() as messages, counted_bytes(sharded, optimizer) as memory:
+            losses.append(backward(sharded, inputs, targets))
             held = memory.by_kind()
-            sharded.update()
+            sharded.finish()
+            optimizer.step()
+            optimizer.zero_grad()
     sent = sum(message.bytes for message in messages if message.sent)
     sizes = [unit.whole.numel() for unit in sharded.units]
     run = Run(losses, sharded.weights(), sent, sizes, held, memory.at_peak)
     sharded.close()
     return run
+
+
+def backward(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> float:
+    """Forward and backward of this rank's inputs[N,T] and targets[N,T]; their mean loss."""
+    loss = loss_of(model(inputs), targets)
+    loss.backward()
+    return loss.item()
 
 
 def share_of(batch: Sequence[torch.Tensor], parts: int, place: int) -> list[torch.Tensor]:

@@ -1,130 +1,182 @@
-"""A unit: the weights of one module as one flat vector, cut into a chunk for each rank.
+"""A unit: weights that are gathered together, as one flat vector with a chunk for each rank.
 
     weights of a module      w0 w1 w2 | w3 w4            of one Linear(3, 1), say, and another
     flat, padded             w0 w1 w2 w3 w4 0            a multiple of the ranks long
     chunks of 2 ranks        w0 w1 w2 | w3 w4 0
 
-The module's weights are views of the flat vector. To free it is to take the memory under them
-away; to gather it is to give it back and to fill it. Gradients are copied into a flat vector of
-the same form, as they become ready.
+A weight has two sides, each with data and gradient. Forward and backward see the whole weight, a
+view of the flat vector; the optimiser sees this rank's part of it, a view of the rank's chunk (on
+rank 1: nothing of the first weight, all of the second). To free a unit is to take the memory from
+under the whole side; to gather it is to give it back and to fill it from everybody's chunks.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
-from labkit.distributed.collectives import hand_around, reduce_scatter, ring_all_reduce
+from labkit.distributed.collectives import (
+    all_gather,
+    hand_around,
+    reduce_scatter,
+    ring_all_reduce,
+)
 from labkit.distributed.network import transport
+from labkit.distributed.reducer import listed
 
 
 class Unit:
-    """One module's weights, and this rank's shard of them; nothing travels when it is made.
+    """Some weights, and this rank's part of them; nothing travels when it is made.
 
-    module   has weights of one dtype; every rank has the same values
-    cut      what the optimizer of this rank owns: its chunk (True), or all of it (False)
-    whole    the flat vector; shard: what the optimizer updates, a view of it
-    ready    is called when the gradients of all its weights are there
+    weights         by name, one at least, of one dtype; every rank has the same values
+    cut             whether each rank owns a chunk (True), or all of them everything
+    frees           whether the whole side is in memory only while it is needed
+    compute_dtype   of the whole side, and of what a gather sends; the weights' own by default
 
-    Raises ValueError for a module without weights, or with weights of several dtypes.
+    Raises RuntimeError outside of a launch.
     """
 
-    def __init__(self, module: nn.Module, cut: bool, ready: Callable[["Unit"], None]) -> None:
+    def __init__(
+        self,
+        weights: dict[str, nn.Parameter],
+        cut: bool = True,
+        frees: bool = False,
+        compute_dtype: torch.dtype | None = None,
+    ) -> None:
         self.rank, self.ranks = transport().place()
-        self.module = module
-        self.weights = list(module.parameters())
-        self._refuse_wrong()
-        self.places: dict[nn.Parameter, slice] = {}  # of each weight in the flat vector
-        self.whole = self._flattened()
-        self.shard = nn.Parameter(self._own(self.whole) if cut else self.whole)
-        self.gradient: torch.Tensor | None = None  # flat, from the first weight's on
-        self.missing = set(self.weights)
-        self.ready = ready
-        self.hooks = [w.register_post_accumulate_grad_hook(self._take) for w in self.weights]
-
-    @property
-    def here(self) -> bool:
-        """Whether the whole unit's weights are in memory."""
-        return self.whole.untyped_storage().nbytes() > 0
-
-    def keep_own(self) -> None:
-        """The shard gets memory of its own, and the rest is freed: the beginning of stage 3."""
-        self.shard.data = self.shard.data.clone()
-        self.free()
+        self.chunk, self.chunks = (self.rank, self.ranks) if cut else (0, 1)
+        self.weights = weights
+        self.shapes = {name: weight.shape for name, weight in weights.items()}
+        self.places, flat = self._flattened()
+        self.whole = flat.to(compute_dtype or flat.dtype)
+        own = flat.chunk(self.chunks)[self.chunk]
+        self.own = own.clone() if frees or self.whole is not flat else own
+        self.begin = self.chunk * len(self.own)  # of the chunk in the flat vector
+        self.whole_side = self._parts(self.whole)  # views of memory that may be gone
+        self.own_side = self._parts(self.own, self.begin)
+        self.frees = frees
+        self.here = True  # whether the weights show their whole side
+        self.hidden: dict[str, torch.Tensor | None] = {}  # gradients of the side not shown
+        self.gradient: torch.Tensor | None = None  # flat and whole, of this rank's examples
+        self.missing = set(weights)
+        self.complete = False  # whether all gradients were there since the last `finish`
+        self.spent = False  # whether the optimiser has stepped with this rank's part of gradients
+        self.release()
 
     def gather(self) -> None:
-        """All ranks: the whole unit from everybody's shards, (n - 1) / n of its bytes each."""
-        if not self.here:
+        """All ranks: turns to the whole side; (n - 1) / n of its bytes from each rank."""
+        if self.here:
+            return
+        self.here = True
+        self._show(self.whole_side)
+        if self.frees:
             self.whole.untyped_storage().resize_(self.whole.numel() * self.whole.element_size())
-        self._own(self.whole).copy_(self.shard.data)
-        hand_around(list(self.whole.chunk(self.ranks)), self.rank, self.ranks)
+        chunks = list(self.whole.chunk(self.chunks))
+        chunks[self.chunk].copy_(self.own)
+        hand_around(chunks, self.chunk, self.chunks)
 
-    def free(self) -> None:
-        """Takes the memory from under the weights; the shard stays."""
-        self.whole.untyped_storage().resize_(0)
+    def release(self) -> None:
+        """Turns to this rank's part; the memory of the whole goes, if the unit frees it."""
+        if self.here:
+            self.here = False
+            self._show(self.own_side)
+        if self.frees:
+            self.whole.untyped_storage().resize_(0)
 
-    def reduce_to_own(self) -> None:
-        """All ranks: the shard's gradient is the mean over the ranks; the rest goes."""
-        self.shard.grad = reduce_scatter(self._taken()) / self.ranks
+    def cut_gradients(self) -> None:
+        """Turns to this rank's part, with the same part of each gradient; nothing travels."""
+        self.release()
+        for name, weight in self.weights.items():
+            whole = self.hidden[name]
+            first = max(self.begin - self.places[name].start, 0)
+            cut = None if whole is None else whole.flatten()[first : first + weight.numel()]
+            weight.grad = None if whole is None else cut.view_as(weight)
 
-    def reduce_to_all(self) -> None:
-        """All ranks: the whole gradient is the mean over the ranks."""
-        self.shard.grad = ring_all_reduce(self._taken()) / self.ranks
+    def collected(self) -> dict[str, torch.Tensor]:
+        """All ranks: a copy of every weight in its own dtype, whole, by its name."""
+        flat = torch.cat(all_gather(self.own)) if self.chunks > 1 else self.own.clone()
+        return dict(zip(self.weights, self._parts(flat), strict=True))
 
-    def close(self) -> None:
-        """Removes the hooks."""
-        for hook in self.hooks:
-            hook.remove()
+    def collect(self, ready: Callable[["Unit"], None]) -> list[RemovableHandle]:
+        """From now on takes each gradient, and calls `ready` when all are there; the hooks."""
 
-    @torch.no_grad()
-    def _flattened(self) -> torch.Tensor:
-        """[a multiple of the ranks]; from now on the weights are views of it."""
-        size = sum(weight.numel() for weight in self.weights)
-        padding = -size % self.ranks
-        whole = self.weights[0].new_zeros(size + padding)
-        begin = 0
-        for weight in self.weights:
-            self.places[weight] = slice(begin, begin + weight.numel())
-            begin += weight.numel()
-            part = whole[self.places[weight]]
-            part.copy_(weight.flatten())
-            weight.data = part.view(weight.shape)
-        return whole
+        def take(name: str, _: torch.Tensor) -> None:
+            self._take(name)
+            self.missing.discard(name)
+            if not self.missing:
+                self.missing = set(self.weights)
+                self.complete = True
+                ready(self)
 
-    def _own(self, flat: torch.Tensor) -> torch.Tensor:
-        """This rank's chunk, as a view."""
-        return flat.chunk(self.ranks)[self.rank]
+        hooks = []
+        for name, weight in self.weights.items():
+            hooks.append(weight.register_post_accumulate_grad_hook(partial(take, name)))
+        return hooks
 
-    def _take(self, weight: torch.Tensor) -> None:
-        """Copies a gradient into the flat one as soon as it is ready."""
-        if self.gradient is None:
-            self.gradient = torch.zeros(self.whole.shape, dtype=self.whole.dtype)
-        part = self.gradient[self.places[weight]].view(weight.shape)
-        weight.grad = part.copy_(weight.grad)
-        self.missing.discard(weight)
-        if not self.missing:
-            self.ready(self)
-
-    def _taken(self) -> torch.Tensor:
-        """The flat gradient, which is empty afterwards.
-
-        Raises RuntimeError where a weight has none: the other ranks would wait without end.
-        """
-        if self.missing:
-            raise RuntimeError(
-                f"{type(self.module).__name__}: {len(self.missing)} of {len(self.weights)} "
-                "weights have no gradient. Every weight takes part in every step."
-            )
-        gradient = self.gradient
+    def reduce(self) -> None:
+        """All ranks: the mean over the ranks is added to this rank's part of each gradient."""
+        total = reduce_scatter(self.gradient) if self.chunks > 1 else ring_all_reduce(self.gradient)
+        total /= self.ranks
         self.gradient = None
-        for weight in self.weights:
-            weight.grad = None
-        self.missing = set(self.weights)
-        return gradient
+        self.release()
+        self.hidden.clear()  # the gradients of the whole side are views of the flat one
+        parts = self._parts(total, self.begin)
+        for weight, part in zip(self.weights.values(), parts, strict=True):
+            begins = self.spent or weight.grad is None
+            weight.grad = part if begins else weight.grad + part
+        self.spent = False
 
-    def _refuse_wrong(self) -> None:
-        name = type(self.module).__name__
-        if not self.weights:
-            raise ValueError(f"A unit needs weights, and {name} has none.")
-        if len({weight.dtype for weight in self.weights}) > 1:
-            raise ValueError(f"A unit's weights are of one dtype; {name} has several.")
+    def refuse_missing(self) -> None:
+        """Raises RuntimeError where a weight has no gradient: the other ranks would wait for it."""
+        if self.complete and len(self.missing) == len(self.weights):
+            return
+        missing = [name for name in self.weights if name in self.missing]
+        raise RuntimeError(
+            f"The loss does not depend on {listed(missing)}: no gradient became ready. Every "
+            "weight takes part in every step, or has requires_grad=False on all ranks before "
+            "Sharded is made."
+        )
+
+    def _parts(self, flat: torch.Tensor, begin: int = 0) -> list[torch.Tensor]:
+        """Views of what lies in `flat`, from number `begin` on, of each weight.
+
+        The whole of a weight has its shape, a part of it is flat.
+        """
+        parts = []
+        for name, shape in self.shapes.items():
+            place = self.places[name]
+            low, high = (min(max(edge - begin, 0), len(flat)) for edge in (place.start, place.stop))
+            part = flat[low:high]
+            parts.append(part.view(shape) if part.numel() == shape.numel() else part)
+        return parts
+
+    def _show(self, side: list[torch.Tensor]) -> None:
+        """Turns each weight to a side; the gradient of the other one waits until it is back."""
+        for (name, weight), data in zip(self.weights.items(), side, strict=True):
+            gradient, weight.grad = weight.grad, None
+            weight.data = data
+            weight.grad = self.hidden.pop(name, None)
+            self.hidden[name] = gradient
+
+    def _take(self, name: str) -> None:
+        """Puts a gradient into the flat one as soon as it is ready."""
+        if self.gradient is None:
+            self.gradient = self.own.new_zeros(self.whole.shape)
+        weight = self.weights[name]
+        part = self.gradient[self.places[name]].view(weight.shape)
+        if part.dtype == weight.dtype:
+            weight.grad = part.copy_(weight.grad)  # autograd adds the next backward's to it
+        else:
+            part += weight.grad
+            weight.grad = None
+
+    def _flattened(self) -> tuple[dict[str, slice], torch.Tensor]:
+        """The place of each weight, and a copy of all in one vector, zeros at its end."""
+        places, end = {}, 0
+        for name, weight in self.weights.items():
+            places[name] = slice(end, end + weight.numel())
+            end += weight.numel()
+        flat = torch.cat([weight.detach().flatten() for weight in self.weights.values()])
+        return places, torch.cat([flat, flat.new_zeros(-end % self.chunks)])

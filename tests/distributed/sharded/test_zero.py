@@ -7,7 +7,8 @@ from torch import nn
 from labkit.distributed import launch
 from labkit.distributed.gpt.model import GPT
 from labkit.distributed.sharded.memory import bytes_of_state
-from labkit.distributed.sharded.trained import mean_losses
+from labkit.distributed.sharded.optimizer import shard_state
+from labkit.distributed.sharded.trained import backward, mean_losses
 from labkit.distributed.sharded.units import Unit
 from labkit.distributed.sharded.zero import STAGES, Sharded
 from tests.distributed.sharded.gpt_runs import (
@@ -22,6 +23,7 @@ from tests.distributed.sharded.gpt_runs import (
 
 ENOUGH = 300.0
 RANKS = (2, 4)
+PADDED = 5  # units, each with fewer zeros at its end than ranks
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +82,8 @@ def test_bytes_held_are_those_of_the_memory_table(ours, stage):
         expected = bytes_of_state(sum(run.sizes), ranks, stage)
         assert run.held["parameters"] == expected.weights
         assert run.held["gradients"] == expected.gradients
-        assert run.held["optimizer state"] == expected.moments + 4 * len(run.sizes)  # step counts
+        steps = 4 * len(run.weights)  # AdamW counts the steps of each weight
+        assert 0 <= expected.moments + steps - run.held["optimizer state"] < 8 * PADDED * ranks
 
 
 def test_each_stage_lowers_the_peak_and_stage_3_has_one_whole_unit_at_most(ours):
@@ -131,17 +134,18 @@ def test_hsdp_gathers_within_a_copy_and_sums_over_the_copies(theirs):
 def held_at_each_moment(rank, ranks):
     """Which units are whole when a block computes, and between the halves of a step."""
     model = Sharded(GPT(CONFIG), 3)
+    optimizer = torch.optim.AdamW(model.parameters())
     seen = []
-    for block in model.model.blocks:
+    for block in model.module.blocks:
         block.mlp.register_forward_hook(lambda *_: seen.append([unit.here for unit in model.units]))
-    model.backward(*own_batch(rank, ranks, 0))
+    backward(model, *own_batch(rank, ranks, 0))
     between = [unit.here for unit in model.units]
-    shards = [(unit.shard.numel(), unit.shard.grad.numel()) for unit in model.units]
-    sizes = [unit.whole.numel() for unit in model.units]
-    model.update()
-    moments = [value for state in model.optimizer.state.values() for value in state.values()]
-    held = sum(value.numel() for value in moments if value.numel() > 1)
-    return seen, between, shards, sizes, held
+    model.finish()
+    parts = [(w.numel(), w.grad.numel()) for w in model.parameters()]
+    optimizer.step()
+    moments = [value for state in optimizer.state.values() for value in state.values()]
+    held = sum(value.numel() for value in moments if value.dim())
+    return seen, between, parts, held
 
 
 def tiny(rank, ranks):
@@ -149,14 +153,15 @@ def tiny(rank, ranks):
     torch.manual_seed(1)
     found = []
     for module in (nn.Linear(1, 1), nn.Linear(2, 1, bias=False), nn.Linear(3, 3)):
-        before = [weight.detach().clone() for weight in module.parameters()]
-        unit = Unit(module, cut=True, ready=Unit.reduce_to_own)
-        unit.keep_own()
+        before = {name: weight.detach().clone() for name, weight in module.named_parameters()}
+        unit = Unit(dict(module.named_parameters()), frees=True)
+        unit.collect(Unit.reduce)
+        collected = unit.collected()
+        same = all(torch.equal(before[name], collected[name]) for name in before)
         unit.gather()
-        same = all(map(torch.equal, before, module.parameters()))
-        x = torch.full((2, module.in_features), rank + 1.0)
-        module(x).sum().backward()
-        found.append((same, unit.whole.numel(), unit.shard.grad.tolist()))
+        module(torch.full((2, module.in_features), rank + 1.0)).sum().backward()
+        gradient = [number for weight in module.parameters() for number in weight.grad.tolist()]
+        found.append((same, unit.whole.numel(), gradient))
     return found
 
 
@@ -165,30 +170,41 @@ def test_fewer_weights_than_ranks_are_padded():
     assert all(same for found in results for same, *_ in found)
     assert [[size for _, size, _ in found] for found in results] == [[4, 4, 12]] * 4
     mean_x = 2 * (1 + 2 + 3 + 4) / 4  # of both rows
-    assert [found[0][2] for found in results] == [[mean_x], [2.0], [0.0], [0.0]]
-    flat = [number for found in results for number in found[2][2]]
-    assert flat == [mean_x] * 9 + [2.0] * 3
+    by_module = [[found[place][2] for found in results] for place in range(3)]
+    assert by_module[0] == [[[mean_x]], [2.0], [], []], "a whole weight keeps its shape"
+    assert by_module[1] == [[mean_x], [mean_x], [], []]
+    assert by_module[2] == [[mean_x] * 3, [mean_x] * 3, [mean_x] * 3, [2.0] * 3]
 
 
 def mistake(what):
     if what == "stage":
         Sharded(GPT(CONFIG), 4)
-    if what == "no weights":
-        Unit(nn.ReLU(), True, lambda unit: None)
-    if what == "two dtypes":
-        module = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1).double())
-        Unit(module, True, lambda unit: None)
+    if what == "nothing trained":
+        Sharded(nn.Linear(1, 1).requires_grad_(False), 3)
     if what == "unused":
         model = Sharded(GPT(CONFIG), 1)
-        model.model.head(torch.zeros(1, CONFIG.width)).sum().backward()
-        model.units[0].reduce_to_own()
+        model.module.head(torch.zeros(1, CONFIG.width)).sum().backward()
+        model.finish()
+    if what in ("forgotten", "stage 3, forgotten"):
+        model = Sharded(nn.Linear(1, 1), 3 if "3" in what else 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model(torch.ones(1, 1)).sum().backward()
+        optimizer.step()
+    if what == "has stepped":
+        net = nn.Linear(1, 1)
+        optimizer = torch.optim.Adam(net.parameters())
+        net(torch.ones(1, 1)).sum().backward()
+        optimizer.step()
+        shard_state(optimizer)
 
 
 SENTENCES = {
     "stage": "ZeRO has the stages 0, 1, 2 and 3, not 4",
-    "no weights": "A unit needs weights, and ReLU has none",
-    "two dtypes": "of one dtype; Sequential has several",
-    "unused": "Embedding: 2 of 2 weights have no gradient",
+    "nothing trained": "no weight of the module is trained (requires_grad=True)",
+    "unused": "does not depend on embedding.token.weight, embedding.position.weight: no gradient",
+    "forgotten": "finish() was not called after the last backward(): call it before the optim",
+    "stage 3, forgotten": "finish() was not called after the last backward(): call it before the",
+    "has stepped": "the optimiser has stepped already; shard a new one",
 }
 
 
@@ -210,11 +226,13 @@ def seen():
 
 
 def test_in_stage_3_one_unit_at_a_time_is_whole(seen):
-    for (units, between, shards, sizes, held), _ in seen:
+    numbers = sum(weight.numel() for weight in GPT(CONFIG).parameters())
+    for (units, between, parts, held), _ in seen:
         assert units == [[False, True, False, False, False], [False, False, True, False, False]]
         assert not any(between)
-        assert shards == [(size // 2, size // 2) for size in sizes]
-        assert held == sum(sizes)  # two moments of half of them
+        assert all(weight == gradient for weight, gradient in parts)
+        assert held == 2 * sum(weight for weight, _ in parts)
+    assert sum(weight for (*_, parts, _), _ in seen for weight, _ in parts) == numbers
 
 
 @pytest.mark.parametrize("what", SENTENCES)
