@@ -62,8 +62,11 @@ def _others(asked: dict[str, Any], limits: Limits) -> list[tuple[str, dict[str, 
     if limits.usd:
         found.append(("twice the budget", asked, replace(limits, usd=2 * limits.usd)))
         found.append(("half the budget", asked, replace(limits, usd=limits.usd / 2)))
-    half = replace(limits, efficiency=limits.efficiency / 2)
-    found.append(("half the efficiency", asked, half))
+    if limits.efficiency:
+        half = replace(limits, efficiency=limits.efficiency / 2)
+        found.append(("half the efficiency", asked, half))
+    else:
+        found.append(("an efficiency of 1", asked, replace(limits, efficiency=1.0)))
     return found
 
 

@@ -22,9 +22,11 @@ def found(model: LanguageModel | str) -> LanguageModel:
 def context_of(model: LanguageModel, context: object) -> int:
     """The tokens of a sequence, if this model can have so many; else ValueError."""
     whole("context", context)
-    if model.position_rows and context > model.position_rows:
+    longest = model.position_rows or model.longest
+    if longest and context > longest:
         raise ValueError(
-            f"{model.name} has {model.position_rows:,} positions, and the context is {context:,}."
+            f"{model.name} has {longest:,} positions, and the context is {context:,}: give at most "
+            "so many, or another model."
         )
     return context
 

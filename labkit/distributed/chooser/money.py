@@ -8,35 +8,24 @@ price is what the table has, with its source and its month; a machine that nobod
 hour has none, and is not free.
 """
 
-from labkit.distributed.chooser.need import HOUR, Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.distributed.chooser.need import Need, Plan
+from labkit.distributed.chooser.reckoning import Reckoned, number, reckon
 from labkit.hardware import Machine
-
-WATTS = 1000  # in a kW
 
 
 def energy(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
     """kWh of all steps that are paid for, or None."""
     if machine.power is None:
         return None
-    return reckon(
-        "kWh",
-        "kW x machines x hours of all steps",
-        f"{shown(float(machine.power))} / {WATTS} * {plan.count} * {_hours(need, plan)}",
-    )
+    kilowatts = number(float(machine.power) / 1000, "kW")
+    sum_ = kilowatts * plan.machines * need.paid_hours(plan)
+    return reckon("kWh", "kW x machines x hours of all steps", sum_)
 
 
 def price(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
     """USD of all steps that are paid for, or None."""
     if machine.price is None or machine.price.unit != "USD/h":
         return None
-    return reckon(
-        "USD",
-        f"USD/h x machines x hours of all steps; USD/h {machine.price.origin}",
-        f"{shown(float(machine.price))} * {plan.count} * {_hours(need, plan)}",
-    )
-
-
-def _hours(need: Need, plan: Plan) -> str:
-    """The figures of seconds of a step x steps / 3600."""
-    return f"{shown(plan.seconds.value)} * {shown(need.steps.value)} / {HOUR}"
+    hourly = number(float(machine.price), "USD/h")
+    words = f"USD/h x machines x hours of all steps; USD/h {machine.price.origin}"
+    return reckon("USD", words, hourly * plan.machines * need.paid_hours(plan))
