@@ -16,7 +16,7 @@ from labkit.distributed.chooser.fits import Fit, best, fits, usable
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.money import energy, price
 from labkit.distributed.chooser.need import HOUR, Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, number, reckon
+from labkit.distributed.chooser.reckoning import Reckoned, reckon
 from labkit.hardware import Machine, machine, machines
 
 

@@ -14,6 +14,7 @@ from labkit.distributed.chooser.need import Need
 from labkit.hardware import Machine
 
 FORMATS = ("fp32", "fp16", "bf16", "int8")
+KEPT = ("int8", "int4")  # formats of weights alone
 SIZES = ("batch", "context")
 
 
@@ -56,6 +57,9 @@ def _others(asked: dict[str, Any], limits: Limits) -> list[tuple[str, dict[str, 
     for number_format in FORMATS:
         if number_format != asked["number_format"]:
             found.append((number_format, asked | {"number_format": number_format}, limits))
+    for kept in KEPT:
+        if "weights" in asked and kept != asked["weights"]:
+            found.append((f"weights in {kept}", asked | {"weights": kept}, limits))
     if limits.seconds:
         found.append(("twice the time", asked, replace(limits, seconds=2 * limits.seconds)))
         found.append(("half the time", asked, replace(limits, seconds=limits.seconds / 2)))

@@ -98,9 +98,7 @@ class EvenNeed(Need):
         rate = number(count) * number(float(peak), peak.unit) * efficiency
         bandwidth = number(count) * number(float(machine.bandwidth), "B/s") * efficiency
         return {
-            "compute": reckon(
-                "s", "FLOPs / (machines x peak x efficiency)", one.flops.sum / rate
-            ),
+            "compute": reckon("s", "FLOPs / (machines x peak x efficiency)", one.flops.sum / rate),
             "bandwidth": reckon(
                 "s", "bytes / (machines x bandwidth x efficiency)", one.moved.sum / bandwidth
             ),
@@ -108,7 +106,7 @@ class EvenNeed(Need):
         }
 
     def ring(self, machine: Machine, count: int) -> CostModel:
-        """The ring through so many of this machine, for the bytes that a step's all-reduce sends."""
+        """The ring through so many of them, for the bytes that a step's all-reduce sends."""
         return self._ring(self.step_pass, machine, count)
 
     def _ring(self, one: Pass, machine: Machine, count: int) -> CostModel:

@@ -126,7 +126,8 @@ def above_zero(name: str, number: object, most: float = float("inf")) -> float:
     """The number, if it is finite, above 0 and at most `most`; else ValueError, a sentence."""
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     if not is_number or not 0 < number < float("inf"):
-        raise ValueError(f"{name} is a number above 0, not {number!r}.")
+        shown = f"{number:g}" if is_number else repr(number)
+        raise ValueError(f"{name} is a number above 0, not {shown}.")
     if number > most:
         raise ValueError(f"{name} is at most {most:g}, not {number:g}.")
     return number

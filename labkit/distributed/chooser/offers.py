@@ -1,15 +1,15 @@
 """Machines with your own prices, and machines of your own.
 
-    with_price(machine("h100"), 2.5)       # USD/h
-    own_machine("card.toml")               # a row such as this one:
+with_price(machine("h100"), 2.5)       # USD/h
+own_machine("card.toml")               # a row such as this one:
 
-        name = "Our card"
-        kind = "gpu"                       # or cpu, tpu: a CPU stands alone
-        peak.bf16 = 200e12                 # FLOP/s, dense; for each format that it computes in
-        bandwidth = 1e12                   # B/s
-        memory = 24e9                      # B
-        power = 300                        # W, if known
-        price = 1.5                        # USD/h, if known
+    name = "Our card"
+    kind = "gpu"                       # or cpu, tpu: a CPU stands alone
+    peak.bf16 = 200e12                 # FLOP/s, dense; for each format that it computes in
+    bandwidth = 1e12                   # B/s
+    memory = 24e9                      # B
+    power = 300                        # W, if known
+    price = 1.5                        # USD/h, if known
 """
 
 import tomllib
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from labkit.distributed.chooser.need import above_zero
 from labkit.hardware import FORMATS, UNITS, Machine, machine, machines
-from labkit.provenance import published
+from labkit.provenance import Quantity, published
 
 KINDS = ("cpu", "gpu", "tpu")
 WORDS = ("name", "kind", "peak")
@@ -54,7 +54,7 @@ def with_price(one: Machine, usd: float) -> Machine:
 
 
 def own_machine(path: str) -> Machine:
-    """The machine of a TOML file; its key is the file's name. ValueError, a sentence, for others."""
+    """The machine of a TOML file; its key is the file's name. ValueError for what is none."""
     try:
         row = tomllib.loads(Path(path).read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -88,7 +88,7 @@ def _demand_row(path: str, row: dict) -> None:
         raise ValueError(f"{path}: kind is one of {', '.join(KINDS)}, not {row['kind']!r}.")
 
 
-def _figure(path: str, name: str, value: object, unit: str):
+def _figure(path: str, name: str, value: object, unit: str) -> Quantity:
     return published(float(above_zero(f"{path}: {name}", value)), unit, path)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 from labkit.provenance import Quantity, predicted, rounded
 
@@ -35,7 +35,7 @@ class Sum:
     terms: tuple
     unit: str = ""
 
-    @property
+    @cached_property
     def value(self) -> float:
         """What comes out."""
         if not self.operation:
@@ -161,3 +161,11 @@ def duration(hours: float) -> str:
     if hours >= YEAR:
         return f"{rounded(hours / YEAR)} years"
     return f"{rounded(hours / DAY)} days" if hours >= 2 * DAY else f"{rounded(hours)} h"
+
+
+def compact(value: float) -> str:
+    """ "374", "12,300" or "5.19 million"."""
+    for name, size in (("billion", 1e9), ("million", 1e6)):
+        if value >= size:
+            return f"{rounded(value / size)} {name}"
+    return rounded(value)

@@ -12,15 +12,15 @@ from textwrap import fill
 from labkit import figures
 from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.need import HOUR
-from labkit.distributed.chooser.reckoning import YEAR, Reckoned, duration
+from labkit.distributed.chooser.need import HOUR, Efficiency
+from labkit.distributed.chooser.reckoning import Reckoned, compact, duration
 from labkit.provenance import predicted, rounded
 
 WIDTH = 100  # characters of a line
 
 
 def show(answer: Answer) -> None:
-    """The choices first, a sentence each; then all machines that can do it, and why others cannot."""
+    """The choices, a sentence each; then all machines that can do it, and why others cannot."""
     for sentence in sentences(answer):
         say(sentence)
     say(f"For {answer.need.says}{_limits(answer)}.")
@@ -175,47 +175,43 @@ def _plain(reckoned: Reckoned) -> dict:
 
 
 def _heads(answer: Answer) -> list[str]:
-    """Of the table; prompts and an efficiency below 1 have columns of their own."""
-    heads = ["machine", "how many", "needs, each", "binds"]
-    heads.append("time, h" if answer.need.unit == "h" else "time")
+    """Of the table; prompts, or an efficiency below 1, have columns of their own."""
+    heads = ["machine", "how many", "GB, each", "binds", "time"]
     if _has_prompt(answer):
-        heads += ["first token", "requests/s"]
-    elif _is_estimate(answer):
+        return [*heads, "first token", "requests/s", "USD", ""]
+    if _is_estimate(answer) and answer.need.unit != "h":
         heads.append("at best")
-    return [*heads, "kWh", "USD", ""]
+    return [*heads, "kWh", "USD", "data x tensor" if answer.need.unit == "h" else ""]
 
 
 def _cells(answer: Answer, row: Row) -> list[object]:
     """One line of the table."""
     plan = row.fit.plan
-    cells = [row.machine.key, _many(plan.count, plan.groups), plan.memory.quantity.number]
-    cells += [row.fit.binds, _short(row.time)]
+    cells = [row.machine.key, _many(plan.count, plan.groups), plan.memory.value / 1e9]
+    cells += [row.fit.binds, _time(row.time)]
+    energy, price = (one and _narrow(one.value) for one in (row.energy, row.price))
     if _has_prompt(answer):
-        cells += [_short(plan.first), plan.rate and plan.rate.value]
-    elif _is_estimate(answer):
-        cells.append(_short(row.at_best))
-    cells += [row.energy and row.energy.value, row.price and row.price.value]
-    return [*cells, _note(answer, row)]
+        cells += [_time(plan.first), rounded(plan.rate.value), price]
+        return [*cells, _note(answer, row)]
+    if _is_estimate(answer) and answer.need.unit != "h":
+        cells.append(row.at_best and _time(row.at_best))
+    return [*cells, energy, price, _note(answer, row)]
 
 
 def _note(answer: Answer, row: Row) -> str:
-    """Why so many, what limit it breaks, and how a training is laid out."""
+    """What limit it breaks; else why so many, or how a training is laid out."""
     plan = row.fit.plan
-    words = [] if row.in_time else ["too slow"]
-    words += ["too dear"] if row.in_budget is False else []
-    if answer.need.unit == "h":
-        words += [duration(row.time.value)] if row.time.value >= YEAR else []
-        words += [plan.layout] if plan.count > 1 or "recomputed" in plan.layout else []
-    elif row.fit.reason:
-        words.insert(0, row.fit.reason)
-    return ", ".join(words)
+    broken = [] if row.in_time else ["too slow"]
+    broken += ["too dear"] if row.in_budget is False else []
+    if broken or answer.need.unit != "h":
+        return ", ".join([row.fit.reason] * bool(row.fit.reason) + broken)
+    layout = plan.layout if plan.count > 1 or "recomputed" in plan.layout else ""
+    return layout.replace("data ", "").replace("tensor ", "")  # the column's head says so
 
 
-def _short(reckoned: Reckoned | None) -> object:
-    """As a cell has it: a time in seconds with a prefix, one in hours bare."""
-    if reckoned is None:
-        return None
-    return reckoned.value if reckoned.unit == "h" else reckoned.quantity.number
+def _narrow(value: float) -> str:
+    """ "12,300", "5.19 M"."""
+    return compact(value).replace("million", "M").replace("billion", "G")
 
 
 def _many(count: int, groups: int) -> str:
@@ -248,7 +244,9 @@ def _prices(answer: Answer) -> list[str]:
     missing = [one.key for one in can if not one.price]
     said = [f"USD/h: {', '.join(priced)}; some leave the host computer out."] if priced else []
     if missing:
-        said.append(f"No price is known of {', '.join(missing)}: give yours, --price MACHINE=USD/h.")
+        said.append(
+            f"No price is known of {', '.join(missing)}: give yours, --price MACHINE=USD/h."
+        )
     return said
 
 
@@ -263,17 +261,17 @@ def _case(answer: Answer) -> str:
     share = answer.limits.efficiency
     if share is not None:
         return "at best" if share == 1 else f"at {100 * share:g} % of what a machine can do"
-    usual = {}
-    for row in answer.rows:
-        found = answer.need.efficiency(row.machine)
-        usual.setdefault((found.share, found.source), []).append(row.machine.key)
-    said = []
-    for (one, source), keys in usual.items():
-        whose = "" if len(usual) == 1 else f"{', '.join(keys)} "
-        said.append(f"{whose}{100 * one:g} % ({source})")
-    if len(said) == 1 and next(iter(usual))[0] == 1:
+    if not _is_estimate(answer):
         return "at best"
-    return f"at a share of what a machine can do that others reached: {'; '.join(said)}"
+    usual: dict[Efficiency, list[str]] = {}
+    for row in answer.rows:
+        if row.fit.plan is not None:
+            usual.setdefault(answer.need.efficiency(row.machine), []).append(row.machine.key)
+    said = []
+    for one, keys in usual.items():
+        whose = "" if len(usual) == 1 else f"{', '.join(keys)} "
+        said.append(f"{whose}{100 * one.share:g} % ({one.source})")
+    return f"at a share of what a machine can do: {'; '.join(said)}"
 
 
 def _its_figures(answer: Answer, row: Row) -> Iterable[str]:
@@ -303,15 +301,16 @@ def _links(answer: Answer, row: Row) -> str:
 
 
 def _choice(answer: Answer, row: Row) -> str:
-    """ "2 x t4, 36.9 ms (25.1 ms at best), 4.88 USD for a million tokens; bandwidth binds"."""
+    """ "2 x t4, 36.9 ms (best 25.1 ms), 4.88 USD for a million tokens; bandwidth binds"."""
     plan = row.fit.plan
     many = _many(plan.count, plan.groups)
     said = f"{many} x {row.machine.key}" if plan.machines > 1 else row.machine.key
     said += f", {_time(row.time)}"
     if row.at_best:
-        said += f" ({_time(row.at_best)} at best)"
+        said += f" (best {_time(row.at_best)})"
     if row.price:
-        said += f", {rounded(row.price.value)} USD for {answer.need.paid}"
+        said += f", {compact(row.price.value)} USD"
+        said += "" if answer.need.timed else f" for {answer.need.paid}"
     verb = "bind" if row.fit.binds.endswith("s") else "binds"  # links, cycles
     return f"{said}; {row.fit.binds} {verb}"
 

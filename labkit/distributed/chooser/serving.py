@@ -119,9 +119,7 @@ def serve(
             "weights read + cache read and a token written",
             read + number(batch) * (number(context) + 1) * token,
         ),
-        reduced=reckon(
-            "B", "requests x width x bytes", number(batch) * model.width * summed
-        ),
+        reduced=reckon("B", "requests x width x bytes", number(batch) * model.width * summed),
     )
     return Serving(
         task="serve",

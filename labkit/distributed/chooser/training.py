@@ -25,7 +25,7 @@ from labkit.provenance import rounded
 
 STAGES = (0, 1, 2, 3)  # of ZeRO
 KINDS = ("weights", "gradients", "moments", "activations", "gathered")
-ASSUMED = Efficiency(0.4, "assumed, as for clusters without a published training")
+ASSUMED = Efficiency(0.4, "assumed")
 MOST = 1e16  # tokens; Llama 3.1 was trained on 1.5e13
 LEFT_OUT = "Not counted: buffers, loading data, failures, evaluation; pipelines are not tried."
 
@@ -41,10 +41,9 @@ class Training(Need):
     def efficiency(self, machine: Machine) -> Efficiency:
         """That of clusters.toml: fitted to a published training, or assumed."""
         cluster = cluster_of(machine)
-        if not cluster.sources:
+        if cluster.fitted is None:
             return ASSUMED
-        by = f"fitted to {cluster.fitted}" if cluster.fitted else "assumed"
-        return Efficiency(cluster.efficiency, f"{cluster.name} in clusters.toml, {by}")
+        return Efficiency(cluster.efficiency, f"fitted to {cluster.fitted} in clusters.toml")
 
     def is_shared_by(self, count: int, machine: Machine) -> bool:
         """Whether there is a layout that shares the batch evenly."""
@@ -157,7 +156,9 @@ def train(
         says=f"{model.name} in {number_format}, trained on {_people(tokens)} tokens, {size}",
         number_format=number_format,
         operators=OPERATORS | {"backward"},
-        steps=reckon("steps", "tokens / tokens of a step", number(tokens) / (number(batch) * context)),
+        steps=reckon(
+            "steps", "tokens / tokens of a step", number(tokens) / (number(batch) * context)
+        ),
         step="an update of the weights",
         paid="the training",
         left_out=LEFT_OUT,
