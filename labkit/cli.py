@@ -76,8 +76,8 @@ image   one image goes through the course's ConvNet
 """
 CHOOSE_KEYS = """\
 models: gpt2 gpt3 llama2_7b llama32_1b llama31_8b llama31_70b llama31_405b convnet
-machines: laptop_cpu server_cpu t4 v100 a100 a6000 h100 h200 b200 tpu_v2 tpu_v3 tpu_v4
-  tpu_v5e tpu_v5p tpu_v6e pynq_z1 pynq_z2
+machines: laptop_cpu server_cpu t4 v100 a100 a6000 h100 h200 b200 l4 l40s rtx_4090
+  rtx_5090 mi300x m3_max tpu_v2 tpu_v3 tpu_v4 tpu_v5e tpu_v5p tpu_v6e pynq_z1 pynq_z2
 
 examples:
   labkit choose serve --model llama31_8b --batch 8 --context 4096 --ms 50
