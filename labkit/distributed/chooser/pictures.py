@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".svg", ".pdf")
 UNITS = {"h": ("h", 1 / HOUR), "s": ("ms", 1000)}  # of a need's time: in the picture, for a second
 LONG = 3  # times as far to the right as its mark, a name without a price ends
+LINE = 0.18  # inches, of such a name
 STRIP = 0.36  # of the picture's height, for the machines without a price
 
 
@@ -44,15 +45,15 @@ def drawn(answer: Answer) -> tuple[Figure, str]:
 
     The limit on the time is a line. Time to the right, price upwards, both on logarithmic axes.
     """
-    figure, axes = canvas(7.5, 4.2)
     can = [row for row in answer.rows if row.fit.plan is not None]
     priced = [row for row in can if row.price is not None]
+    unpriced = sorted((row for row in can if row.price is None), key=_time)
+    figure, axes = canvas(7.5, max(4.2, LINE * len(unpriced) / STRIP))
     axes.set_xscale("log")
     axes.set_yscale("log")
     for row in priced:
         _point(axes, row)
     limit = _unit(answer)[1] * answer.limits.seconds if answer.limits.seconds else None
-    unpriced = sorted((row for row in can if row.price is None), key=_time)
     for height, row in enumerate(unpriced):
         _without_price(axes, row, height, len(unpriced), limit)
     if limit is not None:
