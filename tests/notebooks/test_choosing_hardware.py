@@ -74,8 +74,8 @@ def test_the_exercises_are_solved(lesson):
 def test_the_chooser_shows_all_machines_and_the_formulas_of_one(lesson):
     said = printed(lesson, SHOWN)
     rows = lines_of(said)
-    assert rows["t4"][:4] == ["2", "10.2", "bandwidth", "39.9 ms"]
-    assert rows["a6000"][:4] == ["1", "20.4", "bandwidth", "25.1 ms"]
+    assert rows["t4"][:4] == ["2", "10.2 GB", "bandwidth", "39.9 ms"]
+    assert rows["a6000"][:4] == ["1", "20.4 GB", "bandwidth", "25.1 ms"]
     words = " ".join(said.split())
     assert (
         "tpu_v5e, tpu_v5p, tpu_v6e (no peak in fp16 is published); pynq_z1, pynq_z2 (its" in words

@@ -10,6 +10,7 @@ A sum is data: numbers joined by + - * / and `largest`. Lesson choosing_hardware
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -164,8 +165,10 @@ def duration(hours: float) -> str:
 
 
 def compact(value: float) -> str:
-    """ "374", "12,300" or "5.19 million"."""
+    """ "374", "12,300", "5.19 million" or "0.0000468"."""
     for name, size in (("billion", 1e9), ("million", 1e6)):
         if value >= size:
             return f"{rounded(value / size)} {name}"
+    if 0 < value < 1e-4:
+        return f"{value:.{2 - math.floor(math.log10(value))}f}"
     return rounded(value)

@@ -176,7 +176,7 @@ def _plain(reckoned: Reckoned) -> dict:
 
 def _heads(answer: Answer) -> list[str]:
     """Of the table; prompts, or an efficiency below 1, have columns of their own."""
-    heads = ["machine", "how many", "GB, each", "binds", "time"]
+    heads = ["machine", "how many", "each needs", "binds", "time"]
     if _has_prompt(answer):
         return [*heads, "first token", "requests/s", "USD", ""]
     if _is_estimate(answer) and answer.need.unit != "h":
@@ -187,7 +187,7 @@ def _heads(answer: Answer) -> list[str]:
 def _cells(answer: Answer, row: Row) -> list[object]:
     """One line of the table."""
     plan = row.fit.plan
-    cells = [row.machine.key, _many(plan.count, plan.groups), plan.memory.value / 1e9]
+    cells = [row.machine.key, _many(plan.count, plan.groups), plan.memory.quantity.number]
     cells += [row.fit.binds, _time(row.time)]
     energy, price = (one and _narrow(one.value) for one in (row.energy, row.price))
     if _has_prompt(answer):
@@ -200,11 +200,13 @@ def _cells(answer: Answer, row: Row) -> list[object]:
 
 def _note(answer: Answer, row: Row) -> str:
     """What limit it breaks; else why so many, or how a training is laid out."""
-    plan = row.fit.plan
     broken = [] if row.in_time else ["too slow"]
     broken += ["too dear"] if row.in_budget is False else []
-    if broken or answer.need.unit != "h":
-        return ", ".join([row.fit.reason] * bool(row.fit.reason) + broken)
+    if broken:
+        return ", ".join(broken)
+    plan = row.fit.plan
+    if answer.need.unit != "h":
+        return row.fit.reason
     layout = plan.layout if plan.count > 1 or "recomputed" in plan.layout else ""
     return layout.replace("data ", "").replace("tensor ", "")  # the column's head says so
 
@@ -228,11 +230,14 @@ def _is_estimate(answer: Answer) -> bool:
 
 
 def _refused(answer: Answer) -> list[str]:
-    """ "no peak in bf16: t4, v100": each reason once, with the machines that it holds for."""
+    """ "t4, v100 (no peak in bf16 is published)": each reason once, for all machines with it."""
     why: dict[str, list[str]] = {}
     for row in answer.rows:
         if row.fit.plan is None:
-            why.setdefault(row.fit.reason, []).append(row.machine.key)
+            reason, _, _ = row.fit.reason.partition(", ")
+            if row.fit.binds != "memory":
+                reason = row.fit.reason
+            why.setdefault(reason, []).append(row.machine.key)
     return [f"{', '.join(keys)} ({reason})" for reason, keys in why.items()]
 
 
@@ -242,7 +247,9 @@ def _prices(answer: Answer) -> list[str]:
     priced = [f"{one.key} {rounded(one.price.value)}{_month(one.price.source)}"
               for one in can if one.price and one.price.unit == "USD/h"]  # fmt: skip
     missing = [one.key for one in can if not one.price]
-    said = [f"USD/h: {', '.join(priced)}; some leave the host computer out."] if priced else []
+    said = [f"USD/h: {', '.join(priced)}."] if priced else []
+    if any(")" in one for one in priced):  # from the table, with their month
+        said[0] += " Some leave the host computer out."
     if missing:
         said.append(
             f"No price is known of {', '.join(missing)}: give yours, --price MACHINE=USD/h."
@@ -323,7 +330,7 @@ def _time(reckoned: Reckoned) -> str:
 def _up_to(answer: Answer) -> str:
     """How many were tried, if more than one."""
     most = answer.limits.most
-    return f" of at most {most:,} of a kind" if most > 1 and answer.need.task != "image" else ""
+    return f" of up to {most:,}" if most > 1 and answer.need.task != "image" else ""
 
 
 def _limits(answer: Answer) -> str:
@@ -361,8 +368,8 @@ def _no_limit_held(answer: Answer) -> list[str]:
     compared = priced if unknown else answer.tried
     if compared:
         fastest = min(compared, key=lambda row: row.time.value)
-        said[0] += f" The fastest is {_choice(answer, fastest)}."
+        said.append(f"Fastest: {_choice(answer, fastest)}.")
     if priced:
         cheapest = min(priced, key=lambda row: row.price.value)
-        said.append(f"The cheapest is {_choice(answer, cheapest)}.")
+        said.append(f"Cheapest: {_choice(answer, cheapest)}.")
     return said
