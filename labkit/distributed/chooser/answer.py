@@ -6,7 +6,9 @@
     answer.tried                               # one for each machine and each number of them
 
 Only machines that fit and hold the limits can be chosen, and only priced ones can be the cheapest
-or hold a budget: without a price, nobody knows.
+or hold a budget: without a price, nobody knows. The power is the chip's or card's limit from its
+data sheet: without fans, CPU and network. The price is what the table has, with its source and its
+month; a machine that nobody rents out by the hour has none, and is not free.
 """
 
 from collections.abc import Iterable
@@ -14,9 +16,8 @@ from dataclasses import dataclass
 
 from labkit.distributed.chooser.fits import Fit, best, fits, usable
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.money import energy, price
 from labkit.distributed.chooser.need import HOUR, Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, reckon
+from labkit.distributed.chooser.reckoning import Reckoned, number, reckon
 from labkit.hardware import Machine, machine, machines
 
 
@@ -156,3 +157,21 @@ def _time(need: Need, plan: Plan) -> Reckoned:
     if need.unit == "h":
         return reckon("h", "seconds of a step x steps / 3600", seconds / HOUR)
     return reckon("s", "seconds of a step x steps", seconds)
+
+
+def energy(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+    """kWh of all steps that are paid for, or None."""
+    if machine.power is None:
+        return None
+    kilowatts = number(float(machine.power) / 1000, "kW")
+    sum_ = kilowatts * plan.machines * need.paid_hours(plan)
+    return reckon("kWh", "kW x machines x hours of all steps", sum_)
+
+
+def price(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+    """USD of all steps that are paid for, or None."""
+    if machine.price is None or machine.price.unit != "USD/h":
+        return None
+    hourly = number(float(machine.price), "USD/h")
+    words = f"USD/h x machines x hours of all steps; USD/h {machine.price.origin}"
+    return reckon("USD", words, hourly * plan.machines * need.paid_hours(plan))

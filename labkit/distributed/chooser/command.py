@@ -13,11 +13,12 @@ from typing import Any
 from labkit.distributed.chooser import images, pictures, serving, training
 from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.changes import changes
+from labkit.distributed.chooser.formulas import as_dict, formulas, say
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.models import model_of, own_model
 from labkit.distributed.chooser.need import HOUR, Need, above_zero
 from labkit.distributed.chooser.offers import offered
-from labkit.distributed.chooser.report import as_dict, formulas, say, show
+from labkit.distributed.chooser.report import show
 from labkit.distributed.language_models import LanguageModel
 from labkit.hardware import Machine
 

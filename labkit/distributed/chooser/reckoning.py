@@ -10,7 +10,6 @@ A sum is data: numbers joined by + - * / and `largest`. Lesson choosing_hardware
 
 from __future__ import annotations
 
-import math
 import operator
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -149,26 +148,4 @@ def _told(value: float, unit: str) -> str:
     """Three digits and a unit that people read; whole numbers with all digits."""
     if not unit:
         return f"{value:,}" if isinstance(value, int) else rounded(value)
-    return duration(value) if unit in HOURS else predicted(value, unit, "a sum").number
-
-
-HOURS = {"h": 3600}  # s
-DAY = 24  # h
-YEAR = 365.25 * DAY  # h
-
-
-def duration(hours: float) -> str:
-    """ "17.2 h", "12.3 days" or "17.1 years"."""
-    if hours >= YEAR:
-        return f"{rounded(hours / YEAR)} years"
-    return f"{rounded(hours / DAY)} days" if hours >= 2 * DAY else f"{rounded(hours)} h"
-
-
-def compact(value: float) -> str:
-    """ "374", "12,300", "5.19 million" or "0.0000468"."""
-    for name, size in (("billion", 1e9), ("million", 1e6)):
-        if value >= size:
-            return f"{rounded(value / size)} {name}"
-    if 0 < value < 1e-4:
-        return f"{value:.{2 - math.floor(math.log10(value))}f}"
-    return rounded(value)
+    return predicted(value, unit, "a sum").number

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.fits import fits
+from labkit.distributed.chooser.formulas import numbers
 from labkit.distributed.chooser.images import image, train_convnet
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.report import numbers
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.training import train
 from labkit.hardware import machine, machines

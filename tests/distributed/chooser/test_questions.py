@@ -30,9 +30,9 @@ def asked(capsys, words):
         # 8.03e9 weights of 2 bytes are 16.1 GB: one card of 24 GB or more, two T4 (Llama 3.1 card)
         ("serve --model llama31_8b", "h100", 1),
         ("serve --model llama31_8b --format fp16", "t4", 2),
-        # Meta: "Llama 3.1 405B needs about 810 GB in bf16": more than 8 x 80 GB, two nodes
+        # 405B in bf16 takes two machines of eight H100s (The Llama 3 Herd of Models, section 6.1)
         ("serve --model llama31_405b --most 16", "h100", 16),
-        # and in fp8 it runs on one server of eight H100s (arXiv:2407.21783, section 6)
+        # and in fp8 one of them (section 6.2)
         ("serve --model llama31_405b --weights fp8", "h100", 8),
         # 70B in bf16 takes 141 GB: two of 80 GB (gpt-fast measured two A100s, and one ran out)
         ("serve --model llama31_70b", "a100", 2),

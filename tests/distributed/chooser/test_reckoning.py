@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.distributed.chooser.reckoning import duration, largest, number, reckon, shown
+from labkit.distributed.chooser.reckoning import largest, number, reckon, shown
+from labkit.distributed.chooser.wording import compact, duration
 
 SUMS = [
     (number(8_030_261_248) * 2, "8030261248 * 2", "8,030,261,248 x 2"),
@@ -62,3 +63,11 @@ def test_nothing_is_lost_in_figures(value):
 )
 def test_long_times_are_told_in_days_and_years(hours, said):
     assert duration(hours) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(5_189_330, "5.19 million"), (12_345.6, "12,346"), (0.0000468, "0.0000468"), (0, "0")],
+)
+def test_numbers_as_people_write_them(value, said):
+    assert compact(value) == said

@@ -14,7 +14,8 @@ from labkit.distributed.chooser import (
     show,
     train,
 )
-from labkit.distributed.chooser.report import as_dict, sentences
+from labkit.distributed.chooser.formulas import as_dict
+from labkit.distributed.chooser.wording import sentences
 
 
 def lines(capsys):
