@@ -11,7 +11,13 @@ import pytest
 from labkit.cli import main
 from labkit.distributed.chooser import Limits, choose, serve, train
 from labkit.distributed.chooser.published import GPT_FAST
-from labkit.distributed.published_scaling import published_results, sized_model
+from labkit.distributed.clusters import cluster
+from labkit.distributed.published_scaling import (
+    of_decoding,
+    published_result,
+    published_results,
+    sized_model,
+)
 from labkit.hardware import machine
 
 BEST = Limits(efficiency=1.0)
@@ -60,6 +66,19 @@ def test_nobody_passes_the_best_case(result):
     need = serve(model, "bf16", context=100)
     plan = need.plan(machine("a100"), given["tensor"], 1.0)
     assert result.value <= 1 / plan.seconds.value
+
+
+@pytest.mark.parametrize("key", ["gpt_fast_7b_2", "gpt_fast_7b_8", "gpt_fast_31_70b_4"])
+def test_links_take_as_long_as_in_lesson_16(key):
+    """Its decoding, with a bandwidth that is no limit, leaves the links alone."""
+    given = published_result(key).given
+    model, count = sized_model(given["model"]), given["tensor"]
+    plan = serve(model, "bf16", context=100).plan(machine("a100"), count, 1.0)
+    ring = cluster("a100").ring(count, message=2 * model.width / count)
+    links = 2 * model.layers * ring.predict("ring_all_reduce", count, 2 * model.width)
+    assert plan.parts["links"].value == pytest.approx(links)
+    reading = 2 * model.read_parameters / (count * 2039e9)
+    assert 1 / of_decoding(given, "tokens/s", 1.0) == pytest.approx(reading + links, rel=0.06)
 
 
 @pytest.mark.parametrize(
