@@ -52,7 +52,7 @@ CHOOSE = {  # options of `labkit choose` that take a value: its type, and what i
         "serve: requests at the same time, default 1; train: sequences of a step, default 256, "
         "or images, default 64",
     ),
-    "context": (whole_number, "tokens of each request or sequence; default 2048"),
+    "context": (whole_number, "tokens of each request or sequence; default 2048, or the longest"),
     "weights": (str, "format in which they are kept: int4, int8, fp8; default: that of --format"),
     "cache": (str, "format of keys and values; default: that of --format"),
     "prompt": (whole_number, "tokens of the context that are given: then prompts are counted"),

@@ -15,7 +15,7 @@ from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.changes import changes
 from labkit.distributed.chooser.formulas import as_dict, formulas, say
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.models import model_of, own_model
+from labkit.distributed.chooser.models import found, longest, model_of, own_model
 from labkit.distributed.chooser.need import HOUR, Need, above_zero
 from labkit.distributed.chooser.offers import offered
 from labkit.distributed.chooser.report import show
@@ -25,6 +25,7 @@ from labkit.hardware import Machine
 SHAPE = ("layers", "width", "heads", "kv_heads", "mlp_width", "vocabulary")
 OWN = (*SHAPE, "parameters")
 CONVNET = "convnet"
+CONTEXT = 2048  # tokens, or as many as the model can have
 TASKS: dict[str, tuple[str, ...]] = {  # which options a task understands
     "serve": ("model", *OWN, "batch", "context", "weights", "cache", "prompt", "rate", "ms"),
     "train": ("model", *OWN, "batch", "context", "tokens", "images", "hours"),
@@ -89,7 +90,8 @@ def _request(options: argparse.Namespace) -> tuple[Callable[..., Need], dict[str
         if "images" in given:
             raise ValueError("--images is for --model convnet; a language model has --tokens.")
         make = serving.serve if options.task == "serve" else training.train
-        return make, {"model": _model(options), **given}
+        model = found(_model(options))
+        return make, {"model": model, "context": min(CONTEXT, longest(model)), **given}
     for name in LANGUAGE_ONLY:
         if getattr(options, name) is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for language models.")

@@ -185,3 +185,8 @@ def test_a_picture_in_a_file(tmp_path, capsys, ending):
     path = tmp_path / f"answer.{ending}"
     assert main(f"choose train --model llama31_8b --hours 24 --plot {path}".split()) == 0
     assert path.stat().st_size > 5000
+
+
+def test_a_model_with_a_short_context_gets_that(capsys):
+    assert main(["choose", "serve", "--model", "gpt2", "--machines", "h100"]) == 0
+    assert "serving 1 request of 1,024 tokens" in capsys.readouterr().out
