@@ -15,7 +15,6 @@ from labkit.distributed.chooser.reckoning import Reckoned, largest, number, reck
 from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine
 
-TIME = "max(FLOPs / peak, bytes / bandwidth) / (machines x efficiency) + links"
 NOTHING = reckon("B", "one machine sends nothing", 0)
 ALONE = reckon("s", "one machine sends nothing", 0)
 

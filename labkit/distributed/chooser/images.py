@@ -9,7 +9,7 @@ The rules count float32; another format has the same operations and fewer bytes.
 from math import prod
 
 from labkit import convnet
-from labkit.distributed.chooser.even import TIME, EvenNeed, Pass
+from labkit.distributed.chooser.even import EvenNeed, Pass
 from labkit.distributed.chooser.formats import bytes_of, training_format
 from labkit.distributed.chooser.need import above_zero, whole
 from labkit.distributed.chooser.reckoning import number, reckon
@@ -39,8 +39,6 @@ def image(number_format: str = "fp32") -> EvenNeed:
         paid="a million images",
         left_out=LEFT_OUT,
         unit="s",
-        memory_words="weights + activations",
-        time_words=TIME,
         explained="",
         held={
             "weights": reckon("B", "parameters x bytes", number(_parameters()) * size),
@@ -71,8 +69,6 @@ def train_convnet(
         paid="the training",
         left_out=LEFT_OUT,
         unit="s",
-        memory_words="weights, gradients, momentum + activations",
-        time_words=TIME,
         explained="",
         held={
             "state": reckon("B", "3 x parameters x bytes", number(STATE) * _parameters() * size),

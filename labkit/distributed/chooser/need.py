@@ -81,8 +81,6 @@ class Need(ABC):
     paid: str  # what `steps` give: "a million tokens"
     left_out: str  # what is not counted, in sentences
     unit: str
-    memory_words: str  # the formulas of bytes and of seconds, for several machines, in words
-    time_words: str
     explained: str
 
     def efficiency(self, machine: Machine) -> Efficiency:

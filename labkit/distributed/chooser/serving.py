@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from labkit.distributed.chooser.even import TIME, EvenNeed, Pass, together
+from labkit.distributed.chooser.even import EvenNeed, Pass, together
 from labkit.distributed.chooser.formats import bytes_of
 from labkit.distributed.chooser.models import context_of, found
 from labkit.distributed.chooser.need import HOUR, Efficiency, Plan, above_zero, whole
@@ -106,24 +106,11 @@ def serve(
     token = _number(model.kv_bytes_per_token(bytes_of(cache or number_format)))
     summed = max(SUMMED, bytes_of(number_format))
     read = number(model.read_parameters) * weight_size
-    tokens = number(batch) * context * token
-    attention = model.attention_flops(1, context - 1)
-    step = Pass(
-        flops=reckon(
-            "FLOP",
-            "requests x (2 x weights used + attention over the context)",
-            number(batch) * (number(2) * model.matmul_parameters + attention),
-        ),
-        moved=reckon(
-            "B",
-            "weights read + cache read and a token written",
-            read + number(batch) * (number(context) + 1) * token,
-        ),
-        reduced=reckon("B", "requests x width x bytes", number(batch) * model.width * summed),
-    )
+    held = number(batch) * context * token
     return Serving(
         task="serve",
-        says=_says(model, number_format, weights, cache, batch, context, prompt, rate),
+        says=f"{model.name} in {number_format}{_kept(weights, cache)}, serving "
+        f"{_requests(batch, context, prompt, rate)}",
         number_format=number_format,
         operators=OPERATORS,
         steps=reckon("steps", "a million tokens / requests", number(MILLION) / batch),
@@ -131,20 +118,38 @@ def serve(
         paid="a million tokens",
         left_out=LEFT_OUT.format(prompt="" if prompt else "reading the prompt (--prompt), "),
         unit="s",
-        memory_words="(weights + cache) / machines",
-        time_words=TIME,
         explained=_weights(model),
         held={
             "weights": reckon("B", "parameters x bytes", number(model.parameters) * weight_size),
-            "cache": reckon("B", "requests x context x cache bytes of a token", tokens),
+            "cache": reckon("B", "requests x context x cache bytes of a token", held),
         },
-        step_pass=step,
+        step_pass=_step(model, batch, context, read, token, summed),
         heads=model.heads,
         all_reduces=ALL_REDUCES * model.layers,
         batch=batch,
         prompt=_prompt(model, prompt, read, token, summed) if prompt else None,
         outputs=context - (prompt or 0),
         rate=rate,
+    )
+
+
+def _step(
+    model: LanguageModel, batch: int, context: int, read: Sum, token: Sum, summed: float
+) -> Pass:
+    """A token more for each request."""
+    used = number(2) * model.matmul_parameters + model.attention_flops(1, context - 1)
+    return Pass(
+        flops=reckon(
+            "FLOP",
+            "requests x (2 x weights used + attention over the context)",
+            number(batch) * used,
+        ),
+        moved=reckon(
+            "B",
+            "weights read + cache read and a token written",
+            read + number(batch) * (number(context) + 1) * token,
+        ),
+        reduced=reckon("B", "requests x width x bytes", number(batch) * model.width * summed),
     )
 
 
@@ -177,22 +182,16 @@ def _number(size: float) -> Sum:
     return number(int(size) if float(size).is_integer() else size)
 
 
-def _says(
-    model: LanguageModel,
-    number_format: str,
-    weights: str | None,
-    cache: str | None,
-    batch: int,
-    context: int,
-    prompt: int | None,
-    rate: float | None,
-) -> str:
-    """ "Llama 3.1 8B in bf16, serving 8 requests of 4,096 tokens"."""
-    kept = [f"{kind} in {form}" for kind, form in (("weights", weights), ("cache", cache)) if form]
-    said = f"{model.name} in {number_format}"
-    if kept:
-        said += f" ({', '.join(kept)})"
-    said += f", serving {batch:,} request{'s' * (batch > 1)} of {context:,} tokens"
+def _kept(weights: str | None, cache: str | None) -> str:
+    """ " (weights in int4)", or nothing."""
+    formats = {"weights": weights, "cache": cache}
+    kept = [f"{kind} in {form}" for kind, form in formats.items() if form]
+    return f" ({', '.join(kept)})" if kept else ""
+
+
+def _requests(batch: int, context: int, prompt: int | None, rate: float | None) -> str:
+    """ "8 requests of 4,096 tokens, of which 4,000 are the prompt"."""
+    said = f"{batch:,} request{'s' * (batch > 1)} of {context:,} tokens"
     if prompt:
         said += f", of which {prompt:,} are the prompt"
     if rate:

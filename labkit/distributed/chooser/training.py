@@ -163,8 +163,6 @@ def train(
         paid="the training",
         left_out=LEFT_OUT,
         unit="h",
-        memory_words="a rank's weights + gradients + moments + activations (lesson 16)",
-        time_words="steps x (FLOPs / (machines x peak x efficiency) + update + links not hidden)",
         explained="",
         model=model,
         batch=batch,
