@@ -14,6 +14,7 @@ from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import predicted
 
 WIDTH = 100  # characters of a line
+ALWAYS = ("memory", "time", "at best", "first token", "requests", "energy", "price")  # in JSON
 
 
 def formulas(answer: Answer, key: str, names: Sequence[str] | None = None) -> None:
@@ -88,8 +89,8 @@ def _as_row(answer: Answer, row: Row | None) -> dict | None:
         "efficiency": answer.limits.share(answer.need, row.machine),
         "price_source": row.machine.price.origin if row.price else None,
     }
-    told = {"memory": None, "time": None, "at_best": row.at_best, "energy": None, "price": None}
-    for name, reckoned in (told | numbers(row) | {"time": row.time}).items():
+    told = dict.fromkeys(ALWAYS) | numbers(row) | {"time": row.time, "at best": row.at_best}
+    for name, reckoned in told.items():
         given[name.replace(" ", "_")] = _plain(reckoned) if reckoned else None
     return given
 

@@ -29,6 +29,8 @@ REACHED = Efficiency(
     "105 of at most 154 tokens/s: gpt-fast, Llama 2 7B in bf16 on one A100, "
     "https://github.com/pytorch-labs/gpt-fast",
 )
+PROMPT = "reading the prompt (--prompt), "
+QUEUE = "waiting for other requests (lesson 15), "
 LEFT_OUT = (
     "Not counted: {prompt}buffers, scales beside narrow weights (4 % in int4, by groups of 128), "
     "and what a runtime keeps for itself. Pipelines are not tried."
@@ -116,7 +118,7 @@ def serve(
         steps=reckon("steps", "a million tokens / requests", number(MILLION) / batch),
         step="a token for each request",
         paid="a million tokens",
-        left_out=LEFT_OUT.format(prompt="" if prompt else "reading the prompt (--prompt), "),
+        left_out=LEFT_OUT.format(prompt=QUEUE if prompt else PROMPT),
         unit="s",
         explained=_weights(model),
         held={

@@ -177,6 +177,7 @@ def test_the_answer_and_the_json_of_each_count(capsys):
     fastest = given["fastest"]
     counts = {(row["machine"], row["count"]): row for row in given["counts"]}
     assert len(counts) == 8 and counts[fastest["machine"], fastest["count"]] == fastest
+    assert all(fastest[name] is None for name in ("at_best", "first_token", "requests"))
     assert fastest["time"]["value"] == min(row["time"]["value"] for row in counts.values())
 
 
