@@ -52,18 +52,23 @@ CHOOSE = {  # options of `labkit choose` that take a value: its type, and what i
         "serve: requests at the same time, default 1; train: sequences of a step, default 256, "
         "or images, default 64",
     ),
-    "context": (whole_number, "tokens of each request or sequence; default 2048"),
+    "context": (whole_number, "tokens of each request or sequence; default 2048, or the longest"),
+    "weights": (str, "format in which they are kept: int4, int8, fp8; default: that of --format"),
+    "cache": (str, "format of keys and values; default: that of --format"),
+    "prompt": (whole_number, "tokens of the context that are given: then prompts are counted"),
+    "rate": (number, "requests that come each second; needs --prompt"),
     "tokens": (number, "to train on; default 1e9"),
     "images": (number, "to train the ConvNet on; default 500000"),
     "ms": (number, "time limit for an image, or for a token of each request"),
     "hours": (number, "time limit for a training"),
     "usd": (number, "budget for a million tokens or images, or for a training"),
     "most": (whole_number, "machines of a kind, at most; default 8"),
-    "efficiency": (number, "share of peak and bandwidth that is reached; default 1: the best case"),
+    "efficiency": (number, "share of peak and bandwidth; default: what others reached; 1: at best"),
     "memory": (number, "share of a machine's memory that the task may take; default 0.9"),
     "machines": (str, "choose among these alone, for example h100,t4"),
-    "formulas": (str, "show those of this machine, not of the one that is chosen"),
+    "plot": (str, "draw time and price into this file: .png, .svg or .pdf"),
 }
+METAVARS = {"model": "KEY", "machines": "KEYS", "plot": "FILE"}
 CHOOSE_TASKS = """\
 serve   a language model generates text: in each step, a token for each request
 train   a language model, or the course's ConvNet, is trained
@@ -71,12 +76,14 @@ image   one image goes through the course's ConvNet
 """
 CHOOSE_KEYS = """\
 models: gpt2 gpt3 llama2_7b llama32_1b llama31_8b llama31_70b llama31_405b convnet
-machines: laptop_cpu server_cpu t4 v100 a100 a6000 h100 h200 b200 tpu_v2 tpu_v3 tpu_v4
-  tpu_v5e tpu_v5p tpu_v6e pynq_z1 pynq_z2
+machines: laptop_cpu server_cpu t4 v100 a100 a6000 h100 h200 b200 l4 l40s rtx_4090
+  rtx_5090 mi300x m3_max tpu_v2 tpu_v3 tpu_v4 tpu_v5e tpu_v5p tpu_v6e pynq_z1 pynq_z2
 
 examples:
-  labkit choose serve --model llama31_8b --batch 8 --context 4096 --ms 20
-  labkit choose train --model llama31_8b --tokens 1e9 --hours 24 --usd 1000 --efficiency 0.4
+  labkit choose serve --model llama31_8b --batch 8 --context 4096 --ms 50
+  labkit choose serve --model llama31_70b --weights int4 --machines h100 --price h100=2.5
+  labkit choose serve --model llama31_8b --batch 64 --context 1k --prompt 800 --rate 20
+  labkit choose train --model llama31_8b --tokens 1e9 --hours 24 --usd 1000
   labkit choose image --format int8 --ms 1
 """
 
@@ -84,7 +91,7 @@ examples:
 def parser() -> argparse.ArgumentParser:
     """The commands and their options."""
     top = argparse.ArgumentParser(prog="labkit", description="The course Four Machines.")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
     made = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
     made["doctor"].add_argument("--json", action="store_true", help="print JSON")
     new = made["new"]
@@ -116,8 +123,15 @@ def _add_choose(choose: argparse.ArgumentParser) -> None:
     choose.epilog = CHOOSE_KEYS
     choose.add_argument("task", choices=("serve", "train", "image"), help="see above")
     for name, (kind, text) in CHOOSE.items():
-        shown = "KEY" if kind is str and name != "format" else None
-        choose.add_argument(f"--{name}", type=kind, metavar=shown, help=text)
+        choose.add_argument(f"--{name}", type=kind, metavar=METAVARS.get(name), help=text)
+    for name, shown, text in (
+        ("price", "MACHINE=USD/h", "your own price of a machine; may be given again"),
+        ("machine", "FILE.toml", "a machine of your own (labkit/distributed/chooser/offers.py)"),
+    ):
+        choose.add_argument(f"--{name}", action="append", default=[], metavar=shown, help=text)
+    choose.add_argument(
+        "--formulas", nargs="?", const="", metavar="KEY", help="show them, of what is chosen or KEY"
+    )
     choose.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -126,6 +140,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser().parse_known_args(arguments)
     if rest and options.command != "lab":
         parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    if options.command is None:
+        parser().print_help()
+        return 0
     from labkit.course import CourseError
 
     try:

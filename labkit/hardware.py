@@ -56,7 +56,7 @@ class Machine:
     year: int | None
     peak: dict[str, Quantity]  # FLOP/s for fp.., tf32, bf16; OP/s for int..
     bandwidth: Quantity  # B/s, main memory
-    memory: Quantity  # B; of NVIDIA's GPUs as their driver reports them
+    memory: Quantity  # B; of NVIDIA's and AMD's GPUs as their driver reports it
     clock: float | str = "not given"  # Hz, at which the peaks are told
     power: Quantity | None = None  # W
     die: Quantity | None = None  # mm², area of the chip; of a TPU an upper limit

@@ -49,6 +49,7 @@ class LanguageModel:
     source: str
     biases: bool = False  # in all layers but the head; the norms then have them, too
     position_rows: int = 0  # learned positions; 0 where they are computed, as in RoPE
+    longest: int = 0  # tokens of a sequence that it was made for, where positions are computed
     published: int | None = None  # parameters, as the source gives them
     exactly: bool = True  # whether it gives them to the last one
     notes: str = ""
@@ -58,7 +59,8 @@ class LanguageModel:
     def __post_init__(self) -> None:
         for name in SIZES:
             _demand_whole(f"LanguageModel {self.key}: {name}", getattr(self, name), least=1)
-        _demand_whole(f"LanguageModel {self.key}: position_rows", self.position_rows, least=0)
+        for name in ("position_rows", "longest"):
+            _demand_whole(f"LanguageModel {self.key}: {name}", getattr(self, name), least=0)
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"LanguageModel {self.key}: {name} is True or False.")

@@ -91,6 +91,12 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
+def save_figure(figure: Figure, path: str) -> None:
+    """Writes the figure to a file, in the format of its ending: .png, .svg, .pdf."""
+    with _style():
+        figure.savefig(path, dpi=110)
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     """The course's style on matplotlib's own defaults, whatever the reader's matplotlibrc says."""

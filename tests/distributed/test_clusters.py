@@ -76,6 +76,21 @@ def test_a_ring_of_gpus_has_the_latency_of_nccls_own_model(nodes, bytes):
     assert (seconds[0] < seconds[1]) == (bytes < 1 << 30)
 
 
+@pytest.mark.parametrize(
+    ("keys", "long", "short"),
+    [
+        (("a100", "h100", "h200", "b200"), 3.4e-6, 0.47e-6),
+        (("l4", "l40s", "rtx_4090", "rtx_5090"), 5.7e-6, 1.0e-6),
+    ],
+)
+def test_the_latencies_are_those_of_nccls_table(keys, long, short):
+    """v2.10.3, hwLat, Ring, Simple and LL: over NVLink or PCIe, and 9.6 and 2.7 over a network."""
+    for key in keys:
+        here = cluster(key)
+        assert (here.within.latency, here.between.latency) == (long, 9.6e-6)
+        assert [link.latency for link in here.short] == [short, 2.7e-6]
+
+
 def test_a_cluster_of_one_link_has_one_way_for_all_messages():
     link = CostModel(1e-3, 1e6)
     here = Cluster.on_link(link, "t4", efficiency=0.4)

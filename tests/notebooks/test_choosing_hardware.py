@@ -76,11 +76,13 @@ def test_the_chooser_shows_all_machines_and_the_formulas_of_one(lesson):
     rows = lines_of(said)
     assert rows["t4"][:4] == ["2", "10.2 GB", "bandwidth", "39.9 ms"]
     assert rows["a6000"][:4] == ["1", "20.4 GB", "bandwidth", "25.1 ms"]
-    assert rows["tpu_v5e"][2] == "format" and rows["pynq_z1"][2] == "operators"
     words = " ".join(said.split())
+    assert (
+        "tpu_v5e, tpu_v5p, tpu_v6e (no peak in fp16 is published); pynq_z1, pynq_z2 (its" in words
+    )
     read = language_model("llama31_8b")
     assert read.parameters == 8_030_261_248 and read.read_parameters == 7_504_924_672
-    assert "(7504924672 * 2 + 8 *" in words and "= 9.76 ms" in words and "(2026-05)" in words
+    assert "(7,504,924,672 x 2 + 8 x" in words and "= 9.76 ms" in words and "(2026-05)" in words
     assert "in 90 % of its memory" in words and "host computer" in words
     below = said[said.index("2 x NVIDIA T4:") :].splitlines()
     assert len(below) < 12, "four sums, and not everything that there is"
@@ -216,11 +218,11 @@ def test_the_learners_own_model_in_the_notebook_and_in_a_terminal(lesson, capsys
     command = re.search(r"`labkit (choose train [^`]+)`", path.read_text("utf-8"))[1]
     assert main(command.split()) == 0
     assert capsys.readouterr().out.startswith(said), "and then what changes it, and formulas"
-    assert said.startswith("Your model of 1.34 billion weights in bf16, trained on 5e+09 tokens")
-    assert "at 40 % of what a machine can do" in " ".join(said.split())
-    assert "Cheapest, of those with a price: " in said
-    assert "no price" in lines_of(said)["h200"][-1]
-    assert "Fastest of those without a price, which may be too dear: 8 x" in said
+    words = " ".join(said.split())
+    assert "your model of 1.34 billion weights in bf16, trained on 5 billion tokens" in words
+    assert "at 40 % of what a machine can do" in words and "No price is known of" in words
+    assert said.startswith("Cheapest: ")
+    assert "Fastest without a price, maybe too dear: 8 x" in said
 
 
 def test_a_table_with_prices_is_what_the_exercise_gets():

@@ -398,8 +398,8 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # %% [markdown]
 # **Verdict on C43: holds if few sequences are decoded.**
 # Their steps wait for bytes, and most of the arithmetic stands idle.
-# With 1,000 tokens behind each, more sequences change that on one machine, the server's CPU; on the others, too few fit, or no number is enough.
-# <!-- holds: [on.machine.key for on in every if (on.compute_from or 10**9) <= (on.fit or 0)] == ["server_cpu"] -->
+# With 1,000 tokens behind each, more sequences change that on two machines, the server's CPU and Apple's M3 Max; on the others, too few fit, or no number is enough.
+# <!-- holds: [on.machine.key for on in every if (on.compute_from or 10**9) <= (on.fit or 0)] == ["server_cpu", "m3_max"] -->
 # But this prefill, the same work as training's forward, is bound by compute on every machine that holds the weights.
 #
 # ## Recap

@@ -199,8 +199,8 @@ formulas(answer, "t4", ["memory", "bandwidth", "links", "step"])
 
 # %% [markdown]
 # Below are four sums of the T4's row; `formulas(answer, "t4")` prints all, with sources.
-# The column "binds" also says what is missing: `format`, since the table has no peak of the TPUs in fp16, or `operators`.
-# Do your functions agree, where links are known, and for three limits?
+# The line below the table names those that cannot do it, and why: of the TPUs, for example, no peak in fp16 is published.
+# Do your functions agree, where the memory says how many and links are known, and for three limits?
 
 # %%
 heads, rows = lesson_tables.beside_the_chooser(
@@ -334,8 +334,9 @@ show(choose(train(mine, tokens=5e9), Limits(seconds=24 * 3600, usd=1000, efficie
 # ### Outside
 #
 # `vllm bench serve` measures a served model; MLPerf publishes measured times of whole systems, and [SkyPilot](https://docs.skypilot.co) looks up prices of many clouds.
-# We left out prompts and discounts.
-# The chooser takes one format for everything: ask it neither for weights alone in 8 or 4 bits, as many keep them, nor for 16 bits widened on a laptop, as in lesson 13.
+# We left out prompts, requests that come and go, and discounts.
+# `labkit choose` counts prompts (`--prompt`) and requests (`--rate`), takes your prices (`--price h100=2.5`) and machines (`--machine card.toml`), and weights in 4 bits (`--weights int4`); pipelines it leaves out.
+# In the terminal, its efficiency is what others reached in such a task, unless you give one.
 #
 # ## Quiz
 #

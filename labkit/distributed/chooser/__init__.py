@@ -7,8 +7,8 @@ reckoning    a number together with the sum that gives it
 need         what a task needs, and a plan of so many machines
 serving, training, images, models, formats      the tasks
 even, links, board                              how machines do it
-limits, fits, money, answer, changes            what is asked for, and what comes out
-report, command                                 how it is shown, and `labkit choose`
+limits, offers, fits, answer, changes           what is asked for, and what comes out
+wording, report, formulas, pictures, command    how it is shown, and `labkit choose`
 
 All results are predicted: times are the roofline of the machine times an efficiency. Lesson
 choosing_hardware.
@@ -16,10 +16,11 @@ choosing_hardware.
 
 from labkit.distributed.chooser.answer import Answer, choose
 from labkit.distributed.chooser.changes import changes
+from labkit.distributed.chooser.formulas import formulas
 from labkit.distributed.chooser.images import image, train_convnet
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.models import model_of, own_model
-from labkit.distributed.chooser.report import formulas, show
+from labkit.distributed.chooser.report import show
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.training import train
 

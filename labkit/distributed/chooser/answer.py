@@ -6,17 +6,18 @@
     answer.tried                               # one for each machine and each number of them
 
 Only machines that fit and hold the limits can be chosen, and only priced ones can be the cheapest
-or hold a budget: without a price, nobody knows.
+or hold a budget: without a price, nobody knows. The power is the chip's or card's limit from its
+data sheet: without fans, CPU and network. The price is what the table has, with its source and its
+month; a machine that nobody rents out by the hour has none, and is not free.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from labkit.distributed.chooser.fits import Fit, best, fits
+from labkit.distributed.chooser.fits import Fit, best, fits, usable
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.money import energy, price
 from labkit.distributed.chooser.need import HOUR, Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.distributed.chooser.reckoning import Reckoned, number, reckon
 from labkit.hardware import Machine, machine, machines
 
 
@@ -25,11 +26,13 @@ class Row:
     """So many machines of one kind: their fit, and what follows from it where there is a plan.
 
     time        of a step, or of the whole training
+    at_best     the same with an efficiency of 1; None where `time` is that, or no formula's
     in_budget   None where there is a budget and no price
     """
 
     fit: Fit
     time: Reckoned | None = None
+    at_best: Reckoned | None = None
     energy: Reckoned | None = None
     price: Reckoned | None = None
     in_time: bool = False
@@ -124,11 +127,19 @@ def _row(need: Need, limits: Limits, found: Fit) -> Row:
     return Row(
         fit=found,
         time=_time(need, found.plan),
+        at_best=_at_best(need, limits, found),
         energy=energy(need, found.plan, found.machine),
         price=cost,
         in_time=limits.holds_time(need, found.plan),
         in_budget=_in_budget(limits, cost),
     )
+
+
+def _at_best(need: Need, limits: Limits, found: Fit) -> Reckoned | None:
+    """The time of as many machines at an efficiency of 1."""
+    if found.machine.kind == "fpga" or limits.share(need, found.machine) == 1:
+        return None
+    return _time(need, need.plan(usable(found.machine, limits), found.plan.count, 1.0))
 
 
 def _in_budget(limits: Limits, cost: Reckoned | None) -> bool | None:
@@ -142,7 +153,25 @@ def _time(need: Need, plan: Plan) -> Reckoned:
     """Of a step, or of a whole training."""
     if need.timed is None:
         return plan.seconds
-    figures = f"{shown(plan.seconds.value)} * {shown(need.timed.value)}"
+    seconds = plan.seconds.number * need.timed.number
     if need.unit == "h":
-        return reckon("h", "seconds of a step x steps / 3600", f"{figures} / {HOUR}")
-    return reckon("s", "seconds of a step x steps", figures)
+        return reckon("h", "seconds of a step x steps / 3600", seconds / HOUR)
+    return reckon("s", "seconds of a step x steps", seconds)
+
+
+def energy(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+    """kWh of all steps that are paid for, or None."""
+    if machine.power is None:
+        return None
+    kilowatts = number(float(machine.power) / 1000, "kW")
+    sum_ = kilowatts * plan.machines * need.paid_hours(plan)
+    return reckon("kWh", "kW x machines x hours of all steps", sum_)
+
+
+def price(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+    """USD of all steps that are paid for, or None."""
+    if machine.price is None or machine.price.unit != "USD/h":
+        return None
+    hourly = number(float(machine.price), "USD/h")
+    words = f"USD/h x machines x hours of all steps; USD/h {machine.price.origin}"
+    return reckon("USD", words, hourly * plan.machines * need.paid_hours(plan))

@@ -7,7 +7,7 @@ counts. At PYNQ's usual clock, 100 MHz, which no board of ours has run:
 """
 
 from labkit.distributed.chooser.need import Need, Plan
-from labkit.distributed.chooser.reckoning import reckon, shown
+from labkit.distributed.chooser.reckoning import number, reckon
 from labkit.hardware import Machine
 
 CYCLES = 73_768  # counted by CXXRTL and Verilator: lesson 5 of chapter 03
@@ -30,9 +30,8 @@ def missing(need: Need, machine: Machine) -> str | None:
 
 def plan(need: Need, machine: Machine) -> Plan:
     """One image on one board, by counted cycles."""
-    seconds = reckon(
-        "s", f"cycles, counted / an assumed {CLOCK / 1e6:g} MHz", f"{CYCLES} / {shown(CLOCK)}"
-    )
+    words = f"cycles, counted / an assumed {CLOCK / 1e6:g} MHz"
+    seconds = reckon("s", words, number(CYCLES) / number(CLOCK, "Hz"))
     return Plan(
         count=1,
         memory=need.memory(1, machine),

@@ -14,6 +14,7 @@ from labkit.distributed.chooser.need import Need
 from labkit.hardware import Machine
 
 FORMATS = ("fp32", "fp16", "bf16", "int8")
+KEPT = ("int8", "int4")  # formats of weights alone
 SIZES = ("batch", "context")
 
 
@@ -56,14 +57,20 @@ def _others(asked: dict[str, Any], limits: Limits) -> list[tuple[str, dict[str, 
     for number_format in FORMATS:
         if number_format != asked["number_format"]:
             found.append((number_format, asked | {"number_format": number_format}, limits))
+    for kept in KEPT:
+        if "weights" in asked and kept != asked["weights"]:
+            found.append((f"weights in {kept}", asked | {"weights": kept}, limits))
     if limits.seconds:
         found.append(("twice the time", asked, replace(limits, seconds=2 * limits.seconds)))
         found.append(("half the time", asked, replace(limits, seconds=limits.seconds / 2)))
     if limits.usd:
         found.append(("twice the budget", asked, replace(limits, usd=2 * limits.usd)))
         found.append(("half the budget", asked, replace(limits, usd=limits.usd / 2)))
-    half = replace(limits, efficiency=limits.efficiency / 2)
-    found.append(("half the efficiency", asked, half))
+    if limits.efficiency:
+        half = replace(limits, efficiency=limits.efficiency / 2)
+        found.append(("half the efficiency", asked, half))
+    else:
+        found.append(("an efficiency of 1", asked, replace(limits, efficiency=1.0)))
     return found
 
 

@@ -10,23 +10,28 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from labkit.distributed.chooser import images, serving, training
+from labkit.distributed.chooser import images, pictures, serving, training
 from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.changes import changes
+from labkit.distributed.chooser.formulas import as_dict, formulas, say
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.models import model_of, own_model
-from labkit.distributed.chooser.need import HOUR, Need
-from labkit.distributed.chooser.report import as_dict, formulas, show
+from labkit.distributed.chooser.models import found, longest, model_of, own_model
+from labkit.distributed.chooser.need import HOUR, Need, above_zero
+from labkit.distributed.chooser.offers import offered
+from labkit.distributed.chooser.report import show
 from labkit.distributed.language_models import LanguageModel
+from labkit.hardware import Machine
 
 SHAPE = ("layers", "width", "heads", "kv_heads", "mlp_width", "vocabulary")
 OWN = (*SHAPE, "parameters")
 CONVNET = "convnet"
+CONTEXT = 2048  # tokens, or as many as the model can have
 TASKS: dict[str, tuple[str, ...]] = {  # which options a task understands
-    "serve": ("model", *OWN, "batch", "context", "ms"),
+    "serve": ("model", *OWN, "batch", "context", "weights", "cache", "prompt", "rate", "ms"),
     "train": ("model", *OWN, "batch", "context", "tokens", "images", "hours"),
     "image": ("model", "ms"),
 }
+SERVED = ("weights", "cache", "prompt", "rate")
 LANGUAGE_ONLY = ("context", "tokens", *OWN)
 
 
@@ -35,26 +40,34 @@ def run(options: argparse.Namespace) -> int:
     _demand_understood(options)
     make, arguments = _request(options)
     limits = _limits(options)
-    among = None
-    if options.machines is not None:
-        among = [key.strip() for key in options.machines.split(",")]
+    among = _among(options)
     answer = choose(make(**arguments), limits, among)
+    chosen = answer.cheapest or answer.fastest
     if options.formulas:
         answer.row(options.formulas)
+    if options.plot:
+        pictures.save(answer, options.plot)
     if options.json:
         print(json.dumps(as_dict(answer), indent=2))
         return 0
     show(answer)
-    chosen = answer.cheapest or answer.fastest
     if chosen:
         print()
         for sentence in changes(make, arguments, limits, among):
-            print(sentence)
-    shown = options.formulas or (chosen.machine.key if chosen else None)
-    if shown:
+            say(sentence)
+    if options.formulas is not None and (options.formulas or chosen):
         print()
-        formulas(answer, shown)
+        formulas(answer, options.formulas or chosen.machine.key)
     return 0
+
+
+def _among(options: argparse.Namespace) -> list[Machine] | None:
+    """Those that were named, with your own prices and machines; None: all of the table."""
+    names = None
+    if options.machines is not None:
+        names = [key.strip() for key in options.machines.split(",")]
+    prices = [text.strip() for given in options.price for text in given.split(",")]
+    return offered(names, prices, options.machine)
 
 
 def _demand_understood(options: argparse.Namespace) -> None:
@@ -70,14 +83,15 @@ def _request(options: argparse.Namespace) -> tuple[Callable[..., Need], dict[str
     is_convnet = options.model == CONVNET or options.task == "image"
     if options.model not in (None, CONVNET) and options.task == "image":
         raise ValueError(f"One image goes through the ConvNet, not through {options.model!r}.")
-    given = _given(options, ("batch", "context", "tokens", "images"))
+    given = _given(options, ("batch", "context", "tokens", "images", *SERVED))
     if options.format is not None:
         given["number_format"] = options.format
     if not is_convnet:
         if "images" in given:
             raise ValueError("--images is for --model convnet; a language model has --tokens.")
         make = serving.serve if options.task == "serve" else training.train
-        return make, {"model": _model(options), **given}
+        model = found(_model(options))
+        return make, {"model": model, "context": min(CONTEXT, longest(model)), **given}
     for name in LANGUAGE_ONLY:
         if getattr(options, name) is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for language models.")
@@ -103,12 +117,15 @@ def _model(options: argparse.Namespace) -> LanguageModel | str:
 
 
 def _limits(options: argparse.Namespace) -> Limits:
-    """Milliseconds or hours, USD, how many machines, the efficiency and the share of memory."""
-    given = _given(options, ("usd", "most", "efficiency", "memory"))
+    """Milliseconds or hours, USD, how many machines, the efficiency and the share of memory.
+
+    Without an efficiency, what others reached.
+    """
+    given = {"efficiency": None} | _given(options, ("usd", "most", "efficiency", "memory"))
     if options.ms is not None:
-        given["seconds"] = options.ms / 1000
+        given["seconds"] = above_zero("The time limit in ms", options.ms) / 1000
     if options.hours is not None:
-        given["seconds"] = options.hours * HOUR
+        given["seconds"] = above_zero("The time limit in hours", options.hours) * HOUR
     return Limits(**given)
 
 

@@ -11,12 +11,26 @@ from dataclasses import dataclass
 
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.need import Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.distributed.chooser.reckoning import Reckoned, largest, number, reckon, total
 from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine
 
-TIME = "max(FLOPs / peak, bytes / bandwidth) / (machines x efficiency) + links"
-ZERO = Reckoned(0.0, "s", "one machine sends nothing", "0")
+NOTHING = reckon("B", "one machine sends nothing", 0)
+ALONE = reckon("s", "one machine sends nothing", 0)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What goes through the network once.
+
+    flops     OP in formats of integers
+    moved     bytes that must come from main memory or go there, at the least
+    reduced   bytes of one all-reduce
+    """
+
+    flops: Reckoned
+    moved: Reckoned
+    reduced: Reckoned = NOTHING
 
 
 @dataclass(frozen=True)
@@ -24,26 +38,35 @@ class EvenNeed(Need):
     """Needs of a step that do not depend on the machine.
 
     held         bytes that must fit at the same time, by what they are for
-    flops        of a step; OP in formats of integers
-    moved        bytes that a step must take from main memory or bring there, at the least
+    step_pass    what a step does
     heads        that are shared evenly; 1 if only one machine can do it
-    all_reduces  how many a step needs where machines share it
-    reduced      bytes of one all-reduce
+    all_reduces  how many a pass needs where machines share it
     """
 
     held: Mapping[str, Reckoned]
-    flops: Reckoned
-    moved: Reckoned
+    step_pass: Pass
     heads: int = 1
     all_reduces: int = 0
-    reduced: Reckoned = ZERO
+
+    @property
+    def flops(self) -> Reckoned:
+        """Of a step."""
+        return self.step_pass.flops
+
+    @property
+    def moved(self) -> Reckoned:
+        """Bytes of a step."""
+        return self.step_pass.moved
+
+    @property
+    def reduced(self) -> Reckoned:
+        """Bytes of one all-reduce of a step."""
+        return self.step_pass.reduced
 
     @property
     def total(self) -> Reckoned:
         """All bytes that must fit."""
-        return reckon(
-            "B", " + ".join(self.held), " + ".join(part.figures for part in self.held.values())
-        )
+        return reckon("B", " + ".join(self.held), total(list(self.held.values())))
 
     def is_shared_by(self, count: int, machine: Machine) -> bool:
         """Whether each machine gets as many heads."""
@@ -51,52 +74,57 @@ class EvenNeed(Need):
 
     def memory(self, count: int, machine: Machine) -> Reckoned:
         """An even part of all bytes."""
-        total = self.total
         if count == 1:
-            return total
-        words = f"({total.words}) / machines"
-        return reckon("B", words, f"({total.figures}) / {count}")
+            return self.total
+        return reckon("B", f"({self.total.words}) / machines", self.total.sum / count)
 
     def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
         """The roofline of all of them, and the links behind it."""
-        peak = shown(float(machine.rate(self.number_format)))
-        rate = f"({count} * {peak} * {efficiency})"
-        bandwidth = f"({count} * {shown(float(machine.bandwidth))} * {efficiency})"
-        compute = f"({self.flops.figures}) / {rate}"
-        reading = f"({self.moved.figures}) / {bandwidth}"
-        links = self._links(machine, count)
-        parts = {
-            "compute": reckon("s", "FLOPs / (machines x peak x efficiency)", compute),
-            "bandwidth": reckon("s", "bytes / (machines x bandwidth x efficiency)", reading),
-            "links": links,
-        }
-        values = {name: shown(part.value) for name, part in parts.items()}
-        words = "max(compute, bandwidth)"
-        figures = f"max({values['compute']}, {values['bandwidth']})"
-        if count > 1:
-            words += " + links"
-            figures += f" + {values['links']}"
+        parts = self.parts(self.step_pass, machine, count, efficiency)
         return Plan(
             count=count,
             memory=self.memory(count, machine),
             parts=parts,
-            seconds=reckon("s", words, figures),
+            seconds=together(parts, count),
             layout="one machine" if count == 1 else f"each layer cut in {count}",
         )
 
-    def ring(self, machine: Machine, count: int) -> CostModel:
-        """The ring through so many of this machine, for the bytes that each of its steps sends."""
-        return cluster_of(machine, count).ring(count, message=self.reduced.value / count)
+    def parts(
+        self, one: Pass, machine: Machine, count: int, efficiency: float
+    ) -> dict[str, Reckoned]:
+        """Seconds that each limit takes for a pass."""
+        peak = machine.rate(self.number_format)
+        rate = number(count) * number(float(peak), peak.unit) * efficiency
+        bandwidth = number(count) * number(float(machine.bandwidth), "B/s") * efficiency
+        return {
+            "compute": reckon("s", "FLOPs / (machines x peak x efficiency)", one.flops.sum / rate),
+            "bandwidth": reckon(
+                "s", "bytes / (machines x bandwidth x efficiency)", one.moved.sum / bandwidth
+            ),
+            "links": self._links(one, machine, count),
+        }
 
-    def _links(self, machine: Machine, count: int) -> Reckoned:
-        """Seconds of all ring all-reduces of a step."""
+    def ring(self, machine: Machine, count: int) -> CostModel:
+        """The ring through so many of them, for the bytes that a step's all-reduce sends."""
+        return self._ring(self.step_pass, machine, count)
+
+    def _ring(self, one: Pass, machine: Machine, count: int) -> CostModel:
+        return cluster_of(machine, count).ring(count, message=one.reduced.value / count)
+
+    def _links(self, one: Pass, machine: Machine, count: int) -> Reckoned:
+        """Seconds of all ring all-reduces of a pass."""
         if count == 1:
-            return ZERO
-        ring = self.ring(machine, count)
-        size = self.reduced.figures
-        message = f"({shown(ring.latency)} + {size} / ({count} * {shown(ring.bandwidth)}))"
-        return reckon(
-            "s",
-            "all-reduces x 2 (n - 1) x (latency + bytes / (n x link))",
-            f"{self.all_reduces} * 2 * ({count} - 1) * {message}",
-        )
+            return ALONE
+        ring = self._ring(one, machine, count)
+        piece = one.reduced.sum / (number(count) * number(ring.bandwidth, "B/s"))
+        steps = number(self.all_reduces) * 2 * (number(count) - 1)
+        words = "all-reduces x 2 (n - 1) x (latency + bytes / (n x link))"
+        return reckon("s", words, steps * (number(ring.latency, "s") + piece))
+
+
+def together(parts: Mapping[str, Reckoned], count: int) -> Reckoned:
+    """Seconds of a pass: the longer of compute and bandwidth, and the links behind it."""
+    longer = largest(parts["compute"].number, parts["bandwidth"].number)
+    if count == 1:
+        return reckon("s", "max(compute, bandwidth)", longer)
+    return reckon("s", "max(compute, bandwidth) + links", longer + parts["links"].number)

@@ -39,11 +39,6 @@ class Fit:
     binds: str
     over: float | None = None
 
-    @property
-    def machine_seconds(self) -> float:
-        """Machines x seconds of a step, without the last digits, which are of rounding."""
-        return float(f"{self.plan.count * self.plan.seconds.value:.9g}")
-
 
 def fit(need: Need, machine: Machine, limits: Limits) -> Fit:
     """In time, and with the least machines x time; or else the fastest."""
@@ -57,7 +52,7 @@ def best(found: tuple[Fit, ...], need: Need, limits: Limits) -> Fit:
         return first
     in_time = [one for one in found if limits.holds_time(need, one.plan)]
     if in_time:
-        chosen = min(in_time, key=lambda one: one.machine_seconds)
+        chosen = min(in_time, key=lambda one: _machine_hours(need, one.plan))
         why = "for the time limit" if chosen is in_time[0] else "for fewer machine-hours"
     else:
         chosen = min(found, key=lambda one: one.plan.seconds.value)
@@ -65,6 +60,11 @@ def best(found: tuple[Fit, ...], need: Need, limits: Limits) -> Fit:
     if chosen.plan.count == 1:
         return replace(chosen, reason="" if in_time else chosen.reason)
     return replace(chosen, reason="for the memory" if chosen is first else why)
+
+
+def _machine_hours(need: Need, plan: Plan) -> float:
+    """Of what is paid for, without the last digits, which are of rounding."""
+    return float(f"{plan.machines * need.paid_hours(plan).value:.9g}")
 
 
 def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
@@ -76,7 +76,7 @@ def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
     if lacks:
         return (Fit(machine, None, lacks, "operators"),)
     if need.number_format not in machine.peak:
-        reason = f"the table has no peak in {need.number_format}"
+        reason = f"no peak in {need.number_format} is published"
         return (Fit(machine, None, reason, "format"),)
     if machine.kind == "fpga":
         return (_planned(machine, board.plan(need, machine)),)
@@ -86,8 +86,8 @@ def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
 
 def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit, ...]:
     """All powers of two up to `most` that hold it, as far as links are known."""
-    usable = _usable(machine, limits)
-    room = float(usable.memory)
+    limited = usable(machine, limits)
+    room = float(limited.memory)
     found = []
     largest = 1
     try:
@@ -96,7 +96,7 @@ def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit,
                 continue
             largest = count
             if need.memory(count, machine).value <= room:
-                plan = need.plan(usable, count, limits.efficiency)
+                plan = need.plan(limited, count, limits.share(need, machine))
                 found.append(_planned(machine, plan))
     except LinksUnknownError as unknown:
         if not found:
@@ -110,7 +110,7 @@ def _planned(machine: Machine, plan: Plan) -> Fit:
     return Fit(machine, plan, "", plan.binds)
 
 
-def _usable(machine: Machine, limits: Limits) -> Machine:
+def usable(machine: Machine, limits: Limits) -> Machine:
     """The machine with the memory that a task may take."""
     room = limits.memory * float(machine.memory)
     return replace(machine, memory=replace(machine.memory, value=room))
@@ -119,7 +119,7 @@ def _usable(machine: Machine, limits: Limits) -> Machine:
 def _too_much(need: Need, machine: Machine, count: int, limits: Limits) -> Fit:
     """No fit, and by how much."""
     needed = need.memory(count, machine)
-    over = needed.value - float(_usable(machine, limits).memory)
+    over = needed.value - float(usable(machine, limits).memory)
     each = "it" if count == 1 else f"each of {count}"
     share = f"{100 * limits.memory:g} % of {machine.memory.number}"
     reason = f"{each} would hold {needed.quantity.number}, {over / 1e9:.3g} GB more than {share}"

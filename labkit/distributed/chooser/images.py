@@ -9,10 +9,10 @@ The rules count float32; another format has the same operations and fewer bytes.
 from math import prod
 
 from labkit import convnet
-from labkit.distributed.chooser.even import TIME, EvenNeed
+from labkit.distributed.chooser.even import EvenNeed, Pass
 from labkit.distributed.chooser.formats import bytes_of, training_format
 from labkit.distributed.chooser.need import above_zero, whole
-from labkit.distributed.chooser.reckoning import reckon, shown
+from labkit.distributed.chooser.reckoning import number, reckon
 
 MILLION = 1_000_000
 OPERATORS = frozenset({"conv", "linear", "relu", "pool"})
@@ -21,6 +21,7 @@ LEFT_OUT = (
     "Not counted: starting kernels and bringing images to the machine, which take longer than the "
     "work for one small image; and caches, which would save reading."
 )
+MOST = 1e16  # images
 STATE = 3  # numbers for each parameter: weight, gradient, momentum
 
 
@@ -33,20 +34,20 @@ def image(number_format: str = "fp32") -> EvenNeed:
         says=f"the ConvNet in {number_format}, one image at a time",
         number_format=number_format,
         operators=OPERATORS,
-        steps=reckon("steps", "a million images", f"{MILLION}"),
+        steps=reckon("steps", "a million images", number(MILLION)),
         step="an image",
         paid="a million images",
         left_out=LEFT_OUT,
         unit="s",
-        memory_words="weights + activations",
-        time_words=TIME,
         explained="",
         held={
-            "weights": reckon("B", "parameters x bytes", f"{_parameters()} * {size}"),
-            "activations": reckon("B", "numbers x bytes", f"{_numbers()} * {size}"),
+            "weights": reckon("B", "parameters x bytes", number(_parameters()) * size),
+            "activations": reckon("B", "numbers x bytes", number(_numbers()) * size),
         },
-        flops=reckon("FLOP", "FLOPs of all layers, forward", f"{flops}"),
-        moved=reckon("B", "bytes of all layers, forward", f"{moved} * {size} / {FLOAT}"),
+        step_pass=Pass(
+            flops=reckon("FLOP", "FLOPs of all layers, forward", number(flops)),
+            moved=reckon("B", "bytes of all layers, forward", number(moved) * size / FLOAT),
+        ),
     )
 
 
@@ -56,29 +57,29 @@ def train_convnet(
     """Training with momentum, on one machine."""
     size = training_format(number_format)
     whole("batch", batch)
-    above_zero("images", images)
+    above_zero("images", images, most=MOST)
     flops, moved = _costs(batch, training=True)
     return EvenNeed(
         task="train",
         says=f"the ConvNet in {number_format}, trained on {images:,.0f} images, {batch} in a step",
         number_format=number_format,
         operators=OPERATORS | {"backward"},
-        steps=reckon("steps", "images / images of a step", f"{shown(images)} / {batch}"),
+        steps=reckon("steps", "images / images of a step", number(images) / batch),
         step="an update of the weights",
         paid="the training",
         left_out=LEFT_OUT,
         unit="s",
-        memory_words="weights, gradients, momentum + activations",
-        time_words=TIME,
         explained="",
         held={
-            "state": reckon("B", "3 x parameters x bytes", f"{STATE} * {_parameters()} * {size}"),
+            "state": reckon("B", "3 x parameters x bytes", number(STATE) * _parameters() * size),
             "activations": reckon(
-                "B", "images of a step x numbers x bytes", f"{batch} * {_numbers()} * {size}"
+                "B", "images of a step x numbers x bytes", number(batch) * _numbers() * size
             ),
         },
-        flops=reckon("FLOP", "FLOPs of all layers and of sgd", f"{flops}"),
-        moved=reckon("B", "bytes of all layers and of sgd", f"{moved} * {size} / {FLOAT}"),
+        step_pass=Pass(
+            flops=reckon("FLOP", "FLOPs of all layers and of sgd", number(flops)),
+            moved=reckon("B", "bytes of all layers and of sgd", number(moved) * size / FLOAT),
+        ),
     )
 
 

@@ -37,7 +37,7 @@ def beside_the_chooser(
 ) -> Table:
     """A learner's number of machines and parts of a step, beside those of the chooser.
 
-    For the machines that can do it and whose links are known. Numbers have two bytes.
+    For the machines whose memory says how many, and whose links are known. Numbers have two bytes.
     """
     need = answer.need
     model = language_model("llama31_8b")
@@ -45,7 +45,7 @@ def beside_the_chooser(
     rows = []
     for row in answer.rows:
         ring = _ring(need, row.fit)
-        if ring is None:
+        if ring is None or row.fit.reason == "for the time limit":
             continue
         one, plan = row.machine, row.fit.plan
         n = machines_needed(

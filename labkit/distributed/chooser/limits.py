@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
 from labkit.distributed.inference_costs import MEMORY_SHARE
+from labkit.hardware import Machine
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,8 @@ class Limits:
     seconds      of a step, or of a whole training; None: as long as it takes
     usd          for a million tokens or images, or a whole training; None: whatever it costs
     most         how many machines at most
-    efficiency   the share of peak and bandwidth that is reached: 1 is a best case, no estimate. In
+    efficiency   the share of peak and bandwidth that is reached: 1 is a best case, no estimate;
+                 None is what others reached in such a task (`Need.efficiency`, with its source). In
                  the training of a language model, of the peak alone
     memory       the share of a machine's memory that the task may take. The driver keeps some of
                  the rest, and a runtime's buffers take some: vLLM, too, leaves a tenth unless told
@@ -23,7 +25,7 @@ class Limits:
     seconds: float | None = None
     usd: float | None = None
     most: int = 8
-    efficiency: float = 1.0
+    efficiency: float | None = 1.0
     memory: float = MEMORY_SHARE
 
     def __post_init__(self) -> None:
@@ -34,8 +36,14 @@ class Limits:
         whole("most", self.most)
         for name in ("efficiency", "memory"):
             share = getattr(self, name)
+            if share is None and name == "efficiency":
+                continue
             if not 0 < above_zero(name, share) <= 1:
                 raise ValueError(f"{name} is a share from 0 to 1, not {share!r}.")
+
+    def share(self, need: Need, machine: Machine) -> float:
+        """The efficiency that is counted on for this machine."""
+        return need.efficiency(machine).share if self.efficiency is None else self.efficiency
 
     def holds_time(self, need: Need, plan: Plan) -> bool:
         """Whether a plan is fast enough."""

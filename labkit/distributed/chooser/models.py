@@ -5,6 +5,7 @@ own_model(layers=24, width=2048)
 model_of(parameters=7e9)                # in an assumed shape
 """
 
+import math
 from dataclasses import replace
 
 from labkit.distributed.chooser.need import above_zero, whole
@@ -19,12 +20,18 @@ def found(model: LanguageModel | str) -> LanguageModel:
     return model if isinstance(model, LanguageModel) else language_model(model)
 
 
+def longest(model: LanguageModel) -> float:
+    """Tokens of a sequence that the model can have; infinite where nobody says."""
+    return model.position_rows or model.longest or math.inf
+
+
 def context_of(model: LanguageModel, context: object) -> int:
     """The tokens of a sequence, if this model can have so many; else ValueError."""
     whole("context", context)
-    if model.position_rows and context > model.position_rows:
+    if context > longest(model):
         raise ValueError(
-            f"{model.name} has {model.position_rows:,} positions, and the context is {context:,}."
+            f"{model.name} has {longest(model):,} positions, and the context is {context:,}: give "
+            "at most so many, or another model."
         )
     return context
 

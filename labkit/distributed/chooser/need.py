@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labkit.distributed.chooser.reckoning import Reckoned
+from labkit.distributed.chooser.reckoning import Reckoned, Sum
 from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine
 
@@ -20,6 +20,17 @@ class LinksUnknownError(ValueError):
 
 
 @dataclass(frozen=True)
+class Efficiency:
+    """A share of peak and bandwidth, 0 to 1, and who reached it."""
+
+    share: float
+    source: str
+
+
+BEST = Efficiency(1.0, "the best case: nothing was measured")
+
+
+@dataclass(frozen=True)
 class Plan:
     """So many machines of one kind at a task.
 
@@ -27,6 +38,9 @@ class Plan:
     parts    seconds that each limit takes in a step: compute, bandwidth, links
     seconds  of a step, in formula as well
     layout   how they share the work, in words
+    first    seconds from a prompt to its first token; None where no prompt is counted
+    rate     requests that they serve in a second, prompts included; None as above
+    groups   how many times so many machines serve the requests that come
     """
 
     count: int
@@ -34,6 +48,14 @@ class Plan:
     parts: Mapping[str, Reckoned]
     seconds: Reckoned
     layout: str
+    first: Reckoned | None = None
+    rate: Reckoned | None = None
+    groups: int = 1
+
+    @property
+    def machines(self) -> int:
+        """Of all groups."""
+        return self.count * self.groups
 
     @property
     def binds(self) -> str:
@@ -59,9 +81,15 @@ class Need(ABC):
     paid: str  # what `steps` give: "a million tokens"
     left_out: str  # what is not counted, in sentences
     unit: str
-    memory_words: str  # the formulas of bytes and of seconds, for several machines, in words
-    time_words: str
     explained: str
+
+    def efficiency(self, machine: Machine) -> Efficiency:
+        """The share of peak and bandwidth that such a task reached on such a machine."""
+        return BEST
+
+    def paid_hours(self, plan: Plan) -> Sum:
+        """Hours of each machine for what is paid for."""
+        return plan.seconds.number * self.steps.number / HOUR
 
     @property
     def timed(self) -> Reckoned | None:
@@ -92,9 +120,12 @@ def whole(name: str, number: object, least: int = 1) -> int:
     return number
 
 
-def above_zero(name: str, number: object) -> float:
-    """The number, if it is finite and above 0; else ValueError, a sentence."""
+def above_zero(name: str, number: object, most: float = float("inf")) -> float:
+    """The number, if it is finite, above 0 and at most `most`; else ValueError, a sentence."""
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     if not is_number or not 0 < number < float("inf"):
-        raise ValueError(f"{name} is a number above 0, not {number!r}.")
+        shown = f"{number:g}" if is_number else repr(number)
+        raise ValueError(f"{name} is a number above 0, not {shown}.")
+    if number > most:
+        raise ValueError(f"{name} is at most {most:g}, not {number:g}.")
     return number

@@ -1,34 +1,59 @@
-"""Pictures of lesson choosing_hardware: time and price of every machine that can do the task."""
+"""Time and price of every machine that can do the task, as a picture.
+
+times_and_prices(answer)          # shown, in lesson choosing_hardware
+save(answer, "answer.png")        # or .svg, .pdf: `labkit choose --plot`
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.distributed.chooser.answer import Answer, Row
-from labkit.figures.style import BLUE, ORANGE, QUIET, canvas, show
+from labkit.distributed.chooser.need import HOUR
+from labkit.figures.style import BLUE, ORANGE, QUIET, canvas, save_figure, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-MILLISECONDS = 1000  # in a second
+ENDINGS = (".png", ".svg", ".pdf")
+UNITS = {"h": ("h", 1 / HOUR), "s": ("ms", 1000)}  # of a need's time: in the picture, for a second
 LONG = 3  # times as far to the right as its mark, a name without a price ends
+LINE = 0.18  # inches, of such a name
 STRIP = 0.36  # of the picture's height, for the machines without a price
 
 
 def times_and_prices(answer: Answer) -> None:
+    """Shows the picture."""
+    figure, words = drawn(answer)
+    show(figure, words)
+
+
+def save(answer: Answer, path: str) -> None:
+    """Writes the picture. ValueError for an ending that is no picture's, or nothing to draw."""
+    ending = Path(path).suffix
+    if ending not in ENDINGS:
+        raise ValueError(f"--plot {path}: a picture ends in {', '.join(ENDINGS)}.")
+    if not answer.tried:
+        raise ValueError(f"--plot {path}: no machine can do it, so there is nothing to draw.")
+    save_figure(drawn(answer)[0], path)
+
+
+def drawn(answer: Answer) -> tuple[Figure, str]:
     """A point for each machine with a price, at its time and price; below, those without one.
 
     The limit on the time is a line. Time to the right, price upwards, both on logarithmic axes.
     """
-    figure, axes = canvas(7.5, 4.2)
     can = [row for row in answer.rows if row.fit.plan is not None]
     priced = [row for row in can if row.price is not None]
+    unpriced = sorted((row for row in can if row.price is None), key=_time)
+    figure, axes = canvas(7.5, max(4.2, LINE * len(unpriced) / STRIP))
     axes.set_xscale("log")
     axes.set_yscale("log")
     for row in priced:
         _point(axes, row)
-    limit = MILLISECONDS * answer.limits.seconds if answer.limits.seconds else None
-    unpriced = sorted((row for row in can if row.price is None), key=_time)
+    limit = _unit(answer)[1] * answer.limits.seconds if answer.limits.seconds else None
     for height, row in enumerate(unpriced):
         _without_price(axes, row, height, len(unpriced), limit)
     if limit is not None:
@@ -37,7 +62,7 @@ def times_and_prices(answer: Answer) -> None:
             "limit ", (limit, 0.96), xycoords=axes.get_xaxis_transform(), ha="right", color=ORANGE
         )
     _axes(axes, answer, [_time(row) for row in can], [row.price.value for row in priced])
-    show(figure, _in_words(answer, priced, unpriced))
+    return figure, _in_words(answer, priced, unpriced)
 
 
 def _point(axes: Axes, row: Row) -> None:
@@ -88,14 +113,20 @@ def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -
     axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick >= lowest]))
     axes.spines["left"].set_bounds(lowest, high)
     axes.plot([0, 1], [STRIP, STRIP], ":", color=QUIET, linewidth=1, transform=axes.transAxes)
-    axes.set_xlabel(f"ms for {answer.need.step}, predicted")
+    what = answer.need.paid if answer.need.timed else answer.need.step
+    axes.set_xlabel(f"{_unit(answer)[0]} for {what}, predicted")
     middle = (1 + STRIP) / 2
     axes.set_ylabel(f"USD for {answer.need.paid}, predicted", y=middle)
 
 
+def _unit(answer: Answer) -> tuple[str, float]:
+    """Of the times in the picture, and how many of it a second has."""
+    return UNITS[answer.need.unit]
+
+
 def _time(row: Row) -> float:
-    """Milliseconds of a step."""
-    return MILLISECONDS * row.fit.plan.seconds.value
+    """Milliseconds of a step, or hours of a training."""
+    return row.time.value if row.time.unit == "h" else UNITS["s"][1] * row.time.value
 
 
 def _name(row: Row) -> str:
@@ -107,10 +138,11 @@ def _name(row: Row) -> str:
 def _in_words(answer: Answer, priced: list[Row], unpriced: list[Row]) -> str:
     """The picture for those who do not see it."""
     said = [f"Time and price of {answer.need.says}."]
+    unit, in_a_second = _unit(answer)
     for row in priced:
-        said.append(f"{_name(row)}: {_time(row):.3g} ms, {row.price.value:.3g} USD.")
+        said.append(f"{_name(row)}: {_time(row):.3g} {unit}, {row.price.value:.3g} USD.")
     for row in unpriced:
-        said.append(f"{_name(row)}: {_time(row):.3g} ms, no price.")
+        said.append(f"{_name(row)}: {_time(row):.3g} {unit}, no price.")
     if answer.limits.seconds:
-        said.append(f"The limit is {MILLISECONDS * answer.limits.seconds:g} ms.")
+        said.append(f"The limit is {in_a_second * answer.limits.seconds:g} {unit}.")
     return " ".join(said)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from labkit.distributed.chooser.formats import training_format
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.models import context_of, found
-from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
-from labkit.distributed.chooser.reckoning import Reckoned, reckon, shown
+from labkit.distributed.chooser.need import Efficiency, Need, Plan, above_zero, whole
+from labkit.distributed.chooser.reckoning import Reckoned, number, reckon, total
 from labkit.distributed.chooser.serving import OPERATORS
 from labkit.distributed.clusters import Cluster
 from labkit.distributed.cost_model import CostModel
@@ -21,9 +21,12 @@ from labkit.distributed.layouts import Layout
 from labkit.distributed.memory_model import RankMemory, bytes_of_rank
 from labkit.distributed.step_model import StepTerms, predict_step
 from labkit.hardware import Machine
+from labkit.provenance import rounded
 
 STAGES = (0, 1, 2, 3)  # of ZeRO
 KINDS = ("weights", "gradients", "moments", "activations", "gathered")
+ASSUMED = Efficiency(0.4, "assumed")
+MOST = 1e16  # tokens; Llama 3.1 was trained on 1.5e13
 LEFT_OUT = "Not counted: buffers, loading data, failures, evaluation; pipelines are not tried."
 
 
@@ -34,6 +37,13 @@ class Training(Need):
     model: LanguageModel
     batch: int
     context: int
+
+    def efficiency(self, machine: Machine) -> Efficiency:
+        """That of clusters.toml: fitted to a published training, or assumed."""
+        cluster = cluster_of(machine)
+        if cluster.fitted is None:
+            return ASSUMED
+        return Efficiency(cluster.efficiency, f"fitted to {cluster.fitted} in clusters.toml")
 
     def is_shared_by(self, count: int, machine: Machine) -> bool:
         """Whether there is a layout that shares the batch evenly."""
@@ -54,12 +64,12 @@ class Training(Need):
         layout = min(fits, key=lambda layout: self._terms(cluster, layout).seconds)
         terms = self._terms(cluster, layout)
         parts = self._parts(machine, layout, terms, efficiency)
-        figures = " + ".join(shown(part.value) for part in parts.values())
+        sum_ = total([part.number for part in parts.values()])
         return Plan(
             count=count,
             memory=self._memory(layout),
             parts=parts,
-            seconds=reckon("s", "compute + update + links that are not hidden", figures),
+            seconds=reckon("s", "compute + update + links that are not hidden", sum_),
             layout=_words(layout),
         )
 
@@ -95,32 +105,32 @@ class Training(Need):
         """The bytes of a rank, by kind."""
         memory = self._bytes(layout)
         kinds = [kind for kind in KINDS if getattr(memory, kind)]
-        figures = [shown(getattr(memory, kind)) for kind in kinds]
-        return reckon("B", " + ".join(kinds), " + ".join(figures))
+        parts = [number(getattr(memory, kind), "B") for kind in kinds]
+        return reckon("B", " + ".join(kinds), total(parts))
 
     def _parts(
         self, machine: Machine, layout: Layout, terms: StepTerms, efficiency: float
     ) -> dict[str, Reckoned]:
         """The step model's terms by what they wait for; the arithmetic with all its figures."""
-        peak = shown(float(machine.rate(self.number_format)))
-        rate = f"({layout.ranks} * {peak} * {efficiency})"
+        peak = number(float(machine.rate(self.number_format)), "FLOP/s")
+        rate = number(layout.ranks) * peak * efficiency
         sharers = layout.tensor * (layout.data if layout.stage else 1)
-        bandwidth = shown(float(machine.bandwidth))
+        bandwidth = number(sharers) * number(float(machine.bandwidth), "B/s")
         passes = 4 if layout.recompute else 3
-        forward = self.model.forward_flops(self.context)
+        flops = number(passes) * self.model.forward_flops(self.context) * self.batch
         links = terms.tensor + terms.bubble + terms.messages + terms.exposed
         return {
             "compute": reckon(
                 "s",
                 f"{passes} x forward pass x sequences / (machines x peak x efficiency)",
-                f"{passes} * {forward} * {self.batch} / {rate}",
+                flops / rate,
             ),
             "bandwidth": reckon(
                 "s",
                 "the update: 2 x 16 bytes x parameters / (machines that share them x bandwidth)",
-                f"2 * 16 * {self.model.parameters} / ({sharers} * {bandwidth})",
+                number(2) * 16 * self.model.parameters / bandwidth,
             ),
-            "links": reckon("s", "messages that are not hidden (lesson 16)", shown(links)),
+            "links": reckon("s", "messages that are not hidden (lesson 16)", number(links, "s")),
         }
 
 
@@ -139,26 +149,33 @@ def train(
     training_format(number_format, ("bf16", "fp16"))
     whole("batch", batch)
     context_of(model, context)
-    above_zero("tokens", tokens)
+    above_zero("tokens", tokens, most=MOST)
     size = f"{batch:,} x {context:,} in each step"
-    steps = f"{shown(tokens)} / ({batch} * {context})"
     return Training(
         task="train",
-        says=f"{model.name} in {number_format}, trained on {tokens:.3g} tokens, {size}",
+        says=f"{model.name} in {number_format}, trained on {_people(tokens)} tokens, {size}",
         number_format=number_format,
         operators=OPERATORS | {"backward"},
-        steps=reckon("steps", "tokens / tokens of a step", steps),
+        steps=reckon(
+            "steps", "tokens / tokens of a step", number(tokens) / (number(batch) * context)
+        ),
         step="an update of the weights",
         paid="the training",
         left_out=LEFT_OUT,
         unit="h",
-        memory_words="a rank's weights + gradients + moments + activations (lesson 16)",
-        time_words="steps x (FLOPs / (machines x peak x efficiency) + update + links not hidden)",
         explained="",
         model=model,
         batch=batch,
         context=context,
     )
+
+
+def _people(tokens: float) -> str:
+    """ "15 trillion", "1 billion", "200,000"."""
+    for name, size in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if tokens >= size:
+            return f"{rounded(tokens / size)} {name}"
+    return rounded(tokens)
 
 
 def _words(layout: Layout) -> str:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.fits import fits
+from labkit.distributed.chooser.formulas import numbers
 from labkit.distributed.chooser.images import image, train_convnet
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.report import numbers
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.training import train
 from labkit.hardware import machine, machines
@@ -37,7 +37,7 @@ def test_every_number_is_what_its_printed_figures_give(name):
         for reckoned in numbers(row).values():
             given = eval(reckoned.figures, {"__builtins__": {"max": max}})
             assert given == pytest.approx(reckoned.value, rel=1e-12)
-            assert reckoned.figures in str(reckoned) and reckoned.quantity.number in str(reckoned)
+            assert reckoned.sum.told in str(reckoned)
             count += 1
     assert count > 10
 

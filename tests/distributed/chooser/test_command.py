@@ -14,13 +14,13 @@ from labkit.hardware import machines
 def test_serve_train_and_image(capsys):
     assert main("choose serve --model llama31_8b --batch 8 --context 4096 --ms 20".split()) == 0
     said = capsys.readouterr().out
-    assert "Cheapest, of those with a price: 2 x Google TPU v5e" in said
-    assert "With half the time" in said and "= 10.2 GB" in said
+    assert said.startswith("Cheapest: 2 x tpu_v5e, 17.5 ms (best 11.9 ms), 1.46 USD for a mill")
+    assert "With half the time" in said and "formula" not in said
     assert main("choose train --parameters 7b --tokens 1e9 --hours 24 --usd 1000".split()) == 0
     said = capsys.readouterr().out
     assert "6.7 billion parameters (32 layers x 4,096, the assumed shape nearest to 7 b" in said
     assert main("choose image --ms 1 --format int8 --formulas pynq_z1".split()) == 0
-    assert "an assumed 100 MHz = 73768 / 100000000 = 738 µs" in capsys.readouterr().out
+    assert "an assumed 100 MHz = 73,768 / 100 MHz = 738 µs" in capsys.readouterr().out
     assert main("choose train --model convnet --batch 8 --images 1e5 --hours 1".split()) == 0
     assert "trained on 100,000 images, 8 in a step" in capsys.readouterr().out
 
@@ -47,7 +47,7 @@ def test_numbers_as_people_write_them(capsys):
     many = "choose serve --parameters 8b --context 1e3 --batch 2k --format int8 --json"
     assert main([*many.split(), "--machines", "h100, t4"]) == 0
     given = json.loads(capsys.readouterr().out)
-    assert "nearest to 8 billion) in int8, serving 2000 requests of 1,000 tokens" in given["need"]
+    assert "nearest to 8 billion) in int8, serving 2,000 requests of 1,000 tokens" in given["need"]
     assert [row["machine"] for row in given["machines"]] == ["h100", "t4"]
 
 
@@ -75,7 +75,7 @@ def test_the_help_names_every_model_and_machine_and_its_examples_work(capsys):
     keys = said.partition("models: ")[2].partition("examples:")[0].split()
     assert keys == [*language_models(), "convnet", "machines:", *machines()]
     examples = [line.split() for line in said.splitlines() if line.startswith("  labkit choose")]
-    assert len(examples) == 3
+    assert len(examples) == 5
     for _, *example in examples:
         assert main(example) == 0
 
@@ -83,7 +83,7 @@ def test_the_help_names_every_model_and_machine_and_its_examples_work(capsys):
 def test_a_reader_that_has_enough_is_no_error():
     command = f"{sys.executable} -m labkit choose image | head -1"
     run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("The ConvNet in fp32") and run.stderr == ""
+    assert run.stdout.startswith("Cheapest: ") and run.stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,33 @@ def test_a_reader_that_has_enough_is_no_error():
         ("image --machines abacus", "No machine 'abacus' in the table"),
         ("image --machines t4 --formulas h100", "The answer has no machine 'h100'"),
         ("image --format fp7", "no number format 'fp7'"),
-        ("image --ms -1", "The time limit is a number above 0"),
+        ("serve --model llama31_8b --context 1000000", "has 131,072 positions"),
+        ("train --model llama31_8b --context 1000000", "has 131,072 positions"),
+        ("train --model llama31_8b --tokens 1e300", "tokens is at most 1e+16, not 1e+300"),
+        ("train --model convnet --images 1e300", "images is at most 1e+16, not 1e+300"),
+        (
+            "serve --model llama31_8b --prompt 2048",
+            "A prompt of 2,048 tokens leaves none of the 2,048",
+        ),
+        ("serve --model llama31_8b --prompt 0", "prompt is a whole number from 1 on, not 0"),
+        ("serve --model llama31_8b --rate 3", "A rate of requests needs their prompt"),
+        ("serve --model llama31_8b --prompt 9 --rate -3", "rate is a number above 0, not -3."),
+        ("serve --model llama31_8b --weights int3", "no number format 'int3'"),
+        ("serve --model llama31_8b --cache big", "no number format 'big'"),
+        ("train --model llama31_8b --weights int4", "--weights is for serve, not train"),
+        ("train --model llama31_8b --prompt 5", "--prompt is for serve, not train"),
+        ("image --rate 5", "--rate is for serve, not image"),
+        ("serve --model gpt2 --price h100", "give a machine and USD for its hour above 0"),
+        ("serve --model gpt2 --price h100=-1", "give a machine and USD for its hour above 0"),
+        ("serve --model gpt2 --price h100=nan", "give a machine and USD for its hour above 0"),
+        ("serve --model gpt2 --price h101=1", "No machine 'h101' in the table"),
+        ("image --machines t4 --price h100=1", "h100 is not among the machines to choose from"),
+        ("image --machine nowhere.toml", "nowhere.toml"),
+        ("image --plot answer.doc", "a picture ends in .png, .svg, .pdf"),
+        ("image --format bf16 --machines t4 --plot a.png", "there is nothing to draw"),
+        ("image --plot no/such/folder/a.png", "no/such/folder"),
+        ("train --model gpt2 --hours -3", "The time limit in hours is a number above 0, not -3."),
+        ("image --ms -3", "The time limit in ms is a number above 0, not -3."),
         ("image --usd 0", "The budget is a number above 0"),
         ("image --efficiency 2", "efficiency is a share from 0 to 1"),
         ("image --memory 2", "memory is a share from 0 to 1"),
@@ -129,3 +155,39 @@ def test_choosing_loads_no_heavy_package():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "[]"
+
+
+def test_alone_it_prints_the_help(capsys):
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("usage: labkit") and "which hardware for a model" in said
+
+
+def test_formulas_on_demand(capsys):
+    asked = "choose serve --model llama31_8b --machines h100"
+    for more, there in (("", False), (" --formulas", True), (" --formulas h100", True)):
+        assert main((asked + more).split()) == 0
+        assert ("its bandwidth: 3.35 TB/s" in capsys.readouterr().out) == there
+
+
+def test_the_answer_and_the_json_of_each_count(capsys):
+    asked = "choose serve --model llama31_8b --machines h100,b200 --json --efficiency 1"
+    assert main(asked.split()) == 0
+    given = json.loads(capsys.readouterr().out)
+    fastest = given["fastest"]
+    counts = {(row["machine"], row["count"]): row for row in given["counts"]}
+    assert len(counts) == 8 and counts[fastest["machine"], fastest["count"]] == fastest
+    assert all(fastest[name] is None for name in ("at_best", "first_token", "requests"))
+    assert fastest["time"]["value"] == min(row["time"]["value"] for row in counts.values())
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_in_a_file(tmp_path, capsys, ending):
+    path = tmp_path / f"answer.{ending}"
+    assert main(f"choose train --model llama31_8b --hours 24 --plot {path}".split()) == 0
+    assert path.stat().st_size > 5000
+
+
+def test_a_model_with_a_short_context_gets_that(capsys):
+    assert main(["choose", "serve", "--model", "gpt2", "--machines", "h100"]) == 0
+    assert "serving 1 request of 1,024 tokens" in capsys.readouterr().out

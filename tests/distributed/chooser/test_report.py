@@ -14,26 +14,58 @@ from labkit.distributed.chooser import (
     show,
     train,
 )
-from labkit.distributed.chooser.report import as_dict, sentences
+from labkit.distributed.chooser.formulas import as_dict
+from labkit.distributed.chooser.wording import sentences
 
 
 def lines(capsys):
     return capsys.readouterr().out.splitlines()
 
 
-def test_the_table_has_every_machine_and_says_what_binds(capsys):
+def test_the_answer_stands_first_and_the_table_has_every_machine(capsys):
     show(choose(serve("llama31_8b", "bf16", 8, 4096), Limits(seconds=0.02)))
     said = lines(capsys)
+    assert said[0].startswith("Cheapest: 2 x tpu_v5e, 11.9 ms, 0.995 USD for a million tokens;")
+    assert said[1].startswith("Fastest of up to 8: 8 x b200, 767 µs;")
+    assert said[2].startswith("For Llama 3.1 8B in bf16, ") and said[2].endswith("for a step.")
     rows = {line.split()[0]: line for line in said if line}
-    assert "format" in rows["t4"] and "the table has no peak in bf16" in rows["t4"]
     assert "5.76 ms" in rows["h100"] and "bandwidth" in rows["h100"] and "2.16" in rows["h100"]
     assert "for the memory" in rows["tpu_v5e"] and " 2 " in rows["tpu_v5e"]
     assert rows["a100"].split()[-1] == "-", "no price"
-    assert "(2025-02)" in "\n".join(said).replace("\n", " ")
-    assert said[-3] == "Allowed: 20 ms for a step."
-    cheapest = "Cheapest, of those with a price: 2 x Google TPU v5e, 11.9 ms, 0.995 USD"
-    assert said[-2].startswith(cheapest)
-    assert said[-1].startswith("Fastest, with at most 8 of a kind: 8 x NVIDIA B200")
+    below = " ".join(said)
+    assert "h100 10.8 (2025-02)" in below and "No price is known of a100, " in below
+    assert "laptop_cpu, server_cpu, t4, v100, m3_max (no peak in bf16 is published)" in below
+    assert "pynq_z1, pynq_z2 (its accelerator has no attention)" in below
+
+
+ASKED = [
+    (serve("llama31_8b", "bf16", 8, 4096), Limits(efficiency=None)),
+    (serve("llama31_8b", "bf16", 64, 1000, prompt=800, rate=200), Limits(efficiency=None)),
+    (serve("llama31_405b", "fp8", 64, 1000, weights="int4"), Limits(usd=5, most=64)),
+    (serve("llama31_405b", "bf16"), Limits(efficiency=None)),
+    (serve("llama31_8b"), Limits(seconds=1e-5, efficiency=None)),
+    (train("llama31_70b", tokens=15e12, batch=512), Limits(efficiency=None, most=256)),
+    (train("llama31_8b"), Limits(seconds=86_400, usd=100, efficiency=None)),
+    (image("int8"), Limits(seconds=1e-3)),
+]
+
+
+@pytest.mark.parametrize(("need", "limits"), ASKED)
+def test_the_answer_is_in_the_first_three_lines(capsys, need, limits):
+    answer = choose(need, limits)
+    show(answer)
+    said = lines(capsys)
+    assert said[: len(sentences(answer))] == sentences(answer), "none is wrapped"
+    first = "\n".join(said[:3])
+    if answer.tried:
+        assert "Fastest" in first and "Cheapest" in first
+    assert not [line for line in said if "e-0" in line and "://" not in line]
+
+
+@pytest.mark.parametrize(("need", "limits"), ASKED)
+def test_no_line_is_longer_than_a_line(capsys, need, limits):
+    show(choose(need, limits))
+    assert [line for line in lines(capsys) if len(line) > 100 and "://" not in line] == []
 
 
 def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
@@ -44,50 +76,51 @@ def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
 
 def test_it_fits_nowhere_by_so_much():
     (said,) = sentences(choose(serve("llama31_405b"), Limits(most=4)))
-    # 2 bytes for each weight, and the cache of 2,048 tokens, on 4 cards: nine tenths of 183,359 MiB
+    # 2 bytes for each weight, and the cache of 2,048 tokens, on 4 cards: nine tenths of each
     needed = (405_853_388_800 * 2 + 2048 * 2 * 126 * 8 * 128 * 2) / 4
-    assert said.startswith("It fits nowhere. Nearest is NVIDIA B200")
-    over = needed - 0.9 * 183_359 * 2**20
-    assert f"{over / 1e9:.3g} GB more than 90 % of 192 GB" in said
+    assert said.startswith("It fits nowhere. Nearest is mi300x")
+    over = needed - 0.9 * 206_141_652_992
+    assert f"{over / 1e9:.3g} GB more than 90 % of 206 GB" in said
 
 
 def test_nobody_can_do_it_at_all():
     (said,) = sentences(choose(image("bf16"), among=["t4", "pynq_z1"]))
-    assert said == "No machine can do it: see the last column."
+    assert said == "No machine can do it: see below why."
 
 
 def test_limits_that_nobody_holds():
     answer = choose(serve("llama31_8b"), Limits(seconds=1e-6), ["h100", "tpu_v5e"])
-    said = sentences(answer)[-1]
-    assert said.startswith("No machine holds the limits. The fastest is 8 x NVIDIA H100")
-    assert "The cheapest is 2 x Google TPU v5e" in said and "bandwidth binds." in said
+    none, fastest, cheapest = sentences(answer)
+    assert none == "No machine holds the limits." and fastest.startswith("Fastest: 8 x h100")
+    assert cheapest.startswith("Cheapest: 2 x tpu_v5e") and "bandwidth binds." in cheapest
 
 
 def test_a_budget_says_nothing_of_a_machine_without_a_price():
     need, among = train("llama31_8b"), ["h100", "h200"]
     held = sentences(choose(need, Limits(usd=1000), among))
-    assert held[2].startswith("Fastest, of those with a price: 8 x NVIDIA H100")
-    assert held[3].startswith("Fastest of those without a price, which may be too dear: 8 x NVIDIA")
-    (_, none, other) = sentences(choose(need, Limits(usd=10), among))
-    assert none.startswith("No machine with a price holds the limits. The fastest is 8 x NVI")
-    assert "H100" in none and "H200" not in none
-    assert other.startswith("Fastest of those without a price, which may be too dear: 8 x")
-    assert len(sentences(choose(need, Limits(usd=10), ["h100"]))) == 2
+    assert held[1].startswith("Fastest with a price: 8 x h100")
+    assert held[2].startswith("Fastest without a price, maybe too dear: 8 x h200")
+    none, fastest, _, other = sentences(choose(need, Limits(usd=10), among))
+    assert none == "No machine with a price holds the limits."
+    assert fastest.startswith("Fastest: 8 x h100")
+    assert other.startswith("Fastest without a price, maybe too dear: 8 x h200")
+    assert len(sentences(choose(need, Limits(usd=10), ["h100"]))) == 3
 
 
 def test_a_plan_of_a_training_says_its_layout(capsys):
     answer = choose(train("llama31_8b", context=8192), among=["h100", "b200"])
     show(answer)
     said = {line.split()[0]: line for line in lines(capsys) if line}
-    assert said["h100"].endswith("for fewer machine-hours, data 4 x tensor 1, ZeRO-3")
+    assert said["h100"].endswith(" 4 x 1, ZeRO-3")
     formulas(answer, "h100")
     assert lines(capsys)[1] == "  layout: data 4 x tensor 1, ZeRO-3"
 
 
-def test_limits_are_said_in_a_unit_of_their_size():
+def test_limits_are_said_in_a_unit_of_their_size(capsys):
     need = train("gpt2", tokens=1e6, context=512)
     for seconds, said in ((7200, "2 h"), (3.5, "3.5 s"), (0.02, "20 ms")):
-        assert f"Allowed: {said} for" in sentences(choose(need, Limits(seconds=seconds)))[0]
+        show(choose(need, Limits(seconds=seconds)))
+        assert f"within {said} for the whole training" in " ".join(lines(capsys))
 
 
 def test_formulas_of_some_numbers_alone(capsys):
@@ -103,7 +136,7 @@ def test_formulas_of_some_numbers_alone(capsys):
 def test_formulas_name_every_source(capsys):
     formulas(choose(serve("llama31_8b", "bf16", 8, 4096)), "tpu_v5e")
     said = " ".join(" ".join(lines(capsys)).split())
-    assert "(8030261248 * 2 + 8 * 4096 * 131072) / 2 = 10.2 GB" in said
+    assert "(8,030,261,248 x 2 + 8 x 4,096 x 131,072) / 2 = 10.2 GB" in said
     assert "its links: 1 µs and 200 GB/s, pods of 256 TPU v5e (Google Cloud TPU" in said
     assert "its memory, 90 % of it for the task: 17.2 GB (published in" in said
     assert "its power: not published" in said and "its price: 1.2 USD/h (published in" in said
@@ -119,7 +152,10 @@ def test_lines_of_formulas_are_not_longer_than_a_line(capsys):
 
 def test_as_json():
     given = json.loads(json.dumps(as_dict(choose(train("llama31_8b"), Limits(usd=1000)))))
-    assert given["cheapest"] == "h100" and given["cheapest_count"] == 2
+    assert given["cheapest"]["machine"] == "h100" and given["cheapest"]["count"] == 2
+    assert given["fastest"]["machine"] == "h100" and given["fastest"]["count"] == 8
+    counts = [row["count"] for row in given["counts"] if row["machine"] == "h100"]
+    assert counts == [2, 4, 8] and all(row["step"]["value"] for row in given["counts"])
     assert given["paid"] == "the training"
     rows = {row["machine"]: row for row in given["machines"]}
     assert rows["h200"]["price"] is None and rows["h200"]["price_source"] is None

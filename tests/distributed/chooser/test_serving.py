@@ -6,6 +6,8 @@ from labkit.distributed import inference_costs
 from labkit.distributed.chooser.models import model_of, own_model
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.language_models import language_model
+from labkit.distributed.serving import Roofline, trace
+from labkit.distributed.serving import serve as simulate
 from labkit.hardware import machine
 
 WEIGHTS = 8_030_261_248  # published
@@ -120,3 +122,65 @@ def test_a_shape_from_parameters_has_about_so_many(parameters):
 def test_no_shape_from_such_parameters(parameters):
     with pytest.raises(ValueError):
         model_of(parameters)
+
+
+@pytest.mark.parametrize(("kept", "size"), [("int8", 1), ("int4", 0.5), ("fp8", 1), (None, 2)])
+def test_weights_have_a_format_of_their_own(kept, size):
+    """And the cache too; arithmetic and all-reduces stay in bf16."""
+    need = serve("llama31_8b", "bf16", batch=8, context=4096, weights=kept)
+    cache = 8 * 4096 * CACHE * 2
+    assert need.total.value == WEIGHTS * size + cache
+    used = WEIGHTS - EMBEDDING
+    assert need.moved.value == used * size + cache + 8 * CACHE * 2
+    plain = serve("llama31_8b", "bf16", batch=8, context=4096)
+    assert need.flops.value == plain.flops.value and need.reduced.value == plain.reduced.value
+    small = serve("llama31_8b", "bf16", batch=8, context=4096, weights=kept, cache="fp8")
+    assert small.total.value == WEIGHTS * size + cache / 2
+
+
+def test_sums_of_int8_travel_in_two_bytes():
+    assert serve("llama31_8b", "int8", batch=3).reduced.value == 3 * 4096 * 2
+    assert serve("llama31_8b", "fp32", batch=3).reduced.value == 3 * 4096 * 4
+
+
+def test_the_first_token_is_a_prompt_through_the_network():
+    llama = language_model("llama31_8b")
+    h100 = machine("h100")
+    plan = serve("llama31_8b", batch=4, context=1200, prompt=1000).plan(h100, 1, 1.0)
+    work = inference_costs.work(llama, new=1000)
+    assert plan.first.value == pytest.approx(float(inference_costs.seconds(work, h100)), rel=1e-9)
+    assert plan.rate.value == pytest.approx(1 / (200 * plan.seconds.value / 4 + plan.first.value))
+
+
+def test_prompts_are_paid_for():
+    """A million tokens are 5,000 requests of 200: as many prompts are read."""
+    h100 = machine("h100")
+    with_prompt = serve("llama31_8b", batch=4, context=1200, prompt=1000)
+    plan = with_prompt.plan(h100, 1, 1.0)
+    hours = (250_000 * plan.seconds.value + 5_000 * plan.first.value) / 3600
+    assert with_prompt.paid_hours(plan).value == pytest.approx(hours)
+    without = serve("llama31_8b", batch=4, context=1200)
+    assert without.paid_hours(without.plan(h100, 1, 1.0)).value < hours
+
+
+@pytest.mark.parametrize(
+    ("rows", "prompt", "output"), [(16, 200, 200), (8, 50, 300), (32, 600, 60)]
+)
+def test_the_rate_is_that_of_lesson_15s_simulation(rows, prompt, output):
+    """All requests wait at the start: what is done in a second, in the middle of the run."""
+    llama, v100 = language_model("llama2_7b"), machine("v100")
+    requests = trace([(0.0, prompt, output)] * (8 * rows))
+    run = simulate(requests, Roofline(llama, v100, "fp16"), rows=rows)
+    need = serve(llama, "fp16", rows, prompt + output, prompt=prompt)
+    plan = need.plan(v100, 1, 1.0)
+    assert plan.rate.value == pytest.approx(run.requests_per_second, rel=0.2)
+
+
+def test_enough_machines_for_the_requests_that_come():
+    h100 = machine("h100")
+    for rate in (1, 30, 31, 500):
+        need = serve("llama31_8b", batch=16, context=1000, prompt=800, rate=rate)
+        plan = need.plan(h100, 1, 1.0)
+        assert (plan.groups - 1) * plan.rate.value < rate <= plan.groups * plan.rate.value
+        assert plan.machines == plan.groups
+        assert need.paid_hours(plan).value == pytest.approx(1e6 / (rate * 200) / 3600)

@@ -1,0 +1,126 @@
+"""The answer in sentences, with numbers as people write them.
+
+sentences(answer)            # ["Cheapest: 2 x t4, 39.9 ms, ...", "Fastest of up to 8: ..."]
+duration(149_000)            # "17 years"
+"""
+
+import math
+
+from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.need import HOUR
+from labkit.distributed.chooser.reckoning import Reckoned
+from labkit.provenance import rounded
+
+DAY = 24  # h
+YEAR = 365.25 * DAY  # h
+
+
+def sentences(answer: Answer) -> list[str]:
+    """The cheapest and the fastest; or why there is none, and by how much."""
+    if not answer.tried:
+        return [_fits_nowhere(answer)]
+    said = []
+    if answer.fastest is None:
+        said += _no_limit_held(answer)
+    elif answer.cheapest is None:
+        said.append("Cheapest: none of those that hold the limits has a price.")
+    else:
+        said.append(f"Cheapest: {_choice(answer, answer.cheapest)}.")
+    if answer.fastest:
+        priced = " with a price" if answer.limits.usd else _up_to(answer)
+        said.append(f"Fastest{priced}: {_choice(answer, answer.fastest)}.")
+    if answer.fastest_without_a_price:
+        unpriced = _choice(answer, answer.fastest_without_a_price)
+        said.append(f"Fastest without a price, maybe too dear: {unpriced}.")
+    return said
+
+
+def _choice(answer: Answer, row: Row) -> str:
+    """ "2 x t4, 36.9 ms (best 25.1 ms), 4.88 USD for a million tokens; bandwidth binds"."""
+    plan = row.fit.plan
+    said = row.machine.key
+    if plan.machines > 1:
+        said = f"{many(plan.count, plan.groups)} x {said}"
+    said += f", {time_of(row.time)}"
+    if row.at_best:
+        said += f" (best {time_of(row.at_best)})"
+    if row.price:
+        said += f", {compact(row.price.value)} USD"
+        said += "" if answer.need.timed else f" for {answer.need.paid}"
+    verb = "bind" if row.fit.binds.endswith("s") else "binds"  # links, cycles
+    return f"{said}; {row.fit.binds} {verb}"
+
+
+def _up_to(answer: Answer) -> str:
+    """How many were tried, if more than one."""
+    most = answer.limits.most
+    return f" of up to {most:,}" if most > 1 and answer.need.task != "image" else ""
+
+
+def limits_of(answer: Answer) -> str:
+    """What was asked for: ", within 20 ms for a step"."""
+    limits = answer.limits
+    asked = ""
+    if limits.seconds:
+        what = "for the whole training" if answer.need.timed else "for a step"
+        asked += f", within {_seconds(limits.seconds)} {what}"
+    if limits.usd:
+        asked += f", for at most {rounded(limits.usd)} USD for {answer.need.paid}"
+    return asked
+
+
+def _seconds(seconds: float) -> str:
+    """ "24 h", "5 s" or "20 ms"."""
+    if seconds >= HOUR:
+        return f"{seconds / HOUR:g} h"
+    return f"{seconds:g} s" if seconds >= 1 else f"{1e3 * seconds:g} ms"
+
+
+def _fits_nowhere(answer: Answer) -> str:
+    """Nothing fits: the nearest machine, and what it lacks."""
+    if answer.nearest is None:
+        return "No machine can do it: see below why."
+    row = answer.nearest
+    return f"It fits nowhere. Nearest is {row.machine.key}: {row.fit.reason}."
+
+
+def _no_limit_held(answer: Answer) -> list[str]:
+    """None holds the limits for sure: the fastest of those that fit, and the cheapest."""
+    unknown = answer.fastest_without_a_price is not None
+    said = [f"No machine {'with a price ' * unknown}holds the limits."]
+    priced = [row for row in answer.tried if row.price]
+    compared = priced if unknown else answer.tried
+    if compared:
+        fastest = min(compared, key=lambda row: row.time.value)
+        said.append(f"Fastest: {_choice(answer, fastest)}.")
+    if priced:
+        cheapest = min(priced, key=lambda row: row.price.value)
+        said.append(f"Cheapest: {_choice(answer, cheapest)}.")
+    return said
+
+
+def many(count: int, groups: int) -> str:
+    """ "2", or "3 x 2" for three groups of two."""
+    return f"{groups:,} x {count}" if groups > 1 else f"{count:,}"
+
+
+def time_of(reckoned: Reckoned) -> str:
+    """ "11.9 ms", "17.1 years"."""
+    return duration(reckoned.value) if reckoned.unit == "h" else reckoned.quantity.number
+
+
+def duration(hours: float) -> str:
+    """ "17.2 h", "12.3 days" or "17.1 years"."""
+    if hours >= YEAR:
+        return f"{rounded(hours / YEAR)} years"
+    return f"{rounded(hours / DAY)} days" if hours >= 2 * DAY else f"{rounded(hours)} h"
+
+
+def compact(value: float) -> str:
+    """ "374", "12,300", "5.19 million" or "0.0000468"."""
+    for name, size in (("billion", 1e9), ("million", 1e6)):
+        if value >= size:
+            return f"{rounded(value / size)} {name}"
+    if 0 < value < 1e-4:
+        return f"{value:.{2 - math.floor(math.log10(value))}f}"
+    return rounded(value)
