@@ -70,43 +70,50 @@ def launch(
         with tempfile.TemporaryDirectory(prefix="labkit-ranks-") as folder:
             return _launched(parcel, ranks, backend, timeout, live, Path(folder))
     except KeyboardInterrupt as interrupt:
-        said = str(interrupt) or "All ranks were ended, before each of them had begun."
-        raise LaunchInterrupted(said) from None
+        raise LaunchInterrupted(str(interrupt) or "No rank is left.") from None
 
 
 def _launched(
     parcel: Any, ranks: int, backend: str, timeout: float, live: bool, folder: Path
 ) -> list[Any]:
-    from labkit.distributed import disagreements, ledger, told
-    from labkit.distributed.parcels import SharedFile, unpacked
+    from labkit.distributed import told
+    from labkit.distributed.parcels import SharedFile
     from labkit.distributed.processes import Processes
     from labkit.distributed.rank import Job
     from labkit.distributed.screen import Screen
 
-    paths = [ledger.of_rank(folder, rank) for rank in range(ranks)]
-    with SharedFile() as call, closing(disagreements.Watch(paths)) as watch:
+    with SharedFile() as call:
         spans = parcel.write(call)
         job = Job(spans, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
         with Processes(job, call) as processes:
             screen = Screen(processes.ranks, live)
-
-            def look() -> bool:
-                screen.show()
-                return watch.sees_one()
-
             try:
-                processes.listen(timeout, look)
+                return _results(processes, screen, timeout, folder)
             except KeyboardInterrupt:
                 where = told.places(processes.ranks, processes.ask_where())
                 screen.show_all()
                 raise KeyboardInterrupt(f"All ranks were ended:\n{where}") from None
-            failed = any(rank.failed for rank in processes.ranks)
-            late = {} if failed else processes.ask_where()
-            screen.show_all()
-            ledgers = [list(ledger.read(path)) for path in paths]
-            if sentence := told.ending(processes.ranks, late, timeout, ledgers):
-                raise LaunchError(sentence)
-            return [unpacked(rank.result, rank.answer.value) for rank in processes.ranks]
+
+
+def _results(processes: Any, screen: Any, timeout: float, folder: Path) -> list[Any]:
+    """What the ranks return, in the end; raises LaunchError with what is wrong with it."""
+    from labkit.distributed import disagreements, ledger, told
+    from labkit.distributed.parcels import unpacked
+
+    ranks = processes.ranks
+    paths = [ledger.of_rank(folder, rank.number) for rank in ranks]
+    with closing(disagreements.Watch(paths)) as watch:
+
+        def look() -> bool:
+            screen.show()
+            return watch.sees_one()
+
+        processes.listen(timeout, look)
+    late = {} if any(rank.failed for rank in ranks) else processes.ask_where()
+    screen.show_all()
+    if sentence := told.ending(ranks, late, timeout, [list(ledger.read(path)) for path in paths]):
+        raise LaunchError(sentence)
+    return [unpacked(rank.result, rank.answer.value) for rank in ranks]
 
 
 def packed(function: Callable, args: tuple, by: Callable[[tuple], Any] | None = None) -> Any:
