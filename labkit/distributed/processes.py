@@ -77,8 +77,7 @@ class RankProcess:
             self._take_output()
         elif self.running:
             self._take_answer()
-            while not self.running and not self.output.closed and self.output.poll():
-                self._take_output()  # what it has said before
+            self._take_output()  # what it has said before its answer
 
     def close(self) -> None:
         """Waits for its process, which was killed, and closes everything."""
@@ -105,6 +104,9 @@ class RankProcess:
         self.died = self.process.exitcode
 
     def _take_output(self) -> None:
+        """What it has said by now, if that was not taken."""
+        if self.output.closed or not self.output.poll():
+            return
         chunk = os.read(self.output.fileno(), CHUNK)
         self.said += chunk
         if not chunk:
@@ -160,7 +162,8 @@ class Processes:
         self._hear_for(
             STACK_PATIENCE,
             until=lambda: all(
-                b" in run_rank" in self.ranks[n].said[start:] for n, start in before.items()
+                b" in run_rank" in self.ranks[n].said[start:] or not self.ranks[n].running
+                for n, start in before.items()
             ),
         )
         stacks = {}

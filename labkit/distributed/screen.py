@@ -3,14 +3,10 @@
 [rank 0] epoch 1, loss 2.31
 """
 
-import re
 import sys
 from collections.abc import Sequence
 
 from labkit.distributed.processes import RankProcess
-
-# A bar of tqdm returns to the beginning of its line, where its next state replaces it.
-LINE = re.compile(rb"([^\r\n]*)(\r?\n|\r(?=[^\n]))")
 
 
 class Screen:
@@ -46,12 +42,19 @@ class Screen:
         _print("".join(self._lines(rank) + self._rest(rank) for rank in self.ranks))
 
     def _lines(self, rank: RankProcess) -> str:
-        """The lines of a rank that are whole, and were not shown."""
+        """The lines of a rank that are whole, and were not shown.
+
+        A bar of tqdm returns to the beginning of its line, where its next state replaces it.
+        """
+        start = self.shown[rank.number]
+        returned = rank.said.rfind(b"\r", start, len(rank.said) - 1)  # the last may be of "\r\n"
+        whole = max(rank.said.rfind(b"\n", start), returned) + 1
+        self.shown[rank.number] = max(start, whole)
         text = ""
-        for line in LINE.finditer(rank.said, self.shown[rank.number]):
-            self.shown[rank.number] = line.end()
-            if line[0] != b"\r":
-                text += self._line(rank, line[1], "\r" if line[2] == b"\r" else "\n")
+        for line in rank.said[start:whole].splitlines(keepends=True):
+            if line != b"\r":
+                end = "\r" if line.endswith(b"\r") else "\n"
+                text += self._line(rank, line.rstrip(b"\r\n"), end)
         return text
 
     def _rest(self, rank: RankProcess) -> str:

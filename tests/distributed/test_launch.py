@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.distributed import LaunchError, launch, ledger
+from labkit.distributed import LaunchError, launch, ledger, parcels
 from labkit.distributed import launch as launching
 from labkit.distributed.backends import carriers, chosen_backend
 from labkit.distributed.processes import INHERITED, PRELOADED, Processes, process_context
@@ -150,7 +150,7 @@ def late(monkeypatch):
     """`late(condition)`: the next launch's time is up as soon as the condition holds."""
 
     def when(condition):
-        def listen(processes, seconds):
+        def listen(processes, seconds, look):
             end = time.monotonic() + ENOUGH
             while not condition(processes.ranks) and time.monotonic() < end:
                 processes._hear(0.05)
@@ -235,24 +235,31 @@ def test_a_circle_that_receives_first(late, folder):
     assert "Rank 0 waits for its 1st message from rank 2, which has sent none." in text
 
 
-def test_another_collective(late, folder):
+def test_another_collective_is_told_at_once():
+    """Both would wait for ever; rank 2, which is not there yet, need not come."""
+
     def differs(rank, ranks):
+        import time
+
         import torch
         import torch.distributed as dist
 
         dist.all_reduce(torch.ones(3))
         if rank == 1:
-            dist.broadcast(torch.ones(3), 0)
-        else:
-            dist.all_reduce(torch.ones(3))
+            dist.broadcast(torch.ones(2, 2), 0)
+        while rank == 2:
+            time.sleep(1000)
+        dist.all_reduce(torch.ones(3))
 
-    late(called(folder, 2, 2))
     with pytest.raises(LaunchError) as told:
-        launch(differs, 2)
-    assert str(told.value).endswith(
+        launch(differs, 3, timeout=ENOUGH)
+    sentence, *places = str(told.value).splitlines()
+    assert sentence == (
         "Ranks disagree: rank 0 calls all_reduce of float32[3] (SUM) as its 2nd collective, "
-        "rank 1 calls broadcast of float32[3] from rank 0."
+        "rank 1 calls broadcast of float32[2, 2] from rank 0. All ranks were ended:"
     )
+    assert places[1].startswith("    rank 1 waits in broadcast, line ")
+    assert places[2].startswith("    rank 2 waits, line ")
 
 
 def test_what_ranks_disagree_on_although_all_of_them_end():
@@ -381,8 +388,8 @@ def test_no_function():
 
 
 def test_more_ranks_than_memory_allows(monkeypatch):
-    module = sys.modules[launching.__module__]
-    monkeypatch.setattr(module, "_free_memory", lambda: 3 * module.RANK_BYTES)
+    free = 3.5 * sys.modules[launching.__module__].RANK_BYTES
+    monkeypatch.setattr(parcels, "free_memory", lambda: free)
     with pytest.raises(LaunchError, match=r"4 ranks need about .* launch at most 3"):
         launch(numbers, 4)
 
@@ -466,7 +473,7 @@ def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
         _, said = running.communicate(timeout=ENOUGH)
         wait_until(lambda ranks=ranks: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
         if sent is signal.SIGINT:
-            assert "KeyboardInterrupt: All ranks were ended:" in said
+            assert "LaunchInterrupted: All ranks were ended:" in said
             assert re.search(r"rank 1 waits, line \d of sleeps", said)
 
 
