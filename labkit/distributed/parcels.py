@@ -117,7 +117,7 @@ class _Pickler(cloudpickle.Pickler):
         super().__init__(stream, protocol=5, buffer_callback=keep)
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, torch.TypedStorage) and value.device.type == "cpu":
+        if isinstance(value, torch.TypedStorage) and value._untyped_storage.device.type == "cpu":
             return _typed, (value._untyped_storage, value.dtype)
         if isinstance(value, torch.UntypedStorage) and value.device.type == "cpu":
             numbers = torch.empty(0, dtype=torch.uint8).set_(value).numpy()

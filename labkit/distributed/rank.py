@@ -5,6 +5,7 @@ that a rank starts in a fraction of a second.
 """
 
 import faulthandler
+import multiprocessing
 import os
 import signal
 import sys
@@ -87,6 +88,7 @@ def run_rank(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted launch ends its ranks itself
     lead_group()
+    multiprocessing.set_start_method(None, force=True)  # of a DataLoader's: this system's usual one
     os.environ.update(job.environment | _place(rank, job.ranks))
     speak_through(output)
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)

@@ -448,38 +448,60 @@ def test_twenty_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
-    """The first by Ctrl-C, the second by SIGKILL: no rank outlives the one that launched it."""
+    """The first by Ctrl-C, the second by SIGKILL: no rank outlives it, and no child of a rank.
+
+    Interrupted, IPython shows where the ranks were, and no traceback of labkit.
+    """
     program = tmp_path / "program.py"
     program.write_text(
-        "import os, signal, sys, time\n"
+        "import multiprocessing, os, signal, sys, time\n"
         "from labkit.distributed import launch\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell has none
-        "def sleeps(rank, ranks):\n"
-        "    open(sys.argv[1] + f'/{rank}', 'w').write(str(os.getpid()))\n"
+        "def sleeps(rank, ranks, folder):\n"
+        "    child = multiprocessing.Process(target=time.sleep, args=(1000,))\n"
+        "    child.start()\n"
+        "    open(f'{folder}/{rank}', 'w').write(f'{os.getpid()} {child.pid}\\n')\n"
         "    while True:\n"
         "        time.sleep(1000)\n"
-        "launch(sleeps, 2, timeout=1000)\n"
+        "launch(sleeps, 2, sys.argv[1], timeout=1000)\n"
     )
     for number, sent in enumerate([signal.SIGINT, signal.SIGKILL]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        command = [sys.executable, str(program), str(folder)]
-        running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "IPython", str(program), str(folder)]
+        running = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"IPYTHONDIR": str(tmp_path)},
+        )
         wait_until(lambda folder=folder: _pids(folder))
         ranks = _pids(folder)
         if sent is signal.SIGINT:  # in a terminal, all processes get it
-            os.kill(ranks[1], sent)
+            os.kill(ranks[0], sent)
         running.send_signal(sent)
-        _, said = running.communicate(timeout=ENOUGH)
-        wait_until(lambda ranks=ranks: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
+        said, _ = running.communicate(timeout=ENOUGH)
+        wait_until(lambda ranks=ranks: not any(map(alive, ranks)))
         if sent is signal.SIGINT:
-            assert "LaunchInterrupted: All ranks were ended:" in said
-            assert re.search(r"rank 1 waits, line \d of sleeps", said)
+            assert "KeyboardInterrupt: All ranks were ended:" in said and "launch.py" not in said
+            assert re.search(r"rank 1 waits, line \d+ of sleeps", said)
 
 
 def _pids(folder: Path) -> list[int]:
+    """Those that two ranks have written down, each on a line."""
     texts = [path.read_text() for path in folder.iterdir()]
-    return [int(text) for text in texts] if len(texts) == 2 and all(texts) else []
+    done = len(texts) == 2 and all(text.endswith("\n") for text in texts)
+    return [int(pid) for text in texts for pid in text.split()] if done else []
+
+
+def alive(process: int) -> bool:
+    """Whether it runs: one that is dead and was not waited for yet does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def wait_until(condition, seconds: float = ENOUGH) -> None:
