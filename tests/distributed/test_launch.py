@@ -452,7 +452,7 @@ def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
 
     Interrupted, IPython shows where the ranks were, and no traceback of labkit.
     """
-    program = tmp_path / "program.py"
+    program = tmp_path / "program.ipy"  # run as a cell
     program.write_text(
         "import multiprocessing, os, signal, sys, time\n"
         "from labkit.distributed import launch\n"
