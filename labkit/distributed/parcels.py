@@ -117,22 +117,20 @@ class _Pickler(cloudpickle.Pickler):
         super().__init__(stream, protocol=5, buffer_callback=keep)
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, torch.TypedStorage) and value._untyped_storage.device.type == "cpu":
-            return _typed, (value._untyped_storage, value.dtype)
-        if isinstance(value, torch.UntypedStorage) and value.device.type == "cpu":
-            numbers = torch.empty(0, dtype=torch.uint8).set_(value).numpy()
-            return _untyped, (pickle.PickleBuffer(numbers),)
+        if isinstance(value, torch.TypedStorage | torch.UntypedStorage):
+            untyped = getattr(value, "_untyped_storage", value)
+            dtype = torch.uint8 if untyped is value else value.dtype
+            if untyped.device.type == "cpu":
+                numbers = torch.empty(0, dtype=torch.uint8).set_(untyped).numpy()
+                return _storage, (pickle.PickleBuffer(numbers), dtype)
         return super().reducer_override(value)
 
 
-def _untyped(buffer: Any) -> Any:
-    if not len(buffer):
-        return torch.UntypedStorage(0)
-    return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
-
-
-def _typed(storage: Any, dtype: Any) -> Any:
-    return torch.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+def _storage(buffer: Any, dtype: torch.dtype) -> torch.TypedStorage:
+    """What a tensor is made of: the bytes as they lie in the buffer."""
+    empty = not len(buffer)
+    numbers = torch.empty(0) if empty else torch.frombuffer(buffer, dtype=torch.uint8)
+    return torch.TypedStorage(wrap_storage=numbers.untyped_storage(), dtype=dtype, _internal=True)
 
 
 def _inherited(descriptor: Any) -> SharedFile:
