@@ -388,7 +388,7 @@ def test_no_function():
 
 
 def test_more_ranks_than_memory_allows(monkeypatch):
-    free = 3.5 * sys.modules[launching.__module__].RANK_BYTES
+    free = 7 * sys.modules[launching.__module__].RANK_BYTES // 2
     monkeypatch.setattr(parcels, "free_memory", lambda: free)
     with pytest.raises(LaunchError, match=r"4 ranks need about .* launch at most 3"):
         launch(numbers, 4)

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 from labkit.distributed import LaunchError, launch, parcels
 from labkit.distributed.parcels import LARGE, MAPPED
 from tests.distributed.test_launch import alive, wait_until
+from tests.night import others_by_night
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
@@ -68,7 +69,15 @@ def test_02_an_exception_in_a_worker():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("end", ["returns", "raises", "is killed"])
+@pytest.mark.parametrize(
+    "end",
+    others_by_night(
+        ["returns", "is killed", "raises"],
+        instead="tests/distributed/test_launch_as_pytorch_users.py::"
+        "test_03_what_a_rank_has_started_ends_with_it",
+        by_day=2,
+    ),
+)
 def test_03_what_a_rank_has_started_ends_with_it(end, tmp_path):
     """Workers that persist, a nested process and one of that: all are gone when launch is."""
 
@@ -167,7 +176,8 @@ def test_08_bars_of_tqdm(capfd):
 
     launched(bars)
     out = capfd.readouterr().out
-    assert "[rank 0] 100%|##########| 3/3" in out and out.endswith("]\n") and "[rank 1]" not in out
+    assert "\r[rank 0] 100%|##########| 3/3" in out and out.endswith("\n")
+    assert "[rank 1]" not in out and out.count("\n") == 1
 
 
 def test_09_sys_exit():
