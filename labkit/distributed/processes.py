@@ -1,7 +1,7 @@
 """The processes of a launch, as the launching process sees them: started, listened to, and ended.
 
     with Processes(job, call) as processes:
-        processes.listen(seconds=60)
+        processes.listen(60, look)
         processes.ranks[0].answer, processes.ranks[0].said
 
 Whatever happens inside the `with` block, no process of it is left behind.

@@ -23,7 +23,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
-from labkit.distributed import ledger
+from labkit.distributed import ledger, parcels
 from labkit.distributed.backends import carriers
 from labkit.distributed.parcels import Parcel, SharedFile, Spans, free_memory, unpacked
 
@@ -181,8 +181,9 @@ def failure_of(error: BaseException) -> Failure:
     frames = [
         (f.filename, f.lineno or 0, f.name) for f in traceback.extract_tb(error.__traceback__)
     ]
-    own = [frame for frame in frames if frame[0] not in (__file__, ledger.__file__)]
-    return Failure(type(error).__name__, str(error), own)
+    ours = {module.__file__ for module in (sys.modules[__name__], ledger, parcels)}
+    theirs = [frame for frame in frames if frame[0] not in ours]
+    return Failure(type(error).__name__, str(error), theirs)
 
 
 def lead_group() -> None:
