@@ -8,10 +8,12 @@ received by b, with the same tensor. Lesson processes_and_collectives.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from labkit.distributed.ledger import RECEIVES, SENDS, Call
+from labkit.distributed.ledger import RECEIVES, SENDS, Call, Reader
 
 MOST = 4  # sentences about messages
+MOST_OPEN = 100_000  # calls that wait for others: pages of a ledger must have been missed
 
 
 def mismatch(ledgers: Sequence[Sequence[Call]]) -> str | None:
@@ -19,23 +21,88 @@ def mismatch(ledgers: Sequence[Sequence[Call]]) -> str | None:
 
     ledgers   for each rank its calls
     """
-    for group, ranks in _groups(ledgers).items():
-        by_rank = {rank: _collectives(ledgers[rank], group) for rank in ranks}
-        in_all = set.intersection(*(set(calls) for calls in by_rank.values()))
-        for place in sorted(in_all):
-            calls = {rank: by_rank[rank][place] for rank in ranks}
-            if len({_must_agree(call) for call in calls.values()}) > 1:
-                return f"Ranks disagree: {_said(calls, place, group)}."
-    for pair in _pairs(ledgers):
-        for place in sorted(pair.sent.keys() & pair.received.keys()):
-            one, other = pair.sent[place], pair.received[place]
-            if one.tensor and other.tensor and _size(one) != _size(other):
+    compared = Comparison(len(ledgers))
+    for rank, calls in enumerate(ledgers):
+        for call in calls:
+            compared.add(rank, call)
+    return compared.sentence()
+
+
+class Comparison:
+    """Calls of some ranks, in whatever order they come; those that agree are forgotten."""
+
+    def __init__(self, ranks: int) -> None:
+        self.ranks = ranks
+        self.open: dict[tuple, dict[int, Call]] = defaultdict(dict)  # not made by all, or unlike
+        self.unlike: set[tuple] = set()
+        self.anywhere: set[int] = set()  # ranks that have received from whoever came first
+
+    def add(self, rank: int, call: Call) -> None:
+        """One more call of a rank."""
+        if call.name in RECEIVES and call.peer is None:
+            self.anywhere.add(rank)
+            return
+        key, parties = self._counterparts(rank, call)
+        is_message, _, ends = key
+        if is_message and ends[1] in self.anywhere:
+            return
+        if len(self.open) > MOST_OPEN:
+            self.open = defaultdict(dict, {one: self.open[one] for one in self.unlike})
+        calls = self.open[key]
+        calls[rank] = call
+        if not _agree(list(calls.values())):
+            self.unlike.add(key)
+        elif len(calls) == parties:
+            del self.open[key]
+
+    def sentence(self) -> str | None:
+        """What does not fit, of the collectives first."""
+        for key in sorted(self.unlike):
+            calls = dict(sorted(self.open[key].items()))
+            is_message, place, ends = key
+            if not is_message:
+                return f"Ranks disagree: {_said(calls, place, ends)}."
+            source, target, _ = ends
+            if target not in self.anywhere:
                 return (
-                    f"Ranks disagree: rank {pair.source} sends {one.tensor} as its "
-                    f"{_ordinal(place)} message to rank {pair.target}, which receives it as "
-                    f"{other.tensor}."
+                    f"Ranks disagree: rank {source} sends {calls[source].tensor} as its "
+                    f"{_ordinal(place)} message to rank {target}, which receives it as "
+                    f"{calls[target].tensor}."
                 )
-    return None
+        return None
+
+    def _counterparts(self, rank: int, call: Call) -> tuple[tuple, int]:
+        """What is the same for all calls that belong together, and how many those are.
+
+        The first is whether they are messages, then their place, then the group or both ends.
+        """
+        if not _is_message(call):
+            return (False, call.place, call.group), len(call.group) or self.ranks
+        ends = (rank, call.peer) if call.name in SENDS else (call.peer, rank)
+        return (True, call.place, (*ends, call.tag)), 2
+
+
+class Watch:
+    """Looks at what ranks write down of their calls, while they run.
+
+    paths   of each rank, its ledger
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.readers = [Reader(path) for path in paths]
+        self.compared = Comparison(len(self.readers))
+
+    def sees_one(self) -> bool:
+        """Whether two ranks have made a call in different ways."""
+        for rank, reader in enumerate(self.readers):
+            for call in reader.new():
+                self.compared.add(rank, call)
+        return self.compared.sentence() is not None
+
+    def close(self) -> None:
+        """Closes the ledgers."""
+        for reader in self.readers:
+            reader.close()
 
 
 def missing(ledgers: Sequence[Sequence[Call]], returned: Iterable[int] = ()) -> list[str]:
@@ -73,8 +140,11 @@ def _is_message(call: Call) -> bool:
     return call.name in SENDS or call.name in RECEIVES
 
 
-def _must_agree(call: Call) -> tuple:
-    return call.name, _size(call), call.op, call.peer
+def _agree(calls: Sequence[Call]) -> bool:
+    """Whether calls that belong together are alike; of messages, whether their sizes are."""
+    if _is_message(calls[0]):
+        return len({_size(call) for call in calls if call.tensor}) < 2
+    return len({(call.name, _size(call), call.op, call.peer) for call in calls}) < 2
 
 
 def _size(call: Call) -> tuple[str, int]:

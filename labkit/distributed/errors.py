@@ -3,3 +3,11 @@
 
 class LaunchError(RuntimeError):
     """Processes that could not be started, failed, or did not end; the text says which and why."""
+
+
+class LaunchInterrupted(KeyboardInterrupt):
+    """An interrupted launch, all of whose ranks were ended; the text says where each was."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: whoever interrupts a cell knows where it was."""
+        return [f"KeyboardInterrupt: {self}"]

@@ -10,13 +10,13 @@ The processes have joined one group of `torch.distributed` before the function b
 """
 
 import os
-import pickle
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from labkit.distributed.errors import LaunchError
+from labkit.distributed.errors import LaunchError, LaunchInterrupted
 
 TIMEOUT = 60.0  # seconds
 RANK_BYTES = 150 << 20  # of memory that a rank has for itself, once it has joined the group
@@ -29,67 +29,102 @@ def launch(
     *args: Any,
     backend: str | None = None,
     timeout: float = TIMEOUT,
+    live: bool = False,
 ) -> list[Any]:
     """What `function(rank, ranks, *args)` returns in each of `ranks` processes, in their order.
 
     function   may be defined in a notebook; what it uses is sent along
+    args       copies of them: no rank sees what another one changes. Large arrays and tensors lie
+               in memory once, until a rank writes to them
     backend    "gloo", "nccl" or "mpi"; by default NCCL if there is a GPU for each rank, else Gloo
     timeout    seconds from when all ranks have begun, after which all processes are ended
+    live       whether the lines of all ranks appear as they come
 
-    What the ranks print follows when all have ended, rank after rank, each line with its rank.
+    What a rank prints appears line by line, behind its number. Without `live`, those of rank 0 come
+    at once, and those of each other rank when the ranks before it have ended: so the same program
+    always shows the same.
+
+    Ranks are as torchrun starts them: in one group of torch.distributed, with RANK, LOCAL_RANK and
+    WORLD_SIZE in their environment; a function that calls `init_process_group` itself may do so.
+    They may start processes, as a DataLoader does with `num_workers`; these end with them.
     Started by torchrun, nothing is launched: this process is one rank of those that torchrun has
     started, and every rank gets all results.
 
     Raises LaunchError for what cannot be launched, for a function that raises in a rank (with the
     first traceback), for a rank that dies, for ranks that do not end in time (with the line at
-    which each of them waits), and for collectives that not all ranks call alike. Interrupted, it
-    says where the ranks were. No process is left behind.
+    which each of them waits), and, as soon as it happens, for a collective that ranks call with
+    unlike sizes, dtypes, operations or roots. Interrupted, it raises LaunchInterrupted, a
+    KeyboardInterrupt that says where the ranks were. No process is left behind.
     """
     from labkit.distributed import torchrun
     from labkit.distributed.backends import chosen_backend
+    from labkit.distributed.parcels import Parcel
 
     _refuse_wrong(function, ranks, timeout)
     if torchrun.is_here():
         return torchrun.run(function, ranks, args, backend)
     backend = chosen_backend(ranks, backend)
-    _refuse_too_many(ranks)
-    with tempfile.TemporaryDirectory(prefix="labkit-ranks-") as folder:
-        return _launched(packed(function, args), ranks, backend, timeout, Path(folder))
+    try:
+        parcel = packed(function, args, by=Parcel.of)
+        _refuse_too_large(ranks, parcel.size)
+        with tempfile.TemporaryDirectory(prefix="labkit-ranks-") as folder:
+            return _launched(parcel, ranks, backend, timeout, live, Path(folder))
+    except KeyboardInterrupt as interrupt:
+        raise LaunchInterrupted(str(interrupt) or "No rank is left.") from None
 
 
-def _launched(call: bytes, ranks: int, backend: str, timeout: float, folder: Path) -> list[Any]:
-    from labkit.distributed import ledger, told
+def _launched(
+    parcel: Any, ranks: int, backend: str, timeout: float, live: bool, folder: Path
+) -> list[Any]:
+    from labkit.distributed import told
+    from labkit.distributed.parcels import SharedFile
     from labkit.distributed.processes import Processes
     from labkit.distributed.rank import Job
+    from labkit.distributed.screen import Screen
 
-    job = Job(call, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
-    with Processes(job) as processes:
-        try:
-            processes.listen(timeout)
-        except KeyboardInterrupt:
-            told.show_output(processes.ranks)
-            where = told.places(processes.ranks, processes.ask_where())
-            raise KeyboardInterrupt(f"All ranks were ended:\n{where}") from None
-        late = processes.ask_where() if _is_late(processes) else {}
-        told.show_output(processes.ranks)
-        ledgers = [list(ledger.read(ledger.of_rank(folder, rank))) for rank in range(ranks)]
-        if sentence := told.ending(processes.ranks, late, timeout, ledgers):
-            raise LaunchError(sentence)
-        return [pickle.loads(rank.answer.value) for rank in processes.ranks]
+    with SharedFile() as call:
+        spans = parcel.write(call)
+        job = Job(spans, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
+        with Processes(job, call) as processes:
+            screen = Screen(processes.ranks, live)
+            try:
+                return _results(processes, screen, timeout, folder)
+            except KeyboardInterrupt:
+                where = told.places(processes.ranks, processes.ask_where())
+                screen.show_all()
+                raise KeyboardInterrupt(f"All ranks were ended:\n{where}") from None
 
 
-def _is_late(processes: Any) -> bool:
-    return not any(rank.failed for rank in processes.ranks) and any(
-        rank.running for rank in processes.ranks
-    )
+def _results(processes: Any, screen: Any, timeout: float, folder: Path) -> list[Any]:
+    """What the ranks return, in the end; raises LaunchError with what is wrong with it."""
+    from labkit.distributed import disagreements, ledger, told
+    from labkit.distributed.parcels import unpacked
+
+    ranks = processes.ranks
+    paths = [ledger.of_rank(folder, rank.number) for rank in ranks]
+    with closing(disagreements.Watch(paths)) as watch:
+
+        def look() -> bool:
+            screen.show()
+            return watch.sees_one()
+
+        processes.listen(timeout, look)
+    late = {} if any(rank.failed for rank in ranks) else processes.ask_where()
+    screen.show_all()
+    if sentence := told.ending(ranks, late, timeout, [list(ledger.read(path)) for path in paths]):
+        raise LaunchError(sentence)
+    return [unpacked(rank.result, rank.answer.value) for rank in ranks]
 
 
-def packed(function: Callable, args: tuple) -> bytes:
-    """The function and its arguments as bytes; raises LaunchError with what cannot be sent."""
+def packed(function: Callable, args: tuple, by: Callable[[tuple], Any] | None = None) -> Any:
+    """The function and its arguments, pickled; raises LaunchError with what cannot be sent.
+
+    by   what pickles them: by default cloudpickle, into bytes
+    """
     import cloudpickle
 
     try:
-        return cloudpickle.dumps((function, args))
+        return (by or cloudpickle.dumps)((function, args))
     except Exception as error:
         what, why = _culprit(function, args) or ("its function", error)
         raise LaunchError(
@@ -130,21 +165,22 @@ def _refuse_wrong(function: Callable, ranks: int, timeout: float) -> None:
         raise LaunchError(f"launch: timeout is a number of seconds above 0, not {timeout!r}.")
 
 
-def _refuse_too_many(ranks: int) -> None:
-    """Raises LaunchError where the memory that is free would not do."""
-    free = _free_memory()
-    if free and ranks * RANK_BYTES > free:
-        raise LaunchError(
-            f"{ranks} ranks need about {ranks * RANK_BYTES / 1e9:.1f} GB of memory, and "
-            f"{free / 1e9:.1f} GB are free here: launch at most {max(free // RANK_BYTES, 1)}."
-        )
+def _refuse_too_large(ranks: int, size: int) -> None:
+    """Raises LaunchError where the memory that is free would not do.
 
+    size   bytes of the function and its arguments: once for all ranks, and once more for each rank,
+           which may change its copy
+    """
+    from labkit.distributed import parcels
 
-def _free_memory() -> int:
-    """Bytes that new processes may take; 0 where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
-    except OSError:
-        return 0
-    values = {line.partition(":")[0]: line.split()[1] for line in lines}
-    return int(values.get("MemAvailable", 0)) * 1024
+    free = parcels.free_memory()
+    needed = size + ranks * (RANK_BYTES + size)
+    if not 0 < free < needed:
+        return
+    most = max(free - size, 0) // (RANK_BYTES + size)
+    of_what = f", {size / 1e9:.1f} GB of arguments in each" if size > RANK_BYTES else ""
+    advice = f"launch at most {most}" if most else "hand over less, such as the path of a file"
+    raise LaunchError(
+        f"{ranks} ranks need about {needed / 1e9:.1f} GB of memory{of_what}, and "
+        f"{free / 1e9:.1f} GB are free here: {advice}."
+    )

@@ -10,13 +10,13 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 SENDS = ("send", "isend", "send_object_list")
 RECEIVES = ("recv", "irecv", "recv_object_list")
@@ -112,9 +112,50 @@ def read(path: Path) -> Iterator[Call]:
     """The calls of a rank, in their order; none where it has not begun."""
     for page in (_page_before(path), path):
         text = page.read_text("utf-8") if page.exists() else ""
-        for line in text[: text.rfind("\n") + 1].splitlines():  # whole lines
-            values = json.loads(line)
-            yield Call(**values | {"group": tuple(values.get("group", ()))})
+        yield from map(_call, text[: text.rfind("\n") + 1].splitlines())  # whole lines
+
+
+class Reader:
+    """A rank's calls while they are written: `new()` gives those since the last time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.page: BinaryIO | None = None
+        self.half = b""  # of a line that is being written
+
+    def new(self) -> Iterator[Call]:
+        """The calls that were not given before; of pages that were missed there are none."""
+        while self._opened():
+            turned = self._is_turned()  # asked before it is read: then nothing comes behind that
+            *lines, self.half = (self.half + self.page.read()).split(b"\n")
+            yield from map(_call, lines)
+            if not turned:
+                return
+            self.close()
+
+    def close(self) -> None:
+        """Closes the page."""
+        if self.page is not None:
+            self.page.close()
+            self.page = None
+
+    def _opened(self) -> bool:
+        if self.page is None:
+            with suppress(FileNotFoundError):
+                self.page = self.path.open("rb")
+        return self.page is not None
+
+    def _is_turned(self) -> bool:
+        """Whether the rank writes on another page by now."""
+        try:
+            return not os.path.samestat(os.fstat(self.page.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return True
+
+
+def _call(line: str | bytes) -> Call:
+    values = json.loads(line)
+    return Call(**values | {"group": tuple(values.get("group", ()))})
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The processes of a launch, as the launching process sees them: started, listened to, and ended.
 
-    with Processes(job, 4) as processes:
-        processes.listen(seconds=60)
+    with Processes(job, call) as processes:
+        processes.listen(60, look)
         processes.ranks[0].answer, processes.ranks[0].said
 
 Whatever happens inside the `with` block, no process of it is left behind.
@@ -12,20 +12,21 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 
+from labkit.distributed.parcels import SharedFile
 from labkit.distributed.rank import BEGUN, Answer, Job, run_rank
 
 GRACE = 0.5  # seconds after a failure, in which others may tell of an earlier one
 START_PATIENCE = 120.0  # seconds until all ranks have begun: a busy machine takes its time
 STACK_PATIENCE = 10.0  # seconds for a process to say where it is
-EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
+LOOK = 0.25  # seconds between two looks at what the ranks call
 CHUNK = 1 << 16
 # Loaded in the process that all ranks are forked from.
 PRELOADED = [
@@ -41,6 +42,7 @@ class RankProcess:
     """One rank: its process, and what has come from it so far.
 
     begun    whether it has called its function
+    result   a file that takes what its function returns
     said     its output, as bytes
     answer   how its function ended, once it has
     died     its exit code, if it ended without an answer
@@ -51,6 +53,7 @@ class RankProcess:
     answers: Connection
     output: Connection
     lifeline: Connection
+    result: SharedFile
     begun: bool = False
     said: bytearray = field(default_factory=bytearray)
     answer: Answer | None = None
@@ -74,6 +77,16 @@ class RankProcess:
             self._take_output()
         elif self.running:
             self._take_answer()
+            self._take_output()  # what it has said before its answer
+
+    def close(self) -> None:
+        """Waits for its process, which was killed, and closes everything."""
+        self.process.join()
+        self.process.close()
+        self.lifeline.close()
+        self.answers.close()
+        self.output.close()
+        self.result.close()
 
     def _take_answer(self) -> None:
         """The answer; without one, the process has ended."""
@@ -91,6 +104,9 @@ class RankProcess:
         self.died = self.process.exitcode
 
     def _take_output(self) -> None:
+        """What it has said by now, if that was not taken."""
+        if self.output.closed or not self.output.poll():
+            return
         chunk = os.read(self.output.fileno(), CHUNK)
         self.said += chunk
         if not chunk:
@@ -100,14 +116,15 @@ class RankProcess:
 class Processes:
     """The ranks of a job; entering the `with` block starts them, and leaving it ends them."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, call: SharedFile) -> None:
         self.job = job
+        self.call = call
         self.ranks: list[RankProcess] = []
 
     def __enter__(self) -> "Processes":
         try:
             for number in range(self.job.ranks):
-                self.ranks.append(_started(number, self.job))
+                self.ranks.append(_started(number, self.job, self.call))
         except BaseException:
             self._end()
             raise
@@ -116,15 +133,18 @@ class Processes:
     def __exit__(self, *error: object) -> None:
         self._end()
 
-    def listen(self, seconds: float) -> None:
-        """Until all ranks have answered, one has failed, or the time is over.
+    def listen(self, seconds: float, look: Callable[[], bool]) -> None:
+        """Until all ranks have answered, one has failed, `look` says so, or the time is over.
 
         seconds   from when all ranks have begun; how long they take to start is not their fault
+        look      called after each word of a rank, and now and then
         """
         end = time.monotonic() + START_PATIENCE
         all_begun = False
         while any(rank.running for rank in self.ranks) and time.monotonic() < end:
-            self._hear(end - time.monotonic())
+            self._hear(min(end - time.monotonic(), LOOK))
+            if look():
+                return
             if not all_begun and all(rank.begun for rank in self.ranks):
                 all_begun = True
                 end = time.monotonic() + seconds
@@ -137,11 +157,13 @@ class Processes:
         """Where in its program each running rank is, innermost call first, as faulthandler says."""
         before = {rank.number: len(rank.said) for rank in self.ranks if rank.running}
         for number in before:
-            os.kill(self.ranks[number].process.pid, signal.SIGUSR1)
+            with suppress(ProcessLookupError):  # it has died just now
+                os.kill(self.ranks[number].process.pid, signal.SIGUSR1)
         self._hear_for(
             STACK_PATIENCE,
             until=lambda: all(
-                b" in run_rank" in self.ranks[n].said[start:] for n, start in before.items()
+                b" in run_rank" in self.ranks[n].said[start:] or not self.ranks[n].running
+                for n, start in before.items()
             ),
         )
         stacks = {}
@@ -173,32 +195,32 @@ class Processes:
 
     def _end(self) -> None:
         for rank in self.ranks:
-            rank.lifeline.close()
-            if rank.running:
-                rank.process.kill()
-        end = time.monotonic() + EXIT_PATIENCE
+            kill_group(rank.process)
         for rank in self.ranks:
-            rank.process.join(max(end - time.monotonic(), 0))
-            if rank.process.is_alive():
-                rank.process.kill()
-                rank.process.join()
-            rank.process.close()
-            rank.answers.close()
-            rank.output.close()
+            rank.close()
 
 
-def _started(number: int, job: Job) -> RankProcess:
+def _started(number: int, job: Job, call: SharedFile) -> RankProcess:
     context = process_context()
     answers, answers_there = context.Pipe(duplex=False)
     output, output_there = context.Pipe(duplex=False)
     lifeline_there, lifeline = context.Pipe(duplex=False)
     there = (answers_there, output_there, lifeline_there)
-    process = context.Process(target=run_rank, args=(number, job, *there), daemon=True)
+    result = SharedFile()
+    process = context.Process(target=run_rank, args=(number, job, call, result, *there))
     with without_program():
         process.start()
     for connection in there:
         connection.close()
-    return RankProcess(number, process, answers, output, lifeline)
+    return RankProcess(number, process, answers, output, lifeline, result)
+
+
+def kill_group(process: BaseProcess) -> None:
+    """Kills a process that leads a group, and all processes that it has started."""
+    process.kill()
+    if hasattr(os, "killpg"):
+        with suppress(OSError):  # it has not got as far as to lead a group, or all are gone
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager

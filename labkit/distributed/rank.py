@@ -5,6 +5,7 @@ that a rank starts in a fraction of a second.
 """
 
 import faulthandler
+import multiprocessing
 import os
 import signal
 import sys
@@ -13,15 +14,18 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import wraps
+from inspect import signature
 from multiprocessing.connection import Connection
 from typing import Any
 
-import cloudpickle
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 
-from labkit.distributed import ledger
+from labkit.distributed import ledger, parcels
 from labkit.distributed.backends import carriers
+from labkit.distributed.parcels import Parcel, SharedFile, Spans, free_memory, unpacked
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
 BEGUN = "begun"  # what a rank says when it calls its function
@@ -31,7 +35,7 @@ BEGUN = "begun"  # what a rank says when it calls its function
 class Job:
     """What all ranks of a launch are to do.
 
-    call         a function and its arguments behind (rank, ranks), pickled by cloudpickle
+    call         a function and its arguments behind (rank, ranks): where they lie in a file
     ranks        how many there are
     backend      "gloo", "nccl" or "mpi"
     meeting      a file that does not exist yet, through which the ranks find each other
@@ -39,7 +43,7 @@ class Job:
     ledgers      a folder for what each rank calls of torch.distributed, or "" for nowhere
     """
 
-    call: bytes
+    call: Spans
     ranks: int
     backend: str
     meeting: str
@@ -58,39 +62,59 @@ class Failure:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a rank's function ended: with a value (pickled), or with a failure."""
+    """How a rank's function ended: with a value, in the rank's file, or with a failure."""
 
-    value: bytes | None = None
+    value: Spans | None = None
     failure: Failure | None = None
     moment: float = field(default_factory=time.monotonic)
 
 
 def run_rank(
-    rank: int, job: Job, answers: Connection, output: Connection, lifeline: Connection
+    rank: int,
+    job: Job,
+    call: SharedFile,
+    result: SharedFile,
+    answers: Connection,
+    output: Connection,
+    lifeline: Connection,
 ) -> None:
     """The life of rank `rank`: it joins the others, calls the function and hands on what it gave.
 
+    call      has the function and its arguments, for all ranks
+    result    takes what the function returns
     answers   takes BEGUN, and then one `Answer`
     output    takes all that is printed, by Python and by what is written in C++
     lifeline  the rank ends when the other end is closed: by the launch, or because it is gone
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted launch ends its ranks itself
-    os.environ.update(job.environment)
+    lead_group()
+    multiprocessing.set_start_method(None, force=True)  # of a DataLoader's: this system's usual one
+    os.environ.update(job.environment | _place(rank, job.ranks))
     speak_through(output)
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)
     watch = threading.Thread(target=end_with, args=(lifeline,), daemon=True)
     watch.start()
-    answers.send(_answer(rank, job, answers))
-    _flush()
+    answer = _answer(rank, job, call, result, answers)
+    _flush()  # so that all that it has printed is there before its answer
+    answers.send(answer)
     watch.join()  # others may still need this rank's connections
 
 
-def _answer(rank: int, job: Job, answers: Connection) -> Answer:
+def _place(rank: int, ranks: int) -> dict[str, str]:
+    """The variables by which torchrun tells a rank its place."""
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
+    return {name: str(number) for name, number in place.items()}
+
+
+def _answer(
+    rank: int, job: Job, call: SharedFile, result: SharedFile, answers: Connection
+) -> Answer:
     try:
-        function, arguments = cloudpickle.loads(job.call)
         _join(rank, job)
+        with call:
+            function, arguments = unpacked(call, job.call)
         answers.send(BEGUN)
-        return Answer(value=_pickled(function(rank, job.ranks, *arguments)))
+        return Answer(value=_parcel(function(rank, job.ranks, *arguments)).write(result))
     except BaseException as error:  # SystemExit, too: a rank that leaves early says so
         return Answer(failure=failure_of(error))
 
@@ -107,18 +131,49 @@ def _join(rank: int, job: Job) -> None:
         world_size=job.ranks,
         timeout=PATIENCE,
     )
+    accept_joining(rank, job)
     if job.ledgers:
         ledger.keep(ledger.of_rank(job.ledgers, rank))
 
 
-def _pickled(value: Any) -> bytes:
+def accept_joining(rank: int, job: Job) -> None:
+    """From now on, a program may call `init_process_group` itself, although it has been done."""
+    real = c10d.init_process_group
+    mine = f"rank {rank} of {job.ranks} by {job.backend}"
+
+    @wraps(real)
+    def init_process_group(*args: Any, **named: Any) -> None:
+        if not dist.is_initialized():  # the program has left the group, and makes another
+            return real(*args, **named)
+        given = signature(real).bind(*args, **named).arguments
+        backend = given.get("backend") or job.backend
+        asked = given.get("rank", -1), given.get("world_size", -1)
+        if backend not in carriers(job.backend) or asked not in ((-1, -1), (rank, job.ranks)):
+            raise ValueError(
+                f"init_process_group asks for rank {asked[0]} of {asked[1]} by {backend}, and "
+                f"launch has made this process {mine}: ask launch for it, or leave the call out."
+            )
+
+    for module in (dist, c10d):
+        module.init_process_group = init_process_group
+
+
+def _parcel(value: Any) -> Parcel:
+    """What the function returns, ready for its way."""
+    kind = f"What the function returns, of type {type(value).__name__},"
     try:
-        return cloudpickle.dumps(value)
+        parcel = Parcel.of(value)
     except Exception as error:
         raise TypeError(
-            f"What the function returns, of type {type(value).__name__}, cannot go to another "
-            f"process: {error}. Return tensors, numbers, or plain containers of them."
+            f"{kind} cannot go to another process: {error}. Return tensors, numbers, or plain "
+            "containers of them."
         ) from None
+    if 0 < (free := free_memory()) < parcel.size:
+        raise MemoryError(
+            f"{kind} has {parcel.size / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are free: "
+            "return less, or save it to a file."
+        )
+    return parcel
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -126,8 +181,15 @@ def failure_of(error: BaseException) -> Failure:
     frames = [
         (f.filename, f.lineno or 0, f.name) for f in traceback.extract_tb(error.__traceback__)
     ]
-    own = [frame for frame in frames if frame[0] not in (__file__, ledger.__file__)]
-    return Failure(type(error).__name__, str(error), own)
+    ours = {module.__file__ for module in (sys.modules[__name__], ledger, parcels)}
+    theirs = [frame for frame in frames if frame[0] not in ours]
+    return Failure(type(error).__name__, str(error), theirs)
+
+
+def lead_group() -> None:
+    """Makes this process the first of a group, to which all belong that it starts from now on."""
+    if hasattr(os, "setsid"):
+        os.setsid()
 
 
 def speak_through(output: Connection) -> None:
@@ -141,10 +203,13 @@ def speak_through(output: Connection) -> None:
 def end_with(lifeline: Connection) -> None:
     """Ends this process, without any clean-up, when the other end of `lifeline` is closed.
 
-    Clean-up is what goes wrong: with DistributedDataParallel, the threads of gloo abort in it.
+    Clean-up is what goes wrong: with DistributedDataParallel, the threads of gloo abort in it. If
+    the process leads its group, all that it has started ends with it.
     """
     lifeline.poll(None)
     _flush()
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
     os._exit(0)
 
 

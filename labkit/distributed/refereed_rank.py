@@ -31,7 +31,7 @@ from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
 from labkit.distributed.carried_in_turn import CarriedInTurn
 from labkit.distributed.posts import Ended, Raised
-from labkit.distributed.rank import end_with, speak_through
+from labkit.distributed.rank import end_with, lead_group, speak_through
 from labkit.distributed.referee_line import RefereeLine
 from labkit.distributed.refereed_torch import FUNCTIONS, install
 from labkit.distributed.tensor_bytes import bytes_of
@@ -71,8 +71,7 @@ def run_refereed(
 ) -> None:
     """The life of a rank: it calls the function, and tells the referee how it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the checking process ends the ranks
-    if hasattr(os, "setsid"):
-        os.setsid()  # and with each all that it has started
+    lead_group()
     os.environ.clear()
     os.environ.update(job.environment)
     speak_through(output)

@@ -7,7 +7,6 @@ Whatever happens, no process is left behind.
 """
 
 import os
-import signal
 import sys
 import time
 from contextlib import suppress
@@ -18,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from labkit.checks.watch.clock import ROUNDS
 from labkit.checks.watch.meter import seconds_of_a_round
 from labkit.distributed.posts import Ended
-from labkit.distributed.processes import process_context, without_program
+from labkit.distributed.processes import kill_group, process_context, without_program
 from labkit.distributed.referee import Referee
 from labkit.distributed.refereed_rank import RefereedJob, run_refereed
 
@@ -104,10 +103,10 @@ def _look_at(players: list[Player], referee: Referee) -> None:
             continue
         used = _processor_time(player.process.pid)
         if used is None:  # it is gone: what it has started must not keep its connections open
-            _kill(player.process)
+            kill_group(player.process)
         elif used > WORN_OUT * ROUNDS * seconds_of_a_round():
             referee.hear(player.number, Ended(endless=True))
-            _kill(player.process)
+            kill_group(player.process)
 
 
 def _processor_time(pid: int) -> float | None:
@@ -119,14 +118,6 @@ def _processor_time(pid: int) -> float | None:
     except OSError:
         return None
     return 0.0
-
-
-def _kill(process: BaseProcess) -> None:
-    """A rank, and all processes that it has started."""
-    process.kill()
-    if hasattr(os, "killpg"):
-        with suppress(OSError):  # it has not got as far as to lead a group, or is gone
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _take_word(player: Player, players: list[Player], referee: Referee) -> None:
@@ -164,7 +155,7 @@ def _hear_the_last(players: list[Player]) -> None:
 def _end(players: list[Player]) -> None:
     for player in players:
         player.lifeline.close()
-        _kill(player.process)  # it has said all that it has to say
+        kill_group(player.process)  # it has said all that it has to say
     end = time.monotonic() + EXIT_PATIENCE
     for player in players:
         player.process.join(max(end - time.monotonic(), 0))

@@ -20,13 +20,6 @@ FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)
 OURS = re.compile(r"[/\\](torch|labkit|multiprocessing)[/\\]|^<frozen|[/\\]threading\.py")
 
 
-def show_output(ranks: Iterable[RankProcess]) -> None:
-    """Prints what each rank has printed, line by line, behind its number."""
-    for rank in ranks:
-        for line in rank.said.decode("utf-8", "replace").splitlines():
-            print(f"[rank {rank.number}] {line}")
-
-
 def failure(ranks: Iterable[RankProcess]) -> str | None:
     """Which rank failed first, and how; None if none did."""
     failed = [rank for rank in ranks if rank.failed]
@@ -79,8 +72,10 @@ def ending(
         return "\n\n".join(filter(None, [unlike, failed]))
     if not stacks:
         return unlike and f"{unlike} What they return is of no use: {COUNTERPARTS}"
+    if unlike:
+        return f"{unlike} All ranks were ended:\n{places(ranks, stacks)}"
     returned = [rank.number for rank in ranks if not rank.running]
-    causes = [unlike] if unlike else disagreements.missing(ledgers, returned)
+    causes = disagreements.missing(ledgers, returned)
     lines = [cause[0].upper() + cause[1:] for cause in causes] or [f"Ranks wait: {COUNTERPARTS}"]
     return "\n".join([lateness(ranks, stacks, timeout), *lines])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.distributed.disagreements import mismatch, missing
+from labkit.distributed.disagreements import Comparison, mismatch, missing
 from labkit.distributed.ledger import Call
 
 
@@ -114,3 +114,25 @@ def test_ordinals(place, told):
     before = [reduces(number) for number in range(1, place)]
     ledgers = [[*before, reduces(place)], [*before, reduces(place, op="MIN")]]
     assert f"as its {told} collective" in mismatch(ledgers)
+
+
+def test_two_ranks_disagree_before_the_third_has_called():
+    compared = Comparison(3)
+    compared.add(2, reduces(1))
+    compared.add(1, reduces(1, "float32[4]", 4))
+    assert compared.sentence() == (
+        "Ranks disagree: rank 1 calls all_reduce of float32[4] (SUM) as its 1st collective, "
+        "rank 2 calls all_reduce of float32[3] (SUM)."
+    )
+
+
+def test_what_agrees_is_forgotten():
+    compared = Comparison(2)
+    for place in range(1, 1000):
+        for call, other in (
+            (reduces(place), reduces(place)),
+            (sends(place, 1), receives(place, 0)),
+        ):
+            compared.add(0, call)
+            compared.add(1, other)
+    assert not compared.open and compared.sentence() is None

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.distributed import LaunchError, launch, ledger
+from labkit.distributed import LaunchError, launch, ledger, parcels
 from labkit.distributed import launch as launching
 from labkit.distributed.backends import carriers, chosen_backend
 from labkit.distributed.processes import INHERITED, PRELOADED, Processes, process_context
@@ -150,7 +150,7 @@ def late(monkeypatch):
     """`late(condition)`: the next launch's time is up as soon as the condition holds."""
 
     def when(condition):
-        def listen(processes, seconds):
+        def listen(processes, seconds, look):
             end = time.monotonic() + ENOUGH
             while not condition(processes.ranks) and time.monotonic() < end:
                 processes._hear(0.05)
@@ -235,24 +235,31 @@ def test_a_circle_that_receives_first(late, folder):
     assert "Rank 0 waits for its 1st message from rank 2, which has sent none." in text
 
 
-def test_another_collective(late, folder):
+def test_another_collective_is_told_at_once():
+    """Both would wait for ever; rank 2, which is not there yet, need not come."""
+
     def differs(rank, ranks):
+        import time
+
         import torch
         import torch.distributed as dist
 
         dist.all_reduce(torch.ones(3))
         if rank == 1:
-            dist.broadcast(torch.ones(3), 0)
-        else:
-            dist.all_reduce(torch.ones(3))
+            dist.broadcast(torch.ones(2, 2), 0)
+        while rank == 2:
+            time.sleep(1000)
+        dist.all_reduce(torch.ones(3))
 
-    late(called(folder, 2, 2))
     with pytest.raises(LaunchError) as told:
-        launch(differs, 2)
-    assert str(told.value).endswith(
+        launch(differs, 3, timeout=ENOUGH)
+    sentence, *places = str(told.value).splitlines()
+    assert sentence == (
         "Ranks disagree: rank 0 calls all_reduce of float32[3] (SUM) as its 2nd collective, "
-        "rank 1 calls broadcast of float32[3] from rank 0."
+        "rank 1 calls broadcast of float32[2, 2] from rank 0. All ranks were ended:"
     )
+    assert places[1].startswith("    rank 1 waits in broadcast, line ")
+    assert places[2].startswith("    rank 2 waits, line ")
 
 
 def test_what_ranks_disagree_on_although_all_of_them_end():
@@ -381,8 +388,8 @@ def test_no_function():
 
 
 def test_more_ranks_than_memory_allows(monkeypatch):
-    module = sys.modules[launching.__module__]
-    monkeypatch.setattr(module, "_free_memory", lambda: 3 * module.RANK_BYTES)
+    free = 7 * sys.modules[launching.__module__].RANK_BYTES // 2
+    monkeypatch.setattr(parcels, "free_memory", lambda: free)
     with pytest.raises(LaunchError, match=r"4 ranks need about .* launch at most 3"):
         launch(numbers, 4)
 
@@ -441,38 +448,60 @@ def test_twenty_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
-    """The first by Ctrl-C, the second by SIGKILL: no rank outlives the one that launched it."""
-    program = tmp_path / "program.py"
+    """The first by Ctrl-C, the second by SIGKILL: no rank outlives it, and no child of a rank.
+
+    Interrupted, IPython shows where the ranks were, and no traceback of labkit.
+    """
+    program = tmp_path / "program.ipy"  # run as a cell
     program.write_text(
-        "import os, signal, sys, time\n"
+        "import multiprocessing, os, signal, sys, time\n"
         "from labkit.distributed import launch\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell has none
-        "def sleeps(rank, ranks):\n"
-        "    open(sys.argv[1] + f'/{rank}', 'w').write(str(os.getpid()))\n"
+        "def sleeps(rank, ranks, folder):\n"
+        "    child = multiprocessing.Process(target=time.sleep, args=(1000,))\n"
+        "    child.start()\n"
+        "    open(f'{folder}/{rank}', 'w').write(f'{os.getpid()} {child.pid}\\n')\n"
         "    while True:\n"
         "        time.sleep(1000)\n"
-        "launch(sleeps, 2, timeout=1000)\n"
+        "launch(sleeps, 2, sys.argv[1], timeout=1000)\n"
     )
     for number, sent in enumerate([signal.SIGINT, signal.SIGKILL]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        command = [sys.executable, str(program), str(folder)]
-        running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "IPython", str(program), str(folder)]
+        running = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"IPYTHONDIR": str(tmp_path)},
+        )
         wait_until(lambda folder=folder: _pids(folder))
         ranks = _pids(folder)
         if sent is signal.SIGINT:  # in a terminal, all processes get it
-            os.kill(ranks[1], sent)
+            os.kill(ranks[0], sent)
         running.send_signal(sent)
-        _, said = running.communicate(timeout=ENOUGH)
-        wait_until(lambda ranks=ranks: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
+        said, _ = running.communicate(timeout=ENOUGH)
+        wait_until(lambda ranks=ranks: not any(map(alive, ranks)))
         if sent is signal.SIGINT:
-            assert "KeyboardInterrupt: All ranks were ended:" in said
-            assert re.search(r"rank 1 waits, line \d of sleeps", said)
+            assert "KeyboardInterrupt: All ranks were ended:" in said and "launch.py" not in said
+            assert re.search(r"rank 1 waits, line \d+ of sleeps", said)
 
 
 def _pids(folder: Path) -> list[int]:
+    """Those that two ranks have written down, each on a line."""
     texts = [path.read_text() for path in folder.iterdir()]
-    return [int(text) for text in texts] if len(texts) == 2 and all(texts) else []
+    done = len(texts) == 2 and all(text.endswith("\n") for text in texts)
+    return [int(pid) for text in texts for pid in text.split()] if done else []
+
+
+def alive(process: int) -> bool:
+    """Whether it runs: one that is dead and was not waited for yet does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def wait_until(condition, seconds: float = ENOUGH) -> None:

@@ -134,3 +134,30 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path):
         file.write('{"name": "barr')
     assert list(ledger.read(path)) == [Call("barrier", 1)]
     assert list(ledger.read(tmp_path / "nothing")) == []
+
+
+def test_calls_while_they_are_written(tmp_path, monkeypatch):
+    """Over the turn of a page; a page that came and went between two looks is left out."""
+    monkeypatch.setattr(ledger, "PAGE", 10)
+    reader = ledger.Reader(tmp_path / "calls")
+    assert list(reader.new()) == []
+    book = Ledger(tmp_path / "calls")
+    found = []
+    for calls in (3, 4, 5, 0, 20):
+        for _ in range(calls):
+            book.write("all", name="barrier")
+        found.append([call.place for call in reader.new()])
+    reader.close()
+    last = [*range(13, 21), 31, 32]
+    assert found == [[1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11, 12], [], last]
+
+
+def test_a_half_line_is_read_when_it_is_whole(tmp_path):
+    path = tmp_path / "calls"
+    reader = ledger.Reader(path)
+    path.write_text('{"name": "barrier", "pl')
+    assert list(reader.new()) == []
+    with path.open("a") as file:
+        file.write('ace": 7}\n')
+    assert list(reader.new()) == [Call("barrier", 7)]
+    reader.close()
