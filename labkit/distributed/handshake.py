@@ -1,0 +1,122 @@
+"""A connection's first bytes: each end proves that it holds the cluster's secret, and tells it not.
+
+    secret = new_secret()                     # one for each cluster, which its members are given
+    demand(connection, secret, seconds=10)    # who listens, before it reads anything else
+    prove(connection, secret, seconds=10)     # who has called
+
+    listener    its nonce, 32 random bytes
+    caller      its own nonce, and HMAC-SHA256(secret, "caller", both nonces)
+    listener    HMAC-SHA256(secret, "listener", both nonces); zeros where it refuses
+
+New nonces make a proof worthless on any other connection. What follows is neither encrypted nor
+signed: who can read or change the packets of a network needs no secret. Lessons parameter_servers
+and a_cost_model.
+"""
+
+import hmac
+import os
+import secrets
+import socket
+import stat
+import time
+from pathlib import Path
+
+NONCE = 32  # bytes
+PROOF = 32  # bytes of HMAC-SHA256
+REFUSED = bytes(PROOF)
+LEAST_SECRET = 16  # bytes
+
+
+class HandshakeError(RuntimeError):
+    """The other end has not proved that it holds the secret, or says that this one has not."""
+
+
+def new_secret() -> bytes:
+    """A secret that nobody can guess."""
+    return secrets.token_hex(32).encode()
+
+
+def secret_in(path: str | os.PathLike) -> bytes:
+    """The secret that a file holds; ValueError for one that others can read, or that is too short.
+
+    `python -c "import secrets; print(secrets.token_hex(32))" > FILE; chmod 600 FILE` makes one.
+    """
+    path = Path(path)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077 and os.name == "posix":
+        raise ValueError(f"Others can read the secret in {path}: `chmod 600 {path}`, or a new one.")
+    secret = path.read_bytes().strip()
+    if len(secret) < LEAST_SECRET:
+        raise ValueError(
+            f"The secret in {path} has {len(secret)} bytes, and needs {LEAST_SECRET}. Make one: "
+            f'python -c "import secrets; print(secrets.token_hex(32))" > {path}'
+        )
+    return secret
+
+
+def demand(connection: socket.socket, secret: bytes, seconds: float) -> None:
+    """The listener's part: nothing but a nonce and a proof is read from a stranger.
+
+    Raises HandshakeError, with the stranger refused, and TimeoutError after so many seconds.
+    """
+    end = time.monotonic() + seconds
+    own = secrets.token_bytes(NONCE)
+    connection.settimeout(seconds)
+    connection.sendall(own)
+    said = received(connection, NONCE + PROOF, end)
+    theirs, proof = said[:NONCE], said[NONCE:]
+    if not hmac.compare_digest(proof, _proof(secret, b"caller", own, theirs)):
+        connection.sendall(REFUSED)
+        raise HandshakeError("A caller has not proved that it holds the secret.")
+    connection.sendall(_proof(secret, b"listener", own, theirs))
+
+
+def prove(connection: socket.socket, secret: bytes, seconds: float) -> None:
+    """The caller's part; then the listener has proved that it holds the secret as well.
+
+    Raises HandshakeError where one of the two does not, EOFError where the connection ends, and
+    TimeoutError after so many seconds.
+    """
+    end = time.monotonic() + seconds
+    own = secrets.token_bytes(NONCE)
+    connection.settimeout(seconds)
+    theirs = _all_of(connection, NONCE, end)
+    connection.sendall(own + _proof(secret, b"caller", theirs, own))
+    proof = _all_of(connection, PROOF, end)
+    if not hmac.compare_digest(proof, _proof(secret, b"listener", theirs, own)):
+        raise HandshakeError("The two ends of the connection do not hold the same secret.")
+
+
+def received(connection: socket.socket, count: int, end: float | None) -> bytes:
+    """So many bytes; fewer where the connection is closed before.
+
+    end   the moment of `time.monotonic()` after which TimeoutError is raised; None: the
+          connection's own time-out, for each read
+    """
+    data = bytearray()
+    while len(data) < count:
+        if end is not None:
+            connection.settimeout(_left(end))
+        chunk = connection.recv(min(count - len(data), 1 << 20))
+        if not chunk:
+            break
+        data += chunk
+    return bytes(data)
+
+
+def _all_of(connection: socket.socket, count: int, end: float) -> bytes:
+    data = received(connection, count, end)
+    if len(data) < count:
+        raise EOFError("The connection was closed before the secret was proved.")
+    return data
+
+
+def _proof(secret: bytes, role: bytes, listeners: bytes, callers: bytes) -> bytes:
+    return hmac.digest(secret, role + listeners + callers, "sha256")
+
+
+def _left(end: float) -> float:
+    """Seconds until this moment; raises TimeoutError where it is over."""
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("The time for a frame is over.")
+    return left
