@@ -25,6 +25,7 @@ NONCE = 32  # bytes
 PROOF = 32  # bytes of HMAC-SHA256
 REFUSED = bytes(PROOF)
 LEAST_SECRET = 16  # bytes
+HOW = 'python -c "import secrets; print(secrets.token_hex(32))" > {0}; chmod 600 {0}'
 
 
 class HandshakeError(RuntimeError):
@@ -37,20 +38,22 @@ def new_secret() -> bytes:
 
 
 def secret_in(path: str | os.PathLike) -> bytes:
-    """The secret that a file holds; ValueError for one that others can read, or that is too short.
+    """The secret that a file holds.
 
-    `python -c "import secrets; print(secrets.token_hex(32))" > FILE; chmod 600 FILE` makes one.
+    Raises ValueError, with how to make one, where there is none, or others can read it, or it is
+    shorter than LEAST_SECRET bytes.
     """
     path = Path(path)
-    if stat.S_IMODE(path.stat().st_mode) & 0o077 and os.name == "posix":
-        raise ValueError(f"Others can read the secret in {path}: `chmod 600 {path}`, or a new one.")
-    secret = path.read_bytes().strip()
-    if len(secret) < LEAST_SECRET:
-        raise ValueError(
-            f"The secret in {path} has {len(secret)} bytes, and needs {LEAST_SECRET}. Make one: "
-            f'python -c "import secrets; print(secrets.token_hex(32))" > {path}'
-        )
-    return secret
+    wrong = None
+    if not path.is_file():
+        wrong = f"There is no file {path} with a secret."
+    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
+        wrong = f"The secret in {path} can be read by others."
+    elif len(path.read_bytes().strip()) < LEAST_SECRET:
+        wrong = f"The secret in {path} is shorter than {LEAST_SECRET} bytes."
+    if wrong:
+        raise ValueError(f"{wrong} This makes one: {HOW.format(path)}")
+    return path.read_bytes().strip()
 
 
 def demand(connection: socket.socket, secret: bytes, seconds: float) -> None:

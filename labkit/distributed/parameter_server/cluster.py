@@ -247,9 +247,7 @@ class Cluster:
         self._crew.killed = {fault.role for fault in given.faults if fault.deed == "die"}
         for kind in ("copy", "server", "worker"):  # a server connects to its copy
             self._crew.order(self._crew.named(kind), given)
-        self._training = Training(
-            self._crew, given, fingerprint, self.secret, arrivals, limit
-        )
+        self._training = Training(self._crew, given, fingerprint, self.secret, arrivals, limit)
         for name in self._crew.named("worker"):
             self._training.go(name)
         return self._training

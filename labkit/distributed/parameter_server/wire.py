@@ -107,4 +107,3 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     if not isinstance(fields, dict):
         raise WireError(f"A frame's fields are a JSON object, not {type(fields).__name__}.")
     return fields, tensors
-
