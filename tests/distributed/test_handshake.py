@@ -137,7 +137,7 @@ def test_secrets_differ():
 
 def test_the_secret_in_a_file(tmp_path):
     path = tmp_path / "secret"
-    with pytest.raises(ValueError, match="There is no file .* This makes one: python -c"):
+    with pytest.raises(ValueError, match=r"There is no file .* This makes one: python -c"):
         secret_in(path)
     path.touch(0o600)
     path.write_bytes(b"short\n")

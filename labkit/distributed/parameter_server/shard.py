@@ -130,7 +130,8 @@ class Shard:
         A step that the worker has finished already is counted as repeated. What it has not begun
         here is left out: this server has come back from an older state, and the number that is
         returned tells the worker from where on to go. Raises ValueError for a worker that does
-        not exist and a gradient of another shape or with NaN or infinity in it, and ServerError as `pull`.
+        not exist and for a gradient of another shape, or with NaN or infinity in it, and
+        ServerError as `pull`.
         """
         gate = self._gate
         gate.refuse_stranger(worker)
