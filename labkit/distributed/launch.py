@@ -59,10 +59,12 @@ def launch(
 
 def _launched(call: bytes, ranks: int, backend: str, timeout: float, folder: Path) -> list[Any]:
     from labkit.distributed import ledger, told
+    from labkit.distributed.backends import on_one_machine
     from labkit.distributed.processes import Processes
     from labkit.distributed.rank import Job
 
-    job = Job(call, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
+    environment = dict(os.environ) | on_one_machine()
+    job = Job(call, ranks, backend, str(folder / "meeting"), environment, str(folder))
     with Processes(job) as processes:
         try:
             processes.listen(timeout)

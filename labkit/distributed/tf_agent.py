@@ -2,10 +2,11 @@
 
     python -m labkit.distributed.tf_agent [--closed]
 
-With --closed all of them share a network without a way out (closed_network.py). It loads TensorFlow once, seconds of work, and each program begins as a fork of it; where there is
-no safe fork, outside Linux, each is started by itself. Orders come as lines of JSON on the standard
-input, and each is answered with one line. When that input ends, because whoever gave the orders has
-ended or is gone, the agent kills its programs and leaves. Lesson faults.
+With --closed, all of them share a network without a way out (closed_network.py). It loads
+TensorFlow once, seconds of work, and each program begins as a fork of it; where there is no safe
+fork, outside Linux, each is started by itself. Orders come as lines of JSON on the standard input,
+and each is answered with one line. When that input ends, because whoever gave the orders has ended
+or is gone, the agent kills its programs and leaves. Lesson faults.
 """
 
 import ctypes

@@ -23,9 +23,9 @@ process never loads TensorFlow. Starting takes about as long as loading TensorFl
 adds its steps and half a second. Killing and asking is in tf_processes.py. Lesson faults.
 
 TensorFlow's processes listen on all network interfaces, whatever address a TF_CONFIG names, and run
-every graph that they are sent, without asking by whom; TensorFlow's SECURITY.md calls that arbitrary
-code. An open one would let anybody who reaches its port run programs as this user. So they get a
-network without a way out (closed_network.py); where there is none, nothing starts.
+every graph that they are sent, without asking by whom; TensorFlow's SECURITY.md calls that
+arbitrary code. An open one would let anybody who reaches its port run programs as this user. So
+they get a network without a way out (closed_network.py); where there is none, nothing starts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class TfCluster(TfProcesses):
     program    another program than train_tf_ps.py, of the same options
 
     Raises LaunchError as `TfProcesses` does, for numbers that make no cluster, and where there is
-    no network without a way out for them; TfConfigError for a wrong TF_CONFIG, before anything starts.
+    no network without a way out for them; TfConfigError for a wrong TF_CONFIG, before anything
+    starts.
     """
 
     def __init__(
