@@ -37,8 +37,8 @@ from labkit.distributed.tf_config import Place, TfConfigError, await_others, rea
 # is told so without a new try for a second. Three such answers would end the coordinator.
 FOUND_AGAIN = 3.0
 OPEN = (
-    "TensorFlow's servers run whatever anybody sends them and listen on all interfaces, and a route "
-    "leads out of this network. Add --trusted-network if no stranger can reach this host's ports."
+    "TensorFlow's servers run whatever anybody sends them, and listen on all interfaces; and a "
+    "route leads out of this network. Add --trusted-network if no stranger reaches this host's ports."
 )
 
 

@@ -23,6 +23,7 @@ NEW_USER = 0x10000000  # CLONE_NEWUSER
 GET_FLAGS, SET_FLAGS = 0x8913, 0x8914  # ioctl's SIOCGIFFLAGS, SIOCSIFFLAGS
 UP = 0x1  # an interface's IFF_UP
 LOOPBACK = b"lo"
+ROUTES = Path("/proc/net")
 WHAT_TO_DO = (
     "Where your system forbids it, allow it (Ubuntu: `sudo sysctl "
     "kernel.apparmor_restrict_unprivileged_userns=0`; Docker: `--cap-add=SYS_ADMIN`), or run as "
@@ -47,9 +48,9 @@ def enter() -> None:
 def has_way_out() -> bool:
     """Whether a default route leads out of this process's network; True where nobody can say."""
     try:
-        v4 = Path("/proc/net/route").read_text("utf-8").splitlines()[1:]
-        path = Path("/proc/net/ipv6_route")
-        v6 = path.read_text("utf-8").splitlines() if path.exists() else []
+        v4 = (ROUTES / "route").read_text("utf-8").splitlines()[1:]
+        of_v6 = ROUTES / "ipv6_route"
+        v6 = of_v6.read_text("utf-8").splitlines() if of_v6.exists() else []
     except OSError:
         return True
     to_all = [line for line in v4 if line.split()[1] == line.split()[7] == "0" * 8]
