@@ -38,7 +38,7 @@ from labkit.distributed.tf_config import Place, TfConfigError, await_others, rea
 FOUND_AGAIN = 3.0
 OPEN = (
     "TensorFlow's servers run whatever anybody sends them, and listen on all interfaces; and a "
-    "route leads out of this network. Add --trusted-network if no stranger reaches this host's ports."
+    "route leads out of this network. Add --trusted-network if no stranger reaches this host."
 )
 
 
