@@ -1,6 +1,7 @@
 """A network of a process's own, without a way out: for servers that would let anybody in.
 
-    closed_network.enter()        # from now on this process and its children have a loopback alone
+    enter()                             # from now on this process and its children have a loopback alone
+    print(without_way_out(function))    # what a function prints in a new process that does so
 
 TensorFlow's servers and torchrun's store listen on all interfaces, whatever address they are given,
 and ask nobody who he is; what they are sent can run code. Here no interface leads to anybody else.
@@ -13,7 +14,9 @@ import fcntl
 import os
 import socket
 import struct
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from labkit.distributed.errors import LaunchError
@@ -24,6 +27,8 @@ GET_FLAGS, SET_FLAGS = 0x8913, 0x8914  # ioctl's SIOCGIFFLAGS, SIOCSIFFLAGS
 UP = 0x1  # an interface's IFF_UP
 LOOPBACK = b"lo"
 ROUTES = Path("/proc/net")
+CALL = "import sys, cloudpickle, labkit.distributed.closed_network as network; network.enter(); "
+CALL += "cloudpickle.load(sys.stdin.buffer)()"
 WHAT_TO_DO = (
     "Where your system forbids it, allow it (Ubuntu: `sudo sysctl "
     "kernel.apparmor_restrict_unprivileged_userns=0`; Docker: `--cap-add=SYS_ADMIN`), or run as "
@@ -43,6 +48,25 @@ def enter() -> None:
         _raise_loopback()
     except OSError as error:
         raise LaunchError(_refusal(f"the system says: {error.strerror}")) from None
+
+
+def without_way_out(function: Callable[[], None]) -> str:
+    """What a function prints in a new process, in a network without a way out.
+
+    Raises LaunchError as `enter` does, and with the last line of its traceback where it fails.
+    """
+    import cloudpickle
+
+    done = subprocess.run(
+        [sys.executable, "-c", CALL],
+        input=cloudpickle.dumps(function),
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise LaunchError(last.removeprefix(f"{LaunchError.__module__}.LaunchError: "))
+    return done.stdout.decode("utf-8", "replace").rstrip()
 
 
 def has_way_out() -> bool:

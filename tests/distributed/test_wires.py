@@ -95,7 +95,7 @@ ENOUGH = 60.0  # seconds: only ends a hang
 SECRET = new_secret()
 
 
-def calls(ranks, callers, secret=SECRET, first=()):
+def calls(ranks, callers, first=()):
     """What `accepted` finds where these ranks call, one after the other; strangers call first."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -108,7 +108,7 @@ def calls(ranks, callers, secret=SECRET, first=()):
             stranger.shutdown(socket.SHUT_WR)
         for rank in callers:
             wire = stack.enter_context(socket.create_connection(listener.getsockname()))
-            prove(wire, secret, ENOUGH)
+            prove(wire, SECRET, ENOUGH)
             wire.sendall(rank.to_bytes(8, "big"))
         return found.result(ENOUGH)
 
