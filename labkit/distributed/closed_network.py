@@ -1,6 +1,6 @@
 """A network of a process's own, without a way out: for servers that would let anybody in.
 
-    enter()                             # from now on this process and its children have a loopback alone
+    enter()                             # this process and its children have a loopback alone
     print(without_way_out(function))    # what a function prints in a new process that does so
 
 TensorFlow's servers and torchrun's store listen on all interfaces, whatever address they are given,

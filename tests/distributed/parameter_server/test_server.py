@@ -114,8 +114,10 @@ def test_a_worker_that_does_not_exist_is_refused():
 
 def test_a_server_s_own_sentence_reaches_the_worker():
     with serving(Synchronous()) as (servers, _):
-        client = client_of(servers, timeout=0.5)
+        client = client_of(servers)
         client.push(client.pull(), slope(0, 0))
+        for link in client.links:
+            link.timeout = 0.5
         with pytest.raises(ServerError, match=r"worker 1 has not pushed the gradient of step 0\."):
             client.pull()
         for part in (torch.zeros(3), torch.zeros(4).double()):
