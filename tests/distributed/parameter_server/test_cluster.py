@@ -337,7 +337,7 @@ def test_a_job_that_fails_ends_all_roles(job, said, capfd):
     processes = cluster.processes
     limit = 2 if isinstance(job, Hangs) else ENOUGH
     with pytest.raises(LaunchError, match=said):
-        cluster.train(job, Asynchronous(), steps=20, seconds=(0.005,) * 2, limit=limit)
+        cluster.train(job, Bounded(3), steps=20, seconds=(0.005,) * 2, limit=limit)
     assert gone(processes.values()) and not cluster.processes
     if isinstance(job, Raises):
         assert "[worker 1] one line before" in capfd.readouterr().out
