@@ -27,6 +27,7 @@ import psutil
 
 from labkit.distributed.backends import on_one_machine
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.torchrun_agent import NOT_STARTED
 
 AGENT = "labkit.distributed.torchrun_agent"
 RESTARTS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # rank 0 makes a new store at each start
@@ -73,6 +74,8 @@ def under_torchrun(
                 raise LaunchError(
                     f"{path.name} did not end within {timeout:g} s.\n{_last_lines(output)}"
                 ) from None
+        if code == NOT_STARTED:
+            raise LaunchError(_last_lines(output))
         if code:
             raise LaunchError(
                 f"torchrun gave up {path.name}, after {restarts} restarts.\n{_last_lines(output)}"

@@ -15,13 +15,16 @@ import threading
 from labkit.distributed import closed_network
 from labkit.distributed.errors import LaunchError
 
+NOT_STARTED = 77  # exit code: there is no closed network, and the output says why
+
 
 def main() -> None:
     """torchrun with the arguments of the command line; which rank failed, in a line."""
     try:
         closed_network.enter()  # before anything starts a thread
     except LaunchError as error:
-        raise SystemExit(str(error)) from None
+        print(error)
+        raise SystemExit(NOT_STARTED) from None
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import main as torchrun
 

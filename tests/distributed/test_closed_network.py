@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from labkit.distributed import closed_network, tf_orders
+from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.tf_cluster import TfCluster
 
@@ -58,14 +59,38 @@ closed_network._unshare = refuses
 """
 
 
-def test_a_cluster_that_cannot_be_closed_does_not_start(tmp_path, monkeypatch):
-    """In the agent's process a file that Python runs first forbids it."""
+@pytest.fixture
+def forbidden(tmp_path, monkeypatch):
+    """In every new process of Python, a file that it runs first forbids it."""
     (tmp_path / "sitecustomize.py").write_text(FORBIDDEN)
-    path = os.pathsep.join([str(tmp_path), str(tf_orders.ROOT)])
-    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(tf_orders.ROOT)]))
     monkeypatch.setattr(tf_orders, "ROOT", tmp_path)
-    with pytest.raises(LaunchError, match=r"^A network without a way out cannot be made"):
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+
+REFUSED = (
+    r"^A network without a way out cannot be made \(the system says: Operation not permitted\)"
+)
+
+
+def test_what_cannot_be_closed_does_not_start(forbidden, tmp_path):
+    with pytest.raises(LaunchError, match=REFUSED):
         TfCluster(servers=1, workers=1)
+    (tmp_path / "program.py").write_text("print('it runs')")
+    with pytest.raises(LaunchError, match=REFUSED):
+        under_torchrun(tmp_path / "program.py", 1)
+    with pytest.raises(LaunchError, match=REFUSED):
+        closed_network.without_way_out(print)
+
+
+def test_a_function_is_called_without_a_way_out():
+    def tells():
+        print(closed_network.has_way_out())
+        print("done")
+
+    assert closed_network.without_way_out(tells) == "False\ndone"
+    with pytest.raises(LaunchError, match="^ZeroDivisionError: division by zero$"):
+        closed_network.without_way_out(lambda: 1 / 0)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,19 @@ def test_tensorflow():
         assert cluster.finish().applied == 4
 
 
+@pytest.mark.skipif(not has_way_out(), reason="this network has no way out itself")
+def test_tensorflow_s_program_by_itself():
+    """Started by hand in a network that leads out, it says what that would mean."""
+    words = [sys.executable, CHAPTER / "train_tf_ps.py"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": "tensorflow"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert "train_tf_ps: TensorFlow's servers run whatever anybody sends them" in done.stderr
+    trusted = [*words, "--trusted-network"]
+    done = subprocess.run(trusted, capture_output=True, text=True, env=environment)
+    assert "train_tf_ps: TF_CONFIG is not set" in done.stderr
+
+
 def test_tensorboard(tmp_path):
     with tensorboard(tmp_path, ENOUGH):
         assert reachable() == []
