@@ -89,7 +89,7 @@ def test_a_function_is_called_without_a_way_out():
         print("done")
 
     assert closed_network.without_way_out(tells) == "False\ndone"
-    with pytest.raises(LaunchError, match="^ZeroDivisionError: division by zero$"):
+    with pytest.raises(LaunchError, match=r"^ZeroDivisionError: division by zero$"):
         closed_network.without_way_out(lambda: 1 / 0)
 
 
