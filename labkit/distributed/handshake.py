@@ -121,5 +121,5 @@ def _left(end: float) -> float:
     """Seconds until this moment; raises TimeoutError where it is over."""
     left = end - time.monotonic()
     if left <= 0:
-        raise TimeoutError("The time for a frame is over.")
+        raise TimeoutError("The other end has taken too long.")
     return left

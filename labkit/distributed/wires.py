@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LENGTH = 8  # bytes of a number: a message's length, or a rank
 PATIENCE = 600.0  # seconds: ends a hang, nothing else
-PROOF = 10.0  # seconds for a caller's proof and rank
+PROOF = 60.0  # seconds for a caller's proof, and for its rank
 
 
 class Wires:
@@ -120,6 +120,7 @@ def accepted(
         except (HandshakeError, OSError):
             wire.close()
             continue
+        wire.settimeout(PROOF)
         rank = int.from_bytes(_read(wire, bytearray(LENGTH)), "big")
         if rank not in missing:
             wire.close()
