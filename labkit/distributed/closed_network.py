@@ -31,8 +31,8 @@ CALL = "import sys, cloudpickle, labkit.distributed.closed_network as network; n
 CALL += "cloudpickle.load(sys.stdin.buffer)()"
 WHAT_TO_DO = (
     "Where your system forbids it, allow it (Ubuntu: `sudo sysctl "
-    "kernel.apparmor_restrict_unprivileged_userns=0`; Docker: `--cap-add=SYS_ADMIN`), or run as "
-    "root; on macOS, take Colab or a virtual machine with Linux."
+    "kernel.apparmor_restrict_unprivileged_userns=0`; Docker: `--cap-add=SYS_ADMIN`); on macOS, "
+    "take a virtual machine with Linux."
 )
 
 

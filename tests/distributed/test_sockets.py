@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from labkit.distributed import launch
+from labkit.distributed import backends, launch
 from labkit.distributed.closed_network import has_way_out
 from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.handshake import new_secret
@@ -55,6 +55,19 @@ def sockets_of_a_rank(rank, ranks, latency=None):
 def test_ranks(latency):
     for own, found in launch(sockets_of_a_rank, 2, latency):
         assert own and found == []
+
+
+def interface_of_a_rank(rank, ranks):
+    return os.environ.get(backends.INTERFACE)
+
+
+def test_gloo_stays_on_the_loopback_unless_told_otherwise(monkeypatch):
+    """Where a machine's name leads to another address, Gloo would listen there."""
+    monkeypatch.delenv(backends.INTERFACE, raising=False)
+    assert launch(interface_of_a_rank, 2) == [backends.loopback()] * 2
+    assert backends.loopback() in {name for _, name in socket.if_nameindex()}
+    monkeypatch.setenv(backends.INTERFACE, "eth7")
+    assert backends.on_one_machine() == {}
 
 
 def test_parameter_servers():
