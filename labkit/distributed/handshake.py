@@ -1,4 +1,4 @@
-"""A connection's first bytes: each end proves that it holds the cluster's secret, and tells it not.
+"""A connection's first bytes: each end proves, without telling it, that it holds the secret.
 
     secret = new_secret()                     # one for each cluster, which its members are given
     demand(connection, secret, seconds=10)    # who listens, before it reads anything else
