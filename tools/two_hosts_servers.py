@@ -26,6 +26,7 @@ from hosts_page import ROOT, environment, write_page
 from two_hosts_tensorflow import tensorflow
 
 from labkit.distributed import hosts
+from labkit.distributed.handshake import new_secret
 from labkit.distributed.host_programs import Program, programs
 from labkit.distributed.hosts import Host
 from labkit.machine_probe import this_machine
@@ -123,7 +124,10 @@ def training(bandwidth: float, rule: str, *more: str, copy: bool = False):
         first, second = pair
         shared = ["--servers", f"{first.address}:4700,{first.address}:4701", "--rule", rule]
         shared += ["--workers", str(WORKERS), "--steps", str(STEPS), "--seconds", str(STEP), *more]
-        shared += ["--every", "1"]
+        secret = Path(folder, "secret")
+        secret.touch(0o600)
+        secret.write_bytes(new_secret())
+        shared += ["--every", "1", "--secret", str(secret)]
         shared += ["--copy", f"{second.address}:4702"] if copy else []
         running: dict[str, Program] = {}
 
@@ -303,7 +307,8 @@ def row(*cells: object) -> str:
 def head() -> str:
     """The page's first part."""
     command = "python train_ps.py --role worker --index 1 --servers 10.0.0.1:4700,10.0.0.1:4701 "
-    command += f"--workers {WORKERS} --rule ... --steps {STEPS} --seconds {STEP:g}"
+    command += f"--workers {WORKERS} --rule ... --steps {STEPS} --seconds {STEP:g} "
+    command += "--secret secret"
     return HEAD.format(
         command=command,
         date=datetime.date.today().isoformat(),

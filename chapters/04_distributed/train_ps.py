@@ -2,12 +2,15 @@
 
     python train_ps.py                                       two servers and three workers, here
 
-    python train_ps.py --role server --index 0 --servers A:4700,A:4701 --workers 2
-    python train_ps.py --role server --index 1 --servers A:4700,A:4701 --workers 2
-    python train_ps.py --role worker --index 0 --servers A:4700,A:4701 --workers 2
-    python train_ps.py --role worker --index 1 --servers A:4700,A:4701 --workers 2
+    python -c "import secrets; print(secrets.token_hex(32))" > secret; chmod 600 secret
+    python train_ps.py --role server --index 0 --servers A:4700,A:4701 --workers 2 --secret secret
+    python train_ps.py --role server --index 1 --servers A:4700,A:4701 --workers 2 --secret secret
+    python train_ps.py --role worker --index 0 --servers A:4700,A:4701 --workers 2 --secret secret
+    python train_ps.py --role worker --index 1 --servers A:4700,A:4701 --workers 2 --secret secret
 
-The roles may start in any order; A is the address of a host that all of them reach. With
+The roles may start in any order; A is the address of a host that all of them reach. The file
+`secret` has to be the same on all hosts (copy it by scp): a server answers nobody who does not
+prove that he holds it. What then travels is not encrypted. With
 `--copy B:4700`, told to all, and `--role copy` on host B, the first server has a copy. A worker
 that was killed is started again with its number. A server with `--checkpoint FILE` writes that
 file, and begins with it where it exists. Lessons parameter_servers and faults.
@@ -24,6 +27,7 @@ from pathlib import Path
 import torch
 
 from labkit.distributed import LaunchError
+from labkit.distributed.handshake import secret_in
 from labkit.distributed.parameter_server.checkpoint import (
     CheckpointError,
     last_good_checkpoint,
@@ -108,12 +112,13 @@ def serve(chosen: argparse.Namespace) -> None:
     host, _, port = address.rpartition(":")
     job = Photographs(chosen.batch)
     with ExitStack() as at_the_end:
-        server = Server(host, int(port), is_copy=chosen.role == "copy")
+        server = Server(secret_in(chosen.secret), host, int(port), is_copy=chosen.role == "copy")
         at_the_end.callback(server.close)
         print(f"{name} listens at {server.address}", flush=True)
         copy = None
         if chosen.role == "server" and chosen.index == 0 and chosen.copy:
-            copy = Copy(chosen.copy, job.fingerprint(), chosen.timeout)
+            known = (job.fingerprint(), secret_in(chosen.secret))
+            copy = Copy(chosen.copy, *known, chosen.timeout)
             at_the_end.callback(copy.close)
         shard = shard_of(chosen, name, server, copy)
         server.serve(shard, job.fingerprint())
@@ -171,8 +176,8 @@ def take_part(chosen: argparse.Namespace) -> None:
     photographs = Photographs(chosen.batch)
     job = Telling(photographs, chosen.every)
     copies = [chosen.copy, *[None] * (len(chosen.servers) - 1)]
-    fingerprint = photographs.fingerprint()
-    client = Client(chosen.servers, chosen.index, fingerprint, chosen.timeout, copies)
+    known = (chosen.index, photographs.fingerprint(), secret_in(chosen.secret))
+    client = Client(chosen.servers, *known, chosen.timeout, copies)
     try:
         steps = work(client, job, chosen.workers, chosen.seconds)
     finally:
@@ -216,6 +221,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     add("--index", type=int, default=0, help="number of the server or worker, from 0 on")
     add("--servers", help="host:port of each server, with commas between them")
     add("--copy", help="host:port of the first server's copy")
+    add("--secret", type=Path, help="a file that all roles hold alike, and nobody else")
     add("--workers", type=int, default=3, help="how many there are")
     add("--rule", default="async", help="sync, async or bounded:S")
     add("--steps", type=int, default=120, help="of all workers together")
@@ -247,6 +253,10 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
             parser.error(f"A {chosen.role} needs --servers host:port,...: where the servers are.")
         if chosen.role == "copy" and not chosen.copy:
             parser.error("A copy needs --copy host:port: where it listens.")
+        if chosen.secret is None:
+            parser.error(
+                f"A {chosen.role} needs --secret FILE: what all roles hold, and only they."
+            )
     return chosen
 
 

@@ -11,9 +11,10 @@ hands steps to whichever worker is free, and hands a step out again when its wor
 moment a server, does not answer. With `--checkpoint`, the same command continues after the last
 save.
 
-Every "ps" and "worker" listens on all network interfaces, whatever address TF_CONFIG names, and
-runs any graph that anybody sends it (TensorFlow's SECURITY.md: arbitrary code). Run it only in a
-network that strangers cannot reach.
+Every process listens on all network interfaces, whatever address TF_CONFIG names, and runs any
+graph that anybody sends it (TensorFlow's SECURITY.md: arbitrary code). So where a route leads out
+of this host's network it starts only with `--trusted-network`: say so where no stranger reaches its
+ports, behind a firewall or in a cluster of one's own.
 """
 
 import argparse
@@ -28,12 +29,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from labkit.distributed import closed_network
 from labkit.distributed.keras_twin import batch, keras_twin, photographs, to_flat
 from labkit.distributed.tf_config import Place, TfConfigError, await_others, read
 
 # Seconds before a training is taken up: a server may just have come back, and whoever found it gone
 # is told so without a new try for a second. Three such answers would end the coordinator.
 FOUND_AGAIN = 3.0
+OPEN = (
+    "TensorFlow's servers run whatever anybody sends them, and listen on all interfaces; and a "
+    "route leads out of this network. Add --trusted-network if no stranger reaches this host."
+)
 
 
 def serve(place: Place) -> None:
@@ -173,6 +179,7 @@ def command_line() -> argparse.Namespace:
     parser.add_argument(
         "--pause-at", type=int, default=-1, help="the worker that has applied this step waits there"
     )
+    parser.add_argument("--trusted-network", action="store_true", help="no stranger reaches us")
     options = parser.parse_args()
     for name in ("steps", "batch", "save_every"):
         if getattr(options, name) < 1:
@@ -183,6 +190,8 @@ def command_line() -> argparse.Namespace:
 def main() -> None:
     """One process's life, in each role."""
     options = command_line()
+    if closed_network.has_way_out() and not options.trusted_network:
+        sys.exit(f"train_tf_ps: {OPEN}")
     try:
         place = read(os.environ.get("TF_CONFIG"))
         if place.role != "chief":

@@ -3,11 +3,18 @@
 NCCL   between NVIDIA GPUs, one for each rank; tensors have to be on the GPU
 Gloo   between CPUs over TCP, everywhere; slow for tensors on a GPU
 MPI    what a cluster has installed, if PyTorch was built for it: its wheels are not
+
+Gloo listens at the address that the machine's name leads to, which may be one that others reach,
+and asks no caller who he is. Ranks of one machine meet on its loopback instead.
 """
+
+import os
+from functools import cache
 
 from labkit.distributed.errors import LaunchError
 
 BACKENDS = ("nccl", "gloo", "mpi")
+INTERFACE = "GLOO_SOCKET_IFNAME"  # which interfaces Gloo takes, in the environment
 
 
 def chosen_backend(ranks: int, backend: str | None = None) -> str:
@@ -36,6 +43,26 @@ def chosen_backend(ranks: int, backend: str | None = None) -> str:
 def carriers(backend: str) -> str:
     """What `init_process_group` gets: beside NCCL, Gloo carries tensors on the CPU."""
     return "cpu:gloo,cuda:nccl" if backend == "nccl" else backend
+
+
+@cache
+def loopback() -> str | None:
+    """The name of this machine's loopback, "lo" or "lo0"; None where it has none."""
+    import psutil
+
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(address.address == "127.0.0.1" for address in addresses):
+            return name
+    return None
+
+
+def on_one_machine() -> dict[str, str]:
+    """What ranks that are all on this machine need in their environment, so that Gloo stays here.
+
+    Whoever has chosen an interface keeps it.
+    """
+    name = loopback()
+    return {INTERFACE: name} if name and INTERFACE not in os.environ else {}
 
 
 def _gpus() -> int:

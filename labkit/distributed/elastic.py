@@ -6,7 +6,11 @@ torchrun's agent starts the workers and watches them. When one dies it ends the 
 all of them anew, as often as `restarts` says; what they had in memory is gone. PyTorch 2.13 needs
 a variable for this (RESTARTS): without it, the new workers meet at the store of the old ones, and
 in about half of all tries they read addresses there that are gone, and fail or hang
-(github.com/pytorch/pytorch/issues/135712). Lesson restarts_and_monitoring.
+(github.com/pytorch/pytorch/issues/135712).
+
+torchrun's store listens on all interfaces and reads pickles from whoever reaches it, which can run
+code. So all of it gets a network without a way out (closed_network.py). Lesson
+restarts_and_monitoring.
 """
 
 import os
@@ -21,7 +25,9 @@ from typing import IO
 
 import psutil
 
+from labkit.distributed.backends import on_one_machine
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.torchrun_agent import NOT_STARTED
 
 AGENT = "labkit.distributed.torchrun_agent"
 RESTARTS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # rank 0 makes a new store at each start
@@ -48,20 +54,28 @@ def under_torchrun(
     timeout       seconds, after which all of it is ended
     environment   variables beside those of this process
 
-    Raises LaunchError, with the last lines printed, where torchrun gives up or takes too long.
+    Raises LaunchError, with the last lines printed, where torchrun gives up or takes too long, and
+    where there is no network without a way out for it.
     Interrupted or failed, it leaves no process behind.
     """
     path = _found(Path(program))
-    command = [sys.executable, "-m", AGENT, "--standalone", f"--nproc-per-node={ranks}"]
-    command += [f"--max-restarts={restarts}", str(path), *map(str, arguments)]
+    command = [sys.executable, "-m", AGENT, "--standalone", "--local-addr=127.0.0.1"]
+    command += [
+        f"--nproc-per-node={ranks}",
+        f"--max-restarts={restarts}",
+        str(path),
+        *map(str, arguments),
+    ]
     with tempfile.TemporaryFile(prefix="labkit-torchrun-") as output:
-        with _started(command, output, os.environ | dict(environment)) as agent:
+        with _started(command, output, os.environ | on_one_machine() | dict(environment)) as agent:
             try:
                 code = agent.wait(timeout)
             except subprocess.TimeoutExpired:
                 raise LaunchError(
                     f"{path.name} did not end within {timeout:g} s.\n{_last_lines(output)}"
                 ) from None
+        if code == NOT_STARTED:
+            raise LaunchError(_last_lines(output))
         if code:
             raise LaunchError(
                 f"torchrun gave up {path.name}, after {restarts} restarts.\n{_last_lines(output)}"

@@ -77,6 +77,7 @@ def _launched(
     parcel: Any, ranks: int, backend: str, timeout: float, live: bool, folder: Path
 ) -> list[Any]:
     from labkit.distributed import told
+    from labkit.distributed.backends import on_one_machine
     from labkit.distributed.parcels import SharedFile
     from labkit.distributed.processes import Processes
     from labkit.distributed.rank import Job
@@ -84,7 +85,8 @@ def _launched(
 
     with SharedFile() as call:
         spans = parcel.write(call)
-        job = Job(spans, ranks, backend, str(folder / "meeting"), dict(os.environ), str(folder))
+        environment = dict(os.environ) | on_one_machine()
+        job = Job(spans, ranks, backend, str(folder / "meeting"), environment, str(folder))
         with Processes(job, call) as processes:
             screen = Screen(processes.ranks, live)
             try:

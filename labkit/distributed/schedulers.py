@@ -4,7 +4,7 @@
 
 torchrun's command was run here; the Slurm script and the Kubernetes job were not. Sources: the
 manual pages of torchrun and of sbatch, and the PyTorchJob (kubeflow.org/v1) of Kubeflow's training
-operator, whose container has to be called `pytorch`.
+operator, whose container has to be called `pytorch`. All of them are for internal networks only.
 """
 
 import re
@@ -12,6 +12,7 @@ import shlex
 from pathlib import PurePosixPath
 
 PORT = 29_500  # torchrun's usual one
+INTERNAL = "# In internal networks only: who reaches torchrun's ports can run code in all ranks."
 NOT_RUN = "# Not run here: there was no {what} to run it on."
 
 
@@ -30,6 +31,7 @@ def all_ways(program: str, nodes: int, ranks: int) -> str:
             "# With Slurm, as job.sh, by `sbatch job.sh`:\n" + slurm_script(program, nodes, ranks),
             "# With Kubernetes, as job.yaml, by `kubectl apply -f job.yaml`:\n"
             + kubernetes_job(program, nodes, ranks),
+            INTERNAL,
         ]
     )
 

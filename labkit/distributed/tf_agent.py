@@ -1,11 +1,12 @@
 """One host's agent for a TensorFlow cluster: it starts programs, and ends them whatever happens.
 
-    python -m labkit.distributed.tf_agent
+    python -m labkit.distributed.tf_agent [--closed]
 
-It loads TensorFlow once, seconds of work, and each program begins as a fork of it; where there is
-no safe fork, outside Linux, each is started by itself. Orders come as lines of JSON on the standard
-input, and each is answered with one line. When that input ends, because whoever gave the orders has
-ended or is gone, the agent kills its programs and leaves. Lesson faults.
+With --closed, all of them share a network without a way out (closed_network.py). It loads
+TensorFlow once, seconds of work, and each program begins as a fork of it; where there is no safe
+fork, outside Linux, each is started by itself. Orders come as lines of JSON on the standard input,
+and each is answered with one line. When that input ends, because whoever gave the orders has ended
+or is gone, the agent kills its programs and leaves. Lesson faults.
 """
 
 import ctypes
@@ -20,8 +21,12 @@ import sys
 import traceback
 from pathlib import Path
 
+from labkit.distributed import closed_network
+from labkit.distributed.errors import LaunchError
+
 # Of what the programs import; not labkit's own tests of it.
 LOADED = ("tensorflow", "keras", "labkit.distributed.keras_twin", "torch")
+CLOSED, READY = "--closed", "ready"
 END_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
 BECOME = "import json, sys; from labkit.distributed.tf_agent import become; "
 BECOME += "become(*json.loads(sys.argv[1]))"
@@ -90,8 +95,17 @@ class Agent:
 
 
 def main() -> None:
-    """Answers orders such as {"do": "kill", "with": [PID]} until there are no more."""
+    """Answers orders such as {"do": "kill", "with": [PID]} until there are no more.
+
+    Before, it says "ready", or why it cannot be.
+    """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
+    if CLOSED in sys.argv:
+        try:
+            closed_network.enter()
+        except LaunchError as error:
+            print(json.dumps(str(error)), file=answers)
+            return
     os.dup2(2, 1)  # what libraries print is no answer
     if sys.platform == "linux":
         for name in LOADED:
@@ -100,7 +114,7 @@ def main() -> None:
     else:
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a program that is only just starting
     agent = Agent()
-    print(json.dumps("ready"), file=answers)
+    print(json.dumps(READY), file=answers)
     try:
         for line in sys.stdin:
             order = json.loads(line)

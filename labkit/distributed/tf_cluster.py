@@ -22,9 +22,10 @@ beginning to the end, and a new coordinator (TensorFlow's chief) for each run. T
 process never loads TensorFlow. Starting takes about as long as loading TensorFlow once; each run
 adds its steps and half a second. Killing and asking is in tf_processes.py. Lesson faults.
 
-TensorFlow's servers and workers listen on all network interfaces, whatever address a TF_CONFIG
-names, and run every graph that they are sent, without asking by whom; TensorFlow's SECURITY.md
-calls that arbitrary code. So a TfCluster belongs on a machine whose ports no stranger can reach.
+TensorFlow's processes listen on all network interfaces, whatever address a TF_CONFIG names, and run
+every graph that they are sent, without asking by whom; TensorFlow's SECURITY.md calls that
+arbitrary code. An open one would let anybody who reaches its port run programs as this user. So
+they get a network without a way out (closed_network.py); where there is none, nothing starts.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class TfCluster(TfProcesses):
                of one of them in that order; by default `tf_own_configs.written`
     program    another program than train_tf_ps.py, of the same options
 
-    Raises LaunchError as `TfProcesses` does, and for numbers that make no cluster; TfConfigError
-    for a wrong TF_CONFIG, before anything starts.
+    Raises LaunchError as `TfProcesses` does, for numbers that make no cluster, and where there is
+    no network without a way out for them; TfConfigError for a wrong TF_CONFIG, before anything
+    starts.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.tf_agent import CLOSED, READY
 from labkit.distributed.tf_run import telling_line
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ QUIET = {
 
 
 class Agent:
-    """The agent of one host (tf_agent.py); None for this machine."""
+    """The agent of one host (tf_agent.py); None for this machine, in a network without a way out.
+
+    A host has one as it is: a cable to another host, and nothing else.
+    """
 
     def __init__(self, folder: Path, host: Host | None) -> None:
         name = host.name if host else "here"
@@ -40,10 +44,11 @@ class Agent:
         temporary = folder / f"temporary-{name}"  # what killed programs leave goes with the folder
         temporary.mkdir()
         enter = ["ip", "netns", "exec", host.name] if host else []
+        words = [] if host else [CLOSED]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*enter, sys.executable, "-m", "labkit.distributed.tf_agent"],
+                [*enter, sys.executable, "-m", "labkit.distributed.tf_agent", *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -53,8 +58,13 @@ class Agent:
             )
 
     def await_ready(self) -> None:
-        """Waits until it has loaded TensorFlow; two agents do so at the same time."""
-        self._answer()
+        """Waits until it has loaded TensorFlow; two agents do so at the same time.
+
+        Raises LaunchError with its sentence where it starts nothing.
+        """
+        said = self._answer()
+        if said != READY:
+            raise LaunchError(said)
 
     def ask(self, order: str, *what: Any) -> Any:
         """The agent's answer to an order, one of the methods of `tf_agent.Agent`."""

@@ -1,6 +1,10 @@
 """The same program under torchrun: this process is one rank of those that torchrun has started.
 
 torchrun --standalone --nproc-per-node=2 program.py
+
+Results travel pickled, and torchrun's own store takes pickles from whoever reaches its port, on all
+interfaces: who can send one can run code in every rank. So torchrun is for internal networks only.
+Lesson processes_and_collectives.
 """
 
 import gc
@@ -10,7 +14,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from labkit.distributed.backends import carriers
+from labkit.distributed.backends import carriers, on_one_machine
 from labkit.distributed.errors import LaunchError
 
 _launches = count()  # of this program
@@ -58,6 +62,8 @@ def _join(backend: str | None) -> None:
     # A shelf of its own for each launch of a program: addresses of an earlier one are out of date.
     store = dist.PrefixStore(f"launch-{next(_launches)}", _meeting())
     name = backend or ("nccl" if on_gpus else "gloo")
+    if here == world:
+        os.environ.update(on_one_machine())
     if name == "nccl":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     dist.init_process_group(carriers(name), store=store, rank=rank, world_size=world)

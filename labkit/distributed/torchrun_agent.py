@@ -3,6 +3,8 @@
 Who starts it keeps a pipe to its standard input. When the pipe closes, by whatever end of the one
 who started it, the agent ends itself as Ctrl-C would end it, and its workers first. So no worker
 outlives an interrupted cell or a notebook whose kernel was killed.
+
+All of them share a network without a way out: torchrun's store listens on all interfaces.
 """
 
 import os
@@ -10,9 +12,19 @@ import signal
 import sys
 import threading
 
+from labkit.distributed import closed_network
+from labkit.distributed.errors import LaunchError
+
+NOT_STARTED = 77  # exit code: there is no closed network, and the output says why
+
 
 def main() -> None:
     """torchrun with the arguments of the command line; which rank failed, in a line."""
+    try:
+        closed_network.enter()  # before anything starts a thread
+    except LaunchError as error:
+        print(error)
+        raise SystemExit(NOT_STARTED) from None
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import main as torchrun
 

@@ -5,15 +5,17 @@
 
 Gloo listens on ports of its own choosing, so no relay can stand in its way. Here each pair has one
 TCP connection, which leads through a relay (`relay.py`); `torch.distributed` is only asked where
-the others listen. Lesson a_cost_model.
+the others listen, and what they take as a proof (handshake.py): each rank has a secret of its own
+for those that call it. Lesson a_cost_model.
 """
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from labkit.distributed.handshake import HandshakeError, demand, new_secret, prove
 from labkit.distributed.network import TorchTransport, use
 from labkit.distributed.relay import relayed
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 LENGTH = 8  # bytes of a number: a message's length, or a rank
 PATIENCE = 600.0  # seconds: ends a hang, nothing else
+PROOF = 60.0  # seconds for a caller's proof, and for its rank
 
 
 class Wires:
@@ -78,26 +81,59 @@ def wired(latency: float = 0.0, address: str = "127.0.0.1") -> Iterator[Wires]:
     rank, ranks = TorchTransport().place()
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server((address, 0)))
+        secret = new_secret()
         places = [None] * ranks
-        dist.all_gather_object(places, listener.getsockname())
+        dist.all_gather_object(places, (listener.getsockname(), secret))
         connections = {}
         for other in range(rank):
-            place = tuple(places[other])
+            place, theirs = places[other]
             if latency:
                 place = stack.enter_context(relayed(place, latency))
             wire = stack.enter_context(socket.create_connection(place))
+            prove(wire, theirs, PATIENCE)
             wire.sendall(rank.to_bytes(LENGTH, "big"))
             connections[other] = wire
-        for _ in range(rank + 1, ranks):
-            wire, _ = listener.accept()
-            stack.enter_context(wire)
-            connections[int.from_bytes(_read(wire, bytearray(LENGTH)), "big")] = wire
+        callers = set(range(rank + 1, ranks))
+        for caller, wire in accepted(listener, secret, callers):
+            connections[caller] = stack.enter_context(wire)
         for wire in connections.values():
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             wire.settimeout(PATIENCE)
         with use(Wires(rank, connections)) as wires:
             yield wires
         dist.barrier()  # nobody closes while another one still reads
+
+
+def accepted(
+    listener: socket.socket, secret: bytes, callers: Collection[int]
+) -> Iterator[tuple[int, socket.socket]]:
+    """The connection of each of these ranks, in the order in which they call.
+
+    A caller without the secret is left, and waited for no longer. Raises RuntimeError for a rank
+    that is none of these, or that has called before.
+    """
+    missing = set(callers)
+    while missing:
+        wire, _ = listener.accept()
+        try:
+            demand(wire, secret, PROOF)
+        except (HandshakeError, OSError):
+            wire.close()
+            continue
+        wire.settimeout(PROOF)
+        rank = int.from_bytes(_read(wire, bytearray(LENGTH)), "big")
+        if rank not in missing:
+            wire.close()
+            why = "has called already" if rank in callers else "does not exist or does not call"
+            raise RuntimeError(
+                f"A caller says that it is rank {rank}, which {why}: {_named(missing)} may call."
+            )
+        missing.remove(rank)
+        yield rank, wire
+
+
+def _named(ranks: Collection[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, sorted(ranks)))}"
 
 
 def _bytes_of(tensor: "torch.Tensor") -> memoryview:

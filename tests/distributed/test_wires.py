@@ -1,6 +1,9 @@
 """Connections of our own carry what torch's group carries, through relays and without."""
 
+import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -12,8 +15,9 @@ from labkit.distributed.collectives import (
     halving_all_reduce,
     ring_all_reduce,
 )
+from labkit.distributed.handshake import new_secret, prove
 from labkit.distributed.messages import exchange, receive, recorded, send
-from labkit.distributed.wires import wired
+from labkit.distributed.wires import accepted, wired
 
 
 def all_of_them(rank, ranks, latency):
@@ -85,3 +89,45 @@ def unlike(rank, ranks):
 def test_a_message_of_another_length_is_told():
     with pytest.raises(LaunchError, match="waits for 16 bytes of rank 0, which sends 12"):
         launch(unlike, 2)
+
+
+ENOUGH = 60.0  # seconds: only ends a hang
+SECRET = new_secret()
+
+
+def calls(ranks, callers, first=()):
+    """What `accepted` finds where these ranks call, one after the other; strangers call first."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.settimeout(ENOUGH)
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        found = pool.submit(lambda: [rank for rank, _ in accepted(listener, SECRET, ranks)])
+        for words in first:
+            stranger = stack.enter_context(socket.create_connection(listener.getsockname()))
+            stranger.sendall(words)
+            stranger.shutdown(socket.SHUT_WR)
+        for rank in callers:
+            wire = stack.enter_context(socket.create_connection(listener.getsockname()))
+            prove(wire, SECRET, ENOUGH)
+            wire.sendall(rank.to_bytes(8, "big"))
+        return found.result(ENOUGH)
+
+
+def test_ranks_are_known_by_what_they_prove_and_say():
+    assert calls([1, 2, 3], [2, 3, 1]) == [2, 3, 1]
+
+
+def test_strangers_become_no_rank():
+    strangers = [b"", (1).to_bytes(8, "big"), bytes(64), b"GET / HTTP/1.1\r\n" * 10]
+    assert calls([1, 2], [2, 1], first=strangers) == [2, 1]
+
+
+@pytest.mark.parametrize("rank", [0, 3, 4, 1 << 63])
+def test_a_rank_out_of_range_is_refused(rank):
+    with pytest.raises(RuntimeError, match=f"rank {rank}, which does not exist or does not call"):
+        calls([1, 2], [rank])
+
+
+def test_a_rank_that_calls_twice_is_refused():
+    with pytest.raises(RuntimeError, match="rank 1, which has called already: rank 2 may call"):
+        calls([1, 2], [1, 1])

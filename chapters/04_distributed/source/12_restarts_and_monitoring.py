@@ -376,25 +376,34 @@ with suppress(AttributeError):  # what the call gives is no metadata
 #
 # The ranks find each other through a **TCPStore**, which holds texts by name.
 # We open one, and a second connection reads and writes it.
+# `without_way_out` calls our function in a process whose network leads nowhere, so that no stranger comes meanwhile.
 
 # %%
 import psutil
 from torch.distributed import TCPStore
 
-store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-store.set("newest checkpoint", "step-00024")
-visitor = TCPStore("127.0.0.1", store.port, is_master=False)
-print("a visitor reads", visitor.list_keys(), "and writes")
-visitor.set("newest checkpoint", "a stranger's")
-print("the store now says", store.get("newest checkpoint").decode())
-listening = [c.laddr.ip for c in psutil.Process().net_connections() if c.laddr.port == store.port]
-print("it also listens on all addresses:", bool({"::", "0.0.0.0"} & set(listening)))
-del visitor, store
+from labkit.distributed.closed_network import without_way_out
+
+
+def open_a_store():
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store.set("newest checkpoint", "step-00024")
+    visitor = TCPStore("127.0.0.1", store.port, is_master=False)
+    print("a visitor reads", visitor.list_keys(), "and writes")
+    visitor.set("newest checkpoint", "a stranger's")
+    print("the store now says", store.get("newest checkpoint").decode())
+    sockets = psutil.Process().net_connections()
+    listening = {socket.laddr.ip for socket in sockets if socket.laddr.port == store.port}
+    print("it also listens on all addresses:", bool({"::", "0.0.0.0"} & listening))
+
+
+print(without_way_out(open_a_store))
 room.cleanup()
 
 # %% [markdown]
 # **Verdict: wrong.**
-# It listens on every network of the machine, and asks for no password: keep its port behind a firewall.
+# It listens on every network of the machine, and asks for no password; `torchrun` even reads pickles from its store.
+# So keep their ports behind a firewall, in an internal network.
 #
 # ## Recap
 #

@@ -412,6 +412,7 @@ for function in (only_rank_0, rank_1_fails):
 # ```
 #
 # `launch` then uses the processes that `torchrun` has started.
+# Use `torchrun` in internal networks only: who can reach its ports can make its processes run any code.
 # `labkit launch program.py --nodes 2 --ranks 4` prints this, a Slurm script and a Kubernetes job, which we have not run.
 #
 # ## On trial

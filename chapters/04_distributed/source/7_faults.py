@@ -246,8 +246,8 @@ figures.table(heads, rows, "counted in the log of the server")
 # ### TensorFlow's six processes
 #
 # `TfCluster` starts servers and workers on this machine, each with the text that your function writes, and a coordinator for each run.
-# **A warning: TensorFlow's servers listen on all network interfaces, whatever address the cluster names, and run any graph that anybody sends** ([arbitrary code](https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md)).
-# Run this lesson only where strangers cannot reach your ports.
+# **TensorFlow's servers listen on all network interfaces, whatever address the cluster names, and run any graph that anybody sends** ([arbitrary code](https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md)): who reaches an open one can run programs as you.
+# So `TfCluster` gives its processes a network of their own, without a way out; where the system allows none, it starts nothing and says why.
 #
 # All run [train_tf_ps.py](train_tf_ps.py); here are lines of its step and of the coordinator:
 #

@@ -1,6 +1,6 @@
 """A worker's side of the talk: all servers together, and what to do when one does not answer.
 
-    client = Client(["127.0.0.1:40123", "127.0.0.1:40124"], worker=0, fingerprint=fingerprint)
+    client = Client(["127.0.0.1:40123", "127.0.0.1:40124"], 0, fingerprint, secret)   # worker 0
     weights = client.pull()                     # from all servers; None: no step left
     client.push(weights, gradient)              # to each server its part
 
@@ -42,6 +42,7 @@ class Client:
 
     addresses     "host:port" of each server, in the order of their parts
     fingerprint   of the model, as `problem.fingerprint` gives it
+    secret        of the cluster, as its servers hold it
     timeout       seconds for an answer, after which ServerError says who did not give it
     copies        for each server the address of its copy, or None
 
@@ -53,13 +54,14 @@ class Client:
         addresses: Sequence[str],
         worker: int | None,
         fingerprint: str,
+        secret: bytes,
         timeout: float = TIMEOUT,
         copies: Sequence[str | None] | None = None,
     ) -> None:
         self.worker = worker
         copies = copies or [None] * len(addresses)
         self.links = [
-            Link([one, copy] if copy else [one], worker, fingerprint, timeout)
+            Link([one, copy] if copy else [one], worker, fingerprint, secret, timeout)
             for one, copy in zip(addresses, copies, strict=True)
         ]
         for link in self.links:

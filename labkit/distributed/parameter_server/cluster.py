@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server.arrivals import Arrivals, arrival_order
 from labkit.distributed.parameter_server.checkpoint import common_checkpoints
 from labkit.distributed.parameter_server.crew import Crew
@@ -43,6 +44,7 @@ class Cluster:
 
     copies    how many of the servers, from the first one on, have a copy (replication.py)
     timeout   seconds for each answer of a server, after which its worker gives up
+    secret    that its roles prove to each other; a new one in each cluster, gone with it
 
     Raises LaunchError for numbers that are none, and for roles that do not start.
     """
@@ -51,12 +53,15 @@ class Cluster:
         self, servers: int = 2, workers: int = 4, timeout: float = TIMEOUT, copies: int = 0
     ) -> None:
         _refuse_wrong(servers, workers, timeout, copies)
-        self.timeout = timeout
+        self.timeout, self.secret = timeout, new_secret()
         self._crew = Crew()
         self._training: Training | None = None
-        places = [Place("server", number) for number in range(servers)]
-        places += [Place("copy", number) for number in range(copies)]
-        places += [Place("worker", number) for number in range(workers)]
+        numbers = {"server": servers, "copy": copies, "worker": workers}
+        places = [
+            Place(kind, number, self.secret)
+            for kind, count in numbers.items()
+            for number in range(count)
+        ]
         try:
             addresses = self._crew.start(*places)
             self.addresses = tuple(addresses[:servers])
@@ -242,7 +247,7 @@ class Cluster:
         self._crew.killed = {fault.role for fault in given.faults if fault.deed == "die"}
         for kind in ("copy", "server", "worker"):  # a server connects to its copy
             self._crew.order(self._crew.named(kind), given)
-        self._training = Training(self._crew, given, fingerprint, arrivals, limit)
+        self._training = Training(self._crew, given, fingerprint, self.secret, arrivals, limit)
         for name in self._crew.named("worker"):
             self._training.go(name)
         return self._training

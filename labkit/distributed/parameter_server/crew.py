@@ -1,7 +1,7 @@
 """The roles of a cluster together: started, given orders, listened to, and ended.
 
     crew = Crew()
-    crew.start(Place("worker", 0))
+    crew.start(Place("worker", 0, secret))
     crew.order(["worker 0"], given)          # their answers, once all are there
 
 Where a role fails, its sentence is raised, and all have ended; so they have after an interrupt.

@@ -1,6 +1,6 @@
 """One connection to one server, made anew when it breaks.
 
-    link = Link(["127.0.0.1:40123"], worker=0, fingerprint=fingerprint, timeout=60)
+    link = Link(["127.0.0.1:40123"], worker=0, fingerprint=fingerprint, secret=secret)
     pulled = link.pull(step=0)
     link.push(0, pulled.version, gradient, loss, samples)
 
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from labkit.distributed.handshake import HandshakeError, prove
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.notes import Note, Pulled
 from labkit.distributed.parameter_server.wire import receive_frame, send_frame
@@ -33,6 +34,7 @@ class Link:
     """A worker's link to one server.
 
     addresses   the server's "host:port", then its copy's, if there is one
+    secret      of the cluster, which server and worker prove to each other (handshake.py)
     leads       whether a server speaks here, to its copy
     finished    steps of this worker that the server has taken, as it said last
 
@@ -46,12 +48,13 @@ class Link:
         addresses: Sequence[str],
         worker: int | None,
         fingerprint: str,
+        secret: bytes,
         timeout: float = TIMEOUT,
         leads: bool = False,
     ) -> None:
         self.addresses = [_split(address) for address in addresses]
         self.worker, self.fingerprint, self.timeout = worker, fingerprint, timeout
-        self.leads = leads
+        self.leads, self._secret = leads, secret
         self.finished = 0
         self._place = 0  # of the address in use
         self._connection: socket.socket | None = None
@@ -148,12 +151,22 @@ class Link:
             host, port = self.addresses[self._place]
             self._connection = socket.create_connection((host, port), _until(end))
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._prove(_until(end))
             said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
             self.finished = said["finished"]
             self._greeted = True
             if fields["kind"] == "hello":
                 return said, {}
         return self._exchanged(fields, tensors, end)
+
+    def _prove(self, seconds: float) -> None:
+        try:
+            prove(self._connection, self._secret, seconds)
+        except HandshakeError:
+            raise ServerError(
+                f"Server {self.address} and {self._name()} do not hold the same secret: each "
+                "cluster has its own, which all its roles are given."
+            ) from None
 
     def _exchanged(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
         send_frame(self._connection, fields, tensors, _until(end))

@@ -1,6 +1,6 @@
 """A server and its copy: one of them dies, and not one acknowledged update is lost.
 
-    copy = Copy("10.0.0.2:4700", fingerprint, timeout=60)
+    copy = Copy("10.0.0.2:4700", fingerprint, secret, timeout=60)
     Shard(values, rule, workers, rate, forward=copy.push, announce=copy.begin)
 
 The first server tells its copy of every step that it grants, and of every gradient, before the
@@ -51,9 +51,11 @@ class Copy:
     has taken over: a server that comes back later is of use only in the next training.
     """
 
-    def __init__(self, address: str, fingerprint: str, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, address: str, fingerprint: str, secret: bytes, timeout: float = TIMEOUT
+    ) -> None:
         self.alone = False
-        self._link = Link([address], None, fingerprint, timeout, leads=True)
+        self._link = Link([address], None, fingerprint, secret, timeout, leads=True)
         if self._link.connect().get("taken over"):
             raise ServerError(
                 f"The copy at {address} has taken over already. A server that comes back later is "

@@ -89,10 +89,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Place:
-    """Which role a process has: its kind, its number, and the port where a server listens."""
+    """Which role a process has: its kind and number, its cluster's secret, a server's port."""
 
     kind: str
     number: int
+    secret: bytes = field(repr=False)
     port: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -129,8 +130,8 @@ class ServerRole:
     """A server, or the copy of one, that gets a new shard for each training."""
 
     def __init__(self, place: Place) -> None:
-        self.name, self.number = place.name, place.number
-        self.server = Server(port=place.port, is_copy=place.kind == "copy")
+        self.name, self.number, self.secret = place.name, place.number, place.secret
+        self.server = Server(place.secret, port=place.port, is_copy=place.kind == "copy")
         self.greeting = self.server.address
         self.shard: Shard | None = None
 
@@ -146,7 +147,8 @@ class ServerRole:
         job, parts = cloudpickle.loads(order.job), len(order.addresses)
         copy = None
         if order.copies[self.number] and not self.server.is_copy:
-            copy = Copy(order.copies[self.number], job.fingerprint(), order.timeout)
+            address = order.copies[self.number]
+            copy = Copy(address, job.fingerprint(), self.secret, order.timeout)
         # The first server says when it is over: two that count for themselves might disagree.
         self.shard = Shard(
             job.start().tensor_split(parts)[self.number],
@@ -172,7 +174,7 @@ class WorkerRole:
     greeting = None
 
     def __init__(self, place: Place) -> None:
-        self.name, self.number = place.name, place.number
+        self.name, self.number, self.secret = place.name, place.number, place.secret
         self.order: Begin | None = None
         self.job: Any = None
 
@@ -185,7 +187,8 @@ class WorkerRole:
             return None
         given = self.order
         fingerprint = self.job.fingerprint()
-        client = Client(given.addresses, self.number, fingerprint, given.timeout, given.copies)
+        known = (self.number, fingerprint, self.secret)
+        client = Client(given.addresses, *known, given.timeout, given.copies)
         job = doomed(self.job, self.name, given.faults)
         try:
             return work(client, job, given.workers, given.seconds[self.number])

@@ -1,12 +1,13 @@
 """A parameter server: a shard that workers reach over TCP, a thread for each connection.
 
-    server = Server()                        # 127.0.0.1, on a port that the system gives
+    server = Server(secret)                  # 127.0.0.1, on a port that the system gives
     server.serve(shard, fingerprint)         # from now on; a new shard replaces the old one
     server.address                           # "127.0.0.1:40123"
     server.close()
 
-A connection begins with `hello`, which says whose it is and which model it trains: a worker of
-another version of the model is refused. A stranger's bytes end the stranger's connection alone.
+A caller first proves that it holds the cluster's secret (handshake.py); a stranger is left, and
+nothing else of what it sends is read. Then `hello` says whose the connection is and which model it
+trains: a worker of another version of the model is refused, and not told which one is right.
 
 A worker may compute for as long as it likes between two requests. But a request that has begun, an
 answer and a greeting have SECONDS, and a host that is gone without a word is noticed by TCP itself,
@@ -22,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labkit.distributed.handshake import HandshakeError, demand
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.replication import Standing, Unanswered
 from labkit.distributed.parameter_server.talk import Talk
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from labkit.distributed.parameter_server.shard import Shard
 
 SECONDS = 60.0  # for a greeting, the rest of a frame that has begun, and an answer
+PROOF = 10.0  # seconds for a caller's proof
+MOST_STRANGERS = 16  # callers without a proof yet; one more, and the oldest is left
+MOST_CALLERS = 64  # with a proof; a worker that died leaves a connection behind for a while
 PAUSE = 0.05  # seconds after a connection that could not be accepted
 ALIVE = {  # where the system has these
     "TCP_KEEPIDLE": 30,  # seconds of silence, after which TCP asks whether the other end is there
@@ -43,6 +48,7 @@ ALIVE = {  # where the system has these
 class Server:
     """Listens from the beginning, and answers once it serves a shard.
 
+    secret       of the cluster; every caller proves that it holds it
     checkpoint   the file that the request `save` writes, if any
     is_copy      whether it waits for another server, and follows that one (replication.py)
     greeted      numbers of the workers that have come since it was made
@@ -53,11 +59,13 @@ class Server:
 
     def __init__(
         self,
+        secret: bytes,
         host: str = "127.0.0.1",
         port: int = 0,
         checkpoint: str | Path | None = None,
         is_copy: bool = False,
     ) -> None:
+        self._secret = secret
         self._listener = _listening(host, port)
         self._closed = threading.Event()
         self.address = f"{host}:{self._listener.getsockname()[1]}"
@@ -69,7 +77,9 @@ class Server:
         self._serving = threading.Condition()
         self._shard: Shard | None = None
         self._fingerprint = ""
-        self._connections: set[socket.socket] = set()
+        self._strangers: list[socket.socket] = []  # the oldest first
+        self._connections: set[socket.socket] = set()  # of those who hold the secret
+        self._counting = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def serve(self, shard: Shard, fingerprint: str) -> None:
@@ -81,7 +91,7 @@ class Server:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is connected."""
+        """Whether nobody who holds the secret is connected."""
         return not self._connections
 
     def close(self) -> None:
@@ -90,9 +100,9 @@ class Server:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # or accept() would hold the port
         self._listener.close()
-        for connection in list(self._connections):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        with self._counting:
+            for connection in (*self._strangers, *self._connections):
+                _end(connection)
 
     def _accept(self) -> None:
         """Until the server is closed: a caller that has left, or too many open files, pass."""
@@ -102,22 +112,47 @@ class Server:
             except OSError:
                 self._closed.wait(PAUSE)
                 continue
-            self._connections.add(connection)
+            with self._counting:
+                self._strangers.append(connection)
+                if len(self._strangers) > MOST_STRANGERS:
+                    _end(self._strangers.pop(0))
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
-        """Answers one client, until it leaves or sends what is no frame."""
-        with suppress(OSError, EOFError), connection:
-            _set_up(connection)
-            talk = Talk(self)
-            try:
-                while True:
-                    answer = talk.answer(*receive_frame(connection, SECONDS))
-                    send_frame(connection, *answer, SECONDS)
-                    await_frame(connection)
-            except WireError as error:
-                send_frame(connection, {"error": str(error)}, seconds=SECONDS)
-        self._connections.discard(connection)
+        """Answers one client, until it leaves or sends what is no frame; a stranger only leaves."""
+        try:
+            with suppress(OSError, EOFError, HandshakeError), connection:
+                _set_up(connection)
+                demand(connection, self._secret, PROOF)
+                if self._admit(connection):
+                    self._answer(connection)
+                else:
+                    _refuse(connection)
+        finally:
+            with self._counting:
+                self._connections.discard(connection)
+                if connection in self._strangers:
+                    self._strangers.remove(connection)
+
+    def _admit(self, connection: socket.socket) -> bool:
+        """Counts a caller who holds the secret; False where there are enough of them."""
+        with self._counting:
+            if connection in self._strangers:
+                self._strangers.remove(connection)
+            if len(self._connections) >= MOST_CALLERS:
+                return False
+            self._connections.add(connection)
+            return True
+
+    def _answer(self, connection: socket.socket) -> None:
+        talk = Talk(self)
+        try:
+            while True:
+                answer = talk.answer(*receive_frame(connection, SECONDS))
+                send_frame(connection, *answer, SECONDS)
+                await_frame(connection)
+        except WireError as error:
+            send_frame(connection, {"error": str(error)}, seconds=SECONDS)
 
     def shard_of(self, fingerprint: str) -> Shard:
         """What it serves, once it does; raises ServerError for another model's fingerprint.
@@ -127,12 +162,24 @@ class Server:
         with self._serving:
             if not self._serving.wait_for(lambda: self._shard is not None, SECONDS):
                 raise Unanswered
-            if fingerprint != self._fingerprint:
+            if fingerprint != self._fingerprint:  # which is not told
                 raise ServerError(
-                    f"This is another version of the model. The worker brings {fingerprint}; the "
-                    f"server holds {self._fingerprint}. Start both from the same labkit."
+                    f"The worker brings another version of the model, {fingerprint}, than this "
+                    "server holds: start both from the same labkit."
                 )
             return self._shard
+
+
+def _refuse(connection: socket.socket) -> None:
+    """One request too many."""
+    receive_frame(connection, SECONDS)
+    sentence = f"{MOST_CALLERS} connections are open, and no more are taken: end some."
+    send_frame(connection, {"error": sentence}, seconds=SECONDS)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _set_up(connection: socket.socket) -> None:

@@ -130,11 +130,12 @@ class Shard:
         A step that the worker has finished already is counted as repeated. What it has not begun
         here is left out: this server has come back from an older state, and the number that is
         returned tells the worker from where on to go. Raises ValueError for a worker that does
-        not exist or a gradient of another shape, and ServerError as `pull`.
+        not exist and for a gradient of another shape, or with NaN or infinity in it, and
+        ServerError as `pull`.
         """
         gate = self._gate
         gate.refuse_stranger(worker)
-        self._refuse_shape(gradient)
+        self._refuse_gradient(worker, step, gradient)
         with gate.changed:
             if step < gate.begun[worker] and version <= self.version:
                 again = not gate.admit_push(worker, step, patience)
@@ -145,13 +146,16 @@ class Shard:
             return gate.finished[worker]
 
     def follow(self, push: Push) -> None:
-        """Takes what another shard has accepted, as its copy."""
+        """Takes what another shard has accepted, as its copy; raises ValueError as `push` does."""
+        self._gate.refuse_stranger(push.worker)
+        self._refuse_gradient(push.worker, push.step, push.gradient)
         with self._gate.changed:
             if push.step == self._gate.finished[push.worker]:
                 self._take(push)
 
     def follow_begin(self, worker: int) -> None:
-        """Notes a step that another shard grants, as its copy."""
+        """Notes a step that another shard grants, as its copy; raises ValueError as `push` does."""
+        self._gate.refuse_stranger(worker)
         with self._gate.changed:
             self._gate.follow_begin(worker)
             self._pulled(worker)
@@ -240,11 +244,16 @@ class Shard:
             self._begun_with[worker] = pulled
         return pulled
 
-    def _refuse_shape(self, gradient: torch.Tensor) -> None:
+    def _refuse_gradient(self, worker: int, step: int, gradient: torch.Tensor) -> None:
         if gradient.shape != self.values.shape or gradient.dtype != self.values.dtype:
             raise ValueError(
                 f"A gradient of shape {list(gradient.shape)} and {gradient.dtype} was pushed; "
                 f"this server's weights are {list(self.values.shape)}, {self.values.dtype}."
+            )
+        if not gradient.isfinite().all():
+            raise ValueError(
+                f"Worker {worker}'s gradient of step {step} holds NaN or infinity, and was not "
+                "applied: all weights would become so. Has the loss grown, at too high a rate?"
             )
 
 

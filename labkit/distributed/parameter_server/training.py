@@ -30,6 +30,7 @@ class Training:
     """What a crew does by the order `given`.
 
     fingerprint   of its model
+    secret        of its cluster
     arrivals      that are replayed, if any
     limit         seconds until it has to be over
     over          whether it was finished
@@ -37,7 +38,13 @@ class Training:
     """
 
     def __init__(
-        self, crew: Crew, given: Begin, fingerprint: str, arrivals: Arrivals | None, limit: float
+        self,
+        crew: Crew,
+        given: Begin,
+        fingerprint: str,
+        secret: bytes,
+        arrivals: Arrivals | None,
+        limit: float,
     ) -> None:
         self.given = given
         self.over = False
@@ -45,7 +52,7 @@ class Training:
         self._crew, self._arrivals = crew, arrivals
         self._limit, self._end = limit, time.monotonic() + limit
         self._working: set[str] = set()
-        self._fingerprint = fingerprint
+        self._fingerprint, self._secret = fingerprint, secret
         self._links = self._looks()
 
     def go(self, worker: str) -> None:
@@ -91,10 +98,10 @@ class Training:
 
     def _looks(self) -> list[Link]:
         """Links to all servers, which ask a copy first: it answers only where it has taken over."""
-        pairs = zip(self.given.addresses, self.given.copies, strict=True)
+        given, known = self.given, (self._fingerprint, self._secret)
         return [
-            Link([copy, one] if copy else [one], None, self._fingerprint, self.given.timeout)
-            for one, copy in pairs
+            Link([copy, one] if copy else [one], None, *known, given.timeout)
+            for one, copy in zip(given.addresses, given.copies, strict=True)
         ]
 
     @contextmanager

@@ -6,10 +6,11 @@
     send_frame(connection, {"kind": "push", "step": 3}, {"gradient": gradient})
     fields, tensors = receive_frame(connection)
 
-A time limit is of a whole frame: a limit of each read would let a peer trickle on for ever.
+A time limit is of a whole frame: a limit of each read would let a peer trickle on for ever. Before
+the first frame, both ends prove who they are (handshake.py).
 
-There is no pickle in it: loading a pickle runs whatever code its sender has put there, and a port
-takes bytes from strangers. JSON and safetensors are data only. Lesson parameter_servers.
+There is no pickle in it: loading a pickle runs whatever code its sender has put there. JSON and
+safetensors are data only. Lesson parameter_servers.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from labkit.distributed.handshake import received
 from labkit.distributed.parameter_server.errors import WireError
 
 if TYPE_CHECKING:
     import torch
 
 LENGTH = 8  # bytes
-MOST_BYTES = 256 << 20  # of a frame: what a stranger's first 8 bytes say is mostly far above
+MOST_BYTES = 256 << 20  # of a frame: what another program's first 8 bytes say is far above
 
 
 def send_frame(
@@ -58,7 +60,7 @@ def receive_frame(
     within one, or where what came is none, and TimeoutError.
     """
     end = None if seconds is None else time.monotonic() + seconds
-    first = _received(connection, LENGTH, end)
+    first = received(connection, LENGTH, end)
     if not first:
         raise EOFError("The connection was closed.")
     if len(first) < LENGTH:
@@ -69,7 +71,7 @@ def receive_frame(
             f"A frame begins with {first!r}, which would announce {length} bytes; {MOST_BYTES} "
             "are allowed. Is another program talking to this port?"
         )
-    data = _received(connection, length, end)
+    data = received(connection, length, end)
     if len(data) < length:
         raise WireError(f"The connection ended after {len(data)} of a frame's {length} bytes.")
     return unpacked(data)
@@ -105,24 +107,3 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     if not isinstance(fields, dict):
         raise WireError(f"A frame's fields are a JSON object, not {type(fields).__name__}.")
     return fields, tensors
-
-
-def _received(connection: socket.socket, count: int, end: float | None) -> bytes:
-    """So many bytes; fewer where the connection is closed before."""
-    data = bytearray()
-    while len(data) < count:
-        if end is not None:
-            connection.settimeout(_left(end))
-        chunk = connection.recv(min(count - len(data), 1 << 20))
-        if not chunk:
-            break
-        data += chunk
-    return bytes(data)
-
-
-def _left(end: float) -> float:
-    """Seconds until this moment; raises TimeoutError where it is over."""
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("The time for a frame is over.")
-    return left

@@ -7,11 +7,13 @@ from contextlib import suppress
 import pytest
 import torch
 
+from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
 from labkit.distributed.parameter_server.replication import Copy
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[4]"
+SECRET = new_secret()
 
 
 def shard(**options):
@@ -19,7 +21,7 @@ def shard(**options):
 
 
 def server_of(one, port=0):
-    server = Server(port=port)
+    server = Server(SECRET, port=port)
     server.serve(one, MODEL)
     return server
 
@@ -37,7 +39,7 @@ def test_a_server_that_never_answers():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ServerError) as caught:
-            Client([address], 3, MODEL, timeout=0.3)
+            Client([address], 3, MODEL, SECRET, timeout=0.3)
     said = str(caught.value)
     assert f"Worker 3 waited 0.3 s for its greeting, and server {address} did not answer" in said
     assert "(nothing came)" in said and "can this host reach it?" in said
@@ -58,7 +60,7 @@ def test_a_server_that_trickles_has_not_answered():
         thread.start()
         threading.Timer(ENOUGH / 2, over.set).start()
         with pytest.raises(ServerError, match=r"waited 0\.3 s for its greeting, .* \(nothing came"):
-            Client([f"127.0.0.1:{listener.getsockname()[1]}"], 0, MODEL, timeout=0.3)
+            Client([f"127.0.0.1:{listener.getsockname()[1]}"], 0, MODEL, SECRET, timeout=0.3)
         over.set()
         thread.join(ENOUGH)
 
@@ -66,12 +68,12 @@ def test_a_server_that_trickles_has_not_answered():
 def test_a_server_that_is_not_there():
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(ServerError, match=r"server .* did not answer \(.*Connection refused\)"):
-        Client([address], 0, MODEL, timeout=0.2)
+        Client([address], 0, MODEL, SECRET, timeout=0.2)
 
 
 def test_a_server_that_dies_later_is_told_with_what_was_waited_for():
     server = server_of(shard())
-    client = Client([server.address], 0, MODEL, timeout=0.3)
+    client = Client([server.address], 0, MODEL, SECRET, timeout=0.3)
     weights = client.pull()
     server.close()
     with pytest.raises(ServerError, match=r"waited 0\.3 s for the receipt of its step 0, and"):
@@ -81,13 +83,13 @@ def test_a_server_that_dies_later_is_told_with_what_was_waited_for():
 @pytest.mark.parametrize("address", ["here", "127.0.0.1", ":40", "host:x", "host:0", "host:70000"])
 def test_an_address_that_is_none(address):
     with pytest.raises(ServerError, match="address is host:port"):
-        Client([address], 0, MODEL)
+        Client([address], 0, MODEL, SECRET)
 
 
 def test_a_server_that_comes_back_at_its_address():
     one = shard()
     server = server_of(one)
-    client = Client([server.address], 0, MODEL, timeout=ENOUGH)
+    client = Client([server.address], 0, MODEL, SECRET, timeout=ENOUGH)
     weights = client.pull()
     server.close()
     back = threading.Timer(0.2, lambda: found.append(server_of(one, port_of(server))))
@@ -117,7 +119,7 @@ class Forgetful(Shard):
 def test_a_lost_receipt_is_asked_for_again(once, applied):
     one = Forgetful(torch.zeros(4), Asynchronous(), 1, 0.5, once=once)
     one.server = server_of(one)
-    client = Client([one.server.address], 0, MODEL, timeout=ENOUGH)
+    client = Client([one.server.address], 0, MODEL, SECRET, timeout=ENOUGH)
     client.push(client.pull(), torch.ones(4))
     assert len(one.notes) == applied and one.repeated == 1
     assert torch.equal(one.values, torch.full((4,), -0.5 * applied))
@@ -126,11 +128,11 @@ def test_a_lost_receipt_is_asked_for_again(once, applied):
 
 def test_a_copy_takes_over():
     copied = shard()
-    copy = Server(is_copy=True)
+    copy = Server(SECRET, is_copy=True)
     copy.serve(copied, MODEL)
-    told = Copy(copy.address, MODEL)
+    told = Copy(copy.address, MODEL, SECRET)
     server = server_of(shard(forward=told.push, announce=told.begin))
-    client = Client([server.address], 0, MODEL, ENOUGH, copies=[copy.address])
+    client = Client([server.address], 0, MODEL, SECRET, ENOUGH, copies=[copy.address])
     for _ in range(2):
         client.push(client.pull(), torch.ones(4))
     server.close()
@@ -144,7 +146,7 @@ def test_a_copy_takes_over():
 def test_no_copy_either():
     copy, address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     with pytest.raises(ServerError, match=f"server {address} and its copy {copy} did not answer"):
-        Client([address], 0, MODEL, timeout=0.2, copies=[copy])
+        Client([address], 0, MODEL, SECRET, timeout=0.2, copies=[copy])
 
 
 def test_a_step_that_one_of_two_servers_has_is_made_again():
@@ -152,11 +154,11 @@ def test_a_step_that_one_of_two_servers_has_is_made_again():
     shards = [Shard(torch.zeros(2), Asynchronous(), 1, 0.5) for _ in range(2)]
     servers = [server_of(one) for one in shards]
     addresses = [server.address for server in servers]
-    first = Client(addresses, 0, MODEL, ENOUGH)
+    first = Client(addresses, 0, MODEL, SECRET, ENOUGH)
     weights = first.pull()
     first.links[0].push(0, 0, torch.ones(2), 0.0, 0)
     first.close()
-    again = Client(addresses, 0, MODEL, ENOUGH)
+    again = Client(addresses, 0, MODEL, SECRET, ENOUGH)
     weights = again.pull()
     assert weights.step == 0 and weights.versions == (1, 0)
     again.push(weights, torch.ones(4))
@@ -170,7 +172,7 @@ def test_a_step_that_one_of_two_servers_has_is_made_again():
 def test_a_server_that_has_lost_steps_gets_them_again():
     shards = [Shard(torch.zeros(2), Asynchronous(), 1, 0.5) for _ in range(2)]
     servers = [server_of(one) for one in shards]
-    client = Client([server.address for server in servers], 0, MODEL, ENOUGH)
+    client = Client([server.address for server in servers], 0, MODEL, SECRET, ENOUGH)
     early = shards[1].state()
     for _ in range(3):
         client.push(client.pull(), torch.ones(4))

@@ -14,7 +14,7 @@ from labkit.distributed.parameter_server.role_process import RoleProcess
 from labkit.distributed.parameter_server.roles import Place, Said
 from labkit.distributed.parameter_server.training import Training
 
-WORKER = Place("worker", 0)
+WORKER = Place("worker", 0, b"a secret of 16 b")
 
 
 class Chatterer:
@@ -56,7 +56,7 @@ def crew():
 
 def training_of(crew, limit):
     given = SimpleNamespace(addresses=["127.0.0.1:4000"], copies=[None], timeout=1.0)
-    training = Training(crew, given, "version 1: weight[5]", None, limit)
+    training = Training(crew, given, "version 1: weight[5]", WORKER.secret, None, limit)
     training.go("worker 0")
     return training
 

@@ -7,6 +7,7 @@ import threading
 import pytest
 import torch
 
+from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server.client import Client
 from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.link import Link
@@ -16,6 +17,7 @@ from labkit.distributed.parameter_server.server import Server
 from labkit.distributed.parameter_server.shard import Shard
 
 MODEL = "version 1: w[3]"
+SECRET = new_secret()
 TIMEOUT = 20.0
 
 
@@ -27,15 +29,15 @@ class Pair:
     """A server and its copy in this process."""
 
     def __init__(self):
-        self.first, self.second = Server(), Server(is_copy=True)
+        self.first, self.second = Server(SECRET), Server(SECRET, is_copy=True)
         self.copy_shard = shard()
         self.second.serve(self.copy_shard, MODEL)
-        self.copy = Copy(self.second.address, MODEL, TIMEOUT)
+        self.copy = Copy(self.second.address, MODEL, SECRET, TIMEOUT)
         self.first_shard = shard(forward=self.copy.push, announce=self.copy.begin)
         self.first.serve(self.first_shard, MODEL)
 
     def client(self, worker):
-        return Client([self.first.address], worker, MODEL, TIMEOUT, [self.second.address])
+        return Client([self.first.address], worker, MODEL, SECRET, TIMEOUT, [self.second.address])
 
     def close(self):
         self.first.close()
@@ -83,7 +85,7 @@ def test_a_deposed_server_applies_nothing_more(pair):
     """One worker does not reach the first server, which lives: the copy takes over for all."""
     one, other = pair.client(0), pair.client(1)
     step(one, 1)
-    cut_off = Client([pair.second.address], 1, MODEL, TIMEOUT)
+    cut_off = Client([pair.second.address], 1, MODEL, SECRET, TIMEOUT)
     step(cut_off, 2)
     weights = one.pull()
     assert one.push(weights, torch.full((3,), 4.0))
@@ -128,7 +130,7 @@ def test_a_copy_that_took_over_behind_a_broken_connection_deposes(pair):
     one = pair.client(0)
     step(one, 1)
     weights = one.pull()
-    cut_off = Client([pair.second.address], 1, MODEL, TIMEOUT)
+    cut_off = Client([pair.second.address], 1, MODEL, SECRET, TIMEOUT)
     step(cut_off, 2)
     break_connections(pair.second)
     assert one.push(weights, torch.full((3,), 4.0))
@@ -158,7 +160,7 @@ def test_a_server_that_comes_back_after_its_copy_took_over_is_refused(pair):
     pair.first.close()
     step(client, 1)
     with pytest.raises(ServerError, match="has taken over already"):
-        Copy(pair.second.address, MODEL, TIMEOUT)
+        Copy(pair.second.address, MODEL, SECRET, TIMEOUT)
     client.close()
 
 
@@ -168,7 +170,7 @@ def test_where_the_copy_is_silent_nothing_is_acknowledged():
         with pytest.raises(
             ServerError, match=f"waited 0.2 s for its greeting, and server {address}"
         ):
-            Copy(address, MODEL, 0.2)
+            Copy(address, MODEL, SECRET, 0.2)
 
 
 def test_a_copy_that_stops_answering_is_told_to_the_worker(pair):
@@ -184,31 +186,31 @@ def test_a_copy_that_stops_answering_is_told_to_the_worker(pair):
 
 
 def test_a_worker_does_not_wake_a_copy_that_follows_nobody():
-    second = Server(is_copy=True)
+    second = Server(SECRET, is_copy=True)
     second.serve(shard(), MODEL)
     with pytest.raises(ServerError, match="did not answer"):
-        Client([second.address], 0, MODEL, 0.3)
+        Client([second.address], 0, MODEL, SECRET, 0.3)
     assert second.standing.state == "waits"
     second.close()
 
 
 def test_workers_may_come_before_the_servers(pair):
     """A copy waits for its server; workers wait for both."""
-    second = Server(is_copy=True)
+    second = Server(SECRET, is_copy=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     done = []
 
     def work():
-        client = Client([f"127.0.0.1:{port}"], 0, MODEL, TIMEOUT, [second.address])
+        client = Client([f"127.0.0.1:{port}"], 0, MODEL, SECRET, TIMEOUT, [second.address])
         step(client, 1)
         done.append(client)
 
     worker = threading.Thread(target=work)
     worker.start()
     second.serve(shard(), MODEL)
-    first = Server(port=port)
-    copy = Copy(second.address, MODEL, TIMEOUT)
+    first = Server(SECRET, port=port)
+    copy = Copy(second.address, MODEL, SECRET, TIMEOUT)
     first_shard = shard(forward=copy.push, announce=copy.begin)
     first.serve(first_shard, MODEL)
     worker.join(TIMEOUT)
@@ -223,7 +225,7 @@ def test_workers_may_come_before_the_servers(pair):
 def test_a_looker_finds_the_one_that_serves(pair):
     client = pair.client(0)
     addresses = [pair.second.address, pair.first.address]
-    look = Link(addresses, None, MODEL, TIMEOUT)
+    look = Link(addresses, None, MODEL, SECRET, TIMEOUT)
     step(client, 1)
     assert len(look.log()[0]) == 1
     assert look.address == pair.first.address
@@ -236,10 +238,10 @@ def test_a_looker_finds_the_one_that_serves(pair):
 
 
 def test_a_server_that_is_no_copy_follows_nobody():
-    alone = Server()
+    alone = Server(SECRET)
     alone.serve(shard(), MODEL)
     with pytest.raises(ServerError, match="This server follows no other"):
-        Copy(alone.address, MODEL, TIMEOUT)
+        Copy(alone.address, MODEL, SECRET, TIMEOUT)
     alone.close()
 
 

@@ -5,11 +5,12 @@ import random
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 import torch
 
+from labkit.distributed.handshake import new_secret, prove
 from labkit.distributed.parameter_server import (
     Asynchronous,
     Client,
@@ -25,6 +26,7 @@ from labkit.distributed.parameter_server.replication import Copy
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[7]"
+SECRET = new_secret()
 SIZE = 7
 
 
@@ -36,7 +38,7 @@ def serving(rule=None, workers=2, parts=2, **options):
         Shard(part, rule or Asynchronous(), workers, 0.5, **options)
         for part in flat.tensor_split(parts)
     ]
-    servers = [Server() for _ in shards]
+    servers = [Server(SECRET) for _ in shards]
     try:
         for server, shard in zip(servers, shards, strict=True):
             server.serve(shard, MODEL)
@@ -47,7 +49,7 @@ def serving(rule=None, workers=2, parts=2, **options):
 
 
 def client_of(servers, worker=0, timeout=ENOUGH, **options):
-    return Client([s.address for s in servers], worker, MODEL, timeout, **options)
+    return Client([s.address for s in servers], worker, MODEL, SECRET, timeout, **options)
 
 
 def slope(worker, step):
@@ -95,10 +97,11 @@ def test_workers_in_threads_make_one_big_batch():
 
 def test_another_version_of_the_model_is_refused():
     with serving() as (servers, _), pytest.raises(ServerError) as caught:
-        Client([servers[0].address], 1, "version 2: weight[7]", ENOUGH)
+        Client([servers[0].address], 1, "version 2: weight[7]", SECRET, ENOUGH)
     said = str(caught.value)
     assert f"Server {servers[0].address} refuses worker 1: " in said
-    assert "The worker brings version 2: weight[7]; the server holds version 1: weight[7]" in said
+    assert "brings another version of the model, version 2: weight[7], than" in said
+    assert "version 1" not in said, "nobody is told the right one"
 
 
 def test_a_worker_that_does_not_exist_is_refused():
@@ -111,8 +114,10 @@ def test_a_worker_that_does_not_exist_is_refused():
 
 def test_a_server_s_own_sentence_reaches_the_worker():
     with serving(Synchronous()) as (servers, _):
-        client = client_of(servers, timeout=0.5)
+        client = client_of(servers)
         client.push(client.pull(), slope(0, 0))
+        for link in client.links:
+            link.timeout = 0.5
         with pytest.raises(ServerError, match=r"worker 1 has not pushed the gradient of step 0\."):
             client.pull()
         for part in (torch.zeros(3), torch.zeros(4).double()):
@@ -120,10 +125,22 @@ def test_a_server_s_own_sentence_reaches_the_worker():
                 client.links[0].push(0, 0, part, 0.0, 0)
 
 
-def asked(address, *frames):
+def connected(server):
+    """A stranger's connection."""
+    host, port = server.address.split(":")
+    return socket.create_connection((host, int(port)), ENOUGH)
+
+
+def proved(server):
+    """A connection whose caller holds the secret."""
+    connection = connected(server)
+    prove(connection, SECRET, ENOUGH)
+    return connection
+
+
+def asked(server, *frames):
     """The answers to raw frames on one connection."""
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port)), ENOUGH) as connection:
+    with proved(server) as connection:
         answers = []
         for fields in frames:
             wire.send_frame(connection, fields)
@@ -134,9 +151,9 @@ def asked(address, *frames):
 def test_requests_that_are_none():
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
     with serving() as (servers, _):
-        address = servers[0].address
-        assert "begins with hello, not with pull" in asked(address, {"kind": "pull"})[0]["error"]
-        said = asked(address, hello, {"kind": "dance"}, {}, {"kind": "push"}, {"kind": "count"})
+        said = asked(servers[0], {"kind": "pull"})
+        assert "begins with hello, not with pull" in said[0]["error"]
+        said = asked(servers[0], hello, {"kind": "dance"}, {}, {"kind": "push"}, {"kind": "count"})
         assert said[0] == {"finished": 0, "taken over": False}
         assert "not 'dance'" in said[1]["error"] and "not None" in said[2]["error"]
         assert "The server failed: KeyError" in said[3]["error"]
@@ -159,34 +176,92 @@ def test_a_stranger_disturbs_nobody(bytes_sent):
     with serving(limit=Limit(steps=2)) as (servers, shards):
         client = client_of(servers)
         weights = client.pull()
-        host, port = servers[0].address.split(":")
-        with socket.create_connection((host, int(port)), ENOUGH) as stranger:
-            stranger.sendall(bytes_sent)
+        for connect in (connected, proved):
+            with connect(servers[0]) as stranger:
+                stranger.sendall(bytes_sent)
         client.push(weights, slope(0, 0))
         client.push(client.pull(), slope(0, 1))
         assert client.pull() is None and len(shards[0].notes) == 2
 
 
-def test_a_stranger_is_told_that_it_is_one():
-    with serving() as (servers, _):
-        host, port = servers[0].address.split(":")
-        with socket.create_connection((host, int(port)), ENOUGH) as stranger:
-            stranger.sendall(b"\0" * 8)
-            said, _ = wire.receive_frame(stranger)
-            assert "no safetensors file" in said["error"]
-            with pytest.raises(EOFError):
-                wire.receive_frame(stranger)
+def test_what_is_no_frame_is_told():
+    with serving() as (servers, _), proved(servers[0]) as connection:
+        connection.sendall(b"\0" * 8)
+        assert "no safetensors file" in wire.receive_frame(connection)[0]["error"]
+        with pytest.raises(EOFError):
+            wire.receive_frame(connection)
 
 
-def connected(server):
-    host, port = server.address.split(":")
-    return socket.create_connection((host, int(port)), ENOUGH)
+def test_a_huge_frame_is_refused_before_it_is_read():
+    with serving() as (servers, _), proved(servers[0]) as connection:
+        connection.sendall((1 << 40).to_bytes(8, "big"))
+        said = wire.receive_frame(connection)[0]["error"]
+        assert f"would announce {1 << 40} bytes; {wire.MOST_BYTES} are allowed" in said
+
+
+def rest(connection):
+    """All that still comes, until the other end closes."""
+    data = b""
+    with suppress(ConnectionResetError):
+        while chunk := connection.recv(1 << 16):
+            data += chunk
+    return data
+
+
+@pytest.mark.parametrize(
+    "bytes_sent", [b"", b"\0" * 8, b"\0" * 64, b"GET / HTTP/1.1\r\n" + b"x" * 100]
+)
+def test_a_stranger_gets_a_nonce_and_a_refusal_and_nothing_else(monkeypatch, bytes_sent):
+    monkeypatch.setattr(module, "PROOF", 0.2)
+    with serving() as (servers, _), connected(servers[0]) as stranger:
+        stranger.sendall(bytes_sent)
+        refusal = bytes(32) if len(bytes_sent) >= 64 else b""
+        assert rest(stranger)[32:] == refusal
+
+
+def test_a_wrong_secret_is_told_to_who_has_it():
+    with serving() as (servers, shards):
+        with pytest.raises(ServerError) as caught:
+            Client([servers[0].address], 1, MODEL, new_secret(), ENOUGH)
+        said = f"Server {servers[0].address} and worker 1 do not hold the same secret"
+        assert said in str(caught.value) and SECRET.decode() not in str(caught.value)
+        assert servers[0].idle and not servers[0].greeted and not shards[0].notes
+
+
+def test_strangers_keep_no_worker_out(monkeypatch):
+    monkeypatch.setattr(module, "MOST_STRANGERS", 3)
+    with serving() as (servers, shards), ExitStack() as strangers:
+        silent = [strangers.enter_context(connected(servers[0])) for _ in range(20)]
+        client = client_of(servers)
+        assert client.push(client.pull(), slope(0, 0)) and len(shards[0].notes) == 1
+        assert len(rest(silent[0])) == 32, "the oldest stranger was left"
+
+
+def test_too_many_callers_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "MOST_CALLERS", 2)
+    with serving(parts=1) as (servers, _):
+        first, second = client_of(servers), client_of(servers, worker=1)
+        with pytest.raises(ServerError, match="2 connections are open, and no more are taken"):
+            client_of(servers)
+        first.close()
+        second.close()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_not_finite_is_refused(number):
+    with serving() as (servers, shards):
+        client = client_of(servers)
+        gradient = slope(0, 0)
+        gradient[1] = number
+        with pytest.raises(ServerError, match="gradient of step 0 holds NaN or infinity, and was"):
+            client.push(client.pull(), gradient)
+        assert shards[0].version == 0 and weights_of(shards).isfinite().all()
 
 
 @pytest.mark.parametrize("bytes_sent", [b"", b"\0\0\0"], ids=["no greeting", "half a frame"])
 def test_who_goes_silent_is_left(monkeypatch, bytes_sent):
     monkeypatch.setattr(module, "SECONDS", 0.1)
-    with serving() as (servers, _), connected(servers[0]) as silent:
+    with serving() as (servers, _), proved(servers[0]) as silent:
         silent.sendall(bytes_sent)
         assert silent.recv(1) == b""
 
@@ -194,7 +269,7 @@ def test_who_goes_silent_is_left(monkeypatch, bytes_sent):
 def test_who_computes_for_long_is_not_left(monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 0.1)
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
-    with serving() as (servers, _), connected(servers[0]) as connection:
+    with serving() as (servers, _), proved(servers[0]) as connection:
         for fields in (hello, {"kind": "count"}):
             wire.send_frame(connection, fields)
             wire.receive_frame(connection)
@@ -203,7 +278,7 @@ def test_who_computes_for_long_is_not_left(monkeypatch):
 
 def test_tcp_asks_whether_a_silent_host_is_there():
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
-    with serving() as (servers, _), connected(servers[0]) as connection:
+    with serving() as (servers, _), proved(servers[0]) as connection:
         wire.send_frame(connection, hello)
         wire.receive_frame(connection)
         (there,) = servers[0]._connections
@@ -214,8 +289,8 @@ def test_tcp_asks_whether_a_silent_host_is_there():
 
 def test_a_server_that_does_not_serve_keeps_nobody_for_ever(monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 0.1)
-    server = Server()
-    with connected(server) as connection, pytest.raises(EOFError):
+    server = Server(SECRET)
+    with proved(server) as connection, pytest.raises(EOFError):
         wire.send_frame(connection, {"kind": "hello", "worker": 0, "fingerprint": MODEL})
         wire.receive_frame(connection)
     server.close()
@@ -247,30 +322,30 @@ def test_a_call_that_cannot_be_taken_does_not_end_the_server(monkeypatch):
 
 def test_an_answer_that_is_too_long_is_told(monkeypatch):
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
-    server = Server()
+    server = Server(SECRET)
     server.serve(Shard(torch.zeros(1000), Asynchronous(), 1, 0.5), MODEL)
     monkeypatch.setattr(wire, "MOST_BYTES", 1000)
-    said = asked(server.address, hello, {"kind": "pull", "step": 0, "patience": 1.0})
+    said = asked(server, hello, {"kind": "pull", "step": 0, "patience": 1.0})
     assert "bytes is to be sent; 1000 are allowed" in said[1]["error"]
     server.close()
 
 
 def test_a_port_in_use():
-    first = Server()
+    first = Server(SECRET)
     host, port = first.address.split(":")
     with pytest.raises(ServerError, match=f"The port {port} of {host} is in use"):
-        Server(host, int(port))
+        Server(SECRET, host, int(port))
     first.close()
-    Server(host, int(port)).close()  # now it is free
+    Server(SECRET, host, int(port)).close()  # now it is free
 
 
 def test_an_address_of_another_machine():
     with pytest.raises(ServerError, match=r"A server cannot listen at 192\.0\.2\.1:4000: "):
-        Server("192.0.2.1", 4000)
+        Server(SECRET, "192.0.2.1", 4000)
 
 
 def test_a_server_answers_when_it_serves():
-    server = Server()
+    server = Server(SECRET)
     found = []
     late = threading.Thread(target=lambda: found.append(client_of([server]).pull()))
     late.start()
@@ -282,7 +357,7 @@ def test_a_server_answers_when_it_serves():
 
 def test_a_checkpoint_is_saved_and_loaded(tmp_path):
     file = tmp_path / "server.safetensors"
-    server = Server(checkpoint=file)
+    server = Server(SECRET, checkpoint=file)
     server.serve(Shard(torch.zeros(SIZE), Asynchronous(), 1, 0.5), MODEL)
     client = client_of([server])
     for step in range(3):
@@ -304,9 +379,9 @@ def test_a_checkpoint_without_a_place():
 
 def test_a_copy_has_every_push_before_it_is_acknowledged():
     copied = Shard(torch.zeros(SIZE), Asynchronous(), 2, 0.5)
-    copy = Server(is_copy=True)
+    copy = Server(SECRET, is_copy=True)
     copy.serve(copied, MODEL)
-    told = Copy(copy.address, MODEL)
+    told = Copy(copy.address, MODEL, SECRET)
     with serving(parts=1, forward=told.push, announce=told.begin) as (servers, shards):
         client = client_of(servers)
         for step in range(3):
