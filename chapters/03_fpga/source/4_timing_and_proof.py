@@ -240,11 +240,10 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
-passed = []
-for pauses in ({}, {"in": [0, 1], "out": [0, 1]}):
-    run = simulate(QUEUE, "queue", {"in": x}, words={"out": 1000}, stalls=pauses)
-    passed += [np.array_equal(run.outputs["out"], x)]
-    print("all words right:", passed[-1], "in", run.cycles)
+pauses = {"in": [0, 1], "out": [0, 1]}
+runs = [simulate(QUEUE, "queue", {"in": x}, words={"out": 1000}, stalls=s) for s in ({}, pauses)]
+for run in runs:
+    print("all words right:", np.array_equal(run.outputs["out"], x), "in", run.cycles)
 proof = prove(QUEUE, "queue", properties=NUMBERED)
 print(proof.explain())
 shown = ["rst", "in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data"]
@@ -253,7 +252,7 @@ waveforms.draw(proof.counterexample, [*shown, waiting], range(6), proof.wrong)
 
 # %% [markdown]
 # Both simulations pass, but the solver finds a counterexample.
-# <!-- holds: passed == [True, True] and proof.holds == "fails" -->
+# <!-- holds: [np.array_equal(run.outputs["out"], x) for run in runs] == [True, True] and proof.holds == "fails" -->
 # Read it up to cycle 5, where no word is offered any more.
 # <!-- holds: proof.counterexample["out_valid"][2:] == [1, 1, 1, 0] and len(proof.counterexample["out_valid"]) - 1 == 5 -->
 #
@@ -396,10 +395,10 @@ figures.table(heads, rows)
 # <!-- holds: "65 % right" in rows[2][2].source -->
 #
 # **Verdict on C08: holds if an input must be answered within about 100 ns.**
+# <!-- holds: float(rows[0][2]) <= 100e-9 < float(rows[0][4]) -->
 # Such a latency was published for a design that was compiled for an FPGA.
-# <!-- holds: float(rows[0][2]) <= 100e-9 -->
 # That no GPU reaches it is likely, since starting kernels takes microseconds, but not shown: the 16 µs are another network's, on an unnamed GPU.
-# <!-- holds: float(rows[0][4]) == 16e-6 > 100e-9 -->
+# <!-- holds: float(rows[0][4]) > float(rows[0][2]) -->
 # For ResNet-50, the GPU is faster than both FPGA entries.
 # <!-- holds: float(rows[1][4]) < min(float(rows[1][2]), float(rows[2][2])) -->
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.
