@@ -349,7 +349,7 @@ figures.guesses(results)
 #
 # What would this be on a board?
 # We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.67 W (published).
-# <!-- holds: float(DESIGNS["finn_cnv_w1a1"].power) == 1.67 -->
+# <!-- holds: round(float(DESIGNS["finn_cnv_w1a1"].power), 2) == 1.67 -->
 # Can the circuits reach this clock?
 # We ask lesson 4's `place_and_route`, for an ECP5.
 
