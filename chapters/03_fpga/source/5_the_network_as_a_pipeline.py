@@ -213,7 +213,9 @@ pipeline_pictures.activity(short)
 #
 # The cause is pool2, which makes one value from 2 x 2.
 # While conv2 makes the upper row of these squares, pool2 makes nothing, and fc1 stalls.
+# <!-- holds: np.sum(np.diff(short.values) > 1_000) == 7 -->
 # While conv2 makes the lower row, pool2 makes values faster than fc1 takes them, and conv2 stalls.
+# <!-- holds: np.min(np.diff(short.values)) < len(golden.layer("fc1").weights) / 8 -->
 # (Such a stall is called **backpressure**.)
 #
 # A longer queue helps both: while it has room, conv2 need not wait, and while pool2 makes nothing, it feeds fc1.
