@@ -102,6 +102,7 @@ waveforms.draw(run.trace, ["next", "count"])
 # %% [markdown]
 # This picture is a **waveform**, with a row for each wire and a column for each cycle.
 # In each cycle the adder prepares `next`, and the register takes it at the end.
+# <!-- holds: run.trace["count"][1:].tolist() == run.trace["next"][:-1].tolist() -->
 #
 # **The lines of a circuit do not run one after the other: all of them work all the time.**
 #
@@ -189,7 +190,10 @@ waveforms.draw(run.trace, shown, parts={"terms": ["x", "w"]})
 
 # %% [markdown]
 # Look at cycle 2: because `y_ready` is 0, `terms_ready` is 0, too.
+# <!-- holds: run.trace["y_ready"][2] == 0 == run.trace["terms_ready"][2] -->
 # So 1 and 6 stay on offer, and 23 is not lost.
+# <!-- holds: [run.trace["x"][2:4].tolist(), run.trace["w"][2:4].tolist()] == [[1, 1], [6, 6]] -->
+# <!-- holds: run.outputs["y"].ravel().tolist() == [23, 6] -->
 #
 # ### Lanes
 #
@@ -298,6 +302,8 @@ requantize = check("fpga.requantize_rtl", requantize)
 # ## Check
 #
 # Our requantiser takes 2 DSPs for sums of 32 bits; for the 25 bits of fc1, one is enough (compiled).
+# <!-- holds: int(synthesize(requantize, "requantize").dsp) == 2 -->
+# <!-- holds: int(synthesize(requantize.replace("signed [31:0] sum", "signed [24:0] sum").replace("x_data[31:0]", "x_data[24:0]"), "requantize").dsp) == 1 -->
 #
 # Do your circuits compute the real layer fc1?
 # The circuits run apart: the array makes the sums, NumPy adds the biases, and the requantiser makes the bytes.
@@ -327,12 +333,14 @@ print("outputs agree:", np.array_equal(run.outputs["y"], image["relu3"][0]))
 
 # %% [markdown]
 # All 128 sums and outputs equal those of the golden model, bit for bit.
+# <!-- holds: np.sum(sums == image["fc1"][0]) == 128 == np.sum(run.outputs["y"].ravel() == image["relu3"][0]) -->
 #
 # ## Measure
 #
 # ### Cycles and parts
 #
 # With $L$ lanes there are $128 / L$ rounds of 4,096 words, and in one more cycle the last sums leave their registers:
+# <!-- holds: K == 128 and D == 4_096 -->
 #
 # $$\text{cycles} = \frac{128}{L} \cdot 4{,}096 + 1$$
 #
@@ -352,7 +360,9 @@ figures.table(heads, rows, "DSPs, LUTs and flip-flops are compiled by Yosys, for
 
 # %% [markdown]
 # The formula is exact.
+# <!-- holds: all(row[2] == row[1] == 128 // row[0] * 4_096 + 1 for row in rows) -->
 # Now look at the LUTs: if a lane has 3 or 4 of them, where is its adder?
+# <!-- holds: all(3 <= row[4] / row[0] <= 4 for row in rows) -->
 # It is in the DSP, which has an adder and a register of 48 bits behind its multiplier.
 #
 # ### What nobody reads
@@ -375,9 +385,12 @@ print(hollow.multipliers)
 
 # %% [markdown]
 # Yosys has removed 15 multipliers, because nobody outside could tell the difference.
+# <!-- holds: len(hollow.multipliers.written) - len(hollow.multipliers.left) == 15 -->
 # How can we notice?
 # In the simulation, 16 lanes made 524,288 multiply-adds in 32,769 cycles.
+# <!-- holds: K * D == 524_288 and rows[2][0] == 16 and rows[2][2] == 32_769 -->
 # If we tell `synthesize` this rate, it refuses a circuit with too few multipliers.
+# <!-- holds: len(hollow.multipliers.left) < K * D / rows[2][2] -->
 
 # %%
 rate = K * D / int(run_array(16).cycles)
@@ -388,6 +401,7 @@ except RTLError as refused:
 
 # %% [markdown]
 # **A small report may simply mean that an output is not connected.**
+# <!-- holds: int(hollow.dsp) == 1 < 16 == rows[2][3] -->
 #
 # ## Explain
 #
@@ -395,8 +409,8 @@ except RTLError as refused:
 
 # %% tags=["picture"]
 alone = synthesize(unit, "mac")
-rows = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_guess, hollow.dsp)]
-figures.guesses(rows)
+results = [("LUTs of a unit", luts_guess, alone.lut), ("multipliers left", left_guess, hollow.dsp)]
+figures.guesses(results)
 widest = synthesize([mac_array, unit], "mac_array", {"LANES": 128})
 widest.budget()
 print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
@@ -410,13 +424,21 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # ```
 #
 # **Two lines that compute the same need not cost the same.**
+# <!-- holds: int(alone.lut) == 4 -->
+# <!-- holds: int(synthesize(unit.replace("(first ? 0 : y_data) + x * w", "first ? x * w : y_data + x * w"), "mac").lut) == 67 -->
 #
 # With one lane, the sums of fc1 took 524,289 cycles, and 219 multipliers rested.
+# <!-- holds: rows[0][2] == 524_289 and 220 - rows[0][3] == 219 -->
 # **With 128 lanes they take 4,097 cycles (predicted), and 92 rest.**
+# <!-- holds: K // 128 * D + 1 == 4_097 and 220 - int(widest.dsp) == 92 -->
 # One requantiser would take 128 more cycles, one for each byte.
+# <!-- holds: int(run.cycles) - 1 == len(run.outputs["y"]) == 128 -->
 # Besides, the lanes take less than 1 % of the LUTs.
+# <!-- holds: widest.share("lut") < 0.01 -->
 # But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s (predicted), and the memory outside gives 2.1 (published).
+# <!-- holds: round(K * 100e6 / 1e9, 1) == 12.8 and K * 100e6 > 2.1e9 -->
 # So 128 lanes can work in every cycle only if the weights lie on the chip; 8 lanes need 0.8 GB/s, and in lesson 5 their weights come from outside.
+# <!-- holds: 8 * 100e6 == 0.8e9 < 2.1e9 < K * 100e6 -->
 #
 # ## On trial
 #
@@ -425,8 +447,11 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # ## Recap
 #
 # **The rule to keep: with one DSP per lane, the sums of a fully connected layer take (outputs / lanes, rounded up) x inputs + 1 cycles.**
+# <!-- holds: all(row[3] == row[0] and row[2] == -(-K // row[0]) * D + 1 for row in rows) -->
 #
 # For example, fc2 has 128 inputs and 10 outputs: ten lanes take 129 cycles, and four take 3 x 128 + 1 = 385.
+# <!-- holds: golden.layer("fc2").weights.shape == (10, 128) -->
+# <!-- holds: [-(-len(golden.layer("fc2").weights) // lanes) * 128 + 1 for lanes in (10, 4)] == [129, 385] -->
 #
 # ### Outside
 #

@@ -18,6 +18,7 @@
 # # Timing and proof
 #
 # **127 million sums a second.**
+# <!-- holds: round(slow / 1e6) == 127 -->
 # A module with seven adders sums eight numbers in one clock cycle.
 # Placed on an FPGA, the Lattice ECP5, its clock reaches 127 MHz (compiled).
 # With registers between the adders the clock can be faster, but then several words are inside at once.
@@ -166,10 +167,12 @@ if (out_valid && !out_ready) assert (!in_ready);
 // a word is offered only if it has just moved in, or had to stay
 if (!$past(in_valid && in_ready)) assert (!out_valid || $past(out_valid && !out_ready));
 """
-print(prove(register_stage, "register_stage", properties=rules).explain())
+kept = prove(register_stage, "register_stage", properties=rules)
+print(kept.explain())
 
 # %% [markdown]
 # **No input and no pause can make this stage lose, repeat or invent a word.**
+# <!-- holds: kept.holds == "proved" -->
 # This proves **safety** and not **progress**: no rule asks for a word that comes out.
 # The simulation in `check` does, where all words have to.
 #
@@ -237,8 +240,9 @@ pipelined_tree = check("fpga.pipelined_tree", pipelined_tree)
 
 # %% tags=["picture"]
 x = np.arange(1000) % 256 - 128
-for pauses in ({}, {"in": [0, 1], "out": [0, 1]}):
-    run = simulate(QUEUE, "queue", {"in": x}, words={"out": 1000}, stalls=pauses)
+pauses = {"in": [0, 1], "out": [0, 1]}
+runs = [simulate(QUEUE, "queue", {"in": x}, words={"out": 1000}, stalls=s) for s in ({}, pauses)]
+for run in runs:
     print("all words right:", np.array_equal(run.outputs["out"], x), "in", run.cycles)
 proof = prove(QUEUE, "queue", properties=NUMBERED)
 print(proof.explain())
@@ -248,7 +252,9 @@ waveforms.draw(proof.counterexample, [*shown, waiting], range(6), proof.wrong)
 
 # %% [markdown]
 # Both simulations pass, but the solver finds a counterexample.
+# <!-- holds: [np.array_equal(run.outputs["out"], x) for run in runs] == [True, True] and proof.holds == "fails" -->
 # Read it up to cycle 5, where no word is offered any more.
+# <!-- holds: proof.counterexample["out_valid"][2:] == [1, 1, 1, 0] and len(proof.counterexample["out_valid"]) - 1 == 5 -->
 #
 # **Exercise `fpga.find_the_bug`.**
 # Repair the queue.
@@ -282,6 +288,7 @@ queue = check("fpga.find_the_bug", queue)
 
 # %% [markdown]
 # **A simulation shows what happened in one run, and a proof covers every run.**
+# <!-- holds: proof.holds == "fails" and prove(queue, "queue").holds == "proved" -->
 #
 # ## Check
 #
@@ -299,7 +306,9 @@ print(prove(pipelined_tree, "pipelined_tree").explain())
 
 # %% [markdown]
 # The pipeline costs two cycles in all, not two for each sum.
+# <!-- holds: int(rows[1][2]) - int(rows[0][2]) == 2 -->
 # The proof covers only the sum that waits at the output.
+# <!-- holds: prove(pipelined_tree, "pipelined_tree").holds == "proved" -->
 #
 # ## Measure
 #
@@ -308,6 +317,7 @@ print(prove(pipelined_tree, "pipelined_tree").explain())
 # So the clocks below are those of the ECP5.
 # Around the module, labkit puts a register at each port.
 # Our tree reaches 285 MHz; yours may differ.
+# <!-- holds: round(float(place_and_route(*trees["three stages"]).fmax) / 1e6) == 285 -->
 
 # %% tags=["picture"]
 timings = {name: place_and_route(module, top) for name, (module, top) in trees.items()}
@@ -316,7 +326,10 @@ timing_pictures.paths(timings)
 # %% [markdown]
 # Each bar is a critical path.
 # In the one-stage tree, it passes LUTs and only one adder, a **carry chain**, because Yosys has merged all seven: LUTs reduce the eight numbers to two, and one adder sums these.
+# <!-- holds: [step.what for step in timings["one stage"].critical_path if step.what not in ("register", "wire")] == ["LUT"] * 4 + ["carry chain"] * 5 -->
 # Our three-stage tree keeps its adders, but its critical path passes none: it leads from labkit's register at `out_ready` to all that wait while it is 0.
+# <!-- holds: "carry chain" not in [step.what for step in timings["three stages"].critical_path] -->
+# <!-- holds: timings["three stages"].critical_path[0].name.startswith("inner_out_ready") is True -->
 #
 # ## Explain
 #
@@ -333,11 +346,16 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 
 # %% [markdown]
 # Our three stages make the clock 2.25 times as fast.
+# <!-- holds: round(float(faster), 2) == 2.25 -->
 # Four other placements gave 1.9 to 2.1 (compiled).
 #
 # In the queue, four words bring `tail` back to `head`, so a full queue looks empty; our repair never fills the fourth place.
+# <!-- holds: proof.counterexample["inner.tail"][1:] == [0, 1, 2, 3, 0] and set(proof.counterexample["inner.head"]) == {0} -->
+# <!-- holds: np.sum(simulate(queue, "queue", {"in": range(9)}, stalls={"out": [1] * 11 + [0]}).trace["in_ready"][:11]) == 3 -->
 #
 # **At its clock, our pipeline delivers up to 285 million sums a second (compiled) instead of 127 million, and no input makes it change or withdraw a sum that waits.**
+# <!-- holds: round(fast / 1e6) == 285 and round(slow / 1e6) == 127 -->
+# <!-- holds: prove(pipelined_tree, "pipelined_tree").holds == "proved" -->
 #
 # ## On trial
 #
@@ -347,9 +365,11 @@ figures.guesses(list(zip(guesses, guesses.values(), [faster, lost], strict=True)
 #
 # Take two networks, and let one input arrive at a time.
 # The small one, with layers of 16, 64, 32, 32 and 5 numbers, sorts signals of a particle detector.
+# <!-- holds: latencies.JET_LAYERS == (16, 64, 32, 32, 5) -->
 # Let it be a pipeline in which each product has its own multiplier.
 # Its first layer needs one stage for the products, and $\log_2 16 = 4$ for a tree of adders.
 # All four layers need 5 + 7 + 6 + 6 = 24 stages.
+# <!-- holds: latencies.tree_stages() == 24 -->
 # As a clock we take that of your tree, although a stage with multipliers may be slower.
 
 # %%
@@ -361,24 +381,32 @@ figures.table(heads, rows)
 # The notes tell how unlike these networks and entries are.
 #
 # For the small network, the formula and the published figure both say about 100 ns on an FPGA.
+# <!-- holds: 0.8 * 100e-9 < float(rows[0][1]) < 1.2 * 100e-9 and float(rows[0][2]) == 100e-9 -->
 # The GPU's 16 µs belong to another small network, so they allow no ratio.
+# <!-- holds: float(rows[0][4]) == 16e-6 -->
 # But they show what its time is spent on: calculating, 0.0136 ns or more, hardly counts, and starting kernels takes microseconds.
+# <!-- holds: round(1e9 * float(rows[0][3]), 4) == 0.0136 and float(rows[0][3]) < 1e-5 * float(rows[0][4]) -->
 #
 # ResNet-50 has too many products to give each a multiplier.
 # In MLPerf, the A100 is 35 times as fast as the FPGA, but the latter is an entry of research.
 # <!-- holds: 34.5 < float(rows[1][2]) / float(rows[1][4]) < 35.5 -->
 # With 1 and 2 bits, the same FPGA takes only 4 times as long as the A100, and labels 65 % of the images right.
 # <!-- holds: 3.5 < float(rows[2][2]) / float(rows[1][4]) < 4.5 -->
+# <!-- holds: "65 % right" in rows[2][2].source -->
 #
 # **Verdict on C08: holds if an input must be answered within about 100 ns.**
+# <!-- holds: float(rows[0][2]) <= 100e-9 < float(rows[0][4]) -->
 # Such a latency was published for a design that was compiled for an FPGA.
 # That no GPU reaches it is likely, since starting kernels takes microseconds, but not shown: the 16 µs are another network's, on an unnamed GPU.
+# <!-- holds: float(rows[0][4]) > float(rows[0][2]) -->
 # For ResNet-50, the GPU is faster than both FPGA entries.
+# <!-- holds: float(rows[1][4]) < min(float(rows[1][2]), float(rows[2][2])) -->
 # Energy and a latency that never varies, which also speak for FPGAs, were not tried.
 #
 # ## Recap
 #
 # **Keep this rule: a critical path of $t$ ns allows $1{,}000 / t$ MHz, so cut the longest path, and then look for the next one.**
+# <!-- holds: all(abs(sum(step.ns for step in timing.critical_path) - 1e9 / float(timing.fmax)) < 0.001 for timing in timings.values()) -->
 #
 # For example, a path of 8 ns allows 125 MHz; cut into 5 ns and 4 ns, it allows $1{,}000 / 5 = 200$ MHz.
 #

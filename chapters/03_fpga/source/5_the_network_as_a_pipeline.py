@@ -18,6 +18,7 @@
 # # The network as a pipeline
 #
 # **163,840 cycles of work, in fewer than 100,000.**
+# <!-- holds: sum(int(work.sum()) for work in repaired.working.values()) == 163_840 and int(repaired.cycles) < 100_000 -->
 # With 27 multipliers, conv1 takes 32,768 cycles for an image, and with 72 multipliers, conv2 takes 65,536.
 # Layer fc1 needs 524,288 weights, and a stream of 8 bytes per cycle brings them in 65,536 cycles.
 # One after the other, the three layers take 163,840 cycles.
@@ -99,6 +100,7 @@ short_guess = predict("fpga.short_queue_cycles", 90_000, "cycles")
 # They are used together, once per image, so the circuit need not keep them.
 # This is a choice: lesson 1 found that all weights would fit on the chip.
 # We stream those of fc1 and fc2 instead, 524,288 + 1,280 = 525,568 bytes for each image, and lesson 6 compares the two.
+# <!-- holds: sum(np.prod(convnet.SHAPES[f"{name}.weight"]) for name in ("fc1", "fc2")) == 525_568 -->
 #
 # The next module makes one multiply-add in a cycle, and takes the next input when a column has passed.
 # It contains a given part, `column_counter`, which counts the weights and drives four wires:
@@ -152,7 +154,9 @@ waveforms.draw(run.trace, ["x_data", "w_data", "total", "y_data", "y_valid"])
 
 # %% [markdown]
 # Up to cycle 5, the row `total` shows the sums of the example.
+# <!-- holds: run.trace["total"][:6].tolist() == [7, 28, 23, 68, 50, 122] -->
 # Only those of the last column, 50 and 122, leave as outputs.
+# <!-- holds: run.outputs["y"].ravel().tolist() == [50, 122] -->
 #
 # ### The order of the weights
 #
@@ -204,11 +208,14 @@ pipeline_pictures.activity(short)
 # %% [markdown]
 # Each row is a layer; a narrow bar's height is the share of its cycles with work.
 # Layer fc1 works in eight stretches, and rests between them.
+# <!-- holds: np.sum(np.diff(np.flatnonzero(short.working["fc1"])) > 1_000) + 1 == 8 -->
 # A circuit that has to wait for its neighbour is said to **stall**.
 #
 # The cause is pool2, which makes one value from 2 x 2.
 # While conv2 makes the upper row of these squares, pool2 makes nothing, and fc1 stalls.
+# <!-- holds: np.sum(np.diff(short.values) > 1_000) == 7 -->
 # While conv2 makes the lower row, pool2 makes values faster than fc1 takes them, and conv2 stalls.
+# <!-- holds: np.min(np.diff(short.values)) < len(golden.layer("fc1").weights) / 8 -->
 # (Such a stall is called **backpressure**.)
 #
 # A longer queue helps both: while it has room, conv2 need not wait, and while pool2 makes nothing, it feeds fc1.
@@ -249,8 +256,11 @@ queue_depth = check("fpga.queue_depth", queue_depth)
 # %% [markdown]
 # A row of pool2 has 8 pixels with 64 channels.
 # Conv2 takes 256 cycles for a pixel, 4 for each channel.
+# <!-- holds: np.sum(short.working["conv2"]) / 16**2 == 256 == 4 * 64 -->
 # Two of them end a square, so in a lower row pool2 begins a pixel every 512 cycles, and makes a channel every 4.
+# <!-- holds: set(np.diff(pipeline_runs.watch(golden.layers, x[:1]).values[:512]).tolist()) == {4, 512 - 63 * 4} -->
 # On each value fc1 works for 16 cycles, because 8 of its 128 weights come in a cycle.
+# <!-- holds: len(golden.layer("fc1").weights) == 128 == 8 * 16 -->
 
 # %%
 pixels = 512 * np.arange(8)
@@ -309,10 +319,15 @@ figures.table(heads, rows, "Clock cycles, counted by the register and by the sim
 
 # %% [markdown]
 # All 160 outputs equal the golden model's, and the register agrees with the simulator.
+# <!-- holds: np.sum(outputs == expected) == 160 and all(row[1] == row[2] for row in rows) -->
 # The cycles of one image alone are its **latency**; how often images leave is the **throughput**.
 # Of 16, each takes fewer, for conv1 and conv2 begin the next while fc1 works.
+# <!-- holds: rows[1][3] < rows[0][3] -->
 # A further image adds 66,272 cycles on average.
+# <!-- holds: round((rows[1][1] - rows[0][1]) / 15) == 66_272 -->
 # Its (4,096 + 525,568) / 8 = 66,208 beats, its pixels and the weights of fc1 and fc2, come one per cycle.
+# <!-- holds: len(pipeline_runs.job(golden.layers, x[:2], fc1_columns)) - len(pipeline_runs.job(golden.layers, x[:1], fc1_columns)) == 66_208 -->
+# <!-- holds: 66_208 <= (rows[1][1] - rows[0][1]) / 15 < 1.001 * 66_208 -->
 #
 # ## Measure
 #
@@ -329,6 +344,7 @@ figures.table(heads, rows, "Clock cycles of one image, counted by the simulator.
 
 # %% [markdown]
 # Now fc1 rests for only 112 cycles instead of 41,881.
+# <!-- holds: [row[4] for row in rows] == [41_881, 112] -->
 #
 # ## Explain
 #
@@ -340,7 +356,9 @@ figures.guesses(results)
 
 # %% [markdown]
 # **How does an image get through in fewer than 100,000 cycles?**
+# <!-- holds: int(repaired.cycles) < 100_000 -->
 # All layers work at the same time, so conv1 and conv2 add hardly a cycle once fc1 has begun.
+# <!-- holds: rows[1][4] < 0.002 * rows[1][3] -->
 #
 # ```
 # 374       until conv1's first output: its weights and the first pixels come in
@@ -352,7 +370,11 @@ figures.guesses(results)
 # ```
 #
 # **Together these are 73,768 cycles (counted) instead of 163,840.**
+# <!-- holds: int(np.flatnonzero(repaired.working["conv1"])[0]) == 374 and 374 + 3_200 + 4_352 + 28 == rows[1][2] == 7_954 -->
+# <!-- holds: rows[1][3] == 65_536 and rows[1][4] + rows[1][5] == 278 -->
+# <!-- holds: int(repaired.cycles) == 73_768 and sum(int(work.sum()) for work in repaired.working.values()) == 163_840 -->
 # With the short queue, the same multipliers took 115,537 cycles: a memory of 512 bytes made the difference.
+# <!-- holds: int(short.cycles) == 115_537 and size == 512 -->
 #
 # ## On trial
 #
@@ -361,9 +383,12 @@ figures.guesses(results)
 # ## Recap
 #
 # **The rule to keep: if no queue is too short, a pipeline takes for one image the cycles of its slowest layer, here 65,536, and those to fill and empty it, here 8,232.**
+# <!-- holds: max(int(work.sum()) for work in repaired.working.values()) == 65_536 == int(repaired.cycles) - 8_232 -->
 #
 # With 256 outputs instead of 128, fc1's weights would take 131,072 beats.
+# <!-- holds: 256 * len(fc1_columns) / 8 == 131_072 -->
 # By the rule, an image would take about 131,072 + 8,232 = 139,304 cycles (predicted), and miss the goal.
+# <!-- holds: 131_072 + int(repaired.cycles) - 65_536 == 139_304 > 100_000 -->
 #
 # ### Outside
 #

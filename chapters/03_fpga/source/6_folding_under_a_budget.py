@@ -18,6 +18,7 @@
 # # Folding under a budget
 #
 # **99 DSPs to spare.**
+# <!-- holds: int(budget.available("dsp")) - int(accelerator_report.stored(narrow).dsp) == 99 -->
 # The accelerator of lesson 5 takes 73,768 clock cycles for an image (counted).
 # It uses 121 of the FPGA's 220 DSPs (compiled), so the other 99 do nothing.
 # How fast can the network be on this FPGA, and what stops us from going further?
@@ -81,6 +82,7 @@ memory_guess = predict("fpga.resident_block_rams", 70, "BRAM36")
 #
 # A lane of conv2 reads 8 of the 32 input channels at a time.
 # Each multiplier does one multiply-add per cycle, so one such lane takes 4,718,592 / 72 = 65,536 cycles.
+# <!-- holds: 16 * 16 * np.prod(convnet.SHAPES["conv2.weight"]) == 4_718_592 == 72 * 65_536 -->
 # Each lane of a convolution has 2 more DSPs, which requantise.
 # Every folding adds 10: 8 multiply in fc2, and 2 requantise for fc1.
 #
@@ -101,6 +103,7 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 
 # %% [markdown]
 # The formula is exact.
+# <!-- holds: all(row[4] == row[3] == 29 * row[0] + 74 * row[1] + row[2] + 10 for row in rows) -->
 # (Layer fc1 has a multiple of 8 lanes: 8 with streamed weights, because the stream brings 8 per cycle.)
 #
 # ### What binds
@@ -221,13 +224,18 @@ def compare(lanes):
 
 heads = ["lanes", "binds", "further image, predicted", "counted", "first image, counted"]
 note = "Lanes of conv1, conv2 and fc1; clock cycles, counted by the simulator."
-figures.table(heads, [compare(narrow), compare(wider)], note)
+compared = [compare(narrow), compare(wider)]
+figures.table(heads, compared, note)
 
 # %% [markdown]
 # The prediction for a further image is right to within 0.2 %.
+# <!-- holds: all(abs(row[3] / row[2] - 1) < 0.002 for row in compared) -->
 # In both rows the stream binds: it needs (4,096 + 525,568) / 8 = 66,208 cycles, and no layer more than about 65,536.
+# <!-- holds: all(row[1] == "stream" and row[2] == 66_208 for row in compared) -->
+# <!-- holds: max(884_736 / (27 * narrow.conv1), 4_718_592 / (72 * narrow.conv2), 524_288 / narrow.fc1) == 65_536 < compared[0][2] -->
 #
 # **In a layer that does not bind, more multipliers do not let images leave more often.**
+# <!-- holds: wider.conv2 == 2 * narrow.conv2 and compared[1][3] == compared[0][3] -->
 #
 # ## Measure
 #
@@ -235,10 +243,13 @@ figures.table(heads, [compare(narrow), compare(wider)], note)
 #
 # A roofline, as in chapter 01, shows what we can reach at best.
 # Its flat part is the 220 DSPs, each with one multiply-add per cycle.
+# <!-- holds: int(budget.available("dsp")) == 220 -->
 # (LUTs could multiply too; here only DSPs do.
 # Nor did we try to compute two products in one DSP.)
 # Its slope is the stream: if each byte serves $I$ multiply-adds, 8 bytes per cycle serve $8 I$ of them.
 # An image takes 6,128,896 multiply-adds, the sum of `work`:
+# <!-- holds: sum(np.prod(layer.output_shape[1:]) * np.prod(convnet.SHAPES[f"{layer.name}.weight"]) for layer in convnet.LAYERS if layer.parameters) == 6_128_896 -->
+# <!-- holds: round(6_128_896 / (8 * compared[0][2]), 2) == 11.57 and round(6_128_896 / compared[0][2], 1) == 92.6 -->
 #
 # ```
 # streamed    I = 6,128,896 / (4,096 + 525,568) = 11.57    8 x 11.57 = 92.6 multiply-adds per cycle
@@ -258,7 +269,9 @@ accelerator_pictures.roofline(jobs)
 # %% [markdown]
 # A dashed line shows how many multipliers a folding has: its DSPs without those that requantise.
 # On the slope, the stream can keep only 93 multipliers busy.
+# <!-- holds: ceil(6_128_896 / compared[0][2]) == 93 -->
 # With resident weights we are far to the right, where more multipliers help.
+# <!-- holds: 8 * 612_889_600 / (409_600 + 525_568 + 21_472) > 20 * int(budget.available("dsp")) -->
 #
 # ### Weights that stay
 #
@@ -276,9 +289,12 @@ figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Pr
 
 # %% [markdown]
 # With 220 DSPs, all three layers take 32,768 cycles, and the next step would double all.
+# <!-- holds: rows[1][0] == 220 and (cycles / np.array(rows[1][1:4])).tolist() == [32_768] * 3 -->
+# <!-- holds: rows[2][1:4] == [2 * lanes for lanes in rows[1][1:4]] -->
 #
 # Do the weights fit?
 # With 16 lanes, fc1 reads 16 bytes = 128 bits in each cycle, from one of 524,288 / 16 = 32,768 addresses.
+# <!-- holds: rows[1][3] == 16 and cycles[2] / rows[1][3] == 32_768 -->
 # The shape of a block RAM can be chosen: 9 bits wide, it has 4,096 addresses.
 #
 # ```
@@ -289,13 +305,18 @@ figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Pr
 # %% tags=["picture"]
 report = accelerator_report.stored(resident)
 budget.bars({"streamed, 1, 1, 8": accelerator_report.stored(narrow), "resident, 1, 2, 16": report})
-figures.table(heads, [compare(resident)], note)
+stays = compare(resident)
+figures.table(heads, [stays], note)
 
 # %% [markdown]
 # The accelerator alone fits: other parts of it take 2 block RAMs, and none is left.
+# <!-- holds: float(report.bram36) == 15 * 32_768 / 4_096 + 18 + 2 == int(budget.available("bram36")) -->
+# <!-- holds: report.fits is True and int(report.dsp) == rows[1][4] -->
 # On a board, the DMA that brings the bytes may want some as well.
 # A further image takes half as long as before.
+# <!-- holds: round(stays[3] / compared[0][3], 1) == round(stays[3] / compared[1][3], 1) == 0.5 -->
 # The first one takes longer, because fc1 waits for all weights.
+# <!-- holds: stays[4] > max(row[4] for row in compared) -->
 #
 # ## Explain
 #
@@ -304,23 +325,31 @@ figures.table(heads, [compare(resident)], note)
 # %% tags=["picture"]
 before, after = count(narrow)[0], count(wider)[0]
 saved = counted(100 * (before - after) / before, "%", "the simulator")
-rows = [("cycles saved", saved_guess, saved), ("block RAMs", memory_guess, report.bram36)]
-figures.guesses(rows)
+results = [("cycles saved", saved_guess, saved), ("block RAMs", memory_guess, report.bram36)]
+figures.guesses(results)
 
 # %% [markdown]
 # Twice the multipliers in conv2 save only 3 %: fc1 begins earlier, but its weights take as long to come.
+# <!-- holds: round(float(saved)) == 3 and compared[1][3] == compared[0][3] -->
 # The resident weights would need only 115 block RAMs if every bit were used.
+# <!-- holds: ceil(sum(golden.layer(name).weights.size for name in ("fc1", "fc2")) / 4_608) == 115 -->
 # But conv2's 18,432 bytes, which would fit into 4, take 18: what is read at once must lie apart.
+# <!-- holds: golden.layer("conv2").weights.size == 18_432 and ceil(18_432 / 4_608) == 4 -->
+# <!-- holds: float(report.bram36) - 15 * 8 - 2 == 18 -->
 #
 # So how fast can the network be?
 # **A further image takes 32,888 cycles (counted), where 220 DSPs that never rest would take 6,128,896 / 220 = 27,859 (predicted).**
+# <!-- holds: stays[3] == 32_888 and round(6_128_896 / int(budget.available("dsp"))) == 27_859 -->
 # As our circuits are written, the DSPs stop us: the next folding needs 396, so 176 are missing.
+# <!-- holds: rows[2][4] == 396 == int(budget.available("dsp")) + 176 -->
 # Memory does not: fc1 would take 116 block RAMs (compiled), and LUTs would store conv2's weights.
+# <!-- holds: rows[2][3] == 32 and ceil(8 * rows[2][3] / 9) * 524_288 / rows[2][3] / 4_096 == 116 < int(budget.available("bram36")) -->
 # But LUTs can multiply, too, which we did not try: 176 multipliers of 134 LUTs each (compiled) take 23,584, and 45,020 are free.
 # <!-- holds: 176 * 134 == 23_584 < 53_200 - int(report.lut) == 45_020 -->
 #
 # What would this be on a board?
 # We used none, so we *assume* a clock of 100 MHz and the power of the board in the row *FINN*, 1.67 W (published).
+# <!-- holds: round(float(DESIGNS["finn_cnv_w1a1"].power), 2) == 1.67 -->
 # Can the circuits reach this clock?
 # We ask lesson 4's `place_and_route`, for an ECP5.
 
@@ -355,24 +384,31 @@ figures.table(["part of ours", "clock on the ECP5"], clocks)
 # > The FPGA runs forward *and backward* passes from on-chip memory, for training large models
 #
 # Our forward pass does run from on-chip memory.
+# <!-- holds: float(report.bram36) <= int(budget.available("bram36")) and resident.resident is True -->
 # A training step also keeps gradients, momentum and **activations**, the outputs of layers that the backward pass needs.
 # Here are the bytes for one image, also for ResNet-50, a model of 25.6 million parameters.
+# <!-- holds: round(float(training_bytes.RESNET50_PARAMETERS) / 1e6, 1) == 25.6 -->
 
 # %%
 columns = ["what is kept", "bytes", "times the block RAM"]
-figures.table(columns, training_bytes.rows())
+kept = training_bytes.rows()
+figures.table(columns, kept)
 
 # %% [markdown]
 # **Verdict on C07: wrong.**
+# <!-- holds: min(row[2] for row in kept if "training" in row[0]) > 1 -->
 # With one byte for each number, a training step of our small network takes 2.6 times the block RAM of our FPGA; training ResNet-50 takes 475 times, in float32 and with its activations left out.
+# <!-- holds: round(kept[1][2], 1) == 2.6 and round(kept[4][2]) == 475 -->
 # Larger FPGAs were not counted, and no backward pass ran here.
 #
 # ## Recap
 #
 # **The rule to keep: a further image takes the longest of multiply-adds / multipliers for each layer and bytes / 8 for the stream; double only what binds.**
+# <!-- holds: all(abs(row[3] / row[2] - 1) < 0.004 for row in [*compared, stays]) -->
 #
 # For example, stream the 1,024 x 1,024 weights of a fully connected layer.
 # They take 1,048,576 / 8 = 131,072 cycles, so 8 multipliers are enough, and a ninth would wait.
+# <!-- holds: [bound(np.array([2**20]), np.array([n]), 0, 2**20, False, 8) for n in (8, 9)] == [(131_072, False), (131_072, True)] -->
 #
 # ### Outside
 #

@@ -186,6 +186,7 @@ send_rows = check("fpga.send_rows", send_rows)
 
 # %% [markdown]
 # Now we send rows 1 and 2 by your three words, and receive them by the driver.
+# <!-- holds: send_rows(0x4040_0000, 0x1800_0000, np.zeros((4, 8), "u1"), 1, 2)[1].tolist() == [1, 0x1800_0008, 16] -->
 # Its `transfer` starts a channel, and `wait` reads a status register until the channel is done.
 # The driver also flushes what it sends, and invalidates what it has received.
 # Start both channels before you wait for either: without a receiver, the loopback takes 16 words, and then the sender waits for ever.
@@ -208,6 +209,7 @@ print(got)
 
 # %% [markdown]
 # The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` does the same, if `start` is a multiple of 4.
+# <!-- holds: got.tolist() == x[1:3].ravel().tolist() == list(range(8, 8 + 16)) -->
 # Why not send a slice?
 
 # %%
@@ -221,6 +223,7 @@ print(row, x, sep="\n")
 
 # %% [markdown]
 # Row 2 came back, but it has also overwritten row 0 of `x` on the board.
+# <!-- holds: row.tolist() == x[0].tolist() == x[2].tolist() == list(range(16, 24)) -->
 # A slice remembers which buffer it is cut from, but not at which of the buffer's bytes it begins.
 # So `transfer` copied row 2 to the first bytes of the buffer, and sent these.
 # (According to pynq's code, slices work if pynq runs on the board itself; we could not try.)
@@ -229,6 +232,7 @@ print(row, x, sep="\n")
 # ### A whole array
 #
 # A transfer has at most `dma.buffer_max_size` bytes, because the length register has only 14 bits here: 16,383 bytes.
+# <!-- holds: dma.buffer_max_size == 2**14 - 1 == 16_383 -->
 # With 8 bits, a transfer would have at most 255 bytes, or 63 words of 4 bytes, and 140 words would go in pieces of 63, 63 and 14.
 #
 # **Exercise `fpga.through_dma`**: send `x` through a circuit in as few pieces as possible, and return what comes back.
@@ -326,6 +330,8 @@ timeline(board.traffic)
 
 # %% [markdown]
 # The lower picture is the board's record: at the left AMOUNT is written, and then two pieces pass, because 6 x 3,072 bytes are more than 16,383.
+# <!-- holds: photos.nbytes == 6 * 3_072 > overlay.axi_dma_0.buffer_max_size == 16_383 -->
+# <!-- holds: sum(event.where == "send channel" and event.kind == "starts" for event in board.traffic) == 2 -->
 # It leaves out the DMA's own registers, and Python's time between the pieces.
 #
 # Now change your module or the amount, and run the cells again: it takes seconds.
@@ -347,6 +353,7 @@ figures.table(["pixels", "by registers", "by DMA", "clock cycles of the DMA"], r
 
 # %% [markdown]
 # A pixel moves in each clock cycle, and your stage's register costs one cycle more.
+# <!-- holds: all(int(row[3]) == row[0] + 1 for row in rows) -->
 # The memory of a real board adds cycles that ours leaves out.
 #
 # ## Explain
@@ -359,9 +366,13 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # With our function, a piece takes 20 accesses, whatever its size.
+# <!-- holds: [int(row[2]) for row in rows] == [20] * 4 -->
 # For each channel, pynq makes three writes (the address in two halves, and the length; RUN was written before) and seven reads, most of them of the status.
+# <!-- holds: 2 * (3 + 7) == int(rows[2][2]) -->
 # (Our board ends a transfer within one read; a real one is asked until the transfer has ended.)
 # **By registers, the accesses grow with the numbers; by DMA, on our board, they grow with the pieces.**
+# <!-- holds: [int(row[1]) / row[0] for row in rows] == [2] * 4 -->
+# <!-- holds: -board.accesses + 0 * len(through_dma(overlay.axi_dma_0, photos.ravel())) + board.accesses == 2 * int(rows[0][2]) -->
 #
 # So how does Python hand numbers to a circuit?
 # It writes a few of them, such as the amount, into registers: they are the circuit's arguments.
@@ -374,6 +385,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # ## Recap
 #
 # **The rule to keep: there and back, a number costs 2 accesses by registers, and a piece of up to 16,383 bytes costs 20 or more by DMA.**
+# <!-- holds: rows[3][0] == 16_383 and all(int(row[1]) == 2 * row[0] and int(row[2]) >= 20 for row in rows) -->
 # And start both channels before you wait for either.
 #
 # ### Outside

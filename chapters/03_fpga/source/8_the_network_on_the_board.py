@@ -134,7 +134,8 @@ photos = data.test.images[:16]
 words = job_words(golden.layers, golden.to_int8(photos[:1]))
 results = run_job(accelerator, dma, words, 1)
 print("equal to the golden model:", np.array_equal(results, golden.logits(photos[:1])))
-print("CYCLES", int(accelerator.register_map.CYCLES), "for", len(words), "words")
+alone = int(accelerator.register_map.CYCLES)
+print("CYCLES", alone, "for", len(words), "words")
 
 network = ConvNetOverlay(overlay, golden)
 labels = network.predict(photos)
@@ -143,6 +144,8 @@ print(network.cycles)
 
 # %% [markdown]
 # All bits are right, and both counts are those of lesson 5.
+# <!-- holds: np.sum(results == golden.logits(photos[:1])) == 10 and np.sum(labels == golden.predict(photos)) == 16 -->
+# <!-- holds: alone == 73_768 and int(network.cycles) == 1_067_846 -->
 # The DMA sends a word whenever the accelerator is ready, as lesson 5's testbench did.
 #
 # ### A circuit that ends its packets
@@ -285,7 +288,9 @@ timeline(board.traffic)
 # %% [markdown]
 # The picture shows the last program: bars are transfers, and the hatched one has not ended.
 # The receive channel has got its packet of 8 bytes, and is done.
+# <!-- holds: found[2] == [False, True] and programs[2] == (10, 8) -->
 # The ninth byte waits in the circuit, and the tenth waits before it.
+# <!-- holds: "has taken 9 of 10 words" in attempt(10, 8)[0] -->
 #
 # Three more mistakes have other causes: START is forgotten, a buffer is freed too early, and an address is used where nothing is.
 # After these we send the accelerator a job without its last word.
@@ -305,12 +310,14 @@ print("FREED:", said(dma.recvchannel.wait))
 print("WRONG ADDRESS:", said(lambda: MMIO(0x4000_0000)))
 
 overlay = Overlay(board.bitstream)
-print(run_job(overlay.accelerator_0, overlay.axi_dma_0, words[:-1], 1))
+ended = run_job(overlay.accelerator_0, overlay.axi_dma_0, words[:-1], 1)
+print(ended)
 overlay.accelerator_0.register_map.STATUS
 
 # %% [markdown]
 # The short job did not hang.
 # Our accelerator noticed that `last` came too early, ended the job with a word of zeros, and set TOO_SHORT.
+# <!-- holds: ended.tolist() == [[0] * 10] and int(overlay.accelerator_0.register_map.STATUS.TOO_SHORT) == 1 -->
 # **A good circuit ends a wrong job, and says so.**
 #
 # ## Measure
@@ -348,6 +355,7 @@ print("the virtual board, in software:", virtual)
 # Whether PyTorch is faster than this overlay depends on your processor, and may come out either way.
 #
 # In lesson 6's folding with resident weights, a further image takes 32,888 cycles (counted), about half as many as here.
+# <!-- holds: round(32_888 / ((int(network.cycles) - alone) / 15), 1) == 0.5 -->
 # But that accelerator alone takes all 140 block RAMs of the chip (compiled).
 # So none is left for the queues of AMD's DMA, which the count leaves out, and we have not tried the two together.
 #
@@ -364,10 +372,13 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 
 # %% [markdown]
 # The stage holds one byte, and takes the next one only when that has left.
+# <!-- holds: sum(finished) == 1 -->
 # So behind a missing receiver everything stands still: the circuit, the send channel, and `wait`.
 #
 # So how do you find out why a program waits, on a board that says nothing?
 # **Ask each channel whether it is done; the one that is not tells where to look:**
+# <!-- holds: [found[2], found[3], found[4], found[5]] == [[False, True], [True, False], [False, False], [False, False]] -->
+# <!-- holds: [who_is_done(np.array([8]), np.array([room]), 8, 1)[0][0] for room in (4, 6, 7)] == [False, False, True] -->
 #
 # | who is not done | what to look for |
 # |---|---|
@@ -397,6 +408,7 @@ print(bytes(255 - np.array(stolen)))
 
 # %% [markdown]
 # The DMA has read it, and our circuit has handed it over.
+# <!-- holds: bytes(255 - np.array(stolen)) == bytes(secret) == b"password" -->
 # In a PC, a unit called IOMMU can limit which memory a device reaches; the Zynq of a Pynq-Z1 or Z2 has none.
 # A bitstream can contain a DMA that chooses its addresses itself, and reads or overwrites all memory, Linux included.
 # **A stranger's bitstream is a stranger's program, with all rights: load only what you would run as root.**
@@ -408,9 +420,11 @@ print(bytes(255 - np.array(stolen)))
 # ## Recap
 #
 # **The rule to keep: on our board, the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit that gives a byte for each byte takes only what it hands over, and what it can hold.**
+# <!-- holds: np.sum(found == expected) == 2 * len(programs) -->
 #
 # For example, lesson 7's loopback holds 16 words.
 # Without a receiver it hands over none, so on our board the 17th word waits for ever.
+# <!-- holds: [attempt(sent, 0, str(board.add(designs.loopback_of_bytes())))[0] == "done" for sent in (16, 17)] == [True, False] -->
 #
 # ### Outside
 #

@@ -186,6 +186,7 @@ taps_and_shift = check("fpga.taps_and_shift", taps_and_shift)
 # Now a frame goes through the filter on the board.
 # The function `filtered` takes lesson 7's road: registers by `write`, and the pixels by DMA.
 # (Lesson 7's DMA had a length register of 14 bits; for this overlay we chose 26, so that 307,200 bytes go in one piece.)
+# <!-- holds: 2**14 <= clip[0].pixels[:, :, 0].size == 307_200 < 2**26 -->
 
 # %%
 board = VirtualBoard(designs.filter_3x3(), designs.convnet())
@@ -216,6 +217,7 @@ def filtered(grey, kernel):
 #
 # In lesson 3, with a fold of 1, the window took $(H + 1)(W + 1)$ cycles, because it also steps over a border.
 # Here a pixel passes 8 more registers on its way out, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
+# <!-- holds: (sent.shape[0] + 1) * (sent.shape[1] + 1) + 8 == 308_329 -->
 
 # %% tags=["picture"]
 edges = np.full((3, 3), -0.5)
@@ -234,9 +236,14 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 
 # %% [markdown]
 # The cycle formula is exact.
+# <!-- holds: [int(row[4]) for row in rows] == [481 * 641 + 8] * 2 -->
 # Rounding the result puts a pixel off by at most 0.5.
+# <!-- holds: rows[1][3] <= 0.5 -->
 # In `blur` the taps are off as well: each is 114 / 1,024 instead of 1 / 9, so every sum is 0.2 % too large, and with both, a pixel is off by up to 0.78 in this frame.
+# <!-- holds: rows[0][1] == 114 and 2 ** rows[0][2] == 1_024 and round(100 * (9 * rows[0][1] / 2 ** rows[0][2] - 1), 1) == 0.2 -->
+# <!-- holds: round(rows[0][3], 2) == 0.78 -->
 # At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
+# <!-- holds: round(100_000_000 / int(cycles)) == 324 -->
 # No timing tool has tested for this lesson whether a Zynq reaches that clock.
 #
 # ## Measure
@@ -302,7 +309,9 @@ figures.table(["camera", "one at a time", "together"], rows, note)
 
 # %% [markdown]
 # At 60 frames/s the camera binds.
+# <!-- holds: rows[0] == [60, 60, 60] -->
 # At 500, the filter binds if both work together, and the sum of all steps otherwise.
+# <!-- holds: rows[1][2] == 100e6 / (3 * int(cycles)) < 500 and rows[1][1] == 100e6 / (3 * int(cycles) + 73_768) -->
 #
 # ## Explain
 #
@@ -330,12 +339,18 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 
 # %% [markdown]
 # What your function cuts out of a moving photograph stays the same, and so does its label.
+# <!-- holds: sum(same) == len(clip) and labels[::2] == labels[1::2] -->
 # So the 20 labels of the live video are only ten answers.
+# <!-- holds: len(labels) == 20 and len({frame.photograph.tobytes() for frame in clip}) == 10 -->
 #
 # In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter smaller, and the background comes along.
+# <!-- holds: wide[0].box.width == 192 == 0.75 * widened(wide[0], 32).width -->
 # Together this costs 29 of the 164 labels.
+# <!-- holds: int(rows[0][1]) == 164 and int(rows[0][1]) - int(rows[1][1]) == 29 -->
 # With the whole frame, the network is hardly better than a guess, which is right for 20 of 200.
+# <!-- holds: 20 <= int(rows[2][1]) < 1.2 * 20 and len(wide) == 200 -->
 # **The same network gets 164, 135 or 22 of 200 labels right, by the box alone.**
+# <!-- holds: [int(row[1]) for row in rows] == [164, 135, 22] -->
 #
 # ## On trial
 #
@@ -420,19 +435,26 @@ board.stop()
 # %% [markdown]
 # **Verdict on C06: wrong.**
 # Once repaired, the loop labels frames, but PyTorch computes on the processor: in 20 frames, the accelerator counted no cycle.
+# <!-- holds: len(by_processor) == 20 and processor[1] == 0 -->
 #
 # **So who has computed the labels?**
 # The labels do not tell, but a counter in the FPGA does: CYCLES is 0 after loading, and then holds the cycles of the latest job.
+# <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_768 -->
 # An overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
+# <!-- holds: processor[0] > 0 == processor[1] -->
 # Nor would the rate tell: the 821,773 µs at the top are one program's, and another may be fast enough.
 #
 # ## Recap
 #
 # **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less; and if CYCLES is still 0 at the end, the accelerator has finished no job since it was loaded.**
+# <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_768)) -->
+# <!-- holds: processor[1] == 0 < fpga[1] -->
 #
 # A circuit has a rate of clock / cycles: a frame of 1,280 x 720 grey pixels takes the filter 721 x 1,281 + 8 = 923,609 cycles.
+# <!-- holds: int(cycles) - 8 == 481 * 641 and 721 * 1_281 + 8 == 923_609 -->
 # At 100 MHz these are 108 frames/s (predicted), so a camera with 60 still binds.
+# <!-- holds: round(frame_rate(np.array([923_609]), [0], 100e6, 500)[1]) == 108 and frame_rate(np.array([923_609]), [0], 100e6, 60)[1] == 60 -->
 #
 # ### Outside
 #
