@@ -434,7 +434,7 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 # ## Recap
 #
 # **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
-# <!-- holds: max(1 - 4 * p * 0.03 / Emulated(gpipe(p, 4 * p), forward=0.01, backward=0.02).by_formula() for p in range(1, 100)) < 1 / 5 -->
+# <!-- holds: max(predictions.bubble(p, 4 * p) for p in range(1, 1000)) < 1 / 5 and predictions.bubble(4, 16) == 3 / 19 -->
 # <!-- holds: round(100 * (1 - 16 * 0.01 / by_formula["16, 4 stages"])) == round(100 * 3 / 19) == 16 -->
 #
 # ### Outside
