@@ -292,6 +292,8 @@ figures.table(["", "stage", "messages", "bytes sent", "sets kept", "activations"
 
 # %% [markdown]
 # Both send the same, but 1F1B keeps half of GPipe's activations in stage 0, and about a quarter in stage 1.
+# <!-- holds: [(row[2].value, row[3].value) for row in rows] == [(4, 4 * 131_072)] * 4 -->
+# <!-- holds: [row[4].value for row in rows] == [4, 4, 2, 1] and abs(rows[2][5].value / rows[0][5].value - 1 / 2) < 0.03 > abs(rows[3][5].value / rows[1][5].value - 1 / 4) -->
 #
 # ## Measure
 #
@@ -343,9 +345,13 @@ figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
 # By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
+# <!-- holds: [round(1e3 * by_formula[name]) for name in ("one rank", "GPipe")] == [960, 330] and round(results["eight pieces"].value, 1) == 2.9 -->
 # In one piece it is 1; measured, it may lie on either side, as sleeps end late.
+# <!-- holds: round(results["one piece"].value, 9) == 1 -->
 # 1F1B saves memory, not time.
+# <!-- holds: by_formula["1F1B"] == by_formula["GPipe"] == min(by_formula.values()) -->
 # Slow messages delay it more, since its stages wait for a gradient after each forward: with 5 ms for each message, GPipe takes 360 ms, and 1F1B 410 (predicted).
+# <!-- holds: [round(1e3 * predictions.seconds_of(predictions.predict(*ways[name], message=0.005))) for name in ("GPipe", "1F1B")] == [360, 410] -->
 #
 # ## On trial
 #
@@ -361,6 +367,7 @@ schedule_picture({"one piece: measured, compute emulated": steps["one piece"]})
 # %% [markdown]
 # **Verdict on C35: holds if the batch is cut into micro-batches.**
 # In one piece, only one stage works at a time.
+# <!-- holds: round(predictions.idle_share(predictions.predict(*ways["one piece"])), 9) == 3 / 4 > predictions.idle_share(predictions.predict(*ways["GPipe"])) -->
 #
 # ### <a id="C19"></a>C19 on trial
 #
@@ -384,6 +391,7 @@ print("a pipeline:", [f_1(f_0(x)) for x in (1, 4)])
 # %% [markdown]
 # **Verdict on C19: wrong.**
 # A pipeline composes its stages, for each micro-batch by itself: y_i = f_1(f_0(x_i)).
+# <!-- holds: sum(f(x) for f in (f_0, f_1) for x in (1, 4)) == 25 and [f_1(f_0(x)) for x in (1, 4)] == [6, 24] -->
 #
 # ### <a id="C42"></a>C42 on trial
 #
@@ -417,12 +425,17 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 # %% [markdown]
 # **Verdict on C42: holds if requests queue up and the model does not fit one rank.**
 # By the formula, the last of 16 waits 19 x 10 = 190 ms, and not 16 x 40 = 640 ms as when each waits until the one before has left the four stages.
+# <!-- holds: [round(1e3 * by_formula[name]) for name in ("16, 4 stages", "16, one rank")] == [19 * 10, 16 * 40] and round(1e3 * 16 * by_formula["alone, 4 stages"]) == 640 -->
 # If the model fits one rank, four copies take 4 x 40 = 160 ms.
+# <!-- holds: round(1e3 * 16 / 4 * by_formula["alone, one rank"]) == 160 < 1e3 * by_formula["16, 4 stages"] -->
 # One request alone gains nothing, and its messages come on top.
+# <!-- holds: round(results["one request"].value, 9) == 1 -->
 #
 # ## Recap
 #
 # **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
+# <!-- holds: max(predictions.bubble(p, 4 * p) for p in range(1, 1000)) < 1 / 5 and predictions.bubble(4, 16) == 3 / 19 -->
+# <!-- holds: round(100 * (1 - 16 * 0.01 / by_formula["16, 4 stages"])) == round(100 * 3 / 19) == 16 -->
 #
 # ### Outside
 #

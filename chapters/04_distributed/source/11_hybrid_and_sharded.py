@@ -277,10 +277,13 @@ memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in
 
 # %% [markdown]
 # The state is the formula's, to within the 276 bytes in which AdamW counts the steps of its 69 weights.
+# <!-- holds: all(abs(sum(run.held.values()) - run.held["activations"] - bytes_of_state(830_208, 4, stage).total) <= 276 for stage, run in enumerate(runs.values())) -->
 # The peak comes early in backward: hardly any gradient is there, so ZeRO-2 gains little.
+# <!-- holds: max(run.at_peak["gradients"] for run in runs.values()) < 0.05 * size and 0.95 * runs["ZeRO-1"].peak < runs["ZeRO-2"].peak <= runs["ZeRO-1"].peak -->
 #
 # These steps have one micro-batch; with m, data parallel still all-reduces once.
 # ZeRO-3 gathers twice and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$ (9, if gradients stay whole until the last).
+# <!-- holds: abs(runs["ZeRO-3"].sent / (3 / 4 * size) - 12 / 4) < 0.001 -->
 #
 # ### Recomputing
 #
@@ -305,6 +308,8 @@ figures.table(heads, rows, note="Forwards are counted, too.")
 
 # %% [markdown]
 # A fifth of the activations, for one forward more of each block: a third more arithmetic, as backward is worth two forwards (*predicted*).
+# <!-- holds: round(rows[0][2].value / rows[1][2].value) == 5 and rows[1][3] - rows[0][3] == 8 -->
+# <!-- holds: [row[4] for row in rows] == [True, True] and all(abs(row[1].value / row[2].value - 1) < 0.01 for row in rows) -->
 #
 # ### 1,024 ranks
 #
@@ -345,11 +350,17 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # Weights and moments fell from 10.0 to 3.3 MB, 0.8 of them one whole block; 6 MB of activations stayed.
+# <!-- holds: [round((runs[way].at_peak["parameters"] + runs[way].at_peak["optimizer state"]) / 1e6, 1) for way in ("data parallel", "ZeRO-3")] == [10.0, 3.3] -->
+# <!-- holds: round((runs["ZeRO-3"].at_peak["parameters"] + runs["ZeRO-3"].at_peak["optimizer state"] - 12 / 16 * size) / 1e6, 1) == 0.8 and [round(runs[way].at_peak["activations"] / 1e6) for way in ("data parallel", "ZeRO-3")] == [6, 6] -->
 #
 # FSDP2 cuts each weight along its first dimension, into whole rows.
 # A weight of 128 rows is **padded** to 1,024, and the padding travels; a block of width 8,192 needs none: 3 times would do.
+# <!-- holds: calls["FSDP2"].sent / size > 2 * 3 -->
 # With copies x shards, or **HSDP** (hybrid), 8 ranks cut a copy: nothing is padded, but a rank keeps 1/8 of the state.
+# <!-- holds: abs(calls["copies x shards, 128 x 8"].sent / size - (3 * 7 / 8 + 2 * 127 / 128 / 8)) < 0.001 -->
 # In data x tensor, a rank averages a sixth of the gradients; 16 all-reduces carry activations.
+# <!-- holds: round(size / min(call.bytes for call in calls["data x tensor, 128 x 8"].calls if call.ranks == 128)) == 6 -->
+# <!-- holds: [call.ranks for call in calls["data x tensor, 128 x 8"].calls].count(8) == 16 -->
 #
 # ## On trial
 #
@@ -371,7 +382,8 @@ try:
     as_printed()
 except ValueError as error:
     print(f"{type(error).__name__}: {error}")
-print("counted in two ranks:", launch(as_printed, 2), "of", 64 * 64 + 64, "weights")
+all_weights = launch(as_printed, 2)
+print("counted in two ranks:", all_weights, "of", 64 * 64 + 64, "weights")
 parts = []
 for _, part in tensor:  # of each rank: its losses and its weights
     parts.append(sum(weight.numel() for weight in part.values()))
@@ -380,6 +392,7 @@ print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 # %% [markdown]
 # **Verdict on C12: wrong.**
 # Without a process group it does not run; with one, each rank has all weights, on our mesh about half.
+# <!-- holds: all_weights == [64 * 64 + 64] * 2 and all(abs(part / (size / 4) - 1 / 2) < 0.03 for part in parts) -->
 # (On GPUs, which were not tried, `DataParallel` copies the model to each: data parallelism twice.)
 #
 # ### <a id="C21"></a>C21 on trial
@@ -401,7 +414,8 @@ def nested(rank, ranks):
     return sum(weight.numel() for weight in cut.parameters())
 
 
-print("counted in two ranks of FSDP:", launch(nested, 2), "of 4160 weights")
+cut_weights = launch(nested, 2)
+print("counted in two ranks of FSDP:", cut_weights, "of 4160 weights")
 try:
     torch.utils.data.DataSpliter
 except AttributeError as error:
@@ -413,12 +427,17 @@ print("PyTorch needs Python", metadata("torch")["Requires-Python"])
 # %% [markdown]
 # **Verdict on C21: wrong.**
 # There is no such class, but a `DistributedSampler`.
+# <!-- holds: [hasattr(torch.utils.data, name) for name in ("DataSpliter", "DistributedSampler")] == [False, True] -->
 # Python 3.8 is too old, and `torchdynamo` is part of PyTorch.
+# <!-- holds: [find_spec(name) is None for name in ("torchdynamo", "torch._dynamo")] == [True, False] and int(metadata("torch")["Requires-Python"].removeprefix(">=3.")) > 8 -->
 # FSDP cuts the weights; here, on CPUs, `DataParallel` only hands the call on.
+# <!-- holds: cut_weights == [4160 / 2] * 2 -->
 #
 # ## Recap
 #
 # **The rule to keep: AdamW takes 16 bytes a weight, 4 + 4 + 8 in float32, 2 + 2 + 12 mixed; n ranks of ZeRO-3 hold 16/n each, for 1.5 times data parallel's bytes with one micro-batch; activations come on top, uncut.**
+# <!-- holds: [bytes_of_state(830_208, n, 3).total for n in (1, 4)] == [16 * 830_208, 16 / 4 * 830_208] -->
+# <!-- holds: round(runs["ZeRO-3"].sent / runs["data parallel"].sent, 3) == 1.5 and runs["ZeRO-3"].at_peak["activations"] > 0.95 * runs["data parallel"].at_peak["activations"] -->
 #
 # ### Outside
 #

@@ -80,6 +80,7 @@ guesses = {
 # A **layer** of such a model is one of lesson 9's blocks.
 # Each new token is multiplied with all weights but the embedding's, where it only looks up a row: one multiplication and one addition for each weight, 2 FLOPs.
 # Llama 3.1 8B multiplies with 7.5 of 8 billion.
+# <!-- holds: [round(language_model("llama31_8b").matmul_parameters / 1e9, 1), round(language_model("llama31_8b").weight_bytes(1) / 1e9)] == [7.5, 8] -->
 #
 # In attention, lesson 9's `Q`, `K` and `V` give each token three rows of numbers: its **query**, its **key** and its **value**.
 # A new token's query is multiplied with the keys of all tokens so far.
@@ -173,6 +174,7 @@ attend_one = check("distributed.attend_one", attend_one)
 # ### Bytes
 #
 # A token's keys and values are 2 x layers x heads of keys x W numbers.
+# <!-- holds: 2 * language_model("llama31_8b").layers * language_model("llama31_8b").kv_heads * language_model("llama31_8b").head_width == language_model("llama31_8b").kv_bytes_per_token(1) -->
 # Training keeps 16 bytes for each weight, as in lesson 11.
 # Inference keeps weights and cache, here with two bytes a number:
 
@@ -210,12 +212,14 @@ figures.table(heads, rows, note)
 # ```
 #
 # A machine of 100 FLOP/s and 100 B/s needs 8.8 s for the 880 FLOPs and 5.36 s for the 536 bytes.
+# <!-- holds: step_flops(np.array([3, 0]), 1, 100, 2, 12).sum() == 880 -->
 # At best both go on at once, and the step takes 8.8 s: it is **bound by compute**.
 # Where the bytes take longer, it is **bound by bandwidth**.
 # This limit is the **roofline**: no step that does these FLOPs and moves these bytes is shorter.
 # A step may be shorter if it does less.
 # A chip may keep weights from one step to the next, and FlashAttention skips what the mask hides.
 # In decode the mask hides nothing; in a prefill by Llama 3.1 8B, it hides 11 % of our FLOPs with 8,192 tokens, and 41 % with 131,072 (*predicted*).
+# <!-- holds: [round(100 * (2 * n * (n - 1) * model.layers * model.heads * model.head_width / step_flops(0, n, model.matmul_parameters, model.layers, model.heads * model.head_width))) for model in [language_model("llama31_8b")] for n in (8192, 131_072)] == [11, 41] -->
 #
 # The step does 880 / 536 = 1.6 FLOPs for each byte, its **intensity**.
 # The machine can do 100 / 100 = 1, its **ridge**, and a step with a higher intensity is bound by compute.
@@ -309,6 +313,7 @@ results = {"with the cache": faster}
 
 # %% [markdown]
 # The wider GPT's weights take 303 MB, more than most processors' caches hold.
+# <!-- holds: round(sum(weight.nbytes for weight in GPT(Config(width=1024, heads=8, layers=6)).parameters()) / 1e6) == 303 -->
 
 # %% tags=["timing", "nbval-ignore-output"]
 wide = GPT(Config(width=1024, heads=8, layers=6))
@@ -338,11 +343,16 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # With the cache, token number 1,000 costs 1,000 times fewer FLOPs.
+# <!-- holds: length == 1000 and round(all_again / one_more) == 1000 -->
 # Do not expect the step to be 1,000 times as fast: each of its 74 operations takes some time to begin, however few FLOPs it does.
+# <!-- holds: counted_step(gpt, new=1, past=999).operations == 74 -->
 #
 # 64 sequences need 64 times the FLOPs of one, but read the weights once, as a prefill of 64 tokens does.
+# <!-- holds: rows[2][3].value / rows[0][3].value == 64 -->
+# <!-- holds: len({counted_step(gpt, new, past, sequences).bytes["weights"] for sequences, past, new in ((1, 64, 1), (64, 64, 1), (1, 0, 64))}) == 1 -->
 # One token needs the same weights for a 64th of these FLOPs, so by the roofline it is the step that waits for bytes.
 # The decode step of 64 and the prefill of 64 tokens do nearly the same FLOPs with the same weights; which of them has the higher rate may come out either way.
+# <!-- holds: abs(rows[2][3].value / rows[3][3].value - 1) < 0.01 -->
 #
 # Now Llama 3.1 8B on an H100 (*predicted*), with 1,000 tokens in the prompt, or behind each sequence.
 # The last step has as many sequences as fit beside the weights, if both together may take nine tenths of the memory.
@@ -365,8 +375,12 @@ print("decode, 1 at once:", predicted(yours, "s", "your decode_seconds"))
 
 # %% [markdown]
 # One sequence does 15.5 x 10⁹ FLOPs with 15.1 x 10⁹ bytes: about 1 for each byte, where the H100 could do 295.
+# <!-- holds: [round(number / 1e9, 1) for number in (steps["decode, 1 at once"].flops, steps["decode, 1 at once"].bytes)] == [15.5, 15.1] -->
+# <!-- holds: round(steps["decode, 1 at once"].intensity) == 1 and round(h100.ridge("bf16")) == 295 -->
 # More sequences share the weights, but each brings its own FLOPs and its own cache of 131 x 10⁶ bytes.
+# <!-- holds: round(1000 * llama.kv_bytes_per_token(2) / 1e6) == 131 -->
 # So however many there are, the intensity stays below about 15,500 / 131 = 118.
+# <!-- holds: 117 < costs.work(llama, new=1, past=1000, sequences=10**6).intensity < 118.5 -->
 #
 # ## On trial
 #
@@ -398,13 +412,16 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # %% [markdown]
 # **Verdict on C43: holds if few sequences are decoded.**
 # Their steps wait for bytes, and most of the arithmetic stands idle.
+# <!-- holds: {on.decode_bound for on in every} == {"bandwidth"} and steps["decode, 1 at once"].intensity < h100.ridge("bf16") / 100 -->
 # With 1,000 tokens behind each, more sequences change that on two machines, the server's CPU and Apple's M3 Max; on the others, too few fit, or no number is enough.
 # <!-- holds: [on.machine.key for on in every if (on.compute_from or 10**9) <= (on.fit or 0)] == ["server_cpu", "m3_max"] -->
 # But this prefill, the same work as training's forward, is bound by compute on every machine that holds the weights.
+# <!-- holds: {on.prefill_bound for on in every if on.fit} == {"compute"} -->
 #
 # ## Recap
 #
 # **The rule to keep: a token costs 2 FLOPs for each weight, and a weight has two bytes, so a step of n tokens does n FLOPs for each byte of weights.**
+# <!-- holds: step_flops(0, 1, llama.matmul_parameters, 0, 0) == 2 * llama.matmul_parameters and llama.weight_bytes(2) == 2 * llama.weight_bytes(1) -->
 # An H100 waits for bytes below about 295 tokens in a step.
 # In decode, each sequence also brings its own cache: with 1,000 tokens behind each, the H100 waits for bytes however many sequences share the step.
 # <!-- holds: round(h100.ridge("bf16")) == 295 and costs.compute_bound_from(llama, 1000, h100) is None -->

@@ -93,6 +93,7 @@ guesses = {
 #
 # Training begins with B = 0 and a random A, so the model is at first the old one.
 # Only A and B learn: for a layer of 128 x 128 and r = 4, these are 1,024 numbers instead of 16,384.
+# <!-- holds: [(layer.a.numel() + layer.b.numel(), layer.frozen.weight.numel()) for layer in [lora.adapt(trained(), rank=4, alpha=8).blocks[0].attention.query]] == [(1024, 16_384)] -->
 #
 # In the end, W + (alpha / r) B A is one matrix of W's shape: **merged**, the layer costs no more than before.
 #
@@ -243,9 +244,12 @@ print("losses within 0.1 nats:", abs(losses["LoRA"] - losses["all parameters"]) 
 
 # %% [markdown]
 # LoRA comes within 0.1 nats of full training, with 1 % of the parameters.
+# <!-- holds: abs(losses["LoRA"] - losses["all parameters"]) < 0.1 and round(100 * rows[1][1] / rows[0][1]) == 1 -->
 # Gradients and moments shrink to a hundredth, but the peak only by 41 %.
+# <!-- holds: [round(100 * rows[1][place].value / rows[0][place].value) for place in (4, 5)] == [1, 1] and round(100 * (1 - peaks["LoRA"] / peaks["all parameters"])) == 41 -->
 #
 # Most of the peak is activations, and LoRA spares 29 % of these.
+# <!-- holds: min(row[6].value / row[7].value for row in rows) > 0.5 and round(100 * (1 - rows[1][6].value / rows[0][6].value)) == 29 -->
 # The backward still passes through every layer, down to the first query.
 # LoRA spares only what was kept for the gradients of W: the inputs that only layers without LoRA need.
 # With a large model and a small batch it spares more.
@@ -270,9 +274,12 @@ print("errors within half a scale:", int8.largest_error_in_steps(whole, small) <
 
 # %% [markdown]
 # A token reads 3.8 times fewer bytes; scales and biases remain float32.
+# <!-- holds: round(rows[0][1].value / rows[1][1].value, 1) == 3.8 -->
 # Llama 3.1 8B has weights of two bytes.
 # For each token, an H100 reads all of them but the embedding's: 7.50 billion, which it can do at most 223 times a second.
+# <!-- holds: int(float(hardware.machine("h100").bandwidth) / (2 * 7.50e9)) == 223 -->
 # With int8, scales aside, that limit becomes 446 tokens a second (*predicted*).
+# <!-- holds: int(float(hardware.machine("h100").bandwidth) / 7.50e9) == 446 -->
 #
 # A limit is not yet a speed.
 # This is how gpt-fast decodes Llama 2 7B for one request on an A100 of 80 GB, limited to 330 W ([its authors](https://github.com/pytorch-labs/gpt-fast), *published*):
@@ -318,10 +325,15 @@ print("rewritten:", rewritten.nodes)
 
 # %% [markdown]
 # In eager mode, a block has 8 matrix products and 11 other kernels.
+# <!-- holds: rows[0][1] == 8 + 11 and sum(operator.split(".")[0] in ("mm", "addmm", "bmm") for operator in map(str, compiled.operators_of(block, x))) == 8 -->
 # The compiler leaves the 8 to a library, and makes 6 loops of the 11.
+# <!-- holds: [sum("fused" in name for name in fast.kernels), sum("fused" not in name for name in fast.kernels)] == [6, 8] -->
 # The second loop makes the mask (`ones`, `triu`), then scales (`div`), masks and takes the softmax: five operators.
+# <!-- holds: sum(word in [name for name in fast.kernels if "fused" in name][1] for word in ("ones", "triu", "div", "masked", "softmax")) == 5 -->
 #
 # ONNX Runtime joins 24 biases to their products (`Gemm`), 4 scalings (`FusedMatMul`) and a sum (`SkipLayerNormalization`), and computes 4 masks and a lookup beforehand: 34 kernels fewer.
+# <!-- holds: [rewritten.nodes[name] for name in ("Gemm", "FusedMatMul", "SkipLayerNormalization")] == [24, 4, 1] and "Trilu" not in rewritten.nodes -->
+# <!-- holds: plain.nodes["Trilu"] == 4 and plain.nodes["Gather"] - rewritten.nodes["Gather"] == 1 and rows[3][1] - rows[4][1] == 34 == 24 + 4 + 1 + 4 + 1 -->
 #
 # ### Seconds
 #
@@ -354,6 +366,7 @@ for name, (first, second, given) in pairs.items():
 # %% [markdown]
 # Your times will be others; the compiled block and the rewritten graph may be slower.
 # The exported graph has 31 kernels more than eager mode, and may still take less time.
+# <!-- holds: rows[3][1] - rows[2][1] == 31 -->
 # Count kernels, but time them, too.
 #
 # ## Explain
@@ -368,6 +381,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
 # No loop reaches across a matrix product, a library's call: so 14.
+# <!-- holds: results["kernels"].value == 14 == 8 + 6 -->
 #
 # ## On trial
 #
@@ -401,6 +415,8 @@ figures.table(["block", "expected shape", "expected numbers", "kernels"], rows, 
 # %% [markdown]
 # **Verdict on C22: wrong.**
 # All three have the shape; one computes nothing, and one twice as much.
+# <!-- holds: [row[1] for row in rows] == [True] * 3 and [row[2] for row in rows] == [True, False, True] -->
+# <!-- holds: rows[2][3] == 2 * len(compiled.operators_of(block, x)) -->
 # Compare numbers first, then time both in turn.
 #
 # ### <a id="C15"></a>C15 on trial
@@ -425,12 +441,16 @@ print("true:", sum(same for _, _, _, same, _ in rows), "of", len(rows))
 # %% [markdown]
 # **Verdict on C15: wrong.**
 # None of its five parts is so.
+# <!-- holds: sum(same for _, _, _, same, _ in rows) == 0 and len(rows) == 5 -->
 #
 # ## Recap
 #
 # LoRA shrinks gradients and moments to a hundredth here, but activations by 29 % only; merged, it costs nothing.
+# <!-- holds: round(100 * (1 - memory.peak_activations / step_memory(trained(), *plan.batch_of(0, book))[0].peak_activations)) == 29 -->
+# <!-- holds: round(100 * list(kept.values())[1] / list(step_memory(trained(), *plan.batch_of(0, book))[1].values())[1]) == 1 and query.merged().weight.shape == query.frozen.weight.shape -->
 #
 # **The rule to keep: rank r trains r (I + O) numbers instead of I x O; for 128 x 128 and r = 4 that is 1 / 16.**
+# <!-- holds: query.a.numel() + query.b.numel() == 4 * (128 + 128) == query.frozen.weight.numel() / 16 -->
 #
 # ### Outside
 #

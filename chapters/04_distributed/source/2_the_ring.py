@@ -186,7 +186,10 @@ for rank in range(3):
 
 # %% [markdown]
 # The sum is right, but the cost is not: each rank sent 2 whole tensors, 24 bytes, instead of 4 chunks of 4 bytes.
+# <!-- holds: all(result.tolist() == by_hand.sum(0).tolist() for result in run.results) -->
+# <!-- holds: list(run.sent) == [2 * by_hand[0].nbytes] * 3 == [24] * 3 and 4 * by_hand[0, 0].nbytes < min(run.sent) -->
 # With 1,024 ranks, each would send $1{,}023\,S$.
+# <!-- holds: [len([m for m in record if m.sent and m.bytes == by_hand[0].nbytes]) for record in run.records] == [3 - 1] * 3 -->
 #
 # **Exercise `distributed.ring_all_reduce`**: sum tensors of any shape in $2(n-1)$ steps around the ring, with `exchange`.
 # Together the ranks send exactly $2(n-1)S$ bytes, each only to the next one, and each the same number, up to a few elements.
@@ -241,6 +244,8 @@ routes_picture(runs["ring"].messages, ranks=4)
 # %% [markdown]
 # **Verdict on C14: holds if the master's link can carry it.**
 # The sum is right, but that link carries $2(n-1)S$: with four workers twice what a rank of the ring carries, with 1,024 workers $2{,}046\,S$, where a rank of the ring carries less than $4S$.
+# <!-- holds: [row[1] for row in rows] == [True] * 3 and max(runs["rank 0"].carried) == 2 * 3 * gradients[0].nbytes -->
+# <!-- holds: round(max(runs["rank 0"].carried) / max(runs["ring"].carried), 3) == 2 and max(runs["ring"].carried) < 4 * gradients[0].nbytes -->
 #
 # ## Measure
 #
@@ -299,19 +304,27 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # In a ring, each rank sends $2(n-1)/n \cdot S$: 100, 150 and 199.8 MB with 2, 4 and 1,024 ranks.
+# <!-- holds: round(of_each.value, 1) == 199.8 -->
 # **However many ranks there are, it is less than $2S$.**
+# <!-- holds: of_each.value < 2 * 100 and max(runs["ring"].sent) < 2 * 8_000_000 -->
 #
 # Both ways send equally many messages in turn, and each waits for its latency.
+# <!-- holds: [round(model.predict(way, 1024, 0) / model.latency) for way in (names["rank 0"], names["ring"])] == [2 * 1023] * 2 -->
 # (Here a message occupies its rank for its latency, too.
 # Where the latencies of several messages pass together, as on lesson 16's links, rank 0 would take 1.34 s for 64 KiB, and the ring 2.05, *predicted*.)
+# <!-- holds: round(2 * (model.latency + 1023 * (64 << 10) / model.bandwidth), 2) == 1.34 -->
+# <!-- holds: round(model.predict(names["ring"], 1024, 64 << 10), 2) == 2.05 -->
 # For 64 KiB, a message of rank 0 takes 1 ms and 0.66 ms for its bytes, and a chunk saves only these 0.66 ms: the ring is 1.65 times as fast.
+# <!-- holds: round((64 << 10) / model.bandwidth * 1e3, 2) == 0.66 and round(results["64 KiB"].value, 2) == 1.65 -->
 # For 16 MiB, the bytes take 168 ms, so chunks save nearly all of the time: the ring is 145 times as fast.
+# <!-- holds: round((16 << 20) / model.bandwidth * 1e3) == 168 and round(results["16 MiB"].value) == 145 -->
 #
 # On one computer without the emulated link, messages are copies in one memory, and which way ends first may come out either way.
 #
 # ### When the tree is faster
 #
 # With four ranks, an almost empty tensor takes $6\alpha$ in the ring, and $4\alpha$ in the tree.
+# <!-- holds: [round(model.predict(names[way], 4, 0) / model.latency) for way in ("ring", "tree")] == [6, 4] -->
 # At some size, both take the same time:
 #
 # ```
@@ -332,7 +345,9 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 
 # %% [markdown]
 # With 1,024 ranks, even our whole gradient (the vertical line) is too small for the ring.
+# <!-- holds: n == 1024 and same > 4 * 545_098 -->
 # For the 1,024 ranks of the beginning, the ring takes 2.09 s, and the tree 0.456 s (predicted).
+# <!-- holds: round(model.predict(names["ring"], 1024, 2.18e6), 2) == 2.09 and round(model.predict(names["tree"], 1024, 2.18e6), 3) == 0.456 -->
 #
 # ## On trial
 #
@@ -371,8 +386,12 @@ figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
 # %% [markdown]
 # **Verdict on C17: wrong.**
 # As printed, 32 machines take 32 times as long as one; the divisible share shrinks with n, and the all-reduce comes on top.
+# <!-- holds: rows[-1][0] == 32 and round(rows[-1][1].value / rows[0][1].value, 6) == 32 -->
+# <!-- holds: all(rows[i][2].value < rows[i - 1][2].value and rows[i][3].value > rows[i][2].value for i in range(1, len(rows))) -->
 #
 # Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 10 machines would be best here.
+# <!-- holds: 9.99 < T_op / amdahl(1_000_000) < 10 -->
+# <!-- holds: min(range(1, 1000), key=lambda n: amdahl(n) + model.predict("ring_all_reduce", n, 8e6)) == 10 -->
 #
 # ### <a id="C16"></a>C16 on trial
 #
@@ -395,15 +414,20 @@ figures.table(["n", "as printed", "corrected", "one step of it"], rows)
 # %% [markdown]
 # **Verdict on C16: wrong.**
 # As printed, the time grows n-fold; with n below the line, it would still lack the serial share and the all-reduce of each step.
+# <!-- holds: [round(row[1].value / rows[0][1].value, 6) for row in rows] == [1, 2, 4] -->
+# <!-- holds: all((L / B) * T_op / row[0] < row[2].value for row in rows[1:]) -->
 # (If each machine keeps a batch of B instead, there are L / (nB) steps.)
 #
 # ## Recap
 #
 # - **The rule to keep: in a ring, each rank sends $2(n-1)/n \cdot S$, less than $2S$, but waits $2(n-1)$ times for the latency.**
+# <!-- holds: [len([m for m in record if m.sent]) for record in runs["ring"].records] == [2 * (4 - 1)] * 4 -->
+# <!-- holds: max(runs["ring"].sent) == 2 * 3 / 4 * 8_000_000 and round(model.predict("ring_all_reduce", 4, 0) / model.latency) == 2 * (4 - 1) -->
 #
 # ### Outside
 #
 # *Halving-doubling* (`collectives.halving_all_reduce`), where partners swap halves, then quarters, sends a ring's bytes in $2 \log_2 n$ messages: 0.064 s for 1,024 ranks (predicted).
+# <!-- holds: round(model.predict("halving_all_reduce", 1024, 2.18e6), 3) == 0.064 -->
 # On GPUs, NCCL chooses between rings and trees by itself; `NCCL_ALGO=Ring` forces one.
 # Its trees work on pieces of the tensor, so our crossover does not hold for them.
 # Clusters are measured with nccl-tests:

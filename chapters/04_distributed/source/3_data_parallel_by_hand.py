@@ -163,6 +163,7 @@ figures.image_grid(photos.train.images[read], [f"no. {number}" for number in rea
 # ### One all-reduce
 #
 # Our ConvNet has eight tensors of gradients: four layers, each with weights and biases.
+# <!-- holds: len(list(convnet.torch_model(convnet.init(0)).parameters())) == 8 == 2 * 4 -->
 # One ring costs each of n ranks 2 (n - 1) messages; eight rings, one for each tensor, cost 16 (n - 1).
 # Each message has its latency, so we join all gradients to one flat tensor, sum that once, and take it apart again:
 #
@@ -283,12 +284,16 @@ figures.table(heads, table)
 
 # %% [markdown]
 # Some weights move by more than 0.01, but all end within 0.00001 of one process's.
+# <!-- holds: (vector(one_process) - vector(convnet.torch_model(convnet.init(0)))).abs().max() > 0.01 and (weights[0] - vector(one_process)).abs().max() < 1e-5 -->
+# <!-- holds: [row[4] for row in table] == [True] * 4 -->
 # The rest is rounding: ranks add in another order.
 # **With equal shards, equal weights at the start, and no layer that mixes the examples of a batch, data parallel training is training with one big batch, up to rounding.**
+# <!-- holds: [row[3] and row[4] for row in table] == [True] * 4 -->
 #
 # ## Measure
 #
 # The gradients are 545,098 numbers of 4 bytes, so S = 2.18 MB.
+# <!-- holds: vector(one_process).numel() == 545_098 and round(vector(one_process).nbytes / 1e6, 2) == 2.18 -->
 # By lesson 2, each rank should send 2 (n - 1) / n x S in a step.
 
 
@@ -338,7 +343,10 @@ figures.table(["step", "out of rank 0", "into rank 0"], table)
 
 # %% [markdown]
 # The master carries 7.13 + 6.54 = 13.7 MB; a rank of our ring sends 3.27 and receives 3.27.
+# <!-- holds: [round(sum(row[side].value for row in table) / 1e6, 2) for side in (1, 2)] == [7.13, 6.54] -->
+# <!-- holds: round(sum(row[1].value + row[2].value for row in table) / 1e6, 1) == 13.7 and round(sum(sent) / 1e6, 2) == 3.27 -->
 # With 64 ranks, it would send 63 x 2.18 MB = 137 MB of weights.
+# <!-- holds: table[1][0] == "replicate" and round(63 * table[1][1].value / 3 / 1e6) == 137 -->
 # (With NCCL, PyTorch broadcasts them.)
 #
 # ## Explain
@@ -369,10 +377,14 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # All of the distance is left.
+# <!-- holds: round(left.value) == 100 -->
 # Adam's averages are made of gradients alone, and these are the same in all ranks.
 # So all ranks move alike.
+# <!-- holds: ((vector(own[0]) - starts[0]) - (vector(own[1]) - starts[1])).abs().max() < 1e-4 -->
 # Here they got fewer right, perhaps because the mean contains the gradients of other networks.
+# <!-- holds: results["right of 500"].value < right(equal).value == 140 -->
 # **Averaged gradients keep equal ranks equal, but they do not make ranks equal.**
+# <!-- holds: [torch.equal(vector(some[0]), vector(some[1])) for some in (equal, own)] == [True, False] -->
 # A broadcast does.
 #
 # ## On trial
@@ -421,7 +433,9 @@ figures.table(["what was tried", "equals one big batch"], table)
 
 # %% [markdown]
 # **Verdict on C10: holds if all shards are equally large, and no layer mixes the examples of a batch.**
+# <!-- holds: [row[1] for row in table if row[0] in ("equal shards", "unlike shards", "equal shards, with BatchNorm")] == [True, False, False] -->
 # With unlike shards, multiply by the counts, as `weighted_average` does.
+# <!-- holds: table[2] == ["unlike shards, weighted by count", True] -->
 # If i runs over the examples and n is their number, the formula already counts each example once.
 # BatchNorm needs more, since it subtracts each shard's own mean: the shards 1, 3 and 5, 7 both become -1, 1, and later layers cannot tell them apart.
 # Lesson 4 cures it.
@@ -432,6 +446,7 @@ figures.table(["what was tried", "equals one big batch"], table)
 # ## Recap
 #
 # **The rule to keep: with equal weights at the start, equal shards, and no layer that mixes examples, n ranks make the step of one big batch; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
+# <!-- holds: abs(sum(sent) - 2 * 3 / 4 * 4 * 545_098) < 100 and max(sum(sent), 2 * 1023 / 1024 * 4 * vector(model).numel()) < 4.3608e6 -->
 #
 # ### Outside
 #

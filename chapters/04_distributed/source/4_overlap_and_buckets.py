@@ -120,6 +120,8 @@ print("ready:       ", *order)
 
 # %% [markdown]
 # The layers come in reverse order, but within a layer the order may differ: `conv2.weight` before `conv2.bias`.
+# <!-- holds: [name.split(".")[0] for name in order] == [name.split(".")[0] for name in reversed(names.values())] -->
+# <!-- holds: order.index("conv2.weight") < order.index("conv2.bias") -->
 # So one gradient can complete several buckets.
 #
 # ### Buckets
@@ -387,12 +389,17 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # One bucket is full only when backward ends, so it overlaps with nothing.
 # The measured steps take longer than the sums, since each sleep runs over a little, and each message has to wake real processes.
 # Two buckets and four are only 15 ms apart, so measured, they may come out either way.
+# <!-- holds: by_hand["2 buckets"] - by_hand["4 buckets"] == 15 -->
 #
 # And `fc1.weight`?
 # The fully connected layers come first in backward, and have nearly all the bytes, but only 9 % of the arithmetic.
+# <!-- holds: round(results["fc1.weight is ready"].value) == 9 -->
+# <!-- holds: sum(p.nbytes for p in [*model.fc1.parameters(), *model.fc2.parameters()]) > 0.95 * sum(p.nbytes for p in model.parameters()) -->
 # So `fc1.weight` could travel during the convolutions.
 # What that takes is printed under *Measure*: each of two ranks sends 2.1 MB in the rest of backward.
+# <!-- holds: round(2 * (2 - 1) / 2 * model.fc1.weight.nbytes / 1e6, 1) == 2.1 -->
 # At this lesson's 10 MB/s, they need 210 ms.
+# <!-- holds: four.bandwidth == 10e6 and round(1e3 * model.fc1.weight.nbytes / four.bandwidth, -1) == 210 -->
 #
 # ## On trial
 #
@@ -423,12 +430,16 @@ print("the same within no_sync():", torch.equal(alone_0, alone_1))
 # %% [markdown]
 # **The sentence is wrong.**
 # The gradients are the same when `backward()` returns; an optimiser would only read them.
+# <!-- holds: [torch.equal(mean_0, mean_1), torch.equal(alone_0, alone_1)] == [True, False] -->
 # (On GPUs, in the same stream.)
 # To accumulate with DDP, run K - 1 micro-batches, forward and backward, within `no_sync()`, and the last one outside.
 #
 # ## Recap
 #
 # **The rule to keep: with buckets equal in bytes and backward time, a step ends at backward + one message, or at the first bucket + all messages, whichever is later; here max(100 + 26, 25 + 4 x 26) = 129 ms instead of 180.**
+# <!-- holds: by_hand["4 buckets"] == max(100 + 26, 25 + 4 * 26) == min(by_hand.values()) and by_hand["waits"] == 180 -->
+# <!-- holds: round(1e3 * four.layers * four.seconds) == 100 and round(1e3 * 2 * (four.latency + four.bytes / 2 / four.bandwidth), 6) == 26 -->
+# <!-- holds: all(by_hand[f"{n} buckets"] == round(1e3 * max(0.1 + 2 * (0.004 + 0.36 / n / 10), 0.1 / n + n * 2 * (0.004 + 0.36 / n / 10))) for n in (2, 4, 16)) -->
 #
 # ### Outside
 #

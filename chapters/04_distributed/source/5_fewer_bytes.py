@@ -227,7 +227,9 @@ figures.table(["gradients travel as", "rank 0 sends", "it should send"], rows)
 # ## Measure
 #
 # A small network of 3,962 weights learns from photographs shrunk to 16 x 16.
+# <!-- holds: sum(w.numel() for w in small_training.network().parameters()) == 3962 -->
 # Two ranks make 150 steps with 16 photographs each, and send the largest 1 %: k = 40.
+# <!-- holds: round(0.01 * sum(w.numel() for w in small_training.network().parameters())) == 40 and abs(rows[0][1].value - 2 * 3 / 4 * S) < 100 > abs(rows[1][1].value - 3 * 2 * 0.01 * S) -->
 
 
 # %%
@@ -269,7 +271,9 @@ print("with errors thrown away, behind by more than 0.2:", bool(thrown - everyth
 
 # %% [markdown]
 # With errors kept, the network learns nearly as fast.
+# <!-- holds: kept - everything < 0.15 and thrown - everything > 0.2 -->
 # Its bytes are a fiftieth of a ring's.
+# <!-- holds: round(rows[0][1].value / rows[1][1].value / (2 / 4)) == 50 -->
 #
 # ## Explain
 #
@@ -291,7 +295,9 @@ for batch in (128, 512):
 
 # %% [markdown]
 # *Unscaled* runs have the learning rate of batch 16, which is 0.02; the line is a loss of 1.5.
+# <!-- holds: {run.learning_rate for run in runs if run.rule == "unscaled" or run.batch == 16} == {0.02} -->
 # Each mark is a seed.
+# <!-- holds: len(runs) == 42 == len({run.batch for run in runs}) * len({run.rule for run in runs}) * len({run.seed for run in runs}) -->
 # The bytes are those that four ranks send together in rings.
 
 # %% tags=["picture"]
@@ -299,7 +305,11 @@ batches_picture(runs)
 
 # %% [markdown]
 # With the linear rule, batches up to 256 reach 1.5.
+# <!-- holds: {run.batch for run in runs if run.rule == "linear" and min(run.losses) <= 1.5} == {16, 32, 64, 128, 256} -->
+# <!-- holds: all(min(run.losses) <= 1.5 for run in runs if run.rule == "linear" and run.batch <= 256) -->
 # At 512 the rule breaks: with a rate of 0.64, neither seed comes to 1.5, even after a warm-up.
+# <!-- holds: {run.learning_rate for run in runs if run.rule != "unscaled" and run.batch == 512} == {0.64} -->
+# <!-- holds: min(min(run.losses) for run in runs if run.rule != "unscaled" and run.batch == 512) > 1.5 -->
 #
 # The lists of n ranks cost each rank 2 (n - 1) x 0.01 S, and the ring 2 (n - 1) / n x S.
 # These are equal if n = 100.
@@ -344,6 +354,7 @@ for (make, every), difference in zip(cases, differences, strict=True):
 
 # %% [markdown]
 # **Verdict on C20: holds if all average after each step of SGD, also with momentum.**
+# <!-- holds: [difference < 1e-6 for difference in differences] == [True, True, False, False] -->
 # Such a step is linear in the gradients, so the mean of the steps is the step of the mean.
 # Adam's steps are not linear, and several steps alone meet other gradients.
 #
@@ -368,12 +379,17 @@ figures.table([*heads, "epochs until 1.5", "bytes until then"], rows)
 # %% [markdown]
 # **Verdict on C30: holds if the rate can be scaled that far.**
 # With either seed, equal epochs do not give equal losses: about 1.1 with 16, 1.4 with 256, and over 2 with 512.
+# <!-- holds: {round(row[4], 1) for row in rows if row[1] == 16} == {1.1} -->
+# <!-- holds: all(abs(row[4] - 1.4) < 0.06 for row in rows if row[1] == 256) and min(row[4] for row in rows if row[1] == 512) > 2 -->
 # To come to 1.5, batch 256 needs 16 epochs instead of 10, and a tenth of the bytes.
+# <!-- holds: [{row[5] for row in rows if row[1] == batch} for batch in (16, 256)] == [{10}, {16}] -->
+# <!-- holds: {round(rows[0][6].value / row[6].value) for row in rows if row[1] == 256} == {10} -->
 # For a ResNet-50 on ImageNet, with warm-up, batches up to 8,192 lost no accuracy (*published*: Goyal and others, arXiv:1706.02677).
 #
 # ## Recap
 #
 # **The rule to keep: among n ranks, the largest 1 % of a gradient cost n / 100 of a ring, and only kept errors make up for the rest.**
+# <!-- holds: round(ways["the largest 1 %"][1] / ways["all of it"][1], 6) == 4 / 100 and kept - everything < 0.15 < thrown - everything -->
 #
 # ### Outside
 #

@@ -150,6 +150,8 @@ figures.table(["workers", "server 0 sends", "n S / 2", "rank 0 of a ring", "2 (n
 
 # %% [markdown]
 # Two servers send more with every further worker, while a rank of a ring never sends 2 S.
+# <!-- holds: rows[0][1].value < rows[1][1].value and max(row[3].value for row in rows) < 2 * S -->
+# <!-- holds: all(abs(row[1].value - row[2].value) < 10 and abs(row[3].value - row[4].value) < 10 for row in rows) -->
 # But as many servers as workers send only n S / n = S each; on the workers' own machines, each machine sends 2 (n - 1) / n S, exactly the ring's bytes (BytePS, OSDI 2020).
 # A worker alone sends S, half of what a rank of a long ring sends.
 #
@@ -234,11 +236,16 @@ pictures.workers_picture(orders, until=0.2)
 
 # %% [markdown]
 # The slow worker's steps are orange; where nobody waits, they are the stalest.
+# <!-- holds: orders["asynchronous"].pushes[int(np.argmax(staleness(*orders["asynchronous"].moments())))].worker == 3 -->
 #
 # If the slowest of n workers needs s seconds, synchronous training brings n / s gradients a second.
+# <!-- holds: abs(synchronous(SECONDS) - len(SECONDS) / max(SECONDS)) < 1e-9 -->
 # Asynchronous training brings the sum of 1 / t over all workers.
+# <!-- holds: abs(asynchronous(SECONDS) - sum(1 / t for t in SECONDS)) < 1e-9 -->
 # A bound brings n / s as well, and once a head start.
+# <!-- holds: abs(bounded(SECONDS, 5, 1e6) - synchronous(SECONDS)) < 0.001 < bounded(SECONDS, 5, 0.4) - synchronous(SECONDS) -->
 # With a bound of 5, in 0.4 seconds, the slow worker finishes 10 steps, and each of the others is 5 ahead: (10 + 3 x 15) / 0.4 = 138 a second.
+# <!-- holds: abs(bounded(SECONDS, 5, 0.4) - (10 + 3 * 15) / 0.4) < 1e-9 and round(bounded(SECONDS, 5, 0.4)) == 138 -->
 # The last column is a constant, as if all waited.
 
 # %%
@@ -260,6 +267,8 @@ figures.table(["rule", "over seconds", "gradients", "formula", "constant"], rows
 
 # %% [markdown]
 # For the bound, the constant is a quarter too low at first, and as good as the formula after 40 seconds.
+# <!-- holds: 0.22 < 1 - rows[3][4].value / rows[3][2].value < 0.28 -->
+# <!-- holds: abs(rows[5][3].value / rows[5][4].value - 1) < 0.01 > abs(rows[5][2].value / rows[5][4].value - 1) -->
 #
 # ## Measure
 #
@@ -300,11 +309,13 @@ print("largest lead:", max(ahead.leads), "and largest staleness:", max(ahead.sta
 
 # %% [markdown]
 # Staleness may be larger than the lead, since it counts the updates of all others together.
+# <!-- holds: max(ahead.staleness) > max(ahead.leads) == 5 -->
 #
 # ## Explain
 #
 # Which learning rates can the two extremes bear?
 # A new network has a loss of 2.3; a training *learns* if no batch has more than 3, and the last 40 have a mean below 1.6.
+# <!-- holds: round(job.gradient(job.start(), 0, 0, 4)[0], 1) == 2.3 -->
 #
 # All have 400 batches of 64, or 100 big ones of 256, as in synchronous training.
 # As a control without staleness, one process takes the asynchronous training's own batches, in the order of their pushes.
@@ -334,9 +345,15 @@ figures.table(["training", "rate", "learns", "learns in 1.2 s", "pulls and pushe
 
 # %% [markdown]
 # Synchronous training is one process with big batches, which bears 0.4 and diverges at 0.8.
+# <!-- holds: (together.weights - w).abs().max() < 1e-6 -->
+# <!-- holds: [row[1:3] for row in rows if row[0] == "one process, big batches"] == [[0.8, False], [0.4, True]] -->
 # Four asynchronous workers bear 0.1, so two halvings lie between them.
+# <!-- holds: [row[1:3] for row in rows if row[0] == "asynchronous"] == [[0.2, False], [0.1, True], [0.05, True]] -->
+# <!-- holds: max(row[1] for row in rows if row[0] == "one process, big batches" and row[2]) / 4 == max(row[1] for row in rows if row[0] == "asynchronous" and row[2]) -->
 # One process with single batches bears 0.2, although none of its gradients is stale: the first halving is the price of the smaller batches.
+# <!-- holds: [row[1:3] for row in rows if row[0] == "one process, single batches"] == [[0.4, False], [0.2, True]] -->
 # The second one is the price of staleness: all four compute with nearly the same weights, and then each gradient is a full step.
+# <!-- holds: max(row[1] for row in rows if row[0] == "one process, single batches" and row[2]) / 2 == max(row[1] for row in rows if row[0] == "asynchronous" and row[2]) -->
 # We tried only halvings, with one seed, so the true prices may differ.
 #
 # ## On trial
@@ -369,16 +386,25 @@ pictures.staleness_picture(compared, slowest=3)
 
 # %% [markdown]
 # Against gradients, the first three nearly agree: in this run, at 0.05, staleness costs nothing.
+# <!-- holds: np.ptp([np.mean(run.losses[-40:]) for run in compared.values()]) < 0.1 and len(compared) == 3 -->
+# <!-- holds: abs(np.mean(runs["asynchronous", 0.05].losses[-40:]) - np.mean(runs["synchronous", 0.2].losses[-40:])) < 0.05 -->
 # Its gradients have a staleness of 3 on average, one for each other worker; the slow worker's have about 12.
+# <!-- holds: round(np.mean(runs["asynchronous", 0.05].staleness), 1) == 3 -->
+# <!-- holds: abs(np.mean([s for s, who in zip(run.staleness, run.workers) if who == 3]) - 12) < 1 -->
 #
 # **Verdict on C26: holds if "communicates more" becomes "waits more".**
 # Every gradient costs a pull and a push, whoever waits; with one slow worker, as here, asynchronous ones even send three times as many a second.
+# <!-- holds: round(rows[1][4].value / rows[0][4].value) == 3 -->
 # At 0.2, staleness alone makes it unstable, since one process learns from the same batches in the same order.
+# <!-- holds: [learns(runs["asynchronous", 0.2].losses), dict((tuple(row[:2]), row[2]) for row in rows)["one process, single batches", 0.2]] == [False, True] -->
 # At 0.05 it does no harm in this one run, and in 1.2 seconds synchronous training does not learn yet.
+# <!-- holds: [rows[3][1:4], rows[0][3]] == [[0.05, True, True], False] -->
 #
 # ## Recap
 #
 # **The rule to keep: with n workers, asynchronous gradients are n - 1 updates stale on average, and bear a smaller rate: here two halvings less, one of them through staleness.**
+# <!-- holds: round(np.mean(runs["asynchronous", 0.05].staleness)) == len(SECONDS) - 1 and largest == 0.4 / 4 == 0.2 / 2 -->
+# <!-- holds: [row[1] for row in rows if row[0].startswith("one process") and row[2]] == [4 * largest, 2 * largest] -->
 #
 # ### Outside
 #

@@ -241,6 +241,8 @@ print("as the real ranks:", bool((trained.counts == splits["by speed"].counts).a
 
 # %% [markdown]
 # In step 0, the fixed 4 ms were a larger part of 20 ms than of 68, so rank 3 got 6 next; one more measurement mended that.
+# <!-- holds: [list(counts) for counts in splits["by speed"].counts] == [[16, 16, 16, 16], [20, 19, 19, 6], [20, 20, 19, 5]] -->
+# <!-- holds: [round(1e3 * (one.fixed + 16 * one.per_photo)) for one in (fast, slow)] == [20, 68] -->
 #
 # ### A machine changes
 #
@@ -266,6 +268,7 @@ figures.table(["split", *[f"rank {rank} waits" for rank in range(4)], "40 steps"
 
 # %% [markdown]
 # All new is best here.
+# <!-- holds: min(runs, key=lambda name: runs[name].seconds) == "all new" -->
 # But let every machine take up to 30 % more or less in each step, at random (means of 20 runs; the last line knows the true speeds):
 
 
@@ -291,9 +294,14 @@ figures.table(heads, rows)
 
 # %% [markdown]
 # Without a change, 0.1 is best, since it averages the most measurements; all new takes 3 % longer, hardly better than the first speeds, kept for ever.
+# <!-- holds: min(rows[:5], key=lambda row: row[1].value)[0] == 0.1 and round(100 * (rows[4][1].value / rows[2][1].value - 1)) == 3 -->
+# <!-- holds: 0 < rows[1][1].value / rows[4][1].value - 1 < 0.01 -->
 # With a change, 0.1 is late, and takes 9 % longer than 0.5.
+# <!-- holds: round(100 * (rows[2][3].value / rows[3][3].value - 1)) == 9 -->
 # So the best part depends on how often speeds change.
+# <!-- holds: [min(rows[:5], key=lambda row: row[column].value)[0] for column in (1, 3)] == [0.1, 0.5] -->
 # Even the true speeds leave 15 % of waiting: nobody knows who will be slow in the next step.
+# <!-- holds: round(rows[5][2].value) == 15 -->
 #
 # ### With a real clock
 #
@@ -327,7 +335,11 @@ print("all three runs and their processes:", measured(monotonic() - begin, "s"))
 # ## Explain
 #
 # By the emulated clock, hardly anybody waits by speed, and still a step is 11 ms longer than without rank 3; in the measurement, a busy computer may add more, or even reverse the order; then run the cell again.
+# <!-- holds: round(1e3 * (rows[1][1].value - rows[2][1].value)) == 11 and rehearse(calm, split_batch, steps=5).waiting[4] < 0.05 -->
 # Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted), and computing gets only 26 - 24 = 2 ms shorter.
+# <!-- holds: BYTES == 15_848 and [round(1e3 * (link.latency + BYTES / n / link.bandwidth), 3) for n in (4, 3)] == [2.396, 2.528] -->
+# <!-- holds: round(1e3 * (link.predict("ring_all_reduce", 4, bytes=BYTES) - link.predict("ring_all_reduce", 3, bytes=BYTES)), 2) == 4.26 -->
+# <!-- holds: [round(1e3 * fast.fixed + counts[0]) for counts in (rehearse(three, split_batch, steps=3).counts[2], rehearse(four, split_batch, steps=3).counts[2])] == [26, 24] -->
 # For which batches is it worth that?
 
 # %%
@@ -347,6 +359,9 @@ figures.table(["batch", "best_group says", "three: step 3", "four: step 3"], row
 
 # %% [markdown]
 # A batch of B takes B / 3.25 instead of B / 3 ms, which saves those 4.26 ms from B = 167 on (predicted, photographs cut).
+# <!-- holds: 166 * (1 / 3 - 1 / 3.25) < 1e3 * (messages[3] - messages[2]) < 167 * (1 / 3 - 1 / 3.25) and (1e-3 / per_photo).sum() == 3.25 -->
+# <!-- holds: [len(best_group(per_photo, fixed, messages, batch)) for batch in (166, 167)] == [3, 4] -->
+# <!-- holds: [row[1] for row in rows] == [["with all", "without rank 3"][row[2].value < row[3].value] for row in rows] -->
 #
 # Below, a fourth machine of any speed joins; it helps from the mark on.
 
@@ -365,7 +380,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # To make up for 4.26 ms, 64 photographs have to be done in 64 / 3 - 4.26 = 17.07 ms (predicted).
+# <!-- holds: round(64 / 3 - 1e3 * (messages[3] - messages[2]), 2) == 17.07 -->
 # Three do 3 x 17.07 = 51.2 of them; for the others the fourth needs 12.8 / 17.07 = 0.75 per ms.
+# <!-- holds: round(3 * (64 / 3 - 1e3 * (messages[3] - messages[2])), 1) == 51.2 and round(percent / 100, 2) == 0.75 -->
 #
 # ## On trial
 #
@@ -374,6 +391,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # ## Recap
 #
 # **The rule to keep: give each machine what it does in the same time, and leave out one that saves less than its messages cost; here, below 75 % of the others' speed with batches of 64, and 16 % with 256 (predicted).**
+# <!-- holds: [round(100 * slowest_that_helps(three, slow.fixed, batch=batch, bytes=BYTES) * fast.per_photo) for batch in (64, 256)] == [75, 16] -->
 #
 # ### Outside
 #

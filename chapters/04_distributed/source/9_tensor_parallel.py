@@ -301,12 +301,18 @@ print("16 x N x T x 128 x 4:", predicted(16 * 4 * 48 * 128 * 4, "B", "the formul
 # %% [markdown]
 # Weights and peak memory are in percent of one process's.
 # The weights are above 1/2 and 1/4, since every rank has the first and last layer, the norms and some biases whole.
+# <!-- holds: 50 < rows[0][4].value < 53 and 25 < rows[1][4].value < 29 -->
 # Data parallel has its peak after the all-reduce: weights, two averages, gradients, and these joined, summed and divided.
+# <!-- holds: rows[4][6].value == alone.weight_bytes and max(row[4].value for row in rows) == rows[4][4].value == 100 -->
 # The other ways have it as the second backward begins: averages and all activations are there, but hardly a gradient.
+# <!-- holds: max(row[6].value for row in rows[:4]) < 0.02 * rows[4][6].value and max(row[5].value for row in rows[:4]) < 100 -->
 # Of the activations, each rank keeps x, the norms' results and the last layer's whole.
 #
 # Data parallel sums 3.32 MB, whatever the batch.
+# <!-- holds: round(rows[4][3].value / 1e6, 2) == 3.32 -->
 # Here a token costs $16 \times 128 \times 4 = 8192$ bytes, so above 405 tokens it is more (*predicted*).
+# <!-- holds: rows[0][3].value / (4 * 48) == 8192 == 16 * 128 * 4 and rows[0][2] == 16 -->
+# <!-- holds: 405 * 8192 < rows[4][3].value < 406 * 8192 -->
 # In a ring of $n$, each sends $2 (n - 1) / n$ times what is summed: as much with 2, 1.5 times with 4.
 #
 # The next layer waits for each sum, where lesson 4's buckets travel beside the backward.
@@ -341,10 +347,14 @@ print("GELU too early, with trained weights:", counted(later, "%", "this cell"))
 
 # %% [markdown]
 # GELU is bent, so $GELU(a + b)$ is not $GELU(a) + GELU(b)$.
+# <!-- holds: results["GELU too early"].value > 10 -->
 # Trained weights make larger sums, so it matters more.
+# <!-- holds: later > results["GELU too early"].value -->
 #
 # With that plan, `Q`, `K` and `V` each all-reduce a gradient of the same $x$: $4 \times 2$ sums too many.
+# <!-- holds: calls - len(of_rank_0[2]["PyTorch"].calls) == 4 * 2 -->
 # With `PrepareModuleInput` in it, the three share $x$, and 16 are left.
+# <!-- holds: len(of_rank_0[2]["PyTorch"].calls) == 16 -->
 #
 # ## On trial
 #
@@ -369,11 +379,13 @@ def tried(rank, ranks):
     return as_printed, split, everywhere.module.weight.shape
 
 
-print(*launch(tried, 2)[0], sep="\n")
+outcome = launch(tried, 2)[0]
+print(*outcome, sep="\n")
 
 # %% [markdown]
 # **Verdict on C11: wrong.**
 # The line is refused; without `device_ids`, half the features do not fit, as each rank has the whole model, [3, 4].
+# <!-- holds: [line.split(":")[0] for line in outcome[:2]] == ["ValueError", "RuntimeError"] and outcome[2] == (3, 4) -->
 # Where input features are split, the layer is cut by rows and its results added up.
 #
 # ### <a id="C18"></a>C18 on trial
@@ -397,6 +409,7 @@ print("the sum of two ranks' parts of `contract` is right:", same)
 
 # %% [markdown]
 # **Verdict on C18: holds if the f_k are the parts of one linear layer that is cut by rows.**
+# <!-- holds: off > 50 and (summed - linear(right, w)).abs().max() < 1e-5 -->
 # Layers are applied one after the other, f_2(f_1(x)), on whichever ranks they are.
 #
 # ### <a id="C40"></a>C40 on trial
@@ -424,11 +437,14 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 # **Verdict on C40: wrong.**
 # Half of the all-reduces do sum gradients: in backward, of activations.
 # Gradients of weights stay in their rank.
+# <!-- holds: carried & sizes == set() and len(sizes) > 1 -->
 # Those of `norm1`, which all have, need no message of their own: after the all-reduce of $dx$, all have the same $x$ and $dx$.
+# <!-- holds: (ours[0] - ours[1]).abs().max() == 0 -->
 #
 # ## Recap
 #
 # **The rule to keep: columns, then rows, never through a head; each block then costs four all-reduces of N x T x D numbers in a step, and the next layer waits for each.**
+# <!-- holds: len(of_rank_0[2]["by hand"].calls) == 4 * len(model.blocks) and {call.bytes for call in of_rank_0[2]["by hand"].calls} == {4 * 48 * 128 * 4} -->
 #
 # ### Outside
 #
