@@ -402,8 +402,7 @@ print("counted on our mesh of 2 x 2:", parts, "of", size // 4, "weights")
 # Its set-up asks for Python 3.8 and `torchdynamo`.
 
 # %%
-from importlib.metadata import metadata
-from importlib.util import find_spec
+from importlib import metadata, util
 
 from torch.distributed.fsdp import FullyShardedDataParallel
 
@@ -421,15 +420,15 @@ try:
 except AttributeError as error:
     print(error)
 for name in ("torchdynamo", "torch._dynamo"):
-    print(name, "can be imported:", find_spec(name) is not None)
-print("PyTorch needs Python", metadata("torch")["Requires-Python"])
+    print(name, "can be imported:", util.find_spec(name) is not None)
+print("PyTorch needs Python", metadata.metadata("torch")["Requires-Python"])
 
 # %% [markdown]
 # **Verdict on C21: wrong.**
 # There is no such class, but a `DistributedSampler`.
 # <!-- holds: [hasattr(torch.utils.data, name) for name in ("DataSpliter", "DistributedSampler")] == [False, True] -->
 # Python 3.8 is too old, and `torchdynamo` is part of PyTorch.
-# <!-- holds: [find_spec(name) is None for name in ("torchdynamo", "torch._dynamo")] == [True, False] and int(metadata("torch")["Requires-Python"].removeprefix(">=3.")) > 8 -->
+# <!-- holds: [util.find_spec(name) is None for name in ("torchdynamo", "torch._dynamo")] == [True, False] and int(metadata.metadata("torch")["Requires-Python"].removeprefix(">=3.")) > 8 -->
 # FSDP cuts the weights; here, on CPUs, `DataParallel` only hands the call on.
 # <!-- holds: cut_weights == [4160 / 2] * 2 -->
 #
