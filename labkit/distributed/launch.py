@@ -47,6 +47,8 @@ def launch(
     Ranks are as torchrun starts them: in one group of torch.distributed, with RANK, LOCAL_RANK and
     WORLD_SIZE in their environment; a function that calls `init_process_group` itself may do so.
     They may start processes, as a DataLoader does with `num_workers`; these end with them.
+    Gloo asks nobody who he is: on a machine with other users, these can reach its ports on the
+    loopback, join, and run code as you.
     Started by torchrun, nothing is launched: this process is one rank of those that torchrun has
     started, and every rank gets all results.
 

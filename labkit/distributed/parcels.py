@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
-import torch
 
 LARGE = 1 << 20  # bytes: an array of so many lies in the file as it is; less is pickled
 MAPPED = 1 << 24  # bytes: a parcel of so many is mapped, which keeps a file open; less is read
@@ -117,6 +116,8 @@ class _Pickler(cloudpickle.Pickler):
         super().__init__(stream, protocol=5, buffer_callback=keep)
 
     def reducer_override(self, value: Any) -> Any:
+        import torch
+
         if isinstance(value, torch.TypedStorage | torch.UntypedStorage):
             untyped = getattr(value, "_untyped_storage", value)
             dtype = torch.uint8 if untyped is value else value.dtype
@@ -126,8 +127,10 @@ class _Pickler(cloudpickle.Pickler):
         return super().reducer_override(value)
 
 
-def _storage(buffer: Any, dtype: torch.dtype) -> torch.TypedStorage:
-    """What a tensor is made of: the bytes as they lie in the buffer."""
+def _storage(buffer: Any, dtype: Any) -> Any:
+    """What a tensor is made of, a TypedStorage: the bytes as they lie in the buffer."""
+    import torch
+
     empty = not len(buffer)
     numbers = torch.empty(0) if empty else torch.frombuffer(buffer, dtype=torch.uint8)
     return torch.TypedStorage(wrap_storage=numbers.untyped_storage(), dtype=dtype, _internal=True)

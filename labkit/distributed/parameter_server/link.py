@@ -148,16 +148,24 @@ class Link:
 
     def _asked(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
         if self._connection is None:
-            host, port = self.addresses[self._place]
-            self._connection = socket.create_connection((host, port), _until(end))
-            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._prove(_until(end))
-            said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
-            self.finished = said["finished"]
-            self._greeted = True
+            try:
+                said = self._greet(end)
+            except ServerError:
+                self.close()  # nothing more goes to who has not proved that it is the server
+                raise
             if fields["kind"] == "hello":
                 return said, {}
         return self._exchanged(fields, tensors, end)
+
+    def _greet(self, end: float) -> dict:
+        host, port = self.addresses[self._place]
+        self._connection = socket.create_connection((host, port), _until(end))
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._prove(_until(end))
+        said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
+        self.finished = said["finished"]
+        self._greeted = True
+        return said
 
     def _prove(self, seconds: float) -> None:
         try:

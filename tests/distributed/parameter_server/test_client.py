@@ -9,6 +9,7 @@ import torch
 
 from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
+from labkit.distributed.parameter_server.link import Link
 from labkit.distributed.parameter_server.replication import Copy
 
 ENOUGH = 60.0  # seconds: only ends a hang
@@ -187,3 +188,27 @@ def test_a_server_that_has_lost_steps_gets_them_again():
     assert [one.repeated for one in shards] == [3, 0]
     for server in servers:
         server.close()
+
+
+def test_who_does_not_prove_the_secret_gets_no_second_request():
+    """He answers the proof with 32 wrong bytes; what he is sent afterwards is a proof again."""
+    heard = []
+
+    def squat(listener):
+        for _ in range(2):
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(bytes(32))
+                proof = connection.recv(64, socket.MSG_WAITALL)
+                connection.sendall(b"x" * 32)
+                heard.append((len(proof), connection.recv(1)))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=squat, args=(listener,))
+        thread.start()
+        link = Link([f"127.0.0.1:{listener.getsockname()[1]}"], 0, MODEL, SECRET, timeout=ENOUGH)
+        for _ in range(2):
+            with pytest.raises(ServerError, match="do not hold the same secret"):
+                link.ask({"kind": "log"})
+        thread.join(ENOUGH)
+    assert heard == [(64, b"")] * 2
