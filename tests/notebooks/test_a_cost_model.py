@@ -167,9 +167,11 @@ def test_the_causes_of_the_misses():
     assert [round(100 * share) for share in (min(gpts), max(gpts))] == [43, 52]
     shares = [share * peaks[1] for share in (min(gpts), max(gpts))]
     assert [round(one / 1e12) for one in shares] == [428, 517]
-    assert [round(100 * (one / foretold - 1)) for one in shares] == [7, 29]
-    lost = 16_384 * (1 - float(published_result("llama3_16384").predicted()) / peaks[1])
-    assert round(lost, -1) == 11_160
+    largest = published_result("llama3_16384")
+    said = [float(largest.predicted()), float(largest.constant()), *shares]
+    off = [16_384 * (1 - one / peaks[1]) for one in said]
+    assert off == pytest.approx([11_150, 9_990, 9_290, 7_820], abs=15)
+    assert round(100 * (1 - foretold / peaks[1])) == 60
     assert "500 W" in published_result("torchtitan_8b_8").source
     assert "700 W" in published_result("llama3_16384").source
 

@@ -122,7 +122,7 @@ print("bandwidth:", measured(bandwidth, "B/s", "an emulated link"))
 # So the step takes 240 ms: 4 x 30 = 120 of arithmetic, 4 x 12 = 48 of all-reduces, 42 of the pipeline's bubble, and 50 - 20 = 30 of gradients.
 # The largest term **binds** the step, here the arithmetic.
 #
-# The function `predict_step` adds this up for a **layout**, the number of ranks along each side of the mesh.
+# The function `predict_step` adds this up for a **layout**: the ranks along each side of the mesh, and the sequences in a micro-batch.
 # The forward of a layer takes the time FLOPs / (tensor ranks x peak x **efficiency**), where efficiency is the share of the peak that matrix products reach: for each kind of GPU, we fit it so that one published training comes out right.
 #
 # ## Check
@@ -163,7 +163,7 @@ rank_correlation = check("distributed.rank_correlation", rank_correlation)
 # Do the two numbers of a link tell how long a collective takes on it?
 # Here four hosts, all of them on one computer, had cables limited to 12.5 MB/s, and a process on the way held every message for 20 ms ([how this was done](shaped_links.md)).
 # They ran all-reduces through rank 0 (the *star*) and around a ring; the predictions come from pings between two of them.
-# Latencies pass together, and bytes queue on rank 0's cable, so the star takes $2 (\alpha + (n - 1)\, b / \beta)$ and not $2 (n - 1) (\alpha + b / \beta)$ as in lesson 2; the ring is lesson 2's.
+# The latencies of several messages pass at the same time, and only bytes queue on rank 0's cable, so the star takes $2 (\alpha + (n - 1)\, b / \beta)$ and not $2 (n - 1) (\alpha + b / \beta)$ as in lesson 2; the ring is lesson 2's.
 
 # %%
 from labkit.distributed.shaped_figures import shaped_links
@@ -211,12 +211,12 @@ print(f"    by the model {largest.predicted().number}, by the constant {largest.
 # (In float8, 8-bit numbers, the model is worse still; decoding on 8 GPUs, it misses by 20 to 95 %, and the constant by more.)
 #
 # **And the 9,760 GPUs?**
-# By the model they would be 11,160.
-# (The constant is nearer; but the H100 result behind both is younger than Llama 3.)
+# From its 316 TFLOP/s, the model would say about 11,150, and the constant, from 386, about 9,990.
+# (But the H100 result behind both came after Llama 3.)
 # Known before were the GPTs on A100, which in 2021 reached 43 to 52 % of the peak.
 # <!-- holds: [round(100 * share(one.value for one in results if one.key.startswith("megatron")) / 312e12) for share in (min, max)] == [43, 52] -->
-# The same shares, unrounded, of an H100's 989 are 428 to 517 TFLOP/s, 7 to 29 % too much.
-# **That about half of the peak would be lost, one could have known, and without a model.**
+# The same shares, unrounded, of an H100's 989 are 428 to 517 TFLOP/s, as if 7,820 to 9,290 GPUs were switched off.
+# **That about half would be lost, one could have known without a model; that it was 60 %, neither said.**
 #
 # ### Forty-one layouts, ranked
 #
@@ -299,7 +299,7 @@ figures.guesses([(name, guesses[name], results_of_guesses[name]) for name in gue
 #
 # ### Outside
 #
-# For Llama 3.1 70B on 1,024 H100, 256 sequences a step, the model says that tensor groups of 32 take 1.74 times as long as groups of 8: their all-reduces carry four times as much, through a longer ring and partly between nodes.
+# For Llama 3.1 70B on 1,024 H100, 256 sequences a step, the model says that tensor groups of 32 take 1.74 times as long as groups of 8: a quarter as many groups share the sequences, so their all-reduces carry four times as much, through a longer ring and partly between nodes.
 #
 # NCCL chooses rings or trees by such a model, from which we have our latencies; `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING` prints its table.
 # Of nccl-tests, `sendrecv_perf` gives seconds for your fit, and `all_reduce_perf` seconds to try it on.
