@@ -275,6 +275,9 @@ def test_15_lambdas_and_what_cells_define():
     assert launched(lambda rank, ranks, f: f(rank), lambda rank: rank + 1) == [1, 2]
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_launch_as_pytorch_users.py::test_17_a_group_of_one_s_own_after_the_first"
+)
 def test_16_a_tutorial_s_own_set_up_and_clean_up():
     """`init_process_group` finds the group that is there; what it could not be is told."""
 

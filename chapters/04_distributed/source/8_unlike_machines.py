@@ -335,7 +335,6 @@ print("all three runs and their processes:", measured(monotonic() - begin, "s"))
 # ## Explain
 #
 # By the emulated clock, hardly anybody waits by speed, and still a step is 11 ms longer than without rank 3; in the measurement, a busy computer may add more, or even reverse the order; then run the cell again.
-# <!-- holds: round(1e3 * (rows[1][1].value - rows[2][1].value)) == 11 and rehearse(calm, split_batch, steps=5).waiting[4] < 0.05 -->
 # Its ring has 6 messages in turn, each a quarter of 15,848 bytes, instead of 4 of a third: unslowed, 6 x 2.396 - 4 x 2.528 = 4.26 ms more (predicted), and computing gets only 26 - 24 = 2 ms shorter.
 # <!-- holds: BYTES == 15_848 and [round(1e3 * (link.latency + BYTES / n / link.bandwidth), 3) for n in (4, 3)] == [2.396, 2.528] -->
 # <!-- holds: round(1e3 * (link.predict("ring_all_reduce", 4, bytes=BYTES) - link.predict("ring_all_reduce", 3, bytes=BYTES)), 2) == 4.26 -->
