@@ -1,6 +1,7 @@
 """Trials on a link: pings, collectives, a step with overlap, a pipeline; the same on every link.
 
-    seconds = measure_trials(2, Trials())                      # emulated in process
+    seconds = launch(on_an_emulated_link, 2, Trials())[0]      # emulated in process
+    sizes, seconds = measure_pings(Trials())                   # the pings alone
     python -m labkit.distributed.link_trials --rank 0 ...      # one rank on a host of its own
 
 Each rank runs `trials` with whatever carries its messages: an emulated link, or connections
@@ -107,16 +108,9 @@ def pings_on_an_emulated_link(rank: int, ranks: int, given: Trials) -> dict[str,
 
 
 def on_an_emulated_link(rank: int, ranks: int, given: Trials) -> dict[str, float]:
-    """The trials on a link emulated in process: what `launch` runs in each rank."""
+    """The trials on a link emulated in process: for `launch` to run in each rank."""
     with emulated_link(given.latency, given.bandwidth):
         return trials(rank, ranks, given)
-
-
-def measure_trials(ranks: int, given: Trials) -> dict[str, float]:
-    """The same from a notebook: launches the ranks, and gives the seconds of rank 0."""
-    from labkit.distributed.launch import launch
-
-    return launch(on_an_emulated_link, ranks, given, timeout=LIMIT)[0]
 
 
 def measure_pings(given: Trials) -> tuple[np.ndarray, np.ndarray]:

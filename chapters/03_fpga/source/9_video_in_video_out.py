@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Video in, video out
-#     minutes: 50
+#     minutes: 57
 #     needs: [torch]
 # ---
 

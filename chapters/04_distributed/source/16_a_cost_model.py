@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What a cost model knows
-#     minutes: 42
+#     minutes: 57
 #     needs: []
 # ---
 
@@ -294,12 +294,12 @@ figures.guesses([(name, guesses[name], results_of_guesses[name]) for name in gue
 #
 # ## Recap
 #
-# - **The rule to keep: put a constant beside every model.**
-#   On 14 published trainings a constant was 9 % off and our model 17, and a rule of thumb chose layouts better in two sweeps of five; but of 80 that ran out of memory, the model named 65.
+# **The rule to keep: put a constant beside every model.**
+# On 14 published trainings a constant was 9 % off and our model 17, and a rule of thumb chose layouts better in two sweeps of five; but of 80 that ran out of memory, the model named 65, and none of the 41 that ran.
 #
 # ### Outside
 #
-# For Llama 3.1 70B on 1,024 H100, 256 sequences a step, the model says that tensor groups of 32 take 1.74 times as long as groups of 8: a quarter as many groups share the sequences, so their all-reduces carry four times as much, through a longer ring and partly between nodes.
+# For Llama 3.1 70B on 1,024 H100, 256 sequences a step, the model says (*predicted*) that tensor groups of 32 take 1.74 times as long as groups of 8: a quarter as many groups share the sequences, so their all-reduces carry four times as much, through a longer ring and partly between nodes.
 #
 # NCCL chooses rings or trees by such a model, from which we have our latencies; `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING` prints its table.
 # Of nccl-tests, `sendrecv_perf` gives seconds for your fit, and `all_reduce_perf` seconds to try it on.
