@@ -102,7 +102,9 @@ def look(rank, ranks):
     torch.distributed.barrier()
     return [(pid, len(listening(pid)), reachable(pid)) for pid in (os.getpid(), os.getppid())]
 
-print(launch(look, 2))
+found = launch(look, 2)
+if os.environ["RANK"] == "0":  # two ranks that print at once would share a line
+    print(found)
 """
 
 
