@@ -5,13 +5,8 @@ told that it is solved: by day this is the proof of the solutions. What the less
 of its numbers (`holds`) must be true there as well. Then a cell runs again in a copy
 of that namespace with one thing in it broken or replaced: what the cell prints must follow. Cells
 are found by what they say, never by their number.
-
-A cell of many seconds that no answer of the learner's changes is tagged "heavy". By day nbval runs
-it, in the learner's notebook, and `heavy_by_day` leaves it out here; tests that need it are marked
-for the night.
 """
 
-import ast
 import contextlib
 import io
 import linecache
@@ -20,17 +15,10 @@ from labkit.course.config import config
 from labkit.course.lesson import load
 
 
-def heavy_by_day(request):
-    """The tags that the Run of a file leaves out: none where its tests for the night are chosen."""
-    here = (item for item in request.session.items if item.path == request.path)
-    return () if any(item.get_closest_marker("night") for item in here) else ("heavy",)
-
-
 class Run:
     """The solution's code cells, the namespace they left behind, and what each printed.
 
-    without   tags of cells that are left out, such as "timing" where no other cell needs them;
-              a sentence that speaks of their names is left out as well
+    without   tags of cells that are left out, such as "timing" where no other cell needs them
     """
 
     def __init__(self, chapter, name, without=()):
@@ -38,18 +26,14 @@ class Run:
         lesson = load(path, path.name)
         self.cells = []
         self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
-        relations, unknown = lesson.relations(), set()
+        relations = lesson.relations()
         for place, cell in enumerate(lesson.cells):
-            if set(without) & set(cell.tags):
-                unknown |= names_in(cell.solution)
-            elif cell.type == "code" and "setup" not in cell.tags:
+            if cell.type == "code" and not {"setup", *without} & set(cell.tags):
                 code = cell.solution
                 self.cells.append(code)
                 self.before[code] = dict(self.namespace)
                 self.printed[code] = self.execute(code, self.namespace)
             for one in relations.get(place, ()):
-                if names_in(one.expression) & (unknown - set(self.namespace)):
-                    continue
                 assert one.holds_in(self.namespace), f"{one.here}: `{one.expression}` is false"
         said = "".join(self.printed.values())
         unsolved = [id for id in lesson.named_in("check") if f"{id} is solved" not in said]
@@ -75,11 +59,3 @@ class Run:
         with contextlib.redirect_stdout(io.StringIO()) as said:
             exec(compile(code, name, "exec"), namespace)
         return said.getvalue()
-
-
-def names_in(code):
-    """The names that a text of Python reads or binds."""
-    nodes = list(ast.walk(ast.parse(code)))
-    bound = {getattr(node, "name", None) for node in nodes}  # functions, classes, imports
-    bound |= {getattr(node, "asname", None) for node in nodes}
-    return bound | {node.id for node in nodes if isinstance(node, ast.Name)}
