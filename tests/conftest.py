@@ -21,6 +21,8 @@ from types import FrameType, ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.night import DEAR
+
 TESTS = Path(__file__).resolve().parent
 # Set before anything imports labkit; kernels and other processes that tests start inherit it.
 _home = tempfile.TemporaryDirectory(prefix="labkit-tests-")
@@ -84,6 +86,15 @@ SLOW = (
     "distributed/test_collectives.py",
     "distributed/test_compression.py",
     "distributed/test_schedulers.py",
+    "distributed/test_sockets.py",
+    "distributed/test_launch_as_pytorch_users.py",
+    "distributed/test_train_ddp.py",
+    "distributed/test_batch_norm",
+    "distributed/test_small_training.py",
+    "distributed/test_large_batches.py",
+    "distributed/test_relay.py",
+    "distributed/chooser/test_command.py",
+    "course/test_relations.py",
     "course/test_verify.py",
     "course/test_new.py",
     "course/test_build.py",
@@ -124,6 +135,8 @@ SLOW = (
     "gpu/test_ladder.py",
     "gpu/test_tensor_core.py",
     "gpu/test_types.py",
+    "gpu/test_inductor.py",
+    "gpu/test_tile_pictures.py",
     "tpu/test_systolic.py",
     "tpu/test_snapshot.py",
     "tpu/test_pictures.py",
@@ -140,6 +153,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if 0 < place_of(item.path) <= len(SLOW):
             item.add_marker("slow")
+        if item.path.parent == TESTS / "notebooks" and (lesson := DEAR.get(item.path.stem[5:])):
+            item.add_marker(pytest.mark.night(instead=f"chapters/{lesson}.ipynb"))
         for mark in item.iter_markers("night"):
             if not _is_by_day(mark.kwargs.get("instead", "")):
                 raise pytest.UsageError(

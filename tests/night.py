@@ -1,8 +1,25 @@
-"""Parameters of a test of which the first run by day, and the others in `make prove` alone."""
+"""What waits for `make prove`: dear lessons, and all but the first values of some tests."""
 
 from collections.abc import Sequence
 
 import pytest
+
+# Lessons whose solved cells take more than fifteen core-seconds. By day nbval runs their notebooks,
+# where a wrong answer hands on ours, and tests/exercises checks their solutions.
+DEAR = {
+    "training": "01_gpu/7_training",
+    "training_on_a_tpu": "02_tpu/5_training_on_a_tpu",
+    "video_in_video_out": "03_fpga/9_video_in_video_out",
+    "data_parallel_by_hand": "04_distributed/3_data_parallel_by_hand",
+    "faults": "04_distributed/7_faults",
+    "unlike_machines": "04_distributed/8_unlike_machines",
+    "tensor_parallel": "04_distributed/9_tensor_parallel",
+    "hybrid_and_sharded": "04_distributed/11_hybrid_and_sharded",
+    "restarts_and_monitoring": "04_distributed/12_restarts_and_monitoring",
+    "a_tokens_cost": "04_distributed/13_a_tokens_cost",
+    "fine_tuning_and_compilers": "04_distributed/14_fine_tuning_and_compilers",
+    "serving": "04_distributed/15_serving",
+}
 
 
 def others_by_night(values: Sequence, instead: str, by_day: int = 1) -> list:

@@ -131,6 +131,7 @@ def test_tensorflow():
         assert cluster.finish().applied == 4
 
 
+@pytest.mark.night(instead="tests/distributed/test_sockets.py::test_tensorflow")
 @pytest.mark.skipif(not has_way_out(), reason="this network has no way out itself")
 def test_tensorflow_s_program_by_itself():
     """Started by hand in a network that leads out, it says what that would mean."""

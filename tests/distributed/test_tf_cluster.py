@@ -60,6 +60,7 @@ def pids(cluster):
     return list(cluster.pids.values())
 
 
+@pytest.mark.night(instead="chapters/04_distributed/7_faults.ipynb")
 def test_steps_are_applied_once_while_nobody_dies(cluster):
     run = cluster.run(steps=90, rate=0.05, batch=8)
     assert (run.steps, run.scheduled, run.applied) == (90, 90, 90)
@@ -209,6 +210,9 @@ def test_printed_programs_of_early_tensorflow(cluster):
     assert begun == ["the parameter server has begun", "the worker has begun"]
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_tf_cluster.py::test_what_is_wrong_with_a_process_is_told"
+)
 def test_a_program_that_fails_is_told(cluster):
     tried = try_program(cluster, "x = 1\nprint('hello')\nraise OSError('no disk')\n")
     assert tried.said.startswith("hello\nTraceback")
@@ -286,6 +290,7 @@ def one_worker():
         return run, addresses, [(host.address, host.sent()) for host in pair]
 
 
+@pytest.mark.night(instead="chapters/04_distributed/7_faults.ipynb")
 def test_one_worker_is_plain_sgd(one_worker):
     run, _, _ = one_worker
     losses, weights = plain_sgd(60, 0.1, 16)

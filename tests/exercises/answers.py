@@ -23,9 +23,15 @@ import pytest
 
 from labkit.checks.items import Exercise
 from labkit.checks.registry import registry
+from tests.night import DEAR
 
-FILES = [runpy.run_path(str(path)) for path in sorted(Path(__file__).parent.glob("planted/*.py"))]
+LESSONS = {
+    path.stem: runpy.run_path(str(path))
+    for path in sorted(Path(__file__).parent.glob("planted/*.py"))
+}
+FILES = [*LESSONS.values()]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
+DEAR_IDS = {id for name in DEAR for id in LESSONS[name]["PLANTED"]}
 RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
 ALSO_RIGHT = {id: fs for file in FILES for id, fs in file.get("ALSO_RIGHT", {}).items()}
 ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}

@@ -98,7 +98,7 @@ def test_a_layer_of_pytorch_is_missed_in_the_counts(pictures, monkeypatch):
         assert missed == (Counter(["relu3", "relu3 dx"]) if borrowed else Counter())
 
 
-@pytest.mark.parametrize("steps", others_by_night([5, STEPS], instead=FOLLOWS))
+@pytest.mark.parametrize("steps", others_by_night([2, STEPS], instead=FOLLOWS))
 def test_it_follows_pytorch_for_many_steps(pictures, steps):
     start = convnet.init(0)
     ours, theirs = ConvNet(start), convnet.torch_model(start)

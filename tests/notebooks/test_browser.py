@@ -120,6 +120,7 @@ def stored(path):
         return []
 
 
+@pytest.mark.night(instead="tests/course/test_copies.py::test_jupyter_gets_a_copy_of_the_lesson")
 def test_the_lesson_opens_from_the_start_page_and_runs_to_its_end(page, tmp_path):
     lesson, work = LESSONS[0], tmp_path / "work"
     original, mine = lesson.notebook("learner"), work / f"{lesson.name}.ipynb"

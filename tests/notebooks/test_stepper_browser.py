@@ -139,6 +139,9 @@ def test_a_saved_page_steps_through_every_cycle_of_each_dataflow(page, tmp_path)
     assert not errors
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+)
 def test_mouse_keys_and_buttons_move_one_stepper_and_not_the_other(page, tmp_path):
     run, other = RUNS[0], RUNS[2]
     frame, untouched = opened(page, tmp_path / "saved.html", [run, other])
@@ -158,6 +161,9 @@ def test_mouse_keys_and_buttons_move_one_stepper_and_not_the_other(page, tmp_pat
     shows(frame, run, first)
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+)
 def test_space_plays_to_the_end_and_pauses(page, tmp_path):
     """On the browser's clock, which the test moves: a step is due every 700 ms."""
     run = RUNS[0]
@@ -181,6 +187,9 @@ def test_space_plays_to_the_end_and_pauses(page, tmp_path):
     shows(frame, run, numbering(run)[-1])
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+)
 def test_an_element_is_read_under_the_mouse_and_with_the_keyboard(page, tmp_path):
     run = matmul(4, 3, 3, 3, 3)
     (frame,) = opened(page, tmp_path / "saved.html", [run])
@@ -216,6 +225,9 @@ def test_an_element_is_read_under_the_mouse_and_with_the_keyboard(page, tmp_path
     reads(1, 0)
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_numbers_stand_out_and_all_fits_the_frame(page, tmp_path, scheme):
     page.emulate_media(color_scheme=scheme)
@@ -232,6 +244,9 @@ def test_numbers_stand_out_and_all_fits_the_frame(page, tmp_path, scheme):
         assert frame.evaluate(f"{size}.scrollWidth <= {size}.clientWidth")
 
 
+@pytest.mark.night(
+    instead="tests/notebooks/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+)
 def test_jupyterlab_steps_through_the_learners_own_matrices(page, tmp_path):
     work, run = tmp_path / "work", mine()
     work.mkdir()

@@ -38,6 +38,7 @@ def arguments(folder, *more):
     return ["--folder", folder, "--steps", STEPS, "--every", EVERY, *more]
 
 
+@pytest.mark.night(instead="chapters/04_distributed/12_restarts_and_monitoring.ipynb")
 def test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits(tmp_path):
     whole = unbroken(tmp_path / "whole", 2)
     broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(0, 2)

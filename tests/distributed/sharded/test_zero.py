@@ -20,9 +20,11 @@ from tests.distributed.sharded.gpt_runs import (
     one_process,
     own_batch,
 )
+from tests.night import others_by_night
 
 ENOUGH = 300.0
 RANKS = (2, 4)
+STAGE = "tests/distributed/sharded/test_zero.py::test_each_stage_trains_as_one_process_does"
 PADDED = 5  # units, each with fewer zeros at its end than ranks
 
 
@@ -35,7 +37,7 @@ def both(rank, ranks):
     return by_hand(rank, ranks), by_torch(rank, ranks)
 
 
-@pytest.fixture(scope="module", params=RANKS)
+@pytest.fixture(scope="module", params=others_by_night(RANKS, instead=STAGE))
 def trained(request):
     return launch(both, request.param, timeout=ENOUGH)
 

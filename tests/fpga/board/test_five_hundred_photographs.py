@@ -47,7 +47,7 @@ def run(kind: str, count: int) -> tuple[str, tuple[int, ...]]:
 @pytest.mark.parametrize(
     "count",
     others_by_night(
-        [40, 500],
+        [12, 500],
         instead="tests/fpga/board/test_five_hundred_photographs.py::test_photographs_bit_by_bit_by_the_circuit",
     ),
 )

@@ -111,7 +111,7 @@ class Fuzzer:
 """
 
 
-CALLS = others_by_night([1_000, 9_500], "tests/fpga/board/test_fuzz.py::test_thousands_of_calls")
+CALLS = others_by_night([300, 9_500], "tests/fpga/board/test_fuzz.py::test_thousands_of_calls")
 
 
 @pytest.mark.parametrize("calls", CALLS)
