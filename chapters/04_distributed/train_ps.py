@@ -10,7 +10,7 @@
 
 The roles may start in any order; A is the address of a host that all of them reach. The file
 `secret` has to be the same on all hosts (copy it by scp): a server answers nobody who does not
-prove that he holds it. What then travels is not encrypted. With
+prove that he holds it. What then travels can be read on its way, but not changed. With
 `--copy B:4700`, told to all, and `--role copy` on host B, the first server has a copy. A worker
 that was killed is started again with its number. A server with `--checkpoint FILE` writes that
 file, and begins with it where it exists. Lessons parameter_servers and faults.
@@ -112,7 +112,8 @@ def serve(chosen: argparse.Namespace) -> None:
     host, _, port = address.rpartition(":")
     job = Photographs(chosen.batch)
     with ExitStack() as at_the_end:
-        server = Server(secret_in(chosen.secret), host, int(port), is_copy=chosen.role == "copy")
+        kind = {"is_copy": chosen.role == "copy", "number": chosen.index}
+        server = Server(secret_in(chosen.secret), host, int(port), **kind)
         at_the_end.callback(server.close)
         print(f"{name} listens at {server.address}", flush=True)
         copy = None

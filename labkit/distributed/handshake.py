@@ -1,16 +1,18 @@
 """A connection's first bytes: each end proves, without telling it, that it holds the secret.
 
     secret = new_secret()                     # one for each cluster, which its members are given
-    demand(connection, secret, seconds=10)    # who listens, before it reads anything else
-    prove(connection, secret, seconds=10)     # who has called
+    seals = demand(connection, secret, "server 0", seconds=10)    # who listens, before all else
+    seals = prove(connection, secret, "server 0", seconds=10)     # who has called server 0
 
     listener    its nonce, 32 random bytes
-    caller      its own nonce, and HMAC-SHA256(secret, "caller", both nonces)
-    listener    HMAC-SHA256(secret, "listener", both nonces); zeros where it refuses
+    caller      its own nonce, and HMAC-SHA256(secret, "caller", both nonces, name)
+    listener    HMAC-SHA256(secret, "listener", both nonces, name); zeros where it refuses
 
-New nonces make a proof worthless on any other connection. What follows is neither encrypted nor
-signed: who can read or change the packets of a network needs no secret. Lessons parameter_servers
-and a_cost_model.
+New nonces make a proof worthless on any other connection, and the name at any other listener. Who
+stands in between can hand the proofs on; but not the key, HMAC-SHA256(secret, "key", both nonces,
+name), with which both ends seal what follows (seals.py). It is not encrypted: who can read the
+packets of a network reads it. Who holds the secret is trusted. Lessons parameter_servers and
+a_cost_model.
 """
 
 import hmac
@@ -20,6 +22,9 @@ import socket
 import stat
 import time
 from pathlib import Path
+
+from labkit.distributed.reads import received
+from labkit.distributed.seals import Seals
 
 NONCE = 32  # bytes
 PROOF = 32  # bytes of HMAC-SHA256
@@ -56,8 +61,10 @@ def secret_in(path: str | os.PathLike) -> bytes:
     return path.read_bytes().strip()
 
 
-def demand(connection: socket.socket, secret: bytes, seconds: float) -> None:
+def demand(connection: socket.socket, secret: bytes, name: str, seconds: float) -> Seals:
     """The listener's part: nothing but a nonce and a proof is read from a stranger.
+
+    name   of this listener; what callers want to reach
 
     Raises HandshakeError, with the stranger refused, and TimeoutError after so many seconds.
     """
@@ -67,43 +74,32 @@ def demand(connection: socket.socket, secret: bytes, seconds: float) -> None:
     connection.sendall(own)
     said = received(connection, NONCE + PROOF, end)
     theirs, proof = said[:NONCE], said[NONCE:]
-    if not hmac.compare_digest(proof, _proof(secret, b"caller", own, theirs)):
+    if not hmac.compare_digest(proof, _digest(secret, "caller", own, theirs, name)):
         connection.sendall(REFUSED)
         raise HandshakeError("A caller has not proved that it holds the secret.")
-    connection.sendall(_proof(secret, b"listener", own, theirs))
+    connection.sendall(_digest(secret, "listener", own, theirs, name))
+    return Seals(_digest(secret, "key", own, theirs, name), calls=False)
 
 
-def prove(connection: socket.socket, secret: bytes, seconds: float) -> None:
+def prove(connection: socket.socket, secret: bytes, name: str, seconds: float) -> Seals:
     """The caller's part; then the listener has proved that it holds the secret as well.
 
-    Raises HandshakeError where one of the two does not, EOFError where the connection ends, and
-    TimeoutError after so many seconds.
+    name   of the listener that is wanted
+
+    Raises HandshakeError where one of the two does not, or where another listener answers,
+    EOFError where the connection ends, and TimeoutError after so many seconds.
     """
     end = time.monotonic() + seconds
     own = secrets.token_bytes(NONCE)
     connection.settimeout(seconds)
     theirs = _all_of(connection, NONCE, end)
-    connection.sendall(own + _proof(secret, b"caller", theirs, own))
+    connection.sendall(own + _digest(secret, "caller", theirs, own, name))
     proof = _all_of(connection, PROOF, end)
-    if not hmac.compare_digest(proof, _proof(secret, b"listener", theirs, own)):
-        raise HandshakeError("The two ends of the connection do not hold the same secret.")
-
-
-def received(connection: socket.socket, count: int, end: float | None) -> bytes:
-    """So many bytes; fewer where the connection is closed before.
-
-    end   the moment of `time.monotonic()` after which TimeoutError is raised; None: the
-          connection's own time-out, for each read
-    """
-    data = bytearray()
-    while len(data) < count:
-        if end is not None:
-            connection.settimeout(_left(end))
-        chunk = connection.recv(min(count - len(data), 1 << 20))
-        if not chunk:
-            break
-        data += chunk
-    return bytes(data)
+    if not hmac.compare_digest(proof, _digest(secret, "listener", theirs, own, name)):
+        raise HandshakeError(
+            f"The two ends of the connection do not hold the same secret, or it is not {name}."
+        )
+    return Seals(_digest(secret, "key", theirs, own, name), calls=True)
 
 
 def _all_of(connection: socket.socket, count: int, end: float) -> bytes:
@@ -113,13 +109,6 @@ def _all_of(connection: socket.socket, count: int, end: float) -> bytes:
     return data
 
 
-def _proof(secret: bytes, role: bytes, listeners: bytes, callers: bytes) -> bytes:
-    return hmac.digest(secret, role + listeners + callers, "sha256")
-
-
-def _left(end: float) -> float:
-    """Seconds until this moment; raises TimeoutError where it is over."""
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("The other end has taken too long.")
-    return left
+def _digest(secret: bytes, purpose: str, listeners: bytes, callers: bytes, name: str) -> bytes:
+    """Of nonces with a fixed length: no two purposes, and no two names, share a message."""
+    return hmac.digest(secret, purpose.encode() + listeners + callers + name.encode(), "sha256")

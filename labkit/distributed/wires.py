@@ -6,25 +6,31 @@
 Gloo listens on ports of its own choosing, so no relay can stand in its way. Here each pair has one
 TCP connection, which leads through a relay (`relay.py`); `torch.distributed` is only asked where
 the others listen, and what they take as a proof (handshake.py): each rank has a secret of its own
-for those that call it. Lesson a_cost_model.
+for those that call it. Messages themselves have no seals, which would take longer than the loopback
+does: who can change the packets of a network can change them. Lesson a_cost_model.
 """
 
+import queue
 import socket
 import threading
+import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from labkit.distributed.handshake import HandshakeError, demand, new_secret, prove
+from labkit.distributed.door import Door
+from labkit.distributed.handshake import new_secret, prove
 from labkit.distributed.network import TorchTransport, use
+from labkit.distributed.reads import filled
 from labkit.distributed.relay import relayed
+from labkit.distributed.seals import Seals
 
 if TYPE_CHECKING:
     import torch
 
 LENGTH = 8  # bytes of a number: a message's length, or a rank
 PATIENCE = 600.0  # seconds: ends a hang, nothing else
-PROOF = 60.0  # seconds for a caller's proof, and for its rank
+PAUSE = 0.05  # seconds until a rank that was not heard calls again
 
 
 class Wires:
@@ -89,12 +95,10 @@ def wired(latency: float = 0.0, address: str = "127.0.0.1") -> Iterator[Wires]:
             place, theirs = places[other]
             if latency:
                 place = stack.enter_context(relayed(place, latency))
-            wire = stack.enter_context(socket.create_connection(place))
-            prove(wire, theirs, PATIENCE)
-            wire.sendall(rank.to_bytes(LENGTH, "big"))
-            connections[other] = wire
+            connections[other] = stack.enter_context(called(place, theirs, other))
+            connections[other].sendall(rank.to_bytes(LENGTH, "big"))
         callers = set(range(rank + 1, ranks))
-        for caller, wire in accepted(listener, secret, callers):
+        for caller, wire in accepted(listener, secret, rank, callers):
             connections[caller] = stack.enter_context(wire)
         for wire in connections.values():
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -104,32 +108,66 @@ def wired(latency: float = 0.0, address: str = "127.0.0.1") -> Iterator[Wires]:
         dist.barrier()  # nobody closes while another one still reads
 
 
-def accepted(
-    listener: socket.socket, secret: bytes, callers: Collection[int]
-) -> Iterator[tuple[int, socket.socket]]:
-    """The connection of each of these ranks, in the order in which they call.
-
-    A caller without the secret is left, and waited for no longer. Raises RuntimeError for a rank
-    that is none of these, or that has called before.
-    """
-    missing = set(callers)
-    while missing:
-        wire, _ = listener.accept()
+def called(place: tuple[str, int], secret: bytes, rank: int) -> socket.socket:
+    """A connection to this rank; called again where a crowd of strangers has pushed it out."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        wire = socket.create_connection(place)
         try:
-            demand(wire, secret, PROOF)
-        except (HandshakeError, OSError):
+            prove(wire, secret, _name(rank), PATIENCE)
+            return wire
+        except (EOFError, ConnectionError):
             wire.close()
-            continue
-        wire.settimeout(PROOF)
-        rank = int.from_bytes(_read(wire, bytearray(LENGTH)), "big")
-        if rank not in missing:
+            if time.monotonic() > end:
+                raise
+        except BaseException:
             wire.close()
-            why = "has called already" if rank in callers else "does not exist or does not call"
-            raise RuntimeError(
-                f"A caller says that it is rank {rank}, which {why}: {_named(missing)} may call."
-            )
-        missing.remove(rank)
-        yield rank, wire
+            raise
+        time.sleep(PAUSE)
+
+
+def accepted(
+    listener: socket.socket, secret: bytes, rank: int, callers: Collection[int]
+) -> Iterator[tuple[int, socket.socket]]:
+    """The connection of each of these ranks to this one, as they come.
+
+    Closes the listener at last. A caller without the secret is left, and nobody waits for it.
+    Raises RuntimeError for a rank that is none of these, or that has called before, and where one
+    has not called after PATIENCE seconds.
+    """
+    found: queue.SimpleQueue[tuple[int, socket.socket]] = queue.SimpleQueue()
+
+    def welcome(wire: socket.socket, seals: Seals) -> None:
+        number = bytearray(LENGTH)
+        if filled(wire, number) == LENGTH:
+            found.put((int.from_bytes(number, "big"), wire))
+        else:
+            wire.close()
+
+    missing = set(callers)
+    with Door(listener, secret, _name(rank), welcome):
+        while missing:
+            try:
+                caller, wire = found.get(timeout=PATIENCE)
+            except queue.Empty:
+                raise RuntimeError(
+                    f"{_named(missing)} did not call rank {rank} within {PATIENCE:g} s."
+                ) from None
+            if caller not in missing:
+                wire.close()
+                why = (
+                    "has called already" if caller in callers else "does not exist or does not call"
+                )
+                raise RuntimeError(
+                    f"A caller says that it is rank {caller}, which {why}: {_named(missing)} may "
+                    "call."
+                )
+            missing.remove(caller)
+            yield caller, wire
+
+
+def _name(rank: int) -> str:
+    return f"rank {rank}"
 
 
 def _named(ranks: Collection[int]) -> str:
@@ -145,10 +183,6 @@ def _bytes_of(tensor: "torch.Tensor") -> memoryview:
 
 def _read(wire: socket.socket, into: bytearray | memoryview) -> bytearray | memoryview:
     """Fills `into`; RuntimeError where the other rank has gone before."""
-    rest = memoryview(into)
-    while len(rest):
-        count = wire.recv_into(rest)
-        if not count:
-            raise RuntimeError("The other rank has closed the connection in the middle of a run.")
-        rest = rest[count:]
+    if filled(wire, into) < len(into):
+        raise RuntimeError("The other rank has closed the connection in the middle of a run.")
     return into

@@ -14,12 +14,13 @@ from labkit.distributed.handshake import (
     demand,
     new_secret,
     prove,
-    received,
     secret_in,
 )
+from labkit.distributed.reads import received
 
 ENOUGH = 60.0  # seconds: only ends a hang
 SECRET = new_secret()
+NAME = "server 0"
 
 
 class Listener:
@@ -34,7 +35,7 @@ class Listener:
 
     def _demand(self, secret, seconds):
         try:
-            demand(self.there, secret, seconds)
+            demand(self.there, secret, NAME, seconds)
         except (HandshakeError, OSError) as error:
             self.error = error
 
@@ -47,14 +48,14 @@ class Listener:
 
 def test_who_holds_the_secret_gets_in():
     listener = Listener()
-    prove(listener.caller, SECRET, ENOUGH)
+    prove(listener.caller, SECRET, NAME, ENOUGH)
     assert listener.ended() is None
 
 
 def test_a_wrong_secret_is_refused_on_both_sides():
     listener = Listener()
     with pytest.raises(HandshakeError, match="do not hold the same secret") as caught:
-        prove(listener.caller, new_secret(), ENOUGH)
+        prove(listener.caller, new_secret(), NAME, ENOUGH)
     assert SECRET.decode() not in f"{caught.value} {listener.ended()}"
     assert isinstance(listener.error, HandshakeError)
 
@@ -84,7 +85,7 @@ def overheard():
     listener = Listener()
     caller, between = socket.socketpair()
     sent, came = b"", b""
-    thread = threading.Thread(target=prove, args=(caller, SECRET, ENOUGH))
+    thread = threading.Thread(target=prove, args=(caller, SECRET, NAME, ENOUGH))
     thread.start()
     came += received(listener.caller, NONCE, None)
     between.sendall(came)
@@ -120,7 +121,7 @@ def test_a_listener_without_the_secret_is_not_believed():
     caller, impostor = socket.socketpair()
     impostor.sendall(b"n" * NONCE + b"p" * PROOF)
     with pytest.raises(HandshakeError):
-        prove(caller, SECRET, ENOUGH)
+        prove(caller, SECRET, NAME, ENOUGH)
 
 
 def test_a_connection_that_ends_is_no_refusal():
@@ -128,7 +129,7 @@ def test_a_connection_that_ends_is_no_refusal():
     there.sendall(b"n" * NONCE)
     there.shutdown(socket.SHUT_WR)
     with pytest.raises(EOFError):
-        prove(caller, SECRET, ENOUGH)
+        prove(caller, SECRET, NAME, ENOUGH)
 
 
 def test_secrets_differ():

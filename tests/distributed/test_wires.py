@@ -8,16 +8,16 @@ from contextlib import ExitStack
 import pytest
 import torch
 
-from labkit.distributed import LaunchError, launch
+from labkit.distributed import LaunchError, door, launch, wires
 from labkit.distributed.collectives import (
     all_gather,
     gather_all_reduce,
     halving_all_reduce,
     ring_all_reduce,
 )
-from labkit.distributed.handshake import new_secret, prove
+from labkit.distributed.handshake import HandshakeError, demand, new_secret
 from labkit.distributed.messages import exchange, receive, recorded, send
-from labkit.distributed.wires import accepted, wired
+from labkit.distributed.wires import accepted, called, wired
 
 
 def all_of_them(rank, ranks, latency):
@@ -95,31 +95,65 @@ ENOUGH = 60.0  # seconds: only ends a hang
 SECRET = new_secret()
 
 
-def calls(ranks, callers, first=()):
-    """What `accepted` finds where these ranks call, one after the other; strangers call first."""
+def calls(ranks, callers, strangers=(), silent=0):
+    """What `accepted` finds where these ranks call, after strangers with words and silent ones."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        listener.settimeout(ENOUGH)
+        place = listener.getsockname()
         pool = stack.enter_context(ThreadPoolExecutor(1))
-        found = pool.submit(lambda: [rank for rank, _ in accepted(listener, SECRET, ranks)])
-        for words in first:
-            stranger = stack.enter_context(socket.create_connection(listener.getsockname()))
+        found = pool.submit(lambda: dict(accepted(listener, SECRET, 0, ranks)))
+        for words in strangers:
+            stranger = stack.enter_context(socket.create_connection(place))
             stranger.sendall(words)
             stranger.shutdown(socket.SHUT_WR)
+        for _ in range(silent):
+            stack.enter_context(socket.create_connection(place))
         for rank in callers:
-            wire = stack.enter_context(socket.create_connection(listener.getsockname()))
-            prove(wire, SECRET, ENOUGH)
-            wire.sendall(rank.to_bytes(8, "big"))
-        return found.result(ENOUGH)
+            wire = stack.enter_context(called(place, SECRET, 0))
+            wire.sendall(rank.to_bytes(8, "big") + bytes([rank % 256]))
+        wires = found.result(ENOUGH)
+        return {rank: stack.enter_context(wire).recv(1)[0] for rank, wire in wires.items()}
 
 
 def test_ranks_are_known_by_what_they_prove_and_say():
-    assert calls([1, 2, 3], [2, 3, 1]) == [2, 3, 1]
+    assert calls([1, 2, 3], [2, 3, 1]) == {1: 1, 2: 2, 3: 3}
 
 
 def test_strangers_become_no_rank():
     strangers = [b"", (1).to_bytes(8, "big"), bytes(64), b"GET / HTTP/1.1\r\n" * 10]
-    assert calls([1, 2], [2, 1], first=strangers) == [2, 1]
+    assert calls([1, 2], [2, 1], strangers) == {1: 1, 2: 2}
+
+
+@pytest.mark.parametrize("silent", [1, 40])
+def test_silent_strangers_block_no_rank(monkeypatch, silent):
+    monkeypatch.setattr(door, "PROOF", 100 * ENOUGH)  # it is not their time that runs out
+    assert calls([1, 2], [2, 1], silent=silent) == {1: 1, 2: 2}
+
+
+def test_a_rank_that_strangers_have_pushed_out_calls_again():
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        caller = pool.submit(called, listener.getsockname(), SECRET, 0)
+        listener.accept()[0].close()
+        wire, _ = listener.accept()
+        with wire:
+            demand(wire, SECRET, "rank 0", ENOUGH)
+            caller.result(ENOUGH).close()
+
+
+def test_a_call_for_another_rank_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        caller = pool.submit(called, listener.getsockname(), SECRET, 1)
+        wire, _ = listener.accept()
+        with wire, pytest.raises(HandshakeError):
+            demand(wire, SECRET, "rank 0", ENOUGH)
+        with pytest.raises(HandshakeError, match="or it is not rank 1"):
+            caller.result(ENOUGH)
+
+
+def test_a_rank_that_never_calls_is_told(monkeypatch):
+    monkeypatch.setattr(wires, "PATIENCE", 0.1)
+    with pytest.raises(RuntimeError, match=r"ranks 1, 2 did not call rank 0 within 0\.1 s"):
+        calls([1, 2], [])
 
 
 @pytest.mark.parametrize("rank", [0, 3, 4, 1 << 63])

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from labkit.distributed.parameter_server.link import TIMEOUT, Link
+from labkit.distributed.parameter_server.link import TIMEOUT, Link, by_name
 
 if TYPE_CHECKING:
     import torch
@@ -61,8 +61,8 @@ class Client:
         self.worker = worker
         copies = copies or [None] * len(addresses)
         self.links = [
-            Link([one, copy] if copy else [one], worker, fingerprint, secret, timeout)
-            for one, copy in zip(addresses, copies, strict=True)
+            Link(by_name(number, *place), worker, fingerprint, secret, timeout)
+            for number, place in enumerate(zip(addresses, copies, strict=True))
         ]
         for link in self.links:
             link.connect()

@@ -1,7 +1,7 @@
 """What goes wrong between servers and workers."""
 
 
-class WireError(RuntimeError):
+class WireError(ConnectionError):
     """Bytes that are no frame of ours, or that end in the middle of one; the text says which."""
 
 

@@ -1,6 +1,6 @@
 """One connection to one server, made anew when it breaks.
 
-    link = Link(["127.0.0.1:40123"], worker=0, fingerprint=fingerprint, secret=secret)
+    link = Link({"server 0": "127.0.0.1:40123"}, 0, fingerprint, secret)    # of worker 0
     pulled = link.pull(step=0)
     link.push(0, pulled.version, gradient, loss, samples)
 
@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.handshake import HandshakeError, prove
-from labkit.distributed.parameter_server.errors import ServerError, WireError
+from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.notes import Note, Pulled
-from labkit.distributed.parameter_server.wire import receive_frame, send_frame
+from labkit.distributed.parameter_server.wire import Wire
+from labkit.distributed.seals import Seals
 
 if TYPE_CHECKING:
     import torch
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0  # seconds for an answer
 PATIENCE = 0.8  # share of it that a server may wait for others: its sentence says for whom
 PAUSE = 0.05  # seconds between two attempts
-BROKEN = (OSError, EOFError, WireError)  # what a new connection may cure; time-outs are OSError
+BROKEN = (OSError, EOFError)  # a new connection may cure it; time-outs and WireError are OSError
 
 
 class Link:
     """A worker's link to one server.
 
-    addresses   the server's "host:port", then its copy's, if there is one
+    servers     "host:port" by name, "server 0" or "copy 0": a server and its copy, if there is one
     secret      of the cluster, which server and worker prove to each other (handshake.py)
     leads       whether a server speaks here, to its copy
     finished    steps of this worker that the server has taken, as it said last
@@ -45,19 +46,20 @@ class Link:
 
     def __init__(
         self,
-        addresses: Sequence[str],
+        servers: Mapping[str, str],
         worker: int | None,
         fingerprint: str,
         secret: bytes,
         timeout: float = TIMEOUT,
         leads: bool = False,
     ) -> None:
-        self.addresses = [_split(address) for address in addresses]
+        self.names = list(servers)
+        self.addresses = [_split(address) for address in servers.values()]
         self.worker, self.fingerprint, self.timeout = worker, fingerprint, timeout
         self.leads, self._secret = leads, secret
         self.finished = 0
         self._place = 0  # of the address in use
-        self._connection: socket.socket | None = None
+        self._wire: Wire | None = None
         self._greeted = False  # over this connection
 
     @property
@@ -135,10 +137,10 @@ class Link:
 
     def close(self) -> None:
         """Ends the connection, if there is one."""
-        if self._connection is not None:
+        if self._wire is not None:
             with suppress(OSError):
-                self._connection.close()
-            self._connection = None
+                self._wire.connection.close()
+            self._wire = None
             self._greeted = False
 
     @property
@@ -147,38 +149,42 @@ class Link:
         return self.timeout / len(self.addresses)
 
     def _asked(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
-        if self._connection is None:
+        if self._wire is None:
             try:
                 said = self._greet(end)
             except ServerError:
-                self.close()  # nothing more goes to who has not proved that it is the server
+                self.close()  # the next request begins with a greeting again
                 raise
             if fields["kind"] == "hello":
                 return said, {}
         return self._exchanged(fields, tensors, end)
 
     def _greet(self, end: float) -> dict:
-        host, port = self.addresses[self._place]
-        self._connection = socket.create_connection((host, port), _until(end))
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._prove(_until(end))
+        connection = socket.create_connection(self.addresses[self._place], _until(end))
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._wire = Wire(connection, self._prove(connection, _until(end)))
+        except BaseException:
+            connection.close()  # nothing more goes to who has not proved that it is the server
+            raise
         said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
         self.finished = said["finished"]
         self._greeted = True
         return said
 
-    def _prove(self, seconds: float) -> None:
+    def _prove(self, connection: socket.socket, seconds: float) -> Seals:
+        name = self.names[self._place]
         try:
-            prove(self._connection, self._secret, seconds)
+            return prove(connection, self._secret, name, seconds)
         except HandshakeError:
             raise ServerError(
-                f"Server {self.address} and {self._name()} do not hold the same secret: each "
-                "cluster has its own, which all its roles are given."
+                f"Server {self.address} and {self._name()} do not hold the same secret, or it is "
+                f"not {name}: each cluster has its own secret, which all its roles are given."
             ) from None
 
     def _exchanged(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
-        send_frame(self._connection, fields, tensors, _until(end))
-        said, values = receive_frame(self._connection, _until(end))
+        self._wire.send(fields, tensors, _until(end))
+        said, values = self._wire.receive(_until(end))
         if "error" in said:
             raise ServerError(f"Server {self.address} refuses {self._name()}: {said['error']}")
         return said, values
@@ -215,3 +221,8 @@ def _split(address: str) -> tuple[str, int]:
             f"A server's address is host:port, such as 127.0.0.1:40123, not {address!r}."
         )
     return host, int(port)
+
+
+def by_name(number: int, server: str, copy: str | None) -> dict[str, str]:
+    """The addresses of a server, and of its copy, if it has one."""
+    return {f"server {number}": server, **({f"copy {number}": copy} if copy else {})}

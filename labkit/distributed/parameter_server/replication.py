@@ -45,17 +45,24 @@ class Deposed(Unanswered):
 class Copy:
     """The first server's link to its copy.
 
-    alone   whether the copy's process has ended, so that nothing is forwarded any more
+    number   of the server that it is the copy of
+    alone    whether the copy's process has ended, so that nothing is forwarded any more
 
     Raises ServerError for a copy that does not answer within `timeout` seconds, and for one that
     has taken over: a server that comes back later is of use only in the next training.
     """
 
     def __init__(
-        self, address: str, fingerprint: str, secret: bytes, timeout: float = TIMEOUT
+        self,
+        address: str,
+        fingerprint: str,
+        secret: bytes,
+        timeout: float = TIMEOUT,
+        number: int = 0,
     ) -> None:
         self.alone = False
-        self._link = Link([address], None, fingerprint, secret, timeout, leads=True)
+        place = {f"copy {number}": address}
+        self._link = Link(place, None, fingerprint, secret, timeout, leads=True)
         if self._link.connect().get("taken over"):
             raise ServerError(
                 f"The copy at {address} has taken over already. A server that comes back later is "

@@ -131,7 +131,8 @@ class ServerRole:
 
     def __init__(self, place: Place) -> None:
         self.name, self.number, self.secret = place.name, place.number, place.secret
-        self.server = Server(place.secret, port=place.port, is_copy=place.kind == "copy")
+        kind = {"is_copy": place.kind == "copy", "number": place.number}
+        self.server = Server(place.secret, port=place.port, **kind)
         self.greeting = self.server.address
         self.shard: Shard | None = None
 
@@ -148,7 +149,7 @@ class ServerRole:
         copy = None
         if order.copies[self.number] and not self.server.is_copy:
             address = order.copies[self.number]
-            copy = Copy(address, job.fingerprint(), self.secret, order.timeout)
+            copy = Copy(address, job.fingerprint(), self.secret, order.timeout, self.number)
         # The first server says when it is over: two that count for themselves might disagree.
         self.shard = Shard(
             job.start().tensor_split(parts)[self.number],

@@ -5,8 +5,10 @@
     server.address                           # "127.0.0.1:40123"
     server.close()
 
-A caller first proves that it holds the cluster's secret (handshake.py); a stranger is left, and
-nothing else of what it sends is read. Then `hello` says whose the connection is and which model it
+A caller first proves that it holds the cluster's secret, and wants this server (handshake.py); a
+stranger is left, and nothing else of what it sends is read. From then on each frame has a seal
+(seals.py), and with a wrong one the connection ends without a word: whoever relays it can read what
+is said, keep it back, and no more. Then `hello` says whose the connection is and which model it
 trains: a worker of another version of the model is refused, and not told which one is right.
 
 A worker may compute for as long as it likes between two requests. But a request that has begun, an
@@ -23,20 +25,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit.distributed.handshake import HandshakeError, demand
+from labkit.distributed.door import Door, leave
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.replication import Standing, Unanswered
 from labkit.distributed.parameter_server.talk import Talk
-from labkit.distributed.parameter_server.wire import await_frame, receive_frame, send_frame
+from labkit.distributed.parameter_server.wire import Wire
+from labkit.distributed.seals import ForgedError, Seals
 
 if TYPE_CHECKING:
     from labkit.distributed.parameter_server.shard import Shard
 
 SECONDS = 60.0  # for a greeting, the rest of a frame that has begun, and an answer
-PROOF = 10.0  # seconds for a caller's proof
-MOST_STRANGERS = 16  # callers without a proof yet; one more, and the oldest is left
 MOST_CALLERS = 64  # with a proof; a worker that died leaves a connection behind for a while
-PAUSE = 0.05  # seconds after a connection that could not be accepted
 ALIVE = {  # where the system has these
     "TCP_KEEPIDLE": 30,  # seconds of silence, after which TCP asks whether the other end is there
     "TCP_KEEPINTVL": 10,  # seconds until it asks again
@@ -51,6 +51,7 @@ class Server:
     secret       of the cluster; every caller proves that it holds it
     checkpoint   the file that the request `save` writes, if any
     is_copy      whether it waits for another server, and follows that one (replication.py)
+    number       of the cluster's servers, or of the one that this is the copy of
     greeted      numbers of the workers that have come since it was made
     stopped      set when a client has sent `stop`
 
@@ -64,11 +65,10 @@ class Server:
         port: int = 0,
         checkpoint: str | Path | None = None,
         is_copy: bool = False,
+        number: int = 0,
     ) -> None:
-        self._secret = secret
-        self._listener = _listening(host, port)
-        self._closed = threading.Event()
-        self.address = f"{host}:{self._listener.getsockname()[1]}"
+        listener = _listening(host, port)
+        self.address = f"{host}:{listener.getsockname()[1]}"
         self.checkpoint = checkpoint
         self.is_copy = is_copy
         self.standing = Standing(is_copy)
@@ -77,10 +77,11 @@ class Server:
         self._serving = threading.Condition()
         self._shard: Shard | None = None
         self._fingerprint = ""
-        self._strangers: list[socket.socket] = []  # the oldest first
         self._connections: set[socket.socket] = set()  # of those who hold the secret
         self._counting = threading.Lock()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._closed = threading.Event()
+        name = f"{'copy' if is_copy else 'server'} {number}"
+        self._door = Door(listener, secret, name, self._talk)
 
     def serve(self, shard: Shard, fingerprint: str) -> None:
         """Answers for this shard from now on; fingerprint says of which model it is a part."""
@@ -97,62 +98,44 @@ class Server:
     def close(self) -> None:
         """Ends all connections; the port is free again."""
         self._closed.set()
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # or accept() would hold the port
-        self._listener.close()
+        self._door.close()
         with self._counting:
-            for connection in (*self._strangers, *self._connections):
-                _end(connection)
+            for connection in self._connections:
+                leave(connection)
 
-    def _accept(self) -> None:
-        """Until the server is closed: a caller that has left, or too many open files, pass."""
-        while not self._closed.is_set():
+    def _talk(self, connection: socket.socket, seals: Seals) -> None:
+        """Answers one client, until it leaves or sends what is no frame."""
+        with suppress(OSError, EOFError), connection:
+            _set_up(connection)
+            wire = Wire(connection, seals)
             try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                self._closed.wait(PAUSE)
-                continue
-            with self._counting:
-                self._strangers.append(connection)
-                if len(self._strangers) > MOST_STRANGERS:
-                    _end(self._strangers.pop(0))
-            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
-
-    def _talk(self, connection: socket.socket) -> None:
-        """Answers one client, until it leaves or sends what is no frame; a stranger only leaves."""
-        try:
-            with suppress(OSError, EOFError, HandshakeError), connection:
-                _set_up(connection)
-                demand(connection, self._secret, PROOF)
-                if self._admit(connection):
-                    self._answer(connection)
-                else:
-                    _refuse(connection)
-        finally:
-            with self._counting:
-                self._connections.discard(connection)
-                if connection in self._strangers:
-                    self._strangers.remove(connection)
+                if not self._admit(connection):
+                    _refuse(wire)
+                elif not self._closed.is_set():  # else nobody may be left to end it
+                    self._answer(wire)
+            finally:
+                with self._counting:
+                    self._connections.discard(connection)
 
     def _admit(self, connection: socket.socket) -> bool:
         """Counts a caller who holds the secret; False where there are enough of them."""
         with self._counting:
-            if connection in self._strangers:
-                self._strangers.remove(connection)
             if len(self._connections) >= MOST_CALLERS:
                 return False
             self._connections.add(connection)
             return True
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _answer(self, wire: Wire) -> None:
         talk = Talk(self)
         try:
             while True:
-                answer = talk.answer(*receive_frame(connection, SECONDS))
-                send_frame(connection, *answer, SECONDS)
-                await_frame(connection)
+                answer = talk.answer(*wire.receive(SECONDS))
+                wire.send(*answer, SECONDS)
+                wire.wait()
+        except ForgedError:  # who changes frames on their way hears nothing
+            return
         except WireError as error:
-            send_frame(connection, {"error": str(error)}, seconds=SECONDS)
+            wire.send({"error": str(error)}, seconds=SECONDS)
 
     def shard_of(self, fingerprint: str) -> Shard:
         """What it serves, once it does; raises ServerError for another model's fingerprint.
@@ -170,16 +153,11 @@ class Server:
             return self._shard
 
 
-def _refuse(connection: socket.socket) -> None:
+def _refuse(wire: Wire) -> None:
     """One request too many."""
-    receive_frame(connection, SECONDS)
+    wire.receive(SECONDS)
     sentence = f"{MOST_CALLERS} connections are open, and no more are taken: end some."
-    send_frame(connection, {"error": sentence}, seconds=SECONDS)
-
-
-def _end(connection: socket.socket) -> None:
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+    wire.send({"error": sentence}, seconds=SECONDS)
 
 
 def _set_up(connection: socket.socket) -> None:

@@ -203,31 +203,45 @@ class Shard:
             self._gate.load_state(fields)
 
     def _take(self, push: Push) -> None:
-        """Applies a push, or keeps it until those of all workers are there."""
+        """Applies a push, or keeps it until those of all workers are there; or nothing is changed.
+
+        Raises ValueError where the weights would not be finite any more.
+        """
+        kept, due = self._with(push)
+        values = self._after(due)
         if self.forward:
             self.forward(push)
         self._gate.leave(push.worker, push.step)
-        if self.rule.together:
-            self._keep(push)
-        else:
-            self._apply([push])
+        self._kept, self.values = kept, values
+        if due:
+            self.version += 1
+            moment = self._gate.elapsed()
+            self.notes += [push.noted(self.version, moment) for push in due]
         if self.after:
             self.after(self)
 
-    def _keep(self, push: Push) -> None:
-        """Applies the mean once the gradients of all workers are there."""
-        self._kept[push.worker] = push
-        if len(self._kept) == self.workers:
-            self._apply([self._kept[worker] for worker in range(self.workers)])
-            self._kept.clear()
+    def _with(self, push: Push) -> tuple[dict[int, Push], list[Push]]:
+        """What is kept after this push, and what is applied: a step that all make is, once whole."""
+        if not self.rule.together:
+            return {}, [push]
+        kept = {**self._kept, push.worker: push}
+        if len(kept) < self.workers:
+            return kept, []
+        return {}, [kept[worker] for worker in range(self.workers)]
 
-    def _apply(self, pushes: list[Push]) -> None:
-        """One update with the mean of these gradients, and a note for each of them."""
+    def _after(self, pushes: list[Push]) -> torch.Tensor:
+        """The values after one update with the mean of these gradients."""
+        if not pushes:
+            return self.values
         gradient = sum(push.gradient for push in pushes) / len(pushes)
-        self.values.add_(gradient, alpha=-self.rate)
-        self.version += 1
-        moment = self._gate.elapsed()
-        self.notes += [push.noted(self.version, moment) for push in pushes]
+        values = self.values.add(gradient, alpha=-self.rate)
+        if not values.isfinite().all():
+            workers = " and ".join(str(push.worker) for push in pushes)
+            raise ValueError(
+                f"The update of step {pushes[-1].step} by worker {workers} would make weights "
+                "infinite, and was not applied. Has the loss grown, at too high a rate?"
+            )
+        return values
 
     def _pulled(self, worker: int) -> Pulled:
         """The values for the step that the worker has begun.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from labkit.distributed.parameter_server.errors import ServerError
-from labkit.distributed.parameter_server.link import Link
+from labkit.distributed.parameter_server.link import Link, by_name
 from labkit.distributed.parameter_server.roles import Begin, Go
 from labkit.distributed.parameter_server.run import Run, run_of
 
@@ -100,8 +100,8 @@ class Training:
         """Links to all servers, which ask a copy first: it answers only where it has taken over."""
         given, known = self.given, (self._fingerprint, self._secret)
         return [
-            Link([copy, one] if copy else [one], None, *known, given.timeout)
-            for one, copy in zip(given.addresses, given.copies, strict=True)
+            Link(dict(reversed(by_name(number, *place).items())), None, *known, given.timeout)
+            for number, place in enumerate(zip(given.addresses, given.copies, strict=True))
         ]
 
     @contextmanager

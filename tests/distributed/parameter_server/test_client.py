@@ -9,7 +9,7 @@ import torch
 
 from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
-from labkit.distributed.parameter_server.link import Link
+from labkit.distributed.parameter_server.link import Link, by_name
 from labkit.distributed.parameter_server.replication import Copy
 
 ENOUGH = 60.0  # seconds: only ends a hang
@@ -21,8 +21,8 @@ def shard(**options):
     return Shard(torch.zeros(4), Asynchronous(), 1, 0.5, **options)
 
 
-def server_of(one, port=0):
-    server = Server(SECRET, port=port)
+def server_of(one, port=0, number=0):
+    server = Server(SECRET, port=port, number=number)
     server.serve(one, MODEL)
     return server
 
@@ -153,7 +153,7 @@ def test_no_copy_either():
 def test_a_step_that_one_of_two_servers_has_is_made_again():
     """The worker died between its two pushes; the one that comes back repeats the step."""
     shards = [Shard(torch.zeros(2), Asynchronous(), 1, 0.5) for _ in range(2)]
-    servers = [server_of(one) for one in shards]
+    servers = [server_of(one, number=number) for number, one in enumerate(shards)]
     addresses = [server.address for server in servers]
     first = Client(addresses, 0, MODEL, SECRET, ENOUGH)
     weights = first.pull()
@@ -172,7 +172,7 @@ def test_a_step_that_one_of_two_servers_has_is_made_again():
 
 def test_a_server_that_has_lost_steps_gets_them_again():
     shards = [Shard(torch.zeros(2), Asynchronous(), 1, 0.5) for _ in range(2)]
-    servers = [server_of(one) for one in shards]
+    servers = [server_of(one, number=number) for number, one in enumerate(shards)]
     client = Client([server.address for server in servers], 0, MODEL, SECRET, ENOUGH)
     early = shards[1].state()
     for _ in range(3):
@@ -206,7 +206,13 @@ def test_who_does_not_prove_the_secret_gets_no_second_request():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=squat, args=(listener,))
         thread.start()
-        link = Link([f"127.0.0.1:{listener.getsockname()[1]}"], 0, MODEL, SECRET, timeout=ENOUGH)
+        link = Link(
+            by_name(0, f"127.0.0.1:{listener.getsockname()[1]}", None),
+            0,
+            MODEL,
+            SECRET,
+            timeout=ENOUGH,
+        )
         for _ in range(2):
             with pytest.raises(ServerError, match="do not hold the same secret"):
                 link.ask({"kind": "log"})

@@ -21,6 +21,12 @@ SECRET = new_secret()
 TIMEOUT = 20.0
 
 
+def nowhere():
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
 def shard(**options):
     return Shard(torch.zeros(3), Asynchronous(), 2, 1.0, **options)
 
@@ -36,8 +42,9 @@ class Pair:
         self.first_shard = shard(forward=self.copy.push, announce=self.copy.begin)
         self.first.serve(self.first_shard, MODEL)
 
-    def client(self, worker):
-        return Client([self.first.address], worker, MODEL, SECRET, TIMEOUT, [self.second.address])
+    def client(self, worker, first=None):
+        addresses = [first or self.first.address]
+        return Client(addresses, worker, MODEL, SECRET, TIMEOUT, [self.second.address])
 
     def close(self):
         self.first.close()
@@ -85,7 +92,7 @@ def test_a_deposed_server_applies_nothing_more(pair):
     """One worker does not reach the first server, which lives: the copy takes over for all."""
     one, other = pair.client(0), pair.client(1)
     step(one, 1)
-    cut_off = Client([pair.second.address], 1, MODEL, SECRET, TIMEOUT)
+    cut_off = pair.client(1, first=nowhere())
     step(cut_off, 2)
     weights = one.pull()
     assert one.push(weights, torch.full((3,), 4.0))
@@ -130,7 +137,7 @@ def test_a_copy_that_took_over_behind_a_broken_connection_deposes(pair):
     one = pair.client(0)
     step(one, 1)
     weights = one.pull()
-    cut_off = Client([pair.second.address], 1, MODEL, SECRET, TIMEOUT)
+    cut_off = pair.client(1, first=nowhere())
     step(cut_off, 2)
     break_connections(pair.second)
     assert one.push(weights, torch.full((3,), 4.0))
@@ -189,7 +196,7 @@ def test_a_worker_does_not_wake_a_copy_that_follows_nobody():
     second = Server(SECRET, is_copy=True)
     second.serve(shard(), MODEL)
     with pytest.raises(ServerError, match="did not answer"):
-        Client([second.address], 0, MODEL, SECRET, 0.3)
+        Client([nowhere()], 0, MODEL, SECRET, 0.3, [second.address])
     assert second.standing.state == "waits"
     second.close()
 
@@ -197,19 +204,18 @@ def test_a_worker_does_not_wake_a_copy_that_follows_nobody():
 def test_workers_may_come_before_the_servers(pair):
     """A copy waits for its server; workers wait for both."""
     second = Server(SECRET, is_copy=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    address = nowhere()
     done = []
 
     def work():
-        client = Client([f"127.0.0.1:{port}"], 0, MODEL, SECRET, TIMEOUT, [second.address])
+        client = Client([address], 0, MODEL, SECRET, TIMEOUT, [second.address])
         step(client, 1)
         done.append(client)
 
     worker = threading.Thread(target=work)
     worker.start()
     second.serve(shard(), MODEL)
-    first = Server(SECRET, port=port)
+    first = Server(SECRET, port=int(address.rpartition(":")[2]))
     copy = Copy(second.address, MODEL, SECRET, TIMEOUT)
     first_shard = shard(forward=copy.push, announce=copy.begin)
     first.serve(first_shard, MODEL)
@@ -224,8 +230,8 @@ def test_workers_may_come_before_the_servers(pair):
 
 def test_a_looker_finds_the_one_that_serves(pair):
     client = pair.client(0)
-    addresses = [pair.second.address, pair.first.address]
-    look = Link(addresses, None, MODEL, SECRET, TIMEOUT)
+    places = {"copy 0": pair.second.address, "server 0": pair.first.address}
+    look = Link(places, None, MODEL, SECRET, TIMEOUT)
     step(client, 1)
     assert len(look.log()[0]) == 1
     assert look.address == pair.first.address
@@ -240,7 +246,7 @@ def test_a_looker_finds_the_one_that_serves(pair):
 def test_a_server_that_is_no_copy_follows_nobody():
     alone = Server(SECRET)
     alone.serve(shard(), MODEL)
-    with pytest.raises(ServerError, match="This server follows no other"):
+    with pytest.raises(ServerError, match="or it is not copy 0: each cluster"):
         Copy(alone.address, MODEL, SECRET, TIMEOUT)
     alone.close()
 

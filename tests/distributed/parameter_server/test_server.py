@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 import torch
 
+from labkit.distributed import door
 from labkit.distributed.handshake import new_secret, prove
 from labkit.distributed.parameter_server import (
     Asynchronous,
@@ -18,11 +19,12 @@ from labkit.distributed.parameter_server import (
     ServerError,
     Shard,
     Synchronous,
-    wire,
 )
 from labkit.distributed.parameter_server import server as module
+from labkit.distributed.parameter_server import wire as wire_module
 from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.replication import Copy
+from labkit.distributed.parameter_server.wire import Wire
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[7]"
@@ -38,7 +40,7 @@ def serving(rule=None, workers=2, parts=2, **options):
         Shard(part, rule or Asynchronous(), workers, 0.5, **options)
         for part in flat.tensor_split(parts)
     ]
-    servers = [Server(SECRET) for _ in shards]
+    servers = [Server(SECRET, number=number) for number in range(parts)]
     try:
         for server, shard in zip(servers, shards, strict=True):
             server.serve(shard, MODEL)
@@ -131,20 +133,20 @@ def connected(server):
     return socket.create_connection((host, int(port)), ENOUGH)
 
 
+@contextmanager
 def proved(server):
-    """A connection whose caller holds the secret."""
-    connection = connected(server)
-    prove(connection, SECRET, ENOUGH)
-    return connection
+    """A connection to server 0 whose caller holds the secret."""
+    with connected(server) as connection:
+        yield Wire(connection, prove(connection, SECRET, "server 0", ENOUGH))
 
 
 def asked(server, *frames):
-    """The answers to raw frames on one connection."""
-    with proved(server) as connection:
+    """The answers to frames on one connection; a frame is fields, or fields and tensors."""
+    with proved(server) as wire:
         answers = []
-        for fields in frames:
-            wire.send_frame(connection, fields)
-            answers.append(wire.receive_frame(connection)[0])
+        for frame in frames:
+            wire.send(*(frame if isinstance(frame, tuple) else (frame,)))
+            answers.append(wire.receive()[0])
         return answers
 
 
@@ -176,27 +178,28 @@ def test_a_stranger_disturbs_nobody(bytes_sent):
     with serving(limit=Limit(steps=2)) as (servers, shards):
         client = client_of(servers)
         weights = client.pull()
-        for connect in (connected, proved):
-            with connect(servers[0]) as stranger:
-                stranger.sendall(bytes_sent)
+        with connected(servers[0]) as stranger, proved(servers[0]) as member:
+            for connection in (stranger, member.connection):
+                connection.sendall(bytes_sent)
         client.push(weights, slope(0, 0))
         client.push(client.pull(), slope(0, 1))
         assert client.pull() is None and len(shards[0].notes) == 2
 
 
 def test_what_is_no_frame_is_told():
-    with serving() as (servers, _), proved(servers[0]) as connection:
-        connection.sendall(b"\0" * 8)
-        assert "no safetensors file" in wire.receive_frame(connection)[0]["error"]
+    with serving() as (servers, _), proved(servers[0]) as wire:
+        data = b"no file"
+        wire.connection.sendall(len(data).to_bytes(8, "big") + data + wire.seals.seal(data))
+        assert "no safetensors file" in wire.receive()[0]["error"]
         with pytest.raises(EOFError):
-            wire.receive_frame(connection)
+            wire.receive()
 
 
-def test_a_huge_frame_is_refused_before_it_is_read():
-    with serving() as (servers, _), proved(servers[0]) as connection:
-        connection.sendall((1 << 40).to_bytes(8, "big"))
-        said = wire.receive_frame(connection)[0]["error"]
-        assert f"would announce {1 << 40} bytes; {wire.MOST_BYTES} are allowed" in said
+@pytest.mark.parametrize("announced", [0, 1 << 40], ids=["without a seal", "huge"])
+def test_a_frame_that_no_member_sends_ends_the_connection_without_a_word(announced):
+    with serving() as (servers, _), proved(servers[0]) as wire:
+        wire.connection.sendall(announced.to_bytes(8, "big") + bytes(32))
+        assert rest(wire.connection) == b""
 
 
 def rest(connection):
@@ -212,7 +215,7 @@ def rest(connection):
     "bytes_sent", [b"", b"\0" * 8, b"\0" * 64, b"GET / HTTP/1.1\r\n" + b"x" * 100]
 )
 def test_a_stranger_gets_a_nonce_and_a_refusal_and_nothing_else(monkeypatch, bytes_sent):
-    monkeypatch.setattr(module, "PROOF", 0.2)
+    monkeypatch.setattr(door, "PROOF", 0.2)
     with serving() as (servers, _), connected(servers[0]) as stranger:
         stranger.sendall(bytes_sent)
         refusal = bytes(32) if len(bytes_sent) >= 64 else b""
@@ -229,7 +232,7 @@ def test_a_wrong_secret_is_told_to_who_has_it():
 
 
 def test_strangers_keep_no_worker_out(monkeypatch):
-    monkeypatch.setattr(module, "MOST_STRANGERS", 3)
+    monkeypatch.setattr(door, "MOST_STRANGERS", 3)
     with serving() as (servers, shards), ExitStack() as strangers:
         silent = [strangers.enter_context(connected(servers[0])) for _ in range(20)]
         client = client_of(servers)
@@ -262,25 +265,25 @@ def test_what_is_not_finite_is_refused(number):
 def test_who_goes_silent_is_left(monkeypatch, bytes_sent):
     monkeypatch.setattr(module, "SECONDS", 0.1)
     with serving() as (servers, _), proved(servers[0]) as silent:
-        silent.sendall(bytes_sent)
-        assert silent.recv(1) == b""
+        silent.connection.sendall(bytes_sent)
+        assert silent.connection.recv(1) == b""
 
 
 def test_who_computes_for_long_is_not_left(monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 0.1)
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
-    with serving() as (servers, _), proved(servers[0]) as connection:
+    with serving() as (servers, _), proved(servers[0]) as wire:
         for fields in (hello, {"kind": "count"}):
-            wire.send_frame(connection, fields)
-            wire.receive_frame(connection)
+            wire.send(fields)
+            wire.receive()
             time.sleep(0.3)
 
 
 def test_tcp_asks_whether_a_silent_host_is_there():
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
-    with serving() as (servers, _), proved(servers[0]) as connection:
-        wire.send_frame(connection, hello)
-        wire.receive_frame(connection)
+    with serving() as (servers, _), proved(servers[0]) as wire:
+        wire.send(hello)
+        wire.receive()
         (there,) = servers[0]._connections
         assert there.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         if hasattr(socket, "TCP_KEEPIDLE"):
@@ -290,9 +293,9 @@ def test_tcp_asks_whether_a_silent_host_is_there():
 def test_a_server_that_does_not_serve_keeps_nobody_for_ever(monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 0.1)
     server = Server(SECRET)
-    with proved(server) as connection, pytest.raises(EOFError):
-        wire.send_frame(connection, {"kind": "hello", "worker": 0, "fingerprint": MODEL})
-        wire.receive_frame(connection)
+    with proved(server) as wire, pytest.raises(EOFError):
+        wire.send({"kind": "hello", "worker": 0, "fingerprint": MODEL})
+        wire.receive()
     server.close()
 
 
@@ -317,14 +320,14 @@ def test_a_call_that_cannot_be_taken_does_not_end_the_server(monkeypatch):
     with serving(parts=1) as (servers, shards):
         client = client_of(servers)
         client.push(client.pull(), slope(0, 0))
-        assert len(shards[0].notes) == 1 and not servers[0]._listener.errors
+        assert len(shards[0].notes) == 1 and not servers[0]._door._listener.errors
 
 
 def test_an_answer_that_is_too_long_is_told(monkeypatch):
     hello = {"kind": "hello", "worker": 0, "fingerprint": MODEL}
     server = Server(SECRET)
     server.serve(Shard(torch.zeros(1000), Asynchronous(), 1, 0.5), MODEL)
-    monkeypatch.setattr(wire, "MOST_BYTES", 1000)
+    monkeypatch.setattr(wire_module, "MOST_BYTES", 1000)
     said = asked(server, hello, {"kind": "pull", "step": 0, "patience": 1.0})
     assert "bytes is to be sent; 1000 are allowed" in said[1]["error"]
     server.close()
