@@ -221,7 +221,7 @@ class Shard:
             self.after(self)
 
     def _with(self, push: Push) -> tuple[dict[int, Push], list[Push]]:
-        """What is kept after this push, and what is applied: a step that all make is, once whole."""
+        """What is kept after this push, and what is applied: of a step of all, all or nothing."""
         if not self.rule.together:
             return {}, [push]
         kept = {**self._kept, push.worker: push}

@@ -12,11 +12,18 @@ from __future__ import annotations
 import sys
 import traceback
 from dataclasses import astuple
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
+from labkit.distributed.parameter_server.checkpoint import (
+    CheckpointError,
+    last_good_checkpoint,
+    save_checkpoint,
+)
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.notes import Push
 from labkit.distributed.parameter_server.replication import Deposed, Unanswered
+from labkit.distributed.parameter_server.requests import PUSH, refuse_wrong
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +31,12 @@ if TYPE_CHECKING:
     from labkit.distributed.parameter_server.shard import Shard
 
 Frame = "tuple[dict[str, Any], dict[str, torch.Tensor]]"
-REFUSED = (ServerError, WireError, ValueError)  # what a sentence explains, without a traceback
+REFUSED = (
+    ServerError,
+    WireError,
+    CheckpointError,
+    ValueError,
+)  # what a sentence explains, without a traceback
 
 
 class Talk:
@@ -40,9 +52,10 @@ class Talk:
         try:
             kind = fields.get("kind")
             if kind not in KINDS:
-                raise ServerError(f"A server answers {', '.join(KINDS)}, not {kind!r}.")
+                raise ServerError(f"A server answers {', '.join(KINDS)}, not {short(kind)}.")
             if self.shard is None and kind != "hello":
                 raise ServerError(f"A connection begins with hello, not with {kind}.")
+            refuse_wrong(kind, fields, tensors)
             return getattr(self, kind)(fields, tensors)
         except Unanswered as ending:
             if isinstance(ending, Deposed):
@@ -56,13 +69,12 @@ class Talk:
 
     def hello(self, fields: dict, tensors: dict) -> Frame:
         """Whose connection this is: a worker's number, or None for somebody who only looks."""
-        shard = self.server.shard_of(fields["fingerprint"])
-        self.worker = fields["worker"]
-        self.server.standing.greet(self.worker, fields.get("leads", False))
-        finished = 0 if self.worker is None else shard.finished_by(self.worker)
-        if self.worker is not None:
-            self.server.greeted.add(self.worker)
-        self.shard = shard
+        shard, worker = self.server.shard_of(fields["fingerprint"]), fields["worker"]
+        finished = 0 if worker is None else shard.finished_by(worker)
+        self.server.standing.greet(worker, fields.get("leads") is True)
+        if worker is not None:
+            self.server.greeted.add(worker)
+        self.shard, self.worker = shard, worker
         return {"finished": finished, "taken over": self.server.standing.has_taken_over}, {}
 
     def pull(self, fields: dict, tensors: dict) -> Frame:
@@ -90,7 +102,8 @@ class Talk:
         """Takes what another server has accepted: this one is its copy."""
         if not self.server.standing.hears():
             return {"taken over": True}, {}
-        self.shard.follow(Push(**fields["push"], gradient=tensors["gradient"]))
+        told = {name: fields["push"][name] for name in PUSH}
+        self.shard.follow(Push(**told, gradient=tensors["gradient"]))
         return {}, {}
 
     def begin(self, fields: dict, tensors: dict) -> Frame:
@@ -113,8 +126,6 @@ class Talk:
 
     def save(self, fields: dict, tensors: dict) -> Frame:
         """Writes the checkpoint; its place was told to the server when it was made."""
-        from labkit.distributed.parameter_server.checkpoint import save_checkpoint
-
         if self.server.checkpoint is None:
             raise ServerError("This server was started without a file for its checkpoint.")
         state, values = self.shard.state()
@@ -123,8 +134,6 @@ class Talk:
 
     def load(self, fields: dict, tensors: dict) -> Frame:
         """Goes back to the newest checkpoint that is whole."""
-        from labkit.distributed.parameter_server.checkpoint import last_good_checkpoint
-
         if self.server.checkpoint is None:
             raise ServerError("This server was started without a file for its checkpoint.")
         found = last_good_checkpoint(self.server.checkpoint)

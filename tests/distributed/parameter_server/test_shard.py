@@ -266,3 +266,23 @@ def test_bad_input():
     with pytest.raises(ValueError, match="Event 1 of the order is a worker from 0 to 2"):
         shard_of(Asynchronous(), order=[(0, "pull"), (3, "push")])
     assert Photographs().start().shape == (24938,)
+
+
+@pytest.mark.parametrize("rule", [Asynchronous(), Synchronous()], ids=str)
+def test_an_update_that_would_overflow_is_refused_and_nothing_is_half_done(rule):
+    """Each number of the gradient is finite; a rate of 10, or the sum of two, makes it infinite."""
+    told = []
+    shard = Shard(torch.zeros(5), rule, workers=2, rate=10.0, forward=told.append)
+    for worker in range(2):
+        shard.pull(worker)
+    if rule.together:
+        shard.push(1, 0, 0, torch.full((5,), 3e38))
+    gradient = torch.ones(5)
+    gradient[2] = 3e38
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"step 0 by worker 0.* would make weights infinite"):
+            shard.push(0, 0, 0, gradient)
+        assert torch.equal(shard.values, torch.zeros(5)) and shard.version == 0
+        assert not shard.notes and shard.finished[0] == 0 and len(told) == rule.together
+    if not rule.together:
+        assert shard.push(0, 0, 0, torch.ones(5)) == 1, "the step can be pushed as it should be"
