@@ -1,4 +1,8 @@
-"""`labkit board`: a virtual board in a process of its own, until it is stopped."""
+"""`labkit board`: a virtual board in a process of its own, until it is stopped.
+
+Any program of this computer may call it. Of its calls, a few may wait for their clients at a time
+(slow_calls.py); so slow clients keep nobody else out.
+"""
 
 import signal
 import threading

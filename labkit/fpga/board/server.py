@@ -10,7 +10,7 @@ from labkit.fpga.board.machine import Machine
 
 PORT = 7967  # which pynq takes for all boards of PYNQ_REMOTE_DEVICES
 ADDRESSES = tuple(f"127.0.0.{last}" for last in range(1, 17))
-THREADS = 8
+THREADS = 16  # twice as many as may wait for their clients (slow_calls.py)
 MOST_CALLS = 64  # at a time
 PATIENCE = 30  # seconds for the server to stop; only ends a hang
 LARGEST_MESSAGE = 4 * 2**20  # bytes; pynq sends 2 MiB
@@ -66,6 +66,7 @@ class Server:
         from labkit.fpga.board.gpio_service import Gpio
         from labkit.fpga.board.malformed import ReadLeniently
         from labkit.fpga.board.mmio_service import Mmio
+        from labkit.fpga.board.slow_calls import EndSlow
 
         options = [
             ("grpc.so_reuseport", 0),  # a second server of the same port has to fail
@@ -74,7 +75,7 @@ class Server:
         ]
         server = grpc.server(
             self._threads,
-            interceptors=[ReadLeniently()],
+            interceptors=[EndSlow(), ReadLeniently()],
             options=options,
             maximum_concurrent_rpcs=MOST_CALLS,
         )
