@@ -208,12 +208,13 @@ class Shard:
         Raises ValueError where the weights would not be finite any more.
         """
         kept, due = self._with(push)
-        values = self._after(due)
+        values = self._after(due or list(kept.values()))  # a kept one that is too large, too
         if self.forward:
             self.forward(push)
         self._gate.leave(push.worker, push.step)
-        self._kept, self.values = kept, values
+        self._kept = kept
         if due:
+            self.values = values
             self.version += 1
             moment = self._gate.elapsed()
             self.notes += [push.noted(self.version, moment) for push in due]
@@ -231,8 +232,6 @@ class Shard:
 
     def _after(self, pushes: list[Push]) -> torch.Tensor:
         """The values after one update with the mean of these gradients."""
-        if not pushes:
-            return self.values
         gradient = sum(push.gradient for push in pushes) / len(pushes)
         values = self.values.add(gradient, alpha=-self.rate)
         if not values.isfinite().all():

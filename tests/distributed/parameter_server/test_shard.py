@@ -268,11 +268,11 @@ def test_bad_input():
     assert Photographs().start().shape == (24938,)
 
 
-@pytest.mark.parametrize("rule", [Asynchronous(), Synchronous()], ids=str)
-def test_an_update_that_would_overflow_is_refused_and_nothing_is_half_done(rule):
+@pytest.mark.parametrize(("rule", "rate"), [(Asynchronous(), 10.0), (Synchronous(), 1.0)])
+def test_an_update_that_would_overflow_is_refused_and_nothing_is_half_done(rule, rate):
     """Each number of the gradient is finite; a rate of 10, or the sum of two, makes it infinite."""
     told = []
-    shard = Shard(torch.zeros(5), rule, workers=2, rate=10.0, forward=told.append)
+    shard = Shard(torch.zeros(5), rule, workers=2, rate=rate, forward=told.append)
     for worker in range(2):
         shard.pull(worker)
     if rule.together:
@@ -286,3 +286,14 @@ def test_an_update_that_would_overflow_is_refused_and_nothing_is_half_done(rule)
         assert not shard.notes and shard.finished[0] == 0 and len(told) == rule.together
     if not rule.together:
         assert shard.push(0, 0, 0, torch.ones(5)) == 1, "the step can be pushed as it should be"
+
+
+def test_a_gradient_that_is_too_large_keeps_no_other_worker_out():
+    shard = Shard(torch.zeros(5), Synchronous(), workers=2, rate=10.0)
+    for worker in range(2):
+        shard.pull(worker)
+    with pytest.raises(ValueError, match="step 0 by worker 1 would make weights infinite"):
+        shard.push(1, 0, 0, torch.full((5,), 3e38))
+    for worker in range(2):
+        shard.push(worker, 0, 0, torch.ones(5))
+    assert torch.equal(shard.values, torch.full((5,), -10.0))
