@@ -31,6 +31,10 @@ PAUSE = 0.05  # seconds between two attempts
 BROKEN = (OSError, EOFError)  # a new connection may cure it; time-outs and WireError are OSError
 
 
+class ImpostorError(ServerError):
+    """Who listens at a server's address has not proved that it is this server."""
+
+
 class Link:
     """A worker's link to one server.
 
@@ -40,8 +44,8 @@ class Link:
     finished    steps of this worker that the server has taken, as it said last
 
     With a copy, each of the two addresses has half of the time. A connection that breaks is made
-    anew to the same address; a worker turns to the other one where nobody greets it, and where an
-    answer does not come in time.
+    anew to the same address; a worker turns to the other one where nobody greets it, or somebody
+    else does, and where an answer does not come in time.
     """
 
     def __init__(
@@ -109,8 +113,8 @@ class Link:
     ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """The answer to a request, over a new connection where the old one breaks.
 
-        Raises ServerError with the server's own words where it refuses, and with its address, what
-        was waited for and how long, where it does not answer in time.
+        Raises ServerError with the server's own words where it refuses, with its address, what was
+        waited for and how long, where it does not answer in time, and where only impostors do.
         """
         end = time.monotonic() + self.timeout
         while True:
@@ -121,6 +125,10 @@ class Link:
                 self.close()
                 if time.monotonic() + PAUSE >= end:
                     raise ServerError(self._no_answer(purpose, error)) from None
+            except ImpostorError:
+                greeted = False
+                if len(self.addresses) == 1 or time.monotonic() + PAUSE >= end:
+                    raise
             if not greeted:
                 self._place = (self._place + 1) % len(self.addresses)
             time.sleep(PAUSE)
@@ -177,7 +185,7 @@ class Link:
         try:
             return prove(connection, self._secret, name, seconds)
         except HandshakeError:
-            raise ServerError(
+            raise ImpostorError(
                 f"Server {self.address} and {self._name()} do not hold the same secret, or it is "
                 f"not {name}: each cluster has its own secret, which all its roles are given."
             ) from None

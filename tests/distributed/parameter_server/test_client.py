@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 import torch
@@ -127,7 +127,31 @@ def test_a_lost_receipt_is_asked_for_again(once, applied):
     one.came_back.close()
 
 
-def test_a_copy_takes_over():
+@contextmanager
+def squatting(address):
+    """Somebody without the secret listens there, and answers each call with wrong bytes."""
+    host, port = address.split(":")
+
+    def squat():
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(bytes(32))
+                    connection.recv(64, socket.MSG_WAITALL)
+                    connection.sendall(b"x" * 32)
+
+    with socket.create_server((host, int(port))) as listener:
+        thread = threading.Thread(target=squat)
+        thread.start()
+        yield
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(ENOUGH)
+
+
+@pytest.mark.parametrize("afterwards", [lambda _: nullcontext(), squatting], ids=["free", "taken"])
+def test_a_copy_takes_over(afterwards):
+    """Whoever takes the dead server's port meanwhile."""
     copied = shard()
     copy = Server(SECRET, is_copy=True)
     copy.serve(copied, MODEL)
@@ -137,10 +161,11 @@ def test_a_copy_takes_over():
     for _ in range(2):
         client.push(client.pull(), torch.ones(4))
     server.close()
-    weights = client.pull()
-    assert weights.step == 2 and torch.equal(weights.flat, torch.full((4,), -1.0))
-    client.push(weights, torch.ones(4))
-    assert len(copied.notes) == 3 and client.links[0].address == copy.address
+    with afterwards(server.address):
+        weights = client.pull()
+        assert weights.step == 2 and torch.equal(weights.flat, torch.full((4,), -1.0))
+        client.push(weights, torch.ones(4))
+        assert len(copied.notes) == 3 and client.links[0].address == copy.address
     copy.close()
 
 
