@@ -257,8 +257,10 @@ restart_picture(runs[0], saved=(8, 16, 24))
 
 # %% [markdown]
 # The loss goes back to that after step 16, and takes the same way again.
+# <!-- holds: [one.loss for one in done if one.step == 17] == [unbroken[16].loss] * 2 -->
 # The bits are the same only on as many ranks and with **deterministic** kernels, which add in the same order each time; not all kernels of GPUs do.
 # At most one interval is lost, here 6 of 8 steps.
+# <!-- holds: len(done_twice(done)) == 6 < calm.every == 8 -->
 #
 # Now we write the weights in four shards, and your function reads them for two ranks.
 
@@ -305,6 +307,7 @@ forgotten_picture(differences)
 
 # %% [markdown]
 # Without the position, each step reads other text than the unbroken training, so its loss differs both ways.
+# <!-- holds: min(differences['the position']) < 0 < max(differences['the position']) -->
 # It reads 200 steps of text for a second time, and nothing says so.
 #
 # ## Explain
@@ -321,8 +324,10 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # Before the death, 22 steps are done, and 14 after step 16: together 36.
+# <!-- holds: len(done) == 22 + 14 == 36 and [sum(one.attempt == attempt for one in done) for attempt in (0, 1)] == [22, 14] -->
 #
 # Without its averages, a training is 2 % worse for a moment, and its loss changes by more than that from one step to the next.
+# <!-- holds: round(highest) == 2 and np.median(100 * np.abs(np.diff(unbroken)) / unbroken[1:]) > highest -->
 # So compare bits, not curves, with an unbroken training.
 #
 # ### Watch each rank
@@ -408,6 +413,7 @@ room.cleanup()
 # ## Recap
 #
 # **The rule to keep: of a checkpoint, the marker is written last; and with one every 8 steps, a death costs at most 8 steps, and no bit if ranks and kernels add in the same order.**
+# <!-- holds: len(done) - calm.steps == len(done_twice(done)) <= calm.every == 8 and outcome.weights in said -->
 #
 # ### Outside
 #

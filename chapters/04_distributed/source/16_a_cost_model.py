@@ -212,7 +212,9 @@ print(f"    by the model {largest.predicted().number}, by the constant {largest.
 #
 # **And the 9,760 GPUs?**
 # From its 316 TFLOP/s, the model would say about 11,150, and the constant, from 386, about 9,990.
-# (But the H100 result behind both came after Llama 3.)
+# But the H100 result behind both came after Llama 3, and from other H100s.
+# Those had 96 GB of HBM2e, which moves 2.4 TB/s, and were limited to 500 W; Meta's had HBM3, with 3.35 TB/s, and 700 W (*published*).
+# This is one reason why both say too little for Meta's.
 # Known before were the GPTs on A100, which in 2021 reached 43 to 52 % of the peak.
 # <!-- holds: [round(100 * share(one.value for one in results if one.key.startswith("megatron")) / 312e12) for share in (min, max)] == [43, 52] -->
 # The same shares, unrounded, of an H100's 989 are 428 to 517 TFLOP/s, as if 7,820 to 9,290 GPUs were switched off.

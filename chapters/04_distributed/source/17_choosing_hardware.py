@@ -19,8 +19,11 @@
 #
 # **16.06 GB of weights, 16.11 GB of memory, and they do not fit.**
 # By its driver, a T4 has a memory of 15,360 MiB, or 16.11 GB (*published*).
+# <!-- holds: round(float(t4s.machine.memory) / 1e9, 2) == round(15_360 * 2**20 / 1e9, 2) == 16.11 -->
 # The weights of Llama 3.1 8B, in numbers of two bytes, take 16.06 GB (*predicted*).
+# <!-- holds: round((task.memory(1, t4s.machine).value - 8 * 4096 * 131_072) / 1e9, 2) == 16.06 -->
 # But the driver keeps some for itself: PyTorch got [14.56 GiB of a T4](https://github.com/Zheng-Chong/CatVTON/issues/133), or 15.63 GB (*published*).
+# <!-- holds: round(14.56 * 2**30 / 1e9, 2) == 15.63 < (task.memory(1, t4s.machine).value - 8 * 4096 * 131_072) / 1e9 -->
 # So which machines will do, how fast, and for how much?
 #
 # ## What you will be able to do
@@ -113,16 +116,17 @@ machines_needed = check("distributed.machines_needed", machines_needed)
 # But twice in each layer they add up their results by an all-reduce, and wait.
 #
 # Let a step have 880 FLOPs, 536 bytes, and 3 all-reduces of 8 bytes.
-# There are n machines of 100 FLOP/s and 50 B/s, and links with a latency of 0.2 s and 10 B/s.
-# An all-reduce is lesson 2's ring: 2 (n - 1) messages of 8 / n bytes, one after the other.
+# The machines do 100 FLOP/s and move 50 B/s each, and their links have a latency of 0.2 s and 10 B/s.
+# One machine computes for 880 / 100 = 8.8 s and moves its bytes for 536 / 50 = 10.72 s, both at the same time.
+# An all-reduce is lesson 2's ring: between two machines, 2 messages of 4 bytes, which take 0.6 s each.
 #
 # ```
-# machines n                                          1        2       4
-# compute       880 / (n x 100)                       8.8      4.4     2.2 s
-# bandwidth     536 / (n x 50)                       10.72     5.36    2.68
-# all-reduce    2 (n - 1) x (0.2 + 8 / n / 10)        0        1.2     2.4
-# links         3 all-reduces                         0        3.6     7.2
-# step          max(compute, bandwidth) + links      10.72     8.96    9.88
+# machines           1        2       4
+# compute            8.8      4.4     2.2 s
+# bandwidth         10.72     5.36    2.68
+# an all-reduce      0        1.2     2.4
+# all three: links   0        3.6     7.2
+# step              10.72     8.96    9.88
 # ```
 #
 # The largest of the three parts **binds**: bandwidth on one and two machines, links on four.
@@ -200,6 +204,7 @@ formulas(answer, "t4", ["memory", "bandwidth", "links", "step"])
 # %% [markdown]
 # Below are four sums of the T4's row; `formulas(answer, "t4")` prints all, with sources.
 # The line below the table names those that cannot do it, and why: of the TPUs, for example, no peak in fp16 is published.
+# Nor has a laptop's CPU one, in any 16 bits: it can keep such numbers, and lesson 13 counted their arithmetic in fp32, but the chooser asks for a peak in the task's own format.
 # Do your functions agree, where the memory says how many and links are known, and for three limits?
 
 # %%
@@ -230,12 +235,17 @@ figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
 # Its authors reached 41 to 72 % of what we predict at best, and less the more GPUs shared the model.
+# <!-- holds: [round(100 * which(row[-1] for row in rates if row[-1])) for which in (min, max)] == [41, 72] -->
+# <!-- holds: all(rates[i][-1] > rates[i + 1][-1] for i in range(7) if rates[i][-1] and rates[i][0] == rates[i + 1][0]) -->
 # Our ring has the latencies of NCCL's own model, as in lesson 16.
 # But we count no time for starting a token's 64 all-reduces, or any other kernel.
 #
 # Meta's trainings took 2.1 to 6 times the hours of our best case.
+# <!-- holds: [round(which(row[-1] for row in training_hours()), 1) for which in (min, max)] == [2.1, 6] -->
 # Of our four forward passes one recomputes; with three, as Meta's pipelines allowed, the 405B took 2.8 times as many.
+# <!-- holds: [round(row[-1] * 4 / 3, 1) for row in training_hours() if row[2] == 4][-1] == 2.8 -->
 # So for an estimate, give the chooser the efficiency that a task like yours reached: `Limits(efficiency=0.4)`.
+# It takes this one share for all machines, although a GPU and a CPU hardly reach the same, and counts every link at its full bandwidth.
 #
 # ## Explain
 #
@@ -260,10 +270,15 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # The H100 has five times the bandwidth of the two T4s, and it waits for no Ethernet.
+# <!-- holds: round(float(h100.machine.bandwidth) / (2 * float(t4s.machine.bandwidth))) == 5 and h100.fit.plan.count == 1 -->
 # So a step takes 5.76 ms instead of 39.9, and its hour may cost 6.9 times their 0.70 USD, or 4.85.
+# <!-- holds: [round(1000 * h100.time.value, 2), round(1000 * t4s.time.value, 1)] == [5.76, 39.9] -->
+# <!-- holds: [round(faster, 1), round(an_hour, 2), round(faster * an_hour, 2)] == [6.9, 0.7, 4.85] -->
 #
 # The table's 10.80 USD (February 2025) includes a host computer and the T4's 0.35 (May 2026) none, so their ratio means little.
+# <!-- holds: float(h100.machine.price) == 10.8 and float(t4s.machine.price) == 0.35 -->
 # But [four offers](https://github.com/datareceipts/data-receipts/tree/main/109-gpu-pricing) of an H100's hour lay between 2.69 and 12.29 USD (*published*, November 2026; the dearest equals AWS's price from before June 2025), on both sides of 4.85: your offer decides.
+# <!-- holds: 2.69 < faster * an_hour < 12.29 -->
 #
 # ### Back through the four machines
 #
@@ -277,6 +292,7 @@ figures.table(heads, rows, "A dash: no power of this machine is published.")
 
 # %% [markdown]
 # All four do it within 1 ms.
+# <!-- holds: all(row[4] for row in rows) and max(row[2].value for row in rows) < 0.001 -->
 # But the first three times leave out what operations take to begin.
 #
 # ## On trial
@@ -294,10 +310,16 @@ figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 # %% [markdown]
 # **Verdict on C38: wrong.**
 # For the next token bandwidth binds.
+# <!-- holds: {row[4] for row in rows} == {'bandwidth'} -->
 # The A6000 has twice the V100's cores (5,120, *published*) and 1.5 times its memory, but needs 1.2 times as long for a step of our first table.
+# <!-- holds: round(answer.row('a6000').time.value / answer.row('v100').time.value, 1) == 1.2 -->
+# <!-- holds: round(rows[1][1].value / 5120) == 2 and round(float(answer.row('a6000').machine.memory) / float(answer.row('v100').machine.memory), 1) == 1.5 -->
 # With equal cores, an H200 is 1.4 times as fast as an H100.
+# <!-- holds: rows[2][1].value == rows[3][1].value and round(rows[2][3].value / rows[3][3].value, 1) == 1.4 -->
 # The order of cores is the order of speed only for the prompt in fp32; in 16 bits tensor cores compute.
+# <!-- holds: sorted(rows, key=lambda row: row[1].value) == sorted(rows, key=lambda row: -row[5].value) != sorted(rows, key=lambda row: -row[6].value) -->
 # Memory size does matter, by the requests that share a step: with 1.4 times the bandwidth, the H200 makes 1.6 times the H100's tokens.
+# <!-- holds: round(rows[3][-1].value / rows[2][-1].value, 1) == 1.6 and round(rows[3][-2].value / rows[2][-2].value) == 2 -->
 #
 # ### <a id="C39"></a>C39 on trial
 #
@@ -313,12 +335,15 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
 # A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
+# <!-- holds: [row[4] for row in rows if row[0] == h100.machine.name or 'EPYC' in row[0]] == [1, 4] -->
 # But one H100 has seven times its bandwidth, and four of them make a token more than 20 times as fast.
+# <!-- holds: round(rows[4][2].value) == 7 and rows[1][5].value > 20 * rows[4][5].value -->
 #
 # ## Recap
 #
 # - Memory, less a tenth, says how many machines; the longer of compute and bandwidth, plus links, says how fast; then say at which price the answer turns.
 # - **The rule to keep: for one request, a token in 16 bits takes about 2 bytes x weights / bandwidth at best: about 16 GB / 3.35 TB/s = 4.8 ms for 8 billion weights on an H100.**
+# <!-- holds: float(h100.machine.bandwidth) == 3.35e12 and round(1e3 * 2 * 8e9 / float(h100.machine.bandwidth), 1) == 4.8 -->
 #
 # ### Your own model
 #

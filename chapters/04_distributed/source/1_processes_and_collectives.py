@@ -19,6 +19,7 @@
 #
 # **2.2 MB, and no memory in common.**
 # Four workers train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
+# <!-- holds: four[0].numel() == 545_098 and round(4 * four[0].numel() / 1e6, 1) == 2.2 -->
 # Before anybody may change a weight, all four need the sum of these gradients.
 # But no process can read the memory of another.
 # So how do they add anything, and what does it cost whoever collects the sum?
@@ -96,6 +97,7 @@ print("count in the notebook:", count)
 
 # %% [markdown]
 # Each rank has counted from 10 to 11, and the notebook still has 10, because `launch` sends each process a copy of the function and of all that it uses.
+# <!-- holds: counts == [11] * 4 and count == 10 -->
 # **A rank changes its own copy, and nobody else sees it.**
 #
 # ### A message
@@ -327,10 +329,13 @@ routes_picture(everything, 4)
 
 # %% [markdown]
 # In `broadcast`, rank 0 sends only two of the three messages, because rank 1 helps.
+# <!-- holds: round(rows[0][1].value / rows[0][2].value) == 2 -->
 # In `gather_all_reduce`, whose messages the picture shows, nobody helps it.
+# <!-- holds: all(len(record) == 2 for record in records[1:]) and len(records[0]) == 2 * (4 - 1) -->
 #
 # All messages of a rank pass through its one link to the network; let it carry 10 Gbit/s, or 1.25 GB/s.
 # With 64 ranks, 63 tensors come to rank 0, and 63 leave it: 126 x 2.18 MB = 275 MB, which take 0.22 s in every step.
+# <!-- holds: round(2 * 63 * rows[0][2].value) == 275 and round(2 * 63 * rows[0][2].value * 1e6 / 1.25e9, 2) == 0.22 -->
 # **The master's link limits the sum, and each further rank makes it worse.**
 #
 # ## Explain
@@ -346,8 +351,11 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # Rank 3 returned 11, because no rank saw what the others had added.
+# <!-- holds: counts[3] == count + 1 == 11 -->
 # Rank 0 received 3 x 2.18 MB and sent 3 x 2.18 MB, together 13.1 MB.
+# <!-- holds: round(rows[1][1].value, 1) == 13.1 and [sum(m.bytes for m in records[0] if m.sent == sent) for sent in (True, False)] == [3 * 4 * four[0].numel()] * 2 -->
 # With n ranks, and S bytes in each tensor, it is 2 (n - 1) S.
+# <!-- holds: round(1e6 * rows[1][1].value) == 2 * (4 - 1) * 4 * four[0].numel() -->
 #
 # ### Collectives
 #
@@ -422,6 +430,7 @@ for function in (only_rank_0, rank_1_fails):
 # ## Recap
 #
 # **The rule to keep: a sum through one master costs its link 2 (n - 1) S bytes, which are 13 MB for 4 ranks and S = 2.18 MB, and 275 MB for 64.**
+# <!-- holds: [round(2 * (n - 1) * 4 * four[0].numel() / 1e6) for n in (4, 64)] == [13, 275] and round(4 * four[0].numel() / 1e6, 2) == 2.18 -->
 #
 # ### Outside
 #

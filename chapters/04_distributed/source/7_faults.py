@@ -20,6 +20,7 @@
 # **An interruption every three hours.**
 # While Llama 3 was trained on 16,384 GPUs, 54 days brought 419 unexpected interruptions (*published*: arXiv:2407.21783).
 # That is one in 54 x 24 / 419 = 3.1 hours.
+# <!-- holds: round(between / 3600, 1) == 3.1 -->
 # Its ranks wait for each other; with parameter servers, the others could go on.
 # What is lost when a worker dies, or a server?
 #
@@ -236,6 +237,7 @@ figures.table(heads, rows, "counted in the log of the server")
 
 # %% [markdown]
 # Where each step is applied once, no fault changes a weight, since we replay the same order of steps.
+# <!-- holds: [row[1:] for row in rows if 'once=False' not in row[0]] == [[200, 0, True]] * 3 and [row[1:] for row in rows if 'once=False' in row[0]] == [[201, 1, False]] -->
 #
 # A copy has its price: every gradient travels twice.
 # And if the cable between server and copy breaks, both live, and could serve different weights (**split brain**).
@@ -276,6 +278,7 @@ print("the loss falls:", sum(run.losses[-30:]) < sum(run.losses[:30]))
 
 # %% [markdown]
 # By default, TensorFlow deals whole variables in turn, here matrix, bias, matrix, bias: both matrices came to server 0.
+# <!-- holds: max(run.on_servers) == run.on_servers[0] > 100 * run.on_servers[1] -->
 # (Its `variable_partitioner` cuts large ones.)
 #
 # ### A worker dies
@@ -297,6 +300,7 @@ twice_picture()
 
 # %% [markdown]
 # The coordinator gave step 700 to another worker, whom our key (worker, step) would not stop: TensorFlow's steps are done **at least once**.
+# <!-- holds: worker_died.twice == [700] and worker_died.applied == worker_died.scheduled + 1 == 1501 -->
 #
 # ### A server dies
 #
@@ -329,6 +333,7 @@ figures.table(
 
 # %% [markdown]
 # Server 1 lived, but went back, too: weights of two moments do not belong together.
+# <!-- holds: server_died.saved == server_died.applied - len(server_died.lost) == 200 and resumed.scheduled == len(server_died.lost) -->
 #
 # ## Explain
 #
@@ -358,9 +363,12 @@ guesses_table(guesses, results)
 
 # %% [markdown]
 # With a checkpoint every 20 minutes, a tenth of the time is gone; every 2 or 160 minutes, a third.
+# <!-- holds: round(shares[60 * 20], 1) == 0.1 and all(abs(shares[60 * minutes] - 1 / 3) < 0.04 for minutes in (2, 160)) -->
 # Restarts, which here take no time, come on top: 5 minutes after each fault are 2.7 % more.
+# <!-- holds: round(100 * 5 * 60 * len(moments) / days, 1) == 2.7 -->
 # Twice as many machines halve M.
 # For long rounds the prediction is too high.
+# <!-- holds: 60 / (9600 + 60) + (9600 + 60) / (2 * between) > shares[9600] + 0.05 -->
 #
 # ## On trial
 #
@@ -387,6 +395,7 @@ figures.table(["name", "today in tf.train"], rows)
 # %% [markdown]
 # **Verdict on C27: wrong.**
 # Today's `tf.train` has only the first of the four names, so the program ends at once.
+# <!-- holds: [row[1] for row in rows] == [True, False, False, False] and rows[0][0] == 'ClusterSpec' -->
 # They are names of TensorFlow 1, which did not run here.
 # What ran above takes their place: `ParameterServerStrategy` with a `ClusterCoordinator`, and `tf.train.Checkpoint`; `Server` is called `tf.distribute.Server`.
 #
@@ -407,11 +416,13 @@ cluster.end()
 # %% [markdown]
 # **Verdict on C28: wrong.**
 # `join` waits for as long as the server lives, so the worker below it never begins.
+# <!-- holds: waiting.text == 'server.join()' and waiting.printed == ['the parameter server has begun'] -->
 # One script will do if each process has one role: `train_tf_ps.py` is started six times, and reads which.
 #
 # ## Recap
 #
 # **The rule to keep: what is pushed until an answer comes is done at least once; and with a fault every 3 hours, a checkpoint of one minute is due after 18 minutes of work.**
+# <!-- holds: round(best / 60) == 18 and round(between / 3600) == 3 and worker_died.applied > worker_died.scheduled -->
 #
 # ### Outside
 #
