@@ -1,9 +1,9 @@
-"""The pictures of lesson fewer_bytes: their alt texts say what was handed in."""
+"""The picture of lesson fewer_bytes: its alt text says what was handed in."""
 
 import pytest
 
-from labkit.distributed import fewer_bytes_pictures, large_batches
-from labkit.distributed.fewer_bytes_pictures import MARKS, batches_picture, losses_picture
+from labkit.distributed import fewer_bytes_pictures
+from labkit.distributed.fewer_bytes_pictures import losses_picture
 
 
 @pytest.fixture
@@ -30,20 +30,3 @@ def test_a_line_is_the_mean_over_twenty_steps(shown):
 def test_what_cannot_be_drawn(losses):
     with pytest.raises(ValueError, match="up to 4 trainings of 20 steps or more"):
         losses_picture(losses)
-
-
-def test_every_run_of_the_log_is_a_mark(shown):
-    runs = large_batches.read()
-    batches_picture(runs)
-    figure, alt = shown[0]
-    left, right = figure.axes
-    places = {run.batch * aside for run in runs for _, _, aside in MARKS.values()}
-    marks = [line for line in left.lines if line.get_marker() != "None"]
-    drawn = [(x, y) for line in marks for x, y in zip(*line.get_data(), strict=True)]
-    assert {x for x, _ in drawn} == places, "no mark covers another rule's"
-    assert sorted(y for _, y in drawn) == sorted(run.loss for run in runs)
-    assert list(right.lines[0].get_ydata()) == [
-        run.bytes_per_sample for run in large_batches.select(runs, "linear", 0)
-    ]
-    assert "from 5,943 to 95" in alt
-    assert "linear 1.07, 1.13, 1.23, 1.32, 1.40, 2.20, 2.30" in alt

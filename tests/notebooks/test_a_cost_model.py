@@ -22,6 +22,7 @@ from tests.notebooks.running import Run
 
 PINGS, SHAPED = "measure_pings(", "shaped_links()"
 PUBLISHED, SWEEPS = "published_picture(results)", "sweep.predicted()"
+CLAIMS = "C17 as printed"
 
 
 @pytest.fixture(scope="module")
@@ -242,3 +243,21 @@ def test_the_quizzes_numbers():
     assert abs(0.95 * small - 1e6 * per_byte - 20e-6) > 10e-6
     assert round(100 * (per_byte * 10e9 - 1)) == 6
     assert max((4 * 10, 4 * 4, 3 * (10 + 4), 40 - 7)) == 42
+
+
+def test_the_claims_about_n_machines(lesson):
+    """By hand: 400 ms, a tenth of them serial; 2 (n - 1) chunks of 8 MB / n, each 1 ms late."""
+    found = {row[0]: [one.value for one in row[1:]] for row in lesson.again(CLAIMS)[1]["rows"]}
+    for n, row in found.items():
+        divided = 0.04 + 0.36 / n
+        step = divided + 2 * (n - 1) * (0.001 + 0.08 / n)
+        assert row == pytest.approx([0.4 * n, divided, step, 500 * 0.4 * n, 500 * step])
+    assert [round(1e3 * time, 1) for time in found[4][:3]] == [1600, 130, 256]
+    assert 0.1 * 400 + 0.9 * 400 / 4 == 130 and 50_000 / 100 == 500
+
+
+def test_another_link_would_show_in_the_claims(lesson):
+    cell = lesson.cell(CLAIMS)
+    names = dict(lesson.before[cell])
+    lesson.execute(cell.replace("latency=1e-3", "latency=2e-3"), names)
+    assert names["with_ring"](4) == pytest.approx(0.256 + 6 * 0.001)

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from labkit import hardware
-from labkit.checks.items import Refused
-from labkit.distributed.exercises.compilers_int8 import by_rows, in_bytes
 from labkit.distributed.exercises.compilers_lora import right
 from labkit.distributed.gpt.compiled import operators_of
 from labkit.distributed.gpt.text import emma
@@ -21,12 +18,7 @@ from labkit.distributed.gpt.weights import trained
 from labkit.distributed.language_models import language_model
 from tests.notebooks.running import Run
 
-CHECK, TRAINING, INT8, COMPILERS = (
-    "query.frozen.bias",
-    "step_memory(",
-    "losses_of_emma",
-    "exported(",
-)
+CHECK, TRAINING, COMPILERS = "query.frozen.bias", "step_memory(", "exported("
 COURSE = Path(__file__).resolve().parents[2]
 SECONDS, SHAPES, FACTS = "as_numpy(first)", "def twice", "facts = ["
 
@@ -52,18 +44,11 @@ def test_the_small_examples():
     y, _ = right(x, w, np.array([[1.0, 0, 1]]), np.array([[1.0], [-1]]), 2)
     assert y.tolist() == [[9, -6]]
     assert 4 * (128 + 128) == 1_024 and 128 * 128 == 16_384 == 16 * 1_024
-    q, scale = by_rows(np.array([[0.5, -1.27], [100, 40]]))
-    assert q.tolist() == [[50, -127], [127, 51]]
-    assert scale == pytest.approx([0.01, 0.787], abs=1e-3)
-    assert round(51 * 100 / 127, 1) == 40.2 and round(0.787 / 0.5 - 1, 2) == 0.57
 
 
 def test_the_numbers_of_large_models():
     llama = language_model("llama31_8b")
     assert round(llama.parameters / 1e9, 2) == 8.03 and int(llama.parameters * 16 / 1e9) == 128
-    h100 = hardware.machine("h100").bandwidth.value
-    assert int(h100 / (2 * llama.read_parameters)) == 223
-    assert int(h100 / llama.read_parameters) == 446
     assert int(llama.parameters * 2 / 1e9) == 16
     whole = 2 * llama.vocabulary * llama.width  # embedding and head, which QLoRA leaves as they are
     bits = 4 + 8 / 64 + 32 / (64 * 256)  # the paper: blocks of 64, and 256 scales under one more
@@ -76,29 +61,15 @@ def test_the_numbers_of_large_models():
     assert round(4096 * 4096 * 8 / 1e6) == 134
 
 
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (lambda w: (by_rows(w)[0], by_rows(w)[1][:, None]), "has two axes"),
-        (lambda w: (by_rows(w)[0].tolist(), by_rows(w)[1]), "takes one byte"),
-    ],
-)
-def test_scales_in_a_column_and_wide_numbers_are_told(answer, says):
-    with pytest.raises(Refused, match=says):
-        in_bytes(answer)(np.array([[0.5, -1.27], [100, 40]]))
-
-
 def test_the_exercises_are_solved(lesson):
-    for name in ("lora_layer", "quantise_rows", "compare"):
+    for name in ("lora_layer", "compare"):
         assert "is solved" in printed(lesson, f'check("distributed.{name}"')
 
 
 def test_the_check_follows_the_answers(lesson):
-    assert printed(lesson, CHECK).count("True") == 3
+    assert printed(lesson, CHECK).count("True") == 2
     said, _ = lesson.again(CHECK, lora_layer=lambda x, w, a, b, alpha: (x @ w.T, w))
     assert said.count("False") == 2
-    said, _ = lesson.again(CHECK, quantise_rows=lambda w: by_rows(w, top=100))
-    assert said.count("False") == 1
 
 
 def test_fine_tuning_and_its_memory(lesson):
@@ -136,14 +107,6 @@ def test_each_learning_rate_is_the_best_of_three(lesson):
 def test_a_training_that_does_nothing_would_show(lesson):
     said, _ = lesson.again(TRAINING, train=lambda *given: None)
     assert rows(said)["LoRA"][1] == rows(said)["all parameters"][1] == "4"
-
-
-def test_int8(lesson):
-    said = printed(lesson, INT8)
-    table = rows(said)
-    assert table["float32"] == ["3.21 MB", "1.3"] and table["int8"] == ["834 kB", "1.3"]
-    assert round(3_205_120 / 833_856, 1) == 3.8
-    assert said.count("True") == 2
 
 
 def test_kernels_and_nodes(lesson):
@@ -204,23 +167,17 @@ def test_the_clock_counts_this_program_alone(lesson):
     assert clock() <= process_time() <= clock()
 
 
-def test_what_gpt_fast_published_does_not_follow_the_limit():
-    """Its README: tokens/s and GB/s for Llama 2 7B; the text's last column is their quotient."""
-    source = COURSE / "chapters/04_distributed/source/14_fine_tuning_and_compilers.py"
-    found = re.findall(r"^# \| (bfloat16|int8|int4) \|(.*)\|$", source.read_text(), re.MULTILINE)
-    numbers = {name: [float(n.replace(",", "")) for n in row.split("|")] for name, row in found}
+def test_what_gpt_fast_published():
+    """Its README: tokens/s and GB/s for Llama 2 7B; bytes of a token are their quotient."""
     read = {"bfloat16": 1397.31, "int8": 1069.20, "int4": 862.69}
     tokens = {"bfloat16": 104.9, "int8": 155.58, "int4": 196.80}
-    for name, row in numbers.items():
-        assert row == [
-            round(tokens[name], 1),
-            round(read[name]),
-            round(read[name] / tokens[name], 1),
-        ]
     each = {name: read[name] / tokens[name] for name in read}
     faster = [round(tokens[name] / tokens["bfloat16"], 1) for name in ("int8", "int4")]
     fewer = [round(each["bfloat16"] / each[name], 1) for name in ("int8", "int4")]
-    assert (faster, fewer) == ([1.5, 1.9], [1.9, 3.0])
+    text = (COURSE / "chapters/04_distributed/source/14_fine_tuning_and_compilers.py").read_text()
+    rates = [f"{rate:.1f}" for rate in tokens.values()]
+    assert "{} tokens a second in bfloat16, {} with int8 and {} with int4".format(*rates) in text
+    assert "{} and {:g} times the speed, for {} and {:g} times".format(*faster, *fewer) in text
 
 
 def test_a_shape_is_no_evidence(lesson):

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: A token's cost
-#     minutes: 55
+#     minutes: 60
 #     needs: []
 # ---
 

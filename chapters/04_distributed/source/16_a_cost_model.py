@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What a cost model knows
-#     minutes: 57
+#     minutes: 60
 #     needs: []
 # ---
 
@@ -208,13 +208,12 @@ print(f"    by the model {largest.predicted().number}, by the constant {largest.
 # <!-- holds: [round(np.mean([abs(getattr(one, which)()) for one in results if not one.fitted])) for which in ("constant_error", "error")] == [9, 17] -->
 # The model says too little for 13 of 14, probably since it takes off time for messages and bubbles, but gives the larger matrices of a larger network no larger share of the peak.
 # <!-- holds: [one.error() < 0 for one in results if not one.fitted].count(True) == 13 and sum(not one.fitted for one in results) == 14 -->
-# (In float8, 8-bit numbers, the model is worse still; decoding on 8 GPUs, it misses by 20 to 95 %, and the constant by more.)
+# (In 8-bit numbers, the model is worse still; decoding on 8 GPUs, it misses by 20 to 95 %, and the constant by more.)
 #
 # **And the 9,760 GPUs?**
 # From its 316 TFLOP/s, the model would say about 11,150, and the constant, from 386, about 9,990.
-# But the H100 result behind both came after Llama 3, and from other H100s.
-# Those had 96 GB of HBM2e, which moves 2.4 TB/s, and were limited to 500 W; Meta's had HBM3, with 3.35 TB/s, and 700 W (*published*).
-# This is one reason why both say too little for Meta's.
+# But the H100 result behind both came after Llama 3, and from H100s with HBM2e at 2.4 TB/s, limited to 500 W.
+# Meta's had HBM3 at 3.35 TB/s and 700 W (*published*), which may be why both say too little.
 # Known before were the GPTs on A100, which in 2021 reached 43 to 52 % of the peak.
 # <!-- holds: [round(100 * share(one.value for one in results if one.key.startswith("megatron")) / 312e12) for share in (min, max)] == [43, 52] -->
 # The same shares, unrounded, of an H100's 989 are 428 to 517 TFLOP/s, as if 7,820 to 9,290 GPUs were switched off.
@@ -292,7 +291,61 @@ figures.guesses([(name, guesses[name], results_of_guesses[name]) for name in gue
 # %% [markdown]
 # ## On trial
 #
-# No claim is on trial here; those about links were tried in lesson 2.
+# Two claims about n machines; T_op is the time of a step on one, and L samples in batches of B take L/B = 50,000/100 = 500 steps.
+#
+# ### <a id="C17"></a>C17 on trial
+#
+# > T_total = n * T_op
+#
+# ### <a id="C16"></a>C16 on trial
+#
+# > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
+#
+# By **Amdahl's law**, a share $s$ of a step, such as the update that every machine repeats, cannot be divided:
+#
+# ```
+# T(n)  =  s T_op       +  (1 - s) T_op / n
+# T(4)  =  0.1 x 400 ms +  0.9 x 400 ms / 4  =  130 ms
+# ```
+#
+# "With the ring" adds the time of lesson 2's ring, for 8 MB, 1 ms and 100 MB/s.
+
+# %%
+from labkit.distributed import CostModel
+
+link = CostModel(latency=1e-3, bandwidth=100e6)
+T_op, s, steps = 0.4, 0.1, 50_000 / 100
+
+
+def amdahl(n):
+    return s * T_op + (1 - s) * T_op / n
+
+
+def with_ring(n):
+    return amdahl(n) + link.predict("ring_all_reduce", n, 8e6)
+
+
+rows = []
+for n in (1, 2, 4, 8, 16, 32):
+    times = [n * T_op, amdahl(n), with_ring(n), steps * n * T_op, steps * with_ring(n)]
+    rows.append([n, *(predicted(t, "s", "the formulas above") for t in times)])
+heads = ["machines", "C17 as printed", "Amdahl", "with the ring"]
+figures.table([*heads, "C16 as printed", "500 steps with the ring"], rows)
+
+# %% [markdown]
+# **Verdict on C17: wrong.**
+# As printed, 32 machines take 32 times as long as one; but the divisible share shrinks, and the all-reduce comes on top.
+# <!-- holds: rows[-1][0] == 32 and round(rows[-1][1].value / rows[0][1].value, 6) == 32 -->
+# <!-- holds: all(rows[i][2].value < rows[i - 1][2].value and rows[i][3].value > rows[i][2].value for i in range(1, len(rows))) -->
+#
+# **Verdict on C16: wrong.**
+# As printed, the time grows n-fold; with n below the line, it would still lack serial share and all-reduce.
+# <!-- holds: [round(row[4].value / rows[0][4].value, 6) for row in rows] == [row[0] for row in rows] -->
+# <!-- holds: all(steps * T_op / row[0] < row[5].value for row in rows[1:]) -->
+#
+# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 10 machines would be best here.
+# <!-- holds: 9.99 < T_op / amdahl(1_000_000) < 10 -->
+# <!-- holds: min(range(1, 1000), key=with_ring) == 10 -->
 #
 # ## Recap
 #
@@ -300,8 +353,6 @@ figures.guesses([(name, guesses[name], results_of_guesses[name]) for name in gue
 # On 14 published trainings a constant was 9 % off and our model 17, and a rule of thumb chose layouts better in two sweeps of five; but of 80 that ran out of memory, the model named 65, and none of the 41 that ran.
 #
 # ### Outside
-#
-# For Llama 3.1 70B on 1,024 H100, 256 sequences a step, the model says (*predicted*) that tensor groups of 32 take 1.74 times as long as groups of 8: a quarter as many groups share the sequences, so their all-reduces carry four times as much, through a longer ring and partly between nodes.
 #
 # NCCL chooses rings or trees by such a model, from which we have our latencies; `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING` prints its table.
 # Of nccl-tests, `sendrecv_perf` gives seconds for your fit, and `all_reduce_perf` seconds to try it on.

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: The ring
-#     minutes: 55
+#     minutes: 58
 #     needs: []
 # ---
 
@@ -351,72 +351,8 @@ costs_by_size(model, names, ranks=(4, 1024), mark=2.18e6)
 #
 # ## On trial
 #
-# ### <a id="C17"></a>C17 on trial
-#
-# > T_total = n * T_op
-#
-# Beside this stands **Amdahl's law**: a share $s$ of the work, such as the update that every machine repeats, cannot be divided.
-#
-# ```
-# T(n)  =  s T_op       +  (1 - s) T_op / n
-# T(4)  =  0.1 x 400 ms +  0.9 x 400 ms / 4  =  130 ms
-# ```
-#
-# The last column adds the ring, for 8 MB.
-
-# %%
-T_op = 0.4  # seconds of a step on one machine
-serial = 0.1  # the share of it that cannot be divided
-law = "Amdahl's law and the alpha-beta model"
-
-
-def amdahl(n):
-    return serial * T_op + (1 - serial) * T_op / n
-
-
-rows = []
-for n in (1, 2, 4, 8, 16, 32):
-    T_total = n * T_op
-    printed = predicted(T_total, "s", "the formula as printed")
-    divided = predicted(amdahl(n), "s", "Amdahl's law")
-    ring = predicted(amdahl(n) + model.predict("ring_all_reduce", n, 8e6), "s", law)
-    rows.append([n, printed, divided, ring])
-figures.table(["machines", "n * T_op", "Amdahl", "Amdahl and the ring"], rows)
-
-# %% [markdown]
-# **Verdict on C17: wrong.**
-# As printed, 32 machines take 32 times as long as one; the divisible share shrinks with n, and the all-reduce comes on top.
-# <!-- holds: rows[-1][0] == 32 and round(rows[-1][1].value / rows[0][1].value, 6) == 32 -->
-# <!-- holds: all(rows[i][2].value < rows[i - 1][2].value and rows[i][3].value > rows[i][2].value for i in range(1, len(rows))) -->
-#
-# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 10 machines would be best here.
-# <!-- holds: 9.99 < T_op / amdahl(1_000_000) < 10 -->
-# <!-- holds: min(range(1, 1000), key=lambda n: amdahl(n) + model.predict("ring_all_reduce", n, 8e6)) == 10 -->
-#
-# ### <a id="C16"></a>C16 on trial
-#
-# > With n accelerators T_parallel = (L/B) * n * T_op, which is n times shorter
-#
-# L samples in batches of B take $L/B = 50{,}000/100 = 500$ steps.
-# We compute it as printed, and then corrected by the last column above.
-
-# %%
-L, B = 50_000, 100
-rows = []
-for n in (1, 2, 4):
-    T_parallel = (L / B) * n * T_op
-    step = amdahl(n) + model.predict("ring_all_reduce", n, 8e6)
-    printed = predicted(T_parallel, "s", "the formula as printed")
-    corrected = predicted((L / B) * step, "s", law)
-    rows.append([n, printed, corrected, predicted(step, "s", law)])
-figures.table(["n", "as printed", "corrected", "one step of it"], rows)
-
-# %% [markdown]
-# **Verdict on C16: wrong.**
-# As printed, the time grows n-fold; with n below the line, it would still lack the serial share and the all-reduce of each step.
-# <!-- holds: [round(row[1].value / rows[0][1].value, 6) for row in rows] == [1, 2, 4] -->
-# <!-- holds: all((L / B) * T_op / row[0] < row[2].value for row in rows[1:]) -->
-# (If each machine keeps a batch of B instead, there are L / (nB) steps.)
+# C14 was tried above.
+# Two more claims, about the time of whole steps, are tried in [lesson 16](16_a_cost_model.ipynb).
 #
 # ## Recap
 #

@@ -1,11 +1,10 @@
-"""The exercises of lesson fewer_bytes: the largest numbers, local steps, learning rates."""
+"""The exercises of lesson fewer_bytes: the largest numbers, and local steps."""
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of, exercise
 from labkit.checks.phrasing import counted
 from labkit.distributed.exercises.solutions import fewer_bytes as solutions
 from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
@@ -236,79 +235,4 @@ local_sgd = rank_exercise(
     atol=1e-5,
 )
 
-# --- distributed.learning_rates
-
-
-def schedules(
-    rng: np.random.Generator, size: int, warm_up: int, base_batch: int, batch: int
-) -> tuple[np.ndarray, int, int, int, float]:
-    """Some steps, the first one and the last of the warm-up among them, and what a plan has."""
-    after = warm_up + 1 + rng.permutation(3 * size)[: max(size - 2, 0)]
-    rising = rng.permutation(warm_up - 1)[: size // 3] + 1 if warm_up > 1 else after[:0]
-    steps = np.unique(np.concatenate([[0, warm_up], rising, after]))[:size]
-    return steps.astype(float), warm_up, batch, base_batch, float(rng.uniform(0.01, 0.3))
-
-
-def rates(
-    steps: np.ndarray, warm_up: int, batch: int, base_batch: int, base_rate: float
-) -> np.ndarray:
-    """From base_rate in a straight line to the scaled one, which it then keeps."""
-    full = base_rate * batch / base_batch
-    return base_rate + (full - base_rate) * np.minimum(steps / warm_up, 1)
-
-
-WRONG_RATES = SimpleNamespace(
-    unscaled=lambda steps, warm_up, batch, base_batch, base_rate: np.full(len(steps), base_rate),
-    no_warm_up=lambda steps, warm_up, batch, base_batch, base_rate: np.full(
-        len(steps), base_rate * batch / base_batch
-    ),
-    from_zero=lambda steps, warm_up, batch, base_batch, base_rate: (
-        base_rate * batch / base_batch * np.minimum(steps / warm_up, 1)
-    ),
-    never_ends=lambda steps, warm_up, batch, base_batch, base_rate: (
-        base_rate + base_rate * (batch / base_batch - 1) * steps / warm_up
-    ),
-    jumps=lambda steps, warm_up, batch, base_batch, base_rate: np.where(
-        steps < warm_up, base_rate, base_rate * batch / base_batch
-    ),
-    step_too_soon=lambda steps, warm_up, batch, base_batch, base_rate: rates(
-        steps + 1, warm_up, batch, base_batch, base_rate
-    ),
-    rounded=lambda steps, warm_up, batch, base_batch, base_rate: rates(
-        steps, warm_up, batch // base_batch, 1, base_rate
-    ),
-    inverted=lambda steps, warm_up, batch, base_batch, base_rate: rates(
-        steps, warm_up, base_batch, batch, base_rate
-    ),
-    by_root=lambda steps, warm_up, batch, base_batch, base_rate: rates(
-        steps, warm_up, batch**0.5, base_batch**0.5, base_rate
-    ),
-    times_batch=lambda steps, warm_up, batch, base_batch, base_rate: rates(
-        steps, warm_up, batch, 1, base_rate
-    ),
-    added=lambda steps, warm_up, batch, base_batch, base_rate: (
-        base_rate + base_rate * batch / base_batch * np.minimum(steps / warm_up, 1)
-    ),
-)
-
-learning_rates = exercise(
-    "distributed.learning_rates",
-    oracle=rates,
-    cases=cases_of(
-        {
-            "twice the batch": (5, 4, 16, 32),
-            "one step": (1, 3, 8, 24),
-            "a warm-up of one step": (3, 1, 16, 48),
-            "prime": (7, 11, 32, 160),
-            "a smaller batch": (6, 9, 64, 16),
-            "no multiple": (5, 4, 16, 24),
-            "ragged": (33, 50, 10, 1000),
-            "many": (100, 120, 16, 512),
-        },
-        schedules,
-    ),
-    wrong=vars(WRONG_RATES),
-    forbidden=("labkit.distributed.small_training",),
-)
-
-EXERCISES = [top_k, local_sgd, learning_rates]
+EXERCISES = [top_k, local_sgd]

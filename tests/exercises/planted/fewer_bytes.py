@@ -116,45 +116,6 @@ def by_torch(rank, ranks, w, x, y, rate, every):
     return w
 
 
-# --- distributed.learning_rates
-
-THIRD = "distributed.learning_rates"
-as_it_was = edit(THIRD, "as_it_was", "base_rate * batch / base_batch", "base_rate")
-at_once = edit(THIRD, "at_once", "steps / warm_up, 1", "steps + 1, 1")
-out_of_nothing = edit(
-    THIRD, "out_of_nothing", "base_rate + (full - base_rate) * part", "full * part"
-)
-on_and_on = edit(THIRD, "on_and_on", "np.minimum(steps / warm_up, 1)", "steps / warm_up")
-one_too_soon = edit(THIRD, "one_too_soon", "steps / warm_up", "(steps + 1) / warm_up")
-in_whole_times = edit(THIRD, "in_whole_times", "batch / base_batch", "(batch // base_batch)")
-smaller = edit(THIRD, "smaller", "batch / base_batch", "base_batch / batch")
-roots = edit(THIRD, "roots", "batch / base_batch", "(batch / base_batch) ** 0.5")
-divides_in_place = edit(
-    THIRD,
-    "divides_in_place",
-    "np.minimum(steps / warm_up, 1)",
-    "np.minimum(steps.__itruediv__(warm_up), 1)",
-)
-
-
-def by_the_small_training(steps, warm_up, batch, base_batch, base_rate):
-    from labkit.distributed.small_training import Plan, learning_rate
-
-    plan = Plan(batch, base_rate * batch / base_batch, warm_up=warm_up)
-    return np.array([learning_rate(plan, step) for step in steps])
-
-
-def step_by_step(steps, warm_up, batch, base_batch, base_rate):
-    full = base_rate * batch / base_batch
-    found = []
-    for step in steps:
-        if step >= warm_up:
-            found.append(full)
-        else:
-            found.append(base_rate * (1 - step / warm_up) + full * step / warm_up)
-    return np.array(found)
-
-
 PLANTED = {
     FIRST: [
         (forgetful, "The error of earlier steps is not added"),
@@ -182,36 +143,14 @@ PLANTED = {
         (also_gradients, "more than"),
         (by_the_course_too, "labkit.distributed.local_sgd"),
     ],
-    THIRD: [
-        (as_it_was, "The learning rate stays that of the base batch"),
-        (at_once, "the warm-up is missing"),
-        (out_of_nothing, "it should begin at base_rate"),
-        (on_and_on, "goes on rising after the warm-up"),
-        (one_too_soon, "The rate is that of the next step"),
-        (in_whole_times, "by whole times only"),
-        (smaller, "A larger batch gets a smaller rate"),
-        (roots, "the linear rule is asked for"),
-        (divides_in_place, "changes its input"),
-        (by_the_small_training, "labkit.distributed.small_training"),
-    ],
 }
 ALSO_RIGHT = {
     FIRST: [in_one_message_by_torch],
     SECOND: [by_torch],
-    THIRD: [step_by_step],
 }
 # One rank whose gradients are 0: wherever it goes, it stays.
 STANDING = (((np.ones(2, "f4"), np.zeros((3, 2), "f4"), np.zeros(3, "f4"), 0.1, 2),),)
 RIGHT_ON = {
-    as_it_was: (np.array([0.0, 1.0]), 3, 16, 16, 0.1),
-    at_once: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
-    out_of_nothing: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
-    on_and_on: (np.array([0.0, 2.0]), 3, 32, 16, 0.1),
-    one_too_soon: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
-    in_whole_times: (np.array([0.0, 2.0]), 3, 32, 16, 0.1),
-    smaller: (np.array([5.0, 7.0]), 3, 16, 16, 0.1),
-    roots: (np.array([5.0, 7.0]), 3, 16, 16, 0.1),
-    by_the_small_training: (np.array([5.0, 7.0]), 3, 32, 16, 0.1),
     forgetful: (((np.array([3.0, -4.0], "f4"), np.zeros(2, "f4"), 1),),),
     other_way: STANDING,
     by_the_course_too: STANDING,

@@ -42,52 +42,6 @@ def by_each_rank(x, w, a, b, alpha):
     return [x @ merged.T, merged]
 
 
-# --- distributed.quantise_rows
-
-ROWS = "distributed.quantise_rows"
-LARGEST = "np.abs(w).max(axis=1)"
-one_for_all = edit(ROWS, "one_for_all", LARGEST, "np.abs(w).max() * np.ones(len(w))")
-magnitude_forgotten = edit(ROWS, "magnitude_forgotten", LARGEST, "np.maximum(w.max(axis=1), 0)")
-of_128 = edit(ROWS, "of_128", "largest / 127", "largest / 128")
-cuts_off = edit(ROWS, "cuts_off", "np.round(", "np.trunc(")
-rounds_down = edit(ROWS, "rounds_down", "np.round(", "np.floor(")
-gives_steps = edit(ROWS, "gives_steps", "return q, scale", "return q, 1 / scale")
-scale_of_zeros = edit(
-    ROWS, "scale_of_zeros", "return q, scale", "return q, np.where(largest > 0, scale, 0)"
-)
-eight_bytes = edit(ROWS, "eight_bytes", ".astype(np.int8)", "")
-upside_down_in_both = edit(ROWS, "upside_down_in_both", "largest / 127", "127 / largest")
-two_bytes = edit(ROWS, "two_bytes", "np.int8", "np.int16")
-in_place = edit(
-    ROWS, "in_place", "q = np.round(w / scale[:, None])", "w /= scale[:, None]\n    q = np.round(w)"
-)
-
-
-def of_columns(w):
-    largest = np.abs(w).max(axis=0)
-    scale = np.where(largest > 0, largest / 127, 1.0)
-    return np.round(w / scale).astype(np.int8), scale
-
-
-def rows_by_torch(w):
-    import torch
-
-    from labkit.distributed.gpt.int8 import quantise
-
-    q, scale = quantise(torch.tensor(w))
-    return q.numpy(), scale.numpy()
-
-
-def row_by_row(w):
-    q = np.empty(w.shape, np.int8)
-    scale = np.ones(len(w))
-    for i, row in enumerate(w):
-        if row.any():
-            scale[i] = max(row.max(), -row.min()) / 127
-        q[i] = np.rint(row / scale[i])
-    return q, scale
-
-
 # --- distributed.compare
 
 COMPARE = "distributed.compare"
@@ -227,21 +181,6 @@ PLANTED = {
         (merges_in_place, "changes its input w"),
         (lora_by_labkit, "torch"),
     ],
-    ROWS: [
-        (one_for_all, "share one scale"),
-        (magnitude_forgotten, "may belong to a negative one"),
-        (of_128, "it becomes 127"),
-        (cuts_off, "cut off towards 0"),
-        (rounds_down, "rounded down"),
-        (gives_steps, "so that w is about q times scale"),
-        (scale_of_zeros, "gets the scale 1, not 0"),
-        (of_columns, "Each input has a scale"),
-        (two_bytes, "has the type int16"),
-        (eight_bytes, "has the type float64"),
-        (upside_down_in_both, "it is largest / 127"),
-        (in_place, "changes its input w"),
-        (rows_by_torch, "torch"),
-    ],
     COMPARE: [
         (cold, "once before, and compare"),
         (hurries, "before the work is done"),
@@ -272,7 +211,6 @@ PLANTED = {
 }
 ALSO_RIGHT = {
     LORA: [through_the_merged, by_each_rank],
-    ROWS: [row_by_row],
     COMPARE: [second_first, by_sorting],
 }
 X = np.array([[1.0, -2.0, 3.0]])
@@ -281,8 +219,4 @@ NOTHING = np.zeros((2, 3))
 RIGHT_ON = {
     update_only: (X, NOTHING, A, np.array([[1.0], [2.0]]), 2.0),
     not_merged: (X, np.arange(6.0).reshape(2, 3), A, np.zeros((2, 1)), 2.0),
-    of_128: (NOTHING,),
-    rounds_down: (NOTHING,),
-    gives_steps: (NOTHING,),
-    upside_down_in_both: (np.array([[127.0, -5], [3, -127]]),),
 }
