@@ -244,8 +244,8 @@ print("with errors thrown away, behind by more than 0.2:", bool(thrown - everyth
 # The lists of n ranks cost each rank 2 (n - 1) x 0.01 S, and the ring 2 (n - 1) / n x S.
 # These are equal if n = 100.
 #
-# For the second guess, we trained this network 42 times, for 20 epochs each, and stored a log: seven batches, three rules for the learning rate, two seeds.
-# The rule of the guess is called *linear*; one more begins with a **warm-up**, in which the rate rises from that of batch 16.
+# For the second guess, we trained this network 42 times, for 20 epochs each, and stored a log: seven batches, three rules, two seeds.
+# The learning rate stays as it is, or grows with the batch, as in the guess (the *linear* rule), or does so after a **warm-up**, in which it rises step by step from that of batch 16.
 
 # %% tags=["picture"]
 from labkit.distributed import large_batches

@@ -15,14 +15,6 @@ def lora_layer(x, w, a, b, alpha):
     return y, w + scale * b @ a
 
 
-def quantise_rows(w):
-    """w[O,I] -> q[O,I] int8, scale[O], so that w is about q * scale[:, None]"""
-    largest = np.abs(w).max(axis=1)
-    scale = np.where(largest > 0, largest / 127, 1.0)
-    q = np.round(w / scale[:, None]).astype(np.int8)
-    return q, scale
-
-
 def compare(first, second, x, rounds, clock, wait):
     """two functions, their input, how many rounds, clock, wait -> seconds of each, or None"""
     same = np.allclose(first(x), second(x), rtol=0, atol=1e-3)
@@ -41,6 +33,5 @@ def compare(first, second, x, rounds, clock, wait):
 
 SOLUTIONS = {
     "distributed.lora_layer": lora_layer,
-    "distributed.quantise_rows": quantise_rows,
     "distributed.compare": compare,
 }
