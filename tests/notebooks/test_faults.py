@@ -15,7 +15,7 @@ import pytest
 from labkit import check
 from labkit.course.config import config
 from labkit.course.lesson import load
-from labkit.distributed.tf_claims import FOUR_NAMES, ONE_SCRIPT
+from labkit.distributed.tf_claims import FOUR_NAMES, NAMES, ONE_SCRIPT
 from tests.notebooks.running import Run
 
 CHAPTER = config().course_root() / "chapters" / "04_distributed"
@@ -71,10 +71,11 @@ class PlayedCluster:
         return [what for said, *what in self.orders if said == name]
 
 
+BEGUN = "the parameter server has begun"
 PLAYED_CLAIMS = {
     "first_failure": lambda cluster: "AttributeError: played",
-    "names_today": lambda cluster: {"ClusterSpec": True, "Server": False},
-    "one_script": lambda cluster: SimpleNamespace(line=7, text="server.join()", printed=["begun"]),
+    "names_today": lambda cluster: {name: name == "ClusterSpec" for name in NAMES},
+    "one_script": lambda cluster: SimpleNamespace(line=7, text="server.join()", printed=[BEGUN]),
 }
 
 
@@ -147,7 +148,7 @@ def test_the_verdicts_read_what_the_programs_said(lesson):
     assert re.search(r"ClusterSpec +yes", said) and re.search(r"Server +no", said)
     said = lesson.printed[lesson.cell("one_script(cluster)")]
     assert ONE_SCRIPT in said
-    assert "It prints: begun" in said and "It waits at: server.join()" in said
+    assert f"It prints: {BEGUN}" in said and "It waits at: server.join()" in said
 
 
 def test_a_guess_is_told_by_how_much_it_misses(lesson):
