@@ -291,7 +291,7 @@ figures.guesses([(name, guesses[name], results_of_guesses[name]) for name in gue
 # %% [markdown]
 # ## On trial
 #
-# Two claims about n machines; T_op is the time of a step on one, and L samples in batches of B take L/B = 50,000/100 = 500 steps.
+# Two claims are about n machines; T_op is the time of a step on one, and L samples in batches of B take L/B = 50,000/100 = 500 steps.
 #
 # ### <a id="C17"></a>C17 on trial
 #
@@ -308,7 +308,7 @@ figures.guesses([(name, guesses[name], results_of_guesses[name]) for name in gue
 # T(4)  =  0.1 x 400 ms +  0.9 x 400 ms / 4  =  130 ms
 # ```
 #
-# "With the ring" adds the time of lesson 2's ring, for 8 MB, 1 ms and 100 MB/s.
+# "With the ring" adds lesson 2's ring, for 8 MB, 1 ms and 100 MB/s.
 
 # %%
 from labkit.distributed import CostModel
