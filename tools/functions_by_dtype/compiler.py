@@ -132,7 +132,7 @@ def _assemble(waiting: list[tuple], answers: dict[Case, Compiled]) -> list[Modul
     own = re.compile(r'define [^@]*@"([^"]+)"')  # several cases may call the same function
     texts = {own.search(text)[1]: text for _, _, found in waiting for text in found}
     try:
-        ptx = nvvm.compile_ir(list(texts.values()), arch="compute_{}{}".format(*ARCH))
+        ptx = nvvm.compile_ir(list(texts.values()), arch="compute_{}{}".format(*ARCH), fma=0)
     except Exception as error:
         if len(waiting) > 1:
             half = len(waiting) // 2

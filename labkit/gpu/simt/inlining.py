@@ -77,7 +77,7 @@ class Inlining(Expressions):
         if webs.definitions[web] == 1:
             self.facts.bound[scope, web] = value
         else:
-            self.assign((scope, web), value)
+            self.assign_name(scope, parameter, value)
 
     def _bind(self, scope: Scope, arguments: Sequence, named: dict) -> dict[str, object]:
         """Parameter -> argument, defaults included."""

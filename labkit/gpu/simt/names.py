@@ -30,13 +30,9 @@ class Names(Views):
 
     def compile_Name(self, node: ast.Name) -> object:
         """A variable, or a Python object from outside."""
-        webs = self.scope.source.webs
-        if node.id not in webs.names:
-            return self._from_outside(node.id)
-        web = webs.seen(node)
-        if web is None:
-            self.refuse(f"`{node.id}` is read before anything is assigned to it.")
-        return self.read_variable((self.scope, web))
+        if node.id in self.scope.source.webs.names:
+            return self.read_name(self.scope, node)
+        return self._from_outside(node.id)
 
     def _from_outside(self, name: str) -> object:
         function = self.scope.function
