@@ -219,7 +219,7 @@ class Arithmetic(Emitter):
             return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
         kind = self.common(a, b)
         if test.constant is not None:
-            return a if test.constant else b
+            return self.convert(a if test.constant else b, kind)
         return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
 
     def part(self, value: Value, name: str) -> Value:

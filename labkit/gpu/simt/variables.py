@@ -20,7 +20,7 @@ class Variables(Arithmetic):
         self.root = object()
         self.region = self.root
         self._homes: dict[Variable, int] = {}
-        self._assigned = set()
+        self._assigned: set | None = set()  # keys; None: see `typed_only`
 
     def assign_name(self, scope: Scope, node: ast.AST, value: object) -> None:
         """The value into the variable that a name, or a parameter, stands for in its scope.
@@ -48,6 +48,9 @@ class Variables(Arithmetic):
     def assign(self, key: tuple, value: object) -> None:
         """The value, or a tuple's or view's numbers, into the variables of this key."""
         template = self._store(key, value)
+        if self._assigned is None:  # no thread comes here: its type counts, and no more
+            self.facts.bound.setdefault(key, template)
+            return
         before = self.facts.bound.get(key, template)
         if before != template and key in self._assigned:
             self.refuse(
