@@ -1,7 +1,7 @@
-"""Random kernels of a few operations, where a type or a value follows from what stands beside it.
+"""Random kernels of a few operations, where a type follows from what stands beside.
 
-Literals that Python computes before Numba sees them, numbers from outside the kernel, variables that
-several assignments share: each case is compiled and run as the one-line kernels of `cases.py` are.
+Literals that Python computes before Numba sees them, numbers from outside the kernel, variables
+that several assignments share: each is compiled and run as the one-line kernels of `cases.py` are.
 """
 
 import random
@@ -10,7 +10,9 @@ from functions_by_dtype.cases import Case, names
 
 INTEGERS = "i1 i2 i4 i8 u1 u2 u4 u8 b1".split()
 FLOATS = "f4 f8".split()
-WHOLE = "0 1 -1 2 3 -2 -3 7 255 True False 2**31 2**32-1 2**63 2**64-1 -2**63 7//2 -7//2 -7%3 1<<40 ~5"
+WHOLE = (
+    "0 1 -1 2 3 -2 -3 7 255 True False 2**31 2**32-1 2**63 2**64-1 -2**63 7//2 -7//2 -7%3 1<<40 ~5"
+)
 REAL = "0.5 -0.75 2.5 3.0 -0.0 2**-1 2**-32 1/3 7/2 -2**-2 2.0**-3 5.5//2 -5.5%2 1e9 1e-300"
 OUTSIDE = {"i": "WHOLE NEGATIVE TRUTH BYTE SHORT", "f": "REAL SINGLE"}  # of cases.SCOPE
 CASTS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 bool_".split()
@@ -29,7 +31,9 @@ class Author:
     def case(self) -> Case:
         """A kernel and the types of its arguments."""
         self.own = {}
-        text = self.random.choice([self.plain, self.plain, self.augmented, self.branch, self.loop])()
+        text = self.random.choice(
+            [self.plain, self.plain, self.augmented, self.branch, self.loop]
+        )()
         used = [name for name in "xyz" if name in names(text)]
         return Case(text, tuple(self.types[name] for name in used)) if used else self.case()
 
@@ -49,14 +53,18 @@ class Author:
         self.own["s"] = first
         lines.append(f"if {self.condition()}: v = {self.expression(second, 1)}")
         self.own["v"] = "f" if "f" in first + second else "i"
-        return "; ".join([*lines, self.random.choice(["v", "(s, v)", self.expression(self.own["v"], 1)])])
+        return "; ".join(
+            [*lines, self.random.choice(["v", "(s, v)", self.expression(self.own["v"], 1)])]
+        )
 
     def loop(self) -> str:
         first = self.kind()
         lines = [f"v = {self.expression(first, 0)}"]
         self.own = {"v": first}
         sign = self.sign(self.kind())
-        lines.append(f"for s in range({self.random.choice('123')}): v = v {sign} {self.amount(sign, 'f')}")
+        lines.append(
+            f"for s in range({self.random.choice('123')}): v = v {sign} {self.amount(sign, 'f')}"
+        )
         return "; ".join([*lines, "v"])
 
     def kind(self) -> str:
@@ -64,14 +72,20 @@ class Author:
 
     def sign(self, kind: str) -> str:
         choice = self.random.choice
-        return choice(["+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "**"]) if kind == "i" else choice("+-*/")
+        return (
+            choice(["+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "**"])
+            if kind == "i"
+            else choice("+-*/")
+        )
 
     def amount(self, sign: str, kind: str) -> str:
         """A right operand for which the operation is defined."""
         if sign in ("<<", ">>"):
             return self.random.choice(["3", "40", "1", f"({self.leaf('i')} & 31)"])
         if sign == "**":
-            return self.random.choice(["2", "-1", "3", "0", "-2", "True", f"({self.leaf('i')} & 3)"])
+            return self.random.choice(
+                ["2", "-1", "3", "0", "-2", "True", f"({self.leaf('i')} & 3)"]
+            )
         if sign in ("//", "%"):
             return self.random.choice(["3", "-7", "7", f"({self.leaf('i')} | 1)"])
         if sign in "&|^":
@@ -107,12 +121,21 @@ class Author:
             forms += [f"(~{p})", f"int({self.leaf('f')})", f"bool({p})", f"({self.condition()})"]
             forms += [f"round({self.leaf('f')})", f"(not {p})", f"int({p})"]
             forms += [f"divmod({p}, {self.amount('//', 'i')})[{choose('01')}]"]
-            forms += [f"({p} {choose(['and', 'or'])} {q})", f"({self.condition()} {choose('&|^')} {self.condition()})"]
+            forms += [
+                f"({p} {choose(['and', 'or'])} {q})",
+                f"({self.condition()} {choose('&|^')} {self.condition()})",
+            ]
         else:
             whole = self.leaf("i")
             forms += [f"({p} / 3)", f"({whole} / {self.amount('//', 'i')})", f"float({whole})"]
-            forms += [f"({p} ** {choose(['2', '3', '-1', '-2', '0', '1'])})", f"({p} {choose(['//', '%'])} 2.5)"]
-            forms += [f"({whole} ** {choose(['-1', '2', '-2', '0.5', '-1.0', '2.0'])})", f"math.pow({whole}, {choose('23')})"]
+            forms += [
+                f"({p} ** {choose(['2', '3', '-1', '-2', '0', '1'])})",
+                f"({p} {choose(['//', '%'])} 2.5)",
+            ]
+            forms += [
+                f"({whole} ** {choose(['-1', '2', '-2', '0.5', '-1.0', '2.0'])})",
+                f"math.pow({whole}, {choose('23')})",
+            ]
             forms += [f"math.floor({p})", f"math.sqrt(abs({whole}))", f"round({p}, 1)"]
         text = choose(forms)
         return f"np.{text}" if text.startswith(tuple(f"{c}(" for c in CASTS)) else text
@@ -120,7 +143,9 @@ class Author:
     def condition(self) -> str:
         kind = self.random.choice("if")
         signs = ["<", "<=", ">", ">=", "==", "!="]
-        return f"{self.leaf(kind)} {self.random.choice(signs)} {self.leaf(self.random.choice('if'))}"
+        return (
+            f"{self.leaf(kind)} {self.random.choice(signs)} {self.leaf(self.random.choice('if'))}"
+        )
 
 
 def compositions(seed: int, count: int) -> list[Case]:

@@ -249,9 +249,7 @@ def _converted_constant(value: Value, kind: object) -> Value:
     return Value(kind, constant=coerce(constant, kind))
 
 
-def _folded(
-    node: type, operands: Sequence[Value], kinds: Sequence, result: object
-) -> Value | None:
+def _folded(node: type, operands: Sequence[Value], kinds: Sequence, result: object) -> Value | None:
     """The result as a constant, where the operands are Python's own numbers; else None."""
     if any(value.constant is None or value.type not in _FOLDED for value in operands):
         return None

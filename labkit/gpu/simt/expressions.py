@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from labkit.gpu.simt.names import Names
-from labkit.gpu.simt.pruning import of_constants
+from labkit.gpu.simt.pruning import is_of_types, known_side
 from labkit.gpu.simt.typing_rules import number
 from labkit.gpu.simt.values import Object, Value
 
@@ -111,7 +111,9 @@ class Expressions(Names):
         if test.constant is not None:
             taken, other = (then, otherwise) if test.constant else (otherwise, then)
             value = taken()
-            if of_constants(tested):
+            scope = self.scope
+            pruned = known_side(tested, scope.source, scope.function) is not None
+            if pruned or is_of_types(tested):
                 return value
             ruled_out = self.typed_only(other)
             if not (isinstance(value, Value) and isinstance(ruled_out, Value)):

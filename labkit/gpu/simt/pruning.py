@@ -18,11 +18,11 @@ from labkit.gpu.simt.webs import Webs
 
 
 def pruned(function: Callable) -> Source:
-    """The function's source without the branches that constants from outside rule out."""
+    """The function's source without the branches that constants rule out."""
     source = parse(function)
     tests = [node.test for node in ast.walk(source.tree) if isinstance(node, ast.If)]
-    taken = tuple(_taken(test, source, function) for test in tests)
-    return source if set(taken) <= {None} else _without(source, taken)
+    sides = tuple(known_side(test, source, function) for test in tests)
+    return source if set(sides) <= {None} else _without(source, sides)
 
 
 def outside(function: Callable, name: str) -> object:
@@ -35,59 +35,63 @@ def outside(function: Callable, name: str) -> object:
     return vars(builtins)[name]
 
 
-def _outside_or_none(function: Callable, name: str) -> object:
+def known_side(test: ast.expr, source: Source, function: Callable) -> bool | None:
+    """The test's truth where it is a constant or compares two; None where Numba keeps both sides."""
+    compared = isinstance(test, ast.Compare)
+    if compared and (len(test.ops) > 1 or type(test.ops[0]) not in ORDERS):
+        return None
+    operands = (test.left, test.comparators[0]) if compared else (test,)
+    values = [_constant(node, source, function) for node in operands]
+    if any(number(value) is None for value in values):
+        return None
+    return bool(ORDERS[type(test.ops[0])](*values) if compared else values[0])
+
+
+def is_of_types(test: ast.expr) -> bool:
+    """Whether types alone answer it: is it None, x.ndim, len() of a tuple."""
+    if not isinstance(test, ast.Compare):
+        return False
+    if any(isinstance(op, ast.Is | ast.IsNot) for op in test.ops):
+        return True
+    called = [node.func for node in ast.walk(test) if isinstance(node, ast.Call)]
+    names = {getattr(function, "id", None) for function in called}
+    return "len" in names or any(getattr(node, "attr", "") == "ndim" for node in ast.walk(test))
+
+
+def _constant(node: ast.expr, source: Source, function: Callable) -> object:
+    """A literal, what a name outside means, or what a variable is that is assigned such; or None."""
+    local = source.webs.names
+    if isinstance(node, ast.Name) and node.id in local:
+        node = source.webs.assigned_alone(node)
+    if isinstance(node, ast.Constant):
+        return node.value
+    if not isinstance(node, ast.Name) or node.id in local:
+        return None
     try:
-        return outside(function, name)
+        return outside(function, node.id)
     except KeyError:  # the compiler refuses it where it is read
         return None
 
 
-def of_constants(test: ast.expr) -> bool:
-    """Whether Numba leaves a branch out if the names in its test are constants."""
-    if isinstance(test, ast.Compare) and type(test.ops[0]) in ORDERS:
-        return len(test.ops) == 1 and all(map(_plain, (test.left, test.comparators[0])))
-    return _plain(test)
-
-
-def _plain(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant | ast.Name)
-
-
-def _taken(test: ast.expr, source: Source, function: Callable) -> bool | None:
-    """Which side of a branch is kept; None: both."""
-    if not of_constants(test):
-        return None
-    compared = isinstance(test, ast.Compare)
-    values = []
-    for node in (test.left, test.comparators[0]) if compared else (test,):
-        value = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(node, ast.Name) and node.id not in source.webs.names:
-            value = _outside_or_none(function, node.id)
-        if number(value) is None:
-            return None
-        values.append(value)
-    return bool(ORDERS[type(test.ops[0])](*values) if compared else values[0])
-
-
 @lru_cache(maxsize=256)
-def _without(source: Source, taken: tuple) -> Source:
-    """The source with one side of each branch for which `taken` says which."""
+def _without(source: Source, sides: tuple) -> Source:
+    """The source with one side of each branch for which `sides` says which."""
     tree = deepcopy(source.tree)
     tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
-    tree = _Pruning(dict(zip(tests, taken, strict=True))).visit(tree)
+    tree = _Pruning(dict(zip(tests, sides, strict=True))).visit(tree)
     return replace(source, tree=tree, webs=Webs(tree))
 
 
 class _Pruning(ast.NodeTransformer):
-    """Puts the statements of the side that is taken in place of an `if`."""
+    """Puts the statements of the known side in place of an `if`."""
 
-    def __init__(self, taken: dict[ast.expr, bool | None]) -> None:
-        self._taken = taken
+    def __init__(self, sides: dict[ast.expr, bool | None]) -> None:
+        self._sides = sides
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         """if FLAG: ..."""
         self.generic_visit(node)
-        taken = self._taken[node.test]
-        if taken is None:
+        side = self._sides[node.test]
+        if side is None:
             return node
-        return (node.body if taken else node.orelse) or ast.copy_location(ast.Pass(), node)
+        return (node.body if side else node.orelse) or ast.copy_location(ast.Pass(), node)

@@ -19,6 +19,11 @@ class Webs:
         stores = _names(tree, ast.Store)
         self.names = {node.arg for node in self.parameters} | {node.id for node in stores}
         self._parent = {node: node for node in (*self.parameters, *stores)}
+        self._values = {  # an assignment to one name -> the expression
+            node.targets[0]: node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and len(node.targets) == 1
+        }
         self._reads: dict[ast.Name, frozenset[ast.AST]] = {}  # read -> the assignments it sees
         self._block(tree.body, {node.arg: {node} for node in self.parameters})
         self.definitions = Counter(map(self.written, self._parent))
@@ -50,6 +55,11 @@ class Webs:
     def part_seen(self, node: ast.Name) -> frozenset[ast.AST]:
         """The assignments of its web that a read sees: Numba's version of the variable."""
         return self._reads[node]
+
+    def assigned_alone(self, node: ast.Name) -> ast.expr | None:
+        """The expression that a read's only assignment has; None if there are others."""
+        seen = self._reads.get(node) or ()
+        return self._values.get(*seen) if len(seen) == 1 else None
 
     def parts_written(self, node: ast.AST) -> list[frozenset[ast.AST]]:
         """The versions of its variable that an assignment is one of."""

@@ -1,0 +1,157 @@
+"""Types and values that follow from what stands beside: the SIMT machine against numba-cuda.
+
+Small random kernels (tools/functions_by_dtype/compositions.py) are compiled by numba-cuda, and its
+code runs on this computer; the machine must give the same type, and the same bits.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
+
+from functions_by_dtype import machine
+from functions_by_dtype.cases import Case
+from functions_by_dtype.compositions import compositions
+from numba_functions import ALLOWED, differences
+
+from labkit.gpu import cuda
+from labkit.gpu.simt import pruning, source
+from labkit.gpu.simt.errors import CompileError
+from tests.night import others_by_night
+
+ITSELF = "tests/gpu/simt/test_compositions.py::test_random_kernels_give_numbas_types_and_bits"
+FLAG, THREE = True, 3
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"), others_by_night([(1, 40), *((n, 150) for n in range(2, 14))], instead=ITSELF)
+)
+def test_random_kernels_give_numbas_types_and_bits(seed, count):
+    pytest.importorskip("numba_cuda", reason="numba-cuda's compiler is not installed here")
+    asked = compositions(seed, count)
+    _, values, found = differences(asked, ("lanes", "arguments"))
+    wrong = [f"{one.kind} {one.case}: {one.what}" for one in found if one.kind != ALLOWED]
+    assert not wrong, "\n".join(wrong)
+    assert len(values) > count * 0.8  # most of them compile
+
+
+@pytest.mark.parametrize(
+    ("text", "dtypes", "kind"),  # the type is numba-cuda's
+    [
+        ("2**-32 + x", ("i4",), "float64"),
+        ("2**-1 * x", ("f4",), "float64"),
+        ("(2**64-1) + x", ("u1",), "uint64"),
+        ("-7//2 + x", ("i8",), "int64"),
+        ("WHOLE ** -1 + x", ("i4",), "int64"),  # not of literals alone
+        ("2**70 + x", ("i4",), "int64"),  # so long a number Python leaves to be computed
+        ("v = x; s = v // 2; if x > 5: v = 0.5; s", ("i8",), "int64"),
+        ("v = x; if x > 5: v = 0.5; v", ("i8",), "float64"),
+        ("v = x; if 2**63 == 5: v = 0.5; v", ("i4",), "int32"),
+        ("v = 0.5; if WHOLE == 3: v = x; v", ("i4",), "int32"),
+        ("s = 3; v = 0.5; if s == 3: v = x; v", ("i4",), "int32"),
+        ("v = x; if WHOLE + 1 == 5: v = 0.5; v", ("i4",), "float64"),
+        ("v = x; if not TRUTH: v = 0.5; v", ("i4",), "float64"),
+        ("x if TRUTH else 0.5", ("i4",), "int32"),
+        ("x if WHOLE + 1 == 4 else 0.5", ("i4",), "float64"),
+    ],
+)
+def test_the_type_is_numbas(text, dtypes, kind):
+    (answer,) = machine.ask([Case(text, dtypes)]).values()
+    assert answer == ("accepted", kind)
+
+
+def test_literals_are_computed_by_python():
+    @cuda.jit
+    def kernel(o):
+        o[0] = 2**-32
+        o[1] = 2**-1
+        o[2] = -7 // 2 / 2**-3
+        o[3] = 2**64 - 1
+        o[4] = 2**70 / 2**69
+
+    o = np.zeros(5)
+    kernel[1, 1](o)
+    assert o.tolist() == [2**-32, 0.5, -32.0, 2.0**64, 2.0]
+
+
+def test_a_literal_that_no_type_holds_is_refused():
+    @cuda.jit
+    def kernel(o):
+        o[0] = o[1] + 2**64
+
+    with pytest.raises(CompileError, match="numbers are needed here"):
+        kernel[1, 1](np.zeros(2))
+
+
+def test_a_power_of_a_whole_number_that_is_no_literal_stays_whole():
+    @cuda.jit
+    def kernel(o, n):
+        o[0] = THREE**-1
+        o[1] = n**-1
+        o[2] = float(n) ** -1
+
+    o = np.zeros(3)
+    kernel[1, 1](o, 2)
+    assert o.tolist() == [0, 0, 0.5]
+
+
+def test_a_version_of_a_variable_keeps_all_its_digits():
+    """`big` is an int64 up to the branch; beyond it, it may be a float64, which has 53 digits."""
+
+    @cuda.jit
+    def kernel(o, big):
+        first = big % 10
+        if big < 0:
+            big = 0.5
+        o[0] = first
+        o[1] = big
+
+    o = np.zeros(2)
+    kernel[1, 1](o, 2**62 + 1)
+    assert o.tolist() == [(2**62 + 1) % 10, 2.0**62]
+
+
+def test_a_side_that_is_ruled_out_changes_no_memory():
+    @cuda.jit
+    def kernel(o):
+        if THREE + 1 == 5:
+            o[0] = 7
+            for i in range(4):
+                if i == 2:
+                    break
+                o[1] += 1
+        if not FLAG:
+            o[2] = 7
+            return
+        o[3] = 1
+
+    o = np.zeros(4)
+    kernel[1, 1](o)
+    assert o.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("test", "side"),
+    [
+        ("FLAG", True),
+        ("THREE == 4", False),
+        ("3 < THREE", False),
+        ("THREE", True),
+        ("THREE + 1 == 4", None),
+        ("not FLAG", None),
+        ("x == 3", None),
+        ("x is None", None),
+        ("0 < THREE < 5", None),
+        ("missing", None),
+        ("np.FLAG", None),
+    ],
+)
+def test_only_tests_of_constants_are_known(test, side):
+    def f(x):
+        pass
+
+    assert pruning.known_side(ast.parse(test, mode="eval").body, source.parse(f), f) is side
