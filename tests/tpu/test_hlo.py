@@ -149,12 +149,12 @@ def test_an_exchange_that_a_computation_of_its_own_wraps_is_counted_once():
     """XLA writes any operation as asynchronous in this way: `async-start` calls what it starts."""
     text = (
         BESIDE.replace("OPCODE", "all-to-all").replace("GROUPS", GROUPS)
-        + f"""
-ENTRY %main (x: bf16[1,8]) -> bf16[4,8] {{
-  %x = bf16[1,8]{{1,0}} parameter(0)
-  %begun = ((bf16[1,8]{{1,0}}), bf16[4,8]{{1,0}}, u32[]) async-start(%x), calls=%beside
-  ROOT %ended = bf16[4,8]{{1,0}} async-done(%begun), calls=%beside
-}}
+        + """
+ENTRY %main (x: bf16[1,8]) -> bf16[4,8] {
+  %x = bf16[1,8]{1,0} parameter(0)
+  %begun = ((bf16[1,8]{1,0}), bf16[4,8]{1,0}, u32[]) async-start(%x), calls=%beside
+  ROOT %ended = bf16[4,8]{1,0} async-done(%begun), calls=%beside
+}
 """
     )
     found = hlo.parse(text, ["x"])["collectives"]

@@ -36,7 +36,7 @@ def outside(function: Callable, name: str) -> object:
 
 
 def known_side(test: ast.expr, source: Source, function: Callable) -> bool | None:
-    """The test's truth where it is a constant or compares two; None where Numba keeps both sides."""
+    """The truth of a constant, or of a comparison of two; None where Numba keeps both sides."""
     compared = isinstance(test, ast.Compare)
     if compared and (len(test.ops) > 1 or type(test.ops[0]) not in ORDERS):
         return None
@@ -59,7 +59,7 @@ def is_of_types(test: ast.expr) -> bool:
 
 
 def _constant(node: ast.expr, source: Source, function: Callable) -> object:
-    """A literal, what a name outside means, or what a variable is that is assigned such; or None."""
+    """A literal, what a name outside means, or a variable that is assigned one of them alone."""
     local = source.webs.names
     if isinstance(node, ast.Name) and node.id in local:
         node = source.webs.assigned_alone(node)

@@ -71,7 +71,7 @@ def _tree(lines: list[str], indented: bool) -> ast.stmt:
 
 
 class _Literals(ast.NodeTransformer):
-    """Computes what Python computes before Numba sees it: 2**-1 is 0.5, and no power of integers."""
+    """Computes what Python computes before Numba sees it: 2**-1 is 0.5, not an integer."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """2**-1, 7 // 2"""
