@@ -63,10 +63,13 @@ def main() -> int:
 
 
 def differences(
-    asked: list[Case], places: tuple[str, ...], step: Callable[[str], None] = lambda text: None
+    asked: list[Case],
+    places: tuple[str, ...],
+    step: Callable[[str], None] = lambda text: None,
+    **options: int,
 ) -> tuple[dict, dict, list[Difference]]:
-    """numba-cuda's types and values, and where the SIMT machine's differ from them."""
-    compiled, modules = compiler.ask(asked)
+    """numba-cuda's types and values, and where the SIMT machine's differ; `options` are NVVM's."""
+    compiled, modules = compiler.ask(asked, **options)
     types = {case: answer.type for case, answer in compiled.items()}
     step(f"it accepts {sum(kind is not None for kind in types.values()):,}; their code runs here")
     values = oracle.values(modules, compiled)

@@ -28,7 +28,7 @@ class Expressions(Names):
 
     def compile_Constant(self, node: ast.Constant) -> object:
         """A number; None; a text, such as the name of a dtype."""
-        return number(node.value) or Object(node.value)
+        return self.capture(node.value, "")
 
     def compile_BinOp(self, node: ast.BinOp) -> Value:
         """a + b"""

@@ -48,6 +48,8 @@ class Names(Views):
         value = number(thing)
         if value is not None:
             return value
+        if isinstance(thing, int):
+            self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
         if isinstance(thing, tuple):
             return tuple(self.capture(item, name) for item in thing)
         if isinstance(thing, np.ndarray):
