@@ -144,6 +144,21 @@ def test_a_side_that_is_ruled_out_changes_no_memory():
     assert o.tolist() == [0, 0, 0, 1]
 
 
+def test_an_atomic_takes_a_float_in_a_tuple_of_indices_as_numba_does():
+    """A uint64 or an int64 is a float64, and so Numba's own tests index with one."""
+
+    @cuda.jit
+    def kernel(o, negative):
+        place = (cuda.threadIdx.x, np.uint64(1))
+        if negative:
+            place = (place[0] % o.shape[0], place[1] % o.shape[1])
+        cuda.atomic.add(o, place, 2.5)
+
+    o = np.zeros((3, 2))
+    kernel[1, 3](o, False)
+    assert o.tolist() == [[0, 2.5]] * 3
+
+
 @pytest.mark.parametrize(
     ("test", "side"),
     [
