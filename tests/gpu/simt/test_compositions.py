@@ -5,6 +5,7 @@ code runs on this computer; the machine must give the same type, and the same bi
 """
 
 import ast
+import math
 import sys
 from pathlib import Path
 
@@ -58,6 +59,8 @@ def test_random_kernels_give_numbas_types_and_bits(seed, count):
         ("s = 3; v = 0.5; if s == 3: v = x; v", ("i4",), "int32"),
         ("v = x; if WHOLE + 1 == 5: v = 0.5; v", ("i4",), "float64"),
         ("v = x; if not TRUTH: v = 0.5; v", ("i4",), "float64"),
+        ("v = 7; for s in range(x): v = s; v", ("f8",), "int64"),
+        ("v = y; for s in range(x, y): v = s; v", ("f4", "i4"), "int32"),
         ("x if TRUTH else 0.5", ("i4",), "int32"),
         ("x if WHOLE + 1 == 4 else 0.5", ("i4",), "float64"),
     ],
@@ -157,6 +160,19 @@ def test_an_atomic_takes_a_float_in_a_tuple_of_indices_as_numba_does():
     o = np.zeros((3, 2))
     kernel[1, 3](o, False)
     assert o.tolist() == [[0, 2.5]] * 3
+
+
+def test_range_cuts_a_float_as_numba_does():
+    @cuda.jit
+    def kernel(o, n):
+        for i in range(math.ceil(n / 4)):
+            o[i] += 1
+        for i in range(n, -1.5, -2.0):
+            o[3] += i
+
+    o = np.zeros(4)
+    kernel[1, 1](o, 5.75)
+    assert o.tolist() == [1, 1, 0, 5 + 3 + 1]
 
 
 @pytest.mark.parametrize(
