@@ -52,7 +52,24 @@ def main() -> int:
     asked = [c for c in cases() + compiler.libdevice_cases() if re.search(options.only, c.text)]
     step = _steps()
     step(f"numba-cuda {compiler.version()} is asked for {len(asked):,} cases")
-    compiled, modules = compiler.ask(asked)
+    types, values, found = differences(asked, machine.PLACES, step)
+    now = _verdicts(types, values)
+    if options.write and not options.only:
+        verdicts.save(now)
+        step(f"written: {verdicts.ACCEPTED.name}, {verdicts.DIGESTS.name}")
+    found += _stale(now)
+    step("done")
+    return _report(found)
+
+
+def differences(
+    asked: list[Case],
+    places: tuple[str, ...],
+    step: Callable[[str], None] = lambda text: None,
+    **options: int,
+) -> tuple[dict, dict, list[Difference]]:
+    """numba-cuda's types and values, and where the SIMT machine's differ; `options` are NVVM's."""
+    compiled, modules = compiler.ask(asked, **options)
     types = {case: answer.type for case, answer in compiled.items()}
     step(f"it accepts {sum(kind is not None for kind in types.values()):,}; their code runs here")
     values = oracle.values(modules, compiled)
@@ -61,16 +78,10 @@ def main() -> int:
     answers = machine.ask(asked)
     found = list(_acceptance(types, answers))
     both = [case for case in values if answers[case].kind == "accepted"]
-    for place in machine.PLACES:
+    for place in places:
         step(f"it computes {len(both):,} from {place}")
         found += _values(both, types, values, machine.compute(both, types, place), place)
-    now = _verdicts(types, values)
-    if options.write and not options.only:
-        verdicts.save(now)
-        step(f"written: {verdicts.ACCEPTED.name}, {verdicts.DIGESTS.name}")
-    found += _stale(now)
-    step("done")
-    return _report(found)
+    return types, values, found
 
 
 def _steps() -> Callable[[str], None]:

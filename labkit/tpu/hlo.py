@@ -93,7 +93,7 @@ def parse(text: str, arguments: list[str]) -> dict[str, list]:
 
     ops          every `Op`, in the order in which they run
     padding      an `Array` for each argument, then for what the operations write
-    collectives  every `Collective`, also those within other computations
+    collectives  every `Collective` once, also those within other computations
 
     An operation has no estimate if it is a copy that runs beside the arithmetic, a collective, a
     loop, a branch or a kernel of one's own.
@@ -105,7 +105,7 @@ def parse(text: str, arguments: list[str]) -> dict[str, list]:
     return {
         "ops": [_op(one, found) for one in running],
         "padding": _given(entry, arguments) + _written(running),
-        "collectives": [_collective(one) for one in every if _COLLECTIVE.match(one.opcode)],
+        "collectives": _collectives(every),
     }
 
 
@@ -217,10 +217,29 @@ def _filled_up(sizes: list[int], tiles: str) -> int:
     return prod(physical)
 
 
-def _collective(one: Instruction) -> Collective:
+def _collectives(every: list[Instruction]) -> list[Collective]:
+    """Each exchange once: its start, and what runs beside the arithmetic, have one channel."""
+    exchanges = [one for one in every if _COLLECTIVE.match(one.opcode)]
+    ended = {}  # the name of a start -> its end, whose shape is the result's alone
+    for one in exchanges:
+        if one.opcode.endswith("-done"):
+            ended |= dict.fromkeys(re.findall(r"%?([\w.-]+)\)", one.rest), one)
+    found = {}
+    for one in exchanges:
+        if one.opcode.endswith("-done"):
+            continue
+        kind = one.opcode.removesuffix("-start")
+        channel = re.search(r"channel_id=(\d+)", one.rest)
+        key = (kind, channel[1]) if channel else one.name
+        if one.name in ended or key not in found:
+            found[key] = _collective(kind, ended.get(one.name, one), _group(one))
+    return list(found.values())
+
+
+def _collective(kind: str, one: Instruction, group: int) -> Collective:
     sent = arrays(one, "")
     shape = " ".join(f"{one.dtype}{[*one.shape]}" for one in sent)
-    return Collective(one.opcode, shape, sum(one.logical_bytes for one in sent), _group(one))
+    return Collective(kind, shape, sum(one.logical_bytes for one in sent), group)
 
 
 def _group(one: Instruction) -> int:

@@ -94,6 +94,73 @@ def test_collectives_carry_their_bytes_and_how_many_take_part():
     assert gather == ("all-gather", "f32[6]", 24, 3)
 
 
+GROUPS = "channel_id=7, replica_groups=[1,4]<=[4], use_global_device_ids=true"
+BESIDE = """\
+%beside (p: bf16[1,8]) -> bf16[4,8] {
+  %p = bf16[1,8]{1,0} parameter(0)
+  ROOT %inner = bf16[4,8]{1,0} OPCODE(%p), GROUPS
+}
+"""
+SENT = "(bf16[1,8]{1,0}, bf16[4,8]{1,0}, u32[]{:S(2)})"  # what is given, the result, a flag
+
+
+def asynchronous(opcode, started, beside=""):
+    """A program that starts an exchange, multiplies, and ends it."""
+    text = f"""{beside}
+ENTRY %main (x: bf16[1,8]) -> bf16[4,8] {{
+  %x = bf16[1,8]{{1,0}} parameter(0)
+  %{opcode}-start.2 = {started} {opcode}-start(%x), GROUPS
+  %y = bf16[1,8]{{1,0}} multiply(%x, %x)
+  ROOT %{opcode}-done.2 = bf16[4,8]{{1,0}} {opcode}-done({started} %{opcode}-start.2)
+}}
+"""
+    return text.replace("GROUPS", GROUPS).replace("OPCODE", opcode)
+
+
+@pytest.mark.parametrize("beside", ["", BESIDE])
+@pytest.mark.parametrize(
+    ("opcode", "started"),
+    [
+        ("all-gather", SENT),
+        ("all-reduce", "bf16[4,8]{1,0}"),
+        ("collective-permute", SENT),
+        ("reduce-scatter", SENT),
+        ("all-to-all", SENT),
+    ],
+)
+def test_an_asynchronous_exchange_is_counted_once_with_the_bytes_of_its_result(
+    opcode, started, beside
+):
+    found = hlo.parse(asynchronous(opcode, started, beside), ["x"])["collectives"]
+    assert found == [(opcode, "bf16[4, 8]", 4 * 8 * 2, 4)]
+
+
+def test_exchanges_on_two_channels_or_without_one_are_two():
+    text = asynchronous("all-gather", SENT)
+    again = "  %more = bf16[4,8]{1,0} all-gather(%x), CHANNEL\n  ROOT"
+    for channel, count in (("channel_id=8", 2), ("dimensions={0}", 2), ("channel_id=7", 1)):
+        changed = text.replace("  ROOT", again.replace("CHANNEL", channel))
+        assert len(hlo.parse(changed, ["x"])["collectives"]) == count
+    other_kind = text.replace("  ROOT", again.replace("all-gather", "all-reduce"))
+    assert len(hlo.parse(other_kind.replace("CHANNEL", GROUPS), ["x"])["collectives"]) == 2
+
+
+def test_an_exchange_that_a_computation_of_its_own_wraps_is_counted_once():
+    """XLA writes any operation as asynchronous in this way: `async-start` calls what it starts."""
+    text = (
+        BESIDE.replace("OPCODE", "all-to-all").replace("GROUPS", GROUPS)
+        + """
+ENTRY %main (x: bf16[1,8]) -> bf16[4,8] {
+  %x = bf16[1,8]{1,0} parameter(0)
+  %begun = ((bf16[1,8]{1,0}), bf16[4,8]{1,0}, u32[]) async-start(%x), calls=%beside
+  ROOT %ended = bf16[4,8]{1,0} async-done(%begun), calls=%beside
+}
+"""
+    )
+    found = hlo.parse(text, ["x"])["collectives"]
+    assert found == [("all-to-all", "bf16[4, 8]", 4 * 8 * 2, 4)]
+
+
 @pytest.mark.parametrize(
     ("dtype", "dims", "layout", "logical", "padded"),
     [

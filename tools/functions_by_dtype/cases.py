@@ -36,6 +36,8 @@ NUMPY = "round real imag angle sinc fix nan_to_num iscomplex isreal i0 sum mean"
 HALF_1 = "sin cos exp exp10 exp2 log log10 log2 sqrt rsqrt rcp ceil floor rint trunc abs neg"
 HALF_2 = "add sub mul div max min eq ne gt ge lt le"
 SCOPE = {"math": math, "cmath": cmath, "np": np, "operator": operator}
+SCOPE |= {"WHOLE": 3, "NEGATIVE": -2, "TRUTH": True, "REAL": 0.75}  # outside of the kernels
+SCOPE |= {"BYTE": np.uint8(200), "SHORT": np.int16(-300), "SINGLE": np.float32(0.1)}
 
 
 class Case(NamedTuple):

@@ -52,8 +52,8 @@ def libdevice_cases() -> list[Case]:
     return found
 
 
-def ask(cases: list[Case]) -> tuple[dict[Case, Compiled], list[Module]]:
-    """numba-cuda's answers, and the PTX of what it accepts."""
+def ask(cases: list[Case], **options: int) -> tuple[dict[Case, Compiled], list[Module]]:
+    """numba-cuda's answers, and the PTX of what it accepts; NVVM's `options` are opt and fma."""
     answers, modules, waiting = {}, [], []
     device = SimpleNamespace(compute_capability=ARCH)
     with patch("numba.cuda.dispatcher.get_current_device", lambda: device):  # need not exist
@@ -62,9 +62,9 @@ def ask(cases: list[Case]) -> tuple[dict[Case, Compiled], list[Module]]:
             if texts:
                 waiting.append((case, answers[case].name, texts))
             if len(waiting) == BATCH or (waiting and case == cases[-1]):
-                modules += _assemble(waiting, answers)
+                modules += _assemble(waiting, answers, options)
                 waiting = []
-    modules += _assemble(waiting, answers) if waiting else []
+    modules += _assemble(waiting, answers, options) if waiting else []
     return answers, modules
 
 
@@ -125,18 +125,21 @@ def _texts(library: object) -> Iterator[str]:
             yield from getattr(one, "llvm_strs", [])
 
 
-def _assemble(waiting: list[tuple], answers: dict[Case, Compiled]) -> list[Module]:
+def _assemble(
+    waiting: list[tuple], answers: dict[Case, Compiled], options: dict[str, int]
+) -> list[Module]:
     """NVVM's part: all in one PTX text; where it fails, halves, down to the culprits."""
     from numba.cuda.cudadrv import nvvm
 
     own = re.compile(r'define [^@]*@"([^"]+)"')  # several cases may call the same function
     texts = {own.search(text)[1]: text for _, _, found in waiting for text in found}
     try:
-        ptx = nvvm.compile_ir(list(texts.values()), arch="compute_{}{}".format(*ARCH))
+        ptx = nvvm.compile_ir(list(texts.values()), arch="compute_{}{}".format(*ARCH), **options)
     except Exception as error:
         if len(waiting) > 1:
             half = len(waiting) // 2
-            return _assemble(waiting[:half], answers) + _assemble(waiting[half:], answers)
+            parts = waiting[:half], waiting[half:]
+            return [module for part in parts for module in _assemble(part, answers, options)]
         answers[waiting[0][0]] = Compiled(None, f"NVVM: {' '.join(str(error).split())[:300]}")
         return []
     ptx = ptx.decode().strip("\0")

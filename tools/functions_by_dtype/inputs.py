@@ -38,8 +38,7 @@ def dtype(code: str) -> np.dtype:
 
 def result_dtype(name: str) -> np.dtype:
     """Numba's name of a result type: a NumPy dtype, structured for tuples."""
-    if "Literal[int]" in name:
-        return np.dtype(np.int64)
+    name = re.sub(r"Literal\[\w+\]\((\S+?)\)", _of_literal, name)
     if name.startswith("UniTuple("):
         inner, _, count = name[9:-1].partition(" x ")
         return np.dtype([(f"f{i}", inner) for i in range(int(count))], align=True)
@@ -47,6 +46,13 @@ def result_dtype(name: str) -> np.dtype:
         parts = name[6:-1].split(", ")
         return np.dtype([(f"f{i}", part) for i, part in enumerate(parts)], align=True)
     return np.dtype(name)
+
+
+def _of_literal(found: re.Match) -> str:
+    """The type of a literal that Numba names by its value."""
+    if found[1] in ("True", "False"):
+        return "bool"
+    return "int64" if int(found[1]) < 2**63 else "uint64"
 
 
 @cache

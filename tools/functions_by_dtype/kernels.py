@@ -35,6 +35,9 @@ def work(given: str, made: str, first: str) -> None:
 
 def verdict(case: Case) -> Answer:
     """Asks the front end alone. Its sentence for `v[0]` names the type of v, if it is no tuple."""
+    found = _refused(case)
+    if found.kind != "accepted":
+        return found
     found = _refused(case, "u = v[0]")
     if found.kind != "accepted" or found.text:
         return found
@@ -52,7 +55,7 @@ def _refused(case: Case, *lines: str) -> Answer:
         kernel = _kernel(list(map(_array, names(case.text))), body)
         kernel.compile(tuple(numba.types.Array(kind, 1, "C") for kind in kinds))
     except KernelError as error:
-        if f"`{lines[-1]}`" in str(error):
+        if lines and f"`{lines[-1]}`" in str(error):
             return Answer("accepted", TYPE.search(str(error).partition(lines[-1])[2])[0])
         return Answer("refused", str(error))
     except Exception as error:

@@ -142,7 +142,7 @@ class Arithmetic(Emitter):
         kinds, result = self.typing(symbol, function, *operands)
         if node is ast.Invert and result == types.boolean:
             return self.invert(operands[0])
-        folded = _folded(node, operands, result)
+        folded = _folded(node, operands, kinds, result)
         if folded is not None:
             return folded
         if issubclass(node, ast.cmpop):
@@ -219,7 +219,7 @@ class Arithmetic(Emitter):
             return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
         kind = self.common(a, b)
         if test.constant is not None:
-            return a if test.constant else b
+            return self.convert(a if test.constant else b, kind)
         return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
 
     def part(self, value: Value, name: str) -> Value:
@@ -249,13 +249,15 @@ def _converted_constant(value: Value, kind: object) -> Value:
     return Value(kind, constant=coerce(constant, kind))
 
 
-def _folded(node: type, operands: Sequence[Value], result: object) -> Value | None:
+def _folded(node: type, operands: Sequence[Value], kinds: Sequence, result: object) -> Value | None:
     """The result as a constant, where the operands are Python's own numbers; else None."""
     if any(value.constant is None or value.type not in _FOLDED for value in operands):
         return None
     if node in (ast.FloorDiv, ast.Mod) and not isinstance(result, types.Integer):
         return None  # inexact, as NVVM computes them
-    constants = [value.constant for value in operands]
+    constants = []
+    for value, kind in zip(operands, kinds, strict=True):
+        constants.append(coerce(value.constant, kind))
     if node is ast.Pow and abs(constants[1]) > 1024:
         return None
     try:

@@ -40,8 +40,7 @@ class Assignments(Calls):
             case ast.Name():
                 if isinstance(value, View) and not self.arrays[value.array].name:
                     self.arrays[value.array].name = target.id
-                web = self.scope.source.webs.written(target)
-                self.assign((self.scope, web), value)
+                self.assign_name(self.scope, target, value)
             case ast.Subscript():
                 self.store(self.target(target), value)
             case ast.Tuple() | ast.List():

@@ -33,6 +33,19 @@ class Control(Variables):
         self.stack: list[Construct] = []
         self.exit = Label()
 
+    def typed_only(self, side: Callable) -> object:
+        """What no thread comes to, but Numba types all the same: compiled, and not emitted."""
+        code = len(self.code)
+        lines = dict(self.lines)
+        assigned = self._assigned
+        self._assigned = None
+        found = side()
+        self._assigned = assigned
+        self.lines = lines
+        self.fresh = None
+        del self.code[code:]
+        return found
+
     def body(self, statements: list[ast.stmt]) -> bool:
         """Does control never come out at the end?  Dead code is left out."""
         return any(self._statement(node) for node in statements)

@@ -44,6 +44,7 @@ class Facts:
     bound: dict = field(default_factory=dict)  # (scope, web, ...) -> Variable, tuple, View, ...
     scopes: dict = field(default_factory=dict)  # (scope, call) -> Scope
     framed: set = field(default_factory=set)  # loops and inlined calls that need a mask frame
+    divided: set = field(default_factory=set)  # (scope, web) whose assignments differ in type
     changed: bool = False
     debug: bool = False  # cuda.jit(debug=True)
     undefined: Undefined | None = None
@@ -52,6 +53,16 @@ class Facts:
         """From the next pass on this loop or call has a mask frame."""
         self.changed |= key not in self.framed
         self.framed.add(key)
+
+    def divide(self, key: tuple) -> None:
+        """From the next pass on each version of this variable has a type of its own.
+
+        What was seen of types is forgotten, because it may have come from the wider type of all.
+        """
+        self.divided.add(key)
+        self.variables.clear()
+        self.bound.clear()
+        self.changed = True
 
 
 class Emitter:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from labkit.gpu.simt.names import Names
+from labkit.gpu.simt.pruning import is_of_types, known_side
 from labkit.gpu.simt.typing_rules import number
 from labkit.gpu.simt.values import Object, Value
 
@@ -27,7 +28,7 @@ class Expressions(Names):
 
     def compile_Constant(self, node: ast.Constant) -> object:
         """A number; None; a text, such as the name of a dtype."""
-        return number(node.value) or Object(node.value)
+        return self.capture(node.value, "")
 
     def compile_BinOp(self, node: ast.BinOp) -> Value:
         """a + b"""
@@ -57,7 +58,7 @@ class Expressions(Names):
         def rest() -> Value:
             return self._compare(node, right, i + 1)
 
-        return self._either((node, i), result, rest, lambda: result, others)
+        return self._either((node, i), result, rest, lambda: result, others, node)
 
     def _compare_two(self, operator: ast.cmpop, left: object, right: object) -> Value:
         with_none = Object(None) in (left, right)
@@ -81,8 +82,8 @@ class Expressions(Names):
             return value
 
         if isinstance(node.op, ast.And):
-            return self._either((node, i), value, rest, this, others)
-        return self._either((node, i), value, this, rest, others)
+            return self._either((node, i), value, rest, this, others, node.values[i])
+        return self._either((node, i), value, this, rest, others, node.values[i])
 
     def compile_IfExp(self, node: ast.IfExp) -> object:
         """a if test else b"""
@@ -93,6 +94,7 @@ class Expressions(Names):
             lambda: self.compile(node.body),
             lambda: self.compile(node.orelse),
             (node.body, node.orelse),
+            node.test,
         )
 
     def _either(
@@ -102,11 +104,21 @@ class Expressions(Names):
         then: Callable[[], object],
         otherwise: Callable[[], object],
         nodes: Sequence[ast.AST],
+        tested: ast.expr,
     ) -> object:
         """`then() if test else otherwise()`; both are computed if the `nodes` in them are cheap."""
         test = self.truth(test)
         if test.constant is not None:
-            return then() if test.constant else otherwise()
+            taken, other = (then, otherwise) if test.constant else (otherwise, then)
+            value = taken()
+            scope = self.scope
+            pruned = known_side(tested, scope.source, scope.function) is not None
+            if pruned or is_of_types(tested):
+                return value
+            ruled_out = self.typed_only(other)
+            if not (isinstance(value, Value) and isinstance(ruled_out, Value)):
+                return value
+            return self.convert(value, self.common(value, ruled_out))
         if not _is_costly(nodes):
             return self.choice(test, then(), otherwise())
         key = (self.scope, *key)

@@ -12,7 +12,8 @@ from numba import types
 from labkit.gpu.simt.emitter import Facts, Scope
 from labkit.gpu.simt.errors import CompileError
 from labkit.gpu.simt.program import Program
-from labkit.gpu.simt.source import Source, parse
+from labkit.gpu.simt.pruning import pruned
+from labkit.gpu.simt.source import Source
 from labkit.gpu.simt.statements import Statements
 from labkit.gpu.simt.values import Object, Value, is_number, register_type
 
@@ -24,7 +25,7 @@ def compile_kernel(function: Callable, argument_types: tuple, debug: bool = Fals
 
     `debug`: as cuda.jit(debug=True), a division by 0 of floats stops the kernel, too.
     """
-    text = parse(function)
+    text = pruned(function)
     try:
         return _compile(text, function, argument_types, debug)
     except RecursionError:

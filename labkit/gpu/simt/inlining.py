@@ -7,7 +7,7 @@ from functools import cache
 
 from labkit.gpu.simt.emitter import Scope
 from labkit.gpu.simt.expressions import Expressions
-from labkit.gpu.simt.source import parse
+from labkit.gpu.simt.pruning import pruned
 from labkit.gpu.simt.values import Object
 
 signature_of = cache(inspect.signature)
@@ -55,7 +55,7 @@ class Inlining(Expressions):
 
     def _scope_of_call(self, node: ast.Call, function: Callable, hidden: bool) -> Scope:
         """The scope of this call, the same in every pass; refuses recursion."""
-        text = parse(function)
+        text = pruned(function)
         caller = self.scope
         above = caller
         while above is not None:
@@ -77,7 +77,7 @@ class Inlining(Expressions):
         if webs.definitions[web] == 1:
             self.facts.bound[scope, web] = value
         else:
-            self.assign((scope, web), value)
+            self.assign_name(scope, parameter, value)
 
     def _bind(self, scope: Scope, arguments: Sequence, named: dict) -> dict[str, object]:
         """Parameter -> argument, defaults included."""

@@ -135,8 +135,12 @@ class Intrinsics(PythonFunctions):
         self.writable(view)
 
     def _element(self, array: View, index: object) -> View:
-        """array[index], of an index or a tuple of them."""
-        return self.select(array, list(index) if isinstance(index, tuple) else [index])
+        """array[index], of an index or a tuple of them; Numba cuts floats to integers here."""
+        cut = []
+        for one in index if isinstance(index, tuple) else (index,):
+            floating = isinstance(getattr(one, "type", None), types.Float)
+            cut.append(self.convert(one, types.int64) if floating else one)
+        return self.select(array, cut)
 
 
 def _computes_with_names(call: ast.Call) -> bool:

@@ -4,8 +4,6 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numba import types
-
 from labkit.gpu.simt.assignments import Assignments
 from labkit.gpu.simt.control import Construct
 from labkit.gpu.simt.emitter import Label
@@ -56,8 +54,8 @@ class Loops(Assignments):
         bounds = [self.compile(bound) for bound in call.args]
         self.numbers(*bounds)
         typing = resolve(range, tuple(bound.type for bound in bounds))
-        if typing is None or any(not isinstance(b.type, types.Integer) for b in bounds):
-            self.refuse("range takes one to three integers: convert them with int().")
+        if typing is None:  # Numba cuts a float to an int32
+            self.refuse("range takes one to three real numbers: convert them with int().")
         kind = typing[1].dtype
         if len(bounds) == 1:
             bounds = [number(0), *bounds]

@@ -1,15 +1,15 @@
 """Names and attributes in a kernel: what they mean inside, and what is taken from outside."""
 
 import ast
-import builtins
 import sys
 from dataclasses import dataclass
-from types import CellType, ModuleType
+from types import ModuleType
 
 import numpy as np
 from numba import types
 
 from labkit.gpu.simt.in_kernel import IN_KERNELS, InKernel
+from labkit.gpu.simt.pruning import outside
 from labkit.gpu.simt.typing_rules import as_type, number
 from labkit.gpu.simt.values import Cuda, Object, Value, View
 from labkit.gpu.simt.views import Views
@@ -30,31 +30,26 @@ class Names(Views):
 
     def compile_Name(self, node: ast.Name) -> object:
         """A variable, or a Python object from outside."""
-        webs = self.scope.source.webs
-        if node.id not in webs.names:
-            return self._from_outside(node.id)
-        web = webs.seen(node)
-        if web is None:
-            self.refuse(f"`{node.id}` is read before anything is assigned to it.")
-        return self.read_variable((self.scope, web))
+        if node.id in self.scope.source.webs.names:
+            return self.read_name(self.scope, node)
+        return self._from_outside(node.id)
 
     def _from_outside(self, name: str) -> object:
-        function = self.scope.function
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        if name in cells and cells[name] != CellType():  # an empty cell: not assigned yet
-            return self.capture(cells[name].cell_contents, name)
-        for space in (function.__globals__, vars(builtins)):
-            if name in space:
-                return self.capture(space[name], name)
-        known = name in IN_KERNELS
-        cure = f"write cuda.{name}" if known else "check its spelling, or define it above"
-        self.refuse(f"the name `{name}` is not defined: {cure}.")
+        try:
+            found = outside(self.scope.function, name)
+        except KeyError:
+            known = name in IN_KERNELS
+            cure = f"write cuda.{name}" if known else "check its spelling, or define it above"
+            self.refuse(f"the name `{name}` is not defined: {cure}.")
+        return self.capture(found, name)
 
     def capture(self, thing: object, name: str) -> object:
         """A Python object from outside the kernel; numbers and arrays stay as they are now."""
         value = number(thing)
         if value is not None:
             return value
+        if isinstance(thing, int):
+            self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
         if isinstance(thing, tuple):
             return tuple(self.capture(item, name) for item in thing)
         if isinstance(thing, np.ndarray):

@@ -1,6 +1,7 @@
 """The source of a kernel, parsed."""
 
 import ast
+import dis
 import inspect
 from collections.abc import Callable
 from copy import copy
@@ -10,6 +11,9 @@ from types import CodeType
 
 from labkit.gpu.simt.errors import CompileError
 from labkit.gpu.simt.webs import Webs
+
+_OF_LITERALS = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+_LOADS = {"RESUME", "LOAD_CONST", "LOAD_SMALL_INT", "RETURN_VALUE", "RETURN_CONST"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,7 @@ def parse(function: Callable) -> Source:
         )
     above = first - 2 if indented else first - 1  # lines of the file before the tree's first one
     ast.increment_lineno(tree, above)
+    tree = _Literals().visit(tree)
     kept = tuple(line.rstrip() for line in lines)
     return Source(name, filename, first, kept, tree, Webs(tree))
 
@@ -63,6 +68,28 @@ def _tree(lines: list[str], indented: bool) -> ast.stmt:
     if indented:
         return ast.parse("if 1:\n" + text).body[0].body[0]
     return ast.parse(text).body[0]
+
+
+class _Literals(ast.NodeTransformer):
+    """Computes what Python computes before Numba sees it: 2**-1 is 0.5, not an integer."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """2**-1, 7 // 2"""
+        return _computed_by_python(node) or self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """-3, ~5"""
+        return _computed_by_python(node) or self.generic_visit(node)
+
+
+def _computed_by_python(node: ast.expr) -> ast.Constant | None:
+    """The number that Python's compiler makes of an expression of literals, if it makes one."""
+    if not all(isinstance(part, _OF_LITERALS) for part in ast.walk(node)):
+        return None
+    code = compile(ast.Expression(node), "", "eval")
+    if any(step.opname not in _LOADS for step in dis.get_instructions(code)):
+        return None  # 1 // 0, or a number of very many digits
+    return ast.copy_location(ast.Constant(eval(code)), node)
 
 
 def _same(tree: ast.FunctionDef, code: CodeType) -> bool:

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from labkit.gpu.simt.loops import Loops
 from labkit.gpu.simt.ops import ATOMICS, NONE, OPS
+from labkit.gpu.simt.pruning import is_of_types
 from labkit.gpu.simt.values import Cuda, Object
 from labkit.gpu.simt.variables import RESULT
 
@@ -61,6 +62,8 @@ class Statements(Loops):
         def otherwise() -> bool:
             return self.body(node.orelse)
 
+        if test.constant is not None and not is_of_types(node.test):
+            self.typed_only(otherwise if test.constant else then)
         return self.choose(test, then, otherwise if node.orelse else None)
 
     def compile_Return(self, node: ast.Return) -> bool:

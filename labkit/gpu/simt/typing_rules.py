@@ -59,7 +59,12 @@ OPERATOR_FUNCTIONS |= {  # of numbers they are the same as those without "i"
     operator.irshift: ast.RShift,
     operator.not_: ast.Not,
 }
-_ORDERS = ("<", "<=", ">", ">=", "==", "!=")
+ORDERS = {
+    node: row.function
+    for node, row in OPERATORS.items()
+    if row.symbol in ("<", "<=", ">", ">=", "==", "!=")
+}
+_COMPARES = {OPERATORS[node].symbol for node in ORDERS}
 _HALF = ("+", "-", "*", "/", "abs", "min", "max")  # of float16 give float16
 _FIT_IN_HALF = {types.float16, types.boolean, types.int8}
 
@@ -96,7 +101,7 @@ def in_half(symbol: str, kinds: tuple) -> tuple[tuple, object] | None:
     """What CUDA computes in float16, where Numba's CPU compiler takes float32."""
     if types.float16 not in kinds or not _FIT_IN_HALF.issuperset(kinds):
         return None
-    if symbol in _ORDERS:
+    if symbol in _COMPARES:
         result = types.boolean
     elif symbol in _HALF:
         result = types.float16

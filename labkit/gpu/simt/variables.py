@@ -1,5 +1,7 @@
 """Variables of a kernel: what is assigned to a name, and the register where it lives."""
 
+import ast
+
 from labkit.gpu.simt.arithmetic import Arithmetic
 from labkit.gpu.simt.emitter import Facts, Scope, Undefined
 from labkit.gpu.simt.ops import OP, column
@@ -18,11 +20,37 @@ class Variables(Arithmetic):
         self.root = object()
         self.region = self.root
         self._homes: dict[Variable, int] = {}
-        self._assigned = set()
+        self._assigned: set | None = set()  # keys; None: see `typed_only`
+
+    def assign_name(self, scope: Scope, node: ast.AST, value: object) -> None:
+        """The value into the variable that a name, or a parameter, stands for in its scope.
+
+        As in Numba, one that may be of several assignments has the type that can hold them all, and
+        where only one of them is seen, it has that one's.
+        """
+        webs = scope.source.webs
+        keys = [(scope, webs.written(node))]
+        if keys[0] in self.facts.divided:
+            keys = [(scope, part) for part in webs.parts_written(node)]
+            self.fresh = None  # none of them may take over the register
+        for key in keys:
+            self.assign(key, value)
+
+    def read_name(self, scope: Scope, node: ast.Name) -> object:
+        """What the variable of this name holds here."""
+        webs = scope.source.webs
+        web = webs.seen(node)
+        if web is None:
+            self.refuse(f"`{node.id}` is read before anything is assigned to it.")
+        divided = (scope, web) in self.facts.divided
+        return self.read_variable((scope, webs.part_seen(node) if divided else web))
 
     def assign(self, key: tuple, value: object) -> None:
         """The value, or a tuple's or view's numbers, into the variables of this key."""
         template = self._store(key, value)
+        if self._assigned is None:  # no thread comes here: its type counts, and no more
+            self.facts.bound.setdefault(key, template)
+            return
         before = self.facts.bound.get(key, template)
         if before != template and key in self._assigned:
             self.refuse(
@@ -46,6 +74,8 @@ class Variables(Arithmetic):
         if once and value.constant is not None and value.constant == value.constant:  # no NaN
             return Value(value.type, constant=value.constant)
         variable = self.facts.variables[key]
+        if variable.type not in (None, value.type) and scope.source.webs.divisible(web):
+            self.facts.divide((scope, web))
         self._write(variable, value)
         return variable
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 _Env = dict[str, set[ast.AST]]  # name -> the assignments that reach a place
 
@@ -18,12 +19,21 @@ class Webs:
         stores = _names(tree, ast.Store)
         self.names = {node.arg for node in self.parameters} | {node.id for node in stores}
         self._parent = {node: node for node in (*self.parameters, *stores)}
-        self._reads: dict[ast.Name, ast.AST | None] = {}  # read -> one assignment that it sees
+        self._values = {  # an assignment to one name -> the expression
+            node.targets[0]: node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and len(node.targets) == 1
+        }
+        self._reads: dict[ast.Name, frozenset[ast.AST]] = {}  # read -> the assignments it sees
         self._block(tree.body, {node.arg: {node} for node in self.parameters})
         self.definitions = Counter(map(self.written, self._parent))
         self._readers = defaultdict(set)  # web -> its reads
-        for name in self._reads:
-            self._readers[self.seen(name)].add(name)
+        self._parts = defaultdict(dict)  # web -> the sets of assignments that its reads see
+        for name, seen in self._reads.items():
+            web = self.seen(name)
+            self._readers[web].add(name)
+            self._parts[web][seen] = None
+            self.definitions[seen] = len(seen)
 
     def written(self, node: ast.AST) -> ast.AST:
         """The web that an assignment belongs to."""
@@ -36,7 +46,25 @@ class Webs:
     def seen(self, node: ast.Name) -> ast.AST | None:
         """The web that a read sees; None when nothing was assigned before it."""
         seen = self._reads.get(node)
-        return None if seen is None else self.written(seen)
+        return self.written(next(iter(seen))) if seen else None
+
+    def divisible(self, web: ast.AST) -> bool:
+        """Whether some of its reads see other assignments than others do."""
+        return len(self._parts.get(web, ())) > 1
+
+    def part_seen(self, node: ast.Name) -> frozenset[ast.AST]:
+        """The assignments of its web that a read sees: Numba's version of the variable."""
+        return self._reads[node]
+
+    def assigned_alone(self, node: ast.Name) -> ast.expr | None:
+        """The expression that a read's only assignment has; None if there are others."""
+        seen = self._reads.get(node) or ()
+        return self._values.get(*seen) if len(seen) == 1 else None
+
+    def parts_written(self, node: ast.AST) -> list[frozenset[ast.AST]]:
+        """The versions of its variable that an assignment is one of."""
+        parts = self._parts.get(self.written(node), ())
+        return [part for part in parts if node in part]
 
     def private(self, loop: ast.For) -> bool:
         """Is the loop's variable assigned by the loop only, and read in its body only?"""
@@ -99,13 +127,9 @@ class Webs:
 
     def _read(self, name: ast.Name, env: _Env) -> None:
         """A read sees all assignments that reach it: they are one web."""
-        assignments = list(env.get(name.id, ()))
-        if not assignments:
-            self._reads[name] = None
-            return
-        first = assignments[0]
-        self._reads[name] = first
-        for other in assignments[1:]:
+        assignments = frozenset(env.get(name.id, ()))
+        self._reads[name] = assignments
+        for first, other in pairwise(assignments):
             self._parent[self.written(other)] = self.written(first)
 
 
