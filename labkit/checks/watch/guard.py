@@ -31,6 +31,7 @@ from traceback import walk_stack
 from types import CodeType, FrameType
 
 from labkit.checks.items import Exercise
+from labkit.checks.watch.clock import importing
 from labkit.checks.watch.escapes import ESCAPES, Escape
 from labkit.checks.watch.forbidden import Forbidden, codes_of
 from labkit.checks.watch.source import Line, learner_line, line_of, origin
@@ -43,7 +44,7 @@ WATCHED = 50_000  # calls and returns of a case: at most some hundredths of a se
 class Hit:
     """A forbidden thing that was seen.
 
-    kind   "forbidden", "oracle" or "escape"
+    kind   "forbidden", "oracle", "escape", or "file": a rank writes one
     name   what was called
     line   the learner's; None where it is not known
     late   seen only after the run: the profiler was gone
@@ -84,6 +85,11 @@ class Guard:
         name = self._forbidden.found_in(function)
         if name:
             self.hit = Hit("forbidden", name, None)
+
+    def report_file(self, frame: FrameType | None) -> None:
+        """The code in this frame has written to a file; a package may, while it is imported."""
+        if not importing(frame):
+            self._report("file", "", frame)
 
     @contextmanager
     def stand_ins(self) -> Iterator[None]:
@@ -198,6 +204,8 @@ class Guard:
             return self._forbidden.found_in(module_globals.get(step.argval))
         if step.opname == "LOAD_CONST" and step.argval == "bfloat16":
             return self._forbidden.module_of("ml_dtypes")  # its type's name in NumPy
+        if isinstance(step.argval, str) and step.argval in self._forbidden.operator_methods:
+            return self._forbidden.operator_methods[step.argval]
         if step.opname == "IMPORT_NAME":
             return self._forbidden.module_of(step.argval)
         if step.opname == "BINARY_OP" and step.argrepr in self._forbidden.operators:
@@ -210,7 +218,7 @@ class Guard:
     def _report(self, kind: str, name: str, frame: FrameType | None) -> None:
         if self.hit is not None or not self._active:
             return
-        if kind == "forbidden" and not self._by_learner(frame):
+        if kind in ("forbidden", "file") and not self._by_learner(frame):
             return
         self.hit = Hit(kind, name, learner_line(walk_stack(frame), self._boundary))
 
