@@ -19,15 +19,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from traceback import walk_tb
-from types import SimpleNamespace
+from traceback import walk_stack, walk_tb
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import cloudpickle
 import numpy as np
 import torch
 
-from labkit.checks.watch.clock import Clock
+from labkit.checks.watch import Hit
+from labkit.checks.watch.clock import Clock, importing
 from labkit.checks.watch.guard import Guard
 from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
@@ -159,15 +160,26 @@ class Watched:
 
     @contextmanager
     def _no_files(self) -> Iterator[None]:
-        """Within the block every file stays empty, and who writes to one is told so."""
+        """Within the block every file stays empty, and who writes to one is told so.
+
+        A package may try, while it is imported: it goes without.
+        """
+
+        def note(_: int, frame: FrameType | None) -> None:
+            if self.guard.hit is None and not importing(frame):
+                line = learner_line(walk_stack(frame))
+                self.guard.hit = Hit("file", "", line)
+
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-        handler = signal.signal(signal.SIGXFSZ, lambda _, frame: self.guard.report_file(frame))
+        handler = signal.signal(signal.SIGXFSZ, note)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, limit[1]))
         try:
             yield
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
             signal.signal(signal.SIGXFSZ, handler)
+            if self.guard.hit == Hit("file", "", None):  # noted when its error was on the way out
+                self.guard.hit = Hit("file", "", self.place)
 
 
 def _call(watched: Watched, function: Callable, inputs: tuple) -> None:

@@ -31,7 +31,6 @@ from traceback import walk_stack
 from types import CodeType, FrameType
 
 from labkit.checks.items import Exercise
-from labkit.checks.watch.clock import importing
 from labkit.checks.watch.escapes import ESCAPES, Escape
 from labkit.checks.watch.forbidden import Forbidden, codes_of
 from labkit.checks.watch.source import Line, learner_line, line_of, origin
@@ -85,11 +84,6 @@ class Guard:
         name = self._forbidden.found_in(function)
         if name:
             self.hit = Hit("forbidden", name, None)
-
-    def report_file(self, frame: FrameType | None) -> None:
-        """The code in this frame has written to a file; a package may, while it is imported."""
-        if not importing(frame):
-            self._report("file", "", frame)
 
     @contextmanager
     def stand_ins(self) -> Iterator[None]:
@@ -218,7 +212,7 @@ class Guard:
     def _report(self, kind: str, name: str, frame: FrameType | None) -> None:
         if self.hit is not None or not self._active:
             return
-        if kind in ("forbidden", "file") and not self._by_learner(frame):
+        if kind == "forbidden" and not self._by_learner(frame):
             return
         self.hit = Hit(kind, name, learner_line(walk_stack(frame), self._boundary))
 
