@@ -21,6 +21,7 @@ from labkit.checks.case_features import (
     separating,
     size_features,
 )
+from labkit.checks.chunks import chunks_missing
 from labkit.checks.equality import Pair, equal
 from labkit.checks.expected import Outputs, outputs_for
 from labkit.checks.items import Case, Exercise
@@ -69,6 +70,7 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         search.kind_of_case,
         search.slip_where_wrong,
         search.one_number,
+        search.chunks,
         search.border,
         search.place,
         search.sizes,
@@ -226,6 +228,14 @@ class _Search:
             if all(map(self._is_result, self.seen, single)):
                 return f"it returns one number, the {word} of those that are asked for."
         return None
+
+    def chunks(self) -> str | None:
+        """Chunks of a rank's result that nobody has sent."""
+        if len(self.seen) < len(self.wrong):
+            return None
+        output = self.exercise.outputs[self.output]
+        args = [trial.case.args for trial in self.seen]
+        return chunks_missing(self.exercise, output, args, self._pairs(self.seen))
 
     def border(self) -> str | None:
         """The wrong values lie behind a border."""

@@ -21,6 +21,7 @@ from labkit.checks.array_changes import (
     reorderings,
     shifts,
 )
+from labkit.checks.chunks import ranks_of
 
 InputSlip = tuple[str, Callable[[tuple], tuple]]
 OutputSlip = tuple[str, ArrayFunction]
@@ -41,6 +42,9 @@ def input_slips(args: tuple, names: list[str], everyones: list[tuple]) -> Iterat
         for what, change in _constants([one[place] for one in everyones if place < len(one)]):
             yield f"`{names[place]}` {what}.", partial(_changed_at, place=place, change=change)
     yield from _part_slips(args, names)
+    if ranks_of(args):
+        for which, rank in (("first", 0), ("last", -1)):
+            yield f"what the {which} rank gives does not count.", partial(_without_rank, rank=rank)
     for i, j in combinations(range(len(args)), 2):
         if _may_be_confused(args[i], args[j]):
             sentence = f"`{names[i]}` and `{names[j]}` are used in each other's place."
@@ -59,6 +63,15 @@ def _constants(values: list) -> Iterator[ValueChange]:
         for number in sorted({int(value) for value in values} - {0, 1, 2}):
             what = f"does not count: the result is that of {number}"
             yield what, lambda v, n=number: n
+
+
+def _without_rank(args: tuple, rank: int) -> tuple:
+    """The arrays of one rank are 0."""
+    by_rank = list(args[0])
+    by_rank[rank] = tuple(
+        np.zeros_like(value) if isinstance(value, np.ndarray) else value for value in by_rank[rank]
+    )
+    return (tuple(by_rank),)
 
 
 def _part_slips(args: tuple, names: list[str]) -> Iterator[InputSlip]:

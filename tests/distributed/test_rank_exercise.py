@@ -332,6 +332,13 @@ def test_a_loop_in_c_ends_by_its_work_too(monkeypatch, capsys):
     assert "The function does not return in rank 1." in said
 
 
+def test_parameters_are_shown_without_what_nobody_can_read(monkeypatch, capsys):
+    def solution(rank: int, ranks: int, x: torch.Tensor, *, how=right) -> torch.Tensor: ...
+
+    said = told(toy(monkeypatch, solution=solution), takes_two, capsys)
+    assert "The function cannot be called as f(rank, ranks, x, *, how=...): too many" in said
+
+
 def test_an_answer_that_is_no_function(monkeypatch, capsys):
     with registered(toy(monkeypatch)):
         check("distributed.toy", 3)
