@@ -44,6 +44,28 @@ def goes_on(oracle, steps, warm_up, batch, base_batch, base_rate):
     return base_rate + (batch / base_batch - 1) * base_rate * steps / warm_up
 
 
+def stays(value):
+    """Only the rank's first chunk is there; in the others stands this, of its own numbers."""
+
+    def learner(oracle, by_rank):
+        results = oracle(by_rank)
+        found = []
+        for rank, right in enumerate(results):
+            first = right.copy().ravel()
+            if rank < len(by_rank):
+                begin = np.array_split(first, len(by_rank))[0].size
+                first[begin:] = value(by_rank[rank][0].ravel())[begin:]
+            found.append(first.reshape(right.shape))
+        return tuple(found)
+
+    return learner
+
+
+def without_the_last_rank(oracle, by_rank):
+    *others, (x,) = by_rank
+    return oracle((*others, (0 * x,)))
+
+
 SLIPS = [
     ("gpu.relu_kernel", lambda oracle, x: x.copy(), LIMIT),
     ("distributed.learning_rates", goes_on, LIMIT),
@@ -59,6 +81,13 @@ SLIPS = [
     ("distributed.step_flops", lambda oracle, past, n, *more: oracle(past, 1 / n, *more), RATE),
     ("gpu.sgd_momentum", lambda oracle, p, g, v, lr, m: oracle(p, g, v, 1 / lr, m), RATE),
 ]
+OWN, ZERO, RANK = "own numbers still stand", "still 0: nothing came", "the last rank gives does not"
+for id in ("distributed.ring_all_reduce", "distributed.gather_all_reduce"):
+    SLIPS += [
+        (id, stays(lambda own: own), OWN),
+        (id, stays(np.zeros_like), ZERO),
+        (id, without_the_last_rank, RANK),
+    ]
 
 
 def told(id, slip):

@@ -12,7 +12,7 @@ FOREIGN = {
     "an assignment pattern": "logic [7:0] t [2]; assign t = '{a, a};",
     "an interface": "bus b(); endmodule interface bus; logic d; endinterface module n;",
     "a function imported from C (DPI)": 'import "DPI-C" function int f(int x);',
-    "C++ for one tool": "`ifdef VERILATOR\ninitial $c(1);\n`endif",
+    "C++ for one tool": "`ifdef VERILATOR initial $c(1);",
     "an import of a package": "import p::*;",
     "a real number": "real r;",
     "a file": 'initial $readmemh("t.hex", t);',
