@@ -86,6 +86,9 @@ def _part_slips(args: tuple, names: list[str]) -> Iterator[InputSlip]:
 
 
 def _without_part(args: tuple, array: int, count: int, part: int) -> tuple:
+    """Raises ValueError where there cannot be so many parts; the number may be an address."""
+    if not 0 < args[count] <= len(args[array]):
+        raise ValueError
     changed = list(args)
     changed[array] = args[array].copy()
     np.array_split(changed[array], args[count])[part][...] = 0  # a view

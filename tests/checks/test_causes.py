@@ -343,3 +343,18 @@ def test_a_pattern_is_told_only_where_cases_part_it_from_its_rivals(cause):
     assert cause(apart, for_stride_1) == (
         "it is right in every case where `stride` is 1, and wrong in every other."
     )
+
+
+def test_an_address_is_no_number_of_parts(cause):
+    """To cut an array into so many would take minutes."""
+    copied = Exercise(
+        "toy.copied",
+        lambda x, address: x + address,
+        cases_of(
+            {"prime": (7, 10**9), "one": (1, 2**30), "many": (40, 10**9 + 7), "low": (3, 4096)},
+            lambda rng, n, address: (rng.integers(0, 99, n), address),
+        ),
+        ("Look.",),
+    )
+    assert cause(copied, lambda x, address: x * x + address) == "`x` is squared."
+    assert cause(copied, lambda x, address: x % 7 + address).startswith("Look again")
