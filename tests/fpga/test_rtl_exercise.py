@@ -163,7 +163,8 @@ def test_a_long_path_is_refused_by_its_clock(said):
 
 
 def test_the_given_module_is_not_yet_an_answer(said):
-    returned, words = said("\n" + SOLUTION, given=SOLUTION)
+    given = edited("2 * 16'(x_data)", "3 * 16'(x_data)")
+    returned, words = said("\n" + given, given=given)
     assert returned == SOLUTION and "is not solved yet" in words
 
 
