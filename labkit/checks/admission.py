@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from labkit.checks.handed_on import is_handed_on
 from labkit.checks.items import Case, Exercise
-from labkit.checks.phrasing import pointer, short
+from labkit.checks.phrasing import names_only, pointer
 from labkit.checks.problem import Problem
 
 
@@ -46,15 +46,7 @@ def _wrong_parameters(exercise: Exercise, f: Callable, cases: list[Case]) -> Pro
         try:
             parameters.bind(*case.args)
         except TypeError as error:
-            headline = f"The function cannot be called as `f{_names_only(wanted)}`: {error}."
-            yours = f"Yours is defined as `f{_names_only(parameters)}`."
+            headline = f"The function cannot be called as `f{names_only(wanted)}`: {error}."
+            yours = f"Yours is defined as `f{names_only(parameters)}`."
             return Problem("form", headline, (yours,))
     return None
-
-
-def _names_only(signature: inspect.Signature) -> str:
-    """ "(x, w, b)": the parameters without their annotations."""
-    plain = []
-    for parameter in signature.parameters.values():
-        plain.append(parameter.replace(annotation=parameter.empty))
-    return short(str(inspect.Signature(plain)), 90)

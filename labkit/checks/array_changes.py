@@ -111,6 +111,12 @@ def _changes_of_values(dtype: np.dtype) -> Iterator[Change]:
     yield "multiplies where it should divide, or the other way round", _inverse
     if dtype.kind == "f":
         yield "is cut to whole numbers", np.trunc
+        for word, number in (("the smallest", -np.inf), ("the largest", np.inf), ("0", 0)):
+            yield f"has NaN, which counts as {word}", partial(_in_place_of_nan, number=number)
+
+
+def _in_place_of_nan(a: np.ndarray, number: float) -> np.ndarray:
+    return np.where(np.isnan(a), a.dtype.type(number), a)
 
 
 def _inverse(a: np.ndarray) -> np.ndarray:

@@ -1,6 +1,11 @@
-"""What can be said of a case, and which of it tells the right cases from the wrong ones."""
+"""What can be said of a case, and which of it tells the right cases from the wrong ones.
+
+Cases have much in common by chance: the one with the stride 1 may be the one with an even length.
+So a feature is told only where no other one parts the same cases from the same others.
+"""
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,7 +13,20 @@ from labkit.checks.array_changes import axis_text
 from labkit.checks.items import Case
 from labkit.checks.places import BLOCKS
 
-Features = dict[str, bool]  # "`stride` is 1" -> whether it is so in a case
+
+class Feature(NamedTuple):
+    """Whether something is so in a case, and the numbers that it is said of."""
+
+    holds: bool
+    numbers: tuple[int, ...]
+
+
+Features = dict[str, Feature]  # "`stride` is 1" -> what it is in a case
+
+
+def features_of(case: Case, names: list[str], kernel: bool) -> Features:
+    """What can be said of a case: by its numbers, by squares, by sizes; the most telling first."""
+    return number_features(case, names) | size_features(case, names, kernel)
 
 
 def number_features(case: Case, names: list[str]) -> Features:
@@ -17,18 +35,21 @@ def number_features(case: Case, names: list[str]) -> Features:
     said: Features = {}
     for name, value in zip(names, case.args, strict=False):
         if isinstance(value, bool):
-            said[f"`{name}` is True"] = value
-            said[f"`{name}` is False"] = not value
+            said[f"`{name}` is True"] = Feature(value, (value,))
+            said[f"`{name}` is False"] = Feature(not value, (value,))
         elif isinstance(value, int | np.integer):
             numbers[name] = value
-            said[f"`{name}` is 0"] = value == 0
-            said[f"`{name}` is 1"] = value == 1
-            said[f"`{name}` is at most 1"] = value <= 1
+            said[f"`{name}` is 0"] = Feature(value == 0, (value,))
+            said[f"`{name}` is 1"] = Feature(value == 1, (value,))
+            said[f"`{name}` is at most 1"] = Feature(value <= 1, (value,))
         elif isinstance(value, np.ndarray) and value.ndim > 1:
-            square = value.shape[-1] == value.shape[-2]
-            said[f"the last two axes of `{name}` are equally long"] = square
+            last = value.shape[-2:]
+            said[f"the last two axes of `{name}` are equally long"] = Feature(
+                last[0] == last[1], last
+            )
     for a, b in combinations(numbers, 2):
-        said[f"`{a}` equals `{b}`"] = numbers[a] == numbers[b]
+        both = (numbers[a], numbers[b])
+        said[f"`{a}` equals `{b}`"] = Feature(both[0] == both[1], both)
     return said
 
 
@@ -41,33 +62,44 @@ def size_features(case: Case, names: list[str], kernel: bool) -> Features:
             continue
         for axis, n in enumerate(value.shape):
             what = f"the length of `{name}`{axis_text(axis, value.ndim)}"
-            said[f"{what} is 1"] = n == 1
+            said[f"{what} is 1"] = Feature(n == 1, (n,))
             for size in blocks:
-                said[f"{what} is at most {size}"] = n <= size
-                said[f"{what} is a multiple of {size}"] = n % size == 0
-            said[f"{what} is even"] = n % 2 == 0
+                said[f"{what} is at most {size}"] = Feature(n <= size, (n,))
+                said[f"{what} is a multiple of {size}"] = Feature(n % size == 0, (n,))
+            said[f"{what} is even"] = Feature(n % 2 == 0, (n,))
     return said
 
 
-def separating(right: list[Features], wrong: list[Features]) -> str | None:
-    """A sentence when one feature is there in all right cases and in none of the wrong ones."""
+def separating(right: list[Features], wrong: list[Features], asked: set[str]) -> str | None:
+    """A sentence when one feature is there in all right cases and in none of the wrong ones.
+
+    asked   the features that may be told; the others are only its rivals
+    """
     if len(right) < 2 or not wrong:
         return None
-    feature = _in_all_and_in_none(right, wrong)
-    if feature is not None:
-        return f"it is right in every case where {feature}, and wrong in every other."
-    if len(wrong) < 2:
+    where_right = _in_all_and_in_none(right, wrong)
+    where_wrong = _in_all_and_in_none(wrong, right) if len(wrong) > 1 else []
+    cases = [*right, *wrong]
+    said_of = {
+        tuple(said[name].numbers for said in cases if name in said)
+        for name in (*where_right, *where_wrong)
+    }
+    if len(said_of) != 1:
         return None
-    feature = _in_all_and_in_none(wrong, right)
-    if feature is not None:
-        return f"it is wrong in every case where {feature}, and right in every other."
+    for feature in where_right:
+        if feature in asked:
+            return f"it is right in every case where {feature}, and wrong in every other."
+    for feature in where_wrong:
+        if feature in asked:
+            return f"it is wrong in every case where {feature}, and right in every other."
     return None
 
 
-def _in_all_and_in_none(with_it: list[Features], without: list[Features]) -> str | None:
-    """The first feature that all cases here have, and none there."""
-    for feature in with_it[0]:
-        in_all = all(said.get(feature) for said in with_it)
-        if in_all and not any(said.get(feature) for said in without):
-            return feature
-    return None
+def _in_all_and_in_none(with_it: list[Features], without: list[Features]) -> list[str]:
+    """The features that all cases here have, and none there."""
+    return [
+        feature
+        for feature in with_it[0]
+        if all(feature in said and said[feature].holds for said in with_it)
+        and not any(feature in said and said[feature].holds for said in without)
+    ]

@@ -8,19 +8,36 @@ slip fits, what the wrong values have in common is told: a factor, a place, the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
 from labkit.checks.array_changes import ArrayFunction
-from labkit.checks.case_features import Features, number_features, separating, size_features
+from labkit.checks.borders import another_length, missing_limit
+from labkit.checks.case_features import (
+    Features,
+    features_of,
+    number_features,
+    separating,
+    size_features,
+)
+from labkit.checks.chunks import chunks_missing
 from labkit.checks.equality import Pair, equal
 from labkit.checks.expected import Outputs, outputs_for
 from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import argument_name
-from labkit.checks.places import wrong_places
+from labkit.checks.places import wrong_kind, wrong_places
 from labkit.checks.proportions import distance, factor, sizes_of
 from labkit.checks.slips import input_slips, output_slips
 
+_SINGLE = {  # what a single number may be of those that are asked for
+    "sum": np.sum,
+    "mean": np.mean,
+    "largest": np.max,
+    "smallest": np.min,
+    "first": lambda values: values.flat[0],
+    "last": lambda values: values.flat[-1],
+}
 ENOUGH = 3  # values of a wrong result that a slip must explain: fewer agree by chance
 
 
@@ -52,8 +69,12 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         search.same_factor,
         search.kind_of_case,
         search.slip_where_wrong,
+        search.one_number,
+        search.chunks,
+        search.border,
         search.place,
         search.sizes,
+        search.kind_of_value,
     )
     for seek in seekers:
         sentence = seek()
@@ -143,7 +164,8 @@ class _Search:
         """The oracle gives the learner's results for changed arguments."""
         if not self.seen:
             return None
-        for sentence, change in input_slips(self.seen[0].case.args, self.names):
+        everyones = [trial.case.args for trial in self.trials]
+        for sentence, change in input_slips(self.seen[0].case.args, self.names, everyones):
             if self._explains(partial(self._of_changed_arguments, change=change), everywhere):
                 return sentence
         return None
@@ -152,7 +174,8 @@ class _Search:
         self, trial: Trial, change: Callable[[tuple], tuple]
     ) -> np.ndarray | None:
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), catch_warnings():
+                simplefilter("ignore")
                 args = change(trial.case.args)
             return outputs_for(self.exercise, self.exercise.oracle, args)[self.output]
         except Exception:  # the changed arguments do not fit each other
@@ -195,6 +218,34 @@ class _Search:
         """Right or wrong by a number among the arguments, or by a square."""
         return self._separated_by(number_features)
 
+    def one_number(self) -> str | None:
+        """A single number where several are asked for: their sum, or the largest."""
+        wanted = [trial.expected[self.output] for trial in self.seen]
+        if any(want.ndim == 0 for want in wanted) or sum(want.size > 1 for want in wanted) < 2:
+            return None
+        for word, of in _SINGLE.items():
+            single = [np.asarray(of(trial.expected[self.output])) for trial in self.seen]
+            if all(map(self._is_result, self.seen, single)):
+                return f"it returns one number, the {word} of those that are asked for."
+        return None
+
+    def chunks(self) -> str | None:
+        """Chunks of a rank's result that nobody has sent."""
+        if len(self.seen) < len(self.wrong):
+            return None
+        output = self.exercise.outputs[self.output]
+        args = [trial.case.args for trial in self.seen]
+        return chunks_missing(self.exercise, output, args, self._pairs(self.seen))
+
+    def border(self) -> str | None:
+        """The wrong values lie behind a border."""
+        if len(self.seen) < len(self.wrong) or not self.seen:
+            return None
+        sizes = [sizes_of(trial.case, self.names) for trial in self.trials]
+        return missing_limit(self.exercise, self._pairs(self.seen)) or another_length(
+            self.exercise, self._pairs(self.trials), sizes
+        )
+
     def place(self) -> str | None:
         """The wrong values lie in places of one kind."""
         if len(self.seen) < len(self.wrong):
@@ -202,14 +253,25 @@ class _Search:
         return wrong_places(self.exercise, self._pairs(self.seen))
 
     def sizes(self) -> str | None:
-        """Right or wrong by the sizes of the arrays: the last thing to look at."""
-        kernel = self.exercise.adapter is not None and not self.exercise.plain_python
-        return self._separated_by(partial(size_features, kernel=kernel))
+        """Right or wrong by the sizes of the arrays."""
+        return self._separated_by(partial(size_features, kernel=self._is_kernel))
+
+    def kind_of_value(self) -> str | None:
+        """The wrong values are of one kind: a symptom, and the last thing to tell."""
+        if len(self.seen) < len(self.wrong):
+            return None
+        return wrong_kind(self.exercise, self._pairs(self.seen))
+
+    @property
+    def _is_kernel(self) -> bool:
+        return self.exercise.adapter is not None and not self.exercise.plain_python
 
     def _separated_by(self, features: Callable[[Case, list[str]], Features]) -> str | None:
-        right = [features(trial.case, self.names) for trial in self.right]
-        wrong = [features(trial.case, self.names) for trial in self.wrong]
-        return separating(right, wrong)
+        """By one of these features, if none of all that can be said of a case does it too."""
+        asked = {name for trial in self.trials for name in features(trial.case, self.names)}
+        right = [features_of(trial.case, self.names, self._is_kernel) for trial in self.right]
+        wrong = [features_of(trial.case, self.names, self._is_kernel) for trial in self.wrong]
+        return separating(right, wrong, asked)
 
 
 def _shapes(case: Case) -> list:

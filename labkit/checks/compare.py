@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.checks.equality import as_array, first_index
 from labkit.checks.expected import Outputs
-from labkit.checks.items import Exercise, NotJudged, Refused, TooDear, Unsolved
+from labkit.checks.items import Exercise, NotJudged, Refused, TooDear, Unsolved, Unsteady
 from labkit.checks.phrasing import (
     argument_name,
     counted,
@@ -50,7 +50,7 @@ def returned_arrays(exercise: Exercise, run: CaseRun) -> list[np.ndarray | None]
 
 def _raised(run: CaseRun) -> Problem:
     if isinstance(run.error, Refused):
-        kinds = {Unsolved: "stub", TooDear: "cost", NotJudged: "unjudged"}
+        kinds = {Unsolved: "stub", Unsteady: "later", TooDear: "cost", NotJudged: "unjudged"}
         kind = kinds.get(type(run.error), "refused")
         return Problem(kind, str(run.error), run.error.details)
     where = line_blocks(run.line)

@@ -16,6 +16,7 @@ from labkit.checks.problem import Problem
 from labkit.checks.watch import CaseRun
 
 _EXPLAINED = ("value", "shape", "raised", "nan")  # kinds of problems that may have a known cause
+_LAST = ("later", "cost", "unjudged")  # kinds of problems in cases whose numbers are right
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ def diagnose(
 ) -> Diagnosis | None:
     """The first problem in the order of the cases, or None when every case is right.
 
-    What is wrong comes before what is only too dear, or could not be judged.
+    What is wrong comes before what is right in the case itself, and that before what is only too
+    dear, or could not be judged.
     """
     place = _first_place(problems)
     if place is None:
@@ -58,15 +60,11 @@ def diagnose(
 
 def _first_place(problems: list[Problem | None]) -> int | None:
     """The place of the first problem with the numbers, or else of the first one of another kind."""
-    later = None
-    for place, problem in enumerate(problems):
-        if problem is None:
-            continue
-        if problem.kind not in ("cost", "unjudged"):
-            return place
-        if later is None:
-            later = place
-    return later
+    for told in (lambda kind: kind not in _LAST, lambda kind: kind == "later", bool):
+        for place, problem in enumerate(problems):
+            if problem is not None and told(problem.kind):
+                return place
+    return None
 
 
 def _worded(exercise: Exercise, problem: Problem, trial: Trial) -> Problem:

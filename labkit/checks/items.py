@@ -39,6 +39,10 @@ class TooDear(Refused):
     """The same where only the cost is wrong: what is wrong in another case comes first."""
 
 
+class Unsteady(Refused):
+    """The same where the results are right, and not when the case runs under other conditions."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One call of the learner's function: `f(*args)`. `name` is shown: "prime sizes"."""

@@ -2,7 +2,15 @@
 
 from labkit.checks.diagnose import Diagnosis
 from labkit.checks.items import Exercise
-from labkit.checks.phrasing import case_text, counted, error_text, line_blocks, pointer, short
+from labkit.checks.phrasing import (
+    case_text,
+    counted,
+    error_text,
+    line_blocks,
+    not_allowed,
+    pointer,
+    short,
+)
 from labkit.checks.problem import Problem
 from labkit.checks.render import Code, Message, Table
 from labkit.checks.watch import CaseRun, Hit
@@ -69,7 +77,8 @@ def refused_call(exercise: Exercise, hit: Hit) -> Message:
         "escape": f"The function calls `{hit.name}`, which disturbs the check; leave it out.",
         "forbidden": f"The function uses `{hit.name}`; this exercise asks you to do without it.",
     }
-    return _again(exercise, headlines[hit.kind], *line_blocks(hit.line))
+    without = not_allowed(exercise.forbidden) if hit.kind == "forbidden" else []
+    return _again(exercise, headlines[hit.kind], *line_blocks(hit.line), *without)
 
 
 def meddled(exercise: Exercise) -> Message:

@@ -76,6 +76,17 @@ def argument_name(oracle: Callable, position: int) -> str:
         return f"argument {position}"
 
 
+def names_only(signature: inspect.Signature) -> str:
+    """ "(x, w, b=1)": the parameters, without annotations; of a default, plain values alone."""
+    plain = []
+    for parameter in signature.parameters.values():
+        default = parameter.default
+        if default is not parameter.empty and not isinstance(default, int | float | str | None):
+            default = ...
+        plain.append(parameter.replace(annotation=parameter.empty, default=default))
+    return short(str(inspect.Signature(plain)).replace("Ellipsis", "..."), 90)
+
+
 def case_text(exercise: Exercise, case: Case) -> str:
     """'prime sizes (dy 7 × 5, x 7 × 3, stride 2)'; "lengths [2, 3, 4]" where these are shown."""
     parts = []
@@ -98,6 +109,14 @@ def line_blocks(line: Line | None, where: str = "It happens in") -> list[str | C
     if not line.text:
         return [f"{where} {line}."]
     return [f"{where} {line}:", Code(line.text)]
+
+
+def not_allowed(forbidden: tuple[str, ...]) -> list[str]:
+    """All that an exercise forbids, as a paragraph: its text need not name everything."""
+    if not forbidden:
+        return []
+    listed = ", ".join(f"`{name}`" for name in forbidden)
+    return [f"Not allowed in this exercise: {listed}."]
 
 
 def error_text(error: BaseException) -> str:

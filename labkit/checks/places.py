@@ -14,16 +14,29 @@ _BY_CHANCE = 1 / 128  # how likely a pattern may be that means nothing
 
 def wrong_places(exercise: Exercise, pairs: list[Pair]) -> str | None:
     """A sentence when the wrong values of all cases lie in places of one kind."""
-    if any(pair.got.shape != pair.want.shape for pair in pairs):
+    wrong = _wrong(exercise, pairs)
+    if wrong is None:
         return None
-    wrong = [~close(pair.got, pair.want, exercise) for pair in pairs]
     dimensions = wrong[0].ndim
     if all(mask.ndim == dimensions for mask in wrong):
         for axis in range(dimensions):
             sentence = _along(wrong, axis)
             if sentence is not None:
                 return sentence
-    return _of_one_kind(pairs, wrong)
+    return None
+
+
+def wrong_kind(exercise: Exercise, pairs: list[Pair]) -> str | None:
+    """A sentence when the wrong values of all cases are, or should be, of one kind."""
+    wrong = _wrong(exercise, pairs)
+    return None if wrong is None else _of_one_kind(pairs, wrong)
+
+
+def _wrong(exercise: Exercise, pairs: list[Pair]) -> list[np.ndarray] | None:
+    """Truth values for each case; None where a shape is wrong."""
+    if any(pair.got.shape != pair.want.shape for pair in pairs):
+        return None
+    return [~close(pair.got, pair.want, exercise) for pair in pairs]
 
 
 def _along(wrong: list[np.ndarray], axis: int) -> str | None:

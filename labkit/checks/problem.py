@@ -10,8 +10,9 @@ class Problem:
     """What is wrong, in sentences.
 
     kind      "stub" (nothing is there yet); "raised", "shape", "nan", "value" (a misconception may
-              explain it); "cost" (right, but too dear); "refused" by an adapter; "unjudged" (a
-              tool could say nothing of it); "form" for the rest
+              explain it); "later" (right, but not under other conditions); "cost" (right, but too
+              dear); "refused" by an adapter; "unjudged" (a tool could say nothing of it); "form"
+              for the rest
     headline  a sentence; of a stub, the part of one that follows a colon
     details   what follows it, paragraph by paragraph
     output    the position of the output it is about, where it is about one

@@ -92,7 +92,8 @@ class Registry:
     def _unknown(self, id: str, kind: type) -> str:
         """A sentence that names the near ids, or some of all, and what could not be read."""
         ids = [item.id for item in self.of(kind)]
-        near = get_close_matches(id, ids, n=3, cutoff=0.5)
+        near = [known for known in ids if id and known.rpartition(".")[2] == id.rpartition(".")[2]]
+        near = near or get_close_matches(id, ids, n=3, cutoff=0.5)
         if not near and id:
             near = [known for known in ids if id in known][:3]
         sentence = f"There is no {CALLS[kind][0]} with the id {short(id)!r}."

@@ -21,6 +21,7 @@ from labkit.checks.array_changes import (
     reorderings,
     shifts,
 )
+from labkit.checks.chunks import ranks_of
 
 InputSlip = tuple[str, Callable[[tuple], tuple]]
 OutputSlip = tuple[str, ArrayFunction]
@@ -30,11 +31,20 @@ ValueChange = tuple[str, Callable[[Any], Any]]  # of one argument: what follows 
 # Input slips.
 
 
-def input_slips(args: tuple, names: list[str]) -> Iterator[InputSlip]:
-    """Slips of arguments like these; the function maps a case's arguments to changed ones."""
+def input_slips(args: tuple, names: list[str], everyones: list[tuple]) -> Iterator[InputSlip]:
+    """Slips of arguments like these; the function maps a case's arguments to changed ones.
+
+    everyones   the arguments of all cases
+    """
     for place, value in enumerate(args):
         for what, change in _changes_of(value):
             yield f"`{names[place]}` {what}.", partial(_changed_at, place=place, change=change)
+        for what, change in _constants([one[place] for one in everyones if place < len(one)]):
+            yield f"`{names[place]}` {what}.", partial(_changed_at, place=place, change=change)
+    yield from _part_slips(args, names)
+    if ranks_of(args):
+        for which, rank in (("first", 0), ("last", -1)):
+            yield f"what the {which} rank gives does not count.", partial(_without_rank, rank=rank)
     for i, j in combinations(range(len(args)), 2):
         if _may_be_confused(args[i], args[j]):
             sentence = f"`{names[i]}` and `{names[j]}` are used in each other's place."
@@ -44,6 +54,44 @@ def input_slips(args: tuple, names: list[str]) -> Iterator[InputSlip]:
 def _changed_at(args: tuple, place: int, change: Callable) -> tuple:
     changed = list(args)
     changed[place] = change(args[place])
+    return tuple(changed)
+
+
+def _constants(values: list) -> Iterator[ValueChange]:
+    """One of the numbers that an argument is in the cases stands for all of them."""
+    if all(type(value) is int or isinstance(value, np.integer) for value in values):
+        for number in sorted({int(value) for value in values} - {0, 1, 2}):
+            what = f"does not count: the result is that of {number}"
+            yield what, lambda v, n=number: n
+
+
+def _without_rank(args: tuple, rank: int) -> tuple:
+    """The arrays of one rank are 0."""
+    by_rank = list(args[0])
+    by_rank[rank] = tuple(
+        np.zeros_like(value) if isinstance(value, np.ndarray) else value for value in by_rank[rank]
+    )
+    return (tuple(by_rank),)
+
+
+def _part_slips(args: tuple, names: list[str]) -> Iterator[InputSlip]:
+    """An array falls into as many parts as another argument says, and one of them is left out."""
+    for i, array in enumerate(args):
+        for j, count in enumerate(args):
+            if not (isinstance(array, np.ndarray) and array.ndim and type(count) is int):
+                continue
+            for which, part in (("first", 0), ("last", -1)):
+                sentence = f"`{names[i]}` counts without the {which} of its `{names[j]}` parts."
+                yield sentence, partial(_without_part, array=i, count=j, part=part)
+
+
+def _without_part(args: tuple, array: int, count: int, part: int) -> tuple:
+    """Raises ValueError where there cannot be so many parts; the number may be an address."""
+    if not 0 < args[count] <= len(args[array]):
+        raise ValueError
+    changed = list(args)
+    changed[array] = args[array].copy()
+    np.array_split(changed[array], args[count])[part][...] = 0  # a view
     return tuple(changed)
 
 
@@ -92,6 +140,7 @@ def _integer_changes() -> Iterator[ValueChange]:
     yield "is taken twice", lambda v: 2 * v
     yield "is taken by half", lambda v: v // 2
     yield "is squared", lambda v: v * v
+    yield "multiplies where it should divide, or the other way round", lambda v: 1 / v
 
 
 def _float_changes(kind: type) -> Iterator[ValueChange]:
@@ -123,6 +172,11 @@ def output_slips(result: np.ndarray) -> Iterator[OutputSlip]:
         yield f"the result is a running sum{where}.", partial(np.cumsum, axis=axis)
         sentence = f"the result is that of a running sum's end{where}."
         yield sentence, partial(_total_everywhere, axis=axis)
+    if result.dtype.kind in "iu":
+        for bits in (8, 16, 32):
+            cut = f"the result is cut to {bits} bits"
+            yield f"{cut}, the first of which is a sign.", partial(_cut, kind=f"i{bits // 8}")
+            yield f"{cut}, without a sign.", partial(_cut, kind=f"u{bits // 8}")
     yield from _result_slips()
 
 
@@ -134,6 +188,10 @@ def _swapped_and_reshaped(a: np.ndarray, j: int, k: int) -> np.ndarray:
 def _total_everywhere(a: np.ndarray, axis: int) -> np.ndarray:
     total = a.sum(axis, keepdims=True)
     return np.broadcast_to(total, a.shape)
+
+
+def _cut(a: np.ndarray, kind: str) -> np.ndarray:
+    return a.astype(kind).astype(a.dtype)
 
 
 def _result_slips() -> Iterator[OutputSlip]:

@@ -103,3 +103,10 @@ class Ended:
     hit: Hit | None = None
     changed: int | None = None
     left: tuple[Post, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """In the place of a result that is no array of numbers."""
+
+    kind: str

@@ -22,8 +22,9 @@ from labkit.checks.handed_on import handed_on_functions
 from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
 from labkit.checks.judge import ANSWERS
 from labkit.checks.lesson_files import exercise
-from labkit.checks.phrasing import counted
+from labkit.checks.phrasing import counted, names_only
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.known_classes import read_known
 from labkit.distributed.rank_results import (
     MOST_RANKS,
     as_outputs,
@@ -144,7 +145,7 @@ class RankJudge:
             kind = type(answer).__name__
             raise Refused(f"The answer is a function; this is of type {kind}.")
         self._refuse_other_parameters(answer)
-        packed = self._packed(answer)
+        packed = self._packed(answer, own=self.solution)
         endless: list[Refused] = []  # once is enough: each would take its whole budget again
 
         def judged(inputs: ByRank) -> tuple[np.ndarray, ...]:
@@ -157,7 +158,7 @@ class RankJudge:
     def plain(self, answer: Callable, inputs: ByRank) -> tuple[np.ndarray, ...]:
         """What a function gives back in all ranks, whatever it uses; Refused for a hang."""
         lenient = replace(self, forbidden=(), in_place=True)
-        run = lenient._run(self._packed(answer), inputs, [])
+        run = lenient._run(self._packed(answer, own=None), inputs, [])
         return returned(_values(run), self._expected(inputs), self.results)
 
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
@@ -191,7 +192,7 @@ class RankJudge:
             for line in said.splitlines():
                 print(f"[rank {rank}] {line}")
         seats = run.referee.seats
-        if found := verdict(run.referee, self._names):
+        if found := verdict(run.referee, self._names, self.forbidden):
             if any(seat.ended and seat.ended.endless for seat in seats):
                 endless.append(found.refused())
             raise found.refused()
@@ -217,13 +218,16 @@ class RankJudge:
             for rank, inputs in enumerate(by_rank)
         ]
 
-    def _packed(self, answer: Callable) -> bytes:
-        """The function and what goes with it; Refused where it cannot go to other processes."""
+    def _packed(self, answer: Callable, own: Callable | None) -> bytes:
+        """The function and what goes with it; Refused where it cannot go to other processes.
+
+        own   the course's answer, which it may not call
+        """
         from labkit.distributed.launch import packed
 
-        free = tuple(filter(_can_travel, handed_on_functions("distributed")))
+        free = tuple(filter(_can_travel, handed_on_functions("distributed", own)))
         try:
-            return packed(answer, (free, self.given))
+            return packed(answer, (free, self.given, own))
         except LaunchError as error:
             raise Refused(str(error)) from None
 
@@ -237,14 +241,15 @@ class RankJudge:
             wanted = inspect.signature(self.solution)
             inspect.signature(answer).bind(*wanted.parameters)
         except TypeError as error:
-            raise Refused(f"The function cannot be called as f{wanted}: {error}.") from None
+            call = f"f{names_only(wanted)}"
+            raise Refused(f"The function cannot be called as {call}: {error}.") from None
         except ValueError:  # written in C, and without a signature
             pass
 
 
 def _values(run: "RefereedRun") -> list:
     """What each rank returned."""
-    return [pickle.loads(seat.ended.value) for seat in run.referee.seats]
+    return [read_known(seat.ended.value) for seat in run.referee.seats]
 
 
 def _can_travel(function: Callable) -> bool:

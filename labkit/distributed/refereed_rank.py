@@ -10,27 +10,30 @@ import faulthandler
 import linecache
 import os
 import pickle
+import resource
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from traceback import walk_tb
-from types import SimpleNamespace
+from traceback import walk_stack, walk_tb
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import cloudpickle
 import numpy as np
 import torch
 
-from labkit.checks.watch.clock import Clock
+from labkit.checks.watch import Hit
+from labkit.checks.watch.clock import Clock, importing
 from labkit.checks.watch.guard import Guard
 from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
 from labkit.distributed.carried_in_turn import CarriedInTurn
-from labkit.distributed.posts import Ended, Raised
+from labkit.distributed.posts import Ended, Raised, Unfit
 from labkit.distributed.rank import end_with, lead_group, speak_through
 from labkit.distributed.referee_line import RefereeLine
 from labkit.distributed.refereed_torch import FUNCTIONS, install
@@ -44,8 +47,8 @@ WHOLE = ("torch", "torch.distributed", "torch.distributed.distributed_c10d")
 class RefereedJob:
     """What one rank of a case is to do.
 
-    call         the learner's function, those that may call anything, and what turns the inputs
-                 into its arguments; pickled by cloudpickle
+    call         the learner's function, those that may call anything, what turns the inputs into
+                 its arguments, and the course's answer; pickled by cloudpickle
     inputs       of this rank alone, pickled
     rank, ranks  which one it is, of how many
     in_place     the function may change its inputs; if it returns None, the first one is its result
@@ -93,14 +96,14 @@ def run_refereed(
 
 def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
     try:
-        function, (free, given) = cloudpickle.loads(job.call)
+        function, (free, given, own) = cloudpickle.loads(job.call)
         inputs = tensors(pickle.loads(job.inputs))
         if given is not None:
             inputs = tuple(given(*inputs))
     except Exception as error:
         return Ended(raised=Raised(type(error).__name__, _text(error), None))
     before = copy.deepcopy(inputs)
-    watched = Watched(job, line, free)
+    watched = Watched(job, line, free, own)
     watched.run(function, inputs)
     hit, left = watched.guard.hit, line.left
     if watched.clock.expired:
@@ -117,9 +120,18 @@ def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
 
 
 class Watched:
-    """One call of the learner's function under guard and clock; `free` may call anything."""
+    """One call of the learner's function under guard and clock.
 
-    def __init__(self, job: RefereedJob, line: RefereeLine, free: tuple[Callable, ...]) -> None:
+    free   functions that may call anything; own: the course's answer, which it may not call
+    """
+
+    def __init__(
+        self,
+        job: RefereedJob,
+        line: RefereeLine,
+        free: tuple[Callable, ...],
+        own: Callable | None,
+    ) -> None:
         self.rank, self.ranks = job.rank, job.ranks
         self.line = line
         self.value: object = None
@@ -127,7 +139,7 @@ class Watched:
         self.place: Line | None = None
         self.clock = Clock(adapted=True)
         exercise = SimpleNamespace(
-            forbidden=_with_all(job.forbidden), oracle=None, fallback=None, adapter=None
+            forbidden=_with_all(job.forbidden), oracle=None, fallback=own, adapter=None
         )
         codes = {id(one.__code__) for one in free if hasattr(one, "__code__")}
         self.guard = Guard(exercise, job.answers, frozenset(codes))
@@ -141,10 +153,33 @@ class Watched:
             with self.guard.profile(_call.__code__):
                 _call(self, function, inputs)
 
-        with self.guard.stand_ins(), warnings.catch_warnings():
+        with self.guard.stand_ins(), warnings.catch_warnings(), self._no_files():
             warnings.simplefilter("ignore")
             self.clock.run(job)
         self.line.clock = None
+
+    @contextmanager
+    def _no_files(self) -> Iterator[None]:
+        """Within the block every file stays empty, and who writes to one is told so.
+
+        A package may try, while it is imported: it goes without.
+        """
+
+        def note(_: int, frame: FrameType | None) -> None:
+            if self.guard.hit is None and not importing(frame):
+                line = learner_line(walk_stack(frame))
+                self.guard.hit = Hit("file", "", line)
+
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, note)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limit[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            signal.signal(signal.SIGXFSZ, handler)
+            if self.guard.hit == Hit("file", "", None):  # noted when its error was on the way out
+                self.guard.hit = Hit("file", "", self.place)
 
 
 def _call(watched: Watched, function: Callable, inputs: tuple) -> None:
@@ -196,21 +231,16 @@ def plain(value: Any) -> Any:
         value = value.detach().cpu()
         if value.dtype in (torch.bfloat16, torch.float16):
             value = value.float()
-        return value.numpy().copy()
+        return np.array(value.numpy())
     if type(value) in (tuple, list):
         return type(value)(map(plain, value))
-    if value is None or isinstance(value, bool | int | float | np.generic):
+    if value is None or type(value) in (bool, int, float):
         return value
+    if isinstance(value, int | float | np.generic):  # of a class of its own, perhaps
+        value = np.array(value)
     if type(value) is np.ndarray and value.dtype.kind in "biufc":
         return value
     return Unfit(type(value).__name__)
-
-
-@dataclass(frozen=True)
-class Unfit:
-    """In the place of a value that is no array of numbers."""
-
-    kind: str
 
 
 def first_changed(before: tuple, after: tuple) -> int | None:

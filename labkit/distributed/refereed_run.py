@@ -13,9 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pickle import UnpicklingError
 
 from labkit.checks.watch.clock import ROUNDS
 from labkit.checks.watch.meter import seconds_of_a_round
+from labkit.distributed.known_classes import read_known
 from labkit.distributed.posts import Ended
 from labkit.distributed.processes import kill_group, process_context, without_program
 from labkit.distributed.referee import Referee
@@ -122,7 +124,12 @@ def _processor_time(pid: int) -> float | None:
 
 def _take_word(player: Player, players: list[Player], referee: Referee) -> None:
     try:
-        said = player.talk.recv()
+        said = read_known(player.talk.recv_bytes())
+    except UnpicklingError:  # it is not what a rank says
+        kill_group(player.process)
+        player.process.join()
+        referee.died(player.number, player.process.exitcode)
+        return
     except (EOFError, OSError):
         player.process.join()
         referee.died(player.number, player.process.exitcode)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from labkit.checks.items import Refused
-from labkit.checks.phrasing import line_blocks, shape_text
+from labkit.checks.phrasing import line_blocks, not_allowed, shape_text
 from labkit.checks.render import Code
 from labkit.checks.watch import Hit, Line
 from labkit.distributed.posts import Post, Where
@@ -37,21 +37,24 @@ class Verdict(NamedTuple):
         return Refused(self.sentence, *self.details)
 
 
-def verdict(referee: Referee, names: Sequence[str] = ()) -> Verdict | None:
+def verdict(
+    referee: Referee, names: Sequence[str] = (), forbidden: tuple[str, ...] = ()
+) -> Verdict | None:
     """What is wrong with a run, whatever its results are; None if nothing.
 
-    names   of the inputs
+    names       of the inputs
+    forbidden   what the exercise forbids
     """
-    return next(_all(referee, names), None)
+    return next(_all(referee, names, forbidden), None)
 
 
-def _all(referee: Referee, names: Sequence[str]) -> Iterator[Verdict]:
+def _all(referee: Referee, names: Sequence[str], forbidden: tuple[str, ...]) -> Iterator[Verdict]:
     """In the order in which they are told; of each kind the lowest rank's first."""
     seats = list(enumerate(referee.seats))
     ended = [(rank, seat.ended) for rank, seat in seats if seat.ended]
     for _, how in ended:
         if how.hit is not None and not how.hit.late:
-            yield _forbidden(how.hit)
+            yield _forbidden(how.hit, forbidden)
     for rank, seat in seats:
         if seat.died is not None:
             yield _died(rank, seat.died)
@@ -77,7 +80,7 @@ def _all(referee: Referee, names: Sequence[str]) -> Iterator[Verdict]:
         yield _stuck(referee)
     for rank, how in ended:
         if how.hit is not None:
-            yield _forbidden(how.hit)
+            yield _forbidden(how.hit, forbidden)
         if how.changed is not None:
             name = names[how.changed] if how.changed < len(names) else f"input {how.changed}"
             yield Verdict(
@@ -95,12 +98,15 @@ def _died(rank: int, code: int) -> Verdict:
     return Verdict(f"The process of rank {rank} {exit_text(code)}.")
 
 
-def _forbidden(hit: Hit) -> Verdict:
+def _forbidden(hit: Hit, forbidden: tuple[str, ...]) -> Verdict:
     said = {
+        "oracle": "The function calls the course's own answer; this exercise asks you to write it.",
         "forbidden": f"The function uses `{hit.name}`; this exercise asks you to do without it.",
+        "file": "The function writes to a file; ranks pass on what they have by messages alone.",
         "escape": f"The function calls `{hit.name}`, which disturbs the check; leave it out.",
     }
-    return Verdict(said[hit.kind], tuple(line_blocks(hit.line)))
+    without = not_allowed(forbidden) if hit.kind == "forbidden" else []
+    return Verdict(said[hit.kind], (*line_blocks(hit.line), *without))
 
 
 def _place(fault: tuple[Operation, Operation]) -> tuple:

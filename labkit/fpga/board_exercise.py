@@ -17,7 +17,7 @@ import numpy as np
 
 from labkit.checks.items import Case, Exercise, NotJudged, Refused, TooDear
 from labkit.checks.lesson_files import exercise
-from labkit.checks.phrasing import counted
+from labkit.checks.phrasing import counted, names_only
 from labkit.checks.watch.source import learner_line
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
@@ -35,6 +35,11 @@ ZEROS = (
 KEPT = (
     "The result is right, but {count} left in the board's memory, which fills up this way. wait() "
     "for both channels, and return a copy, such as np.array(buffer), instead of a buffer."
+)
+
+FREED = (
+    "The result is right, but it lies in a buffer that was freed: on a real board, its memory may "
+    "hold somebody else's words by now. Return a copy, such as np.array(buffer), made before."
 )
 
 
@@ -122,20 +127,19 @@ class BoardJudge:
 
     def judged(self, answer: Callable, inputs: tuple) -> Any:
         """What a function gives back; Refused for what a board would not forgive."""
-        result, board, left = self._run(answer, inputs)
+        result, board, fault = self._run(answer, inputs)
         if not _same(result, self.oracle(*inputs)):
             if _only_zeros(result) and _received(board):
                 raise Refused(ZEROS)
             return result
-        if self.frees and left:
-            raise TooDear(KEPT.format(count=_of_buffers(left)))
-        sentence = self.demand(board, *inputs) if self.demand else None
-        if sentence:
-            raise TooDear(sentence)
+        if fault is None and self.demand:
+            fault = self.demand(board, *inputs)
+        if fault:
+            raise TooDear(fault)
         return result
 
-    def _run(self, answer: Callable, inputs: tuple) -> tuple[Any, PrivateBoard, int]:
-        """The result, copied; the board; how many buffers the function has left there."""
+    def _run(self, answer: Callable, inputs: tuple) -> tuple[Any, PrivateBoard, str | None]:
+        """The result, copied; the board; what the function did wrong with its buffers."""
         try:
             load_pynq()
             board = PrivateBoard(self.design(*inputs))
@@ -148,8 +152,13 @@ class BoardJudge:
             except Exception as error:
                 raise _told(board, error) or error from None
             self._refuse_unwaited(board)
-            left = board.machine.memory.in_use
-            return _copied(result), board, left
+            return _copied(result), board, self._fault(result, board)
+
+    def _fault(self, result: Any, board: PrivateBoard) -> str | None:
+        if _lies_in_freed(result):
+            return FREED
+        left = board.machine.memory.in_use
+        return KEPT.format(count=_of_buffers(left)) if self.frees and left else None
 
     def _refuse_unwaited(self, board: PrivateBoard) -> None:
         dma = board.machine.fabric.dma
@@ -164,7 +173,8 @@ class BoardJudge:
             wanted = inspect.signature(self.solution)
             inspect.signature(answer).bind(*wanted.parameters)
         except TypeError as error:
-            raise Refused(f"The function cannot be called as f{wanted}: {error}.") from None
+            call = f"f{names_only(wanted)}"
+            raise Refused(f"The function cannot be called as {call}: {error}.") from None
         except ValueError:  # written in C, and without a signature
             pass
 
@@ -187,6 +197,17 @@ def _copied(result: Any) -> Any:
     if type(result) in (tuple, list):
         return type(result)(_copied(one) for one in result)
     return result
+
+
+def _lies_in_freed(result: Any) -> bool:
+    """Whether it is, or holds, an array whose memory is that of a buffer that was freed."""
+    if type(result) in (tuple, list):
+        return any(map(_lies_in_freed, result))
+    while isinstance(result, np.ndarray):
+        if getattr(result, "freed", False):
+            return True
+        result = result.base
+    return False
 
 
 def _same(result: Any, expected: Any) -> bool:

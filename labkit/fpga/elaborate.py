@@ -8,6 +8,7 @@ import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from labkit.fpga import yosys
 from labkit.fpga.errors import RTLError, ToolError
@@ -86,10 +87,16 @@ def _run(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -> Elab
     with sources.laid_out() as folder:
         done = start_yosys(script, folder, sources)
         error = refusal(done.stderr + done.stdout, sources) if done.returncode else None
-        ports = _ports(folder / PORTS)
+        netlist = _netlist(folder / PORTS)
         written = _text(folder / CPP)
+    ports = _ports(netlist)
     if ports is None and error:
         raise error
+    if broken := _broken_text(netlist):
+        raise RTLError(
+            f"The text {broken!r} in the module {sources.top} has a line break or ends with a "
+            "backslash. The tools copy texts into what they write, so keep to one line."
+        )
     before, checked, _ = done.stdout.rpartition(f"\n{CHECKED}\n")
     if not error and (ports is None or (cpp and not written.rstrip().endswith(END_OF_CPP))):
         raise ToolError(
@@ -104,13 +111,29 @@ def _run(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -> Elab
     )
 
 
-def _ports(path: Path) -> dict[str, dict] | None:
-    """The ports of the top in a netlist; None where it is not whole."""
+def _netlist(path: Path) -> dict:
+    """What Yosys wrote of all modules; nothing where it is not whole."""
     with suppress(OSError, ValueError):
-        modules = json.loads(path.read_text("utf-8"))["modules"].values()
-        tops = [m for m in modules if int(m["attributes"].get("top", "0"), 2)]
-        return tops[0]["ports"]
-    return None
+        return json.loads(path.read_text("utf-8"))["modules"]
+    return {}
+
+
+def _ports(netlist: dict) -> dict[str, dict] | None:
+    """The ports of the top in a netlist; None without one."""
+    tops = [m for m in netlist.values() if int(m["attributes"].get("top", "0"), 2)]
+    return tops[0]["ports"] if tops else None
+
+
+def _broken_text(part: Any) -> str | None:
+    """A name, or the text of an attribute, that would not stay in a comment of the C++.
+
+    There its next line would be C++, which is compiled and run.
+    """
+    if isinstance(part, str):
+        return part if part.endswith("\\") or not part.isprintable() else None
+    inside = (*part, *part.values()) if isinstance(part, dict) else part
+    found = map(_broken_text, inside if isinstance(part, dict | list) else ())
+    return next(filter(None, found), None)
 
 
 def _text(path: Path) -> str:

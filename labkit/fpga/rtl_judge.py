@@ -147,7 +147,7 @@ class RTLJudge:
         return outputs
 
     def try_further(self, answer: str, inputs: tuple, expected: Any) -> None:
-        """Refused where the words are right only without stalls, or only after the first reset."""
+        """Unsteady where the words are right only without stalls, or only after the first reset."""
         run = partial(self.simulated, answer, inputs)
 
         def read(simulation: Simulation) -> Any:

@@ -18,8 +18,7 @@ RTL = Path(__file__).parent / "rtl"
 Source = str | Path | Iterable[str | Path]
 
 _MODULE = re.compile(r"^\s*module\s+(\w+)", re.MULTILINE)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,13 @@ def with_support(answer: str, support: Iterable[str | Path]) -> list[str | Path]
 
 def without_comments(text: str) -> str:
     """`text` without comments and the insides of strings; every line stays in its place."""
-    text = _STRING.sub('""', text)
-    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
+    return _COMMENT_OR_STRING.sub(_blank, text)
+
+
+def _blank(found: re.Match) -> str:
+    if found.group().startswith('"'):
+        return '"' + "\n" * found.group().count("\n") + '"'
+    return re.sub(r"[^\n]", " ", found.group())
 
 
 def _read(part: str | Path) -> tuple[str, str]:

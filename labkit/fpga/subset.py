@@ -37,6 +37,11 @@ CONSTRUCTS = (
         r"\bimport\s*\"",
         "hardware cannot call C: describe the logic",
     ),
+    Construct(
+        "C++ for one tool",
+        r"\$c\d*\s*\(|`systemc_\w+",
+        "hardware cannot call C++: describe the logic",
+    ),
     Construct("an import of a package", r"\bimport\b", "name it in full: `package_name::item`"),
     Construct(
         "a real number",

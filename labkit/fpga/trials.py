@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, TooDear
+from labkit.checks.items import TooDear, Unsteady
 from labkit.fpga.errors import RTLError, ToolError
 from labkit.fpga.ports import Ports
 from labkit.fpga.simulate import Simulation
@@ -30,7 +30,7 @@ Read = Callable[[Simulation], Any]  # what it gave
 
 
 def demand_patience(run: Run, read: Read, expected: Any, shortest: Callable[[], str]) -> None:
-    """Refused where other words come out once neighbours wait, or not all of them.
+    """Unsteady where other words come out once neighbours wait, or not all of them.
 
     shortest   gives a sentence on the shortest run that shows a broken rule, if there is one
     """
@@ -39,21 +39,21 @@ def demand_patience(run: Run, read: Read, expected: Any, shortest: Callable[[], 
     except ToolError:
         raise
     except RTLError as error:
-        raise Refused(f"{WHEN_STALLED} {shortest() or error}") from None
+        raise Unsteady(f"{WHEN_STALLED} {shortest() or error}") from None
     if not same(read(stalled), expected):
-        raise Refused(
+        raise Unsteady(
             f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
             f"{shortest() or STILL}"
         )
     if stalled.violations:
-        raise Refused(
+        raise Unsteady(
             "The words are right, but a word that is offered must stay on offer until it is "
             f"taken, and with stalls it does not: {stalled.violations[0]}."
         )
 
 
 def demand_reset(run: Run, read: Read, expected: Any) -> None:
-    """Refused where a second reset, after a few cycles, does not bring the module back.
+    """Unsteady where a second reset, after a few cycles, does not bring the module back.
 
     All registers are 0 before the first one, so that a module without a reset could pass.
     """
@@ -64,9 +64,9 @@ def demand_reset(run: Run, read: Read, expected: Any) -> None:
         except ToolError:
             raise
         except RTLError as error:
-            raise Refused(f"{said} then {error}") from None
+            raise Unsteady(f"{said} then {error}") from None
         if not same(read(begun_anew), expected):
-            raise Refused(f"{said} other words come out.")
+            raise Unsteady(f"{said} other words come out.")
 
 
 def demand_room(run: Run, ports: Ports, keeps: int) -> None:

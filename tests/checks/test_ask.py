@@ -186,6 +186,15 @@ def test_near_and_far_ids():
             found.find("zzz", Exercise)
 
 
+def test_an_id_that_ends_like_the_word_is_meant():
+    """Also where another one looks more alike."""
+    ids = ("toy.pass_on", "other.pass_on", "pass_one.on", "toy.hand_on")
+    with registered(*(Prediction(id, "?", "s", 0, 1) for id in ids)) as found:
+        for word in ("pass_on", "room.pass_on"):
+            with pytest.raises(UnknownId, match=r"mean 'toy\.pass_on' or 'other\.pass_on'\?"):
+                found.find(word, Prediction)
+
+
 def test_two_items_with_one_id_are_refused():
     one = Prediction("toy.same", "?", "s", 0, 1)
     with pytest.raises(ValueError, match=r"Two items have the id 'toy\.same'"):

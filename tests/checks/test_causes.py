@@ -27,7 +27,7 @@ FILTER = Exercise(
     lambda x, w, stride, padding: strided_rows(x, w, stride, padding),
     cases_of(
         {"prime": (5, 7, 3, 1, 0), "all sizes 1": (1, 1, 1, 1, 0), "stride": (2, 11, 3, 2, 0)}
-        | {"padding": (4, 6, 3, 1, 1), "both": (3, 12, 5, 3, 2), "square": (4, 4, 4, 2, 2)},
+        | {"padding": (4, 6, 3, 1, 1), "both": (3, 13, 5, 3, 2), "square": (4, 4, 4, 2, 2)},
         lambda rng, N, L, R, *how: (rng.normal(size=(N, L)), rng.normal(size=(N, R)), *how),
     ),
     ("Look.",),
@@ -214,3 +214,147 @@ def test_cases_may_have_different_numbers_of_arguments(cause):
         ("Add.",),
     )
     assert "went wrong" not in cause(total, lambda *xs: xs[0] + 0)
+
+
+# Slips of single exercises, and of what the cases have in common.
+
+SHORTEST = Exercise(
+    "toy.shortest",
+    lambda lengths: int(np.nanargmin(lengths)),
+    lambda rng: [
+        Case(name, (np.array(lengths),))
+        for name, lengths in {
+            "one": [2.0],
+            "all there": [3.0, 1.0, 2.0],
+            "one missing": [3.0, np.nan, 2.0],
+            "the first missing": [np.nan, 4.0, 5.0, 1.0],
+            "two missing": [4.0, 2.0, np.nan, np.nan, 7.0],
+        }.items()
+    ],
+    ("Look.",),
+)
+MICRO = Exercise(
+    "toy.micro",
+    lambda x, parts: sum(part.sum(axis=0) ** 2 for part in np.array_split(x, parts)),
+    cases_of(
+        {"prime": (7, 3, 2), "all sizes 1": (1, 1, 1), "more": (12, 4, 3), "many": (30, 5, 7)},
+        lambda rng, N, D, parts: (rng.normal(size=(N, D)), parts),
+    ),
+    ("Look.",),
+)
+ADD = Exercise(
+    "toy.add",
+    lambda x, y: x + y.sum(),
+    cases_of(
+        {"prime": (7, 5), "all sizes 1": (1, 1), "shorter": (3, 9), "longer": (40, 11)},
+        lambda rng, n, m: (rng.normal(size=n), rng.normal(size=m)),
+    ),
+    ("Look.",),
+)
+CLIP = Exercise(
+    "toy.clip",
+    lambda x, most: np.minimum(x, most),
+    cases_of(
+        {"prime": (7, 0.5), "one": (1, 9.0), "many": (40, 0.25), "low": (11, -0.5)},
+        lambda rng, n, most: (rng.normal(size=n), most),
+    ),
+    ("Look.",),
+)
+PRODUCT = Exercise(
+    "toy.product",
+    lambda a, b: a * b,
+    cases_of(
+        {"prime": (7,), "one": (1,), "many": (40,), "two": (2,)},
+        lambda rng, n: (rng.integers(-128, 128, n), rng.integers(-128, 128, n)),
+    ),
+    ("Look.",),
+    dtype="int",
+)
+
+
+def up_to_the_length_of_y(x, y):
+    z = np.zeros_like(x)
+    for i in range(len(x)):
+        if i < len(y):
+            z[i] = x[i] + y.sum()
+    return z
+
+
+def without_the_last(x, parts):
+    return sum((part.sum(axis=0) ** 2 for part in np.array_split(x, parts)[:-1]), 0 * x[0])
+
+
+FOR_EACH = [
+    (SHORTEST, lambda lengths: int(np.argmin(lengths)),
+     "`lengths` has NaN, which counts as the smallest."),
+    (MICRO, without_the_last, "`x` counts without the last of its `parts` parts."),
+    (MICRO, lambda x, parts: sum(p.sum(0) ** 2 for p in np.array_split(x, 3)),
+     "`parts` does not count: the result is that of 3."),
+    (ADD, up_to_the_length_of_y, "the result is right up to the length of `y`, and wrong behind "
+     "it: whose length does the guard, or the loop, compare with?"),
+    (ADD, lambda x, y: (x + y.sum()).sum(),
+     "it returns one number, the sum of those that are asked for."),
+    (CLIP, lambda x, most: x.copy(), "the wrong values are above the largest of the others, where "
+     "they should stop: a limit is missing."),
+    (PRODUCT, lambda a, b: (a * b).astype(np.int8).astype(int),
+     "the result is cut to 8 bits, the first of which is a sign."),
+    (PRODUCT, lambda a, b: a * b % 256, "the result is cut to 8 bits, without a sign."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exercise", "learner", "says"), FOR_EACH)
+def test_a_slip_of_a_kind_is_named(cause, exercise, learner, says):
+    assert cause(exercise, learner) == says
+
+
+@pytest.mark.parametrize("exercise", [MICRO, ADD, CLIP, PRODUCT], ids=lambda one: one.id)
+def test_noise_is_none_of_them(cause, exercise):
+    noise = np.random.default_rng(5)
+
+    def random(*args):
+        shape = np.shape(exercise.oracle(*args))
+        return (
+            noise.integers(-(10**6), 10**6, shape)
+            if exercise is PRODUCT
+            else noise.normal(size=shape)
+        )
+
+    assert cause(exercise, random).startswith("Look again")
+
+
+def test_a_pattern_is_told_only_where_cases_part_it_from_its_rivals(cause):
+    """Where the stride is 1, every length is odd too: which of the two is it?"""
+
+    def for_stride_1(x, stride):
+        return x * stride if stride == 1 else np.sin(x)
+
+    def strided(*cases):
+        sizes = {f"{n} by {stride}": (n, stride) for n, stride in cases}
+        return Exercise(
+            "toy.stride",
+            lambda x, stride: x * stride,
+            cases_of(sizes, lambda rng, n, stride: (rng.normal(size=n), stride)),
+            ("Look.",),
+        )
+
+    together = strided((7, 1), (8, 2), (5, 1), (12, 3))
+    apart = strided((7, 1), (8, 2), (6, 1), (13, 3))
+    assert cause(together, for_stride_1).startswith("Look again")
+    assert cause(apart, for_stride_1) == (
+        "it is right in every case where `stride` is 1, and wrong in every other."
+    )
+
+
+def test_an_address_is_no_number_of_parts(cause):
+    """To cut an array into so many would take minutes."""
+    copied = Exercise(
+        "toy.copied",
+        lambda x, address: x + address,
+        cases_of(
+            {"prime": (7, 10**9), "one": (1, 2**30), "many": (40, 10**9 + 7), "low": (3, 4096)},
+            lambda rng, n, address: (rng.integers(0, 99, n), address),
+        ),
+        ("Look.",),
+    )
+    assert cause(copied, lambda x, address: x * x + address) == "`x` is squared."
+    assert cause(copied, lambda x, address: x % 7 + address).startswith("Look again")

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import gc
 import math
+import operator
 import signal
 import sys
 import threading
@@ -30,6 +31,9 @@ umath = sys.modules.get("numpy._core.umath") or sys.modules["numpy.core.umath"]
 deep = [[[[[np.matmul]]]]]
 held = {"product": np.matmul}
 early_partial = functools.partial(np.matmul)
+early_lambda = lambda x, w: np.dot(x, w)  # noqa: E731
+early_method = np.ndarray.dot
+early_type, early_dtype = np.float16, np.dtype("float16")
 
 
 def helper(multiply, x, w):
@@ -110,6 +114,12 @@ FORBIDDEN = {
     ),
     "getattr": (lambda x, w, b: getattr(np, "mat" + "mul")(x, w.T) + b, "numpy.matmul"),
     "module dictionary": (lambda x, w, b: vars(np)["matmul"](x, w.T) + b, "numpy.matmul"),
+    "name from two": (lambda x, w, b: getattr(np, "d" + "ot")(x, w.T) + b, "numpy.dot"),
+    "dictionary": (lambda x, w, b: np.__dict__["dot"](x, w.T) + b, "numpy.dot"),
+    "lambda made outside": (lambda x, w, b: early_lambda(x, w.T) + b, "numpy.dot"),
+    "alias of a method": (lambda x, w, b: early_method(x, w.T) + b, "numpy.ndarray.dot"),
+    "name of a method": (lambda x, w, b: getattr(x, "d" + "ot")(w.T) + b, "numpy.ndarray.dot"),
+    "eval": (lambda x, w, b: eval("np.dot(x, w.T) + b", {**locals(), "np": np}), "numpy.dot"),
     "default argument": (default_argument, "numpy.matmul"),
     "closure": (closure(np.matmul), "numpy.matmul"),
     "container": (lambda x, w, b: held["product"](x, w.T) + b, "numpy.matmul"),
@@ -183,6 +193,47 @@ def test_the_operator_can_be_forbidden(answer, right, exercises):
         assert "The function uses `@`" in answer(in_place, "toy.no_at")
         assert answer(right, "toy.no_at").startswith("Right:")
     assert answer(in_place).startswith("Right:"), "where it is not forbidden it is fine"
+
+
+EARLY_AT = functools.partial(operator.matmul)
+BY_ANOTHER_NAME = {
+    "function": lambda x, w, b: operator.matmul(x, w.T) + b,
+    "name from two": lambda x, w, b: getattr(operator, "mat" + "mul")(x, w.T) + b,
+    "partial": lambda x, w, b: EARLY_AT(x, w.T) + b,
+    "mapped": lambda x, w, b: next(map(operator.matmul, [x], [w.T])) + b,
+    "method": lambda x, w, b: x.__matmul__(w.T) + b,
+    "of the class": lambda x, w, b: np.ndarray.__matmul__(x, w.T) + b,
+    "by its name": lambda x, w, b: getattr(x, "__matmul__")(w.T) + b,  # noqa: B009
+    "eval": lambda x, w, b: eval("x @ w.T", {"x": x, "w": w}) + b,
+}
+
+
+@pytest.mark.parametrize("attempt", BY_ANOTHER_NAME)
+def test_the_operator_is_forbidden_under_its_other_names(answer, exercises, attempt):
+    no_at = dataclasses.replace(exercises["linear"], id="toy.no_at", forbidden=("@",))
+    with registered(no_at):
+        text = answer(BY_ANOTHER_NAME[attempt], "toy.no_at")
+    assert "The function uses `@`" in text or "The function uses `operator.matmul`" in text
+
+
+def test_a_type_made_beforehand_is_found_and_another_is_not(answer, exercises, right):
+    attempts = [
+        lambda x, w, b: right(x, w, b) + 0 * np.zeros(1, early_type),
+        lambda x, w, b: right(x, w, b) + 0 * np.zeros(1, early_dtype),
+    ]
+    no_half = {"id": "toy.half", "forbidden": ("numpy.float16",)}
+    with registered(dataclasses.replace(exercises["linear"], **no_half)):
+        for attempt in attempts:
+            assert "The function uses `numpy.float16`" in answer(attempt, "toy.half")
+        assert answer(right, "toy.half").startswith("Right:")
+    for attempt in attempts:
+        assert answer(attempt).startswith("Right:")
+
+
+def test_the_message_names_all_that_is_forbidden(answer):
+    """An exercise's text need not name every library."""
+    text = answer(lambda x, w, b: np.dot(x, w.T) + b)
+    assert "Not allowed in this exercise: `numpy.einsum`, `numpy.dot`, `numpy.matmul`, " in text
 
 
 def test_torch_functions_and_the_whole_of_torch(answer, exercises):

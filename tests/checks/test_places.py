@@ -4,14 +4,14 @@ import numpy as np
 
 from labkit.checks.equality import Pair
 from labkit.checks.items import Exercise
-from labkit.checks.places import wrong_places
+from labkit.checks.places import wrong_kind
 
 ANY = Exercise("toy.any", lambda x: x, lambda rng: [], ("Look.",))
 
 
 def said(want, wrong):
     want = np.array(want, dtype=float)
-    return wrong_places(ANY, [Pair(np.where(wrong, want + 7, want), want)])
+    return wrong_kind(ANY, [Pair(np.where(wrong, want + 7, want), want)])
 
 
 def test_positive_values_are_told_only_where_others_are_many():

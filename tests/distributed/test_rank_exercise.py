@@ -3,10 +3,12 @@
 import importlib
 import itertools
 import os
+import pickle
 import re
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from labkit.checks.items import Refused
 from labkit.checks.registry import registered
 from labkit.distributed.asynchronous import CommunicationThread
 from labkit.distributed.collectives import ring_all_reduce
+from labkit.distributed.known_classes import read_known
 from labkit.distributed.messages import exchange, receive, send
 from labkit.distributed.rank_exercise import ranks_cases
 from tests.distributed.toy_ranks import inputs, told, toy, travels
@@ -329,6 +332,13 @@ def test_a_loop_in_c_ends_by_its_work_too(monkeypatch, capsys):
     assert "The function does not return in rank 1." in said
 
 
+def test_parameters_are_shown_without_what_nobody_can_read(monkeypatch, capsys):
+    def solution(rank: int, ranks: int, x: torch.Tensor, *, how=right) -> torch.Tensor: ...
+
+    said = told(toy(monkeypatch, solution=solution), takes_two, capsys)
+    assert "The function cannot be called as f(rank, ranks, x, *, how=...): too many" in said
+
+
 def test_an_answer_that_is_no_function(monkeypatch, capsys):
     with registered(toy(monkeypatch)):
         check("distributed.toy", 3)
@@ -496,7 +506,7 @@ def test_arguments_that_are_made_in_the_ranks(monkeypatch, capsys):
 
     exercise = toy(
         monkeypatch,
-        solution=with_a_model,
+        solution=lambda rank, ranks, model, x: None,
         given=model_and_x,
         oracle=lambda by_rank: [2 * sum(x for (x,) in by_rank)] * len(by_rank),
         wrong={},
@@ -504,16 +514,125 @@ def test_arguments_that_are_made_in_the_ranks(monkeypatch, capsys):
     assert told(exercise, with_a_model, capsys).startswith("Right")
 
 
-def test_what_a_check_handed_on_may_be_used_later(monkeypatch, capsys):
-    exercise = toy(monkeypatch, forbidden=FORBIDDEN)
-    with registered(exercise):
+def test_what_a_check_handed_on_may_be_used_later_and_not_for_the_same_exercise(
+    monkeypatch, capsys
+):
+    earlier = toy(monkeypatch, forbidden=FORBIDDEN)
+    later = replace(toy(monkeypatch, solution=keeps), id="distributed.later")
+    with registered(earlier):
         handed_on = check("distributed.toy", keeps)
     capsys.readouterr()
 
     def calls_it(rank, ranks, x):
         return handed_on(rank, ranks, x)
 
-    assert told(exercise, calls_it, capsys).startswith("Right")
+    assert told(later, calls_it, capsys).startswith("Right")
+    assert "calls the course's own answer" in told(earlier, calls_it, capsys)
+
+
+# Other ways than messages.
+
+
+def by_a_file(rank, ranks, x):
+    torch.save(x, f"{FOLDER}/{rank}")
+    return right(x)
+
+
+def by_a_path(rank, ranks, x):
+    Path(FOLDER, str(rank)).write_bytes(x.numpy().tobytes())
+    return right(x)
+
+
+def by_shared_memory(rank, ranks, x):
+    return right(x.clone().share_memory_())
+
+
+FOLDER = "/tmp"
+
+
+@pytest.mark.parametrize("answer", [by_a_file, by_a_path, by_shared_memory])
+def test_ranks_speak_by_messages_alone(answer, monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(globals(), "FOLDER", str(tmp_path))
+    said = told(toy(monkeypatch), answer, capsys)
+    assert "The function writes to a file; ranks pass on what they have by messages alone." in said
+    assert f"of {answer.__name__}:" in said
+
+
+def imports_what_is_compiled(rank, ranks, x):
+    import sys
+
+    sys.path.insert(0, FOLDER)
+    sys.dont_write_bytecode = False
+    import a_module_to_compile
+
+    assert a_module_to_compile.ONE == 1
+    return right(x)
+
+
+def test_a_package_may_write_while_it_is_imported(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(globals(), "FOLDER", str(tmp_path))
+    (tmp_path / "a_module_to_compile.py").write_text("ONE = 1\n")
+    assert told(toy(monkeypatch), imports_what_is_compiled, capsys).startswith("Right")
+
+
+# Results that would run code in the process that judges them.
+
+
+class Runs(float):
+    def __reduce__(self):
+        return os.mkdir, (f"{FOLDER}/made",)
+
+
+class RunsAsANumber(np.float64):
+    __reduce__ = Runs.__reduce__
+
+
+class RunsAsATensor(torch.Tensor):
+    __reduce__ = Runs.__reduce__
+
+    def detach(self):
+        return self
+
+    cpu = numpy = copy = detach
+
+
+def speaks_itself(rank, ranks, x):
+    import gc
+
+    from labkit.distributed.referee_line import RefereeLine
+
+    line = next(one for one in gc.get_objects() if type(one) is RefereeLine)
+    line._talk.send(Runs())
+    return right(x)
+
+
+ODD = {
+    "float": lambda rank, ranks, x: Runs(1),
+    "NumPy's float": lambda rank, ranks, x: [RunsAsANumber(1)],
+    "tensor": lambda rank, ranks, x: torch.ones(3).as_subclass(RunsAsATensor),
+    "word": speaks_itself,
+}
+
+
+@pytest.mark.parametrize("answer", ODD.values(), ids=ODD)
+def test_a_result_runs_nothing_in_the_checking_process(answer, monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(globals(), "FOLDER", str(tmp_path))
+    said = told(toy(monkeypatch), answer, capsys)
+    assert said.startswith("Look again")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_number_of_a_class_of_its_own_is_a_number(monkeypatch, capsys):
+    exercise = toy(monkeypatch, oracle=lambda by_rank: [2] * len(by_rank), wrong={})
+    assert told(exercise, lambda rank, ranks, x: signal.SIGINT, capsys).startswith("Right")
+
+
+@pytest.mark.parametrize("value", [np.arange(3.0), np.float32(2), (1, [None, True])])
+def test_numbers_are_read_and_functions_are_not(value):
+    np.testing.assert_equal(read_known(pickle.dumps(value)), value)
+    for foreign in (os.mkdir, Runs(1), [print], np.save):
+        with pytest.raises(pickle.UnpicklingError, match="may not come from a rank"):
+            read_known(pickle.dumps(foreign))
 
 
 def test_cases_of_other_numbers_of_ranks_are_refused():
@@ -565,9 +684,9 @@ def test_nothing_is_left_behind(monkeypatch, capsys, tmp_path):
     import multiprocessing
 
     def tells_its_number(rank, ranks, x):
-        (tmp_path / f"{os.getpid()}").write_text(str(rank))
+        (tmp_path / f"{os.getpid()}").touch()
         if rank == 0 and os.fork() == 0:
-            (tmp_path / f"{os.getpid()}").write_text("a child")
+            (tmp_path / f"{os.getpid()}").touch()
             time.sleep(1e6)
         return sends_first(rank, ranks, x)
 

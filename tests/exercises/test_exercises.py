@@ -189,7 +189,8 @@ def test_a_planted_wrong_solution_is_refused_with_its_diagnosis(id, wrong, says,
     assert working is not wrong
     assert says in said
     others = [other for _, other in PLANTED[id] if other not in (says, "torch", "labkit.reference")]
-    assert not [other for other in others if other in said], "a diagnosis of another mistake"
+    diagnosis = said.partition("Not allowed in this exercise")[0]
+    assert not [other for other in others if other in diagnosis], "a diagnosis of another mistake"
     assert working is EXERCISES[id].fallback or agrees(id, working, cases(id)[-1].args)
 
 

@@ -107,13 +107,15 @@ def test_a_right_answer_and_wrong_ones_are_told():
                       (" as got:", "\\n    if True:")))
         asked(another("a_buffer", ("np.array(got)", "got"), ("with ", "got = "),
                       (" as sent, ", "; sent = "), (" as got:", "\\n    if True:")))
+        asked(another("a_view", ("np.array(got)", "got[:]")))
+        asked(another("a_cast", ("np.array(got)", "np.asarray(got).view('u4')")))
         asked(lambda dma, x: x)
         asked(lambda dma: 1)
         asked(5)
         asked(another("own_error", ("return", "return 1 / 0 +")))
     """)
     right, backwards, no_receive, no_send, no_wait, no_end, *rest = lines
-    kept, unused, other, number, own = rest
+    kept, view, cast, unused, other, number, own = rest
     assert "toy.there_and_back is solved" in right and right.endswith("True")
     assert "reverse order" in backwards
     assert "No transfer was started on the receive channel" in no_receive
@@ -122,6 +124,7 @@ def test_a_right_answer_and_wrong_ones_are_told():
     assert "was freed while the receive channel was using it" in no_wait
     assert "while the receive channel's transfer is not done: wait() for it" in no_end
     assert "1 buffer is left in the board's memory" in kept
+    assert "it lies in a buffer that was freed" in view and "freed" in cast
     assert "No buffer was read back." in unused
     assert "cannot be called as f(dma, x)" in other
     assert "The answer is a function; this is of type int" in number

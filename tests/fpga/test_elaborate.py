@@ -132,3 +132,23 @@ def test_half_a_file_is_a_full_disk_and_not_the_learners(started, cache, name):
 def test_a_module_with_nothing_inside_is_whole():
     with pytest.raises(RTLError, match="has no output"):
         simulate("module m (input logic clk);\nendmodule", "m", {}, cycles=3)
+
+
+NOTED = """
+module noted (input logic clk, input logic [7:0] a, output logic [7:0] y);
+  (* note = "NOTE" *) logic [7:0] q;
+  always_ff @(posedge clk) q <= a;
+  assign y = q;
+endmodule
+"""
+
+
+@pytest.mark.parametrize("ending", [r"\n", r"\015", r"\012#error it is C++", "\\\\"])
+def test_a_text_that_would_leave_its_comment_in_the_cpp_is_refused(ending):
+    """What stands on the next line would be compiled and run."""
+    with pytest.raises(RTLError, match="has a line break or ends with a backslash"):
+        compiled(read_sources(NOTED.replace("NOTE", f"x{ending}"), "noted"), "cxxrtl")
+
+
+def test_a_text_of_one_line_is_no_fault():
+    simulate(NOTED.replace("NOTE", "a // b */ 'c' \\\\ d"), "noted", {"a": [1, 2]}, cycles=3)

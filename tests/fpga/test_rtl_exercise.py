@@ -163,7 +163,8 @@ def test_a_long_path_is_refused_by_its_clock(said):
 
 
 def test_the_given_module_is_not_yet_an_answer(said):
-    returned, words = said("\n" + SOLUTION, given=SOLUTION)
+    given = edited("2 * 16'(x_data)", "3 * 16'(x_data)")
+    returned, words = said("\n" + given, given=given)
     assert returned == SOLUTION and "is not solved yet" in words
 
 
@@ -237,6 +238,24 @@ def test_a_module_that_ignores_its_reset_is_refused(said):
     assert "The words are right after the first reset, but not after a second one" in words
     assert "Here it comes after 1 cycle, and other words come out." in words
     assert "while `rst` is 1, each register that says what is going on" in words
+
+
+def test_a_second_reset_is_told_only_when_no_later_case_is_wrong(said):
+    """The first case has one word, and words of both signs come later."""
+    answer = unreset().replace("2 * 16'(x_data)", "x_data < 0 ? 16'd7 : 2 * 16'(x_data)")
+    _, words = said(answer)
+    assert "it should be" in words and "second one" not in words
+
+
+def test_what_a_check_handed_on_is_not_the_learners(said):
+    """Nor with blanks around it; an equal text stands in a cell."""
+    handed_on, _ = said(edited("2 * 16'(x_data)", "16'(x_data)"))
+    for text in (handed_on + " ", "\n" + handed_on):
+        returned, words = said(text)
+        assert returned == SOLUTION and returned is not text
+        assert "the course's own version, which an earlier check handed on" in words
+    typed = "".join(list(SOLUTION))
+    assert said(typed)[0] is typed
 
 
 def test_a_module_that_a_second_reset_stops_for_ever_is_refused(said):

@@ -12,6 +12,7 @@ FOREIGN = {
     "an assignment pattern": "logic [7:0] t [2]; assign t = '{a, a};",
     "an interface": "bus b(); endmodule interface bus; logic d; endinterface module n;",
     "a function imported from C (DPI)": 'import "DPI-C" function int f(int x);',
+    "C++ for one tool": "`ifdef VERILATOR initial $c(1);",
     "an import of a package": "import p::*;",
     "a real number": "real r;",
     "a file": 'initial $readmemh("t.hex", t);',
@@ -81,3 +82,9 @@ def test_ports_with_packed_dimensions():
 def test_our_own_modules_are_inside():
     for path in RTL.glob("*.sv"):
         refuse_foreign(read_sources(path, path.stem))
+
+
+@pytest.mark.parametrize("hidden", ['/* " */ {} /* " */', '// "\n{} // "', '"//"; {}'])
+def test_quotes_in_comments_hide_nothing(hidden):
+    text = HEAD + hidden.format('$display("%d", a);') + "\nendmodule"
+    assert "printing is outside" in str(refusal(text))

@@ -89,10 +89,10 @@ class Clock:
         used = self._meter.cpu() - self._cpu
         waits = self._meter.waits()
         waited = asleep or waits is None or waits > self._waits
-        importing = _importing(frame)
+        is_import = importing(frame)
         self._waits = waits
         self._cpu = self._meter.cpu()  # after our own looking, which is not the function's work
-        if importing:
+        if is_import:
             return False
         if waited and used < IDLE_SHARE * TICK:  # the signal's own cost, at most
             self._idle_ticks += 1
@@ -197,7 +197,7 @@ class Clock:
             return False
 
 
-def _importing(frame: FrameType | None) -> bool:
+def importing(frame: FrameType | None) -> bool:
     """Whether `frame` was reached through an `import`."""
     if frame is None:
         return False

@@ -4,7 +4,7 @@ A name is looked up only once its package has been imported; nothing is imported
 
     modules   "torch": everything in it
     codes     functions written in Python, by the identity of their code
-    methods   "numpy.ndarray.dot": methods of C types, by name
+    methods   "numpy.ndarray.dot": methods of C types, by name; "numpy.dot" forbids this one, too
     opaque    ufuncs and functions written in C: calls of them (from C, in part) escape the
               profiler, so that a stand-in is put in their place for the run
 """
@@ -14,7 +14,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, CodeType, MethodDescriptorType, ModuleType
 
+import numpy as np
+
 OPERATORS = {"@": ("@", "@=")}  # entries that forbid an operator
+BY_NAME = {"@": ("__matmul__", "__rmatmul__", "__imatmul__")}  # methods that are the same,
+AS_FUNCTION = {"@": ("operator.matmul", "operator.imatmul")}  # and functions
 _DEEP = 3  # containers within each other that are searched
 _MANY = 20  # entries of a container that are searched
 
@@ -27,6 +31,7 @@ class Forbidden:
 
     def __init__(self, entries: Iterable[str]) -> None:
         self.operators: set[str] = set()
+        self.operator_methods: dict[str, str] = {}
         self.modules: set[str] = set()
         self.codes: dict[int, tuple[CodeType, str]] = {}
         self.methods: dict[str, tuple[object, str]] = {}
@@ -35,6 +40,8 @@ class Forbidden:
         for entry in entries:
             if entry in OPERATORS:
                 self.operators.update(OPERATORS[entry])
+                self.operator_methods |= dict.fromkeys(BY_NAME[entry], entry)
+                self._pending.update(AS_FUNCTION[entry])
             else:
                 self._pending.add(entry)
         self.resolve()
@@ -61,6 +68,10 @@ class Forbidden:
             self.codes[id(code)] = (code, name)
         if not codes:
             self.opaque[id(found)] = (found, name)
+        package, _, last = name.rpartition(".")
+        method = getattr(np.ndarray, last, None) if package == "numpy" else None
+        if isinstance(method, MethodDescriptorType):
+            self.methods[last] = (method, f"numpy.ndarray.{last}")
 
     def called(self, code: CodeType, module: object) -> str | None:
         """The forbidden thing that a call of this code, in the module of this name, is."""
@@ -90,6 +101,8 @@ class Forbidden:
 
     def found_in(self, value: object, depth: int = _DEEP) -> str | None:
         """The forbidden thing that `value` is, or that lies in it (a partial, a list)."""
+        if isinstance(value, np.dtype):  # made beforehand, of a type that may be forbidden
+            value = value.type
         if id(value) in self.opaque:
             return self.opaque[id(value)][1]
         if type(value) is ModuleType:

@@ -43,7 +43,7 @@ WATCHED = 50_000  # calls and returns of a case: at most some hundredths of a se
 class Hit:
     """A forbidden thing that was seen.
 
-    kind   "forbidden", "oracle" or "escape"
+    kind   "forbidden", "oracle", "escape", or "file": a rank writes one
     name   what was called
     line   the learner's; None where it is not known
     late   seen only after the run: the profiler was gone
@@ -198,6 +198,8 @@ class Guard:
             return self._forbidden.found_in(module_globals.get(step.argval))
         if step.opname == "LOAD_CONST" and step.argval == "bfloat16":
             return self._forbidden.module_of("ml_dtypes")  # its type's name in NumPy
+        if isinstance(step.argval, str) and step.argval in self._forbidden.operator_methods:
+            return self._forbidden.operator_methods[step.argval]
         if step.opname == "IMPORT_NAME":
             return self._forbidden.module_of(step.argval)
         if step.opname == "BINARY_OP" and step.argrepr in self._forbidden.operators:

@@ -276,7 +276,7 @@ PLANTED = {
         (slow_of_equal, "Of equal remainders, the slowest machine wins"),
         (percent, "The remainders are rounded"),
         (unsorted_ties, "Equal remainders come in any order"),
-        (partitioned, "says nothing of the order of equal remainders"),
+        (partitioned, "Among equal remainders others win"),
         (smallest, "those with the smallest remainders"),
         (last_one, "Of equal remainders, the last ones win"),
         (alike, "The shares are equal"),

@@ -1,0 +1,86 @@
+"""Wrong values behind a border: of a limit that is missing, or of another array's length."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.checks.array_changes import axis_text
+from labkit.checks.equality import Pair, close
+from labkit.checks.items import Exercise
+from labkit.checks.proportions import Sizes
+
+ENOUGH = 3  # values that go beyond a limit: fewer do by chance
+
+
+def missing_limit(exercise: Exercise, pairs: list[Pair]) -> str | None:
+    """A sentence when all wrong values should stop at the largest or the smallest, and do not."""
+    above, below = [], []  # what they should have stopped at, of all cases
+    for got, want in pairs:
+        if got.shape != want.shape or not want.size:
+            return None
+        wrong = ~close(got, want, exercise)
+        high = wrong & (want == want.max()) & (got > want)
+        low = wrong & (want == want.min()) & (got < want)
+        if (wrong & ~high & ~low).any():
+            return None
+        above.append(want[high])
+        below.append(want[low])
+    if sum(part.size for part in (*above, *below)) < ENOUGH or not _share(above, below):
+        return None
+    parts = [_beyond(np.concatenate(above), "above"), _beyond(np.concatenate(below), "below")]
+    sides = " or ".join(filter(None, parts))
+    return f"the wrong values are {sides}, where they should stop: a limit is missing."
+
+
+def _share(above: list[np.ndarray], below: list[np.ndarray]) -> bool:
+    """Whether two wrong values of a case should stop at the same number: so it is a limit."""
+    return any(part.size > 1 for part in (*above, *below))
+
+
+def _beyond(limits: np.ndarray, word: str) -> str:
+    if not limits.size:
+        return ""
+    if (limits == limits[0]).all():
+        return f"{word} {limits[0]:.6g}"
+    return f"{word} the {'largest' if word == 'above' else 'smallest'} of the others"
+
+
+def another_length(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | None:
+    """A sentence when a result is right up to the length of something, and wrong behind it.
+
+    sizes   of each case, the lengths that it knows
+    """
+    if any(got.shape != want.shape for got, want in pairs):
+        return None
+    wrong = [~close(got, want, exercise) for got, want in pairs]
+    dimensions = wrong[0].ndim
+    if any(mask.ndim != dimensions for mask in wrong):
+        return None
+    lines: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = [("", np.ravel)]
+    if dimensions > 1:
+        lines += [(axis_text(axis, dimensions), _along(axis)) for axis in range(dimensions)]
+    for where, line in lines:
+        rows = [line(mask) for mask in wrong]
+        for name in sizes[0]:
+            if all(_stops_at(row, known.get(name)) for row, known in zip(rows, sizes, strict=True)):
+                return (
+                    f"the result is right up to {name}{', counted' if where else ''}{where}, and "
+                    "wrong behind it: whose length does the guard, or the loop, compare with?"
+                )
+    return None
+
+
+def _along(axis: int) -> Callable[[np.ndarray], np.ndarray]:
+    def whole_places(mask: np.ndarray) -> np.ndarray:
+        others = tuple(other for other in range(mask.ndim) if other != axis)
+        return mask.any(axis=others)
+
+    return whole_places
+
+
+def _stops_at(row: np.ndarray, length: float | None) -> bool:
+    """Whether exactly the places from `length` on are wrong, in a row of truth values."""
+    if length is None or length != int(length) or length < 0:
+        return False
+    behind = np.arange(row.size) >= length
+    return bool((row == behind).all())

@@ -1,0 +1,109 @@
+"""Causes that every exercise has, on the cases of real ones, whatever their own wrong ideas are.
+
+Each slip is made in two rooms, and nothing else is told where it was made.
+"""
+
+import numpy as np
+import pytest
+
+from labkit.checks.causes import Trial, likely_cause
+from labkit.checks.equality import equal
+from labkit.checks.expected import outputs_for
+from labkit.checks.judge import seeded_cases
+from tests.exercises.answers import EXERCISES
+
+LIMIT = "a limit is missing"
+LENGTH = "whose length does the guard"
+CONSTANT = "does not count: the result is that of"
+ONE = "it returns one number"
+BITS = "is cut to"
+RATE = "multiplies where it should divide"
+
+
+def behind(length):
+    """Nothing is written from the length of another array on."""
+
+    def learner(oracle, *args):
+        result = np.array(oracle(*args))
+        result[length(*args) :] = 0
+        return result
+
+    return learner
+
+
+def only_one(of):
+    return lambda oracle, *args: of(oracle(*args))
+
+
+def cut(kind):
+    return lambda oracle, *args: np.asarray(oracle(*args)).astype(kind).astype(np.int64)
+
+
+def goes_on(oracle, steps, warm_up, batch, base_batch, base_rate):
+    """The rate grows beyond the warm-up."""
+    return base_rate + (batch / base_batch - 1) * base_rate * steps / warm_up
+
+
+def stays(value):
+    """Only the rank's first chunk is there; in the others stands this, of its own numbers."""
+
+    def learner(oracle, by_rank):
+        results = oracle(by_rank)
+        found = []
+        for rank, right in enumerate(results):
+            first = right.copy().ravel()
+            if rank < len(by_rank):
+                begin = np.array_split(first, len(by_rank))[0].size
+                first[begin:] = value(by_rank[rank][0].ravel())[begin:]
+            found.append(first.reshape(right.shape))
+        return tuple(found)
+
+    return learner
+
+
+def without_the_last_rank(oracle, by_rank):
+    *others, (x,) = by_rank
+    return oracle((*others, (0 * x,)))
+
+
+SLIPS = [
+    ("gpu.relu_kernel", lambda oracle, x: x.copy(), LIMIT),
+    ("distributed.learning_rates", goes_on, LIMIT),
+    ("gpu.scale_rows", behind(lambda a, scale, shift: a.shape[1]), LENGTH),
+    ("tpu.multiply_accumulate", behind(lambda a, b, narrow: len(b)), LENGTH),
+    ("fpga.queue_depth", lambda oracle, arrivals, work: oracle(arrivals, 3), CONSTANT),
+    ("fpga.brighten", lambda oracle, x, amount, packet: oracle(x, amount, 5), CONSTANT),
+    ("tpu.mxu_utilization", lambda oracle, *args: oracle(*args[:-1], 128), CONSTANT),
+    ("tpu.cycles", only_one(np.sum), ONE),
+    ("distributed.step_flops", only_one(np.max), ONE),
+    ("tpu.cycles", cut(np.int8), BITS),
+    ("distributed.step_flops", cut(np.uint16), BITS),
+    ("distributed.step_flops", lambda oracle, past, n, *more: oracle(past, 1 / n, *more), RATE),
+    ("gpu.sgd_momentum", lambda oracle, p, g, v, lr, m: oracle(p, g, v, 1 / lr, m), RATE),
+]
+OWN, ZERO, RANK = "own numbers still stand", "still 0: nothing came", "the last rank gives does not"
+for id in ("distributed.ring_all_reduce", "distributed.gather_all_reduce"):
+    SLIPS += [
+        (id, stays(lambda own: own), OWN),
+        (id, stays(np.zeros_like), ZERO),
+        (id, without_the_last_rank, RANK),
+    ]
+
+
+def told(id, slip):
+    """The likely cause of an answer's first wrong output, or None."""
+    exercise = EXERCISES[id]
+    trials = []
+    for case in seeded_cases(exercise):
+        expected = outputs_for(exercise, exercise.oracle, case.args)
+        got = outputs_for(exercise, lambda *args: slip(exercise.oracle, *args), case.args)
+        trials.append(Trial(case, list(got), expected, None))
+    for output in range(len(exercise.outputs)):
+        if not all(equal(one.got[output], one.expected[output], exercise) for one in trials):
+            return likely_cause(exercise, trials, output)
+    raise AssertionError("the slip changes nothing")
+
+
+@pytest.mark.parametrize(("id", "slip", "says"), SLIPS, ids=[f"{s[0]}-{s[2]}" for s in SLIPS])
+def test_a_slip_is_named_on_the_cases_of_a_real_exercise(id, slip, says):
+    assert says in (told(id, slip) or "")
