@@ -14,8 +14,8 @@ FORBIDDEN = (*LIBRARIES, "labkit.tpu")
 # tpu.critical_batch: K, N [n], FLOP/s, B/s, B of a number -> images [n]
 
 LAYERS = {  # how many layers, B of a number
-    "one layer": (1, 2),
     "three layers": (3, 2),
+    "one layer": (1, 2),
     "numbers of one byte": (5, 1),
     "numbers of four bytes": (4, 4),
     "prime": (7, 2),
@@ -41,9 +41,10 @@ def layers_of(rng: np.random.Generator, n: int, itemsize: int) -> tuple:
 
 
 def layers(rng: np.random.Generator) -> Iterable[Case]:
-    """The last weights are so large that only they count."""
+    """The last weights are so large that only they count, and those before have no batch."""
     yield from cases_of(LAYERS, layers_of)(rng)
-    K, N, peak, bandwidth, itemsize = layers_of(rng, 2, 2)
+    K, N, peak, bandwidth, itemsize = layers_of(rng, 2, 4)
+    yield Case("one small layer", (K[1:], N[1:], peak, bandwidth, itemsize))
     yield Case("huge layers", (1e9 * K[:1], 1e9 * N[:1], peak, bandwidth, itemsize))
 
 
@@ -75,6 +76,10 @@ critical_batch = exercise(
         "upside_down": wrong_batch.upside_down,
         "negative": wrong_batch.negative,
         "never_is_zero": wrong_batch.never_is_zero,
+        "never_is_nan": wrong_batch.never_is_nan,
+        "absolute": wrong_batch.absolute,
+        "twice": wrong_batch.times(2),
+        "half": wrong_batch.times(0.5),
         "not_inverted": wrong_batch.not_inverted,
         "whole": wrong_batch.whole,
     },
@@ -88,8 +93,8 @@ STEPS = {  # how many operations, images of a device, devices
     "one device": (5, 256, 1),
     "all sizes 1": (1, 1, 1),
     "a board": (7, 128, 8),
-    "one image": (3, 1, 4),
-    "a slice": (2, 64, 4),
+    "one image": (3, 1, 3),
+    "a slice": (5, 64, 4),
     "many": (50, 512, 16),
 }
 
@@ -116,6 +121,10 @@ def rate(cycles, batch, devices, clock):
     return batch * devices * clock / cycles.sum()
 
 
+FIRST = {}  # how many operations -> images of a device and devices, in the first such case
+for n, *sizes in STEPS.values():
+    FIRST.setdefault(n, sizes)
+
 throughput = exercise(
     "tpu.throughput",
     oracle=rate,
@@ -129,6 +138,7 @@ throughput = exercise(
         "equal_ones_once": wrong_rate.equal_ones_once,
         "in_32_bits": wrong_rate.in_32_bits,
         "longest": wrong_rate.longest,
+        "shortest": wrong_rate.shortest,
         "mean": wrong_rate.mean,
         "one_for_each": wrong_rate.one_for_each,
         "rates_added": wrong_rate.rates_added,
@@ -136,6 +146,9 @@ throughput = exercise(
         "shared_batch": wrong_rate.shared_batch,
         "no_batch": wrong_rate.no_batch,
         "steps": wrong_rate.steps,
+        "remembered": lambda cycles, batch, devices, clock: rate(
+            cycles, *FIRST[len(cycles)], clock
+        ),
     },
     outputs=("rate",),
     forbidden=FORBIDDEN,
