@@ -99,6 +99,7 @@ guesses = {
 # In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets `a[1, 0]`, and row 1 gets `a[0, 1]`.
 #
 # **Exercise `tpu.skew`**: the whole schedule, with zeros where nothing enters.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 # Stuck?
 # Run `hint("tpu.skew")` in a new cell.
 # `check` hands on your function if it is right, and else ours; so every cell below runs.

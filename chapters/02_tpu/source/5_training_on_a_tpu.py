@@ -201,6 +201,7 @@ def loop_on(devices, build, loss=None, rate=0.0002):  # -> model, optimizer, ste
 # Each replica has equally many images.
 #
 # **Exercise `tpu.synchronised_moments`**: mean and variance of each channel over all replicas, from each replica's own.
+# Here and in the next exercise, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 # Below the check, the version in use (ours, until yours is right) is tried on the reds of 64 and of 512 photographs.
 
 

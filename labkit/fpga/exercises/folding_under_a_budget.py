@@ -63,11 +63,23 @@ def slowest_of(work, multipliers, image_bytes, weight_bytes, resident, width):
     return int(max(layer, stream)), stream > layer
 
 
+FIRST_RESIDENT = {}  # layers -> whether the weights are resident in the first such case
+for L, resident, *_ in PIPELINES.values():
+    FIRST_RESIDENT.setdefault(L, resident)
+
+
+def resident_as_before(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """What the first pipeline with as many layers had is taken for this one."""
+    resident = FIRST_RESIDENT[len(work)]
+    return slowest_of(work, multipliers, image_bytes, weight_bytes, resident, width)
+
+
 bound = exercise(
     "fpga.bound",
     oracle=slowest_of,
     cases=cases_of(PIPELINES, pipeline),
     wrong={
+        "resident_as_before": resident_as_before,
         "always_true": lambda *given: (slowest_of(*given)[0], True),
         "always_false": lambda *given: (slowest_of(*given)[0], False),
         "any_layer": wrong_bound.any_layer,

@@ -100,7 +100,8 @@ def sums(rng: np.random.Generator, K: int, D: int, low: int, high: int, border: 
     n bits hold -2^(n-1) to 2^(n-1) - 1. An end that "fits" is one of these two; one that is "too
     large" or "too small" is its neighbour outside.
     """
-    w = rng.permutation(np.arange(-128, 128))[: K * D].reshape(K, D)
+    reach = max((K * D + 1) // 2, int(rng.choice([40, 128])))
+    w = rng.permutation(np.arange(-reach, reach))[: K * D].reshape(K, D)
     b = rng.permutation(np.arange(-50 * K, 50 * K))[:K]
     smallest, largest = ends_of(w, b, low, high)
     limit = 2 ** (signed_bits(smallest.min(), largest.max()) - 1)

@@ -138,6 +138,9 @@ taps_and_shift = exercise(
         "at_least_1": wrong_taps.from_to(1, 15),
         "limited": wrong_taps.limited,
         "first_tap": wrong_taps.first_tap,
+        "same_shift": lambda kernel: (
+            wrong_taps.taken(kernel, 0) if kernel.shape == (3, 3) else bit_by_bit(kernel)
+        ),  # that of the first one
         "power": lambda kernel: (bit_by_bit(kernel)[0], 2 ** bit_by_bit(kernel)[1]),
         "without_sign": lambda kernel: (
             bit_by_bit(kernel)[0].view(np.uint8),
@@ -195,12 +198,17 @@ def by_unit(cycles: np.ndarray, units: np.ndarray, clock: float, camera: float) 
     return min(float(camera), 1 / alone), min(float(camera), 1 / longest)
 
 
+FIRST_UNITS = {}  # steps -> their units in the first such case
+for units, *_ in ROADS.values():
+    FIRST_UNITS.setdefault(len(units), units)
+
 frame_rate = exercise(
     "fpga.frame_rate",
     oracle=by_unit,
     cases=cases_of(ROADS, road),
     wrong={
         "slowest_step": wrong_rate.slowest_step,
+        "same_units": lambda cycles, units, *rest: by_unit(cycles, FIRST_UNITS[len(units)], *rest),
         "first_two": wrong_rate.first_two,
         "last_unit": wrong_rate.last_unit,
         "neighbours_alone": wrong_rate.neighbours_alone,
