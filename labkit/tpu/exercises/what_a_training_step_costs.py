@@ -94,7 +94,7 @@ STEPS = {  # how many operations, images of a device, devices
     "all sizes 1": (1, 1, 1),
     "a board": (7, 128, 8),
     "one image": (3, 1, 3),
-    "a slice": (5, 64, 4),
+    "a slice": (5, 64, 6),
     "many": (50, 512, 16),
 }
 

@@ -289,7 +289,7 @@ _MEANS = np.array([[1.0], [3.0]])
 _SAME = np.array([[2.0], [2.0]])
 _ONE = np.float64(2.0), np.float64(1.0), 8.0  # no array, so that the sum is the term
 RIGHT_ON = {  # where what they confuse is one and the same
-    keeps_the_weights: (np.ones(3), np.ones(3), 9.0),
+    keeps_the_weights: (np.ones(4), np.ones(4), 9.0),
     rounds_down: (np.zeros(3), np.ones(3), 9.0),
     the_larger_part: (_SAME, _MEANS),
     keeps_the_means: (np.ones((2, 2)), np.ones((2, 2))),

@@ -42,7 +42,8 @@ KEPT = {}  # what answers keep from call to call
 
 
 def batch_of_kept_layers(K, N, peak, bandwidth, itemsize):
-    K, N = KEPT.setdefault((len(K), itemsize), (K.copy(), N.copy()))
+    if len(K) > 1:
+        K, N = KEPT.setdefault((len(K), itemsize), (K.copy(), N.copy()))
     return batch_by_layer(K, N, peak, bandwidth, itemsize)
 
 
