@@ -99,9 +99,10 @@ guesses = {
 # In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets `a[1, 0]`, and row 1 gets `a[0, 1]`.
 #
 # **Exercise `tpu.skew`**: the whole schedule, with zeros where nothing enters.
+# In these exercises, return NumPy arrays, and use no other library.
 # Stuck?
 # Run `hint("tpu.skew")` in a new cell.
-# `check` hands on your function if it is right, and else ours; so every cell below runs.
+# `check` hands on your function if it is right, else ours, so every cell below runs.
 
 
 # %% tags=["exercise:tpu.skew"]
@@ -206,7 +207,7 @@ print("a product:", np.array_equal(y, a @ w))
 # Both show the same: at the left and at the top what enters in this cycle, below what leaves in it.
 # (The stepper frames these numbers; behind them wait those of the next cycles. Σ is the sum in a cell.
 # In *drain* cycles nothing enters any more.)
-# In the code cell above, you can put other small matrices in place of `a` and `w`, of whole numbers from -128 to 127.
+# In the cell above, `a` and `w` may be other small matrices of whole numbers from -128 to 127.
 
 # %% tags=["picture"]
 from labkit.tpu import Stepper, SystolicArray, pictures
@@ -224,9 +225,8 @@ pictures.picture(run, loading, 0, last // 2, last - 1)
 Stepper(run, "y = a @ w, weight-stationary")
 
 # %% [markdown]
-# The last cell is the one at the bottom right.
-# The first begins in cycle 0.
-# The last is 3 rows and 2 columns further, so it begins in cycle 5.
+# The first cell begins in cycle 0.
+# The last, at the bottom right, is 3 rows and 2 columns further, so it begins in cycle 5.
 # And after loading, the grid holds in every cycle the sums of `stream`.
 # ### A convolution has no matrix. Where do its rows come from?
 #

@@ -119,7 +119,8 @@ for x in (1, 3.14159, 0.1, 257, -1e-30):
 # The tiniest (*subnormal*) numbers, below about $10^{-38}$, stand in the same order of bits and round in the same way.
 # There a TPU differs: it rounds to nearest even as well, but takes subnormal numbers for 0 (published: Google Cloud documentation, *Improve your model's performance with bfloat16*).
 #
-# In the exercises of this lesson `check` takes no `ml_dtypes` and no other conversion to bfloat16: rounding is what they are about.
+# Return float32 arrays of NumPy.
+# `check` takes no other library and no conversion to bfloat16: rounding is what the exercises are about.
 # Once you have written `round_to_bfloat16`, use it.
 
 

@@ -121,6 +121,7 @@ layout_pictures.in_tiles((3, 5), (2, 4), order=(0, 1))
 # A tile with one size, such as `T(256)`, rounds up the fastest axis only.
 #
 # **Exercise `tpu.padded_bytes`**: compute the bytes as by hand above, with `round_up`, for any array, order and tile.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:tpu.padded_bytes"]

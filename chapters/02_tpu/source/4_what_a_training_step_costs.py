@@ -97,6 +97,7 @@ step_pictures.road()
 #
 # **Exercise `tpu.critical_batch`**: several layers have weights [K, N] each.
 # Compute their critical batches in this way, with `np.inf` for a layer that has none.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:tpu.critical_batch"]

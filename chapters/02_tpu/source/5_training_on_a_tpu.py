@@ -140,7 +140,7 @@ for r in range(len(x)):
 #
 # **Exercise `tpu.global_loss`**: the terms of one replica's images.
 # Write one line with operators only (`*`, `/`), without a function or a method.
-# In the loop these are TensorFlow's tensors, which have no values yet, and NumPy cannot make arrays of them.
+# In the loop these are TensorFlow's tensors, without values yet, of which NumPy makes no arrays.
 
 
 # %% tags=["exercise:tpu.global_loss"]
@@ -201,7 +201,8 @@ def loop_on(devices, build, loss=None, rate=0.0002):  # -> model, optimizer, ste
 # Each replica has equally many images.
 #
 # **Exercise `tpu.synchronised_moments`**: mean and variance of each channel over all replicas, from each replica's own.
-# Below the check, the version in use (ours, until yours is right) is tried on the reds of 64 and of 512 photographs.
+# From here on, return NumPy arrays; other libraries are refused.
+# Below it, the version in use (ours, until yours is right) meets the reds of 64 and 512 photographs.
 
 
 # %% tags=["exercise:tpu.synchronised_moments"]

@@ -127,6 +127,7 @@ figures.table(
 # Another channel's weights may be much smaller, so each output channel gets a scale of its own.
 #
 # **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:fpga.quantize_weights"]

@@ -177,6 +177,7 @@ waveforms.draw(run.trace, ["x_data", "w_data", "total", "y_data", "y_valid"])
 #
 # **Exercise `fpga.stream_order`**: the columns of `w[K, C*H*W]` go channel by channel; within a channel, row by row.
 # Return an array `[H*W*C, K]` whose rows are these columns in pool2's order: row by row, in a row pixel by pixel, and in a pixel channel by channel.
+# Here and in the next exercise, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:fpga.stream_order"]

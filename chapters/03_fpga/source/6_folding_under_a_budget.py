@@ -127,6 +127,7 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 # **Exercise `fpga.bound`**: return the cycles from one image to the next, and whether the stream takes longer than every layer.
 # A beat of the stream holds `width` bytes.
 # Pixels and weights follow one another without a gap, and a partly filled last beat takes a cycle too.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:fpga.bound"]

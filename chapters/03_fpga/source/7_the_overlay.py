@@ -166,6 +166,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 # ```
 #
 # **Exercise `fpga.send_rows`**: return these addresses and values, in this order, for any array, whose elements may have several bytes.
+# Return them as NumPy arrays; `check` takes no other library.
 
 
 # %% tags=["exercise:fpga.send_rows"]

@@ -223,6 +223,7 @@ negative = check("fpga.add_tlast", negative)
 #
 # **Exercise `fpga.who_is_done`**: for several programs with the same circuit, return whether each channel gets done.
 # A program that never starts to receive has a room of 0.
+# In this lesson's exercises, what you return are NumPy arrays, and `check` takes no library but NumPy and pynq.
 
 
 # %% tags=["exercise:fpga.who_is_done"]

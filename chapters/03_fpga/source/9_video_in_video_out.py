@@ -112,6 +112,7 @@ video_pictures.row({f"frame {n}": clip[n].pixels for n in (0, 1, 2)})
 # **Exercise `fpga.crop_and_resize`**: from a frame `[H, W, C]` make `[C, side, side]` of type uint8, where each number is a mean, rounded to the nearest whole number.
 # The box is `(left, top, width, height)`, and width and height are multiples of `side`.
 # No mean in the check lies halfway between two whole numbers.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:fpga.crop_and_resize"]

@@ -10,17 +10,17 @@ from labkit.fpga.exercises.wrong import folding as wrong_folding
 
 # fpga.bound: work [L], multipliers [L], image_bytes, weight_bytes, resident, width -> cycles, which
 
-PIPELINES = {  # layers, whether the weights are resident, and what binds
-    "one layer": (1, False, "layer"),
-    "two layers": (2, False, "stream"),
-    "three layers": (3, True, "layer"),
-    "four layers": (4, False, "layer"),
-    "large images": (4, True, "stream"),
-    "five layers": (5, False, "stream"),
-    "seven layers": (7, True, "layer"),
-    "one layer and a slow stream": (1, False, "stream"),
-    "a stream as slow as a layer": (3, False, "both"),
-    "full beats": (4, False, "full"),
+PIPELINES = {  # layers, whether the weights are resident, what binds, and the slowest layer
+    "three layers": (3, True, "layer", 2),
+    "one layer": (1, False, "layer", 0),
+    "two layers": (2, False, "stream", 1),
+    "four layers": (4, False, "layer", 0),
+    "large images": (4, True, "stream", 1),
+    "five layers": (5, False, "stream", 4),
+    "seven layers": (7, True, "layer", 3),
+    "one layer and a slow stream": (1, False, "stream", 0),
+    "a stream as slow as a layer": (3, False, "both", 1),
+    "full beats": (4, False, "full", 2),
 }
 SHARES = {  # of the slowest layer's cycles, that the stream takes
     "layer": (0.5, 0.9),
@@ -30,17 +30,21 @@ SHARES = {  # of the slowest layer's cycles, that the stream takes
 }
 
 
-def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str) -> tuple:
+def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str, slowest: int) -> tuple:
     """Layers whose cycles are whole numbers, and bytes that leave a beat partly filled or full.
 
-    The slowest layer never has the most multiply-adds, if there are two. Streamed weights leave a
+    The slowest layer never has the most multiply-adds, if there are two, nor the fewest
+    multipliers, if there are three. Streamed weights leave a
     gap behind the pixels' last byte, if they begin a beat of their own: that takes a beat more.
     """
     cycles = 10 * rng.permutation(np.arange(301, 900))[:L]
-    multipliers = rng.permutation(np.arange(3, 90))[:L]
-    slowest = int(np.argmax(cycles))
-    multipliers[slowest] = 2
-    width = int(rng.choice([4, 8, 16]))
+    largest = int(np.argmax(cycles))
+    cycles[[slowest, largest]] = cycles[[largest, slowest]]
+    multipliers = rng.permutation(np.arange(10, 90))[:L]
+    multipliers[slowest] = 3
+    if L > 2:
+        multipliers[slowest - 1] = 2
+    width = int(rng.choice([4, 7, 8, 16]))
     longest = int(cycles[slowest])
     share = rng.uniform(*SHARES[binds])
     unfilled = 0 if binds == "full" else int(rng.integers(1, width - 1))
@@ -59,11 +63,33 @@ def slowest_of(work, multipliers, image_bytes, weight_bytes, resident, width):
     return int(max(layer, stream)), stream > layer
 
 
+FIRST_RESIDENT = {}  # layers -> whether the weights are resident in the first such case
+for L, resident, *_ in PIPELINES.values():
+    FIRST_RESIDENT.setdefault(L, resident)
+
+
+def resident_as_before(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """What the first pipeline with as many layers had is taken for this one."""
+    resident = FIRST_RESIDENT[len(work)]
+    return slowest_of(work, multipliers, image_bytes, weight_bytes, resident, width)
+
+
 bound = exercise(
     "fpga.bound",
     oracle=slowest_of,
     cases=cases_of(PIPELINES, pipeline),
     wrong={
+        "resident_as_before": resident_as_before,
+        "always_true": lambda *given: (slowest_of(*given)[0], True),
+        "always_false": lambda *given: (slowest_of(*given)[0], False),
+        "any_layer": wrong_bound.any_layer,
+        "average_layer": wrong_bound.average_layer,
+        "first_layer": wrong_bound.some_layers(slice(1)),
+        "last_layer": wrong_bound.some_layers(slice(-1, None)),
+        "first_two": wrong_bound.some_layers(slice(2)),
+        "eight_bytes": lambda *given: slowest_of(*given[:-1], 8),
+        "bits_for_bytes": wrong_bound.bits_for_bytes,
+        "smaller_of_both": wrong_bound.smaller_of_both,
         "one_after_the_other": wrong_bound.one_after_the_other,
         "stream_then_layers": wrong_bound.stream_then_layers,
         "always_streamed": wrong_bound.always_streamed,
@@ -89,9 +115,9 @@ bound = exercise(
 # fpga.folding: budget, cycles [L], dsps [L] -> lanes [L]
 
 BUDGETS = {  # layers, how often the slowest ones are doubled, and where the budget lies
+    "three layers": (3, 5, "just short"),
     "one layer": (1, 3, "between"),
     "two layers": (2, 4, "exact"),
-    "three layers": (3, 5, "just short"),
     "four layers": (4, 6, "between"),
     "the least budget": (3, 0, "exact"),
     "five layers": (5, 9, "exact"),
@@ -163,6 +189,9 @@ folding = exercise(
         "fastest_layer": wrong_folding.fastest_layer,
         "cheapest_first": wrong_folding.cheapest_first,
         "dearest_first": wrong_folding.dearest_first,
+        "exponents": lambda *given: np.log2(fastest(*given)).astype(int),
+        "dsps_of_lanes": lambda budget, cycles, dsps: fastest(budget, cycles, dsps) * dsps,
+        "doubled_once": wrong_folding.doubled_once,
         "one_lane_each": wrong_folding.one_lane_each,
     },
     outputs=("lanes",),

@@ -11,10 +11,10 @@ from labkit.fpga.exercises.wrong import requantize as wrong_byte
 # fpga.quantize_weights: w [K, D] -> q [K, D] int8, scale [K]
 
 WEIGHTS = {  # channels, inputs, and the sign of the largest weight in channel 0
+    "prime sizes": (7, 13, 1),
     "one weight": (1, 1, -1),
     "one channel": (1, 7, 1),
     "one input": (5, 1, -1),
-    "prime sizes": (7, 13, 1),
     "square": (8, 8, -1),
     "conv1's sizes": (32, 27, 1),
     "many": (10, 128, -1),
@@ -50,6 +50,13 @@ quantize_weights = exercise(
         "cut_off": wrong_weights.rounded_by(np.trunc),
         "downwards": wrong_weights.rounded_by(np.floor),
         "upwards": wrong_weights.rounded_by(np.ceil),
+        "cut_after_half": wrong_weights.rounded_by(lambda steps: np.trunc(steps + 0.5)),
+        "a_whole_one": wrong_weights.rounded_by(lambda steps: np.floor(steps + 1)),
+        "average": wrong_weights.average,
+        "first_row": wrong_weights.first_row,
+        "limited_128": wrong_weights.limited(128),
+        "limited_127": wrong_weights.limited(127.5),
+        "without_sign": lambda w: (in_bytes(w)[0].view(np.uint8), in_bytes(w)[1]),
         "by_128": wrong_weights.steps_of(128),
         "by_255": wrong_weights.steps_of(255),
         "by_1": wrong_weights.steps_of(1),
@@ -64,17 +71,17 @@ quantize_weights = exercise(
 # fpga.accumulator_bits: w [K, D], b [K], inputs from low to high -> bits
 
 SUMS = {  # channels, products, low, high, and which end of a sum lies where at a power of two
+    "prime sizes": (5, 13, -128, 127, "largest too large"),
     "one product": (1, 1, -128, 127, "smallest fits"),
     "one channel": (1, 7, -128, 127, "largest fits"),
     "one product in each sum": (6, 1, 0, 127, "largest fits"),
-    "prime sizes": (5, 13, -128, 127, "largest too large"),
     "after a ReLU": (3, 64, 0, 127, "smallest too small"),
     "square": (8, 8, 0, 255, "largest fits"),
     "four bits": (2, 113, -8, 7, "smallest fits"),
     "below 0 alone": (4, 31, -100, 0, "largest too large"),
     "a small interval": (9, 11, -1, 6, "smallest too small"),
-    "many": (16, 16, -128, 127, "smallest fits"),
-    "many after a ReLU": (7, 36, 0, 127, "largest too large"),
+    "many": (16, 16, -8, 7, "smallest fits"),
+    "many after a ReLU": (16, 16, 0, 127, "largest too large"),
 }
 
 
@@ -93,11 +100,12 @@ def sums(rng: np.random.Generator, K: int, D: int, low: int, high: int, border: 
     n bits hold -2^(n-1) to 2^(n-1) - 1. An end that "fits" is one of these two; one that is "too
     large" or "too small" is its neighbour outside.
     """
-    w = rng.permutation(np.arange(-128, 128))[: K * D].reshape(K, D)
+    reach = max((K * D + 1) // 2, int(rng.choice([40, 128])))
+    w = rng.permutation(np.arange(-reach, reach))[: K * D].reshape(K, D)
     b = rng.permutation(np.arange(-50 * K, 50 * K))[:K]
     smallest, largest = ends_of(w, b, low, high)
     limit = 2 ** (signed_bits(smallest.min(), largest.max()) - 1)
-    channel = K - 1
+    channel = K // 2
     if border.startswith("largest"):
         b[channel] += limit - 1 - largest[channel]
         b[channel] += border == "largest too large"
@@ -110,7 +118,7 @@ def sums(rng: np.random.Generator, K: int, D: int, low: int, high: int, border: 
 def width(w, b, low, high) -> int:
     """The bits of a signed number that holds every sum of every channel."""
     smallest, largest = ends_of(w, b, low, high)
-    return signed_bits(smallest.min(), largest.max())
+    return signed_bits(int(smallest.min()), int(largest.max()))  # raises where one is infinite
 
 
 accumulator_bits = exercise(
@@ -125,6 +133,12 @@ accumulator_bits = exercise(
         "largest_alone": wrong_bits.largest_alone,
         "smallest_alone": wrong_bits.smallest_alone,
         "first_channel": wrong_bits.first_channel,
+        "last_channel": wrong_bits.last_channel,
+        "narrowest_channel": wrong_bits.narrowest_channel,
+        "ends_mixed": wrong_bits.ends_mixed,
+        "by_logarithm": wrong_bits.by_logarithm,
+        "way_between": wrong_bits.way_between,
+        "any_byte": lambda w, b, low, high: width(w, b, -128, 127),
         "smallest_channel": wrong_bits.smallest_channel,
         "all_channels": wrong_bits.all_channels,
         "one_product": wrong_bits.one_product,
@@ -144,11 +158,12 @@ accumulator_bits = exercise(
 # fpga.requantize: acc [N, K] int32, m [K], shift, low -> [N, K] int8
 
 BYTES = {  # images, channels, shift, lower end of the clamp
-    "one sum": (1, 1, 20, -128),
-    "one image": (1, 7, 21, 0),
-    "one channel": (9, 1, 31, -128),
     "prime sizes": (5, 13, 27, -128),
-    "square": (8, 8, 25, 0),
+    "one image": (1, 7, 21, 0),
+    "one channel, halved": (9, 1, 1, -128),
+    "one sum": (1, 1, 20, -128),
+    "prime sizes after a ReLU": (5, 13, 24, 0),
+    "as many images as channels": (9, 9, 31, -128),
     "fc1's channels": (3, 128, 29, 0),
     "many": (33, 20, 30, -128),
 }
@@ -157,12 +172,12 @@ BYTES = {  # images, channels, shift, lower end of the clamp
 def sums_to_round(rng: np.random.Generator, N: int, K: int, shift: int, low: int) -> tuple:
     """Sums whose bytes reach beyond both ends of the clamp; those of channel 0 are halves.
 
-    Its multiplier is a power of two, so that an odd number of 2^(shift-16) gives a half exactly:
-    first -3.5. The last sum of all is the smallest that int32 holds, and its neighbour the
-    largest, where there are so many.
+    Its multiplier is a power of two, so that odd numbers, or odd multiples of 2^(shift-16), give
+    halves exactly: first -3.5. The last sum of all is the smallest that int32 holds, and its
+    neighbour the largest, where there are so many; and one product lies just below a half.
     """
     m = rng.permutation(np.arange(2**14 + 1, 2**16, 2))[:K]
-    m[0] = 2**15
+    m[0] = 2 ** min(shift - 1, 15)
     odd = np.setdiff1d(np.arange(-301, 302, 2), [-7])
     halves = rng.permutation(odd)[:N]
     halves[0] = -7
@@ -170,10 +185,22 @@ def sums_to_round(rng: np.random.Generator, N: int, K: int, shift: int, low: int
     while len(np.unique(acc)) < acc.size or not acc.any():  # until no two sums are equal
         steps = rng.uniform(-200, 200, (N, K))
         acc = np.round(steps * 2**shift / m).astype(np.int32)
-        acc[:, 0] = halves * 2 ** (shift - 16)
+        acc[:, 0] = halves * 2 ** max(shift - 16, 0)
         if K > 2:
             acc[-1, -2:] = 2**31 - 1, -(2**31)
+            _put_below_a_half(acc, m, shift)
     return acc, m.astype(np.int32), shift, low
+
+
+def _put_below_a_half(acc: np.ndarray, m: np.ndarray, shift: int) -> None:
+    """One of the sums, in row 0, gets the product that lies least below a half: float32 misses it.
+
+    It is a sum of channel 1 or a later one, whose bytes are neither limited nor 0.
+    """
+    halves = (2 * np.arange(1, 120)[:, None] + 1) * 2 ** (shift - 1)  # [119, 1]
+    below = halves % m[1:-2]  # [119, K - 3]
+    place, channel = np.unravel_index(np.where(below > 0, below, 2**16).argmin(), below.shape)
+    acc[0, 1 + channel] = halves[place, 0] // m[1 + channel]
 
 
 def to_byte(acc, m, shift, low):
@@ -202,11 +229,23 @@ requantize = exercise(
         "low_ignored": wrong_byte.clamped_from(-128),
         "always_relu": wrong_byte.clamped_from(0),
         "symmetric": wrong_byte.symmetric,
+        "in_float32": wrong_byte.in_float32,
+        "half_then_cut": wrong_byte.half_then_cut,
+        "half_taken_away": wrong_byte.rounded_by(lambda x: np.floor(x - 0.5)),
+        "always_16": lambda acc, m, shift, low: to_byte(acc, m, 16, low),
+        "half_of_16": wrong_byte.half_of_16,
+        "up_to_126": wrong_byte.up_to(126),
+        "up_to_128": wrong_byte.up_to(128),
+        "up_to_255": wrong_byte.up_to(255),
+        "not_clamped_below": wrong_byte.not_clamped_below,
+        "not_clamped_above": wrong_byte.not_clamped_above,
+        "sums_clamped": wrong_byte.sums_clamped,
         "half_after_clamp": wrong_byte.half_after_clamp,
         "first_multiplier": wrong_byte.first_multiplier,
         "one_bit_too_far": wrong_byte.one_bit_too_far,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
+    dtype="int8",
 )
 
 EXERCISES = [quantize_weights, accumulator_bits, requantize]

@@ -101,12 +101,13 @@ columns = rtl_exercise(
 # --- fpga.stream_order: w [K, C * H * W], C, H, W -> [H * W * C, K]
 
 MAPS = {  # outputs, channels, rows, columns
+    "prime sizes": (7, 5, 3, 2),
     "one weight": (1, 1, 1, 1),
     "the example of the lesson": (2, 2, 1, 2),
     "one channel": (3, 1, 2, 5),
     "one pixel": (5, 7, 1, 1),
     "one output": (1, 3, 2, 2),
-    "prime sizes": (7, 5, 3, 2),
+    "prime sizes in another order": (7, 2, 5, 3),
     "as many rows as columns": (8, 4, 3, 3),
     "as many of all": (4, 4, 4, 4),
 }
@@ -134,6 +135,11 @@ def outputs_first(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
     return rows.reshape(C * H * W, -1)
 
 
+def outputs_between(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
+    """In each pixel, all channels of output 0 first."""
+    return w.reshape(-1, C, H, W).transpose(2, 3, 0, 1).reshape(C * H * W, -1)
+
+
 def already_pixels(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
     """As if the weights already came pixel by pixel, and should go to channel by channel."""
     return w.reshape(-1, H, W, C).transpose(3, 1, 2, 0).reshape(C * H * W, -1)
@@ -148,6 +154,7 @@ stream_order = exercise(
         "columns_first": by_axes(3, 2, 1),
         "channel_between": by_axes(2, 1, 3),
         "outputs_first": outputs_first,
+        "outputs_between": outputs_between,
         "as_it_is": lambda w, C, H, W: w.reshape(C * H * W, -1),
         "already_pixels": already_pixels,
     },
@@ -163,10 +170,10 @@ BURSTS = {  # how many values, the gaps between them in turn, and the work on ea
     "as fast as they come": (7, [3], 3),
     "faster than they come": (5, [4], 3),
     "a prime number": (11, [2], 5),
-    "two bursts with a rest": (13, [1, 1, 1, 1, 1, 30], 3),
+    "two bursts with a rest": (11, [1, 1, 1, 1, 1, 30], 5),
     "deepest in the middle": (23, [1, 1, 1, 1, 1, 1, 1, 1, 25, 2, 3], 4),
     "a row of pixels": (48, [4, 4, 4, 4, 4, 4, 4, 36], 16),
-    "work of one cycle": (9, [1, 2], 1),
+    "work of one cycle": (11, [1, 2], 1),
     "many": (200, [1, 2, 1, 7, 1], 3),
 }
 
@@ -194,11 +201,17 @@ def deepest(arrivals: np.ndarray, work: int) -> int:
     return most
 
 
+FIRST_DEPTH = {}  # how many values, work -> the depth of the first such case
+for n, gaps, work in BURSTS.values():
+    FIRST_DEPTH.setdefault((n, work), deepest(np.cumsum(np.resize(gaps, n)), work))
+
 queue_depth = exercise(
     "fpga.queue_depth",
     oracle=deepest,
     cases=cases_of(BURSTS, bursts),
     wrong={
+        "remembered": lambda arrivals, work: FIRST_DEPTH[len(arrivals), work],
+        "one_too_few": lambda arrivals, work: max(deepest(arrivals, work) - 1, 1),
         "nobody_takes": wrong_depth.nobody_takes,
         "leaves_at_once": wrong_depth.leaves_at_once,
         "never_idle": wrong_depth.never_idle,

@@ -192,28 +192,43 @@ def together(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tup
     return both, both
 
 
+CIRCUITS = {  # how many programs, bytes of a packet, bytes that the circuit holds
+    "prime": (7, 11, 2),
+    "one program": (1, 8, 1),
+    "two": (2, 9, 1),
+    "nothing held": (7, 30, 0),
+    "a long packet": (20, 3072, 64),
+    "many": (33, 100, 16),
+}
+FIRST_CIRCUIT = {}  # programs -> length and holds in the first such case
+for count, *circuit in CIRCUITS.values():
+    FIRST_CIRCUIT.setdefault(count, circuit)
+
 who_is_done = exercise(
     "fpga.who_is_done",
     oracle=done,
-    cases=cases_of(
-        {
-            "one program": (1, 8, 1),
-            "two": (2, 8, 1),
-            "prime": (7, 11, 2),
-            "nothing held": (12, 30, 0),
-            "a long packet": (20, 3072, 64),
-            "many": (33, 100, 16),
-        },
-        programs,
-    ),
+    cases=cases_of(CIRCUITS, programs),
     wrong={
         "holds_nothing": lambda sent, room, length, holds: done(sent, room, length, 0),
         "takes_all": lambda sent, room, length, holds: (
             np.ones(len(sent), bool),
             done(sent, room, length, holds)[1],
         ),
+        "same_circuit": lambda sent, room, *_: done(sent, room, *FIRST_CIRCUIT[len(sent)]),
+        "holds_less": lambda sent, room, length, holds: done(sent, room, length, holds - 1),
+        "always_1": lambda sent, room, length, holds: done(sent, room, length, 1),
+        "always_8": lambda sent, room, length, holds: done(sent, room, 8, holds),
+        "turned_round": lambda *given: tuple(np.logical_not(one) for one in done(*given)),
         "no_end": no_end,
         "no_room": no_room,
+        "sent_is_length": with_receive(
+            lambda sent, room, length: (sent == length) & (room >= length)
+        ),
+        "room_alone": with_receive(lambda sent, room, length: room >= length),
+        "with_what_is_held": lambda sent, room, length, holds: (
+            done(sent, room, length, holds)[0],
+            np.minimum(sent, room) + holds >= length,
+        ),
         "full_is_done": with_receive(lambda sent, room, length: np.minimum(sent, length) >= room),
         "swapped": lambda sent, room, length, holds: done(sent, room, length, holds)[::-1],
         "together": together,

@@ -35,22 +35,30 @@ def pictures(
     return base, address, x, first, count
 
 
+PICTURES = {  # rows and columns of x, its type, the first row and how many
+    "the last rows": (5, 12, "u2", 2, 3),
+    "one byte": (1, 1, "u1", 0, 1),
+    "one row of three": (3, 4, "u1", 1, 1),
+    "the first rows": (7, 8, "u4", 0, 3),
+    "a prime number of columns": (6, 11, "u8", 4, 1),
+    "all rows": (5, 12, "u4", 0, 5),
+}
+FIRST_ROWS = {}  # x.shape -> first and count in the first such case
+for rows, columns, _, *which in PICTURES.values():
+    FIRST_ROWS.setdefault((rows, columns), which)
+
 send_rows = exercise(
     "fpga.send_rows",
     oracle=writes,
-    cases=cases_of(
-        {
-            "one byte": (1, 1, "u1", 0, 1),
-            "one row of three": (3, 4, "u1", 1, 1),
-            "the first rows": (7, 8, "u4", 0, 3),
-            "the last rows": (5, 12, "u2", 2, 3),
-            "a prime number of columns": (6, 11, "u8", 4, 1),
-            "all rows": (4, 16, "u4", 0, 4),
-        },
-        pictures,
-    ),
+    cases=cases_of(PICTURES, pictures),
     wrong={
         "elements": wrong_writes.elements,
+        "same_rows": lambda base, address, x, *_: writes(base, address, x, *FIRST_ROWS[x.shape]),
+        "start_in_elements": wrong_writes.start_in_elements,
+        "length_in_elements": wrong_writes.length_in_elements,
+        "four_bytes": wrong_writes.four_bytes,
+        "bits": wrong_writes.bits,
+        "never_run": wrong_writes.never_run,
         "from_the_start": wrong_writes.from_the_start,
         "to_the_end": wrong_writes.to_the_end,
         "receives": wrong_writes.receives,

@@ -10,13 +10,14 @@ from labkit.fpga.exercises.wrong import taps_and_shift as wrong_taps
 # fpga.crop_and_resize: frame [H, W, C] uint8, box (left, top, width, height), side
 
 BOXES = {  # the frame's shape, rows and columns of an area, and how many areas there are each way
+    "the whole frame": ((6, 10, 3), 3, 5, 2),
     "one pixel": ((1, 1, 1), 1, 1, 1),
     "one area": ((5, 7, 3), 2, 3, 1),
     "the example of the lesson": ((6, 8, 1), 2, 3, 2),
     "square areas": ((8, 10, 3), 3, 3, 2),
     "as large as the result": ((7, 9, 3), 1, 1, 4),
     "areas that are high": ((17, 5, 3), 5, 1, 3),
-    "areas that are wide": ((7, 12, 3), 2, 5, 2),
+    "areas that are wide": ((6, 10, 3), 2, 5, 1),
     "equal pixels, many areas": ((45, 71, 3), 3, 5, 11),
     "equal pixels, four colours": ((31, 23, 4), 3, 1, 7),
 }
@@ -59,6 +60,13 @@ crop_and_resize = exercise(
     cases=cases_of(BOXES, in_a_frame),
     wrong={
         "truncated": wrong_crop.truncated,
+        "rounded_up": wrong_crop.rounded_up,
+        "rounded_twice": wrong_crop.rounded_twice,
+        "median": wrong_crop.by(np.median),
+        "largest": wrong_crop.by(np.max),
+        "sums": wrong_crop.by(np.sum),
+        "grey": wrong_crop.grey,
+        "axes_side_by_side": wrong_crop.axes_side_by_side,
         "corner_first": wrong_crop.corner_first,
         "sides_swapped": wrong_crop.sides_swapped,
         "two_corners": wrong_crop.two_corners,
@@ -80,10 +88,10 @@ crop_and_resize = exercise(
 # fpga.taps_and_shift: kernel [R, S] -> taps int8 [R, S], shift
 
 KERNELS = {  # its shape, the tap that is largest, and how large the others are beside it
+    "large taps": ((3, 3), 97.3, 0.9),
     "one tap": ((1, 1), 0.5, 0),
     "the example of the lesson": ((1, 3), 0.8, 0.45),
     "a mean": ((3, 3), 1 / 9, 1.0),
-    "large taps": ((3, 3), 97.3, 0.9),
     "negative and large": ((5, 3), -101.2, 0.8),
     "-128 just fits": ((3, 3), -64.2 / 2, 0.5),
     "128 just does not": ((2, 3), 63.9, 0.9),
@@ -123,6 +131,21 @@ taps_and_shift = exercise(
     wrong={
         "truncated": wrong_taps.truncated,
         "floored": wrong_taps.floored,
+        "rounded_up": wrong_taps.rounded_up,
+        "cut_after_half": wrong_taps.cut_after_half,
+        "at_most_7": wrong_taps.from_to(0, 7),
+        "at_most_14": wrong_taps.from_to(0, 14),
+        "at_least_1": wrong_taps.from_to(1, 15),
+        "limited": wrong_taps.limited,
+        "first_tap": wrong_taps.first_tap,
+        "same_shift": lambda kernel: (
+            wrong_taps.taken(kernel, 0) if kernel.shape == (3, 3) else bit_by_bit(kernel)
+        ),  # that of the first one
+        "power": lambda kernel: (bit_by_bit(kernel)[0], 2 ** bit_by_bit(kernel)[1]),
+        "without_sign": lambda kernel: (
+            bit_by_bit(kernel)[0].view(np.uint8),
+            bit_by_bit(kernel)[1],
+        ),
         "no_minus_128": wrong_taps.no_minus_128,
         "up_to_128": wrong_taps.up_to_128,
         "largest_tap_alone": wrong_taps.largest_tap_alone,
@@ -141,15 +164,15 @@ taps_and_shift = exercise(
 # fpga.frame_rate: cycles [n], units (a list of n), clock in Hz, camera in frames/s -> two rates
 
 ROADS = {  # the unit of each step, and which limit binds: one at a time, together
+    "three colours": ([0, 0, 0, 1], "cycles", "cycles"),
     "one step": ([0], "camera", "camera"),
     "the example of the lesson": ([0, 0, 1], "cycles", "camera"),
     "two units": ([0, 1], "cycles", "cycles"),
-    "three colours": ([0, 0, 0, 1], "cycles", "cycles"),
     "in turn": ([1, 0, 1, 0, 2], "cycles", "camera"),
     "the last one is busiest": ([0, 1, 2, 2, 2, 2, 2], "cycles", "cycles"),
     "a unit that rests": ([0, 3, 3, 0, 1], "camera", "camera"),
     "many": ([2, 1, 0, 4, 4, 3, 0, 1, 2, 2, 1], "cycles", "cycles"),
-    "one unit for all": ([0, 0, 0, 0, 0], "cycles", "cycles"),
+    "one unit for all": ([0, 0, 0, 0], "cycles", "cycles"),
 }
 
 
@@ -175,12 +198,22 @@ def by_unit(cycles: np.ndarray, units: np.ndarray, clock: float, camera: float) 
     return min(float(camera), 1 / alone), min(float(camera), 1 / longest)
 
 
+FIRST_UNITS = {}  # steps -> their units in the first such case
+for units, *_ in ROADS.values():
+    FIRST_UNITS.setdefault(len(units), units)
+
 frame_rate = exercise(
     "fpga.frame_rate",
     oracle=by_unit,
     cases=cases_of(ROADS, road),
     wrong={
         "slowest_step": wrong_rate.slowest_step,
+        "same_units": lambda cycles, units, *rest: by_unit(cycles, FIRST_UNITS[len(units)], *rest),
+        "first_two": wrong_rate.first_two,
+        "last_unit": wrong_rate.last_unit,
+        "neighbours_alone": wrong_rate.neighbours_alone,
+        "average_step": wrong_rate.average_step,
+        "alone_twice": lambda *given: (by_unit(*given)[0],) * 2,
         "no_camera": wrong_rate.no_camera,
         "camera_first": wrong_rate.camera_first,
         "fastest_unit": wrong_rate.fastest_unit,

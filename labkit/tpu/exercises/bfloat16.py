@@ -29,13 +29,13 @@ def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
 NUMBERS = {  # how they are made, and their shape where it is free
     "ragged": (float32_numbers.anything, 5, 3),
     "all sizes 1": (float32_numbers.exact, 1),
-    "prime": (float32_numbers.anything, 7),
+    "prime": (float32_numbers.anything, 7, 1, 3),
     "exact numbers": (float32_numbers.exact, 2, 3, 2),
     "halfway": (float32_numbers.halfway,),
     "just beside halfway": (float32_numbers.beside_halfway,),
     "up into the exponent": (float32_numbers.carries,),
     "both ends": (float32_numbers.ends,),
-    "many": (float32_numbers.anything, 50, 40),
+    "many": (float32_numbers.anything, 20, 20, 5),
 }
 
 round_to_bfloat16 = exercise(
@@ -47,9 +47,14 @@ round_to_bfloat16 = exercise(
         "always_away": wrong_rounding.with_bits(wrong_rounding.away_from_0),
         "ties_away": wrong_rounding.with_bits(wrong_rounding.ties_away),
         "ties_down": wrong_rounding.with_bits(wrong_rounding.ties_down),
+        "upwards": wrong_rounding.with_bits(wrong_rounding.upwards),
+        "downwards": wrong_rounding.with_bits(wrong_rounding.downwards),
+        "ties_upwards": wrong_rounding.with_bits(wrong_rounding.ties_upwards),
         "ties_to_odd": wrong_rounding.with_bits(wrong_rounding.ties_to_odd),
         "other_bit": wrong_rounding.with_bits(wrong_rounding.other_bit),
         "nine_digits": wrong_rounding.with_bits(wrong_rounding.nine_digits),
+        "seven_digits": wrong_rounding.with_bits(wrong_rounding.seven_digits),
+        "byte_cut": wrong_rounding.with_bits(wrong_rounding.byte_cut),
         "eight_digits": wrong_rounding.eight_digits,
         "nothing_cut": wrong_rounding.with_bits(wrong_rounding.nothing_cut),
         "in_the_lower_half": wrong_rounding.with_bits(wrong_rounding.in_the_lower_half),
@@ -109,6 +114,11 @@ multiply_accumulate = exercise(
         "operands_cut": wrong_sum.with_operands(cut, cut),
         "operands_if_narrow": wrong_sum.operands_if_narrow,
         "products_too": wrong_sum.with_sum(wrong_sum.products_too),
+        "products_if_narrow": wrong_sum.with_sum(wrong_sum.products_if_narrow),
+        "operands_in_float16": wrong_sum.with_operands(float16, float16),
+        "sums_in_float16": wrong_sum.with_sum(wrong_sum.sums_in_float16),
+        "all_cut": wrong_sum.all_cut,
+        "first_not_rounded": wrong_sum.first_not_rounded,
         "products_only": wrong_sum.with_sum(wrong_sum.products_only),
         "before_the_addition": wrong_sum.with_sum(wrong_sum.before_the_addition),
         "sums_cut": wrong_sum.with_sum(wrong_sum.sums_cut),
@@ -140,7 +150,7 @@ SPLITS = {  # shape, number of parts
     "all sizes 1": ((1,), 1),
     "ragged": ((2, 7), 3),
     "one part": ((4, 3), 1),
-    "square": ((3, 3), 2),
+    "prime, four parts": ((5,), 4),
     "more parts than digits": ((6, 2), 5),
     "many": ((20, 9), 3),
 }
@@ -169,6 +179,9 @@ split_bfloat16 = exercise(
     cases=cases_of(SPLITS, of_all_sizes),
     wrong={
         "repeated": wrong_parts.with_rest(lambda x, rest, part: rest),
+        "first_taken_away": wrong_parts.first_taken_away,
+        "divided": wrong_parts.with_rest(lambda x, rest, part: rest / part),
+        "in_float16": wrong_parts.parts_in_float16,
         "of_x_alone": wrong_parts.with_rest(lambda x, rest, part: x - part),
         "sign_turned": wrong_parts.with_rest(lambda x, rest, part: part - rest),
         "added": wrong_parts.with_rest(lambda x, rest, part: rest + part),
@@ -194,7 +207,7 @@ STEPS = {  # shape, learning rate
     "ragged": ((5, 3), 0.01),
     "small step": ((4, 6), 0.0004),
     "one row": ((1, 9), 0.03),
-    "large step": ((2, 5), 3.0),
+    "prime, large step": ((7,), 3.0),
     "many": ((30, 20), 0.01),
 }
 
@@ -251,6 +264,7 @@ mixed_precision_step = exercise(
         "operands": wrong_step.rounded("old", "gradient"),
         "slope_and_update": wrong_step.rounded("gradient", "update"),
         "uphill": lambda master, gradient, lr: step(master, -gradient, lr),
+        "first_rate": wrong_step.with_first_rate(*STEPS["prime"]),
         "no_rate": lambda master, gradient, lr: step(master, gradient, 1),
     },
     outputs=("master", "copy"),

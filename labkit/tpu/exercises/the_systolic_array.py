@@ -108,6 +108,7 @@ systolic_step = exercise(
         "no_sum": wrong_step.with_sums(wrong_step.no_sum),
         "no_product": wrong_step.with_sums(wrong_step.no_product),
         "both_sums": wrong_step.with_sums(wrong_step.both_sums),
+        "factors_added": wrong_step.factors_added,
         "sums_run_through": wrong_step.with_sums(wrong_step.sums_run_through),
         "matrix_product": wrong_step.matrix_product,
         "broadcast": wrong_step.with_activations(wrong_step.broadcast),
@@ -133,7 +134,7 @@ GRIDS = {  # how many products, rows, columns
     "square grid": (4, 4, 4),
     "one row of cells": (6, 1, 6),
     "one column of cells": (3, 6, 1),
-    "many products": (40, 40, 32),
+    "many products": (40, 91, 32),  # 3 * 91 * (1 / 91) is more than 3
 }
 LARGE = 700_000_000, 20, 15  # on 7 x 5 cells: more cycles than an int32 can count
 
@@ -145,7 +146,7 @@ def products(rng: np.random.Generator, n: int, rows: int, cols: int) -> tuple:
     one. All others are random.
     """
     borders = [
-        (9, 2 * rows, 4 * cols),
+        (9, 3 * rows, 4 * cols),
         (33, 3 * rows + 1, 5 * cols + 1),
         (2, 6 * rows - 1, 8 * cols - 1),
         LARGE,
@@ -186,11 +187,17 @@ cycles = exercise(
         "no_load": wrong_count.with_tile(wrong_count.no_load),
         "load_by_columns": wrong_count.with_tile(wrong_count.load_by_columns),
         "no_fill": wrong_count.with_tile(wrong_count.no_fill),
+        "fill_without_rows": wrong_count.with_tile(wrong_count.fill_without_rows),
+        "fill_without_columns": wrong_count.with_tile(wrong_count.fill_without_columns),
+        "load_by_cells": wrong_count.with_tile(wrong_count.load_by_cells),
+        "stream_one_short": wrong_count.with_tile(wrong_count.stream_one_short),
         "fill_too_long": wrong_count.with_tile(wrong_count.fill_too_long),
         "fill_one_too_long": wrong_count.with_tile(wrong_count.fill_one_too_long),
         "one_tile": wrong_count.with_pieces(wrong_count.one_piece),
         "whole_tiles": wrong_count.with_pieces(wrong_count.full_pieces),
+        "one_piece_at_least": wrong_count.with_pieces(wrong_count.one_piece_at_least),
         "to_the_nearest": wrong_count.with_pieces(wrong_count.nearest_pieces),
+        "by_reciprocals": wrong_count.with_pieces(wrong_count.by_reciprocals),
         "by_area": wrong_count.with_tiles(wrong_count.by_area),
         "one_tile_more": wrong_count.with_pieces(wrong_count.one_piece_more),
         "part_of_a_tile": wrong_count.with_pieces(wrong_count.part_of_a_piece),
@@ -202,7 +209,11 @@ cycles = exercise(
         "m_cut": wrong_count.m_cut,
         "loads_once": wrong_count.loads_once,
         "fill_once": wrong_count.fill_once,
+        "both_once": wrong_count.both_once,
+        "longer_of_both": wrong_count.longer_of_both,
         "two_registers": wrong_count.two_registers,
+        "square_by_rows": lambda M, K, N, rows, cols: count(M, K, N, rows, rows),
+        "square_by_columns": lambda M, K, N, rows, cols: count(M, K, N, cols, cols),
         "in_32_bits": lambda *sizes: count(*sizes).astype(np.int32),
         "all_cells_busy": wrong_count.all_cells_busy,
     },
@@ -215,16 +226,24 @@ cycles = exercise(
 LARGE_IMAGE = (1, 4, 100, 80)  # its matrix is nine times as large
 IMAGES = {  # shapes of x [N,C,H,W], w [K,C,R,S] and y [N,K,P,Q], stride, padding
     **TELLING_SIZES,
+    "like the network": ((3, 4, 6, 6), (3, 4, 3, 3), (3, 3, 6, 6), 1, 1),
+    "prime sizes, stride and padding": ((2, 5, 13, 9), (3, 5, 3, 3), (2, 3, 7, 5), 2, 1),
     "a few rows of a large matrix": (LARGE_IMAGE, (4, 4, 3, 3), LARGE_IMAGE, 1, 1),
 }
 
 
+FIRST_STRIDE = {}  # x.shape, R, S -> stride of the first case that has these shapes
+for x, w, _, stride, _ in IMAGES.values():
+    FIRST_STRIDE.setdefault((x, *w[2:]), stride)
+
+
 def some_rows(rng: np.random.Generator, x: tuple, w: tuple, y: tuple, *how: int) -> tuple:
-    """An image, and the numbers of at most seven rows of the matrix of its windows, in disorder."""
+    """An image, and the numbers of a few rows of the matrix of its windows, in disorder."""
     N, _, P, Q = y
+    some = 4 + x[1]  # more of them for more channels
     R, S = w[2:]
     all_rows = rng.permutation(N * P * Q)
-    m = all_rows[:7]
+    m = all_rows[:some]
     size = math.prod(x)
     from_0_to_4 = 4 * rng.permutation(size) / size  # no two pixels alike
     pixels = from_0_to_4 - 2
@@ -266,6 +285,7 @@ implicit_rows = exercise(
         "taps_swapped": wrong_address.with_tap(wrong_address.taps_swapped),
         "positions_swapped": wrong_address.with_window(wrong_address.positions_swapped),
         "stride_one": wrong_address.with_line(wrong_address.stride_one),
+        "first_stride": wrong_address.with_stride_of(FIRST_STRIDE),
         "stride_on_taps": wrong_address.with_line(wrong_address.stride_on_taps),
         "stride_on_both": wrong_address.with_line(wrong_address.stride_on_both),
         "padding_subtracted": wrong_address.with_line(wrong_address.padding_subtracted),

@@ -28,6 +28,12 @@ def all_images_there_are(rng: np.random.Generator, n: int) -> tuple:
     return per_image, weight, float(weight.sum())
 
 
+def total_of_each(rng: np.random.Generator, n: int, total: float) -> tuple:
+    """The same, with the weight of all replicas n times."""
+    per_image, weight, total = some_images(rng, n, total)
+    return per_image, weight, np.full(n, total)
+
+
 def tensors(rng: np.random.Generator, n: int, total: float) -> tuple:
     """The same as tensors, which is what the loop hands over."""
     return tuple(traced(value) for value in some_images(rng, n, total))
@@ -36,10 +42,11 @@ def tensors(rng: np.random.Generator, n: int, total: float) -> tuple:
 REPLICAS = {  # how the inputs are made, images of this replica, weight of all replicas
     "prime": (some_images, 7, 83.0),
     "all sizes 1": (some_images, 1, 1.0),
-    "two images": (some_images, 2, 64.0),
+    "three images": (some_images, 3, 64.0),
     "the only replica": (all_images_there_are, 9),
-    "ragged": (some_images, 10, 231.0),
-    "many": (some_images, 40, 6001.0),
+    "equal totals, one for each image": (total_of_each, 7, 231.0),
+    "equal totals of two images": (total_of_each, 2, 90.0),
+    "equal totals of many": (total_of_each, 40, 6001.0),
     "in the loop": (tensors, 5, 50.0),
 }
 
@@ -114,6 +121,10 @@ synchronised_moments = exercise(
         "variance_of_means": wrong_moments.with_inside(lambda variances: 0),
         "deviations_averaged": wrong_moments.with_inside(wrong_moments.deviations_averaged),
         "variances_added": wrong_moments.with_inside(lambda variances: variances.sum(axis=0)),
+        "between_added": wrong_moments.with_between(lambda means: means.var(axis=0) * len(means)),
+        "distances": wrong_moments.with_between(wrong_moments.distances),
+        "larger_of_both": wrong_moments.larger_of_both,
+        "first_two": lambda means, variances: joined(means[:2], variances[:2]),
         "one_less": wrong_moments.with_between(lambda means: means.var(axis=0, ddof=1)),
         "square_of_mean": wrong_moments.with_between(lambda means: (means**2).mean(axis=0)),
         "square_added": wrong_moments.with_between(lambda means: means.mean(axis=0) ** 2),
@@ -134,9 +145,10 @@ synchronised_moments = exercise(
 RUNS = {  # epochs, images, finished steps, batch
     "prime": (5, 13, 7, 3),
     "all sizes 1": (1, 1, 0, 1),
+    "prime, larger batches": (5, 13, 8, 4),
     "the last step of an epoch": (3, 10, 5, 4),
     "a new epoch": (2, 12, 3, 4),
-    "a late epoch begins": (6, 17, 12, 5),
+    "a late epoch begins": (6, 17, 9, 5),
     "the first epoch": (4, 9, 2, 2),
     "one step an epoch": (4, 7, 2, 5),
     "a batch is an epoch": (3, 8, 1, 8),
@@ -178,6 +190,12 @@ next_batch = exercise(
         "runs_out": wrong_rows.runs_out,
         "second_epoch_only": wrong_rows.second_epoch_only,
         "interleaved": wrong_rows.interleaved,
+        "place_by_images": wrong_rows.place_by_images,
+        "second_at_most": wrong_rows.second_at_most,
+        "two_in_turn": wrong_rows.two_in_turn,
+        "first_images_dropped": wrong_rows.first_images_dropped,
+        "from_the_end": wrong_rows.from_the_end,
+        "sorted": lambda order, step, batch: np.sort(following(order, step, batch)),
         "places": wrong_rows.places,
         "step_as_epoch": wrong_rows.step_as_epoch,
         "epoch_and_place_swapped": wrong_rows.epoch_and_place_swapped,

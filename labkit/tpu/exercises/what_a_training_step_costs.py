@@ -14,8 +14,8 @@ FORBIDDEN = (*LIBRARIES, "labkit.tpu")
 # tpu.critical_batch: K, N [n], FLOP/s, B/s, B of a number -> images [n]
 
 LAYERS = {  # how many layers, B of a number
-    "one layer": (1, 2),
     "three layers": (3, 2),
+    "one layer": (1, 2),
     "numbers of one byte": (5, 1),
     "numbers of four bytes": (4, 4),
     "prime": (7, 2),
@@ -41,10 +41,12 @@ def layers_of(rng: np.random.Generator, n: int, itemsize: int) -> tuple:
 
 
 def layers(rng: np.random.Generator) -> Iterable[Case]:
-    """The last weights are so large that only they count."""
-    yield from cases_of(LAYERS, layers_of)(rng)
-    K, N, peak, bandwidth, itemsize = layers_of(rng, 2, 2)
+    """The first weights have no batch, and the next are so large that only they count."""
+    others = list(cases_of(LAYERS, layers_of)(rng))
+    K, N, peak, bandwidth, itemsize = layers_of(rng, 2, 4)
+    yield Case("one small layer", (K[1:], N[1:], peak, bandwidth, itemsize))
     yield Case("huge layers", (1e9 * K[:1], 1e9 * N[:1], peak, bandwidth, itemsize))
+    yield from others
 
 
 def critical(K, N, peak, bandwidth, itemsize):
@@ -75,6 +77,10 @@ critical_batch = exercise(
         "upside_down": wrong_batch.upside_down,
         "negative": wrong_batch.negative,
         "never_is_zero": wrong_batch.never_is_zero,
+        "never_is_nan": wrong_batch.never_is_nan,
+        "absolute": wrong_batch.absolute,
+        "twice": wrong_batch.times(2),
+        "half": wrong_batch.times(0.5),
         "not_inverted": wrong_batch.not_inverted,
         "whole": wrong_batch.whole,
     },
@@ -88,8 +94,8 @@ STEPS = {  # how many operations, images of a device, devices
     "one device": (5, 256, 1),
     "all sizes 1": (1, 1, 1),
     "a board": (7, 128, 8),
-    "one image": (3, 1, 4),
-    "a slice": (2, 64, 4),
+    "one image": (3, 1, 3),
+    "a slice": (5, 64, 6),
     "many": (50, 512, 16),
 }
 
@@ -102,19 +108,23 @@ def step_of(rng: np.random.Generator, n: int, batch: int, devices: int) -> tuple
 
 
 def steps_of(rng: np.random.Generator) -> Iterable[Case]:
-    """The last ones have operations of equal cycles, and a sum that no int32 holds."""
-    yield from cases_of(STEPS, step_of)(rng)
+    """The first ones have operations of equal cycles, and a sum that no int32 holds."""
     cycles, batch, devices, clock = step_of(rng, 6, 32, 2)
     four_of_them_twice = np.append(cycles, cycles[:4])
     yield Case("equal operations", (four_of_them_twice, batch, devices, clock))
     long = np.array([2_000_000_001, 1_999_999_999])
     yield Case("a step of seconds", (long, 128, 8, 0.94e9))
+    yield from cases_of(STEPS, step_of)(rng)
 
 
 def rate(cycles, batch, devices, clock):
     """All images of a step over its seconds."""
     return batch * devices * clock / cycles.sum()
 
+
+FIRST = {}  # how many operations -> images of a device and devices, in the first such case
+for n, *sizes in STEPS.values():
+    FIRST.setdefault(n, sizes)
 
 throughput = exercise(
     "tpu.throughput",
@@ -129,6 +139,7 @@ throughput = exercise(
         "equal_ones_once": wrong_rate.equal_ones_once,
         "in_32_bits": wrong_rate.in_32_bits,
         "longest": wrong_rate.longest,
+        "shortest": wrong_rate.shortest,
         "mean": wrong_rate.mean,
         "one_for_each": wrong_rate.one_for_each,
         "rates_added": wrong_rate.rates_added,
@@ -136,6 +147,9 @@ throughput = exercise(
         "shared_batch": wrong_rate.shared_batch,
         "no_batch": wrong_rate.no_batch,
         "steps": wrong_rate.steps,
+        "remembered": lambda cycles, batch, devices, clock: rate(
+            cycles, *FIRST.get(len(cycles), (batch, devices)), clock
+        ),
     },
     outputs=("rate",),
     forbidden=FORBIDDEN,

@@ -17,12 +17,12 @@ LAYOUTS = {  # sizes, axes from the fastest to the slowest, tile, bytes of an el
     "all sizes 1": ([1], (0,), (256,), 2),
     "[7, 131] in the order (1, 0)": ([7, 131], (1, 0), (8, 128), 2),
     "whole tiles": ([16, 256, 5], (1, 0, 2), (8, 128), 1),
-    "[128, 10] in the order (0, 1)": ([128, 10], (0, 1), (8, 128), 2),
+    "[7, 131] in the order (0, 1)": ([7, 131], (0, 1), (8, 128), 4),
     "one below and one above": ([129, 7], (0, 1), (8, 128), 4),
     "a filter": ([5, 3, 32, 65], (3, 2, 1, 0), (4, 128), 2),
     "the batch fastest": ([256, 30, 33, 3, 2], (0, 2, 3, 1, 4), (8, 128), 4),
     "several tiles": ([20, 300, 9], (1, 2, 0), (8, 128), 4),
-    "a larger tile": ([37, 11, 200], (2, 0, 1), (16, 64), 1),
+    "a larger tile": ([367, 109, 525], (2, 0, 1), (15, 75), 1),  # 525 * (1 / 75) is more than 7
     "a tile of one size": ([1000, 3], (0, 1), (256,), 4),
 }
 LAYOUTS = {f"{name} in tiles {given[2]}": given for name, given in LAYOUTS.items()}
@@ -45,6 +45,10 @@ def padded(shape, order, tile, itemsize) -> int:
     return prod(sizes) * itemsize
 
 
+FIRST_BYTES = {}  # sizes -> bytes in the first case that has them
+for sizes, *how in LAYOUTS.values():
+    FIRST_BYTES.setdefault(tuple(sizes), padded(sizes, *how))
+
 padded_bytes = exercise(
     "tpu.padded_bytes",
     oracle=padded,
@@ -53,12 +57,14 @@ padded_bytes = exercise(
         "no_padding": wrong_layout.with_rounding(wrong_layout.no_padding),
         "as_written": wrong_layout.with_order(wrong_layout.as_written),
         "first_axes": wrong_layout.with_order(wrong_layout.first_axes),
+        "longest_first": wrong_layout.longest_first,
         "slowest_first": wrong_layout.with_order(wrong_layout.slowest_first),
         "inverse_order": wrong_layout.with_order(wrong_layout.inverse),
         "tile_swapped": wrong_layout.with_tile(wrong_layout.tile_swapped),
         "fastest_only": wrong_layout.with_tile(wrong_layout.fastest_only),
         "fastest_kept": wrong_layout.with_tile(wrong_layout.fastest_kept),
         "always_8_128": wrong_layout.with_tile(wrong_layout.always_8_128),
+        "eight_rows": wrong_layout.with_tile(wrong_layout.eight_rows),
         "all_axes": wrong_layout.all_axes,
         "tile_axes_alone": wrong_layout.tile_axes_alone,
         "two_axes_always": wrong_layout.with_tile(wrong_layout.two_sizes_always),
@@ -67,11 +73,15 @@ padded_bytes = exercise(
         "tiles": wrong_layout.with_rounding(wrong_size.tiles_of),
         "rounded_down": wrong_layout.with_rounding(wrong_size.down),
         "to_the_nearest": wrong_layout.with_rounding(wrong_layout.to_the_nearest),
+        "by_mask": wrong_layout.with_rounding(wrong_layout.by_mask),
+        "by_reciprocals": wrong_layout.with_rounding(wrong_size.up_by_reciprocals),
         "one_tile_more": wrong_layout.with_rounding(wrong_size.one_tile_more),
         "one_tile": wrong_layout.with_rounding(max),
         "in_one_row": wrong_layout.in_one_row,
         "rounded_in_bytes": wrong_layout.rounded_in_bytes,
         "elements": wrong_layout.elements,
+        "remembered": lambda shape, *rest: FIRST_BYTES[tuple(shape)],
+        "in_float32": lambda *given: int(np.float32(padded(*given))),
     },
     outputs=("bytes",),
     forbidden=FORBIDDEN,
@@ -80,11 +90,11 @@ padded_bytes = exercise(
 # tpu.mxu_utilization: M, K, N, cycles [n], units, size -> utilization [n], filled [n]
 
 PRODUCTS = {  # how many products, units, size of their arrays
-    "one product": (1, 1, 8),
+    "prime": (7, 3, 128),
+    "one product": (1, 1, 7),
     "one unit": (3, 1, 128),
-    "prime": (7, 4, 128),
     "large units": (5, 4, 256),
-    "two products": (2, 2, 128),
+    "two units": (3, 2, 105),  # 1050 * (1 / 105) is more than 10
     "many": (40, 8, 128),
 }
 
@@ -133,6 +143,7 @@ mxu_utilization = exercise(
         "padding_twice": wrong_use.times(wrong_use.filled_share),
         "always_128": wrong_use.always_128,
         "never_above_filled": wrong_use.never_above_filled,
+        "whole": wrong_use.whole,
         "rows_only": wrong_use.with_filled(wrong_use.rows_only),
         "columns_only": wrong_use.with_filled(wrong_use.columns_only),
         "of_all_units": wrong_use.with_filled(wrong_use.of_all_units),
@@ -143,6 +154,7 @@ mxu_utilization = exercise(
         "empty": wrong_use.with_filled(lambda given: 1 - wrong_use.filled_share(given)),
         "last_tile": wrong_use.with_filled(wrong_use.last_tile),
         "rounded_down": wrong_use.with_filled(wrong_use.sides_rounded_down),
+        "by_reciprocals": wrong_use.with_filled(wrong_use.sides_by_reciprocals),
         "one_tile_more": wrong_use.with_filled(wrong_use.sides_one_tile_more),
         "swapped": wrong_use.swapped,
     },

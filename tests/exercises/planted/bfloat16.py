@@ -41,6 +41,41 @@ def rounds_the_smallest_to_zero(x):
     return rounds(np.where(abs(x) < np.finfo(np.float32).tiny, np.float32(0), x))
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def remembers_rounded(x):
+    return KEPT.setdefault(x.shape, rounds(x)).copy()
+
+
+def rounds_upwards(x):
+    bits = x.view(np.uint32)
+    return (
+        ((bits + np.where(bits >> 31, 0, 0xFFFF)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    )
+
+
+def rounds_halves_upwards(x):
+    bits = x.view(np.uint32)
+    return ((bits + 0x8000 - (bits >> 31)) & 0xFFFF0000).view(np.float32)
+
+
+def rounds_a_byte(x):
+    return ((x.view(np.uint32) + 0x7FFF + ((x.view(np.uint32) >> 16) & 1)) & 0xFFFFFF00).view("f4")
+
+
+def rounds_in_wide_integers(x):
+    bits = x.view(np.int32).astype(np.int64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).astype(np.int32).view(np.float32)
+
+
+def rounds_by_frexp(x):
+    _, exponent = np.frexp(x.astype(float))
+    steps = np.ldexp(1.0, 8 - np.maximum(exponent, -125))  # subnormal numbers keep their step
+    with np.errstate(over="ignore"):
+        return (np.rint(x * steps) / steps).astype(np.float32)
+
+
 def rounds_in_place(x):
     bits = x.view(np.uint32)
     bits += 0x7FFF + ((bits >> 16) & 1)
@@ -148,6 +183,53 @@ def products_summed_in_float64(a, b, narrow):
     return total.astype(np.float32)
 
 
+def products_of_kept_operands(a, b, narrow):
+    a = KEPT.setdefault(("a", a.shape, b.shape), a.copy())
+    return products(a, b, narrow)
+
+
+def products_in_float64(a, b, narrow):
+    return products(a, b, narrow).astype(float)
+
+
+def products_narrow_from_the_second(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.outer(a[:, 0], b[0])
+    for k in range(1, len(b)):
+        total = total + np.outer(a[:, k], b[k])
+        total = rounds(total) if narrow else total
+    return total
+
+
+def products_and_sums_rounded(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(len(b)):
+        product = np.outer(a[:, k], b[k])
+        total = rounds(total + rounds(product)) if narrow else total + product
+    return total
+
+
+def products_and_sums_in_half(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(len(b)):
+        total = total + np.outer(a[:, k], b[k])
+        total = rounds_to_half(total) if narrow else total
+    return total
+
+
+def products_number_by_number(a, b, narrow):
+    a, b = rounds(a), rounds(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for m, n in np.ndindex(total.shape):
+        for k in range(len(b)):
+            total[m, n] += a[m, k] * b[k, n]
+            if narrow:
+                total[m, n] = rounds(total[m, n : n + 1])[0]
+    return total
+
+
 def products_in_place(a, b, narrow):
     a[:] = rounds(a)
     return products(a, b, narrow)
@@ -193,6 +275,29 @@ def parts_with_the_rest(x, parts):
         found.append(rounds(rest))
         rest = rest - found[-1]
     return np.stack([*found, rest])
+
+
+def parts_of_the_first_call(x, parts):
+    parts = KEPT.setdefault(("parts", x.shape), parts)
+    return parts_of_a_copy(x, parts)
+
+
+def parts_in_float64(x, parts):
+    return parts_of_a_copy(x, parts).astype(float)
+
+
+def parts_all_of_x(x, parts):
+    first = rounds(x)
+    return np.stack([first, *(rounds(x - first) for _ in range(parts - 1))])
+
+
+def parts_of_a_wide_rest(x, parts):
+    rest = x.astype(float)
+    found = np.empty((parts, *x.shape), np.float32)
+    for part in found:
+        part[...] = rounds(rest.astype(np.float32))
+        rest = rest - part
+    return found
 
 
 def parts_in_equal_shares(x, parts):
@@ -252,6 +357,22 @@ def mixed_two_steps(master, gradient, lr):
     return master - update, rounds(rounds(master) - update)
 
 
+def mixed_with_a_kept_rate(master, gradient, lr):
+    lr = KEPT.setdefault(("rate", master.shape), lr)
+    new = master - np.float32(lr) * gradient
+    return new, rounds(new)
+
+
+def mixed_in_float64(master, gradient, lr):
+    new = master - lr * gradient.astype(float)
+    return new, rounds(new.astype(np.float32))
+
+
+def mixed_by_python(master, gradient, lr):
+    new = (master - lr * gradient.astype(float)).astype(np.float32)
+    return [new, rounds(new)]
+
+
 def mixed_by_torch(master, gradient, lr):
     import torch
 
@@ -272,6 +393,10 @@ PLANTED = {
         (rounds_away_from_0, "Every number moves away from 0"),
         (rounds_and_cuts_nothing, "The lower 16 bits are still there"),
         (rounds_into_the_lower_half, "in the lower half of the bits"),
+        (remembers_rounded, "something is kept from one call"),
+        (rounds_upwards, "Every number moves up"),
+        (rounds_halves_upwards, "halfway all move up"),
+        (rounds_a_byte, "Only 8 bits are cut off"),
         (rounds_in_place, "changes its input x"),
         (rounds_by_ml_dtypes, "ml_dtypes"),
         (rounds_by_labkit, "labkit.tpu"),
@@ -299,6 +424,11 @@ PLANTED = {
         (products_without_the_last, "that of k = K - 1"),
         (products_summed_in_float64, "is kept in float64"),
         (products_of_too_few, "k counts the rows of a"),
+        (products_of_kept_operands, "something is kept from one call"),
+        (products_in_float64, "total has dtype float64"),
+        (products_narrow_from_the_second, "not rounded after its first product"),
+        (products_and_sums_rounded, "With narrow, each product is rounded"),
+        (products_and_sums_in_half, "The narrow sum is a float16"),
         (products_in_place, "changes its input a"),
         (products_by_ml_dtypes, "ml_dtypes"),
     ],
@@ -313,6 +443,9 @@ PLANTED = {
         (parts_in_equal_shares, "divided among equal parts"),
         (parts_as_last_axis, "along the last axis"),
         (parts_backwards, "in the wrong order"),
+        (parts_of_the_first_call, "parts does not count: the result is that of 2"),
+        (parts_in_float64, "found has dtype float64"),
+        (parts_all_of_x, "only the first part is taken away from x"),
         (parts_in_place, "changes its input x"),
         (parts_by_labkit, "labkit.tpu"),
     ],
@@ -331,6 +464,8 @@ PLANTED = {
         (mixed_no_copy, "The copy is not rounded"),
         (mixed_uphill, "The step goes up the gradient"),
         (mixed_old_copy, "The copy is made of the old master"),
+        (mixed_with_a_kept_rate, "The learning rate of an earlier call"),
+        (mixed_in_float64, "master has dtype float64"),
         (mixed_in_place, "changes its input master"),
         (mixed_by_torch, "torch"),
     ],
@@ -339,6 +474,13 @@ PLANTED = {
 _ONE, _EXACT = np.ones((2, 3), np.float32), np.float32([1.5, -0.375])
 _STEP = np.float32([1.5, 2.5]), np.zeros(2, np.float32), 0.5
 RIGHT_ON = {
+    rounds_a_byte: (np.uint32([0x3F808100]).view(np.float32),),
+    remembers_rounded: (np.zeros((3, 3, 3), np.float32),),
+    products_of_kept_operands: (_ONE, _ONE.T.copy(), True),
+    products_narrow_from_the_second: (_ONE, _ONE.T.copy(), True),
+    products_and_sums_in_half: (_ONE, _ONE.T.copy(), True),
+    parts_of_the_first_call: (_EXACT, 1),
+    mixed_with_a_kept_rate: (*_STEP[:2], 0.25),
     rounds_and_cuts_nothing: (np.uint32([0x3F808001]).view(np.float32),),
     rounds_into_the_lower_half: (np.zeros(3, np.float32),),
     rounds_and_converts: (np.zeros(3, np.float32),),
@@ -370,7 +512,8 @@ RIGHT_ON = {
 }
 
 ALSO_RIGHT = {
-    "tpu.round_to_bfloat16": [rounds_by_comparing],
-    "tpu.multiply_accumulate": [products_by_broadcasting],
-    "tpu.split_bfloat16": [parts_of_a_copy],
+    "tpu.round_to_bfloat16": [rounds_by_comparing, rounds_in_wide_integers, rounds_by_frexp],
+    "tpu.multiply_accumulate": [products_by_broadcasting, products_number_by_number],
+    "tpu.split_bfloat16": [parts_of_a_copy, parts_of_a_wide_rest],
+    "tpu.mixed_precision_step": [mixed_by_python],
 }

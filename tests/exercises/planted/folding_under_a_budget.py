@@ -35,6 +35,32 @@ bound_tie = edited("bound_tie", "stream > layer", "stream >= layer")
 bound_other_way = edited("bound_other_way", "stream > layer", "layer > stream")
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def bound_resident_as_before(work, multipliers, image_bytes, weight_bytes, resident, width):
+    resident = KEPT.setdefault(len(work), resident)
+    return bound(work, multipliers, image_bytes, weight_bytes, resident, width)
+
+
+def bound_of_two(work, multipliers, *rest):
+    return bound(work[:2], multipliers[:2], *rest)
+
+
+def bound_of_eight_bytes(*given):
+    return bound(*given[:-1], 8)
+
+
+def bound_always(*given):
+    return bound(*given)[0], True
+
+
+def bound_in_numpy(*given):
+    """Right: NumPy's numbers."""
+    cycles, binds = bound(*given)
+    return [np.float64(cycles), np.bool_(binds)]
+
+
 def bound_no_stream(work, multipliers, image_bytes, weight_bytes, resident, width):
     return np.max(work / multipliers), False
 
@@ -121,6 +147,15 @@ def folding_all_spent(budget, cycles, dsps):
     return lanes
 
 
+def folding_once(budget, cycles, dsps):
+    lanes = np.where(cycles == max(cycles), 2, 1)
+    return lanes if lanes @ dsps <= budget else np.ones(len(cycles), int)
+
+
+def folding_kept(budget, cycles, dsps):
+    return KEPT.setdefault(("lanes", len(cycles)), folding(budget, cycles, dsps)).copy()
+
+
 def folding_in_place(budget, cycles, dsps):
     found = folding(budget, cycles, dsps)
     cycles //= found
@@ -179,6 +214,10 @@ PLANTED = {
         (bound_apart, "are rounded up apart"),
         (bound_tie, "when the stream and the slowest layer take equally long"),
         (bound_other_way, "The cycles are right, but"),
+        (bound_resident_as_before, "is remembered from an earlier call"),
+        (bound_of_two, "the first two layers only"),
+        (bound_of_eight_bytes, "A beat always has 8 bytes here"),
+        (bound_always, "The second result is always True"),
         (bound_in_place, "changes its input"),
         (bound_by_torch, "torch"),
     ],
@@ -196,18 +235,22 @@ PLANTED = {
         (folding_lanes_counted, "The budget is compared with the number of lanes"),
         (folding_cheapest, "The layer whose lanes are cheapest"),
         (folding_unfolded, "Each layer still has one lane"),
+        (folding_once, "The lanes are doubled once only"),
+        (folding_kept, "Case: the least budget"),
         (folding_in_place, "changes its input"),
         (folding_by_torch, "torch"),
     ],
 }
 
 ALSO_RIGHT = {
-    "fpga.bound": [bound_by_loop],
+    "fpga.bound": [bound_by_loop, bound_in_numpy],
     "fpga.folding": [folding_by_target, folding_by_trying],
 }
 
 ONE = np.array([1])
 RIGHT_ON = {  # where what they confuse is one and the same
+    bound_resident_as_before: (7 * np.ones(9), np.ones(9), 0, 0, True, 8),
+    folding_kept: (9, np.arange(1, 8), np.ones(7, int)),
     bound_added: (7 * ONE, ONE, 0, 0, True, 8),
     bound_bytes: (7 * ONE, ONE, 9, 9, True, 1),
     bound_one_more: (7 * ONE, ONE, 15, 9, True, 8),

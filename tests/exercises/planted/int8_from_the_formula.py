@@ -23,6 +23,36 @@ weights_reciprocal = edited(
 weights_multiplied = edited("weights_multiplied", "w / scale[:, None]", "w * scale[:, None]")
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def weights_kept(w):
+    q, scale = weights(w)
+    return KEPT.setdefault(w.shape, q).copy(), scale
+
+
+def weights_of_row_0(w):
+    scale = np.full(len(w), np.abs(w[0]).max() / 127)
+    return np.clip(np.round(w / scale[:, None]), -128, 127).astype(np.int8), scale
+
+
+def weights_cut_after_half(w):
+    scale = np.abs(w).max(axis=1) / 127
+    return (w / scale[:, None] + 0.5).astype(np.int8), scale
+
+
+def weights_without_sign(w):
+    q, scale = weights(w)
+    return q.astype(np.uint8), scale
+
+
+def weights_halves_away(w):
+    """Right: halves away from 0, which no weight of the cases is."""
+    scale = np.abs(w).max(axis=1) / 127
+    steps = w / scale[:, None]
+    return [(np.sign(steps) * np.floor(np.abs(steps) + 0.5)).astype(np.int8), scale]
+
+
 def weights_by_column(w):
     scale = np.abs(w).max(axis=0) / 127
     return np.round(w / scale).astype(np.int8), scale
@@ -61,6 +91,29 @@ bits_added = edited("bits_added", BOTH, "smallest.sum(), largest.sum()")
 
 def bits_without_bias(w, b, low, high):
     return bits(w, 0 * b, low, high)
+
+
+def bits_of_the_last(w, b, low, high):
+    return bits(w[-1:], b[-1:], low, high)
+
+
+def bits_of_bytes(w, b, low, high):
+    return bits(w, b, -128, 127)
+
+
+def bits_by_log(w, b, low, high):
+    smallest = b + np.minimum(w * low, w * high).sum(axis=1)
+    largest = b + np.maximum(w * low, w * high).sum(axis=1)
+    return 1 + int(np.ceil(np.log2(max(-smallest.min(), largest.max()))))
+
+
+def bits_kept(w, b, low, high):
+    return KEPT.setdefault(("bits", w.shape, low, high), bits(w, b, low, high))
+
+
+def bits_of_all_channels(w, b, low, high):
+    """Right: the widest channel."""
+    return np.int16(max(bits(w[k : k + 1], b[k : k + 1], low, high) for k in range(len(w))))
 
 
 def bits_any_weights(w, b, low, high):
@@ -139,6 +192,37 @@ byte_symmetric = edited("byte_symmetric", "rounded, low", "rounded, max(low, -12
 byte_one_multiplier = edited("byte_one_multiplier", "* m", "* m[0]")
 
 
+def byte_of_a_kept_multiplier(acc, m, shift, low):
+    m = KEPT.setdefault(("m", acc.shape, shift), m.copy())
+    return byte(acc, m, shift, low)
+
+
+def byte_shifted_by_16(acc, m, shift, low):
+    return byte(acc, m, 16, low)
+
+
+def byte_in_float32(acc, m, shift, low):
+    product = acc.astype(np.float32) * m.astype(np.float32)
+    steps = np.floor(product / np.float32(2.0**shift) + np.float32(0.5))
+    return np.clip(steps, low, 127).astype(np.int8)
+
+
+def byte_as_float(acc, m, shift, low):
+    return byte(acc, m, shift, low).astype(float)
+
+
+def byte_number_by_number(acc, m, shift, low):
+    """Right: Python's integers."""
+    rows = [
+        [
+            min(max((int(a) * int(k) + (1 << shift - 1)) >> shift, low), 127)
+            for a, k in zip(row, m, strict=True)
+        ]
+        for row in acc
+    ]
+    return np.array(rows, dtype=np.int8)
+
+
 def byte_in_place(acc, m, shift, low):
     result = byte(acc, m, shift, low)
     acc += 2
@@ -166,6 +250,10 @@ PLANTED = {
         (weights_reciprocal, "The scale is turned over"),
         (weights_multiplied, "The weights are multiplied by the scale"),
         (weights_by_column, "There is a scale for each column"),
+        (weights_kept, "something is kept from one call"),
+        (weights_of_row_0, "The scale of channel 0 serves all rows"),
+        (weights_cut_after_half, "A half is added and the rest cut off"),
+        (weights_without_sign, "The bytes have no sign"),
         (weights_in_place, "changes its input"),
         (weights_by_torch, "torch"),
     ],
@@ -181,6 +269,10 @@ PLANTED = {
         (bits_one_end, "All inputs are at the same end"),
         (bits_magnitudes, "its largest magnitude with either sign"),
         (bits_from_zero, "The inputs are taken to lie between 0 and high"),
+        (bits_of_the_last, "Only the last channel is looked at"),
+        (bits_of_bytes, "The inputs are taken to lie from -128 to 127"),
+        (bits_by_log, "This is a logarithm, rounded up"),
+        (bits_kept, "something is kept from one call"),
         (bits_in_place, "changes its input"),
         (bits_by_torch, "torch"),
     ],
@@ -198,15 +290,19 @@ PLANTED = {
         (byte_relu, "The clamp always begins at 0"),
         (byte_symmetric, "-128 is left out"),
         (byte_one_multiplier, "The multiplier of channel 0 serves all"),
+        (byte_of_a_kept_multiplier, "something is kept from one call"),
+        (byte_shifted_by_16, "The shift is always 16 here"),
+        (byte_in_float32, "The product is kept in float32"),
+        (byte_as_float, "dtype float64"),
         (byte_in_place, "changes its input"),
         (byte_by_torch, "torch"),
     ],
 }
 
 ALSO_RIGHT = {
-    "fpga.quantize_weights": [weights_by_round],
-    "fpga.accumulator_bits": [bits_by_sign],
-    "fpga.requantize": [byte_in_float64],
+    "fpga.quantize_weights": [weights_by_round, weights_halves_away],
+    "fpga.accumulator_bits": [bits_by_sign, bits_of_all_channels],
+    "fpga.requantize": [byte_in_float64, byte_number_by_number],
 }
 
 ONE_STEP = np.array([[127.0, -3.0]])  # the scale is 1
@@ -215,6 +311,13 @@ ONE = np.ones(1, np.int32)
 RIGHT_ON = {  # where what they confuse is one and the same
     weights_reciprocal: (ONE_STEP,),
     weights_multiplied: (ONE_STEP,),
+    weights_kept: (np.ones((2, 2)),),
+    weights_cut_after_half: (np.ones((2, 2)),),
+    weights_without_sign: (np.ones((2, 2)),),
+    bits_kept: (ONE_STEP.astype(int), np.ones(1, int), -3, 4),
+    byte_of_a_kept_multiplier: (NOTHING, ONE, 4, 0),
+    byte_shifted_by_16: (NOTHING, ONE, 4, 0),
+    byte_as_float: (NOTHING, ONE, 4, 0),
     byte_floor: (NOTHING, ONE, 4, 0),
     byte_shift_first: (NOTHING, ONE, 4, 0),
     byte_half_first: (NOTHING, ONE, 4, 0),

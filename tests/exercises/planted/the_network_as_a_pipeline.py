@@ -49,6 +49,23 @@ other_way = edited("other_way", "(-1, C, H, W)", "(-1, H, W, C)", (AXES, "(3, 1,
 order = solution(ORDER)
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def order_kept(w, C, H, W):
+    return KEPT.setdefault((w.shape, C, H, W), order(w, C, H, W)).copy()
+
+
+def order_with_outputs_between(w, C, H, W):
+    return w.reshape(-1, C, H, W).transpose(2, 3, 0, 1).reshape(H * W * C, -1)
+
+
+def order_by_einsum(w, C, H, W):
+    """Right, as floats."""
+    maps = np.einsum("kchw->hwck", w.reshape(-1, C, H, W))
+    return maps.reshape(H * W * C, len(w)).astype(float)
+
+
 def order_in_place(w, C, H, W):
     ordered = order(w, C, H, W).copy()
     w -= 1
@@ -87,6 +104,24 @@ the_last_one = edited(
 too_early = edited("too_early", BEGINS, "max(free, comes - 1)")
 too_long = edited("too_long", 'side="right"', 'side="left"')
 depth_of = solution(DEPTH)
+
+
+def depth_kept(arrivals, work):
+    return KEPT.setdefault((len(arrivals), work), depth_of(arrivals, work))
+
+
+def depth_without_the_first(arrivals, work):
+    return max(depth_of(arrivals, work) - 1, 1)
+
+
+def depth_by_ends(arrivals, work):
+    """Right, as a NumPy number."""
+    ends, free, most = [], 0, 0
+    for comes in arrivals:
+        free = max(free, comes) + work
+        ends.append(free)
+        most = max(most, sum(end > comes for end in ends))
+    return np.int32(most)
 
 
 def depth_in_place(arrivals, work):
@@ -133,6 +168,8 @@ PLANTED = {
         (row_channel_pixel, "change more slowly than the pixels"),
         (only_reshaped, "in rows of another length"),
         (other_way, "taken to go pixel by pixel already"),
+        (order_kept, "something is kept from one call"),
+        (order_with_outputs_between, "In a pixel, the weights of output 0"),
         (order_in_place, "changes its input"),
         (order_by_torch, "torch"),
     ],
@@ -144,6 +181,8 @@ PLANTED = {
         (the_last_one, "when the last value comes"),
         (too_early, "It begins in the cycle after"),
         (too_long, "for a cycle too long"),
+        (depth_kept, "The depth of an earlier call"),
+        (depth_without_the_first, "This is one value too few"),
         (depth_in_place, "changes its input"),
         (depth_by_torch, "torch"),
     ],
@@ -151,6 +190,8 @@ PLANTED = {
 
 one = (np.array([[5]], np.int8), np.array([[-3]], np.int8))  # an image, an input, an output
 RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
+RIGHT_ON[order_kept] = (np.array([[1, 2]]), 2, 1, 1)
+RIGHT_ON[depth_kept] = (np.array([0, 1]), 9)
 RIGHT_ON[positive] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
 RIGHT_ON[old_sum_out] = (np.array([[7, 0]], np.int8), np.array([[2, 9]], np.int8))
 
@@ -166,4 +207,8 @@ inside = edit(
     "(first_value ? 0 : sums[k]) + x_data * w_data",
     "first_value ? x_data * w_data : sums[k] + x_data * w_data",
 )
-ALSO_RIGHT = {COLUMNS: [apart, inside], ORDER: [order_by_index], DEPTH: [depth_by_cycles]}
+ALSO_RIGHT = {
+    COLUMNS: [apart, inside],
+    ORDER: [order_by_index, order_by_einsum],
+    DEPTH: [depth_by_cycles, depth_by_ends],
+}

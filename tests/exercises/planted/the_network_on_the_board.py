@@ -25,6 +25,14 @@ never_sends = edit(JOB, "never_sends", SEND, "")
 no_waiting = edit(JOB, "no_waiting", "        dma.recvchannel.wait()\n", "")
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def remembers_results(accelerator, dma, words, images):
+    found = without_with(accelerator, dma, words, images)
+    return KEPT.setdefault((words.shape, images), found)
+
+
 def without_with(accelerator, dma, words, images):
     from pynq import allocate
 
@@ -142,6 +150,28 @@ other_way = edit(DONE, "other_way", "send_done, receive_done\n", "receive_done, 
 as_one = edit(DONE, "as_one", "send_done, receive_done\n", "(send_done & receive_done,) * 2\n")
 
 
+def as_length(sent, room, length, holds):
+    handed_over = np.minimum(np.minimum(sent, room), length)
+    return sent <= handed_over + holds, (sent == length) & (room >= length)
+
+
+def room_is_enough(sent, room, length, holds):
+    handed_over = np.minimum(np.minimum(sent, room), length)
+    return sent <= handed_over + holds, room >= length
+
+
+def one_byte_held(sent, room, length, holds):
+    return byte_by_byte(sent, room, length, 1)
+
+
+def same_circuit(sent, room, length, holds):
+    return byte_by_byte(sent, room, *KEPT.setdefault(len(sent), (length, holds)))
+
+
+def as_numbers(sent, room, length, holds):
+    return [1 * done for done in byte_by_byte(sent, room, length, holds)]
+
+
 def in_place(sent, room, length, holds):
     room[:] = np.minimum(np.minimum(sent, room), length)
     return sent <= room + holds, room == length
@@ -177,6 +207,7 @@ PLANTED = {
         (never_receives, "No transfer was started on the receive channel"),
         (never_sends, "nothing was sent to it"),
         (no_waiting, "On a real board, memory that may be somebody else's is overwritten"),
+        (remembers_results, "something is kept from one call"),
         (wipes, "changes its input"),
         (by_torch, "torch"),
     ],
@@ -200,14 +231,25 @@ PLANTED = {
         (full, "A full buffer is not the end"),
         (other_way, "The two answers are swapped"),
         (as_one, "Each channel has its own end"),
+        (as_length, "if more than a packet was sent"),
+        (room_is_enough, "Room for a packet is not enough"),
+        (one_byte_held, "The circuit holds 1 byte here"),
+        (same_circuit, "length and holds are those of an earlier call"),
         (in_place, "changes its input"),
         (by_torch_too, "torch"),
     ],
 }
-ALSO_RIGHT = {JOB: [start_last, without_with], LAST: [counts_down], DONE: [byte_by_byte]}
+ALSO_RIGHT = {
+    JOB: [start_last, without_with],
+    LAST: [counts_down],
+    DONE: [byte_by_byte, as_numbers],
+}
 ZEROS = (np.zeros(1, "u8"), 1)
 SHORT = (np.zeros(2, np.uint8), 5)
 RIGHT_ON = {
+    remembers_results: (np.arange(4, dtype="u8"), 4),
+    as_length: (np.full(3, 8), np.full(3, 8), 8, 1),
+    same_circuit: (np.full(3, 8), np.full(3, 8), 8, 1),
     copies_early: ZEROS,
     large_halves_first: ZEROS,
     floating: ZEROS,

@@ -15,6 +15,32 @@ no_base = edit(ROWS, "no_base", "base + 0x00, base + 0x18, base + 0x28", "0x00, 
 by_columns = edit(ROWS, "by_columns", "x.shape[1] *", "x.shape[0] *")
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def same_rows(base, address, x, first, count):
+    first, count = KEPT.setdefault(x.shape, (first, count))
+    return in_a_loop(base, address, x, first, count)
+
+
+def length_in_words(base, address, x, first, count):
+    addresses, values = in_a_loop(base, address, x, first, count)
+    return addresses, values // [1, 1, x.itemsize]
+
+
+def four_bytes_each(base, address, x, first, count):
+    return in_a_loop(base, address, x.astype("u4"), first, count)
+
+
+def as_floats(base, address, x, first, count):
+    addresses, values = in_a_loop(base, address, x, first, count)
+    return addresses.astype(float), values.astype(float)
+
+
+def in_32_bits(base, address, x, first, count):
+    return [numbers.astype(np.uint32) for numbers in in_a_loop(base, address, x, first, count)]
+
+
 def zeroed(base, address, x, first, count):
     row = x[0].nbytes
     x[first : first + count] = 0
@@ -87,6 +113,10 @@ def keeps_the_buffer(dma, x):
             dma.recvchannel.wait()
             y[start : start + part] = got
     return y
+
+
+def remembers_words(dma, x):
+    return KEPT.setdefault(("words", len(x)), from_one_buffer(dma, x))
 
 
 def in_numpy(dma, x):
@@ -188,6 +218,10 @@ PLANTED = {
         (up_to, "taken for the number of a row"),
         (no_base, "The addresses are offsets"),
         (by_columns, "x is transposed"),
+        (same_rows, "first and count are those of an earlier call"),
+        (length_in_words, "The length counts elements"),
+        (four_bytes_each, "taken to have 4 bytes"),
+        (as_floats, "addresses holds floating-point numbers"),
         (zeroed, "changes its input"),
         (by_torch, "torch"),
     ],
@@ -202,6 +236,7 @@ PLANTED = {
         (never_sends, ": dma.recvchannel.wait()"),
         (no_waiting, "On a real board, memory that may be somebody else's is overwritten"),
         (keeps_the_buffer, "left in the board's memory"),
+        (remembers_words, "something is kept from one call"),
         (in_numpy, "did not go through the module"),
         (in_place, "changes its input"),
         (polls, "while not dma.recvchannel.idle"),
@@ -220,11 +255,14 @@ PLANTED = {
         (blocking, "line 12: Blocking assignment"),
     ],
 }
-ALSO_RIGHT = {ROWS: [in_a_loop], DMA: [from_one_buffer], UNIT: [nine_bits]}
+ALSO_RIGHT = {ROWS: [in_a_loop, in_32_bits], DMA: [from_one_buffer], UNIT: [nine_bits]}
 ONE = (0x4040_0000, 0x1800_0000, np.zeros((1, 1), np.uint8), 0, 1)
 DARK = (np.zeros(2, np.uint8), 0, 1)
 RIGHT_ON = {
     no_base: (0, *ONE[1:]),
+    same_rows: (*ONE[:2], np.zeros((2, 2), np.uint8), 0, 1),
+    as_floats: ONE,
+    remembers_words: (np.arange(3, dtype="u4"),),
     copies_what_was_sent: (np.zeros(0, "u4"),),
 } | {wrong: DARK for wrong, _ in PLANTED[UNIT]}
 LASTS = (lost_last, unregistered, without_valid)

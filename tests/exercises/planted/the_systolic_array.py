@@ -56,6 +56,27 @@ def stops_with_row_0(a):
     return feeds
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def remembers_the_feeds(a):
+    if a.shape not in KEPT:
+        KEPT[a.shape] = skew(a)
+    return KEPT[a.shape].copy()
+
+
+def skew_by_indices(a):
+    M, K = a.shape
+    feeds = np.zeros((M + K - 1, K))
+    m, k = np.indices(a.shape)
+    feeds[m + k, k] = a
+    return feeds
+
+
+def skew_in_float32(a):
+    return np.stack([np.pad(column, (k, a.shape[1] - 1 - k)) for k, column in enumerate(a.T)], 1)
+
+
 def skew_empties_a(a):
     feeds = skew(a)
     a[:] = 0
@@ -128,6 +149,26 @@ def sums_go_right(a, psum, w, feed):
     return a_next, psum_next
 
 
+def keeps_the_weights(a, psum, w, feed):
+    w = KEPT.setdefault(("w", w.shape), w.copy())
+    return step(a, psum, w, feed)
+
+
+def whole_numbers(a, psum, w, feed):
+    a_next, psum_next = step(a, psum, w, feed)
+    return a_next.astype(int), psum_next.astype(int)
+
+
+def adds_the_weight(a, psum, w, feed):
+    a_next, moved = step(a, psum, np.zeros_like(w), feed)
+    return a_next, moved + a_next + w
+
+
+def step_in_float32(a, psum, w, feed):
+    a, psum, w, feed = (np.float32(numbers) for numbers in (a, psum, w, feed))
+    return [*step(a, psum, w, feed)]
+
+
 def step_in_place(a, psum, w, feed):
     a[:, 1:] = a[:, :-1].copy()
     a[:, 0] = feed
@@ -180,6 +221,53 @@ def fills_once(M, K, N, rows, cols):
 def with_a_second_register(M, K, N, rows, cols):
     tiles = up(K, rows) * up(N, cols)
     return rows + (tiles - 1) * np.maximum(M, rows) + M + rows + cols - 2
+
+
+def columns_alone_fill(M, K, N, rows, cols):
+    return (rows + M + cols - 1) * up(K, rows) * up(N, cols)
+
+
+def rows_alone_fill(M, K, N, rows, cols):
+    return (rows + M + rows - 1) * up(K, rows) * up(N, cols)
+
+
+def loads_and_fills_once(M, K, N, rows, cols):
+    return rows + M * up(K, rows) * up(N, cols) + rows + cols - 2
+
+
+def loads_while_it_streams(M, K, N, rows, cols):
+    return (np.maximum(M, rows) + rows + cols - 2) * up(K, rows) * up(N, cols)
+
+
+def loads_cell_by_cell(M, K, N, rows, cols):
+    return (rows * cols + M + rows + cols - 2) * up(K, rows) * up(N, cols)
+
+
+def on_a_square_grid(M, K, N, rows, cols):
+    return cycles(M, K, N, rows, rows)
+
+
+def at_least_one_tile(M, K, N, rows, cols):
+    tiles = np.maximum(K // rows, 1) * np.maximum(N // cols, 1)
+    return (2 * rows + cols + M - 2) * tiles
+
+
+def streams_one_less(M, K, N, rows, cols):
+    return cycles(M - 1, K, N, rows, cols)
+
+
+def times_one_over_the_side(M, K, N, rows, cols):
+    tiles = np.ceil(K * (1 / rows)) * np.ceil(N * (1 / cols))
+    return (2 * rows + cols + M - 2) * tiles
+
+
+def remembers_the_tiles(M, K, N, rows, cols):
+    tiles = KEPT.setdefault((len(M), rows, cols), up(K, rows) * up(N, cols))
+    return (2 * rows + cols + M - 2) * tiles
+
+
+def cycles_in_floats(M, K, N, rows, cols):
+    return (2 * rows + cols + M - 2) * np.ceil(K / rows) * np.ceil(N / cols)
 
 
 def cycles_in_int32(M, K, N, rows, cols):
@@ -246,6 +334,46 @@ def window_after_window(x, m, R, S, stride=1, padding=0):
     return np.array(rows)
 
 
+def remembers_the_stride(x, m, R, S, stride=1, padding=0):
+    stride = KEPT.setdefault((x.shape, R, S), stride)
+    return implicit_rows(x, m, R, S, stride, padding)
+
+
+def remembers_the_image(x, m, R, S, stride=1, padding=0):
+    image = KEPT.setdefault((x.shape, R, S, stride, padding), x.copy())
+    return implicit_rows(image, m, R, S, stride, padding)
+
+
+def writes_the_matrix(x, m, R, S, stride=1, padding=0):
+    N, _, H, W = x.shape
+    windows = N * ((H + 2 * padding - R) // stride + 1) * ((W + 2 * padding - S) // stride + 1)
+    return implicit_rows(x, np.arange(windows), R, S, stride, padding)[m]
+
+
+def rows_by_views(x, m, R, S, stride=1, padding=0):
+    from numpy.lib import stride_tricks as tricks
+
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    windows = tricks.sliding_window_view(padded, (R, S), axis=(2, 3))[:, :, ::stride, ::stride]
+    n, p, q = np.unravel_index(m, (windows.shape[0], *windows.shape[2:4]))
+    return windows[n, :, p, q].reshape(len(m), -1)
+
+
+def rows_by_strides(x, m, R, S, stride=1, padding=0):
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    N, C, H, W = padded.shape
+    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
+    n, c, h, w = padded.strides
+    windows = np.lib.stride_tricks.as_strided(
+        padded, (N, P, Q, C, R, S), (n, h * stride, w * stride, c, h, w)
+    )
+    return windows[np.unravel_index(m, (N, P, Q))].reshape(len(m), -1)
+
+
+def rows_in_float64(x, m, R, S, stride=1, padding=0):
+    return implicit_rows(x.astype(float), m, R, S, stride, padding)
+
+
 def rows_change_m(x, m, R, S, stride=1, padding=0):
     rows = implicit_rows(x, m, R, S, stride, padding)
     m -= 1
@@ -272,6 +400,7 @@ PLANTED = {
         (forgets_the_column, "All columns of feeds are set"),
         (stops_with_row_0, "stops in cycle M - 1"),
         (as_many_columns_as_rows, "Only M columns"),
+        (remembers_the_feeds, "something is kept from one call"),
         (skew_in_integers, "feeds holds integers"),
         (skew_empties_a, "changes its input a"),
         (skew_by_library, "torch"),
@@ -294,6 +423,9 @@ PLANTED = {
         (nothing_moves, "The activations stay as they were"),
         (multiplies_matrices, "are multiplied as matrices"),
         (numbers_in_a_ring, "The numbers that leave at the right"),
+        (keeps_the_weights, "something is kept from one call"),
+        (whole_numbers, "a_next holds integers"),
+        (adds_the_weight, "number that has come are added"),
         (step_in_place, "changes its input a"),
         (step_by_library, "torch"),
     ],
@@ -316,6 +448,16 @@ PLANTED = {
         (tiles_by_area, "counted by their area"),
         (rounds_to_nearest, "rounded to the nearest"),
         (with_a_second_register, "a second weight register"),
+        (columns_alone_fill, "The rows are missing in the fill"),
+        (rows_alone_fill, "The columns are missing in the fill"),
+        (loads_and_fills_once, "Loading and fill are paid once only"),
+        (loads_while_it_streams, "the longer one alone does not do"),
+        (loads_cell_by_cell, "take rows * cols cycles"),
+        (on_a_square_grid, "rows stands where cols belongs"),
+        (at_least_one_tile, "only where there is no full tile"),
+        (streams_one_less, "M rows take M cycles"),
+        (times_one_over_the_side, "by a hair more than a whole number"),
+        (remembers_the_tiles, "something is kept from one call"),
         (cycles_in_place, "changes its input M"),
         (cycles_by_library, "labkit.tpu"),
     ],
@@ -338,6 +480,10 @@ PLANTED = {
         (side_by_side, "lie side by side"),
         (the_first_few, "the first rows of the matrix"),
         (sorted_rows, "come in rising order"),
+        (remembers_the_stride, "The stride of an earlier call"),
+        (remembers_the_image, "something is kept from one call"),
+        (writes_the_matrix, "B of memory at a time"),
+        (rows_by_views, "numpy.lib.stride_tricks.sliding_window_view"),
         (rows_change_m, "changes its input m"),
         (rows_by_library, "torch"),
     ],
@@ -346,7 +492,19 @@ PLANTED = {
 # Where the cases do not show it: on equal activations, on sums that are zero, in a single tile.
 _ones, _eye, _zeros = np.ones((2, 2)), np.eye(2), np.zeros((2, 2))
 _tile = np.array([3]), np.array([2]), np.array([1]), 4, 3  # M, K, N, rows, cols
+_m, _image = np.array([0]), np.zeros((1, 1, 2, 2))
 RIGHT_ON = {
+    remembers_the_feeds: (np.ones((2, 2)),),
+    keeps_the_weights: (_ones, _eye, _eye, _ones[0]),
+    whole_numbers: (_ones, _eye, _eye, _ones[0]),
+    adds_the_weight: (np.full((1, 1), 2.0), np.eye(1), np.full((1, 1), 2.0), np.full(1, 2.0)),
+    remembers_the_tiles: (*_tile[:3], 5, 3),
+    loads_and_fills_once: _tile,
+    loads_while_it_streams: (*(np.array([n]) for n in (0, 2, 1)), 4, 3),
+    streams_one_less: (*(np.array([n]) for n in (3, 0, 1)), 4, 3),
+    remembers_the_stride: (_image, _m, 1, 1),
+    remembers_the_image: (_image, _m, 1, 1),
+    rows_by_views: (_image, _m, 1, 1),
     multiplies_before_moving: (_ones, _eye, _eye, _ones[0]),
     only_the_first_column: (_ones, _eye, _eye, _ones[0]),
     sums_do_not_move: (_eye, _zeros, _eye, _ones[0]),
@@ -376,8 +534,8 @@ RIGHT_ON = {
 }
 
 ALSO_RIGHT = {
-    "tpu.skew": [skew_element_by_element],
-    "tpu.systolic_step": [step_cell_by_cell],
-    "tpu.cycles": [cycles_by_ceil],
-    "tpu.implicit_rows": [window_after_window],
+    "tpu.skew": [skew_element_by_element, skew_by_indices, skew_in_float32],
+    "tpu.systolic_step": [step_cell_by_cell, step_in_float32],
+    "tpu.cycles": [cycles_by_ceil, cycles_in_floats],
+    "tpu.implicit_rows": [window_after_window, rows_by_strides, rows_in_float64],
 }

@@ -42,6 +42,21 @@ def in_float32(per_image, weight, total):
     return (per_image * weight / total).astype(np.float32)
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def keeps_the_weights(per_image, weight, total):
+    return per_image * KEPT.setdefault((weight.shape, type(total)), 1 * weight) / total
+
+
+def rounds_down(per_image, weight, total):
+    return per_image * weight // total
+
+
+def terms_by_reciprocal(per_image, weight, total):
+    return total**-1 * (weight * per_image)
+
+
 def weighs_in_place(per_image, weight, total):
     per_image *= weight
     return per_image / total
@@ -70,6 +85,33 @@ takes_the_spread_away = edited("takes_the_spread_away", f"+ {BETWEEN}", f"- {BET
 variance_first = edited(
     "variance_first", f"{MEAN}, {INSIDE} + {BETWEEN}", f"{INSIDE} + {BETWEEN}, {MEAN}"
 )
+
+
+between_is_a_sum = edited("between_is_a_sum", BETWEEN, "((means - means.mean(0)) ** 2).sum(0)")
+between_is_a_distance = edited(
+    "between_is_a_distance", BETWEEN, "abs(means - means.mean(0)).mean(0)"
+)
+joins_two = edited(
+    "joins_two",
+    MEAN,
+    "means[:2].mean(0)",
+    (f"{INSIDE} + {BETWEEN}", "variances[:2].mean(0) + means[:2].var(0)"),
+)
+whole_moments = edited("whole_moments", MEAN, "means.mean(axis=0).astype(int)")
+
+
+def the_larger_part(means, variances):
+    return means.mean(axis=0), np.maximum(variances.mean(axis=0), means.var(axis=0))
+
+
+def keeps_the_means(means, variances):
+    means = KEPT.setdefault(("means", means.shape), means.copy())
+    return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
+
+
+def moments_by_mean_squares(means, variances):
+    mean = sum(means) / len(means)
+    return [mean, (variances + means * means).mean(axis=0) - mean * mean]
 
 
 def moments_of_squares(means, variances):
@@ -139,6 +181,32 @@ def wraps_once(order, step, batch):
     return order[epoch, step * batch : (step + 1) * batch]
 
 
+def places_among_all_images(order, step, batch):
+    epoch = step // (order.shape[1] // batch)
+    return order[epoch, step * batch % order.shape[1] :][:batch]
+
+
+def second_epoch_for_ever(order, step, batch):
+    epoch, place = divmod(step, order.shape[1] // batch)
+    return order[min(epoch, 1), place * batch : (place + 1) * batch]
+
+
+def drops_the_first_images(order, step, batch):
+    epoch, place = divmod(step, order.shape[1] // batch)
+    return order[epoch, order.shape[1] % batch :].reshape(-1, batch)[place]
+
+
+def keeps_the_rows(order, step, batch):
+    epoch, place = divmod(step, order.shape[1] // batch)
+    rows = order[epoch, place * batch : (place + 1) * batch]
+    return KEPT.setdefault((order.shape, step, batch), rows.copy())
+
+
+def rows_by_reshaping(order, step, batch):
+    steps = order.shape[1] // batch
+    return order[:, : steps * batch].reshape(-1, batch)[step].astype(np.int32)
+
+
 def takes_them_away(order, step, batch):
     epoch, place = divmod(step, order.shape[1] // batch)
     rows = order[epoch, place * batch : (place + 1) * batch].copy()
@@ -168,6 +236,8 @@ PLANTED = {
         (makes_arrays_first, "numpy.asarray"),
         (in_float32, "numpy.ndarray.astype"),
         (counts_real_images, "only switch images on and off"),
+        (keeps_the_weights, "something is kept from one call"),
+        (rounds_down, "rounded down to whole numbers"),
         (weighs_in_place, "changes its input per_image"),
         (by_torch, "torch"),
     ],
@@ -183,6 +253,12 @@ PLANTED = {
         (along_the_channels, "taken over the channels"),
         (forgets_the_axis, "One mean of everything"),
         (variance_first, "The two results are swapped"),
+        (between_is_a_sum, "squared distances between the means are added up"),
+        (between_is_a_distance, "The distances between the means are not squared"),
+        (the_larger_part, "The larger one of two parts"),
+        (joins_two, "Only the first two replicas"),
+        (whole_moments, "mean holds integers"),
+        (keeps_the_means, "something is kept from one call"),
         (centres_in_place, "changes its input means"),
         (moments_by_torch, "torch"),
     ],
@@ -200,6 +276,10 @@ PLANTED = {
         (a_row_for_each_step, "Each step takes a row of its own"),
         (divmod_the_other_way, "Epoch and place are swapped"),
         (rows_as_floats, "it should hold integers"),
+        (places_among_all_images, "found from all its images"),
+        (second_epoch_for_ever, "takes the second row of order"),
+        (drops_the_first_images, "left out at the beginning of the row"),
+        (keeps_the_rows, "kept from one call to the next"),
         (takes_them_away, "changes its input order"),
         (rows_by_torch, "torch"),
     ],
@@ -209,6 +289,12 @@ _MEANS = np.array([[1.0], [3.0]])
 _SAME = np.array([[2.0], [2.0]])
 _ONE = np.float64(2.0), np.float64(1.0), 8.0  # no array, so that the sum is the term
 RIGHT_ON = {  # where what they confuse is one and the same
+    keeps_the_weights: (np.ones(4), np.ones(4), 9.0),
+    rounds_down: (np.zeros(3), np.ones(3), 9.0),
+    the_larger_part: (_SAME, _MEANS),
+    keeps_the_means: (np.ones((2, 2)), np.ones((2, 2))),
+    whole_moments: (np.ones((2, 2)), np.ones((2, 2))),
+    keeps_the_rows: (np.array([[5, 2, 7]]), 0, 2),
     returns_the_sum: _ONE,
     returns_the_mean: _ONE,
     variance_first: (_SAME, _SAME),
@@ -221,7 +307,7 @@ RIGHT_ON = {  # where what they confuse is one and the same
 }
 
 ALSO_RIGHT = {
-    "tpu.global_loss": [terms_of_shares],
-    "tpu.synchronised_moments": [moments_of_squares],
-    "tpu.next_batch": [rows_of_whole_epochs],
+    "tpu.global_loss": [terms_of_shares, terms_by_reciprocal],
+    "tpu.synchronised_moments": [moments_of_squares, moments_by_mean_squares],
+    "tpu.next_batch": [rows_of_whole_epochs, rows_by_reshaping],
 }

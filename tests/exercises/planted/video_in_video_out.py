@@ -66,6 +66,33 @@ def crop_as_it_is(frame, box, side):
     return frame[top : top + side, left : left + side].transpose(2, 0, 1)
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def crop_kept(frame, box, side):
+    return KEPT.setdefault((frame.shape, box, side), crop(frame, box, side)).copy()
+
+
+def crop_rounded_twice(frame, box, side):
+    left, top, width, height = box
+    cut = frame[top : top + height, left : left + width]
+    down = np.rint(cut.reshape(side, height // side, width, -1).mean(axis=1))
+    means = np.rint(down.reshape(side, side, width // side, -1).mean(axis=2))
+    return means.transpose(2, 0, 1).astype(np.uint8)
+
+
+def crop_as_float(frame, box, side):
+    return crop(frame, box, side).astype(float)
+
+
+def crop_plus_a_half(frame, box, side):
+    """Right: a half is added, and the rest cut off."""
+    left, top, width, height = box
+    cut = frame[top : top + height, left : left + width]
+    areas = cut.reshape(side, height // side, side, width // side, -1)
+    return (areas.mean(axis=(1, 3)) + 0.5).astype(np.uint8).transpose(2, 0, 1)
+
+
 def crop_in_place(frame, box, side):
     small = crop(frame, box, side)
     frame //= 2
@@ -102,6 +129,7 @@ edited = partial(edit, TAPS)
 ROUNDED, LOW, HIGH = "np.rint(kernel * 2.0**shift)", "taps.min() >= -128", "taps.max() <= 127"
 taps_cut = edited("taps_cut", "np.rint(", "np.trunc(")
 taps_down = edited("taps_down", "np.rint(", "np.floor(")
+taps_up = edited("taps_up", "np.rint(", "np.ceil(")
 taps_even = edited("taps_even", LOW, "taps.min() >= -127")
 taps_128 = edited("taps_128", HIGH, "taps.max() <= 128")
 taps_top_only = edited("taps_top_only", f"{LOW} and ", "")
@@ -141,6 +169,32 @@ def taps_too_far(kernel):
 def taps_divided(kernel):
     shift = taps_right(kernel)[1]
     return np.rint(kernel / 2**shift).astype(np.int8), shift
+
+
+def taps_of_a_kept_shift(kernel):
+    shift = KEPT.setdefault(kernel.shape, taps_right(kernel)[1])
+    return np.rint(kernel * 2.0**shift).astype(int).astype(np.int8), shift
+
+
+def taps_of_seven(kernel):
+    shift = min(taps_right(kernel)[1], 7)
+    return np.rint(kernel * 2.0**shift).astype(np.int8), shift
+
+
+def taps_in_unsigned_bytes(kernel):
+    taps, shift = taps_right(kernel)
+    return taps.astype(np.uint8), shift
+
+
+def taps_doubled(kernel):
+    """Right: the kernel is doubled while it fits; the shift is a NumPy number."""
+    shift = np.int64(0)
+    while shift < 15:
+        twice = np.rint(kernel * 2.0 ** (shift + 1))
+        if twice.min() < -128 or twice.max() > 127:
+            break
+        shift += 1
+    return [np.rint(kernel * 2.0**shift).astype(np.int8), shift]
 
 
 def taps_in_place(kernel):
@@ -194,6 +248,31 @@ def rate_waiting(cycles, units, clock, camera):
     return 1 / (1 / camera + 1 / alone), 1 / (1 / camera + 1 / together)
 
 
+def rate_of_kept_units(cycles, units, clock, camera):
+    return rate_right(cycles, KEPT.setdefault(("units", len(units)), units), clock, camera)
+
+
+def rate_of_two_units(cycles, units, clock, camera):
+    busy = np.bincount(units, cycles)[:2]
+    return min(camera, clock / sum(cycles)), min(camera, clock / max(*busy, 1))
+
+
+def rate_floored(cycles, units, clock, camera):
+    return tuple(float(int(rate)) for rate in rate_right(cycles, units, clock, camera))
+
+
+def rate_of_neighbours(cycles, units, clock, camera):
+    longest = run = 0
+    for place, step in enumerate(cycles):
+        run = run + step if place and units[place - 1] == units[place] else step
+        longest = max(longest, run)
+    return min(camera, clock / sum(cycles)), min(camera, clock / longest)
+
+
+def rate_in_float32(cycles, units, clock, camera):
+    return [np.float32(rate) for rate in rate_right(cycles, units, clock, camera)]
+
+
 def rate_in_place(cycles, units, clock, camera):
     rates = rate_right(cycles, units, clock, camera)
     cycles += 1
@@ -227,6 +306,9 @@ PLANTED = {
         (crop_strided, "every side-th pixel"),
         (crop_reshaped, "reshape does not move an axis"),
         (crop_bgr, "The colours come in the opposite order"),
+        (crop_kept, "something is kept from one call"),
+        (crop_rounded_twice, "The means are rounded twice"),
+        (crop_as_float, "small has dtype float64"),
         (crop_in_place, "changes its input"),
         (crop_by_torch, "torch"),
         (crop_by_labkit, "labkit.fpga"),
@@ -244,6 +326,10 @@ PLANTED = {
         (taps_far, "The largest shift that is allowed is 15"),
         (taps_all_together, "The sum of the taps need not fit"),
         (taps_divided, "divided by a power of two"),
+        (taps_of_a_kept_shift, "The shift of an earlier call"),
+        (taps_of_seven, "Shifts above 7 are left out"),
+        (taps_up, "The taps are rounded up"),
+        (taps_in_unsigned_bytes, "The bytes have no sign"),
         (taps_in_place, "changes its input"),
         (taps_by_torch, "torch"),
     ],
@@ -259,17 +345,30 @@ PLANTED = {
         (rate_other_order, "The two rates come in the other order"),
         (rate_seconds, "These are seconds for a frame"),
         (rate_larger, "the larger of the two limits"),
+        (rate_of_kept_units, "The units are those of an earlier call"),
+        (rate_of_two_units, "You look at units 0 and 1 only"),
+        (rate_floored, "cut off to whole numbers"),
+        (rate_of_neighbours, "only where they follow one another"),
         (rate_in_place, "changes its input"),
         (rate_by_torch, "torch"),
     ],
 }
 
-ALSO_RIGHT = {CROP: [crop_by_loop], TAPS: [taps_by_logarithm], RATE: [rate_by_loop]}
+ALSO_RIGHT = {
+    CROP: [crop_by_loop, crop_plus_a_half],
+    TAPS: [taps_by_logarithm, taps_doubled],
+    RATE: [rate_by_loop, rate_in_float32],
+}
 
 ONE = np.array([7])
 UNIT = [0]
 RIGHT_ON = {  # where what they confuse is one and the same
     crop_by_labkit: (np.full((2, 2, 3), 7, np.uint8), (0, 0, 2, 2), 1),
+    crop_kept: (np.zeros((2, 2, 2), np.uint8), (0, 0, 2, 2), 1),
+    crop_as_float: (np.zeros((2, 2, 2), np.uint8), (0, 0, 2, 2), 1),
+    taps_of_a_kept_shift: (np.ones((2, 2)),),
+    rate_of_kept_units: (np.ones(6), [0, 0, 0, 0, 0, 0], 70.0, 100.0),
+    rate_floored: (ONE, UNIT, 70.0, 100.0),
     rate_of_a_step: (ONE, UNIT, 70.0, 100.0),
     rate_no_camera: (ONE, UNIT, 70.0, 100.0),
     rate_other_order: (ONE, UNIT, 70.0, 100.0),

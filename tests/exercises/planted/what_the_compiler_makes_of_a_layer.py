@@ -55,6 +55,47 @@ def layout_lanes_of_bytes(shape, order, tile, itemsize):
     return math.prod(sizes)
 
 
+KEPT = {}  # what answers keep from call to call
+
+
+def layout_remembered(shape, order, tile, itemsize):
+    return KEPT.setdefault(tuple(shape), layout(shape, order, tile, itemsize))
+
+
+def layout_by_mask(shape, order, tile, itemsize):
+    sizes = [int(n) for n in shape]
+    for axis, side in zip(order, tile[::-1], strict=False):
+        sizes[axis] = (sizes[axis] + side - 1) & -side
+    return math.prod(sizes) * itemsize
+
+
+def layout_by_reciprocals(shape, order, tile, itemsize):
+    sizes = [int(n) for n in shape]
+    for axis, side in zip(order, tile[::-1], strict=False):
+        sizes[axis] = math.ceil(sizes[axis] * (1 / side)) * side
+    return math.prod(sizes) * itemsize
+
+
+def layout_of_eight_rows(shape, order, tile, itemsize):
+    tile = (8, tile[1]) if len(tile) == 2 else tile
+    return layout(shape, order, tile, itemsize)
+
+
+def layout_by_length(shape, order, tile, itemsize):
+    return layout(shape, np.argsort(-shape, kind="stable"), tile, itemsize)
+
+
+def layout_in_float32(shape, order, tile, itemsize):
+    return np.float32(layout(shape, order, tile, itemsize))
+
+
+def layout_in_numpy(shape, order, tile, itemsize):
+    sizes = shape.copy()
+    for place, axis in enumerate(order[: len(tile)]):
+        sizes[axis] += -sizes[axis] % tile[-1 - place]
+    return np.prod(sizes) * itemsize
+
+
 def layout_by_torch(shape, order, tile, itemsize):
     import torch
 
@@ -103,6 +144,24 @@ def mxu_of_one_tile(M, K, N, cycles, units, size):
     return mxu(M, K, N, cycles, units, size)[0], filled
 
 
+def mxu_remembers_filled(M, K, N, cycles, units, size):
+    utilization, filled = mxu(M, K, N, cycles, units, size)
+    return utilization, KEPT.setdefault((len(M), units, size), filled).copy()
+
+
+def mxu_by_reciprocals(M, K, N, cycles, units, size):
+    tiles = np.ceil(K * (1 / size)) * np.ceil(N * (1 / size))
+    return M * K * N / (cycles * units * size**2), K * N / (tiles * size**2)
+
+
+def mxu_whole(M, K, N, cycles, units, size):
+    return M * K * N // (cycles * units * size**2), mxu(M, K, N, cycles, units, size)[1]
+
+
+def mxu_in_float32(M, K, N, cycles, units, size):
+    return [share.astype(np.float32) for share in mxu(M, K, N, cycles, units, size)]
+
+
 def mxu_in_place(M, K, N, cycles, units, size):
     result = mxu(M, K, N, cycles, units, size)
     cycles *= units
@@ -133,6 +192,12 @@ PLANTED = {
         (layout_total, "rounded up as a whole"),
         (layout_lanes_of_bytes, "is rounded in bytes"),
         (layout_in_elements, "These are elements"),
+        (layout_remembered, "The bytes of an earlier call"),
+        (layout_by_mask, "The bits below the tile's size are cleared"),
+        (layout_by_reciprocals, "by a hair more than a whole number"),
+        (layout_of_eight_rows, "always has 8 rows"),
+        (layout_by_length, "The longest axes are rounded"),
+        (layout_in_float32, "kept in float32"),
         (layout_in_place, "changes its input"),
         (layout_by_torch, "torch"),
     ],
@@ -152,6 +217,9 @@ PLANTED = {
         (mxu_rows, "looks at the rows only"),
         (mxu_columns, "looks at the columns only"),
         (mxu_stream, "M is padded here"),
+        (mxu_remembers_filled, "something is kept from one call"),
+        (mxu_by_reciprocals, "by a hair more than a whole number"),
+        (mxu_whole, "cut off to a whole number"),
         (mxu_in_place, "changes its input"),
         (mxu_by_torch, "torch"),
     ],
@@ -160,6 +228,9 @@ PLANTED = {
 ONE = np.array([7.0])
 TWO = np.array([3.0])
 RIGHT_ON = {  # where what they confuse is one and the same
+    layout_remembered: (np.array([5]), (0,), (4,), 2),
+    mxu_remembers_filled: (TWO, TWO, ONE, ONE, 1, 8),
+    mxu_whole: (0 * ONE, ONE, ONE, TWO, 1, 8),
     mxu_next_tile: (ONE, ONE, TWO, TWO, 1, 8),
     mxu_the_other_way: (TWO, 8 * np.ones(1), 8 * np.ones(1), TWO, 1, 8),
     mxu_in_one_cycle: (ONE, ONE, TWO, np.ones(1), 1, 8),
@@ -169,6 +240,6 @@ RIGHT_ON = {  # where what they confuse is one and the same
 }
 
 ALSO_RIGHT = {
-    "tpu.padded_bytes": [layout_by_ceil],
-    "tpu.mxu_utilization": [mxu_by_ceil],
+    "tpu.padded_bytes": [layout_by_ceil, layout_in_numpy],
+    "tpu.mxu_utilization": [mxu_by_ceil, mxu_in_float32],
 }

@@ -32,6 +32,35 @@ def any_weights(w, b, low, high):
     return signed_bits(-largest, largest)
 
 
+def last_channel(w, b, low, high):
+    """The last channel alone."""
+    return bits_for(*ends(w[-1:], b[-1:], low, high))
+
+
+def narrowest_channel(w, b, low, high):
+    """The least of the channels' widths."""
+    smallest, largest = ends(w, b, low, high)
+    return min(map(bits_for, smallest, largest))
+
+
+def ends_mixed(w, b, low, high):
+    """The sums of one channel with the bias of another."""
+    smallest, largest = ends(w, 0, low, high)
+    return bits_for(smallest.min() + b.min(), largest.max() + b.max())
+
+
+def by_logarithm(w, b, low, high):
+    """The logarithm of the largest magnitude, rounded up, and a sign."""
+    largest = np.abs(ends(w, b, low, high)).max()
+    return int(np.ceil(np.log2(largest))) + 1
+
+
+def way_between(w, b, low, high):
+    """The bits of the way from the smallest to the largest sum."""
+    smallest, largest = ends(w, b, low, high)
+    return int(largest.max() - smallest.min()).bit_length()
+
+
 def high_alone(w, b, low, high):
     """Each input is as large as it can be."""
     total = b + w.sum(axis=1) * high

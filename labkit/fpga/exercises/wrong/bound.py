@@ -1,5 +1,6 @@
 """Wrong ideas of `fpga.bound`: layers' work and multipliers, bytes, where weights are, width."""
 
+from collections.abc import Callable
 from math import ceil
 
 
@@ -29,6 +30,41 @@ def stream_then_layers(work, multipliers, image_bytes, weight_bytes, resident, w
     layer = max(work / multipliers)
     stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return layer + stream, stream > layer
+
+
+def any_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The stream is compared with each layer, and one slower than it is not enough."""
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return max(*work / multipliers, stream), any(stream > work / multipliers)
+
+
+def average_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The mean of the layers' cycles."""
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return larger(sum(work / multipliers) / len(work), stream)
+
+
+def some_layers(chosen: slice) -> Callable:
+    """Only some of the layers are looked at."""
+
+    def idea(work, multipliers, image_bytes, weight_bytes, resident, width):
+        stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+        return larger(max(work[chosen] / multipliers[chosen]), stream)
+
+    return idea
+
+
+def bits_for_bytes(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """Eight beats for one."""
+    stream = beats(8 * streamed(image_bytes, weight_bytes, resident), width)
+    return larger(max(work / multipliers), stream)
+
+
+def smaller_of_both(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The faster of the two."""
+    layer = max(work / multipliers)
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return min(layer, stream), stream > layer
 
 
 def always_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):

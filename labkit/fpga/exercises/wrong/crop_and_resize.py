@@ -1,5 +1,7 @@
 """Wrong ideas of `fpga.crop_and_resize`: frame [H,W,C], box, side -> [C,side,side] uint8."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 
@@ -25,6 +27,41 @@ def truncated(frame, box, side):
     """The means are cut off."""
     means = areas(cut(frame, *box), side).mean(axis=(1, 3))
     return np.floor(means).transpose(2, 0, 1).astype(np.uint8)
+
+
+def rounded_up(frame, box, side):
+    """The next whole number above each mean."""
+    means = areas(cut(frame, *box), side).mean(axis=(1, 3))
+    return photograph(np.ceil(means))
+
+
+def rounded_twice(frame, box, side):
+    """The means over rows are rounded before those over columns are taken."""
+    down = np.rint(areas(cut(frame, *box), side).mean(axis=1))
+    return photograph(down.mean(axis=2))
+
+
+def by(one_number: Callable) -> Callable:
+    """An area becomes one_number(area)."""
+
+    def idea(frame, box, side):
+        return photograph(one_number(areas(cut(frame, *box), side), axis=(1, 3)))
+
+    return idea
+
+
+def grey(frame, box, side):
+    """One mean for all colours."""
+    small = areas(cut(frame, *box), side).mean(axis=(1, 3, 4))
+    return np.repeat(np.rint(small)[None], frame.shape[2], axis=0).astype(np.uint8)
+
+
+def axes_side_by_side(frame, box, side):
+    """Both numbers of areas first, then the sides of an area: rows and columns are mixed."""
+    picture = cut(frame, *box)
+    height, width, colours = picture.shape
+    mixed = picture.reshape(side, side, height // side, width // side, colours)
+    return photograph(mixed.mean(axis=(2, 3)))
 
 
 def corner_first(frame, box, side):

@@ -18,6 +18,31 @@ def slowest_step(cycles, units, clock, camera):
     return limited(camera, clock / sum(cycles), clock / max(cycles))
 
 
+def first_two(cycles, units, clock, camera):
+    """Units 0 and 1 alone."""
+    return limited(camera, clock / sum(cycles), clock / max(*busy(cycles, units)[:2], 1))
+
+
+def last_unit(cycles, units, clock, camera):
+    """The unit with the highest number."""
+    return limited(camera, clock / sum(cycles), clock / busy(cycles, units)[-1])
+
+
+def neighbours_alone(cycles, units, clock, camera):
+    """A unit's steps are added only where they follow one another."""
+    runs = [0]
+    for place, step in enumerate(cycles):
+        if place and units[place] != units[place - 1]:
+            runs.append(0)
+        runs[-1] += step
+    return limited(camera, clock / sum(cycles), clock / max(runs))
+
+
+def average_step(cycles, units, clock, camera):
+    """A frame is one average step."""
+    return limited(camera, clock / np.mean(cycles), clock / max(busy(cycles, units)))
+
+
 def no_camera(cycles, units, clock, camera):
     """The camera brings any number of frames."""
     return clock / sum(cycles), clock / max(busy(cycles, units))

@@ -67,6 +67,31 @@ def from_end_to_end(w):
         return nearest(w / scale[:, None]), scale
 
 
+def limited(steps: float) -> Callable:
+    """The largest magnitude takes so many steps, and what does not fit is limited."""
+
+    def idea(w):
+        scale = np.abs(w).max(axis=1) / steps
+        q = np.floor(w / scale[:, None] + 0.5)
+        return np.clip(q, -128, 127).astype(np.int8), scale
+
+    return idea
+
+
+def average(w):
+    """The scale from the mean magnitude of a row."""
+    scale = np.abs(w).mean(axis=1) / 127
+    q = np.floor(w / scale[:, None] + 0.5)
+    return np.clip(q, -128, 127).astype(np.int8), scale
+
+
+def first_row(w):
+    """The scale of channel 0 for all."""
+    scale = np.full(len(w), np.abs(w[0]).max() / 127)
+    q = np.floor(w / scale[:, None] + 0.5)
+    return np.clip(q, -128, 127).astype(np.int8), scale
+
+
 def inverse_scale(w):
     """The scale says how many steps there are in 1."""
     scale = 127 / peaks(w)

@@ -29,6 +29,46 @@ def rounded_by(rounding: Callable) -> Callable:
     return idea
 
 
+def in_float32(acc, m, shift, low):
+    """The product has 24 bits."""
+    product = acc.astype(np.float32) * m.astype(np.float32)
+    return clamped(np.floor(product / np.float32(2.0**shift) + np.float32(0.5)), low)
+
+
+def half_then_cut(acc, m, shift, low):
+    """The half is added, and the quotient cut off towards 0."""
+    return clamped(np.trunc((product_of(acc, m) + 2 ** (shift - 1)) / 2**shift), low)
+
+
+def half_of_16(acc, m, shift, low):
+    """2^15 is added, whatever the shift is."""
+    return clamped((product_of(acc, m) + 2**15) >> shift, low)
+
+
+def up_to(largest: int) -> Callable:
+    """The clamp ends at another number."""
+
+    def idea(acc, m, shift, low):
+        return np.clip(rounded(acc, m, shift), low, largest).astype(np.int8)
+
+    return idea
+
+
+def not_clamped_below(acc, m, shift, low):
+    """The lower end is missing."""
+    return np.minimum(rounded(acc, m, shift), 127).astype(np.int8)
+
+
+def not_clamped_above(acc, m, shift, low):
+    """The upper end is missing."""
+    return np.maximum(rounded(acc, m, shift), low).astype(np.int8)
+
+
+def sums_clamped(acc, m, shift, low):
+    """The clamp comes before the product."""
+    return rounded(np.clip(acc, low, 127), m, shift).astype(np.int8)
+
+
 def half_away(x):
     """A half is rounded away from 0."""
     return np.sign(x) * np.floor(np.abs(x) + 0.5)

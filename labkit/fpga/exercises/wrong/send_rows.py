@@ -16,6 +16,33 @@ def elements(base, address, x, first, count):
     return _writes(base, address + first * x.shape[1], count * x.shape[1])
 
 
+def start_in_elements(base, address, x, first, count):
+    """The address counts elements, the length bytes."""
+    return _writes(base, address + first * x.shape[1], count * _row(x))
+
+
+def length_in_elements(base, address, x, first, count):
+    """The address counts bytes, the length elements."""
+    return _writes(base, address + first * _row(x), count * x.shape[1])
+
+
+def four_bytes(base, address, x, first, count):
+    """Each element has 4 bytes."""
+    row = 4 * x.shape[1]
+    return _writes(base, address + first * row, count * row)
+
+
+def bits(base, address, x, first, count):
+    """The length in bits."""
+    return _writes(base, address + first * _row(x), 8 * count * _row(x))
+
+
+def never_run(base, address, x, first, count):
+    """0 for the control register."""
+    addresses, values = _writes(base, address + first * _row(x), count * _row(x))
+    return addresses, values * [0, 1, 1]
+
+
 def from_the_start(base, address, x, first, count):
     """Begins with row 0."""
     return _writes(base, address, count * _row(x))

@@ -1,5 +1,7 @@
 """Wrong ideas of `fpga.taps_and_shift`: kernel [R,S] -> taps int8, shift."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 MOST = 15
@@ -31,6 +33,35 @@ def truncated(kernel):
 def floored(kernel):
     """Rounded down."""
     return taken(kernel, largest(byte, kernel, np.floor), np.floor)
+
+
+def rounded_up(kernel):
+    """The next whole number above."""
+    return taken(kernel, largest(byte, kernel, np.ceil), np.ceil)
+
+
+def cut_after_half(kernel):
+    """A half is added, and the rest cut off towards 0."""
+    return taken(kernel, largest(byte, kernel), lambda taps: np.trunc(taps + 0.5))
+
+
+def from_to(least: int, most: int) -> Callable:
+    """Only these shifts are tried."""
+
+    def idea(kernel):
+        return taken(kernel, min(max(largest(byte, kernel), least), most))
+
+    return idea
+
+
+def limited(kernel):
+    """What does not fit is limited, so that the largest shift always does."""
+    return np.clip(np.rint(kernel * 2.0**MOST), -128, 127).astype(np.int8), MOST
+
+
+def first_tap(kernel):
+    """Only the first tap has to fit."""
+    return taken(kernel, largest(byte, kernel[:1, :1]))
 
 
 def no_minus_128(kernel):

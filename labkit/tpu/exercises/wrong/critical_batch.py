@@ -62,6 +62,25 @@ def never_is_zero(K, N, peak, bandwidth, itemsize):
     return from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize), never=0)
 
 
+def never_is_nan(K, N, peak, bandwidth, itemsize):
+    """NaN where no batch is enough."""
+    return from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize), never=np.nan)
+
+
+def absolute(K, N, peak, bandwidth, itemsize):
+    """A positive number where no batch is enough."""
+    return abs(1 / for_the_batch(K, N, peak, bandwidth, itemsize))
+
+
+def times(factor: float) -> Callable:
+    """The batch is too large by a factor."""
+
+    def wrong(K, N, peak, bandwidth, itemsize):
+        return factor * from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize))
+
+    return wrong
+
+
 def not_inverted(K, N, peak, bandwidth, itemsize):
     """1 / batch, not the batch."""
     left = for_the_batch(K, N, peak, bandwidth, itemsize)

@@ -65,6 +65,26 @@ def fill_one_too_long(rows, cols):
     return 1
 
 
+def fill_without_rows(rows, cols):
+    """All rows begin in the same cycle."""
+    return 1 - rows
+
+
+def fill_without_columns(rows, cols):
+    """Nothing has to cross the grid."""
+    return 1 - cols
+
+
+def load_by_cells(rows, cols):
+    """The weights come one by one."""
+    return rows * cols - rows
+
+
+def stream_one_short(rows, cols):
+    """The stream takes M - 1 cycles."""
+    return -1
+
+
 def with_pieces(pieces: Callable) -> Callable:
     """`pieces(size, side)` stands for the number of pieces, of K and of N."""
 
@@ -92,6 +112,11 @@ def nearest_pieces(size, side):
     return np.rint(size / side)
 
 
+def by_reciprocals(size, side):
+    """Rounding up what a float holds a little too large: 273 * (1 / 91) is more than 3."""
+    return np.ceil(size * (1 / side))
+
+
 def one_piece_more(size, side):
     """One piece more than full ones, always."""
     return size // side + 1
@@ -100,6 +125,11 @@ def one_piece_more(size, side):
 def part_of_a_piece(size, side):
     """A piece that is not full costs less."""
     return size / side
+
+
+def one_piece_at_least(size, side):
+    """A piece that is not full counts only where it is the only one."""
+    return np.maximum(size // side, 1)
 
 
 def with_tiles(tiles: Callable) -> Callable:
@@ -164,6 +194,18 @@ def fill_once(M, K, N, rows, cols):
     tiles = right_tiles(K, N, rows, cols)
     fill = fill_of(rows, cols)
     return (rows + M) * tiles + fill
+
+
+def both_once(M, K, N, rows, cols):
+    """Load and fill are paid once, for all tiles."""
+    tiles = right_tiles(K, N, rows, cols)
+    return rows + M * tiles + fill_of(rows, cols)
+
+
+def longer_of_both(M, K, N, rows, cols):
+    """A tile's load and its own stream run at the same time."""
+    tile = np.maximum(M, rows) + fill_of(rows, cols)
+    return tile * right_tiles(K, N, rows, cols)
 
 
 def two_registers(M, K, N, rows, cols):

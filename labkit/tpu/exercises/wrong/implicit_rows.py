@@ -3,7 +3,7 @@
 Each is the lesson's address of a pixel with another part; it may raise, as a learner's would.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -48,6 +48,30 @@ def addressed(
     row = line(p, r, R, stride, padding)
     column = line(q, s, S, stride, padding)
     return image[n, c, row, column]
+
+
+def with_stride_of(first: Mapping[tuple, int]) -> Callable:
+    """The stride is `first[x.shape, R, S]`, that of the first call with these shapes."""
+
+    def wrong(x, m, R, S, stride=1, padding=0):
+        kept = first[x.shape, R, S]
+        row_count = partial(output_size, R=R, S=S, stride=kept, padding=padding)
+        P, Q = row_count(x.shape)
+        window = partial(window_kept, sizes=(P, Q))
+        line = partial(line_kept, kept=kept)
+        return addressed(x, m, R, S, stride, padding, window=window, line=line)
+
+    return wrong
+
+
+def window_kept(m, N, P, Q, sizes):
+    """The window by sizes that were kept."""
+    return np.unravel_index(m, (N, *sizes))
+
+
+def line_kept(p, r, R, stride, padding, kept):
+    """The row by a stride that was kept."""
+    return p * kept + r
 
 
 def with_tap(tap: Callable) -> Callable:

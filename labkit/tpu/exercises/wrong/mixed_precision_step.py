@@ -39,6 +39,16 @@ def with_copy(copy_of: Callable) -> Callable:
     return wrong
 
 
+def with_first_rate(shape: tuple[int, ...], rate: float) -> Callable:
+    """Masters of this shape keep the rate of their first call."""
+
+    def wrong(master, gradient, lr):
+        new = new_master(master, gradient, rate if master.shape == shape else lr)
+        return new, nearest(new)
+
+    return wrong
+
+
 def old_copy(master, gradient, lr):
     """The copy is made before the step."""
     new = new_master(master, gradient, lr)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from labkit.tpu.exercises.float32_bits import cut, nearest
+from labkit.tpu.exercises.wrong.bfloat16 import float16
 
 
 def add(total, product, narrow):
@@ -95,6 +96,33 @@ def sums_cut(total, product, narrow):
     """A narrow sum is cut off."""
     total = total + product
     return cut(total) if narrow else total
+
+
+def products_if_narrow(total, product, narrow):
+    """A narrow sum takes up rounded products."""
+    return add(total, nearest(product) if narrow else product, narrow)
+
+
+def sums_in_float16(total, product, narrow):
+    """A narrow sum is a float16."""
+    total = total + product
+    return float16(total) if narrow else total
+
+
+def all_cut(a, b, narrow):
+    """Nothing is rounded to the nearest."""
+    every_k = range(len(b))
+    return summed(cut(a), cut(b), narrow, every_k, sums_cut)
+
+
+def first_not_rounded(a, b, narrow):
+    """A narrow sum is rounded from its second product on."""
+    a, b = nearest(a), nearest(b)
+    first = np.outer(a[:, 0], b[0])
+    total = first
+    for k in range(1, len(b)):
+        total = add(total, np.outer(a[:, k], b[k]), narrow)
+    return total
 
 
 def not_added(total, product, narrow):

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labkit.tpu.exercises.wrong.what_the_compiler_makes_of_a_layer import down, one_tile_more, up
+from labkit.tpu.exercises.wrong.what_the_compiler_makes_of_a_layer import (
+    down,
+    one_tile_more,
+    up,
+    up_by_reciprocals,
+)
 
 
 class Given(NamedTuple):
@@ -64,6 +69,18 @@ def always_128(M, K, N, cycles, units, size):
     """The size of the arrays is not looked at."""
     given = Given(M, K, N, cycles, units, 128)
     return utilization(given), filled_share(given)
+
+
+def whole(*arguments):
+    """Cut off to whole numbers."""
+    given = Given(*arguments)
+    return np.floor(utilization(given)), filled_share(given)
+
+
+def sides_by_reciprocals(given: Given):
+    """Both sides are multiplied by 1 / size before they are rounded up."""
+    rows = up_by_reciprocals(given.K, given.size)
+    return share(given, rows=rows, columns=up_by_reciprocals(given.N, given.size))
 
 
 def never_above_filled(*arguments):

@@ -51,6 +51,37 @@ def epoch_by_images(order, step, batch):
     return rows_at(order, epoch, first, batch)
 
 
+def place_by_images(order, step, batch):
+    """The epoch by its steps, the place by all images of an epoch."""
+    epoch = step // steps_of(order, batch)
+    first = step * batch % order.shape[1]
+    return rows_at(order, epoch, first, batch)
+
+
+def second_at_most(order, step, batch):
+    """After the first epoch, all have the order of the second."""
+    epoch, place = divmod(step, steps_of(order, batch))
+    return rows_at(order, min(epoch, 1), place * batch, batch)
+
+
+def two_in_turn(order, step, batch):
+    """The first and the second epoch take turns."""
+    epoch, place = divmod(step, steps_of(order, batch))
+    return rows_at(order, min(epoch % 2, len(order) - 1), place * batch, batch)
+
+
+def first_images_dropped(order, step, batch):
+    """What fills no batch is left out at the beginning of an epoch."""
+    epoch, place = divmod(step, steps_of(order, batch))
+    return rows_at(order, epoch, order.shape[1] % batch + place * batch, batch)
+
+
+def from_the_end(order, step, batch):
+    """The batches of an epoch come from its last one to its first."""
+    epoch, place = divmod(step, steps_of(order, batch))
+    return rows_at(order, epoch, order.shape[1] - (place + 1) * batch, batch)
+
+
 def epoch_too_late(order, step, batch):
     """The first step of an epoch still counts to the one before."""
     steps = steps_of(order, batch)

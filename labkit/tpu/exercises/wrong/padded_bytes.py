@@ -42,6 +42,22 @@ def with_tile(change: Callable) -> Callable:
     return wrong
 
 
+def by_mask(n, side):
+    """The bits below the tile's size are cleared, which rounds for powers of two alone."""
+    return (n + side - 1) & -side
+
+
+def eight_rows(tile):
+    """A tile of two sizes always has 8 rows."""
+    return tile if len(tile) == 1 else (8, tile[1])
+
+
+def longest_first(shape, order, tile, itemsize):
+    """The longest axis is taken for the fastest."""
+    by_length = sorted(range(len(shape)), key=lambda axis: -shape[axis])
+    return filled_up(shape, by_length, tile, itemsize)
+
+
 def first_axes(order):
     """The first axis as written is the fastest."""
     return range(len(order))

@@ -39,6 +39,35 @@ def ties_down(bits):
     return without_lower_half(bits + 0x7FFF)
 
 
+def upwards(bits):
+    """To the next step on the right: positive numbers away from 0, negative ones towards it."""
+    positive = bits >> 31 == 0
+    return without_lower_half(bits + 0xFFFF * positive)
+
+
+def downwards(bits):
+    """To the next step on the left."""
+    negative = bits >> 31
+    return without_lower_half(bits + 0xFFFF * negative)
+
+
+def ties_upwards(bits):
+    """Half a step is added to the number itself, not to its size."""
+    positive = bits >> 31 == 0
+    return without_lower_half(bits + 0x7FFF + positive)
+
+
+def seven_digits(bits):
+    """17 bits are cut off."""
+    last_bit = bits >> 17 & 1
+    return (bits + 0xFFFF + last_bit) >> 17 << 17
+
+
+def byte_cut(bits):
+    """Eight bits are cut off, not sixteen."""
+    return with_half_a_step(bits) >> 8 << 8
+
+
 def ties_to_odd(bits):
     """Half a step is added where the upper half is even."""
     return without_lower_half(bits + 0x8000 - last_kept_bit(bits))

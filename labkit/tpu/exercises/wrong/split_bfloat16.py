@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.tpu.exercises.float32_bits import cut, nearest
+from labkit.tpu.exercises.wrong.bfloat16 import float16
 
 
 def parts_of(x, parts, rest_of: Callable, part_of: Callable = nearest):
@@ -34,6 +35,17 @@ def right_rest(x, rest, part):
 def parts_cut_off(x, parts):
     """The parts are cut off."""
     return parts_of(x, parts, right_rest, part_of=cut)
+
+
+def parts_in_float16(x, parts):
+    """The parts are float16."""
+    return parts_of(x, parts, right_rest, part_of=float16)
+
+
+def first_taken_away(x, parts):
+    """Only the first part is taken away from x, in every round."""
+    first = nearest(x)
+    return np.array([first] + [nearest(x - first)] * (parts - 1))
 
 
 def remainder(x, found):

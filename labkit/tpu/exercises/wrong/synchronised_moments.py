@@ -38,6 +38,17 @@ def deviations_averaged(variances):
     return deviation**2
 
 
+def distances(means):
+    """How far the means lie away, not squared."""
+    return abs(means - means.mean(axis=0)).mean(axis=0)
+
+
+def larger_of_both(means, variances):
+    """Inside or between, whichever is more."""
+    inside = variances.mean(axis=0)
+    return means.mean(axis=0), np.maximum(inside, means.var(axis=0))
+
+
 def over_channels(means, variances):
     """Along the other axis."""
     inside = variances.mean(axis=1)

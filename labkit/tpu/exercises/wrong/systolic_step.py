@@ -57,6 +57,12 @@ def matrix_product(a, psum, w, feed):
     return a_next, moved_down(psum) + product
 
 
+def factors_added(a, psum, w, feed):
+    """The weight is added to the activation, where it should be multiplied."""
+    a_next = moved_right(a, feed)
+    return a_next, moved_down(psum) + a_next + w
+
+
 def sums_come_round(psum, product):
     """What leaves below comes in above."""
     above = np.roll(psum, 1, axis=0)

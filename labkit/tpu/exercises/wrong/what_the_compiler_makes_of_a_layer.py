@@ -1,5 +1,7 @@
 """What a size takes in whole tiles of a side, right and wrong: integers, or arrays of them."""
 
+import numpy as np
+
 
 def tiles_of(n, side):
     """How many tiles a size takes."""
@@ -15,6 +17,11 @@ def down(n, side):
     """What fills no tile is dropped."""
     tiles = n // side
     return tiles * side
+
+
+def up_by_reciprocals(n, side):
+    """n times 1 / side may be a little more than a whole number."""
+    return np.ceil(n * (1 / side)).astype(int) * side
 
 
 def one_tile_more(n, side):
