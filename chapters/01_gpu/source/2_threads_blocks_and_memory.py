@@ -92,6 +92,7 @@ guesses = {
 # Many GPUs do float64 at 1/32 or 1/64 of the rate of float32; so does the T4, at 1/32.
 # A zero that is itself a float32, `np.float32(0)`, keeps everything in float32.
 # `check` refuses float64.
+# It also refuses a kernel in which a few threads do the work of all, or ask for the same again and again.
 #
 # **Exercise `gpu.relu_kernel`.**
 # It will be launched with blocks of 128 threads, as many as the array needs.
@@ -237,6 +238,7 @@ pictures.sector_map(good.accesses[0], bad.accesses[0], titles=["x is the column"
 # Inside a tile, `tx` counts columns in both: so both sides coalesce, and only the tile is read the other way round from how it was written.
 #
 # **Exercise `gpu.transpose_tiled`**: the two places marked 1 and 2.
+# `check` counts the sectors of both sides.
 
 
 # %% tags=["exercise:gpu.transpose_tiled"]
@@ -343,7 +345,7 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # **Exercise `gpu.block_sum`**: the body of the loop.
 # A barrier must be passed by *every* thread of the block.
 # In a round, no element may be read by one thread and written by another.
-# `check` also counts the atomic additions: one for each block is enough.
+# `check` also counts the atomic additions, of which one for each block is enough, and the requests to shared memory: a single thread that adds up 128 numbers makes too many.
 
 
 # %% tags=["exercise:gpu.block_sum"]
