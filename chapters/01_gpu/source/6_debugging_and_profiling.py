@@ -223,6 +223,7 @@ for n in range(1, 19):
 # Two repairs: each round must see what the round before wrote, and no place may get lost, in rows of any length.
 # `cuda.syncwarp()` is a barrier for the lanes of one warp, cheaper than `cuda.syncthreads()` for the block.
 # Like every barrier, it stands where all lanes come to it.
+# The tree needs no atomic operation, and `check` refuses them.
 
 
 # %% tags=["exercise:gpu.case_row_max"]

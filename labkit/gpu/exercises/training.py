@@ -157,7 +157,7 @@ bias_relu_pool = kernel_exercise(
         {
             "no window: all sizes 1": (1, 1, 1, 1),
             "one window": (1, 1, 2, 2),
-            "odd sizes": (1, 3, 7, 5),
+            "odd sizes": (1, 3, 7, 7),
             "one row of windows": (1, 2, 3, 9),
             "one map": (3, 1, 16, 32),
             "non-square": (2, 5, 12, 36),
@@ -209,10 +209,10 @@ accumulate = exercise(
     oracle=mean_of_all,
     cases=cases_of(  # D, then the images in each piece
         {
-            "a short last piece": (3, 4, 4, 2),
+            "a short last piece": (3, *wrong_total.FIRST_SIZES),
             "all sizes 1": (1, 1),
             "prime": (5, 7, 3),
-            "equal pieces": (4, 3, 3, 3),
+            "equal pieces": (3, 3, 3, 3),  # and gradients of the first case's shape
             "one piece": (2, 5),
             "one image each": (3, 1, 1, 1, 1, 1),
             "a large last piece": (2, 1, 6),
@@ -234,6 +234,9 @@ accumulate = exercise(
         "sum_so_far": wrong_total.sum_so_far,
         "sum_of_losses": wrong_total.weighted(wrong_total.images),
         "divided_only": wrong_total.weighted(wrong_total.one_image),
+        "last_piece_missing": wrong_total.last_piece_missing,
+        "first_piece_missing": wrong_total.first_piece_missing,
+        "remembered_sizes": wrong_total.remembered_sizes,
         "last_piece": wrong_total.last_piece,
         "first_piece": wrong_total.first_piece,
     },
