@@ -168,6 +168,9 @@ conv2d_dw_kernel = kernel_exercise(
     wrong={
         "thread_0_only": wrong_dw.adding(wrong_dw.thread_0_only),
         "first_image_only": wrong_dw.adding(wrong_dw.first_image_only),
+        "first_product_missing": wrong_dw.adding(wrong_dw.first_product_missing),
+        "last_product_missing": wrong_dw.adding(wrong_dw.last_product_missing),
+        "counted_in_the_grid": wrong_dw.counted_in_the_grid,
         "one_round_only": wrong_dw.adding(wrong_dw.one_round_only),
         "whole_rounds_only": wrong_dw.adding(wrong_dw.whole_rounds_only),
         "last_round_only": wrong_dw.adding(wrong_dw.last_round_only),

@@ -315,6 +315,9 @@ dw_in_one_piece_each = dw_by(
     "each = (N * P * Q + 127) // 128\n    first = each * cuda.threadIdx.x\n"
     "    for j in range(first, min(first + each, N * P * Q))",
 )
+dw_from_product_1 = dw_by("dw_from_product_1", "(cuda.threadIdx.x, N", "(cuda.threadIdx.x + 1, N")
+dw_to_the_last_but_one = dw_by("dw_to_the_last_but_one", "N * P * Q, 128", "N * P * Q - 1, 128")
+dw_from_the_grid = dw_by("dw_from_the_grid", "(cuda.threadIdx.x, N", "(cuda.grid(1), N")
 dw_added = dw_by("dw_added", "dw[k, c, r, s] = total", "dw[k, c, r, s] += total")
 
 
@@ -533,6 +536,10 @@ PLANTED = {
         (dw_step_of_256, "The loop's step is 256"),
         (dw_in_float64, "it computes in float64"),
         (dw_written_by_all, "the same is stored again and again"),
+        (dw_in_one_piece_each, "Let neighbouring threads touch neighbouring elements"),
+        (dw_from_product_1, "Product 0 is missing"),
+        (dw_to_the_last_but_one, "The last product is missing: there are"),
+        (dw_from_the_grid, "begins at the thread's number in the grid"),
         (dw_added, "use = instead of +="),
         (dw_adds_atomically, "additions are atomic"),
         (dw_sums_in_the_if, "Inactive lane"),
@@ -562,6 +569,8 @@ DARK_EDGE = np.ones((1, 1, 4, 5), np.float32)  # row 0 and column 0 are 0
 DARK_EDGE[:, :, 0] = DARK_EDGE[:, :, :, 0] = 0
 FULL_ROUNDS = np.linspace(0, 1, 128, dtype=np.float32).reshape(2, 1, 8, 8)
 RIGHT_ON = {
+    dw_from_product_1: (DARK_EDGE, DARK_EDGE, 1, 0, (1, 1, 1, 1)),
+    dw_to_the_last_but_one: (DARK_EDGE[:, :, ::-1, ::-1].copy(), DARK_EDGE, 1, 0, (1, 1, 1, 1)),
     conv_replaces: (DARK_EDGE, ONE_TAP, NO_BIAS[:1], 1, 0),
     conv_takes_row_0_for_frame: (DARK_EDGE, ONE_TAP, NO_BIAS[:1], 1, 0),
     dw_whole_rounds: (FULL_ROUNDS, FULL_ROUNDS, 1, 0, (1, 1, 1, 1)),
@@ -573,7 +582,7 @@ RIGHT_ON = {
 ALSO_RIGHT = {
     "gpu.conv2d_kernel": [taps_before_channels, taps_inside_alone],
     "gpu.conv2d_dx_kernel": [outputs_before_channels, multiplied_back],
-    "gpu.conv2d_dw_kernel": [shares_in_shared_memory, dw_in_one_piece_each],
+    "gpu.conv2d_dw_kernel": [shares_in_shared_memory],
     "gpu.implicit_gemm_gather": [divided_step_by_step],
 }
 ENDLESS = {
