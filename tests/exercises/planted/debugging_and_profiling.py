@@ -436,7 +436,7 @@ PLANTED = {
         (one_warp_of_columns, "Only the first 32 columns"),
         (max_without_last_round, "one round too early"),
         (max_in_the_input, "changes its input"),
-        (max_begins_at_a_number, "wide and very negative"),
+        (max_begins_at_a_number, "top[0] is -1000"),
         (half_rounded_up, "The first half is rounded up"),
         (ends_a_column_early, "The last column is never looked at"),
         (max_kept_in_top, "what top held before the launch"),

@@ -372,7 +372,7 @@ PLANTED = {
         (smallest_pool, "This is the smallest of each window"),
         (sum_pool, "This is the sum of each window"),
         (fused_with_bias_of_image, "the length of x along axis 1 is 1"),
-        (fused_of_image_0, "the length of x along axis 0 is 1"),
+        (fused_of_image_0, "x is the first entry along axis 0 everywhere"),
         (fused_added, "use = instead of +="),
         (maximum_kept_in_y, "would do. Keep what comes in between in variables"),
         (first_pixel_again, "pixels are loaded from x where"),
@@ -408,6 +408,8 @@ _P, _G, _V = (np.linspace(a, a + 1, 5, dtype=np.float32) for a in (0, 2, 4))
 _LR, _MU, _NO = np.float32(0.1), np.float32(0.9), np.float32(0)
 _X = np.arange(24, dtype=np.float32).reshape(1, 1, 4, 6) - 5
 RIGHT_ON = {
+    all_but_the_last: (np.float64([[1, 2], [3, 4], [0, 0]]), [3, 2, 2]),
+    all_but_the_first: (np.float64([[0, 0], [1, 2], [3, 4]]), [3, 2, 2]),
     step_first: (_P, _G, _G / (_NO + 1 - _MU), _LR, _MU),  # a velocity that has settled
     plain_descent: (_P, _G, _V, _LR, _NO),
     velocity_not_kept: (_P, 0 * _G, 0 * _V, _LR, _MU),

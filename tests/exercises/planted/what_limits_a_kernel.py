@@ -252,7 +252,8 @@ ALL_FOUR = Multiprocessor(4, 4, 4 * 32 * 32, 4 * 1000)
 RIGHT_ON = {  # where what they leave out is 0, or what they take for another is the same
     to_the_nearest: one_kernel(16, 32, 51200),
     of_passes_and_one: SLOW,
-    share_remembered: HALF,
+    share_remembered: (FULL[[0, 1, 2, 0]], np.ones(4), np.zeros(4), 50.4),
+    fit_remembered_by_kernels: (*(np.arange(1, 6) for _ in range(3)), A6000),
     in_parts: one_kernel(16, 32, 51200),
     up_to_the_next: one_kernel(16, 32, 51200),
     as_warps: one_kernel(1, 64, 51200),

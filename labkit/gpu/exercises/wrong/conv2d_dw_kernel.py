@@ -31,7 +31,7 @@ def adding(times: Callable) -> Callable:
 
 def counted_in_the_grid(dy, x, stride, padding, shape):
     """Thread t of block i, which owns weight number i, begins with product 128 i + t."""
-    N, K, P, Q = dy.shape
+    N, _, P, Q = dy.shape
     dw = np.zeros(shape)
     R, S = shape[2:]
     number = np.arange(N * P * Q).reshape(N, P, Q)
