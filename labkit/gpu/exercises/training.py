@@ -70,6 +70,7 @@ sgd_momentum = kernel_exercise(
         "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
         "rates_of_the_lesson": lambda p, g, v, lr, momentum: updated(p, g, v, 0.01, 0.9),
         "rate_in_velocity": lambda p, g, v, lr, momentum: updated(p, lr * g, v, 1, momentum),
+        "rate_twice": lambda p, g, v, lr, momentum: updated(p, lr * g, v, lr, momentum),
         "uphill": lambda p, g, v, lr, momentum: updated(p, g, v, -lr, momentum),
         "damped": lambda p, g, v, lr, momentum: updated(p, (1 - momentum) * g, v, lr, momentum),
         "first_block_only": wrong_step.first_only(THREADS),

@@ -69,6 +69,7 @@ def velocity_in_a_variable(p, g, v, lr, momentum):
         p[i] = p[i] - lr * new
 
 
+rate_in_both = sgd("rate_in_both", VELOCITY, "v[i] = momentum * v[i] + lr * g[i]")
 step_in_float64 = sgd("step_in_float64", VELOCITY, "v[i] = 1.0 * momentum * v[i] + g[i]")
 
 
@@ -351,6 +352,7 @@ PLANTED = {
         (step_of_one_block, "Only the first 128 parameters are updated"),
         (every_block_again, "Race on"),
         (velocity_in_the_gradient, "changes its input"),
+        (rate_in_both, "The rate is used twice"),
         (step_in_float64, "it computes in float64"),
         (step_by_one_thread, "a few do the work of all"),
         (step_on_the_host, "This is no kernel"),
@@ -413,6 +415,7 @@ RIGHT_ON = {
     step_first: (_P, _G, _G / (_NO + 1 - _MU), _LR, _MU),  # a velocity that has settled
     plain_descent: (_P, _G, _V, _LR, _NO),
     velocity_not_kept: (_P, 0 * _G, 0 * _V, _LR, _MU),
+    rate_in_both: (_P, _G, _V, _NO + 1, _MU),
     rate_in_the_velocity: (_P, _G, _V, _NO + 1, _MU),
     ascent: (_P, _G, _V, _NO, _MU),
     damped_gradient: (_P, _G, _V, _LR, _NO),
