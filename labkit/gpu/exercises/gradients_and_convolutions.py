@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
-from labkit.convolutions import TELLING_SIZES
+from labkit.convolutions import SAME_SHAPES, TELLING_SIZES
 from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
 from labkit.gpu.exercises.wrong import conv2d_backward_input as wrong_dx
@@ -17,6 +17,7 @@ from labkit.gpu.exercises.wrong import linear_backward as wrong_linear
 from labkit.provenance import counted
 from labkit.reference import conv2d
 
+SIZES = TELLING_SIZES | SAME_SHAPES
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-12}  # the inputs are float64: rounding to float32 shows
 
 # For the costs: the network's layers
@@ -97,7 +98,7 @@ def convolution_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 conv2d_direct = exercise(
     "gpu.conv2d_direct",
     oracle=conv2d,
-    cases=cases_of(TELLING_SIZES, convolution_inputs),
+    cases=cases_of(SIZES, convolution_inputs),
     wrong={
         "kernel_flipped": wrong_y.kernel_flipped,
         "taps_swapped": wrong_y.taps_swapped,
@@ -145,7 +146,7 @@ def im2col_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 im2col = exercise(
     "gpu.im2col",
     oracle=convolutions.im2col,
-    cases=cases_of(TELLING_SIZES, im2col_inputs),
+    cases=cases_of(SIZES, im2col_inputs),
     wrong={
         "channels_last": wrong_cols.channels_last,
         "taps_swapped": wrong_cols.taps_swapped,
@@ -188,7 +189,7 @@ def weight_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 conv2d_backward_weights = exercise(
     "gpu.conv2d_backward_weights",
     oracle=weight_gradients,
-    cases=cases_of(TELLING_SIZES, weight_gradient_inputs),
+    cases=cases_of(SIZES, weight_gradient_inputs),
     wrong={
         "dy_not_transposed": wrong_dw.dy_not_transposed,
         "product_turned": wrong_dw.with_dw(wrong_dw.product_turned),
@@ -226,7 +227,7 @@ def input_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 conv2d_backward_input = exercise(
     "gpu.conv2d_backward_input",
     oracle=input_gradient,
-    cases=cases_of(TELLING_SIZES, input_gradient_inputs),
+    cases=cases_of(SIZES, input_gradient_inputs),
     wrong={
         "overwrites": wrong_dx.overwrites,
         "mean_of_readers": wrong_dx.mean_of_readers,
