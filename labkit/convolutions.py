@@ -67,7 +67,7 @@ TELLING_SIZES = {
     "non-square kernel": _sizes(x=(2, 3, 6, 9), w=(4, 3, 2, 3)),
     "no overlap": _sizes(x=(2, 3, 6, 6), w=(4, 3, 2, 2), stride=2),
     "1x1 kernel in a frame": _sizes(x=(1, 2, 4, 5), w=(3, 2, 1, 1), padding=1),
-    "tall kernel with padding": _sizes(x=(2, 3, 5, 8), w=(4, 3, 3, 2), padding=1),
+    "tall kernel with padding": _sizes(x=(3, 3, 5, 8), w=(4, 3, 3, 2), padding=1),
     "tall kernel with stride": _sizes(x=(1, 2, 9, 10), w=(3, 2, 3, 2), stride=2),
     "wide kernel with large stride": _sizes(x=(2, 1, 9, 15), w=(3, 1, 2, 5), stride=3, padding=2),
     "stride larger than the kernel": _sizes(x=(2, 3, 8, 11), w=(4, 3, 1, 2), stride=3),
@@ -75,3 +75,18 @@ TELLING_SIZES = {
     "image smaller than the kernel": _sizes(x=(1, 3, 2, 3), w=(2, 3, 3, 5), padding=2),
     "like the network": _sizes(x=(2, 4, 6, 6), w=(3, 4, 3, 3), padding=1),
 }
+
+# A case behind those above, for functions that may remember: its shapes have been met before.
+SAME_SHAPES = {
+    "the same shapes, another stride and padding": _sizes(
+        x=(1, 2, 8, 5), w=(3, 2, 3, 3), stride=3, padding=2
+    ),
+}
+
+
+def first_geometry(x_shape: tuple, R: int, S: int) -> tuple[int, int]:
+    """Stride and padding of the first case that has these shapes: what a later one must not use."""
+    for sizes in TELLING_SIZES.values():
+        if sizes.x == tuple(x_shape) and sizes.w[2:] == (R, S):
+            return sizes.stride, sizes.padding
+    raise ValueError(f"No case of TELLING_SIZES has x {x_shape} and a kernel of {R} x {S}.")

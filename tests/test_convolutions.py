@@ -5,7 +5,15 @@ import pytest
 import torch
 from torch.nn.functional import unfold
 
-from labkit.convolutions import TELLING_SIZES, framed, im2col, output_size, windows
+from labkit.convolutions import (
+    SAME_SHAPES,
+    TELLING_SIZES,
+    first_geometry,
+    framed,
+    im2col,
+    output_size,
+    windows,
+)
 
 
 @pytest.mark.parametrize("name", TELLING_SIZES)
@@ -44,3 +52,14 @@ def test_each_of_the_letters_is_told_from_the_others_somewhere():
     assert any(R != S for _, _, R, S in kernels)
     assert {sizes.stride for sizes in TELLING_SIZES.values()} == {1, 2, 3}
     assert {sizes.padding for sizes in TELLING_SIZES.values()} == {0, 1, 2, 3}
+
+
+def test_the_same_shapes_come_with_another_stride_and_padding():
+    """So an answer shows that remembers, by the shapes alone, where its windows lie."""
+    first = TELLING_SIZES["ragged with stride and padding"]
+    later = SAME_SHAPES["the same shapes, another stride and padding"]
+    assert (later.x, later.w, later.y) == (first.x, first.w, first.y)
+    assert first_geometry(later.x, *later.w[2:]) == (first.stride, first.padding)
+    assert first.stride < later.stride and first.padding != later.padding
+    with pytest.raises(ValueError, match=r"No case of TELLING_SIZES has x \(9,\)"):
+        first_geometry((9,), 1, 1)

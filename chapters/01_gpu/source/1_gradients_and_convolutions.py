@@ -108,6 +108,7 @@ guesses = {
 # Stuck?
 # Run `hint("gpu.linear_backward")` in a new cell, then `hint(..., 2)`.
 # In this lesson's exercises Python and NumPy are yours.
+# Return NumPy arrays, in the dtype of the inputs.
 # What has the whole layer ready is not: PyTorch, TensorFlow, JAX, SciPy, and labkit's own reference.
 #
 # `check` hands on your function if it is right, and ours as long as it is not.

@@ -81,7 +81,6 @@ guesses = {
 #
 # In a kernel you have numbers, `if`, `while`, `for ... in range(...)`, `min` and `max`, and arrays with `.size` and `.shape`.
 # There are no lists.
-# (Numba can also `print` numbers from a kernel; the course's own machine, below, cannot.)
 #
 # On a machine with a CUDA GPU, `cuda` is Numba's.
 # Elsewhere it is the course's SIMT machine (single instruction, multiple threads): the same source runs warp by warp, and everything is counted.
@@ -91,7 +90,7 @@ guesses = {
 # `max(x[i], 0)` compares a float32 with an int64, and for that pair Numba computes in float64.
 # Many GPUs do float64 at 1/32 or 1/64 of the rate of float32; so does the T4, at 1/32.
 # A zero that is itself a float32, `np.float32(0)`, keeps everything in float32.
-# `check` refuses float64.
+# `check` refuses float64, and a few threads that do the work of all.
 #
 # **Exercise `gpu.relu_kernel`.**
 # It will be launched with blocks of 128 threads, as many as the array needs.
@@ -152,7 +151,7 @@ print(*profile(without_guard, 3, 128, x, y).hazards or ["No hazard found."])
 #
 # **Exercise `gpu.scale_rows`**: blocks of 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need.
 # Find the thread's row and column, guard both, write the formula.
-# `check` also counts: 32 neighbouring threads should touch 32 neighbouring floats.
+# From here on, `check` counts: 32 neighbouring threads should touch 32 neighbouring floats.
 
 
 # %% tags=["exercise:gpu.scale_rows"]
@@ -343,7 +342,7 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # **Exercise `gpu.block_sum`**: the body of the loop.
 # A barrier must be passed by *every* thread of the block.
 # In a round, no element may be read by one thread and written by another.
-# `check` also counts the atomic additions: one for each block is enough.
+# `check` also counts: one atomic addition for each block is enough, and one thread that adds up 128 numbers is too slow.
 
 
 # %% tags=["exercise:gpu.block_sum"]
@@ -403,7 +402,6 @@ print("sum after ReLU:", np.allclose(total, np.maximum(expected, 0).sum(), rtol=
 # %% [markdown]
 # ## Measure
 #
-# What does a kernel cost, line by line?
 # `profile` shows the counters beside the source: *requests* of global memory and their *sectors*, *shared* passes over the banks and the *conflicts* among them (passes beyond the fewest possible).
 # Find the line that pays for the missing padding.
 

@@ -99,6 +99,7 @@ tile_pictures.who_fetches(4, tile=2)
 #
 # **Exercise `gpu.matmul_coalesced`.**
 # On the GPU, we begin without sharing: each thread adds up the products along `k` for one result, and writes the sum to `c`.
+# In this lesson `check` also counts what a kernel asks of global and of shared memory, and its barriers.
 
 
 # %% tags=["exercise:gpu.matmul_coalesced"]

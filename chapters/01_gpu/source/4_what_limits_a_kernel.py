@@ -92,7 +92,7 @@ print("2-D register tile:", made.quantity("2-D register tile", "registers"))
 # This share is called **occupancy**.
 #
 # **Exercise `gpu.blocks_that_fit`.**
-# Return the smallest of the four numbers for each kernel.
+# Return the smallest of the four numbers for each kernel, as an array.
 
 
 # %% tags=["exercise:gpu.blocks_that_fit"]
@@ -167,7 +167,7 @@ made.occupancy("2-D register tile").draw()
 # Our **estimate** is the smallest share, here a tenth, and the traffic limits this kernel.
 #
 # **Exercise `gpu.lowest_limit`.**
-# Return this estimate for each kernel.
+# Return this estimate for each kernel, as an array.
 
 
 # %% tags=["exercise:gpu.lowest_limit"]

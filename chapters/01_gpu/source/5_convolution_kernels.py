@@ -281,9 +281,9 @@ def product(j, k, c, r, s, dy, x, stride, padding):
 
 # %% [markdown]
 # **Exercise `gpu.conv2d_dw_kernel`**, what is new, in five lines.
-# Thread `t` adds up its share, the products `t`, `t + 128`, `t + 256`, ....
+# Thread `t` adds up its share, the products `t`, `t + 128`, `t + 256`, ...: neighbours read neighbours.
 # Then `block_sum(share)` adds up the 128 shares, like lesson 2's tree, as a device function: every thread must call it, and gets the sum.
-# One thread writes, and nothing is atomic.
+# One thread writes; nothing is atomic.
 # The picture shows the pixels of tap (0, 2), each with the `p,q` whose `dy` it meets.
 
 # %% tags=["exercise:gpu.conv2d_dw_kernel"]

@@ -223,6 +223,7 @@ for n in range(1, 19):
 # Two repairs: each round must see what the round before wrote, and no place may get lost, in rows of any length.
 # `cuda.syncwarp()` is a barrier for the lanes of one warp, cheaper than `cuda.syncthreads()` for the block.
 # Like every barrier, it stands where all lanes come to it.
+# `check` refuses atomic operations.
 
 
 # %% tags=["exercise:gpu.case_row_max"]
@@ -327,8 +328,8 @@ slow
 # Which number will change: the sectors per request, or the elements per atomic addition?
 #
 # (A sector holds 8 neighbours of a row, so the next seven requests ask for the same 32 sectors again.
-# L1 may still have them, and then neither L2 nor the DRAM is asked.
-# But each request still has to look up 32 sectors, where 4 would do.)
+# L1 may still have them, then neither L2 nor DRAM is asked.
+# But each request still looks up 32 sectors, where 4 would do.)
 
 
 # %%

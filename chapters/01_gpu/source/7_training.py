@@ -257,10 +257,10 @@ bias_relu_pool = check("gpu.bias_relu_pool", bias_relu_pool)
 #
 # $$L = \frac1N \sum_{i=1}^{N} \ell_i$$
 #
-# **Exercise `gpu.accumulate`**: one line in the loop.
+# **Exercise `gpu.accumulate`**: one line; `total` is an array.
 # Row $m$ of `gradients` belongs to piece $m$, which has `sizes[m]` images; the last piece is often shorter.
 # How much does an image weigh in the mean of all, and how much in the mean of its piece?
-# (Write the sum out: `check` does not take `np.average`.)
+# (Write the sum out: `check` refuses `np.average`.)
 
 
 # %% tags=["exercise:gpu.accumulate"]

@@ -78,7 +78,7 @@ case_log_sum_exp = kernel_exercise(
             "very negative scores": (3, 128, 1, -1000),
             "scores far apart": (33, 37, 150, 0),
             "far apart and large": (5, 11, 100, 500),
-            "far apart and negative": (4, 9, 100, -500),
+            "far apart and very negative": (4, 9, 1e36, -7e37),
             "far apart and of both signs": (6, 17, 150, -150),
         },
         scores,
@@ -92,6 +92,8 @@ case_log_sum_exp = kernel_exercise(
         "smallest_score": wrong_sum.smallest_score,
         "mean_score": wrong_sum.mean_score,
         "at_least_zero": wrong_sum.at_least_zero,
+        "finite_start": wrong_sum.finite_start,
+        "one_for_all_images": wrong_sum.one_for_all_images,
         "largest_size": wrong_sum.largest_size,
         "clipped": wrong_sum.clipped,
         "clipped_below": wrong_sum.clipped_below,
@@ -106,9 +108,11 @@ case_log_sum_exp = kernel_exercise(
 # top[r] = the largest of row r, by one warp for each row
 
 
-def rows_with_tops(rng: np.random.Generator, R: int, C: int, shift: float) -> tuple:
+def rows_with_tops(
+    rng: np.random.Generator, R: int, C: int, shift: float, size: float = 1
+) -> tuple:
     """Row r has its maximum in another place: the ends, those of the warp, and all between them."""
-    x = distinct(rng, R, C) + np.float32(shift)
+    x = np.float32(size) * (distinct(rng, R, C) + np.float32(shift))
     ends = [col for col in (0, C - 1, 31, 32, 15, 16, 63, 64) if 0 <= col < C]
     places = np.array(list(dict.fromkeys([*ends, *range(C)])))  # each once
     move_tops(x, places[np.arange(R) % C])
@@ -126,7 +130,7 @@ case_row_max = kernel_exercise(
     "gpu.case_row_max",
     launch=a_warp_per_row,
     kernel=solutions.row_max,
-    cases=cases_of(  # R, C, and what is added to numbers between -2 and 2
+    cases=cases_of(  # R, C, what is added to numbers between -2 and 2, and what multiplies them
         {
             "one full warp": (32, 32, 0),
             "prime sizes": (29, 13, 0),
@@ -135,13 +139,16 @@ case_row_max = kernel_exercise(
             "one column less than lanes": (9, 31, 3),
             "wide rows": (9, 150, 0),
             "all negative": (16, 10, -3),
-            "wide and negative": (8, 70, -3),
+            "wide and very negative": (8, 70, -3, 1e37),
         },
         rows_with_tops,
     ),
     oracle=lambda x: x.max(axis=1),
     wrong={
         "odd_halves": wrong_max.odd_halves,
+        "first_half_rounded_up": wrong_max.first_half_rounded_up,
+        "last_column_missing": wrong_max.last_column_missing,
+        "with_what_was_there": wrong_max.with_what_was_there,
         "padded_with_zero": wrong_max.free_lanes_zero,
         "starts_at_zero": wrong_max.starts_at_zero,
         "first_round_missing": wrong_max.first_round_missing,
@@ -277,6 +284,7 @@ case_float64 = kernel_exercise(
         "sum_left_out": wrong_gelu.sum_left_out,
         "both_left_out": wrong_gelu.both_left_out,
         "factor_outside": wrong_gelu.factor_outside,
+        "overflows": wrong_gelu.overflows,
     },
     limit=float64_limit,
     costs=("flops_fp32", "flops_fp64", "traffic_bytes"),

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
-from labkit.convolutions import TELLING_SIZES
+from labkit.convolutions import SAME_SHAPES, TELLING_SIZES
 from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
 from labkit.gpu.exercises.wrong import conv2d_backward_input as wrong_dx
@@ -17,6 +17,7 @@ from labkit.gpu.exercises.wrong import linear_backward as wrong_linear
 from labkit.provenance import counted
 from labkit.reference import conv2d
 
+SIZES = TELLING_SIZES | SAME_SHAPES
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-12}  # the inputs are float64: rounding to float32 shows
 
 # For the costs: the network's layers
@@ -97,11 +98,17 @@ def convolution_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 conv2d_direct = exercise(
     "gpu.conv2d_direct",
     oracle=conv2d,
-    cases=cases_of(TELLING_SIZES, convolution_inputs),
+    cases=cases_of(SIZES, convolution_inputs),
     wrong={
         "kernel_flipped": wrong_y.kernel_flipped,
         "taps_swapped": wrong_y.taps_swapped,
         "stride_on_size_only": wrong_y.stride_on_size_only,
+        "stride_down_alone": wrong_y.stride_down_alone,
+        "stride_right_alone": wrong_y.stride_right_alone,
+        "remembered_stride": wrong_y.remembered_stride,
+        "remembered_geometry": wrong_y.remembered_geometry,
+        "square_windows": wrong_y.square_windows,
+        "as_float32": wrong_y.as_float32,
         "no_bias": wrong_y.no_bias,
         "unpadded": wrong_y.unpadded,
         "padding_subtracted": wrong_y.padding_subtracted,
@@ -139,7 +146,7 @@ def im2col_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 im2col = exercise(
     "gpu.im2col",
     oracle=convolutions.im2col,
-    cases=cases_of(TELLING_SIZES, im2col_inputs),
+    cases=cases_of(SIZES, im2col_inputs),
     wrong={
         "channels_last": wrong_cols.channels_last,
         "taps_swapped": wrong_cols.taps_swapped,
@@ -147,6 +154,11 @@ im2col = exercise(
         "no_transpose": wrong_cols.no_transpose,
         "columns_first": wrong_cols.columns_first,
         "stride_one": wrong_cols.stride_one,
+        "stride_down_alone": wrong_cols.stride_down_alone,
+        "stride_right_alone": wrong_cols.stride_right_alone,
+        "two_strides_alone": wrong_cols.two_strides_alone,
+        "remembered_stride": wrong_cols.remembered_stride,
+        "remembered_geometry": wrong_cols.remembered_geometry,
         "axes_unmoved": wrong_cols.axes_unmoved,
         "axes_back": wrong_cols.axes_back,
         "axes_turned": wrong_cols.axes_turned,
@@ -177,7 +189,7 @@ def weight_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 conv2d_backward_weights = exercise(
     "gpu.conv2d_backward_weights",
     oracle=weight_gradients,
-    cases=cases_of(TELLING_SIZES, weight_gradient_inputs),
+    cases=cases_of(SIZES, weight_gradient_inputs),
     wrong={
         "dy_not_transposed": wrong_dw.dy_not_transposed,
         "product_turned": wrong_dw.with_dw(wrong_dw.product_turned),
@@ -186,6 +198,8 @@ conv2d_backward_weights = exercise(
         "dw_flipped": wrong_dw.with_dw(wrong_dw.flipped),
         "dw_channels_last": wrong_dw.with_dw(wrong_dw.channels_last),
         "columns_read_rsc": wrong_dw.with_dw(wrong_dw.channels_read_last),
+        "remembered_geometry": wrong_dw.remembered_geometry,
+        "as_float32": wrong_dw.with_dw(wrong_dw.as_float32),
         "windows_inside_alone": wrong_dw.windows_inside_alone,
         "divided_by_n": wrong_dw.divided_by_n,
         "first_image": wrong_dw.first_image,
@@ -213,7 +227,7 @@ def input_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
 conv2d_backward_input = exercise(
     "gpu.conv2d_backward_input",
     oracle=input_gradient,
-    cases=cases_of(TELLING_SIZES, input_gradient_inputs),
+    cases=cases_of(SIZES, input_gradient_inputs),
     wrong={
         "overwrites": wrong_dx.overwrites,
         "mean_of_readers": wrong_dx.mean_of_readers,
@@ -226,6 +240,14 @@ conv2d_backward_input = exercise(
         "not_cropped": wrong_dx.not_cropped,
         "kernel_flipped": wrong_dx.kernel_flipped,
         "stride_one": wrong_dx.stride_one,
+        "stride_down_alone": wrong_dx.stride_down_alone,
+        "stride_right_alone": wrong_dx.stride_right_alone,
+        "two_strides_alone": wrong_dx.two_strides_alone,
+        "as_float32": wrong_dx.as_float32,
+        "remembered_stride": wrong_dx.remembered_stride,
+        "remembered_geometry": wrong_dx.remembered_geometry,
+        "last_window_alone": wrong_dx.last_window_alone,
+        "axes_reshaped": wrong_dx.axes_reshaped,
         "first_output_channel": wrong_dx.first_output_channel,
     },
     outputs=("dx",),

@@ -20,6 +20,7 @@ from labkit.gpu.exercises.wrong.block_sum import ROUNDS
 from labkit.gpu.exercises.wrong.threads_blocks_and_memory import BLOCK, THREADS, TILE
 from labkit.gpu.kernel_exercise import blocks, kernel_exercise
 
+MOST_REQUESTS = 80  # of a block for its sum: a tree of another order makes 47
 SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 
 
@@ -83,6 +84,7 @@ relu_kernel = kernel_exercise(
         "first_block_only": lambda x: wrong_relu.relu_of_first(x, THREADS),
         "first_threads_only": lambda x: wrong_relu.relu_of_first(x, blocks(x.size, THREADS)),
         "number_not_times_size": wrong_relu.relu_of_summed_numbers,
+        "grid_for_block": wrong_relu.relu_of_grid_for_block,
         "negative_part": lambda x: np.minimum(x, 0),
         "absolute_value": np.abs,
         "copied": lambda x: x,
@@ -147,6 +149,8 @@ scale_rows = kernel_exercise(
         "divided": lambda a, scale, shift: a / scale[:, None] + shift[:, None],
         "way_back": lambda a, scale, shift: (a - shift[:, None]) / scale[:, None],
         "first_block": lambda *inputs: wrong_scale.scale_corner(*inputs, *BLOCK[::-1]),
+        "first_rows": lambda a, *rows: wrong_scale.scale_corner(a, *rows, BLOCK[1], a.shape[1]),
+        "first_columns": lambda a, *rows: wrong_scale.scale_corner(a, *rows, len(a), BLOCK[0]),
     },
     limit=scale_limit,
     costs=SECTORS,
@@ -205,8 +209,15 @@ transpose_tiled = kernel_exercise(
 
 
 def sum_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
-    """One atomic addition per block; one per warp will do as well."""
+    """One atomic addition per block, or one per warp; and many threads add up a block's numbers."""
     n = blocks(x.size, THREADS)
+    requests = profile.counters["shared_load_requests"] / n
+    if requests > MOST_REQUESTS:
+        return (
+            f"each block makes {requests:.0f} requests to load from shared memory, one after the "
+            "other, where the tree makes 17. In a round, all threads below `step` add at the same "
+            "time."
+        )
     lanes = profile.counters["atomic_lanes"]
     most = n * THREADS // 32
     if lanes <= most:

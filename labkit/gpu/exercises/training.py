@@ -70,6 +70,7 @@ sgd_momentum = kernel_exercise(
         "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
         "rates_of_the_lesson": lambda p, g, v, lr, momentum: updated(p, g, v, 0.01, 0.9),
         "rate_in_velocity": lambda p, g, v, lr, momentum: updated(p, lr * g, v, 1, momentum),
+        "rate_twice": lambda p, g, v, lr, momentum: updated(p, lr * g, v, lr, momentum),
         "uphill": lambda p, g, v, lr, momentum: updated(p, g, v, -lr, momentum),
         "damped": lambda p, g, v, lr, momentum: updated(p, (1 - momentum) * g, v, lr, momentum),
         "first_block_only": wrong_step.first_only(THREADS),
@@ -157,7 +158,7 @@ bias_relu_pool = kernel_exercise(
         {
             "no window: all sizes 1": (1, 1, 1, 1),
             "one window": (1, 1, 2, 2),
-            "odd sizes": (1, 3, 7, 5),
+            "odd sizes": (1, 3, 7, 7),
             "one row of windows": (1, 2, 3, 9),
             "one map": (3, 1, 16, 32),
             "non-square": (2, 5, 12, 36),
@@ -209,10 +210,10 @@ accumulate = exercise(
     oracle=mean_of_all,
     cases=cases_of(  # D, then the images in each piece
         {
-            "a short last piece": (3, 4, 4, 2),
+            "a short last piece": (3, *wrong_total.FIRST_SIZES),
             "all sizes 1": (1, 1),
             "prime": (5, 7, 3),
-            "equal pieces": (4, 3, 3, 3),
+            "equal pieces": (3, 3, 3, 3),  # and gradients of the first case's shape
             "one piece": (2, 5),
             "one image each": (3, 1, 1, 1, 1, 1),
             "a large last piece": (2, 1, 6),
@@ -234,6 +235,9 @@ accumulate = exercise(
         "sum_so_far": wrong_total.sum_so_far,
         "sum_of_losses": wrong_total.weighted(wrong_total.images),
         "divided_only": wrong_total.weighted(wrong_total.one_image),
+        "last_piece_missing": wrong_total.last_piece_missing,
+        "first_piece_missing": wrong_total.first_piece_missing,
+        "remembered_sizes": wrong_total.remembered_sizes,
         "last_piece": wrong_total.last_piece,
         "first_piece": wrong_total.first_piece,
     },

@@ -13,7 +13,7 @@ LIMITS = ("warps", "registers", "shared_bytes", "blocks")
 A6000 = Multiprocessor(warps=48, blocks=16, registers=65536, shared_bytes=102400)
 H100 = Multiprocessor(warps=64, blocks=32, registers=65536, shared_bytes=233472)
 FEW_REGISTERS = Multiprocessor(warps=64, blocks=64, registers=8192, shared_bytes=131072)
-SMALL = Multiprocessor(warps=20, blocks=6, registers=32768, shared_bytes=49152)
+SMALL = Multiprocessor(warps=21, blocks=7, registers=32768, shared_bytes=49152)
 
 
 def allowed(warps: int, registers: int, shared: int, sm: Multiprocessor) -> tuple[int, ...]:
@@ -122,9 +122,8 @@ def counts(rng: np.random.Generator, n: int, ridge: float, first: int) -> tuple:
     return ridge * traffic, 1 / (ISSUED * passes), 1 / instructions - 1, ridge
 
 
-def lowest(*counts):
+def lowest(intensity, passes, accesses, ridge):
     """What traffic, passes and instructions leave, each as a share of the peak: the smallest."""
-    intensity, passes, accesses, ridge = counts
     of_traffic = intensity / ridge
     of_passes = 1 / (ISSUED * passes)
     of_instructions = 1 / (1 + accesses)

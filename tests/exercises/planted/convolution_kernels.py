@@ -81,6 +81,35 @@ conv_clears_a_pixel = conv(
 )
 
 
+conv_in_float64 = conv("conv_in_float64", "total += w", "total += 1.0 * w")
+conv_of_two_images = conv("conv_of_two_images", "x[n, c, h, v]", "x[n % 2, c, h, v]")
+conv_stride_down = conv("conv_stride_down", "q * stride", "q")
+conv_stride_right = conv("conv_stride_right", "p * stride", "p")
+conv_frame_down = conv("conv_frame_down", "s - padding", "s")
+conv_frame_right = conv("conv_frame_right", "r - padding", "r")
+conv_clamped = conv(
+    "conv_clamped",
+    f"if {GUARD}:",
+    "h, v = max(0, min(h, x.shape[2] - 1)), max(0, min(v, x.shape[3] - 1))\n"
+    "                    if i < y.size:",
+)
+
+
+@cuda.jit
+def taps_inside_alone(x, w, b, stride, padding, y):
+    """The loops over the taps begin and end where they meet the image."""
+    i = cuda.grid(1)
+    if i < y.size:
+        n, k, p, q = place(i, y)
+        top, left = p * stride - padding, q * stride - padding
+        total = zero
+        for r in range(max(0, -top), min(w.shape[2], x.shape[2] - top)):
+            for s in range(max(0, -left), min(w.shape[3], x.shape[3] - left)):
+                for c in range(x.shape[1]):
+                    total += w[k, c, r, s] * x[n, c, top + r, left + s]
+        y[n, k, p, q] = b[k] + total
+
+
 @cuda.jit
 def taps_before_channels(x, w, b, stride, padding, y):
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
@@ -156,6 +185,32 @@ dx_clears_a_weight = dx_by(
         "    if cuda.threadIdx.x == 0:\n        w[0, 0, 0, 0] = zero",
     ),
 )
+
+
+dx_in_float64 = dx_by("dx_in_float64", "total += dy", "total += 1.0 * dy")
+dx_of_three_channels = dx_by(
+    "dx_of_three_channels", "range(w.shape[0])", "range(min(w.shape[0], 3))"
+)
+dx_frame_down = dx_by("dx_frame_down", "v + padding - s", "v - s")
+dx_frame_right = dx_by("dx_frame_right", "h + padding - r", "h - r")
+
+
+@cuda.jit
+def multiplied_back(dy, w, stride, padding, dx):
+    """A quotient is right if it leads back."""
+    i = cuda.grid(1)
+    if i < dx.size:
+        n, c, h, v = place(i, dx)
+        total = zero
+        for r in range(w.shape[2]):
+            p = (h + padding - r) // stride
+            if p * stride == h + padding - r and p >= 0 and p < dy.shape[2]:
+                for s in range(w.shape[3]):
+                    q = (v + padding - s) // stride
+                    if q * stride == v + padding - s and q >= 0 and q < dy.shape[3]:
+                        for k in range(dy.shape[1]):
+                            total += w[k, c, r, s] * dy[n, k, p, q]
+        dx[n, c, h, v] = total
 
 
 @cuda.jit
@@ -246,6 +301,24 @@ dw_adds_atomically = dw_by(
     "    if cuda.threadIdx.x == 0:\n        dw[k, c, r, s] = zero\n"
     "    cuda.syncthreads()\n    cuda.atomic.add(dw, (k, c, r, s), share)",
 )
+
+
+dw_in_float64 = dw_by("dw_in_float64", "share += ", "share += 1.0 * ")
+dw_written_by_all = dw_by(
+    "dw_written_by_all",
+    "    if cuda.threadIdx.x == 0:\n        dw",
+    "    if share == share:\n        dw",
+)
+dw_in_one_piece_each = dw_by(
+    "dw_in_one_piece_each",
+    ROUNDS,
+    "each = (N * P * Q + 127) // 128\n    first = each * cuda.threadIdx.x\n"
+    "    for j in range(first, min(first + each, N * P * Q))",
+)
+dw_from_product_1 = dw_by("dw_from_product_1", "(cuda.threadIdx.x, N", "(cuda.threadIdx.x + 1, N")
+dw_to_the_last_but_one = dw_by("dw_to_the_last_but_one", "N * P * Q, 128", "N * P * Q - 1, 128")
+dw_from_the_grid = dw_by("dw_from_the_grid", "(cuda.threadIdx.x, N", "(cuda.grid(1), N")
+dw_added = dw_by("dw_added", "dw[k, c, r, s] = total", "dw[k, c, r, s] += total")
 
 
 @cuda.jit
@@ -341,6 +414,9 @@ matrix_clears_a_pixel = matrix(
 )
 
 
+matrix_added = matrix("matrix_added", "cols[row, col] = pixel", "cols[row, col] += pixel")
+
+
 @cuda.jit
 def divided_step_by_step(x, R, S, stride, padding, cols):
     j, i = cuda.grid(2)
@@ -411,6 +487,13 @@ PLANTED = {
         (conv_padding_added, "The padding has the wrong sign"),
         (conv_takes_row_0_for_frame, "Row 0 and column 0 of x count as frame"),
         (conv_stride_on_taps, "The stride multiplies the tap"),
+        (conv_in_float64, "it computes in float64"),
+        (conv_of_two_images, "only the last place along axis 0 is wrong"),
+        (conv_stride_down, "The stride is used for the rows alone"),
+        (conv_stride_right, "The stride is used for the columns alone"),
+        (conv_frame_down, "The columns have no frame here"),
+        (conv_frame_right, "The rows have no frame here"),
+        (conv_clamped, "the nearest pixel of the image is taken"),
         (conv_adds_atomically, "additions are atomic"),
         (conv_into_y, "use = instead of +="),
         (conv_clears_a_pixel, "changes its input"),
@@ -428,6 +511,10 @@ PLANTED = {
         (dx_guards_the_end_only, "An output below 0 was read"),
         (dx_without_output_0, "The outputs of row 0"),
         (dx_replaces, "Only one product is left"),
+        (dx_in_float64, "it computes in float64"),
+        (dx_of_three_channels, "dy counts without the last entry along axis 1"),
+        (dx_frame_down, "The columns have no frame here"),
+        (dx_frame_right, "The rows have no frame here"),
         (dx_adds_atomically, "additions are atomic"),
         (dx_scattered, "use one thread that adds up in a variable"),
         (dx_scattered_without_atomics, "Race on dx"),
@@ -447,6 +534,13 @@ PLANTED = {
         (dw_step_of_a_warp, "The loop's step is 32"),
         (dw_step_of_64, "The loop's step is 64"),
         (dw_step_of_256, "The loop's step is 256"),
+        (dw_in_float64, "it computes in float64"),
+        (dw_written_by_all, "the same is stored again and again"),
+        (dw_in_one_piece_each, "Let neighbouring threads touch neighbouring elements"),
+        (dw_from_product_1, "Product 0 is missing"),
+        (dw_to_the_last_but_one, "The last product is missing: there are"),
+        (dw_from_the_grid, "begins at the thread's number in the grid"),
+        (dw_added, "use = instead of +="),
         (dw_adds_atomically, "additions are atomic"),
         (dw_sums_in_the_if, "Inactive lane"),
         (dw_clears_a_gradient, "changes its input"),
@@ -462,6 +556,7 @@ PLANTED = {
         (matrix_r_goes_on, "goes on counting through all channels"),
         (matrix_p_goes_on, "goes on counting through all images"),
         (matrix_of_image_0, "Every column is taken from image 0"),
+        (matrix_added, "use = instead of +="),
         (matrix_without_frame_cells, "was never written"),
         (matrix_clears_a_pixel, "changes its input"),
         (matrix_on_the_host, "This is no kernel"),
@@ -474,6 +569,8 @@ DARK_EDGE = np.ones((1, 1, 4, 5), np.float32)  # row 0 and column 0 are 0
 DARK_EDGE[:, :, 0] = DARK_EDGE[:, :, :, 0] = 0
 FULL_ROUNDS = np.linspace(0, 1, 128, dtype=np.float32).reshape(2, 1, 8, 8)
 RIGHT_ON = {
+    dw_from_product_1: (DARK_EDGE, DARK_EDGE, 1, 0, (1, 1, 1, 1)),
+    dw_to_the_last_but_one: (DARK_EDGE[:, :, ::-1, ::-1].copy(), DARK_EDGE, 1, 0, (1, 1, 1, 1)),
     conv_replaces: (DARK_EDGE, ONE_TAP, NO_BIAS[:1], 1, 0),
     conv_takes_row_0_for_frame: (DARK_EDGE, ONE_TAP, NO_BIAS[:1], 1, 0),
     dw_whole_rounds: (FULL_ROUNDS, FULL_ROUNDS, 1, 0, (1, 1, 1, 1)),
@@ -483,8 +580,8 @@ RIGHT_ON = {
     dw_128_times: (np.zeros((2, 4, 5, 7), np.float32), ONES, 1, 1, (4, 3, 3, 2)),
 }
 ALSO_RIGHT = {
-    "gpu.conv2d_kernel": [taps_before_channels],
-    "gpu.conv2d_dx_kernel": [outputs_before_channels],
+    "gpu.conv2d_kernel": [taps_before_channels, taps_inside_alone],
+    "gpu.conv2d_dx_kernel": [outputs_before_channels, multiplied_back],
     "gpu.conv2d_dw_kernel": [shares_in_shared_memory],
     "gpu.implicit_gemm_gather": [divided_step_by_step],
 }

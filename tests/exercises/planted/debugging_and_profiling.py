@@ -74,6 +74,39 @@ def wider(x, out):
         out[n] = math.log(total)
 
 
+@cuda.jit
+def from_the_first_score(x, out):
+    n = cuda.grid(1)
+    if n >= x.shape[1]:
+        return
+    m, total = x[0, n], zero
+    for k in range(1, x.shape[0]):
+        if x[k, n] > m:
+            m = x[k, n]
+    for k in range(x.shape[0]):
+        total += math.exp(x[k, n] - m)
+    out[n] = math.log(total) + m
+
+
+search_begins_at_a_number = log_sum_exp(
+    "search_begins_at_a_number", "-infinity", "np.float32(-1e9)"
+)
+log_sum_added = log_sum_exp("log_sum_added", "out[n] =", "out[n] +=")
+
+
+@cuda.jit
+def one_shift_for_all(x, out):
+    n = cuda.grid(1)
+    if n < x.shape[1]:
+        m, total = -infinity, zero
+        for j in range(x.shape[1]):
+            for k in range(x.shape[0]):
+                m = max(m, x[k, j])
+        for k in range(x.shape[0]):
+            total += math.exp(x[k, n] - m)
+        out[n] = m + math.log(total)
+
+
 def log_sum_on_the_host(x, out):
     m = x.max(axis=0)
     out[...] = m + np.log(np.exp(x - m).sum(axis=0))
@@ -142,6 +175,40 @@ def shuffled(x, top):
         top[row] = best
 
 
+max_begins_at_a_number = row_max(
+    "max_begins_at_a_number", "best[lane] = -infinity", "best[lane] = np.float32(-1000)"
+)
+half_rounded_up = row_max("half_rounded_up", "step = 16", "step = (min(32, x.shape[1]) + 1) // 2")
+ends_a_column_early = row_max("ends_a_column_early", "x.shape[1], 32", "x.shape[1] - 1, 32")
+max_kept_in_top = row_max(
+    "max_kept_in_top", "top[row] = best[0]", "top[row] = max(top[row], best[0])"
+)
+
+
+@cuda.jit
+def max_by_atomics(x, top):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    if lane == 0:
+        top[row] = -infinity
+    cuda.syncwarp()
+    for col in range(lane, x.shape[1], 32):
+        cuda.atomic.max(top, row, x[row, col])
+
+
+@cuda.jit
+def lane_0_collects(x, top):
+    best = cuda.shared.array(32, "float32")
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    best[lane] = -infinity
+    for col in range(lane, x.shape[1], 32):
+        best[lane] = max(best[lane], x[row, col])
+    cuda.syncthreads()
+    if lane == 0:
+        for k in range(1, 32):
+            best[0] = max(best[0], best[k])
+        top[row] = best[0]
+
+
 @cuda.jit
 def max_by_one_lane(x, top):
     row = cuda.blockIdx.x
@@ -195,6 +262,21 @@ def two_sums(dy, db):
         if row + 1 < last:
             odd += dy[row + 1, col]
     cuda.atomic.add(db, col, even + odd)
+
+
+bias_in_float64 = bias_gradient("bias_in_float64", "total = zero", "total = 0.0")
+strips_of_65 = bias_gradient("strips_of_65", "top + 64", "top + 65")
+
+
+@cuda.jit
+def half_a_strip_at_a_time(dy, db):
+    col, top = 32 * cuda.blockIdx.x + cuda.threadIdx.x, 64 * cuda.blockIdx.y
+    if col < dy.shape[1]:
+        for part in range(2):
+            total = zero
+            for row in range(top + 32 * part, min(top + 32 * part + 32, dy.shape[0])):
+                total += dy[row, col]
+            cuda.atomic.add(db, col, total)
 
 
 @cuda.jit
@@ -281,6 +363,25 @@ def sigmoid_times_x(x, y):
     y[i] = x[i] / (e + one)
 
 
+@cuda.jit
+def gelu_of_infinities(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        e = math.exp(-slope * x[i])
+        y[i] = x[i] * e / (one + e)
+
+
+@cuda.jit
+def gelu_by_tanh(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = np.float32(0.5) * x[i] * (one + math.tanh(np.float32(0.851) * x[i]))
+
+
+gelu_added = gelu("gelu_added", "y[i] = x[i]", "y[i] += x[i]")
+gelu_of_one_block = gelu("gelu_of_one_block", "i < x.size", "i < min(x.size, 128)")
+
+
 def gelu_on_the_host(x, y):
     y[...] = x / (1 + np.exp(-1.702 * x))
 
@@ -310,6 +411,9 @@ PLANTED = {
         (search_begins_at_zero, "shift is never below 0"),
         (clipped, "Scores above 80 are cut off"),
         (wider, "float64 moves both ends of the exponential"),
+        (search_begins_at_a_number, "begins at a finite number"),
+        (one_shift_for_all, "One shift serves all images"),
+        (log_sum_added, "use = instead of +="),
         (sum_begins_at_a_float64, "but 1.1 of its 2.1 additions"),
         (search_begins_at_a_float64, "but 2.1 of its 2.1 additions"),
         (maximum_alone, "largest score alone"),
@@ -332,6 +436,11 @@ PLANTED = {
         (one_warp_of_columns, "Only the first 32 columns"),
         (max_without_last_round, "one round too early"),
         (max_in_the_input, "changes its input"),
+        (max_begins_at_a_number, "top[0] is -1000"),
+        (half_rounded_up, "The first half is rounded up"),
+        (ends_a_column_early, "The last column is never looked at"),
+        (max_kept_in_top, "what top held before the launch"),
+        (max_by_atomics, "atomic operations are asked for"),
         (max_by_one_lane, "a few do the work of all"),
         (max_on_the_host, "This is no kernel"),
     ],
@@ -345,6 +454,8 @@ PLANTED = {
         (start_of_the_old_kernel, "adds two rows of its column"),
         (first_row_forgotten, "The first row of each block is missing"),
         (strip_replaced, "Only the last row of each block is left"),
+        (bias_in_float64, "it computes in float64"),
+        (strips_of_65, "the length of dy along axis 0 is at most 64"),
         (full_strips_only, "Blocks with fewer than 64 rows are left out"),
         (atomics_in_shared_memory, "2,048 of them in shared memory"),
         (sums_in_the_input, "changes its input"),
@@ -361,12 +472,16 @@ PLANTED = {
         (gelu_sum_and_slope_left_out, "The 1 of the sum and the factor 1.702 are missing"),
         (gelu_slope_rounded, "The factor in the exponent is 1.7 here"),
         (gelu_slope_outside, "stands before the exponential"),
+        (gelu_of_infinities, "infinity over infinity is no number"),
+        (gelu_added, "use = instead of +="),
+        (gelu_of_one_block, "the first 128 places are right"),
         (gelu_guard_lost, "Out of bounds"),
         (gelu_in_place_too, "changes its input"),
         (gelu_on_the_host, "This is no kernel"),
     ],
 }
 RIGHT_ON = {
+    ends_a_column_early: (np.linspace(1, 0, 80, dtype=np.float32).reshape(2, 40),),
     shift_forgotten: (np.array([[0, -3], [-1, 0]], np.float32),),
     shift_taken_off_twice: (np.array([[0, -3], [-1, 0]], np.float32),),
     sum_begins_at_one: (np.full((1, 3), 1e7, np.float32),),
@@ -382,10 +497,10 @@ RIGHT_ON = {
     gelu_multiplied: (np.zeros(5, np.float32),),
 }
 ALSO_RIGHT = {
-    "gpu.case_log_sum_exp": [running],
-    "gpu.case_row_max": [shuffled],
-    "gpu.case_bias_gradient": [two_sums],
-    "gpu.case_float64": [sigmoid_times_x],
+    "gpu.case_log_sum_exp": [running, from_the_first_score],
+    "gpu.case_row_max": [shuffled, lane_0_collects],
+    "gpu.case_bias_gradient": [two_sums, half_a_strip_at_a_time],
+    "gpu.case_float64": [sigmoid_times_x, gelu_by_tanh],
 }
 ENDLESS = dict.fromkeys(PLANTED, never_ends)
 EMPTY = dict.fromkeys(PLANTED, empty)

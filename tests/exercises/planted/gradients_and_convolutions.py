@@ -56,6 +56,25 @@ def linear_keeps_dw(dy, x, w):
     return dy @ w, _KEPT_DW[sizes], dy.sum(axis=0)
 
 
+def linear_by_einsum(dy, x, w):
+    return [np.einsum("nk,kd->nd", dy, w), np.einsum("nk,nd->kd", dy, x), np.einsum("nk->k", dy)]
+
+
+def linear_image_by_image(dy, x, w):
+    dx, dw, db = np.zeros(x.shape), np.zeros(w.shape), np.zeros(len(w))
+    for n, k in np.ndindex(dy.shape):
+        dx[n] += dy[n, k] * w[k]
+        dw[k] += dy[n, k] * x[n]
+        db[k] += dy[n, k]
+    return dx, dw, db
+
+
+linear_in_pairs_of_images = linear(
+    "linear_in_pairs_of_images",
+    "dy.T @ x",
+    "sum(dy[i : i + 2].T @ x[i : i + 2] for i in range(0, len(x) - 1, 2)) + 0 * w",
+)
+
 # --- gpu.conv2d_direct
 
 direct = partial(edit, "gpu.conv2d_direct")
@@ -114,6 +133,36 @@ def direct_adds_to_what_it_keeps(x, w, b, stride=1, padding=0):
     return _KEPT_Y[key]
 
 
+in_turn_of_two_images = direct("in_turn_of_two_images", "padded[n,", "padded[n % 2,")
+direct_in_half_the_digits = direct("direct_in_half_the_digits", "dtype=x.dtype", 'dtype="float32"')
+stride_downwards_alone = direct("stride_downwards_alone", COLUMNS, "q : q + S")
+stride_to_the_right_alone = direct("stride_to_the_right_alone", ROWS, "p : p + R")
+as_wide_as_high = direct("as_wide_as_high", COLUMNS, "q * stride : q * stride + R")
+_HOW = {}
+
+
+def direct_remembers_stride_and_padding(x, w, b, stride=1, padding=0):
+    return right_direct(x, w, b, *_HOW.setdefault((x.shape, w.shape), (stride, padding)))
+
+
+def output_by_output(x, w, b, stride=1, padding=0):
+    framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
+    K, _, R, S = w.shape
+    P, Q = (framed.shape[2] - R) // stride + 1, (framed.shape[3] - S) // stride + 1
+    y = np.empty((len(x), K, P, Q))
+    for p, q in np.ndindex(P, Q):
+        window = framed[:, :, p * stride :, q * stride :][:, :, :R, :S]
+        y[:, :, p, q] = np.tensordot(window, w, axes=((1, 2, 3), (1, 2, 3))) + b
+    return y
+
+
+def all_windows_at_once(x, w, b, stride=1, padding=0):
+    framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
+    seen = np.lib.stride_tricks.sliding_window_view(framed, w.shape[2:], axis=(2, 3))
+    seen = seen[:, :, ::stride, ::stride]
+    return np.einsum("ncpqrs,kcrs->nkpq", seen, w) + b[:, None, None]
+
+
 # --- gpu.im2col
 
 rows = partial(edit, "gpu.im2col")
@@ -162,6 +211,38 @@ def im2col_keeps_its_rows(x, R, S, stride=1, padding=0):
     return _KEPT_COLS[key]
 
 
+rows_of_stride_two = rows(
+    "rows_of_stride_two", "    for r, s in", "    stride = min(stride, 2)\n    for r, s in"
+)
+rows_with_a_stride_down = rows("rows_with_a_stride_down", "s + stride * Q, stride", "s + Q")
+rows_with_a_stride_right = rows("rows_with_a_stride_right", "r + stride * P, stride", "r + P")
+_PLACES = {}
+
+
+def places_of(x, R, S, stride):
+    N, C, H, W = x.shape
+    P, Q = (H - R) // stride + 1, (W - S) // stride + 1
+    down = stride * np.arange(P)[:, None, None, None] + np.arange(R)[:, None]
+    right = stride * np.arange(Q)[:, None, None] + np.arange(S)
+    return (N, P, Q, C, R, S), (down, right)
+
+
+def rows_by_index(x, R, S, stride=1, padding=0, places=None):
+    framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
+    (N, P, Q, C, R, S), (down, right) = places or places_of(framed, R, S, stride)
+    return framed[:, :, down, right].transpose(0, 2, 3, 1, 4, 5).reshape(N * P * Q, C * R * S)
+
+
+def rows_by_remembered_places(x, R, S, stride=1, padding=0):
+    framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
+    sizes, places = places_of(framed, R, S, stride)
+    return rows_by_index(framed, R, S, 1, 0, (sizes, _PLACES.setdefault(sizes, places)))
+
+
+def rows_of_remembered_windows(x, R, S, stride=1, padding=0):
+    return right_rows(x, R, S, *_HOW.setdefault((x.shape, R, S), (stride, padding)))
+
+
 # --- gpu.conv2d_backward_weights
 
 weights = partial(edit, "gpu.conv2d_backward_weights")
@@ -205,6 +286,30 @@ def weights_keep_db(dy, x, R, S, stride=1, padding=0):
     return dw, _KEPT_DB.setdefault((dy.shape, x.shape, R, S, stride, padding), db)
 
 
+weights_of_two_images = weights(
+    "weights_of_two_images",
+    "dw = (dy_rows.T @ cols).",
+    "two = 2 * len(cols) // len(x)\n    dw = (dy_rows[:two].T @ cols[:two]).",
+)
+weights_in_half_the_digits = weights(
+    "weights_in_half_the_digits", "return dw", 'return dw.astype("float32")'
+)
+
+
+def weights_of_remembered_windows(dy, x, R, S, stride=1, padding=0):
+    return right_weights(dy, x, R, S, *_HOW.setdefault((dy.shape, x.shape), (stride, padding)))
+
+
+def weights_tap_by_tap(dy, x, R, S, stride=1, padding=0):
+    framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
+    K, P, Q = dy.shape[1:]
+    dw = np.empty((K, x.shape[1], R, S))
+    for r, s in np.ndindex(R, S):
+        seen = framed[:, :, r : r + stride * P : stride, s : s + stride * Q : stride]
+        dw[:, :, r, s] = np.einsum("nkpq,ncpq->kc", dy, seen)
+    return dw, dy.sum(axis=(0, 2, 3))
+
+
 # --- gpu.conv2d_backward_input
 
 pixels = partial(edit, "gpu.conv2d_backward_input")
@@ -245,6 +350,56 @@ def input_adds_to_what_it_keeps(dy, w, x_shape, stride=1, padding=0):
     return _KEPT_DX[key]
 
 
+shares_of_stride_two = pixels(
+    "shares_of_stride_two", "    for r, s in", "    stride = min(stride, 2)\n    for r, s in"
+)
+shares_with_a_stride_down = pixels("shares_with_a_stride_down", "s + stride * Q, stride", "s + Q")
+shares_with_a_stride_right = pixels("shares_with_a_stride_right", "r + stride * P, stride", "r + P")
+shares_in_half_the_digits = pixels("shares_in_half_the_digits", "dtype=dy.dtype", 'dtype="float32"')
+shares_reshaped = pixels(
+    "shares_reshaped", "[..., r, s].transpose(0, 3, 1, 2)", "[..., r, s].reshape(N, C, P, Q)"
+)
+
+
+def shares_of_remembered_windows(dy, w, x_shape, stride=1, padding=0):
+    how = _HOW.setdefault((dy.shape, w.shape, x_shape), (stride, padding))
+    return right_pixels(dy, w, x_shape, *how)
+
+
+def all_places(dy, w, x_shape, stride, padding):
+    (N, C, H, W), (P, Q), (R, S) = x_shape, dy.shape[2:], w.shape[2:]
+    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
+    _, (down, right) = places_of(
+        dx[:, :, : stride * (P - 1) + R, : stride * (Q - 1) + S], R, S, stride
+    )
+    return dx, down, right, np.einsum("nkpq,kcrs->ncpqrs", dy, w)
+
+
+def cropped(dx, x_shape, padding):
+    return dx[:, :, padding : padding + x_shape[2], padding : padding + x_shape[3]]
+
+
+def each_place_once(dy, w, x_shape, stride=1, padding=0):
+    dx, down, right, shares = all_places(dy, w, x_shape, stride, padding)
+    dx[:, :, down, right] += shares
+    return cropped(dx, x_shape, padding)
+
+
+def added_at_all_places(dy, w, x_shape, stride=1, padding=0):
+    dx, down, right, shares = all_places(dy, w, x_shape, stride, padding)
+    np.add.at(dx, (slice(None), slice(None), down, right), shares)
+    return cropped(dx, x_shape, padding)
+
+
+def window_by_window_back(dy, w, x_shape, stride=1, padding=0):
+    dx = np.zeros(x_shape)
+    for p, q, r, s in np.ndindex(*dy.shape[2:], *w.shape[2:]):
+        h, v = p * stride + r - padding, q * stride + s - padding
+        if 0 <= h < x_shape[2] and 0 <= v < x_shape[3]:
+            dx[:, :, h, v] += dy[:, :, p, q] @ w[:, :, r, s]
+    return dx
+
+
 PLANTED = {
     "gpu.linear_backward": [
         (dw_not_turned, "dw is transposed"),
@@ -256,6 +411,7 @@ PLANTED = {
         (dy_left_as_it_lies, "the letters in the middle are k and n"),
         (bias_along_the_wrong_axis, "db adds up the outputs of each image"),
         (linear_in_half_the_digits, "has dtype float32"),
+        (linear_in_pairs_of_images, "dy counts without the last entry along axis 0"),
         (linear_keeps_dw, "kept from one call to the next"),
         (linear_scales_dy_in_place, "changes its input dy"),
         (linear_by_library, "labkit.reference"),
@@ -276,6 +432,12 @@ PLANTED = {
         (takes_the_mean, "The products of a window are averaged"),
         (always_the_first_filter, "Every output channel uses the first filter"),
         (always_the_first_image, "gives the result of the first one"),
+        (in_turn_of_two_images, "only the last place along axis 0 is wrong"),
+        (direct_in_half_the_digits, "y is made as float32"),
+        (stride_downwards_alone, "The stride is used for the rows alone"),
+        (stride_to_the_right_alone, "The stride is used for the columns alone"),
+        (as_wide_as_high, "The window has as many rows as columns"),
+        (direct_remembers_stride_and_padding, "Stride and padding are those of an earlier call"),
         (direct_adds_to_what_it_keeps, "the results of earlier calls are added"),
         (direct_clears_x, "changes its input x"),
         (direct_by_library, "torch"),
@@ -292,6 +454,11 @@ PLANTED = {
         (slices_of_x, "The slices are cut out of x"),
         (last_tap_first, "The taps of a row run backwards"),
         (rows_of_float32, "The rows are made as float32"),
+        (rows_of_stride_two, "Every stride above 1 is taken for 2"),
+        (rows_with_a_stride_down, "The stride is used for the rows alone"),
+        (rows_with_a_stride_right, "The stride is used for the columns alone"),
+        (rows_by_remembered_places, "The stride is that of an earlier call"),
+        (rows_of_remembered_windows, "Stride and padding are those of an earlier call"),
         (im2col_keeps_its_rows, "kept from one call to the next"),
         (im2col_clears_x, "changes its input x"),
         (im2col_by_library, "sliding_window_view"),
@@ -307,6 +474,9 @@ PLANTED = {
         (weights_channels_last, "dw was reshaped as K, R, S, C"),
         (bias_of_the_first_row, "db holds one position of one image only"),
         (bias_of_each_row, "db adds up the channels of each position"),
+        (weights_of_two_images, "dy counts without the last entry along axis 0"),
+        (weights_in_half_the_digits, "dw is made as float32"),
+        (weights_of_remembered_windows, "Stride and padding are those of an earlier call"),
         (weights_keep_db, "kept from one call to the next"),
         (weights_change_dy, "changes its input dy"),
         (weights_by_library, "labkit.reference"),
@@ -322,6 +492,13 @@ PLANTED = {
         (share_with_rows_and_columns_turned, "P and Q change places on the way"),
         (columns_before_rows, "The two slices have changed places"),
         (steps_of_one, "The stride is missing"),
+        (shares_of_stride_two, "Every stride above 1 is taken for 2"),
+        (shares_with_a_stride_down, "The stride is used for the rows alone"),
+        (shares_with_a_stride_right, "The stride is used for the columns alone"),
+        (shares_in_half_the_digits, "dx is added up in float32"),
+        (shares_reshaped, "reshaped to N, C, P, Q without being transposed"),
+        (each_place_once, "Where windows overlap, only one share arrives"),
+        (shares_of_remembered_windows, "Stride and padding are those of an earlier call"),
         (input_adds_to_what_it_keeps, "the results of earlier calls are added"),
         (input_changes_dy, "changes its input dy"),
         (input_by_library, "labkit.reference"),
@@ -353,4 +530,10 @@ RIGHT_ON = {
     columns_before_rows: (_DY, _W, _X.shape, 1, 0),
     input_adds_to_what_it_keeps: (_DY, _W, _X.shape, 1, 0),
 }
-ALSO_RIGHT = {"gpu.im2col": [window_by_window]}
+ALSO_RIGHT = {
+    "gpu.linear_backward": [linear_by_einsum, linear_image_by_image],
+    "gpu.conv2d_direct": [output_by_output, all_windows_at_once],
+    "gpu.im2col": [window_by_window, rows_by_index],
+    "gpu.conv2d_backward_weights": [weights_tap_by_tap],
+    "gpu.conv2d_backward_input": [window_by_window_back, added_at_all_places],
+}

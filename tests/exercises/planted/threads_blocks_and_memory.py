@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from labkit.gpu import cuda
+from labkit.gpu.exercises.solutions import threads_blocks_and_memory
 from tests.exercises.edits import edit
 
 ZERO = np.float32(0)
@@ -58,6 +59,21 @@ def relu_by_one_thread(x, y):
             y[i] = max(x[i], ZERO)
 
 
+relu_grid_for_block = relu(
+    "relu_grid_for_block",
+    "cuda.grid(1)",
+    "cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x",
+)
+relu_of_the_course = cuda.jit(threads_blocks_and_memory.relu_kernel.py_func)
+relu_of_the_course.__name__ = "relu_of_the_course"
+
+
+@cuda.jit
+def as_many_as_there_are(x, y):
+    for i in range(cuda.grid(1), x.shape[0], cuda.gridsize(1)):
+        y[i] = x[i] * np.float32(x[i] > ZERO)
+
+
 def relu_on_the_host(x, y):
     np.maximum(x, 0, out=y)
 
@@ -99,6 +115,25 @@ def returns_early(x, scale, shift, y):
     y[row, col] = scale[row] * x[row, col] + shift[row]
 
 
+scale_in_the_first_rows = scale(
+    "scale_in_the_first_rows", "cuda.grid(2)", "cuda.grid(1), cuda.threadIdx.y"
+)
+scale_in_the_first_columns = scale(
+    "scale_in_the_first_columns",
+    "cuda.grid(2)",
+    "cuda.threadIdx.x, cuda.blockIdx.y * 8 + cuda.threadIdx.y",
+)
+
+
+@cuda.jit
+def over_the_whole_grid(x, scale, shift, y):
+    first_col, first_row = cuda.grid(2)
+    for row in range(first_row, x.shape[0], cuda.blockDim.y * cuda.gridDim.y):
+        factor, distance = scale[row], shift[row]
+        for col in range(first_col, x.shape[1], cuda.blockDim.x * cuda.gridDim.x):
+            y[row, col] = distance + factor * x[row, col]
+
+
 def scale_on_the_host(x, scale, shift, y):
     np.multiply(x, scale[:, None], out=y)
     np.add(y, shift[:, None], out=y)
@@ -126,6 +161,17 @@ transpose_by_place_in_the_matrix = transpose(
     "transpose_by_place_in_the_matrix", "tile[tx, ty]", "tile[col, row]"
 )
 transpose_of_diagonals = transpose("transpose_of_diagonals", "tile[tx, ty]", "tile[tx, tx]")
+
+
+transpose_of_squares = transpose(
+    "transpose_of_squares",
+    "if row < b.shape[0] and col < b.shape[1]",
+    "if row < a.shape[0] and col < a.shape[1]",
+)
+transpose_adds = transpose("transpose_adds", "b[row, col] =", "b[row, col] +=")
+turned_without_padding = transpose(
+    "turned_without_padding", "tile[tx, ty]", "tile[ty, tx]", ("tile[ty, tx] =", "tile[tx, ty] =")
+)
 
 
 @cuda.jit
@@ -196,6 +242,44 @@ tree_ragged_end_unwritten = tree(
 tree_plain_write = tree(
     "tree_plain_write", "cuda.atomic.add(total, 0, partial[0])", "total[0] += partial[0]"
 )
+
+
+ROUND = (
+    "        if tid < step:\n            partial[tid] += partial[tid + step]\n"
+    "        cuda.syncthreads()"
+)
+tree_of_one_thread = tree(
+    "tree_of_one_thread",
+    ROUND,
+    "        if tid == 0 and step == 64:\n            for t in range(1, 128):\n"
+    "                partial[0] += partial[t]\n        cuda.syncthreads()",
+)
+tree_of_even_threads = tree("tree_of_even_threads", "tid < step", "tid < step and tid % 2 == 0")
+
+
+@cuda.jit
+def from_neighbours_on(x, total):
+    partial = cuda.shared.array(128, "float32")
+    tid, i = cuda.threadIdx.x, cuda.grid(1)
+    partial[tid] = x[i] if i < x.size else ZERO
+    step = 1
+    while step < 128:
+        cuda.syncthreads()
+        if tid % (2 * step) == 0:
+            partial[tid] += partial[tid + step]
+        step *= 2
+    if tid == 0:
+        cuda.atomic.add(total, 0, partial[0])
+
+
+@cuda.jit
+def warp_by_warp(x, total):
+    i = cuda.grid(1)
+    part = x[i] if i < x.size else ZERO
+    for k in range(5):
+        part += cuda.shfl_down_sync(0xFFFFFFFF, part, 16 >> k)
+    if cuda.threadIdx.x % 32 == 0:
+        cuda.atomic.add(total, 0, part)
 
 
 @cuda.jit
@@ -280,6 +364,8 @@ PLANTED = {
         (relu_as_answer, "the answer to the question"),
         (relu_by_half_sum, "leaves the range of float32"),
         (relu_in_float64, "float64"),
+        (relu_grid_for_block, "is multiplied by cuda.gridDim.x"),
+        (relu_of_the_course, "This is the course's own kernel"),
         (relu_on_the_host, "This is no kernel"),
     ],
     "gpu.scale_rows": [
@@ -293,6 +379,8 @@ PLANTED = {
         (scale_divides, "a is divided by the scale"),
         (scale_back, "leads from b back to a"),
         (scale_in_the_first_block, "Only the first block's elements"),
+        (scale_in_the_first_rows, "Only the first 8 rows"),
+        (scale_in_the_first_columns, "Only the first 32 columns"),
         (scale_adds, "use = instead of +="),
         (scale_one_guard, "Out of bounds"),
         (scale_in_place, "changes its input"),
@@ -304,6 +392,8 @@ PLANTED = {
         (transpose_without_a_tile, "sectors of global memory where 4 would do"),
         (transpose_tiles_stay, "lands where it came from"),
         (transpose_tiles_not_turned, "not turned inside"),
+        (transpose_of_squares, "Uninitialised"),
+        (transpose_adds, "use = instead of +="),
         (transpose_that_copies, "This is a copy, not a transpose"),
         (transpose_of_diagonals, "only the tile's diagonal is read"),
         (transpose_by_place_in_the_matrix, "Out of bounds"),
@@ -321,6 +411,8 @@ PLANTED = {
         (tree_with_one_neighbour, "add the same number, partial[step]"),
         (tree_that_subtracts, "The neighbour is subtracted"),
         (tree_of_maxima, "this is the maximum of each block"),
+        (tree_of_one_thread, "requests to load from shared memory"),
+        (tree_of_even_threads, "the length of x is at most 32"),
         (sum_by_atomics, "atomic additions of single threads"),
         (tree_ragged_end_unwritten, "Uninitialised"),
         (tree_plain_write, "Race on total"),
@@ -345,10 +437,10 @@ RIGHT_ON = {
     scale_no_shift: (np.ones((5, 7), np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)),
 }
 ALSO_RIGHT = {
-    "gpu.relu_kernel": [two_branches],
-    "gpu.scale_rows": [returns_early],
-    "gpu.transpose_tiled": [turned_on_the_way_in],
-    "gpu.block_sum": [powers_of_two],
+    "gpu.relu_kernel": [two_branches, as_many_as_there_are],
+    "gpu.scale_rows": [returns_early, over_the_whole_grid],
+    "gpu.transpose_tiled": [turned_on_the_way_in, turned_without_padding],
+    "gpu.block_sum": [powers_of_two, from_neighbours_on, warp_by_warp],
 }
 ENDLESS = {
     "gpu.relu_kernel": never_ends,

@@ -53,6 +53,20 @@ in_place = coalesced(
 in_float64 = coalesced("in_float64", "total = zero", "total = 0.0")
 
 
+rounds_of_rows = coalesced("rounds_of_rows", "a.shape[1]", "a.shape[0]")
+
+
+@cuda.jit
+def from_the_last_product(a, b, c):
+    col, row = cuda.grid(2)
+    if row < a.shape[0] and col < b.shape[1]:
+        s, k = zero, b.shape[0] - 1
+        while k >= 0:
+            s = s + b[k, col] * a[row, k]
+            k -= 1
+        c[row, col] = s
+
+
 @cuda.jit
 def returns_early(a, b, c):
     col = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
@@ -103,6 +117,20 @@ counts_steps = tiled(
     "counts_steps",
     "for start in range(0, a.shape[1], 32):",
     "for step in range((a.shape[1] + 31) // 32):\n        start = 32 * step",
+)
+a_sum_for_each_step = tiled(
+    "a_sum_for_each_step",
+    "for k in range(32):\n            total +=",
+    "part = zero\n        for k in range(min(32, b.shape[0] - start)):\n            part +=",
+    (
+        "        cuda.syncthreads()  # what for?",
+        "        total += part\n        cuda.syncthreads()  # what for?",
+    ),
+)
+sums_in_float64 = tiled("sums_in_float64", "total += a_tile", "total += 1.0 * a_tile")
+added_to_c = tiled("added_to_c", "c[row, col] = total", "c[row, col] += total")
+threads_changed = tiled(
+    "threads_changed", "a_tile[ty, k] * b_tile[k, tx]", "a_tile[tx, k] * b_tile[k, ty]"
 )
 no_second_barrier = tiled(
     "no_second_barrier", "b_tile[k, tx]\n        cuda.syncthreads()", "b_tile[k, tx]"
@@ -179,6 +207,12 @@ no_registers = registers(
     "a_tile[ty + 8 * i, k] * b_tile[k, tx]",
     ("a_i * b_right", "a_tile[ty + 8 * i, k] * b_tile[k, tx + 32]"),
 )
+rows_in_a_while = registers(
+    "rows_in_a_while",
+    "            for i in range(8):\n                a_i = a_tile[ty + 8 * i, k]\n",
+    "            for i in range(7, -1, -1):\n                a_i = a_tile[i * 8 + ty, k]\n",
+)
+patch_in_float64 = registers("patch_in_float64", "a_i * b_left", "1.0 * a_i * b_left")
 ROWS_OF_A = "for i in range(8):\n                a_i"
 one_row = registers("one_row", ROWS_OF_A, ROWS_OF_A.replace("8", "1"))
 seven_rows = registers("seven_rows", ROWS_OF_A, ROWS_OF_A.replace("8", "7"))
@@ -223,6 +257,7 @@ PLANTED = {
         (from_one, "The first product is missing"),
         (transposed, "The result is transposed"),
         (rounds_of_columns, "as many rounds as b has columns"),
+        (rounds_of_rows, "the last two axes of a are equally long"),
         (first_columns, "Only the first 32 columns are there"),
         (reads_twice, "each product needs one element of a and one of b"),
         (in_place, "changes its input"),
@@ -257,6 +292,9 @@ PLANTED = {
             b_read_across,
             "b_tile is read the other way round",
         ),
+        (sums_in_float64, "float64"),
+        (added_to_c, "use = instead of +="),
+        (threads_changed, "tx and ty have changed places in the products"),
         (own_pair, "multiplies the two elements that it has"),
         (
             waits_often,
@@ -282,14 +320,16 @@ PLANTED = {
         (next_rows, "taken for neighbours, from ty on"),
         (seven_rows, "The last 8 rows of each tile are missing"),
         (no_plus, "holds the last product only"),
+        (patch_in_float64, "float64"),
         (spoils_b, "changes its input"),
         (by_numpy, "no kernel"),
     ],
 }
 
 ALSO_RIGHT = {
-    "gpu.matmul_coalesced": [returns_early],
-    "gpu.matmul_tiled": [counts_steps],
+    "gpu.matmul_coalesced": [returns_early, from_the_last_product],
+    "gpu.matmul_tiled": [counts_steps, a_sum_for_each_step],
+    "gpu.matmul_registers": [rows_in_a_while],
 }
 
 ROWS = np.arange(40 * 33, dtype=np.float32).reshape(40, 33) % 97 / 97
@@ -301,6 +341,7 @@ TWICE = np.concatenate([ROWS[:, :32], ROWS[:, :32]], axis=1)  # the same in both
 ONES = np.ones((32, 32), np.float32)
 RIGHT_ON = {  # where what they leave out is 0, or what they take for another is the same
     own_pair: (ONES, ONES),
+    threads_changed: (ONES, ONES),
     halves_swapped: (ROWS.T.copy(), TWICE),
     no_plus: (LAST_ONLY, ROWS[:, :32].T.copy()),
     assigns: (LAST_ONLY, ROWS[:, :32].T.copy()),

@@ -69,6 +69,18 @@ def velocity_in_a_variable(p, g, v, lr, momentum):
         p[i] = p[i] - lr * new
 
 
+rate_in_both = sgd("rate_in_both", VELOCITY, "v[i] = momentum * v[i] + lr * g[i]")
+step_in_float64 = sgd("step_in_float64", VELOCITY, "v[i] = 1.0 * momentum * v[i] + g[i]")
+
+
+@cuda.jit
+def step_over_the_whole_grid(p, g, v, lr, momentum):
+    for i in range(cuda.grid(1), len(p), cuda.gridsize(1)):
+        new = g[i] + v[i] * momentum
+        p[i] += -lr * new
+        v[i] = new
+
+
 @cuda.jit
 def step_by_one_thread(p, g, v, lr, momentum):
     if cuda.grid(1) == 0:
@@ -151,6 +163,27 @@ def pixel_by_pixel(x, b, y):
             for s in range(2):
                 best = max(best, x[n, k, 2 * p + r, 2 * q + s] + b[k])
         y[n, k, p, q] = best
+
+
+fused_with_bias_of_image = pool("fused_with_bias_of_image", "b[k]", "b[n % b.size]")
+fused_of_image_0 = pool(
+    "fused_of_image_0", UPPER, UPPER.replace("n,", "0,"), (LOWER, LOWER.replace("n,", "0,"))
+)
+fused_added = pool("fused_added", "y[n, k, p, q] =", "y[n, k, p, q] +=")
+
+
+@cuda.jit
+def by_comparison(x, b, y):
+    q, p, plane = cuda.grid(3)
+    n, k = plane // b.size, plane % b.size
+    if p < y.shape[2] and q < y.shape[3]:
+        best = x[n, k, 2 * p, 2 * q]
+        for i in range(1, 4):
+            pixel = x[n, k, 2 * p + i // 2, 2 * q + i % 2]
+            if pixel > best:
+                best = pixel
+        best += b[k]
+        y[n, k, p, q] = best if best > ZERO else ZERO
 
 
 @cuda.jit
@@ -254,6 +287,33 @@ def as_a_product(gradients, sizes):
     return np.array(sizes) @ gradients / sum(sizes)
 
 
+def divided_at_the_end(gradients, sizes):
+    total = 0
+    for gradient, n in zip(gradients, sizes, strict=True):
+        total = total + n * gradient
+    return total / sum(sizes)
+
+
+def weighed_in_whole_numbers(gradients, sizes):
+    images = np.array(sizes, np.int64)
+    return (gradients * (images / images.sum())[:, None]).sum(axis=0)
+
+
+_WEIGHTS = {}
+
+
+def weights_by_shape(gradients, sizes):
+    return _WEIGHTS.setdefault(gradients.shape, np.array(sizes) / sum(sizes)) @ gradients
+
+
+def all_but_the_last(gradients, sizes):
+    return np.array(sizes[:-1]) @ gradients[:-1] / sum(sizes)
+
+
+def all_but_the_first(gradients, sizes):
+    return np.array(sizes[1:]) @ gradients[1:] / sum(sizes)
+
+
 def averaged_as_they_come(gradients, sizes):
     total = gradients[0]
     for gradient in gradients[1:]:
@@ -292,6 +352,8 @@ PLANTED = {
         (step_of_one_block, "Only the first 128 parameters are updated"),
         (every_block_again, "Race on"),
         (velocity_in_the_gradient, "changes its input"),
+        (rate_in_both, "The rate is used twice"),
+        (step_in_float64, "it computes in float64"),
         (step_by_one_thread, "a few do the work of all"),
         (step_on_the_host, "This is no kernel"),
     ],
@@ -311,6 +373,9 @@ PLANTED = {
         (last_pixel_wins, "Only the last pixel of each window"),
         (smallest_pool, "This is the smallest of each window"),
         (sum_pool, "This is the sum of each window"),
+        (fused_with_bias_of_image, "the length of x along axis 1 is 1"),
+        (fused_of_image_0, "x is the first entry along axis 0 everywhere"),
+        (fused_added, "use = instead of +="),
         (maximum_kept_in_y, "would do. Keep what comes in between in variables"),
         (first_pixel_again, "pixels are loaded from x where"),
         (fused_in_float64, "it computes in float64"),
@@ -334,6 +399,9 @@ PLANTED = {
         (weighed_as_they_come, "against the images met so far"),
         (replaced, "Only the last piece counts"),
         (ends_after_one, "Only the first piece counts"),
+        (weights_by_shape, "The weights are those of an earlier call"),
+        (all_but_the_last, "The last piece is left out"),
+        (all_but_the_first, "The first piece is left out"),
         (scaled_in_place, "changes its input gradients"),
         (by_the_library, "numpy.average"),
     ],
@@ -342,9 +410,12 @@ _P, _G, _V = (np.linspace(a, a + 1, 5, dtype=np.float32) for a in (0, 2, 4))
 _LR, _MU, _NO = np.float32(0.1), np.float32(0.9), np.float32(0)
 _X = np.arange(24, dtype=np.float32).reshape(1, 1, 4, 6) - 5
 RIGHT_ON = {
+    all_but_the_last: (np.float64([[1, 2], [3, 4], [0, 0]]), [3, 2, 2]),
+    all_but_the_first: (np.float64([[0, 0], [1, 2], [3, 4]]), [3, 2, 2]),
     step_first: (_P, _G, _G / (_NO + 1 - _MU), _LR, _MU),  # a velocity that has settled
     plain_descent: (_P, _G, _V, _LR, _NO),
     velocity_not_kept: (_P, 0 * _G, 0 * _V, _LR, _MU),
+    rate_in_both: (_P, _G, _V, _NO + 1, _MU),
     rate_in_the_velocity: (_P, _G, _V, _NO + 1, _MU),
     ascent: (_P, _G, _V, _NO, _MU),
     damped_gradient: (_P, _G, _V, _LR, _NO),
@@ -370,9 +441,9 @@ RIGHT_ON = {
     overlapping_windows: (_X[:, :, :2, :2], np.ones(1, np.float32)),
 }
 ALSO_RIGHT = {
-    "gpu.sgd_momentum": [velocity_in_a_variable],
-    "gpu.bias_relu_pool": [pixel_by_pixel],
-    "gpu.accumulate": [as_a_product],
+    "gpu.sgd_momentum": [velocity_in_a_variable, step_over_the_whole_grid],
+    "gpu.bias_relu_pool": [pixel_by_pixel, by_comparison],
+    "gpu.accumulate": [as_a_product, divided_at_the_end, weighed_in_whole_numbers],
 }
 ENDLESS = {"gpu.sgd_momentum": endless_step, "gpu.bias_relu_pool": endless_fusion}
 EMPTY = {"gpu.sgd_momentum": empty_step, "gpu.bias_relu_pool": empty_fusion}

@@ -42,6 +42,51 @@ def up_to_the_next(warps, registers, shared, sm):
     return np.minimum(np.ceil(np.minimum.reduce(parts)), sm.blocks).astype(int)
 
 
+on_the_a6000 = fit(
+    "on_the_a6000",
+    "sm.warps //",
+    "48 //",
+    ("sm.registers //", "65536 //"),
+    ("sm.shared_bytes //", "102400 //"),
+    (LAST, "np.minimum(needs, 16)"),
+)
+sixteen_blocks = fit("sixteen_blocks", LAST, "np.minimum(needs, 16)")
+to_the_nearest = fit(
+    "to_the_nearest",
+    "sm.warps // warps",
+    "np.round(sm.warps / warps)",
+    (
+        "sm.registers // (32 * warps * registers)",
+        "np.round(sm.registers / (32 * warps * registers))",
+    ),
+    ("sm.shared_bytes // shared", "np.round(sm.shared_bytes / shared)"),
+)
+
+
+def kernel_by_kernel(warps, registers, shared, sm):
+    needs = zip(warps.tolist(), registers.tolist(), shared.tolist(), strict=True)
+    return np.array(
+        [
+            min(sm.warps // w, sm.registers // 32 // w // r, sm.shared_bytes // s, sm.blocks)
+            for w, r, s in needs
+        ]
+    )
+
+
+def warps_first(warps, registers, shared, sm):
+    held = np.minimum(sm.warps, np.floor(sm.registers / (32 * registers)))
+    return np.min([held // warps, sm.shared_bytes // shared, 0 * warps + sm.blocks], axis=0)
+
+
+_KEPT_FIT = {}
+
+
+def fit_remembered_by_kernels(warps, registers, shared, sm):
+    fits = np.minimum(sm.warps // warps, sm.registers // (32 * warps * registers))
+    fits = np.minimum(np.minimum(fits, sm.shared_bytes // shared), sm.blocks)
+    return _KEPT_FIT.setdefault(len(warps), fits)
+
+
 def fit_in_place(warps, registers, shared, sm):
     registers *= 32 * warps
     memory = np.minimum(sm.registers // registers, sm.shared_bytes // shared)
@@ -72,6 +117,27 @@ of_ridge = share("of_ridge", "intensity / ridge", "ridge / intensity")
 of_plain_intensity = share("of_plain_intensity", "intensity / ridge", "intensity")
 growing_with_passes = share("growing_with_passes", "1 / (4 * passes)", "passes / 4")
 of_memory_accesses = share("of_memory_accesses", "1 / (1 + acc", "accesses / (1 + acc")
+
+
+of_ridge_50 = share("of_ridge_50", "intensity / ridge", "intensity / 50")
+of_passes_and_one = share("of_passes_and_one", "(4 * passes)", "(4 * (1 + passes))")
+
+
+def by_the_longest_time(intensity, passes, accesses, ridge):
+    return 1 / np.max([ridge / intensity, 4 * passes, 1 + accesses], axis=0)
+
+
+def share_by_share(intensity, passes, accesses, ridge):
+    counts = zip(intensity, passes, accesses, strict=True)
+    return np.array([min(i / ridge, 0.25 / p, 1 / (1 + a)) for i, p, a in counts])
+
+
+_KEPT_SHARE = {}
+
+
+def share_remembered(intensity, passes, accesses, ridge):
+    found = share_by_share(intensity, passes, accesses, ridge)
+    return _KEPT_SHARE.setdefault((len(passes), ridge), found)
 
 
 def of_traffic(intensity, passes, accesses, ridge):
@@ -133,6 +199,10 @@ PLANTED = {
         (by_threads, "Threads are held against warps"),
         (most_that_fit, "This is the most that any of the limits allows"),
         (up_to_the_next, "The quotients are rounded up"),
+        (on_the_a6000, "the blocks that fit on the A6000's SM"),
+        (sixteen_blocks, "No more than 16 blocks are let in"),
+        (to_the_nearest, "rounded to the nearest number"),
+        (fit_remembered_by_kernels, "kept from one call to the next"),
         (fit_in_place, "changes its input"),
         (fit_by_torch, "torch"),
     ],
@@ -152,9 +222,16 @@ PLANTED = {
         (at_best, "This is the highest of the three estimates"),
         (of_memory_accesses, "This is the share of the accesses"),
         (by_if, "Where two estimates are equal"),
+        (of_ridge_50, "The ridge is 50 here"),
+        (of_passes_and_one, "A 1 is added to the passes"),
+        (share_remembered, "kept from one call to the next"),
         (share_in_place, "changes its input"),
         (by_torch, "torch"),
     ],
+}
+ALSO_RIGHT = {
+    "gpu.blocks_that_fit": [kernel_by_kernel, warps_first],
+    "gpu.lowest_limit": [by_the_longest_time, share_by_share],
 }
 
 FULL = np.full(3, 50.4)  # at the ridge
@@ -173,6 +250,10 @@ def one_kernel(warps, registers, shared, sm=A6000):
 
 ALL_FOUR = Multiprocessor(4, 4, 4 * 32 * 32, 4 * 1000)
 RIGHT_ON = {  # where what they leave out is 0, or what they take for another is the same
+    to_the_nearest: one_kernel(16, 32, 51200),
+    of_passes_and_one: SLOW,
+    share_remembered: (FULL[[0, 1, 2, 0]], np.ones(4), np.zeros(4), 50.4),
+    fit_remembered_by_kernels: (*(np.arange(1, 6) for _ in range(3)), A6000),
     in_parts: one_kernel(16, 32, 51200),
     up_to_the_next: one_kernel(16, 32, 51200),
     as_warps: one_kernel(1, 64, 51200),

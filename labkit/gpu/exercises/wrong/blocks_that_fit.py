@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from labkit.gpu.occupancy_limits import Multiprocessor
+
 LANES = 32  # threads of a warp
+SM_OF_THE_TEXT = Multiprocessor(warps=48, blocks=16, registers=65536, shared_bytes=102400)
 
 
 def limits(warps, registers, shared, sm) -> dict[str, np.ndarray]:
@@ -116,6 +119,19 @@ def shared_of_each_warp(warps, registers, shared, sm):
     return sm.shared_bytes / (warps * shared)
 
 
+# Another SM than the one that is given
+
+
+def sm_of_the_text(warps, registers, shared, sm):
+    """The limits of the table, those of an A6000, whatever is given."""
+    return least(limits(warps, registers, shared, SM_OF_THE_TEXT))
+
+
+def blocks_of_the_text(warps, registers, shared, sm):
+    """Blocks: at most as many as in the table."""
+    return np.full(len(warps), float(SM_OF_THE_TEXT.blocks))
+
+
 IDEAS = {
     "without_warps": without("warps"),
     "without_registers": without("registers"),
@@ -132,5 +148,7 @@ IDEAS = {
     "registers_of_a_warp": least_with("registers", registers_of_a_warp),
     "registers_of_a_lane": least_with("registers", registers_of_a_lane),
     "threads_for_warps": least_with("warps", threads_for_warps),
+    "sm_of_the_text": sm_of_the_text,
+    "blocks_of_the_text": least_with("blocks", blocks_of_the_text),
     "shared_of_each_warp": least_with("shared", shared_of_each_warp),
 }

@@ -32,3 +32,10 @@ def factor_outside(x):
     """The slope stands before the exponential."""
     growth = np.exp(x.astype(np.float64))
     return x / (1 - 1.702 * growth)
+
+
+def overflows(x):
+    """x e / (1 + e), in float32, where e = exp(1.702 x) may be infinite."""
+    with np.errstate(all="ignore"):
+        growth = np.exp(np.float32(1.702) * x)
+        return x * growth / (1 + growth)

@@ -45,6 +45,17 @@ def last_score(x):
     return shifted(x, x[-1])
 
 
+def finite_start(x):
+    """The search for the largest begins at a finite number."""
+    largest = x.max(axis=0)
+    return shifted(x, np.maximum(largest, np.float32(-1e30)))
+
+
+def one_for_all_images(x):
+    """The largest score of all images is taken off from all."""
+    return shifted(x, x.max())
+
+
 def smallest_score(x):
     """The smallest score is taken off."""
     smallest = x.min(axis=0)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from labkit.gpu.cost_limits import WARP
+from labkit.gpu.kernel_exercise import MARK
 
 ZERO = np.float32(0)
 INFINITY = np.float32(np.inf)
@@ -43,6 +44,17 @@ def odd_halves(x):
     return tree_max(x, lanes // 2)
 
 
+def first_half_rounded_up(x):
+    """The tree begins at half of the row, rounded up; the later halves are rounded down."""
+    lanes = min(WARP, x.shape[1])
+    return tree_max(x, (lanes + 1) // 2)
+
+
+def last_column_missing(x):
+    """The loop over the columns ends too soon; a single column leaves -infinity."""
+    return np.max(x[:, :-1], axis=1, initial=-INFINITY)
+
+
 def first_round_missing(x):
     """The tree begins at the distance 8."""
     return tree_max(x, WARP // 4)
@@ -51,6 +63,12 @@ def first_round_missing(x):
 def last_round_missing(x):
     """The tree ends at the distance 2."""
     return tree_max(x, WARP // 2, last=2)
+
+
+def with_what_was_there(x):
+    """The maximum with what the output held; that alone counts as not written."""
+    largest = x.max(axis=1)
+    return np.where(largest > MARK, largest, ZERO)
 
 
 def starts_at_zero(x):

@@ -6,6 +6,7 @@ learner's would.
 
 import numpy as np
 
+from labkit.convolutions import first_geometry
 from labkit.gpu.exercises.convolution_gradients import input_gradient
 
 
@@ -21,6 +22,9 @@ def scatter(
     add: bool = True,
     turned: bool = False,
     sideways: bool = False,
+    reshaped: bool = False,
+    steps: tuple[int, int] | None = None,
+    dtype: str = "float64",
 ) -> np.ndarray:
     """dx tap by tap, as in the lesson, with one thing wrong; raises where shapes do not fit.
 
@@ -28,22 +32,26 @@ def scatter(
     axes       how the axes N,P,Q,C of a tap's share are reordered
     add        whether a tap adds to what is there, or overwrites it
     turned     tap (s, r) is taken for tap (r, s)
+    reshaped   the share is reshaped to N,C,P,Q, its axes as they lie
+    steps      how far the rows and the columns of a tap lie apart, instead of `stride`
+    dtype      in which the shares are added up
     sideways   the slice of the rows is taken along the columns, and the other way round
     """
     N, C, H, W = x_shape
     P, Q = dy.shape[2:]
+    down, right = steps or (stride, stride)
     taps = w.swapaxes(2, 3) if turned else w
     frame = 2 * padding
-    dx = np.zeros((N, C, H + frame, W + frame))
+    dx = np.zeros((N, C, H + frame, W + frame), dtype)
     for r, s in np.ndindex(w.shape[2:]):
         weights = taps[:, :, r, s]  # [K, C]
         share = np.einsum("nkpq,kc->npqc", dy, weights)
-        rows = slice(r, r + stride * P, stride)
-        columns = slice(s, s + stride * Q, stride)
+        rows = slice(r, r + down * P, down)
+        columns = slice(s, s + right * Q, right)
         place = dx[:, :, columns, rows] if sideways else dx[:, :, rows, columns]  # a view of dx
         if not add:
             place[:] = 0
-        place += share.transpose(axes)
+        place += share.reshape(N, C, P, Q) if reshaped else share.transpose(axes)
     begin = padding if corner is None else corner
     bottom = begin + H
     right = begin + W
@@ -63,6 +71,11 @@ def axes_unmoved(*inputs):
 def axes_as_in_im2col(*inputs):
     """The axes are moved the other way round."""
     return scatter(*inputs, axes=(0, 2, 3, 1))
+
+
+def axes_reshaped(*inputs):
+    """A share [N,P,Q,C] is read as if it lay in the order N,C,P,Q."""
+    return scatter(*inputs, reshaped=True)
 
 
 def axes_turned(*inputs):
@@ -88,6 +101,50 @@ def not_cropped(*inputs):
 def stride_one(dy, w, x_shape, stride=1, padding=0):
     """The stride is forgotten."""
     return scatter(dy, w, x_shape, 1, padding)
+
+
+def stride_down_alone(dy, w, x_shape, stride=1, padding=0):
+    """The stride counts for the rows alone."""
+    return scatter(dy, w, x_shape, stride, padding, steps=(stride, 1))
+
+
+def stride_right_alone(dy, w, x_shape, stride=1, padding=0):
+    """The stride counts for the columns alone."""
+    return scatter(dy, w, x_shape, stride, padding, steps=(1, stride))
+
+
+def two_strides_alone(dy, w, x_shape, stride=1, padding=0):
+    """Every stride above 1 is taken for 2."""
+    return scatter(dy, w, x_shape, min(stride, 2), padding)
+
+
+def as_float32(*inputs):
+    """The shares are added up in float32."""
+    return scatter(*inputs, dtype="float32")
+
+
+def remembered_geometry(dy, w, x_shape, stride=1, padding=0):
+    """Stride and padding are those of the first call with these shapes."""
+    return scatter(dy, w, x_shape, *first_geometry(x_shape, *w.shape[2:]))
+
+
+def remembered_stride(dy, w, x_shape, stride=1, padding=0):
+    """The stride is that of the first call with these shapes; the frame is as it should be."""
+    first, _ = first_geometry(x_shape, *w.shape[2:])
+    return scatter(dy, w, x_shape, first, padding)
+
+
+def last_window_alone(dy, w, x_shape, stride=1, padding=0):
+    """Of all windows that read a pixel, only the last one sends its share."""
+    N, C, H, W = x_shape
+    R, S = w.shape[2:]
+    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
+    for p, q in np.ndindex(dy.shape[2:]):
+        share = np.einsum("nk,kcrs->ncrs", dy[:, :, p, q], w)
+        top = p * stride
+        left = q * stride
+        dx[:, :, top : top + R, left : left + S] = share
+    return dx[:, :, padding : padding + H, padding : padding + W]
 
 
 # The right function of something wrong

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.convolutions import im2col
+from labkit.convolutions import first_geometry, im2col
 from labkit.gpu.exercises.convolution_gradients import weight_gradients
 
 
@@ -33,6 +33,11 @@ def gradients_with_dw(changed: Callable, *inputs):
 def with_dw(changed: Callable) -> Callable:
     """Both gradients with changed(dw) for dw, in the shape that dw should have."""
     return partial(gradients_with_dw, changed)
+
+
+def as_float32(dw):
+    """Rounded."""
+    return dw.astype("float32")
 
 
 def product_turned(dw):
@@ -122,6 +127,11 @@ def windows_inside_alone(dy, x, R, S, stride=1, padding=0):
     dw, _ = weight_gradients(dy * inside, x, R, S, stride, padding)
     db = dy.sum(axis=(0, 2, 3))
     return dw, db
+
+
+def remembered_geometry(dy, x, R, S, stride=1, padding=0):
+    """Stride and padding are those of the first call with these shapes."""
+    return weight_gradients(dy, x, R, S, *first_geometry(x.shape, R, S))
 
 
 def dy_not_transposed(dy, x, *how):

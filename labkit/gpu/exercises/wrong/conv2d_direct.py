@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.convolutions import framed, output_size
+from labkit.convolutions import first_geometry, framed, output_size
 from labkit.reference import conv2d
 
 
@@ -39,6 +39,16 @@ def corner_moved_on(p, q, stride, padding):
     return top, left
 
 
+def corner_down_alone(p, q, stride, padding):
+    """The stride counts for the rows alone."""
+    return p * stride, q
+
+
+def corner_right_alone(p, q, stride, padding):
+    """The stride counts for the columns alone."""
+    return p, q * stride
+
+
 def conv2d_loops(
     image: np.ndarray,
     x_shape: tuple,
@@ -49,6 +59,7 @@ def conv2d_loops(
     corner: Callable = corner_at,
     product: Callable = np.multiply,
     widened: bool = False,
+    square: bool = False,
 ) -> np.ndarray:
     """y of x with this shape, window by window, with one thing wrong.
 
@@ -56,15 +67,17 @@ def conv2d_loops(
     corner   corner(p, q, stride, padding) -> where a window begins
     product  of a window [C,R,S] and a kernel [C,R,S]
     widened  the stride lies between the pixels of a window as well
+    square   a window has as many columns as rows; may raise
     """
     K, _, R, S = w.shape
     P, Q = output_size(x_shape, R, S, stride, padding)
     step = stride if widened else 1
+    width = R if square else S
     y = np.zeros((len(image), K, P, Q), dtype=image.dtype)
     for n, k, p, q in np.ndindex(y.shape):
         top, left = corner(p, q, stride, padding)
         bottom = top + R * step
-        right = left + S * step
+        right = left + width * step
         rows = slice(top, bottom, step)
         columns = slice(left, right, step)
         seen = image[n, :, rows, columns]
@@ -102,9 +115,24 @@ def positions_swapped(*inputs):
     return in_frame(*inputs, corner=corner_turned)
 
 
+def stride_down_alone(*inputs):
+    """The windows of a row lie one pixel apart."""
+    return in_frame(*inputs, corner=corner_down_alone)
+
+
+def stride_right_alone(*inputs):
+    """The windows of a column lie one pixel apart."""
+    return in_frame(*inputs, corner=corner_right_alone)
+
+
 def stride_in_the_window(*inputs):
     """The pixels of a window lie `stride` apart."""
     return in_frame(*inputs, widened=True)
+
+
+def square_windows(*inputs):
+    """R rows and R columns."""
+    return in_frame(*inputs, square=True)
 
 
 def matrix_product(*inputs):
@@ -165,11 +193,29 @@ def stride_on_size_only(x, w, b, stride=1, padding=0):
     return every_window[:, :, :P, :Q]
 
 
+def remembered_geometry(x, w, b, stride=1, padding=0):
+    """Stride and padding are those of the first call with these shapes."""
+    return conv2d(x, w, b, *first_geometry(x.shape, *w.shape[2:]))
+
+
+def remembered_stride(x, w, b, stride=1, padding=0):
+    """The stride is that of the first call with these shapes; the frame is as it should be."""
+    R, S = w.shape[2:]
+    first, _ = first_geometry(x.shape, R, S)
+    P, Q = output_size(x.shape, R, S, stride, padding)
+    return conv2d(x, w, b, first, padding)[:, :, :P, :Q]
+
+
 def taps_swapped(x, w, b, *how):
     """w[k,c,s,r] for w[k,c,r,s], where the kernel is square."""
     R, S = w.shape[2:]
     turned = w.swapaxes(2, 3) if R == S else w
     return conv2d(x, turned, b, *how)
+
+
+def as_float32(*inputs):
+    """The numbers are rounded."""
+    return conv2d(*inputs).astype("float32")
 
 
 def window_summed_first(x, w, b, *how):

@@ -29,6 +29,20 @@ def adding(times: Callable) -> Callable:
     return wrong
 
 
+def counted_in_the_grid(dy, x, stride, padding, shape):
+    """Thread t of block i, which owns weight number i, begins with product 128 i + t."""
+    N, _, P, Q = dy.shape
+    dw = np.zeros(shape)
+    R, S = shape[2:]
+    number = np.arange(N * P * Q).reshape(N, P, Q)
+    for i, (k, c, r, s) in enumerate(np.ndindex(*shape)):
+        if THREADS * i < number.size:
+            rest = dy[:, k : k + 1] * (number >= THREADS * i)[:, None]
+            of_tap, _ = weight_gradients(rest, x[:, c : c + 1], R, S, stride, padding)
+            dw[k, c, r, s] = of_tap[0, 0, r, s]
+    return dw
+
+
 # How often product j is added
 
 
@@ -41,6 +55,16 @@ def thread_0_only(j, PQ):
 def first_image_only(j, PQ):
     """The loop ends with the first image."""
     return j < PQ
+
+
+def first_product_missing(j, PQ):
+    """Thread t begins with product t + 1."""
+    return j > 0
+
+
+def last_product_missing(j, PQ):
+    """The loop ends before the last product."""
+    return j < j.size - 1
 
 
 def one_round_only(j, PQ):

@@ -14,18 +14,23 @@ from labkit.reference import conv2d
 # Another rule for what is tied: outputs p [P,1,1], taps r [1,R,1] and pixels h [1,1,H]
 
 
-def with_rule(rule: Callable) -> Callable:
-    """The convolution with another rule, for rows and columns alike."""
+def with_rules(rows: Callable = tied, columns: Callable = tied) -> Callable:
+    """The convolution with another rule for the rows, or for the columns."""
 
     def wrong(x, w, b, *geometry):
         taps = w.shape[2:]
         outputs = output_size(x.shape, *taps, *geometry)
         pixels = x.shape[2:]
         sum_ = "nchv,kcrs,prh,qsv->nkpq"
-        y = add_up(sum_, (rule, rule), outputs, taps, pixels, geometry, x, w)
+        y = add_up(sum_, (rows, columns), outputs, taps, pixels, geometry, x, w)
         return y + b[:, None, None]
 
     return wrong
+
+
+def with_rule(rule: Callable) -> Callable:
+    """The convolution with another rule, for rows and columns alike."""
+    return with_rules(rows=rule, columns=rule)
 
 
 def padding_added(p, r, h, stride, padding):
@@ -42,6 +47,12 @@ def stride_on_the_tap(p, r, h, stride, padding):
     """The stride multiplies the tap, not the output."""
     seen = p + r * stride - padding
     return seen == h
+
+
+def nearest_pixel(p, r, h, stride, padding):
+    """A pixel of the frame is the nearest one of the image."""
+    seen = p * stride + r - padding
+    return np.clip(seen, 0, h.size - 1) == h
 
 
 def first_pixel_lost(p, r, h, stride, padding):

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.convolutions import framed, im2col, output_size, windows
+from labkit.convolutions import first_geometry, framed, im2col, output_size, windows
 
 # The windows [N,C,P,Q,R,S] in another order
 
@@ -40,14 +40,46 @@ def taps_backwards(x, R, S, *how):
     return backwards.reshape(rows.shape)
 
 
-def stride_one(x, R, S, stride=1, padding=0):
-    """The windows move by one pixel, but there are only as many as the stride leaves."""
+def moved_by(down: int, right: int, x, R, S, stride, padding):
+    """The windows move so far, but there are only as many as the stride leaves."""
     P, Q = output_size(x.shape, R, S, stride, padding)
     every_window = windows(x, R, S, 1, padding)
-    first_windows = every_window[:, :, :P, :Q]
+    first_windows = every_window[:, :, ::down, ::right][:, :, :P, :Q]
     ordered = first_windows.transpose(0, 2, 3, 1, 4, 5)
     N = len(x)
     return ordered.reshape(N * P * Q, -1)
+
+
+def stride_one(x, R, S, stride=1, padding=0):
+    """The windows move by one pixel."""
+    return moved_by(1, 1, x, R, S, stride, padding)
+
+
+def stride_down_alone(x, R, S, stride=1, padding=0):
+    """The stride counts for the rows alone."""
+    return moved_by(stride, 1, x, R, S, stride, padding)
+
+
+def stride_right_alone(x, R, S, stride=1, padding=0):
+    """The stride counts for the columns alone."""
+    return moved_by(1, stride, x, R, S, stride, padding)
+
+
+def two_strides_alone(x, R, S, stride=1, padding=0):
+    """Every stride above 1 is taken for 2."""
+    step = min(stride, 2)
+    return moved_by(step, step, x, R, S, stride, padding)
+
+
+def remembered_stride(x, R, S, stride=1, padding=0):
+    """The stride is that of the first call with these shapes; the frame is as it should be."""
+    first, _ = first_geometry(x.shape, R, S)
+    return moved_by(first, first, x, R, S, stride, padding)
+
+
+def remembered_geometry(x, R, S, stride=1, padding=0):
+    """Stride and padding are those of the first call with these shapes."""
+    return im2col(x, R, S, *first_geometry(x.shape, R, S))
 
 
 def by_tap(

@@ -142,6 +142,11 @@ def one_plus_three_passes(intensity, passes, accesses, ridge):
     return 1 / clocks
 
 
+def passes_and_one(intensity, passes, accesses, ridge):
+    """Passes: the multiply-add itself counts as one."""
+    return 1 / (ISSUED * (1 + passes))
+
+
 def one_per_clock(intensity, passes, accesses, ridge):
     """Passes: the SM does one multiply-add per clock."""
     return 1 / passes
@@ -191,6 +196,7 @@ ESTIMATES = {
     "halved_for_each_pass": lowest_with("passes", halved_for_each_pass),
     "along_a_line": lowest_with("instructions", along_a_line),
     "one_plus_three_passes": lowest_with("passes", one_plus_three_passes),
+    "passes_and_one": lowest_with("passes", passes_and_one),
     "mean": of_all(mean),
     "one_after_the_other": of_all(one_after_the_other),
     "one_per_clock": lowest_with("passes", one_per_clock),

@@ -137,6 +137,18 @@ def b_tile_turned(m, n, start, k):
     return start + tx, column
 
 
+def a_at_tx_along_k(m, n, start, k):
+    """a_tile[tx, k] for a_tile[ty, k]."""
+    row = begin_of(m) + thread_of(n)
+    return row, start + k
+
+
+def b_at_ty_along_k(m, n, start, k):
+    """b_tile[k, ty] for b_tile[k, tx]."""
+    column = begin_of(n) + thread_of(m)
+    return start + k, column
+
+
 TILE_SLIPS = {
     "first_step_only": over(first_step),
     "last_step_only": over(last_step),
@@ -153,5 +165,6 @@ TILE_SLIPS = {
     "b_at_row": products(of_b=b_at_row),
     "a_tile_turned": products(of_a=a_tile_turned),
     "b_tile_turned": products(of_b=b_tile_turned),
+    "tile_of_c_turned": products(of_a=a_at_tx_along_k, of_b=b_at_ty_along_k),
     "own_elements": products(of_a=a_at_tx, of_b=b_at_ty),
 }
