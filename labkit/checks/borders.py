@@ -48,6 +48,8 @@ def _beyond(limits: np.ndarray, word: str) -> str:
 def another_length(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | None:
     """A sentence when a result is right up to the length of something, and wrong behind it.
 
+    It takes two cases that end at two lengths: one alone may end there by chance.
+
     sizes   of each case, the lengths that it knows
     """
     if any(got.shape != want.shape for got, want in pairs):
@@ -62,7 +64,9 @@ def another_length(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) ->
     for where, line in lines:
         rows = [line(mask) for mask in wrong]
         for name in sizes[0]:
-            if all(_stops_at(row, known.get(name)) for row, known in zip(rows, sizes, strict=True)):
+            lengths = [known.get(name) for known in sizes]
+            ends = {length for row, length in zip(rows, lengths, strict=True) if row.any()}
+            if len(ends) > 1 and all(map(_stops_at, rows, lengths)):
                 return (
                     f"the result is right up to {name}{', counted' if where else ''}{where}, and "
                     "wrong behind it: whose length does the guard, or the loop, compare with?"

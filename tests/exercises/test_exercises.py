@@ -148,7 +148,7 @@ def of_cheap_lessons_by_night(id):
     return pytest.param(id, marks=marks)
 
 
-@pytest.mark.parametrize("id", map(of_cheap_lessons_by_night, FUNCTIONS))
+@pytest.mark.parametrize("id", [of_cheap_lessons_by_night(id) for id in FUNCTIONS])
 def test_the_lessons_solution_passes_and_is_returned(id, capsys):
     assert is_right(id, solution(id), capsys)
 
