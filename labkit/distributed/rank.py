@@ -26,6 +26,7 @@ import torch.distributed.distributed_c10d as c10d
 from labkit.distributed import ledger, parcels
 from labkit.distributed.backends import carriers
 from labkit.distributed.parcels import Parcel, SharedFile, Spans, free_memory, unpacked
+from labkit.distributed.rank_network import RankNetwork
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
 BEGUN = "begun"  # what a rank says when it calls its function
@@ -40,6 +41,7 @@ class Job:
     backend      "gloo", "nccl" or "mpi"
     meeting      a file that does not exist yet, through which the ranks find each other
     environment  the environment's variables, for those set since the first launch
+    network      that the ranks enter; None for the machine's
     ledgers      a folder for what each rank calls of torch.distributed, or "" for nowhere
     """
 
@@ -48,6 +50,7 @@ class Job:
     backend: str
     meeting: str
     environment: dict[str, str]
+    network: RankNetwork | None = None
     ledgers: str = ""
 
 
@@ -88,6 +91,8 @@ def run_rank(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted launch ends its ranks itself
     lead_group()
+    if job.network:
+        job.network.enter()  # before anything starts a thread
     multiprocessing.set_start_method(None, force=True)  # of a DataLoader's: this system's usual one
     os.environ.update(job.environment | _place(rank, job.ranks))
     speak_through(output)
