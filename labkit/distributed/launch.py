@@ -10,7 +10,6 @@ The processes have joined one group of `torch.distributed` before the function b
 """
 
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -62,7 +61,7 @@ def launch(
     unlike sizes, dtypes, operations or roots. Interrupted, it raises LaunchInterrupted, a
     KeyboardInterrupt that says where the ranks were. No process is left behind.
     """
-    from labkit.distributed import torchrun
+    from labkit.distributed import launch_folder, torchrun
     from labkit.distributed.backends import chosen_backend
     from labkit.distributed.parcels import Parcel
 
@@ -73,8 +72,8 @@ def launch(
     try:
         parcel = packed(function, args, by=Parcel.of)
         _refuse_too_large(ranks, parcel.size)
-        with tempfile.TemporaryDirectory(prefix="labkit-ranks-") as folder:
-            return _launched(parcel, ranks, backend, timeout, live, outside, Path(folder))
+        with launch_folder.of_launch() as folder:
+            return _launched(parcel, ranks, backend, timeout, live, outside, folder)
     except KeyboardInterrupt as interrupt:
         raise LaunchInterrupted(str(interrupt) or "No rank is left.") from None
 

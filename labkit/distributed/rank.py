@@ -30,6 +30,9 @@ from labkit.distributed.rank_network import RankNetwork
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
 BEGUN = "begun"  # what a rank says when it calls its function
+# Groups that a program has destroyed stay here until the rank is ended: gloo's destructor waits for
+# what other ranks have not begun yet, at times with Python's lock, and closes what they still read.
+KEPT: list[dist.ProcessGroup] = []
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def _join(rank: int, job: Job) -> None:
         world_size=job.ranks,
         timeout=PATIENCE,
     )
+    KEPT.append(dist.group.WORLD)
     accept_joining(rank, job)
     if job.ledgers:
         ledger.keep(ledger.of_rank(job.ledgers, rank))
@@ -149,7 +153,9 @@ def accept_joining(rank: int, job: Job) -> None:
     @wraps(real)
     def init_process_group(*args: Any, **named: Any) -> None:
         if not dist.is_initialized():  # the program has left the group, and makes another
-            return real(*args, **named)
+            real(*args, **named)
+            KEPT.append(dist.group.WORLD)
+            return
         given = signature(real).bind(*args, **named).arguments
         backend = given.get("backend") or job.backend
         asked = given.get("rank", -1), given.get("world_size", -1)
