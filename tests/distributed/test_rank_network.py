@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from labkit.distributed import LaunchError, backends, closed_network, launch, rank_network
-from tests.distributed.test_closed_network import FORBIDDEN
+from tests.no_namespaces import forbid
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
@@ -101,11 +101,9 @@ if __name__ == "__main__":
 """
 
 
-def test_where_there_is_none_ranks_have_the_machine_s(tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(FORBIDDEN)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.getcwd()])}
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+def test_where_there_is_none_ranks_have_the_machine_s(tmp_path, monkeypatch):
+    forbid(tmp_path, monkeypatch)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
 
 
