@@ -59,7 +59,7 @@ LISTENERS = {
     "labkit/distributed/rank.py dist.init_process_group": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py signature(real).bind": NO_SOCKET,
     "labkit/distributed/rank_exercise.py inspect.signature(answer).bind": NO_SOCKET,
-    "labkit/distributed/rank_network.py context.Process": A_PIPE,
+    "labkit/distributed/new_network.py context.Process": A_PIPE,
     "labkit/distributed/refereed_run.py context.Process": A_PIPE,
     "labkit/distributed/relay.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/distributed/relay.py subprocess.Popen": SOCKETS + "test_ranks",

@@ -87,7 +87,7 @@ def _launched(
     outside: bool,
     folder: Path,
 ) -> list[Any]:
-    from labkit.distributed import rank_network, told
+    from labkit.distributed import new_network, told
     from labkit.distributed.backends import on_one_machine
     from labkit.distributed.parcels import SharedFile
     from labkit.distributed.processes import Processes
@@ -97,7 +97,7 @@ def _launched(
     with SharedFile() as call:
         spans = parcel.write(call)
         chosen = on_one_machine()  # empty where the user has chosen an interface
-        network = rank_network.of_ranks() if chosen and backend == "gloo" and not outside else None
+        network = new_network.of_ranks() if chosen and backend == "gloo" and not outside else None
         environment = dict(os.environ) | chosen
         meeting = str(folder / "meeting")
         job = Job(spans, ranks, backend, meeting, environment, network, str(folder))

@@ -1,13 +1,14 @@
 """The network of a launch's ranks: one for all of them, which nobody else reaches."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 
 import pytest
 
-from labkit.distributed import LaunchError, backends, closed_network, launch, rank_network
+from labkit.distributed import LaunchError, backends, closed_network, launch, new_network
 from tests.no_namespaces import forbid
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
@@ -89,7 +90,7 @@ def test_the_maker_says_that_it_is_forbidden(monkeypatch):
 
     said = []
     monkeypatch.setattr(closed_network, "_unshare", refuses)
-    rank_network._make(type("Pipe", (), {"send": said.append}))
+    new_network._make(type("Pipe", (), {"send": said.append}))
     assert said == [False]
 
 
@@ -107,6 +108,15 @@ def test_where_there_is_none_ranks_have_the_machine_s(tmp_path, monkeypatch):
     assert done.stdout == "True\n", done.stderr
 
 
+@pytest.mark.skipif(not shutil.which("setpriv") or os.getuid(), reason="root gives up its rights")
+def test_whoever_has_no_rights_gets_it_too():
+    """In a user namespace of his own (root needs the right `setfcap` to be root there, too)."""
+    words = ["setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", sys.executable, "-c"]
+    program = PROGRAM.replace("== [(2, network())] * 2", "[1][1] != network()")
+    done = subprocess.run([*words, program], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_another_system_has_none(monkeypatch):
-    monkeypatch.setattr(rank_network.sys, "platform", "darwin")
-    assert rank_network.of_ranks.__wrapped__() is None
+    monkeypatch.setattr(new_network.sys, "platform", "darwin")
+    assert new_network.of_ranks.__wrapped__() is None
