@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from labkit.distributed.errors import LaunchError
+from labkit.distributed.errors import LaunchError, NoClosedNetwork
 
 NEW_NETWORK = 0x40000000  # unshare's CLONE_NEWNET
 NEW_USER = 0x10000000  # CLONE_NEWUSER
@@ -39,21 +39,24 @@ WHAT_TO_DO = (
 def enter() -> None:
     """Gives this process, which has one thread yet, a new network that its children share.
 
-    Raises LaunchError, with what to do, where it cannot be had; nothing may be served then.
+    Raises NoClosedNetwork, with what to do, where it cannot be had; nothing may be served then.
     """
     if sys.platform != "linux":
-        raise LaunchError(_refusal(f"network namespaces are Linux's, and this is {sys.platform}"))
+        raise NoClosedNetwork(
+            _refusal(f"network namespaces are Linux's, and this is {sys.platform}")
+        )
     try:
         _unshare()
         _raise_loopback()
     except OSError as error:
-        raise LaunchError(_refusal(f"the system says: {error.strerror}")) from None
+        raise NoClosedNetwork(_refusal(f"the system says: {error.strerror}")) from None
 
 
 def without_way_out(function: Callable[[], None]) -> str:
     """What a function prints in a new process, in a network without a way out.
 
-    Raises LaunchError as `enter` does, and with the last line of its traceback where it fails.
+    Where there is none, it is not called, and the text says why. Raises LaunchError with the last
+    line of its traceback where it fails.
     """
     import cloudpickle
 
@@ -65,6 +68,9 @@ def without_way_out(function: Callable[[], None]) -> str:
     )
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        kind, _, why = last.partition(": ")
+        if kind.endswith(NoClosedNetwork.__name__):
+            return f"This was not run here. {why}"
         raise LaunchError(last.removeprefix(f"{LaunchError.__module__}.LaunchError: "))
     return done.stdout.decode("utf-8", "replace").rstrip()
 

@@ -1,6 +1,7 @@
 """A program under torchrun that starts its workers again when one of them dies.
 
     said = under_torchrun("train_gpt.py", 2, ["--steps", "30"], restarts=1)
+    said = restarted("train_gpt.py", 2, ["--steps", "30"], restarts=1)    # where that may not start
 
 torchrun's agent starts the workers and watches them. When one dies it ends the others and starts
 all of them anew, as often as `restarts` says; what they had in memory is gone. PyTorch 2.13 needs
@@ -26,7 +27,7 @@ from typing import IO
 import psutil
 
 from labkit.distributed.backends import on_one_machine
-from labkit.distributed.errors import LaunchError
+from labkit.distributed.errors import LaunchError, NoClosedNetwork
 from labkit.distributed.torchrun_agent import NOT_STARTED
 
 AGENT = "labkit.distributed.torchrun_agent"
@@ -55,7 +56,7 @@ def under_torchrun(
     environment   variables beside those of this process
 
     Raises LaunchError, with the last lines printed, where torchrun gives up or takes too long, and
-    where there is no network without a way out for it.
+    NoClosedNetwork where there is no network without a way out for it.
     Interrupted or failed, it leaves no process behind.
     """
     path = _found(Path(program))
@@ -75,12 +76,46 @@ def under_torchrun(
                     f"{path.name} did not end within {timeout:g} s.\n{_last_lines(output)}"
                 ) from None
         if code == NOT_STARTED:
-            raise LaunchError(_last_lines(output))
+            raise NoClosedNetwork(_last_lines(output))
         if code:
             raise LaunchError(
                 f"torchrun gave up {path.name}, after {restarts} restarts.\n{_last_lines(output)}"
             )
         return _said(output)
+
+
+def restarted(
+    program: str | Path, ranks: int, arguments: Sequence[str] = (), restarts: int = 0
+) -> str:
+    """`under_torchrun`, where that may start; else the same program without it, and why is printed.
+
+    Then the program starts its ranks itself, by `launch`, and is itself started again when it
+    fails, with torchrun's variables for how many ranks there are and which attempt this is.
+    """
+    try:
+        return under_torchrun(program, ranks, arguments, restarts)
+    except NoClosedNetwork as error:
+        print(f"{error}\nSo the program starts its ranks itself, and is started again from here.")
+    return _without_torchrun(_found(Path(program)), ranks, arguments, restarts)
+
+
+def _without_torchrun(path: Path, ranks: int, arguments: Sequence[str], restarts: int) -> str:
+    said = []
+    for attempt in range(restarts + 1):
+        place = {"WORLD_SIZE": str(ranks), "TORCHELASTIC_RESTART_COUNT": str(attempt)}
+        done = subprocess.run(
+            [sys.executable, str(path), *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | place,
+        )
+        said += done.stdout.splitlines(keepends=True)
+        if not done.returncode:
+            return "".join(said)
+    last = "".join(said[-LAST_LINES:])
+    raise LaunchError(f"{path.name} failed, after {restarts} restarts.\n{last}")
 
 
 def _found(program: Path) -> Path:

@@ -5,6 +5,10 @@ class LaunchError(RuntimeError):
     """Processes that could not be started, failed, or did not end; the text says which and why."""
 
 
+class NoClosedNetwork(LaunchError):
+    """There is no network without a way out here, and so nothing was started; the text says why."""
+
+
 class LaunchInterrupted(KeyboardInterrupt):
     """An interrupted launch, all of whose ranks were ended; the text says where each was."""
 

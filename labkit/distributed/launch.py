@@ -10,7 +10,6 @@ The processes have joined one group of `torch.distributed` before the function b
 """
 
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -30,6 +29,7 @@ def launch(
     backend: str | None = None,
     timeout: float = TIMEOUT,
     live: bool = False,
+    outside: bool = False,
 ) -> list[Any]:
     """What `function(rank, ranks, *args)` returns in each of `ranks` processes, in their order.
 
@@ -39,6 +39,7 @@ def launch(
     backend    "gloo", "nccl" or "mpi"; by default NCCL if there is a GPU for each rank, else Gloo
     timeout    seconds from when all ranks have begun, after which all processes are ended
     live       whether the lines of all ranks appear as they come
+    outside    whether ranks may reach other machines, and servers of other processes
 
     What a rank prints appears line by line, behind its number. Without `live`, those of rank 0 come
     at once, and those of each other rank when the ranks before it have ended: so the same program
@@ -47,8 +48,10 @@ def launch(
     Ranks are as torchrun starts them: in one group of torch.distributed, with RANK, LOCAL_RANK and
     WORLD_SIZE in their environment; a function that calls `init_process_group` itself may do so.
     They may start processes, as a DataLoader does with `num_workers`; these end with them.
-    Gloo asks nobody who he is: on a machine with other users, these can reach its ports on the
-    loopback, join, and run code as you.
+    Gloo asks nobody who he is. So its ranks have a loopback of their own and nothing else, in a
+    network namespace of Linux. With `outside`, with an interface in GLOO_SOCKET_IFNAME, on macOS,
+    and in Docker without SYS_ADMIN, they listen on the machine's loopback instead: on a machine
+    with other users, these can join there, and run code as you. So they can where NCCL is used.
     Started by torchrun, nothing is launched: this process is one rank of those that torchrun has
     started, and every rank gets all results.
 
@@ -58,7 +61,7 @@ def launch(
     unlike sizes, dtypes, operations or roots. Interrupted, it raises LaunchInterrupted, a
     KeyboardInterrupt that says where the ranks were. No process is left behind.
     """
-    from labkit.distributed import torchrun
+    from labkit.distributed import launch_folder, torchrun
     from labkit.distributed.backends import chosen_backend
     from labkit.distributed.parcels import Parcel
 
@@ -69,16 +72,22 @@ def launch(
     try:
         parcel = packed(function, args, by=Parcel.of)
         _refuse_too_large(ranks, parcel.size)
-        with tempfile.TemporaryDirectory(prefix="labkit-ranks-") as folder:
-            return _launched(parcel, ranks, backend, timeout, live, Path(folder))
+        with launch_folder.of_launch() as folder:
+            return _launched(parcel, ranks, backend, timeout, live, outside, folder)
     except KeyboardInterrupt as interrupt:
         raise LaunchInterrupted(str(interrupt) or "No rank is left.") from None
 
 
 def _launched(
-    parcel: Any, ranks: int, backend: str, timeout: float, live: bool, folder: Path
+    parcel: Any,
+    ranks: int,
+    backend: str,
+    timeout: float,
+    live: bool,
+    outside: bool,
+    folder: Path,
 ) -> list[Any]:
-    from labkit.distributed import told
+    from labkit.distributed import new_network, told
     from labkit.distributed.backends import on_one_machine
     from labkit.distributed.parcels import SharedFile
     from labkit.distributed.processes import Processes
@@ -87,8 +96,11 @@ def _launched(
 
     with SharedFile() as call:
         spans = parcel.write(call)
-        environment = dict(os.environ) | on_one_machine()
-        job = Job(spans, ranks, backend, str(folder / "meeting"), environment, str(folder))
+        chosen = on_one_machine()  # empty where the user has chosen an interface
+        network = new_network.of_ranks() if chosen and backend == "gloo" and not outside else None
+        environment = dict(os.environ) | chosen
+        meeting = str(folder / "meeting")
+        job = Job(spans, ranks, backend, meeting, environment, network, str(folder))
         with Processes(job, call) as processes:
             screen = Screen(processes.ranks, live)
             try:
@@ -115,7 +127,9 @@ def _results(processes: Any, screen: Any, timeout: float, folder: Path) -> list[
         processes.listen(timeout, look)
     late = {} if any(rank.failed for rank in ranks) else processes.ask_where()
     screen.show_all()
-    if sentence := told.ending(ranks, late, timeout, [list(ledger.read(path)) for path in paths]):
+    calls = [list(ledger.read(path)) for path in paths]
+    closed = processes.job.network is not None
+    if sentence := told.ending(ranks, late, timeout, calls, closed):
         raise LaunchError(sentence)
     return [unpacked(rank.result, rank.answer.value) for rank in ranks]
 

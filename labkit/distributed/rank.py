@@ -26,9 +26,13 @@ import torch.distributed.distributed_c10d as c10d
 from labkit.distributed import ledger, parcels
 from labkit.distributed.backends import carriers
 from labkit.distributed.parcels import Parcel, SharedFile, Spans, free_memory, unpacked
+from labkit.distributed.rank_network import RankNetwork
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long
 BEGUN = "begun"  # what a rank says when it calls its function
+# Groups that a program has destroyed stay here until the rank is ended: gloo's destructor waits for
+# what other ranks have not begun yet, at times with Python's lock, and closes what they still read.
+KEPT: list[dist.ProcessGroup] = []
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Job:
     backend      "gloo", "nccl" or "mpi"
     meeting      a file that does not exist yet, through which the ranks find each other
     environment  the environment's variables, for those set since the first launch
+    network      that the ranks enter; None for the machine's
     ledgers      a folder for what each rank calls of torch.distributed, or "" for nowhere
     """
 
@@ -48,6 +53,7 @@ class Job:
     backend: str
     meeting: str
     environment: dict[str, str]
+    network: RankNetwork | None = None
     ledgers: str = ""
 
 
@@ -88,6 +94,8 @@ def run_rank(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted launch ends its ranks itself
     lead_group()
+    if job.network:
+        job.network.enter()  # before anything starts a thread
     multiprocessing.set_start_method(None, force=True)  # of a DataLoader's: this system's usual one
     os.environ.update(job.environment | _place(rank, job.ranks))
     speak_through(output)
@@ -131,6 +139,7 @@ def _join(rank: int, job: Job) -> None:
         world_size=job.ranks,
         timeout=PATIENCE,
     )
+    KEPT.append(dist.group.WORLD)
     accept_joining(rank, job)
     if job.ledgers:
         ledger.keep(ledger.of_rank(job.ledgers, rank))
@@ -144,7 +153,9 @@ def accept_joining(rank: int, job: Job) -> None:
     @wraps(real)
     def init_process_group(*args: Any, **named: Any) -> None:
         if not dist.is_initialized():  # the program has left the group, and makes another
-            return real(*args, **named)
+            real(*args, **named)
+            KEPT.append(dist.group.WORLD)
+            return
         given = signature(real).bind(*args, **named).arguments
         backend = given.get("backend") or job.backend
         asked = given.get("rank", -1), given.get("world_size", -1)

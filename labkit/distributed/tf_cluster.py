@@ -61,9 +61,9 @@ class TfCluster(TfProcesses):
                of one of them in that order; by default `tf_own_configs.written`
     program    another program than train_tf_ps.py, of the same options
 
-    Raises LaunchError as `TfProcesses` does, for numbers that make no cluster, and where there is
-    no network without a way out for them; TfConfigError for a wrong TF_CONFIG, before anything
-    starts.
+    Raises LaunchError as `TfProcesses` does, and for numbers that make no cluster; NoClosedNetwork
+    where there is no network without a way out for them; TfConfigError for a wrong TF_CONFIG,
+    before anything starts.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.distributed.errors import LaunchError
+from labkit.distributed.errors import LaunchError, NoClosedNetwork
 from labkit.distributed.tf_agent import CLOSED, READY
 from labkit.distributed.tf_run import telling_line
 
@@ -60,11 +60,11 @@ class Agent:
     def await_ready(self) -> None:
         """Waits until it has loaded TensorFlow; two agents do so at the same time.
 
-        Raises LaunchError with its sentence where it starts nothing.
+        Raises NoClosedNetwork with its sentence where it starts nothing.
         """
         said = self._answer()
         if said != READY:
-            raise LaunchError(said)
+            raise NoClosedNetwork(said)
 
     def ask(self, order: str, *what: Any) -> Any:
         """The agent's answer to an order, one of the methods of `tf_agent.Agent`."""

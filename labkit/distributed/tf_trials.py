@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from labkit.distributed.tf_cluster import PATIENCE, TfCluster
 from labkit.distributed.tf_own_configs import COORDINATOR
+from labkit.distributed.tf_recorded import RecordedCluster
 from labkit.distributed.tf_run import Tried
 from labkit.distributed.tf_turns import free_ports, repeated
 
@@ -23,16 +24,18 @@ _STACK = re.compile(r"^(Current thread|Thread) 0x.*\n(  File .*\n)*\n?", re.MULT
 
 
 def try_program(
-    cluster: TfCluster,
+    cluster: TfCluster | RecordedCluster,
     text: str,
     until: str | Callable[[], bool] = "",
     timeout: float = PATIENCE,
 ) -> Tried:
-    """Runs a Python program, to its end.
+    """Runs a Python program, to its end; of a recorded cluster, what came of it.
 
     until   words: once the program has printed them and then stays in one line, it is ended, and
             the line is told. Or a function, which is true from that moment on
     """
+    if isinstance(cluster, RecordedCluster):
+        return cluster.tried(text)
     cluster.refuse_two()
     path = cluster.folder / "program.py"
     path.write_text(text, "utf-8")

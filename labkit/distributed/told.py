@@ -15,6 +15,12 @@ CONSEQUENCES = ("Connection closed by peer", "Connection reset by peer", "Broken
 COUNTERPARTS = (
     "each send, receive and collective needs its counterpart in the other ranks, in the same order."
 )
+# What a program says in a network of its own that wants another one.
+UNREACHABLE = ("unreachable", "name resolution", "not known", "Connection refused")
+OUTSIDE = (
+    "Ranks have a network of their own: launch(..., outside=True) lets them reach other machines, "
+    "and servers of other processes."
+)
 WRAPPERS = ("wrapper", "noted", "hidden")  # torch's, and the ledger's
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)')
 OURS = re.compile(r"[/\\](torch|labkit|multiprocessing)[/\\]|^<frozen|[/\\]threading\.py")
@@ -61,15 +67,19 @@ def ending(
     stacks: dict[int, str],
     timeout: float,
     ledgers: Sequence[Sequence[Call]],
+    closed: bool = False,
 ) -> str | None:
     """What is wrong with how a launch ended; None if nothing is.
 
     stacks    where the late ranks are
     ledgers   what each rank has called: a cause that its own error may not name
+    closed    whether the ranks had a network of their own
     """
     unlike = disagreements.mismatch(ledgers)
     if failed := failure(ranks):
-        return "\n\n".join(filter(None, [unlike, failed]))
+        last = failed.rpartition("\n")[2]
+        wanted = closed and any(words in last for words in UNREACHABLE)
+        return "\n\n".join(filter(None, [unlike, failed, OUTSIDE * wanted]))
     if not stacks:
         return unlike and f"{unlike} What they return is of no use: {COUNTERPARTS}"
     if unlike:

@@ -1,15 +1,15 @@
 """A network without a way out: what is in it reaches each other, and nothing else."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from labkit.distributed import closed_network, tf_orders
+from labkit.distributed import closed_network
 from labkit.distributed.elastic import under_torchrun
-from labkit.distributed.errors import LaunchError
+from labkit.distributed.errors import LaunchError, NoClosedNetwork
 from labkit.distributed.tf_cluster import TfCluster
+from tests.no_namespaces import forbid
 
 IN_IT = """
 import socket, subprocess, sys
@@ -49,38 +49,25 @@ def test_where_it_is_forbidden_it_says_what_to_do(monkeypatch):
         closed_network.enter()
 
 
-FORBIDDEN = """\
-import labkit.distributed.closed_network as closed_network
-
-def refuses():
-    raise PermissionError(1, "Operation not permitted")
-
-closed_network._unshare = refuses
-"""
-
-
-@pytest.fixture
-def forbidden(tmp_path, monkeypatch):
-    """In every new process of Python, a file that it runs first forbids it."""
-    (tmp_path / "sitecustomize.py").write_text(FORBIDDEN)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(tf_orders.ROOT)]))
-    monkeypatch.setattr(tf_orders, "ROOT", tmp_path)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-
-
 REFUSED = (
     r"^A network without a way out cannot be made \(the system says: Operation not permitted\)"
 )
 
 
-def test_what_cannot_be_closed_does_not_start(forbidden, tmp_path):
-    with pytest.raises(LaunchError, match=REFUSED):
+def test_what_cannot_be_closed_does_not_start(monkeypatch, tmp_path):
+    forbid(tmp_path, monkeypatch)
+    with pytest.raises(NoClosedNetwork, match=REFUSED):
         TfCluster(servers=1, workers=1)
     (tmp_path / "program.py").write_text("print('it runs')")
-    with pytest.raises(LaunchError, match=REFUSED):
+    with pytest.raises(NoClosedNetwork, match=REFUSED):
         under_torchrun(tmp_path / "program.py", 1)
-    with pytest.raises(LaunchError, match=REFUSED):
-        closed_network.without_way_out(print)
+
+    def runs():
+        (tmp_path / "it ran").touch()
+
+    said = closed_network.without_way_out(runs)
+    assert said.startswith("This was not run here. A network without a way out cannot be made (")
+    assert "Operation not permitted" in said and not (tmp_path / "it ran").exists()
 
 
 def test_a_function_is_called_without_a_way_out():

@@ -10,9 +10,10 @@ import time
 import psutil
 import pytest
 
-from labkit.distributed.elastic import under_torchrun
+from labkit.distributed.elastic import restarted, under_torchrun
 from labkit.distributed.errors import LaunchError
 from tests.night import others_by_night
+from tests.no_namespaces import forbid
 
 ENOUGH = 300.0  # seconds: only ends what would hang
 
@@ -58,6 +59,45 @@ def test_all_ranks_begin_again_when_one_has_died(tmp_path):
     assert {note.name for note in notes.iterdir()} >= {"0-1", "1-0", "1-1"}
     assert said.count("attempt 1 ends") == 2
     none_is_left(notes)
+
+
+LAUNCHES = """
+import os, signal, sys
+from labkit.distributed import launch
+
+def train(rank, ranks):
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    with open(f"{sys.argv[1]}/{attempt}-{rank}-{ranks}", "w") as file:
+        file.write(str(os.getpid()))
+    if (attempt, rank) == ("0", 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return attempt
+
+if __name__ == "__main__":
+    found = launch(train, int(os.environ["WORLD_SIZE"]))
+    if os.environ.get("RANK", "0") == "0":
+        print("attempts", found)
+"""
+
+
+def test_where_torchrun_may_not_start_the_program_is_started_again(tmp_path, monkeypatch, capsys):
+    forbid(tmp_path, monkeypatch)
+    path, notes = program(tmp_path, LAUNCHES)
+    said = restarted(path, 3, [notes], restarts=1)
+    assert "Rank 1 was killed by SIGKILL" in said and said.endswith("attempts ['1', '1', '1']\n")
+    assert {note.name for note in notes.iterdir()} >= {"0-1-3", "1-0-3", "1-1-3", "1-2-3"}
+    printed = capsys.readouterr().out
+    assert "says: Operation not permitted" in printed and "starts its ranks itself" in printed
+    with pytest.raises(LaunchError, match=r"program\.py failed, after 0 restarts\.") as told:
+        restarted(path, 3, [notes])
+    assert "Rank 1 was killed by SIGKILL" in str(told.value)
+    none_is_left(notes)
+
+
+def test_where_torchrun_may_start_it_does(tmp_path, capsys):
+    path, notes = program(tmp_path, DIES_ONCE)
+    said = restarted(path, 2, [notes], restarts=1)
+    assert said.count("attempt 1 ends") == 2 and capsys.readouterr().out == ""
 
 
 def test_without_restarts_torchrun_gives_up(tmp_path):

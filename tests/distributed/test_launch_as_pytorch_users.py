@@ -4,6 +4,7 @@ import copy
 import multiprocessing
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -275,9 +276,6 @@ def test_15_lambdas_and_what_cells_define():
     assert launched(lambda rank, ranks, f: f(rank), lambda rank: rank + 1) == [1, 2]
 
 
-@pytest.mark.night(
-    instead="tests/distributed/test_launch_as_pytorch_users.py::test_17_a_group_of_one_s_own_after_the_first"
-)
 def test_16_a_tutorial_s_own_set_up_and_clean_up():
     """`init_process_group` finds the group that is there; what it could not be is told."""
 
@@ -294,6 +292,29 @@ def test_16_a_tutorial_s_own_set_up_and_clean_up():
     assert launched(tutorial) == [[[0.5, 0.5]]] * 2
     told = sentence_of(lambda rank, ranks: dist.init_process_group("gloo", rank=0, world_size=4))
     assert "init_process_group asks for rank 0 of 4 by gloo, and launch has made" in told
+
+
+def test_16_whoever_leaves_the_group_waits_for_nobody(tmp_path):
+    """Rank 1 begins its part of a collective when rank 0, which has begun it, is out."""
+
+    def leaves(rank, ranks, again):
+        if again:
+            dist.destroy_process_group()
+            where = f"file://{tmp_path}/meeting"
+            dist.init_process_group("gloo", init_method=where, rank=rank, world_size=ranks)
+        note = tmp_path / f"out {again}"
+        if rank == 0:
+            dist.all_reduce(torch.ones(1), async_op=True)
+            dist.destroy_process_group()
+            note.touch()
+        else:
+            while not note.exists():
+                time.sleep(0.01)
+            dist.all_reduce(torch.ones(1))
+        return rank
+
+    for again in (False, True):
+        assert launched(leaves, again) == [0, 1]
 
 
 def test_17_a_group_of_one_s_own_after_the_first(tmp_path):

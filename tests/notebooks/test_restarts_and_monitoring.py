@@ -15,6 +15,7 @@ from labkit.distributed.checkpoints.by_hand import share
 from labkit.distributed.exercises.solutions import restarts_and_monitoring as solutions
 from labkit.distributed.killed_disk import Disk
 from labkit.distributed.step_log import Done
+from tests.no_namespaces import forbid
 from tests.notebooks.running import Run
 
 CHAPTER = config().course_root() / "chapters" / "04_distributed"
@@ -32,16 +33,31 @@ def told(capsys):
 
 
 def test_the_broken_training_is_compared_with_the_unbroken_one(lesson):
-    printed = lesson.printed[lesson.cell("under_torchrun(")]
+    printed = lesson.printed[lesson.cell("restarted(")]
     assert "36 steps computed; twice: [17, 18, 19, 20, 21, 22]" in printed
     assert "all losses as without a death: True" in printed
     assert "all weights, to the last bit: True" in printed
     assert "checkpoints kept: ['step-00016', 'step-00024']" in printed
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_elastic.py::"
+    "test_where_torchrun_may_not_start_the_program_is_started_again"
+)
+def test_where_no_network_can_be_closed_the_lesson_goes_on(tmp_path, monkeypatch):
+    forbid(tmp_path, monkeypatch)
+    lesson = Run("04_distributed", NAME)
+    assert "So the program starts its ranks itself" in lesson.printed[lesson.cell("restarted(")]
+    test_the_broken_training_is_compared_with_the_unbroken_one(lesson)
+    test_the_steps_computed_are_counted_in_the_log(lesson)
+    printed = lesson.printed[lesson.cell("visitor.list_keys()")]
+    assert printed.startswith("This was not run here. ") and "stranger's" not in printed
+    test_nothing_is_left(lesson)
+
+
 def test_another_training_would_be_told_apart(lesson, monkeypatch):
-    words = "under_torchrun("
-    monkeypatch.setattr("labkit.distributed.elastic.under_torchrun", lambda *_, **__: "weights: 0")
+    words = "restarted("
+    monkeypatch.setattr("labkit.distributed.elastic.restarted", lambda *_, **__: "weights: 0")
     done = iter([[Done(0, 1, 2.5)], [Done(0, 1, 2.75)]])
     monkeypatch.setattr("labkit.distributed.step_log.read_steps", lambda path: next(done))
     other = [SimpleNamespace(weights="another hash")]

@@ -225,7 +225,7 @@ save_whole = check("distributed.save_whole", save_whole)
 # %%
 from labkit.distributed.checkpoints.folder import names, newest
 from labkit.distributed.checkpoints.run import Orders, run
-from labkit.distributed.elastic import under_torchrun
+from labkit.distributed.elastic import restarted
 from labkit.distributed.step_log import done_twice, final_losses, read_steps
 
 room = TemporaryDirectory()
@@ -234,7 +234,7 @@ broken = Orders(Path(room.name, "broken"), steps=30, every=8)
 outcome = launch(run, 2, calm)[0]
 dies = ["--die-at", 23, "--die-rank", 1, "--events"]
 told = ["--folder", broken.folder, "--steps", 30, "--every", 8, *dies]
-said = under_torchrun("train_gpt.py", 2, told, restarts=1)
+said = restarted("train_gpt.py", 2, told, restarts=1)
 done, unbroken = read_steps(broken.log), read_steps(calm.log)
 print(len(done), "steps computed; twice:", done_twice(done))
 print("all losses as without a death:", final_losses(done) == final_losses(unbroken))
@@ -381,7 +381,7 @@ with suppress(AttributeError):  # what the call gives is no metadata
 #
 # The ranks find each other through a **TCPStore**, which holds texts by name.
 # We open one, and a second connection reads and writes it.
-# `without_way_out` calls our function in a process whose network leads nowhere, so that no stranger comes meanwhile.
+# `without_way_out` calls our function in a process whose network leads nowhere, so that no stranger comes meanwhile; where the system allows none, it only says why.
 
 # %%
 import psutil

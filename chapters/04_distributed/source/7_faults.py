@@ -247,9 +247,10 @@ figures.table(heads, rows, "counted in the log of the server")
 #
 # ### TensorFlow's six processes
 #
-# `TfCluster` starts servers and workers on this machine, each with the text that your function writes, and a coordinator for each run.
+# `tf_cluster` starts servers and workers on this machine, each with the text that your function writes, and a coordinator for each run.
 # **TensorFlow's servers listen on all network interfaces, whatever address the cluster names, and run any graph that anybody sends** ([arbitrary code](https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md)): who reaches an open one can run programs as you.
-# So `TfCluster` gives its processes a network of their own, without a way out; where the system allows none, it starts nothing and says why.
+# So `tf_cluster` gives its processes a network of their own, without a way out.
+# Where the system allows none, as on macOS, it starts nothing, says why, and answers from a record of the same program.
 #
 # All run [train_tf_ps.py](train_tf_ps.py); here are lines of its step and of the coordinator:
 #
@@ -268,9 +269,9 @@ figures.table(heads, rows, "counted in the log of the server")
 
 # %%
 # This takes a while, since six processes load TensorFlow.
-from labkit.distributed.tf_cluster import TfCluster
+from labkit.distributed.tf_recorded import tf_cluster
 
-cluster = TfCluster(servers=2, workers=3, config=tf_config)
+cluster = tf_cluster(servers=2, workers=3, config=tf_config)
 run = cluster.run(steps=100)
 print(f"{run.scheduled} steps scheduled, {run.applied} applied (counted)")
 print("weights on each server (counted):", run.on_servers)

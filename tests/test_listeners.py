@@ -1,0 +1,178 @@
+"""Each place of labkit that opens a port or starts a process is named, with its sockets' test.
+
+The table below has the file and the call. A new one fails here until it is named: with the test
+that lists what it listens to, or with the reason why it listens nowhere.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from tests.distributed.sockets import listening, reachable
+
+ROOT = Path(__file__).resolve().parents[1]
+SOCKETS = "tests/distributed/test_sockets.py::"
+# Calls that bind a port, start a server, or start a process that could.
+CALLS = {
+    *("create_server", "bind", "listen", "start_server", "add_insecure_port", "add_secure_port"),
+    *("TCPStore", "init_process_group", "rendezvous", "Server", "HTTPServer", "TCPServer"),
+    *("ThreadingHTTPServer", "Listener", "serve_forever", "NotebookClient", "KernelManager"),
+    *("Popen", "Process", "Pool", "ProcessPoolExecutor", "fork", "execve", "execv", "posix_spawn"),
+    *("subprocess.run", "subprocess.call", "check_call", "check_output", "os.system"),
+}
+NO_SOCKET = "no socket: the arguments of a function or kernel, or a process that runs already"
+A_TOOL = "a compiler or another tool, which is waited for and serves nobody"
+A_PIPE = "it is spoken to through pipes"
+BY_ITS_CALLER = "what it starts there is named by who calls it"
+HOSTS = "in namespaces of two_hosts, which have a cable to each other and nothing else"
+
+LISTENERS = {
+    "chapters/04_distributed/train_ps.py Server": SOCKETS + "test_train_ps",
+    "chapters/04_distributed/train_tf_ps.py tf.distribute.Server": SOCKETS + "test_tensorflow",
+    "labkit/checks/admission.py parameters.bind": NO_SOCKET,
+    "labkit/course/execute.py NotebookClient": "tests/test_listeners.py::test_a_lesson_s_kernel",
+    "labkit/course/lab.py os.execve": "tests/test_listeners.py::test_lab",
+    "labkit/course/verify.py subprocess.run": A_TOOL,
+    "labkit/distributed/closed_network.py subprocess.run": "tests/distributed/"
+    "test_closed_network.py::test_only_its_own_processes_are_reached",
+    "labkit/distributed/elastic.py subprocess.Popen": SOCKETS + "test_torchrun",
+    "labkit/distributed/elastic.py subprocess.run": SOCKETS + "test_ranks",
+    "labkit/distributed/host_programs.py subprocess.Popen": HOSTS,
+    "labkit/distributed/hosts.py subprocess.Popen": HOSTS,
+    "labkit/distributed/hosts.py subprocess.run": A_TOOL,
+    "labkit/distributed/launch.py processes.listen": NO_SOCKET,
+    "labkit/distributed/link_trials.py dist.init_process_group": HOSTS,
+    "labkit/distributed/monitoring.py psutil.Process": NO_SOCKET,
+    "labkit/distributed/monitoring.py subprocess.Popen": SOCKETS + "test_tensorboard",
+    "labkit/distributed/parameter_server/role_process.py context.Process": SOCKETS
+    + "test_parameter_servers",
+    "labkit/distributed/parameter_server/roles.py Server": SOCKETS + "test_parameter_servers",
+    "labkit/distributed/parameter_server/server.py socket.create_server": SOCKETS
+    + "test_parameter_servers",
+    "labkit/distributed/processes.py context.Process": SOCKETS + "test_ranks",
+    "labkit/distributed/rank.py dist.init_process_group": SOCKETS + "test_ranks",
+    "labkit/distributed/rank.py signature(real).bind": NO_SOCKET,
+    "labkit/distributed/rank_exercise.py inspect.signature(answer).bind": NO_SOCKET,
+    "labkit/distributed/new_network.py context.Process": A_PIPE,
+    "labkit/distributed/refereed_run.py context.Process": A_PIPE,
+    "labkit/distributed/relay.py socket.create_server": SOCKETS + "test_ranks",
+    "labkit/distributed/relay.py subprocess.Popen": SOCKETS + "test_ranks",
+    "labkit/distributed/sharded/pretended.py dist.init_process_group": "its backend only pretends",
+    "labkit/distributed/tf_agent.py os.fork": SOCKETS + "test_tensorflow",
+    "labkit/distributed/tf_agent.py subprocess.Popen": SOCKETS + "test_tensorflow",
+    "labkit/distributed/tf_orders.py subprocess.Popen": SOCKETS + "test_tensorflow",
+    "labkit/distributed/tf_turns.py trial.bind": "it looks whether a port is free, and serves none",
+    "labkit/distributed/torchrun.py dist.init_process_group": SOCKETS + "test_torchrun",
+    "labkit/distributed/torchrun.py dist.rendezvous": SOCKETS + "test_torchrun",
+    "labkit/distributed/wires.py socket.create_server": SOCKETS + "test_ranks",
+    "labkit/fpga/board/board.py Server": "tests/test_listeners.py::test_board",
+    "labkit/fpga/board/server.py probe.bind": "it looks whether a port is free, and serves none",
+    "labkit/fpga/board/server.py server.add_insecure_port": "tests/test_listeners.py::test_board",
+    "labkit/fpga/board_exercise.py inspect.signature(answer).bind": NO_SOCKET,
+    "labkit/fpga/cpp.py subprocess.run": A_TOOL,
+    "labkit/fpga/tools.py subprocess.Popen": A_TOOL,
+    "labkit/gpu/report/machine.py subprocess.run": A_TOOL,
+    "labkit/gpu/report/runner.py subprocess.Popen": A_TOOL,
+    "labkit/gpu/report/sections/compilers.py subprocess.run": A_TOOL,
+    "labkit/gpu/report/sections/nsight.py subprocess.run": A_TOOL,
+    "labkit/gpu/report/sections/sanitizer.py subprocess.run": A_TOOL,
+    "labkit/gpu/simt/calls.py signature_of(handler.method).bind": NO_SOCKET,
+    "labkit/gpu/simt/dispatcher.py self.kernel.bind": NO_SOCKET,
+    "labkit/gpu/simt/inlining.py signature.bind": NO_SOCKET,
+    "labkit/machine_probe.py subprocess.run": A_TOOL,
+    "labkit/native.py subprocess.run": A_TOOL,
+    "labkit/tpu/compiler.py subprocess.run": A_TOOL,
+}
+
+
+def calls_in(text):
+    """The calls of a program that are in CALLS, as they are written."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            written = ast.unparse(node.func)
+            if {written, written.rpartition(".")[2]} & CALLS:
+                yield written
+
+
+def found():
+    programs = [*(ROOT / "labkit").rglob("*.py"), *(ROOT / "chapters").glob("*/*.py")]
+    for path in programs:
+        for call in calls_in(path.read_text("utf-8")):
+            yield f"{path.relative_to(ROOT).as_posix()} {call}"
+
+
+def test_the_scan_sees_each_kind_of_call():
+    text = "x.bind(1)\nServer()\nsubprocess.run()\nself.run()\nos.system()\nplatform.system()\n"
+    assert list(calls_in(text)) == ["x.bind", "Server", "subprocess.run", "os.system"]
+
+
+def test_whatever_could_listen_is_named():
+    assert sorted(set(found())) == sorted(LISTENERS)
+
+
+@pytest.mark.parametrize("test", sorted({v for v in LISTENERS.values() if "::" in v}))
+def test_the_tests_named_exist(test):
+    file, _, name = test.partition("::")
+    functions = ast.walk(ast.parse((ROOT / file).read_text("utf-8")))
+    assert name in {one.name for one in functions if isinstance(one, ast.FunctionDef)}
+
+
+def command(*words):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "labkit", *words]
+    return subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+def said_until(process, words):
+    """Its lines, up to the one with the words."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if words in line:
+            return lines
+    raise AssertionError("".join(lines))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
+def test_board():
+    pytest.importorskip("pynq")
+    with command("board", "loopback") as board:
+        try:
+            said_until(board, "A virtual board is at 127.")
+            assert listening(board.pid) and reachable(board.pid) == []
+        finally:
+            board.terminate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
+def test_lab(tmp_path, monkeypatch):
+    pytest.importorskip("jupyterlab")
+    monkeypatch.setenv("LABKIT_WORK", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
+    with command("lab", "--no-browser", "--ServerApp.port=0") as lab:
+        try:
+            said_until(lab, "http://127.0.0.1:")
+            while lab.poll() is None and not listening(lab.pid):
+                time.sleep(0.05)  # it says so first, and then listens
+            assert lab.poll() is None and reachable(lab.pid) == []
+        finally:
+            lab.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
+def test_a_lesson_s_kernel():
+    """A kernel takes orders at ports of its own; whoever calls needs the key of its file."""
+    manager, client = start_new_kernel(kernel_name="python3", startup_timeout=600)
+    try:
+        pid = manager.provisioner.pid
+        assert len(listening(pid)) >= 5 and reachable(pid) == []
+        assert manager.session.key
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
