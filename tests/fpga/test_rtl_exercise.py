@@ -304,6 +304,19 @@ def test_a_support_module_that_the_answer_brings_is_the_learners(said):
     assert returned is behind, words
 
 
+def test_an_index_out_of_bounds_is_told_in_its_case_and_harms_nobody(said):
+    beyond = SOLUTION.replace("  // One", "  logic [15:0] table_ [0:90];\n  // One").replace(
+        "y_data <= 2 * 16'(x_data);",
+        "y_data <= table_[7'(x_data)]; table_[7'(x_data)] <= 2 * 16'(x_data);",
+    )
+    returned, words = said(beyond)
+    assert returned == SOLUTION
+    assert words.startswith("Look again: The simulator of doubler ended on an assertion:"), words
+    assert "out of bounds" in words and "beyond the end of a memory" in words
+    answer = "// mine\n" + SOLUTION
+    assert said(answer)[0] is answer
+
+
 # --- tools that cannot judge
 
 
