@@ -29,7 +29,9 @@ import torch
 
 from labkit.checks.watch import Hit
 from labkit.checks.watch.clock import Clock, importing
+from labkit.checks.watch.escapes import IN_A_RANK
 from labkit.checks.watch.guard import Guard
+from labkit.checks.watch.memory import limited_memory
 from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
 from labkit.distributed.carried_in_turn import CarriedInTurn
@@ -142,7 +144,7 @@ class Watched:
             forbidden=_with_all(job.forbidden), oracle=None, fallback=own, adapter=None
         )
         codes = {id(one.__code__) for one in free if hasattr(one, "__code__")}
-        self.guard = Guard(exercise, job.answers, frozenset(codes))
+        self.guard = Guard(exercise, job.answers, frozenset(codes), IN_A_RANK)
 
     def run(self, function: Callable, inputs: tuple) -> None:
         """Calls it; `value`, or `error` and `place`, say what came of it."""
@@ -153,7 +155,8 @@ class Watched:
             with self.guard.profile(_call.__code__):
                 _call(self, function, inputs)
 
-        with self.guard.stand_ins(), warnings.catch_warnings(), self._no_files():
+        aside = warnings.catch_warnings(), self._no_files(), limited_memory(1 / self.ranks)
+        with self.guard.stand_ins(), aside[0], aside[1], aside[2]:
             warnings.simplefilter("ignore")
             self.clock.run(job)
         self.line.clock = None

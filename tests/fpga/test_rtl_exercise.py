@@ -305,10 +305,10 @@ def test_a_support_module_that_the_answer_brings_is_the_learners(said):
 
 
 def test_an_index_out_of_bounds_is_told_in_its_case_and_harms_nobody(said):
-    beyond = SOLUTION.replace("  // One", "  logic [15:0] table_ [0:90];\n  // One").replace(
-        "y_data <= 2 * 16'(x_data);",
-        "y_data <= table_[7'(x_data)]; table_[7'(x_data)] <= 2 * 16'(x_data);",
-    )
+    table = "  logic [15:0] twice [0:199];  // -56 to -1 have no place in it\n"
+    fill = "  initial for (int i = 0; i < 200; i++) twice[i] = 2 * 16'(signed'(8'(i)));\n"
+    beyond = edited("  // One", f"{table}{fill}  // One")
+    beyond = beyond.replace("2 * 16'(x_data);", "twice[unsigned'(x_data)];")
     returned, words = said(beyond)
     assert returned == SOLUTION
     assert words.startswith("Look again: The simulator of doubler ended on an assertion:"), words

@@ -29,6 +29,7 @@ class ThreadMeter:
     def __init__(self, thread: threading.Thread) -> None:
         self.ident = thread.ident
         self._task = Path(f"/proc/self/task/{thread.native_id}")
+        self._counted = Path("/proc/self/schedstat").exists()
 
     def cpu(self) -> float:
         """Processor time that the thread has used, in seconds."""
@@ -39,14 +40,22 @@ class ThreadMeter:
     def slept(self) -> float:
         """Seconds in which it neither ran nor queued for a processor; only differences count.
 
-        Where the system does not count the queueing, that is in it.
+        Where the system does not count the queueing, that is in it. A thread that has ended sleeps.
         """
-        now = time.monotonic()
+        if not self._counted:
+            return time.monotonic() - self.cpu()
+        return time.monotonic() - sum(self._ran_and_queued())
+
+    def ran(self) -> float:
+        """Processor time of a thread that may have ended; 0 then, or where nobody counts it."""
+        return self._ran_and_queued()[0]
+
+    def _ran_and_queued(self) -> tuple[float, float]:
         try:
             ran, queued, _ = map(int, (self._task / "schedstat").read_text().split())
         except (OSError, ValueError):
-            return now - self.cpu()
-        return now - (ran + queued) / 1e9
+            return 0.0, 0.0
+        return ran / 1e9, queued / 1e9
 
     def fetches(self) -> int:
         """How often it has waited until a page of its memory came from a disk."""
