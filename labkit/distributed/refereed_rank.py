@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from traceback import walk_stack, walk_tb
@@ -31,6 +31,7 @@ from labkit.checks.watch import Hit
 from labkit.checks.watch.clock import Clock, importing
 from labkit.checks.watch.escapes import IN_A_RANK
 from labkit.checks.watch.guard import Guard
+from labkit.checks.watch.leftovers import Leftovers
 from labkit.checks.watch.memory import limited_memory
 from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
@@ -91,7 +92,8 @@ def run_refereed(
     asynchronous.CommunicationThread = CarriedInTurn
     ended = _ended(job, line)
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(AttributeError, ValueError):  # the function may have taken or closed it
+            stream.flush()
     talk.send(ended)
     watch.join()
 
@@ -155,10 +157,12 @@ class Watched:
             with self.guard.profile(_call.__code__):
                 _call(self, function, inputs)
 
+        before = Leftovers(processes=False)
         aside = warnings.catch_warnings(), self._no_files(), limited_memory(1 / self.ranks)
         with self.guard.stand_ins(), aside[0], aside[1], aside[2]:
             warnings.simplefilter("ignore")
             self.clock.run(job)
+        before.clear(threads=())  # the rest of this process needs its modules
         self.line.clock = None
 
     @contextmanager
