@@ -9,7 +9,8 @@ Three looks, because none sees everything:
 3. A ufunc that was bound to another name before is found by looking at what the learner's code
    refers to: arguments, closures, and the globals it loads; also `@` and `import torch`.
 
-The exercise's own oracle and the modules that hold the answers are always forbidden. A call counts
+The exercise's own oracle and the modules that hold the answers are always forbidden, and so is what
+would end or disturb the process (escapes.py): this is stopped before it is called. A call counts
 when the nearest code that is not a library's is the learner's. The first hit is kept.
 
 The profiler makes a call several times dearer. So it looks at the first `WATCHED` calls and returns
