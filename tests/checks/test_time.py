@@ -216,9 +216,11 @@ def meter(monkeypatch):
 
 
 def started(meter, own=0.0):
+    """A clock that has seen its first tick."""
     made = Clock()
     made._meter = meter
     made.start(own)
+    assert not made.over(None)
     return made
 
 

@@ -66,7 +66,7 @@ class Clock:
         self._caller = sys._getframe(1)  # between the function and the job: not to be struck
         self._left = ROUNDS * seconds_of_a_round() + OWN * own
         self._cpu = self._meter.cpu()
-        self._awake()
+        self._slept = None
         self.armed = True
 
     def stop(self) -> None:
@@ -81,15 +81,15 @@ class Clock:
         try:
             yield
         finally:
-            self._awake()
+            self._slept = None
             self.armed = armed
 
     def over(self, frame: FrameType | None) -> bool:
         """Whether the budget is spent, seen at a tick that met `frame`."""
         used = self._meter.cpu() - self._cpu
         is_import = importing(frame)
-        fetching = self._meter.fetches() != self._fetches
-        if is_import or fetching or used >= IDLE_SHARE * TICK:  # the signal's own cost, at most
+        woke = self._slept is None or self._meter.fetches() != self._fetches
+        if woke or is_import or used >= IDLE_SHARE * TICK:  # the signal's own cost, at most
             self._awake()
         self.idle = self._meter.slept() - self._slept >= IDLE
         self._cpu = self._meter.cpu()  # after our own looking, which is not the function's work
@@ -100,7 +100,7 @@ class Clock:
         return self.idle or self._left < 0
 
     def _awake(self) -> None:
-        """The function does not idle: its sleep is counted from now on."""
+        """The function does not idle: its sleep is counted from now on, at a tick."""
         self._slept = self._meter.slept()
         self._fetches = self._meter.fetches()
 

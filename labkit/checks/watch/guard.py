@@ -23,6 +23,7 @@ that none of the three looks reaches, and deliberate sabotage of labkit itself.
 
 import dis
 import gc
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -101,7 +102,7 @@ class Guard:
             self._stand_ins.put(function, name)
         for function, name in self._escapes.items():
             if name.startswith("os.") and not isinstance(function, CodeType):
-                self._stand_ins.put(function, name)
+                self._stand_ins.put_into(os, function, name)
         threading.setprofile(self._profile)
         self._active = True
         try:

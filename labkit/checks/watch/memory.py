@@ -4,6 +4,7 @@ Without a limit, the system would end the process that takes the last of it, or 
 """
 
 import os
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,8 +22,6 @@ def limited_memory(share: float = 1.0) -> Iterator[None]:
     if not free:
         yield
         return
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = _taken() + int(SHARE * share * free)
     for limit in (soft, hard):
