@@ -276,10 +276,13 @@ class _Search:
 
 def _shapes(case: Case) -> list:
     """What two calls with new data have in common."""
-    found = []
-    for value in case.args:
-        if isinstance(value, np.ndarray):
-            found.append(value.shape)
-        elif isinstance(value, int | str | tuple):
-            found.append(value)
-    return found
+    return [_shape(value) for value in case.args]
+
+
+def _shape(value: object) -> object:
+    """What is left of an argument without its numbers; arrays lie within tuples, too."""
+    if isinstance(value, np.ndarray):
+        return value.shape
+    if isinstance(value, list | tuple):
+        return [_shape(one) for one in value]
+    return value if isinstance(value, int | str) else None

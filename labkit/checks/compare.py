@@ -58,6 +58,8 @@ def _raised(run: CaseRun) -> Problem:
         headline = "The function ends the program: it calls `exit` or raises SystemExit."
         return Problem("raised", headline, tuple(where))
     headline = f"The function raises {type(run.error).__name__}."
+    if isinstance(run.error, MemoryError):
+        headline = "The function asks for more memory than there is: MemoryError."
     return Problem("raised", headline, (Code(error_text(run.error)), *where))
 
 

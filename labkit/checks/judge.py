@@ -71,7 +71,7 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
 
 
 def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
-    """The first that holds: interrupted, a forbidden call, a diagnosis, no return, right."""
+    """The first that holds: interrupted, a forbidden call, a diagnosis, no end, a rest, right."""
     hit = run.hit
     if run.interrupted:
         return messages.interrupted(exercise.id)
@@ -85,9 +85,13 @@ def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
     ]
     diagnosis = diagnose(exercise, finished, expected, problems)
     if diagnosis is not None:
+        if run.left is not None and diagnosis.problem.kind == "raised":  # often for want of it
+            return messages.left_behind(exercise, *run.left)
         return messages.wrong(exercise, diagnosis)
     if run.expired:
         return messages.endless(exercise, run.cases[-1], run.idle)
+    if run.left is not None:
+        return messages.left_behind(exercise, *run.left)
     if hit is not None:
         return messages.refused_call(exercise, hit)
     return messages.solved(exercise, run.cases)

@@ -70,6 +70,11 @@ def endless(exercise: Exercise, run: CaseRun, idle: bool) -> Message:
     return _again(exercise, "The function does not return.", *body)
 
 
+def left_behind(exercise: Exercise, sentence: str, cure: str) -> Message:
+    """The results are right, but something stays that was not there before."""
+    return _again(exercise, sentence, cure)
+
+
 def refused_call(exercise: Exercise, hit: Hit) -> Message:
     """A call that the exercise forbids."""
     headlines = {

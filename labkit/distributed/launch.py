@@ -189,9 +189,9 @@ def _refuse_too_large(ranks: int, size: int) -> None:
     size   bytes of the function and its arguments: once for all ranks, and once more for each rank,
            which may change its copy
     """
-    from labkit.distributed import parcels
+    from labkit.checks.watch import memory
 
-    free = parcels.free_memory()
+    free = memory.free_memory()
     needed = size + ranks * (RANK_BYTES + size)
     if not 0 < free < needed:
         return

@@ -17,7 +17,6 @@ import pickle
 import tempfile
 from dataclasses import dataclass
 from multiprocessing import reduction
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -90,16 +89,6 @@ def unpacked(file: SharedFile, spans: Spans) -> Any:
         whole = memoryview(mmap.mmap(file.descriptor, size, access=mmap.ACCESS_COPY))
     *buffers, stream = (whole[start:end] for start, end in spans)
     return pickle.loads(stream, buffers=buffers)
-
-
-def free_memory() -> int:
-    """Bytes that processes may take; 0 where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
-    except OSError:
-        return 0
-    values = {line.partition(":")[0]: line.split()[1] for line in lines}
-    return int(values.get("MemAvailable", 0)) * 1024
 
 
 class _Pickler(cloudpickle.Pickler):

@@ -20,6 +20,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 
+from labkit.checks.watch.leftovers import children
 from labkit.distributed.parcels import SharedFile
 from labkit.distributed.rank import BEGUN, Answer, Job, run_rank
 
@@ -217,7 +218,11 @@ def _started(number: int, job: Job, call: SharedFile) -> RankProcess:
 
 def kill_group(process: BaseProcess) -> None:
     """Kills a process that leads a group, and all processes that it has started."""
+    others = list(children(process.pid))  # some may have left its group
     process.kill()
+    for pid in others:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
     if hasattr(os, "killpg"):
         with suppress(OSError):  # it has not got as far as to lead a group, or all are gone
             os.killpg(process.pid, signal.SIGKILL)

@@ -23,9 +23,10 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
+from labkit.checks.watch.memory import free_memory
 from labkit.distributed import ledger, parcels
 from labkit.distributed.backends import carriers
-from labkit.distributed.parcels import Parcel, SharedFile, Spans, free_memory, unpacked
+from labkit.distributed.parcels import Parcel, SharedFile, Spans, unpacked
 from labkit.distributed.rank_network import RankNetwork
 
 PATIENCE = timedelta(days=1)  # of a collective: the launch ends a rank that waits too long

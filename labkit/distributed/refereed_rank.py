@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from traceback import walk_stack, walk_tb
@@ -29,7 +29,10 @@ import torch
 
 from labkit.checks.watch import Hit
 from labkit.checks.watch.clock import Clock, importing
+from labkit.checks.watch.escapes import IN_A_RANK
 from labkit.checks.watch.guard import Guard
+from labkit.checks.watch.leftovers import Leftovers
+from labkit.checks.watch.memory import limited_memory
 from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
 from labkit.distributed.carried_in_turn import CarriedInTurn
@@ -89,7 +92,8 @@ def run_refereed(
     asynchronous.CommunicationThread = CarriedInTurn
     ended = _ended(job, line)
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(AttributeError, ValueError):  # the function may have taken or closed it
+            stream.flush()
     talk.send(ended)
     watch.join()
 
@@ -142,7 +146,7 @@ class Watched:
             forbidden=_with_all(job.forbidden), oracle=None, fallback=own, adapter=None
         )
         codes = {id(one.__code__) for one in free if hasattr(one, "__code__")}
-        self.guard = Guard(exercise, job.answers, frozenset(codes))
+        self.guard = Guard(exercise, job.answers, frozenset(codes), IN_A_RANK)
 
     def run(self, function: Callable, inputs: tuple) -> None:
         """Calls it; `value`, or `error` and `place`, say what came of it."""
@@ -153,9 +157,12 @@ class Watched:
             with self.guard.profile(_call.__code__):
                 _call(self, function, inputs)
 
-        with self.guard.stand_ins(), warnings.catch_warnings(), self._no_files():
+        before = Leftovers(processes=False)
+        aside = warnings.catch_warnings(), self._no_files(), limited_memory(1 / self.ranks)
+        with self.guard.stand_ins(), aside[0], aside[1], aside[2]:
             warnings.simplefilter("ignore")
             self.clock.run(job)
+        before.clear(threads=())  # the rest of this process needs its modules
         self.line.clock = None
 
     @contextmanager

@@ -23,10 +23,9 @@ from labkit.distributed.processes import kill_group, process_context, without_pr
 from labkit.distributed.referee import Referee
 from labkit.distributed.refereed_rank import RefereedJob, run_refereed
 
-LOOK = 1.0  # seconds without a word, after which the processes themselves are looked at
+LOOK = 1.0  # seconds between two looks at the processes themselves; nothing is decided by them
 WORN_OUT = 10  # times the budget of a function: then nothing can have ended it from within
 PRINTED = 4_000  # bytes of a rank's output that are kept
-EXIT_PATIENCE = 5.0  # seconds to end by itself, before it is killed
 CHUNK = 1 << 16
 
 
@@ -57,8 +56,12 @@ def run_ranks(jobs: list[RefereedJob]) -> RefereedRun:
     try:
         for job in jobs:
             players.append(_started(job))
+        look = time.monotonic() + LOOK
         while not referee.all_stand or _answer(players, referee.settle()):
             _hear(players, referee)
+            if time.monotonic() > look:
+                _look_at(players, referee)
+                look = time.monotonic() + LOOK
         _hear_the_last(players)
     finally:
         _end(players)
@@ -87,10 +90,7 @@ def _hear(players: list[Player], referee: Referee) -> None:
             sources[player.output] = player
         if not referee.seats[player.number].gone:
             sources[player.talk] = player
-    ready = wait(list(sources), LOOK)
-    if not ready:
-        _look_at(players, referee)
-    for source in ready:
+    for source in wait(list(sources), LOOK):
         player = sources[source]
         if source is player.output:
             _take_output(player)
@@ -131,6 +131,7 @@ def _take_word(player: Player, players: list[Player], referee: Referee) -> None:
         referee.died(player.number, player.process.exitcode)
         return
     except (EOFError, OSError):
+        kill_group(player.process)  # it ends; or its function has closed what is not its own
         player.process.join()
         referee.died(player.number, player.process.exitcode)
         return
@@ -163,9 +164,8 @@ def _end(players: list[Player]) -> None:
     for player in players:
         player.lifeline.close()
         kill_group(player.process)  # it has said all that it has to say
-    end = time.monotonic() + EXIT_PATIENCE
     for player in players:
-        player.process.join(max(end - time.monotonic(), 0))
+        player.process.join()  # it was killed: on a busy machine it takes its time to be gone
         player.process.close()
         player.talk.close()
         player.output.close()

@@ -16,6 +16,7 @@ from labkit.fpga.prove import FAILS, NOTHING, Proof
 from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
+from labkit.fpga.tools import prompt
 from labkit.provenance import Quantity
 
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
@@ -32,7 +33,8 @@ def refused_by_tools(so_far: str = "") -> Iterator[None]:
     so_far   what is already known of the module, for one that a tool cannot judge
     """
     try:
-        yield
+        with prompt():
+            yield
     except ToolMissing as error:
         raise NotJudged(f"{so_far or NOT_RUN} {error}") from None
     except ToolError as error:

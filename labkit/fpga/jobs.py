@@ -1,4 +1,4 @@
-"""From what a caller of `simulate` passes to what the driver wants: a `Job`, with its arrays.
+"""From what a caller of `simulate` passes to what the driver wants: a job, with its arrays.
 
 Everything is checked here: that each input is given, each name is known, and each value fits.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from labkit.fpga import arguments, runs
+from labkit.fpga import arguments
 from labkit.fpga.errors import RTLError
 from labkit.fpga.input_names import check_names, listed, plain_inputs
 from labkit.fpga.models import Model
@@ -20,7 +20,7 @@ QUIET = 1000  # cycles without a word moved, after which streams without a state
 
 
 class Plan:
-    """A job for the driver, and everything that it points to.
+    """A job for the driver: numbers, and rows of numbers and arrays, as simulator.py wants them.
 
     `streams_in`, `streams_out` and `recorded` say what the job's numbers stand for.
     """
@@ -47,7 +47,6 @@ class Plan:
         watch = arguments.texts("watch", watch, '["count"]')
         self._stalls = checked(stalls)
         self._again_after = again(again_after, self.limit, self.ports, inputs)
-        self._alive = []  # arrays that the job points to
         self.streams_in = self.ports.streams_in
         self.streams_out = self.ports.streams_out
         check_names(self.ports, inputs, stalls if isinstance(stalls, Mapping) else {})
@@ -55,43 +54,32 @@ class Plan:
         self.wanted = _wanted(self.streams_out, words)
         self.recorded = self._recorded(watch) if trace else []
         plain = [self._plain(port, inputs) for port in plain_inputs(self.ports, inputs)]
-        self.job = self._job(inputs, cycles, longest=max((row.count for row in plain), default=0))
-        self._rows("offered", runs.Offered, [self._offered(n, inputs) for n in self.streams_in])
-        self._rows("taken", runs.Taken, [self._taken(name) for name in self.streams_out])
-        self._rows("plain", runs.Plain, plain)
-        self._rows("recorded", runs.Recorded, [self._record(signal) for signal in self.recorded])
+        self.job = self._numbers(inputs, cycles, max((row["count"] for row in plain), default=0))
+        self.job |= {
+            "library": str(model.library),
+            "offered": [self._offered(name, inputs) for name in self.streams_in],
+            "taken": [self._taken(name) for name in self.streams_out],
+            "plain": plain,
+            "recorded": [self._record(signal) for signal in self.recorded],
+        }
 
-    def _job(self, inputs: Mapping[str, object], cycles: int | None, longest: int) -> runs.Job:
+    def _numbers(self, inputs: Mapping[str, object], cycles: int | None, longest: int) -> dict:
         """The numbers of a job; `longest` is the count of values of the longest plain input."""
         if cycles is None and not self.streams_in and not self.streams_out:
             cycles = max(longest, 1)
-        return runs.Job(
-            model=self.model.table,
-            clock=self.ports.index(CLOCK),
-            reset=-1 if RESET in inputs else self.ports.index(RESET),
-            cycles=-1 if cycles is None else cycles,
-            at_least=longest if longest > 1 else 0,  # a single value is held: it sets no length
-            quiet=QUIET,
-            limit=self.limit if cycles is None else max(self.limit, cycles),
-            rows=rows_that_fit(self.recorded),
-            again_after=self._again_after,
-        )
-
-    def _rows(self, name: str, kind: type, rows: list) -> None:
-        """Hands the job an array of rows under a name, with their count."""
-        array = (kind * len(rows))(*rows)
-        self._alive.append(array)
-        setattr(self.job, name, array)
-        setattr(self.job, f"{name}_count", len(rows))
+        return {
+            "clock": self.ports.index(CLOCK),
+            "reset": -1 if RESET in inputs else self.ports.index(RESET),
+            "cycles": -1 if cycles is None else cycles,
+            "at_least": longest if longest > 1 else 0,  # a single value is held: it sets no length
+            "quiet": QUIET,
+            "limit": self.limit if cycles is None else max(self.limit, cycles),
+            "rows": rows_that_fit(self.recorded),
+            "again_after": self._again_after,
+        }
 
     def _values(self, stream: str, inputs: Mapping[str, object]) -> np.ndarray:
         return to_limbs(inputs[stream], self.ports[f"{stream}_data"], f"The stream {stream}")
-
-    def _pointer(self, array: np.ndarray) -> int:
-        """The address of an array, which stays as long as the plan does."""
-        array = np.ascontiguousarray(array)
-        self._alive.append(array)
-        return array.ctypes.data
 
     def _places(self, stream: str) -> dict[str, int]:
         """Which ports a stream has, by their places, and how many words of 32 bits its data."""
@@ -99,11 +87,10 @@ class Plan:
         places = {end: self.ports.index(f"{stream}_{end}") for end in ends}
         return {**places, "words": words_of_32(self.ports[f"{stream}_data"])}
 
-    def _stalled(self, stream: str) -> runs.Stalls:
-        row = pattern(self._stalls, stream)
-        return runs.Stalls(self._pointer(row), len(row))
+    def _stalled(self, stream: str) -> bytes:
+        return _bytes(pattern(self._stalls, stream))
 
-    def _offered(self, stream: str, inputs: Mapping[str, object]) -> runs.Offered:
+    def _offered(self, stream: str, inputs: Mapping[str, object]) -> dict:
         """What a stream in is offered; without its `last`, that is 1 with the last word."""
         values = self.offered[stream]
         lasts = np.zeros(len(values), np.uint8)
@@ -111,38 +98,41 @@ class Plan:
             lasts[:] = _lasts(inputs[f"{stream}_last"], len(values), stream)
         elif len(values):
             lasts[-1] = 1
-        return runs.Offered(
+        return {
             **self._places(stream),
-            values=self._pointer(values),
-            lasts=self._pointer(lasts),
-            count=len(values),
-            stalls=self._stalled(stream),
-        )
+            "values": _bytes(values),
+            "lasts": _bytes(lasts),
+            "count": len(values),
+            "stalls": self._stalled(stream),
+        }
 
-    def _taken(self, stream: str) -> runs.Taken:
-        places = self._places(stream)
+    def _taken(self, stream: str) -> dict:
         wanted = self.wanted.get(stream, -1)
-        return runs.Taken(**places, wanted=wanted, stalls=self._stalled(stream))
+        return {**self._places(stream), "wanted": wanted, "stalls": self._stalled(stream)}
 
-    def _plain(self, port: Port, inputs: Mapping[str, object]) -> runs.Plain:
+    def _plain(self, port: Port, inputs: Mapping[str, object]) -> dict:
         """The values of an input that belongs to no stream: one that is held, or one a cycle."""
         given = inputs[port.name]
         values = given if np.iterable(given) and not isinstance(given, str) else [given]
         limbs = to_limbs(values, port, f"The input {port.name}")
         if not len(limbs):
             raise RTLError(f"The input {port.name} has no value: give one, or one for each cycle.")
-        index = self.ports.index(port.name)
-        return runs.Plain(index, words_of_32(port), self._pointer(limbs), len(limbs))
+        index, words = self.ports.index(port.name), words_of_32(port)
+        return {"port": index, "words": words, "values": _bytes(limbs), "count": len(limbs)}
 
     def _recorded(self, watch: Sequence[str]) -> list[Port]:
         """All ports but the clock, then the signals inside that are watched."""
         own = [port for port in self.ports.all if port.name != CLOCK]
         return own + [Port(name, False, self.model.width(name), False) for name in watch]
 
-    def _record(self, signal: Port) -> runs.Recorded:
+    def _record(self, signal: Port) -> dict:
         index = self.ports.index(signal.name)
         name = signal.name.encode() if index < 0 else None
-        return runs.Recorded(name, index, words_of_32(signal))
+        return {"name": name, "port": index, "words": words_of_32(signal)}
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    return np.ascontiguousarray(array).tobytes()
 
 
 def _wanted(streams: list[str], words: int | Mapping[str, int] | None) -> dict[str, int]:

@@ -1,116 +1,48 @@
-"""The driver of streams, as Python sees it: a job goes in, the run advances, results come out.
+"""Runs of compiled designs, in a process that may end on one: simulator.py.
 
-The structures mirror driver/streams.h. The driver is compiled once, for all designs.
+One such process serves all runs of this one. It starts with the first run, and another takes its
+place when a design has ended it.
 """
 
-import ctypes
-from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
-from functools import cache
+import atexit
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
+from labkit.fpga import simulator
 from labkit.fpga.cpp import DRIVER, compile_cpp, driver_text, kept
-from labkit.fpga.models import Table
+from labkit.fpga.errors import RTLError, ToolError
 
-ENDINGS = ("going on", "finished", "at limit", "oscillates")
-_SLICE = 1 << 20  # cycles between two looks at the keyboard's interrupt
-
-
-class Stalls(Structure):
-    _fields_ = [("pattern", c_void_p), ("length", c_int64)]
-
-
-class Offered(Structure):
-    _fields_ = [(name, c_int) for name in ("valid", "ready", "data", "last", "words")]
-    _fields_ += [("values", c_void_p), ("lasts", c_void_p), ("count", c_int64), ("stalls", Stalls)]
+SAID = 4000  # bytes of its last words that are read
+BEYOND = (
+    "An index is out of bounds: it points beyond the end of a memory. Compare the largest value "
+    "that the index can have with the memory's length."
+)
+_ASSERTION = re.compile(r"Assertion (?:failed: )?.*")
+_OUT_OF_BOUNDS = re.compile(r"out of bounds \w+")
+_taking_turns = threading.Lock()
+_started: dict[int, "Simulator"] = {}  # by the process that it serves: a fork starts its own
 
 
-class Taken(Structure):
-    _fields_ = [(name, c_int) for name in ("valid", "ready", "data", "last", "words")]
-    _fields_ += [("wanted", c_int64), ("stalls", Stalls)]
+def run(top: str, job: dict[str, Any]) -> dict[str, Any]:
+    """What `simulator.outcome` says of a job, whose design has this top module.
 
-
-class Plain(Structure):
-    _fields_ = [("port", c_int), ("words", c_int), ("values", c_void_p), ("count", c_int64)]
-
-
-class Recorded(Structure):
-    _fields_ = [("name", c_char_p), ("port", c_int), ("words", c_int)]
-
-
-class Job(Structure):
-    _fields_ = [("model", POINTER(Table)), ("clock", c_int), ("reset", c_int)]
-    _fields_ += [(f"{kind}_count", c_int) for kind in ("offered", "taken", "plain", "recorded")]
-    _fields_ += [("offered", POINTER(Offered)), ("taken", POINTER(Taken))]
-    _fields_ += [("plain", POINTER(Plain)), ("recorded", POINTER(Recorded))]
-    _fields_ += [(name, c_int64) for name in ("cycles", "at_least", "quiet", "limit", "rows")]
-    _fields_ += [("again_after", c_int64)]
-
-
-class OfferResult(Structure):
-    _fields_ = [("count", c_int64), ("valid", c_int), ("ready", c_int)]
-
-
-class TakeResult(Structure):
-    _fields_ = [("count", c_int64), ("valid", c_int), ("ready", c_int)]
-    _fields_ += [(name, c_void_p) for name in ("values", "times", "lasts")]
-
-
-class Violation(Structure):
-    _fields_ = [("cycle", c_int64), ("stream", c_int), ("kind", c_int)]
-
-
-class Result(Structure):
-    _fields_ = [(name, c_int64) for name in ("cycles", "last_moved", "violation_count")]
-    _fields_ += [("violations", POINTER(Violation)), ("record", c_void_p)]
-
-
-class Run:
-    """One run of a design; `with Run(job) as run` frees it.
-
-    The caller keeps alive what the job points to.
+    Raises RTLError where the design ends the simulator, with its words. Interrupted, it ends it.
     """
-
-    def __init__(self, job: Job) -> None:
-        self._driver = _driver()
-        self._run = self._driver.run_new(byref(job))
-
-    def __enter__(self) -> "Run":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._driver.run_free(self._run)
-
-    def advance(self) -> str:
-        """Clock the design to its end, and say how it ended: one of `ENDINGS`."""
-        ending = 0
-        while ending == 0:
-            ending = self._driver.run_advance(self._run, _SLICE)
-        return ENDINGS[ending]
-
-    def result(self) -> Result:
-        """Cycles, violations and the record so far."""
-        return self._read(self._driver.run_result, Result())
-
-    def offer(self, stream: int) -> OfferResult:
-        """How far the stream into the design is."""
-        return self._read(self._driver.run_offer, OfferResult(), stream)
-
-    def take(self, stream: int) -> TakeResult:
-        """What the stream out of the design has brought."""
-        return self._read(self._driver.run_take, TakeResult(), stream)
-
-    def _read(self, function: "ctypes._FuncPointer", result: Structure, *which: int) -> Structure:
-        function(self._run, *which, byref(result))
-        return result
-
-
-def copied(address: int | None, dtype: type, *shape: int) -> np.ndarray:
-    """An array of our own from the driver's memory."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    data = ctypes.string_at(address, size) if size else b""
-    return np.frombuffer(data, dtype).reshape(shape)
+    job = {**job, "driver": str(prepare())}
+    with _taking_turns:
+        mine = _started.get(os.getpid())
+        if mine is None or not mine.runs:
+            mine = _started[os.getpid()] = Simulator()
+        return mine.outcome(top, job)
 
 
 def prepare() -> Path:
@@ -118,16 +50,63 @@ def prepare() -> Path:
     return kept("streams.so", driver_text(), _compile)
 
 
-@cache
-def _driver() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(prepare()))
-    library.run_new.restype = c_void_p
-    library.run_free.argtypes = [c_void_p]
-    library.run_advance.argtypes = [c_void_p, c_int64]
-    library.run_result.argtypes = [c_void_p, POINTER(Result)]
-    library.run_offer.argtypes = [c_void_p, c_int, POINTER(OfferResult)]
-    library.run_take.argtypes = [c_void_p, c_int, POINTER(TakeResult)]
-    return library
+class Simulator:
+    """A process of simulator.py; it ends with this one, whatever ends this one."""
+
+    def __init__(self) -> None:
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", simulator.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
+            start_new_session=True,  # an interrupt is for this process alone
+        )
+        atexit.register(self.end)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def outcome(self, top: str, job: dict[str, Any]) -> dict[str, Any]:
+        """Hands a job over and waits for what comes of it."""
+        try:
+            pickle.dump(job, self._process.stdin, 5)
+            self._process.stdin.flush()
+            return pickle.load(self._process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self._process.wait()
+            raise _ended(top, self._process.returncode, self._last_words()) from None
+        except BaseException:  # such as the notebook's stop button
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Ends it, if it runs."""
+        atexit.unregister(self.end)
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._words):
+            with suppress(OSError):  # what was never sent
+                stream.close()
+
+    def _last_words(self) -> str:
+        size = self._words.seek(0, os.SEEK_END)
+        self._words.seek(max(size - SAID, 0))
+        words = self._words.read().decode("utf-8", "replace")
+        self.end()
+        return words
+
+
+def _ended(top: str, code: int, words: str) -> RTLError:
+    """The error for a simulator that ended with an exit code in the middle of a job."""
+    if not (said := _ASSERTION.findall(words)):
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return ToolError(f"The simulation of {top} was ended by the system ({how}).")
+    beyond = _OUT_OF_BOUNDS.search(said[-1])
+    what, why = (beyond[0], BEYOND) if beyond else (said[-1], "")
+    return RTLError(f'The simulator of {top} ended on an assertion: "{what}". {why}'.strip())
 
 
 def _compile(path: Path) -> None:

@@ -7,6 +7,7 @@ Lesson a_multiply_accumulate_array writes the first such module.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from labkit.fpga.packing import from_limbs, words_of_32
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.sources import Source, read_sources
 from labkit.fpga.stalls import Stalls
+from labkit.fpga.tools import prompt
 from labkit.fpga.traces import Trace
 from labkit.fpga.vcd import place_of_vcd, write_vcd
 from labkit.provenance import Quantity, counted
@@ -93,90 +95,86 @@ def simulate(
     again_after  cycles after which the design is reset once more and the run begins anew; what was
                 before is not in the result. A design that needs its reset shows it.
 
-    Raises RTLError for a source that a tool refuses, for inputs that do not fit, and for a run that
-    does not end, with what it waits for.
+    Raises RTLError for a source that a tool refuses, for inputs that do not fit, for a run that
+    does not end, with what it waits for, and for an index out of bounds, with the engine's words.
     """
     parameters = arguments.parameters(parameters)
     if vcd is not None:
         vcd = place_of_vcd(vcd)
-    model = compiled(read_sources(source, top), engine, parameters)
+    with prompt() if isinstance(source, str) else nullcontext():
+        model = compiled(read_sources(source, top), engine, parameters)
     plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace, again_after)
-    with runs.Run(plan.job) as run:
-        ending = run.advance()
-        if ending == "oscillates":
-            raise RTLError(
-                f"In cycle {run.result().cycles} the logic of {top} does not settle: it drives "
-                "itself in a loop. Put a register into it."
-            )
-        if ending == "at limit":
-            raise RTLError(_what_it_waits_for(plan, run))
-        simulation = _read(plan, run)
+    run = runs.run(top, plan.job)
+    if run["ending"] == "oscillates":
+        raise RTLError(
+            f"In cycle {run['cycles']} the logic of {top} does not settle: it drives "
+            "itself in a loop. Put a register into it."
+        )
+    if run["ending"] == "at limit":
+        raise RTLError(_what_it_waits_for(plan, run))
+    simulation = _read(plan, run)
     if vcd is not None:
         write_vcd(vcd, simulation.trace, top)
     return simulation
 
 
-def _read(plan: Plan, run: runs.Run) -> Simulation:
-    """Everything that the driver knows, as arrays of our own."""
-    result = run.result()
-    used = result.cycles
-    if plan.job.cycles < 0:
-        used = min(used, max(result.last_moved + 1, plan.job.at_least))
-    trace = _trace(plan, result, used)
+def _read(plan: Plan, run: dict) -> Simulation:
+    """Everything that the simulator has told, as arrays."""
+    used = run["cycles"]
+    if plan.job["cycles"] < 0:
+        used = min(used, max(run["last_moved"] + 1, plan.job["at_least"]))
+    trace = _trace(plan, run, used)
     outputs, times, lasts = {}, {}, {}
-    for place, name in enumerate(plan.streams_out):
-        port, taken = plan.ports[f"{name}_data"], run.take(place)
-        limbs = runs.copied(taken.values, "<u4", taken.count, words_of_32(port))
+    for name, taken in zip(plan.streams_out, run["takes"], strict=True):
+        port = plan.ports[f"{name}_data"]
+        limbs = np.frombuffer(taken["values"], "<u4").reshape(taken["count"], words_of_32(port))
         outputs[name] = from_limbs(limbs, port)
-        times[name] = runs.copied(taken.times, np.int64, taken.count)
+        times[name] = np.frombuffer(taken["times"], np.int64)
         if f"{name}_last" in plan.ports:
-            lasts[name] = runs.copied(taken.lasts, np.uint8, taken.count)
+            lasts[name] = np.frombuffer(taken["lasts"], np.uint8)
     for port in plan.ports.outputs:
         if port.name in trace and port.name not in plan.ports.of_streams():
             outputs[port.name] = trace[port.name]
-    violations = [
-        _violation(plan, result.violations[place]) for place in range(result.violation_count)
-    ]
+    violations = [_violation(plan, *seen) for seen in run["violations"]]
     model = plan.model
     clocked = counted(used, "cycles", f"clocking {model.top} in {model.engine}")
     return Simulation(model.top, model.engine, clocked, outputs, times, lasts, trace, violations)
 
 
-def _trace(plan: Plan, result: runs.Result, used: int) -> Trace:
+def _trace(plan: Plan, run: dict, used: int) -> Trace:
     """The ring of the driver, straightened, without the idle cycles at the end."""
-    rows = min(result.cycles, plan.job.rows)
+    rows = min(run["cycles"], plan.job["rows"])
     width = sum(words_of_32(signal) for signal in plan.recorded)
-    ring = runs.copied(result.record, "<u4", rows, width)
-    first = result.cycles - rows
+    ring = np.frombuffer(run["record"], "<u4").reshape(rows, width)
+    first = run["cycles"] - rows
     if rows:
         ring = np.roll(ring, -(first % rows), axis=0)
     return Trace(plan.recorded, ring[: max(used - first, 0)], first)
 
 
-def _violation(plan: Plan, seen: runs.Violation) -> str:
-    name = plan.streams_out[seen.stream]
-    what = _KINDS[seen.kind].format(name)
-    return f"cycle {seen.cycle}: {what} before the word was taken"
+def _violation(plan: Plan, cycle: int, stream: int, kind: int) -> str:
+    what = _KINDS[kind].format(plan.streams_out[stream])
+    return f"cycle {cycle}: {what} before the word was taken"
 
 
-def _what_it_waits_for(plan: Plan, run: runs.Run) -> str:
+def _what_it_waits_for(plan: Plan, run: dict) -> str:
     """The error's text for a run at its limit: how far each stream is, and what it waits for."""
     parts = []
-    for place, name in enumerate(plan.streams_out):
-        taken, wanted = run.take(place), plan.wanted.get(name)
-        if wanted is None or taken.count < wanted:
+    for name, taken in zip(plan.streams_out, run["takes"], strict=True):
+        wanted = plan.wanted.get(name)
+        if wanted is None or taken["count"] < wanted:
             of = f" of {wanted:,}" if wanted is not None else ""
-            parts.append(f"{name} has delivered {taken.count:,}{of} words")
+            parts.append(f"{name} has delivered {taken['count']:,}{of} words")
             if wanted is None and f"{name}_last" in plan.ports:
                 parts[-1] += f", the latest without {name}_last"
-    for place, name in enumerate(plan.streams_in):
-        offered, count = run.offer(place), len(plan.offered[name])
-        if offered.count == count:
+    for name, offered in zip(plan.streams_in, run["offers"], strict=True):
+        count = len(plan.offered[name])
+        if offered["count"] == count:
             parts.append(f"all {count:,} words of {name} are taken")
         else:
             parts.append(
-                f"{name} waits with word {offered.count:,} of {count:,}: "
-                f"{name}_valid is {offered.valid} and {name}_ready stays {offered.ready}"
+                f"{name} waits with word {offered['count']:,} of {count:,}: "
+                f"{name}_valid is {offered['valid']} and {name}_ready stays {offered['ready']}"
             )
     top = plan.model.top
     clock = "" if CLOCK in plan.ports else f" {top} has no port {CLOCK}, so nothing is clocked."

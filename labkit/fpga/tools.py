@@ -1,10 +1,12 @@
-"""What all the tools share: a package with a version, a limit of time, and last words."""
+"""What all the tools share: a package with a version, a limit of work, and last words."""
 
 import os
+import resource
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -13,6 +15,27 @@ from labkit.fpga.errors import OutOfTime, ToolError, ToolMissing
 # Seconds after which a tool is stopped. This only ends a hang: the largest module of the course
 # takes a tenth of it.
 PATIENCE = 600
+PROMPT = 60  # seconds of processor time for a learner's module: the course's own take a tenth of it
+NEARLY = 0.95  # of the limit: the system counts what it charges a little less exactly
+# What a tool says while it translates itself for this processor, which it does once.
+TRANSLATES = "Preparing to run"
+# A group of processes that ends when the pipe does, of which this process holds the other end; in
+# it the tool, with seconds of processor time.
+_SHELL = """
+(read _ <&"$1"; kill -9 0) >/dev/null 2>&1 &
+ulimit -S -t "$2"; shift 2; exec "$@"
+"""
+_limit = ContextVar("seconds of processor time", default=PATIENCE)
+
+
+@contextmanager
+def prompt() -> Iterator[None]:
+    """Within the block each tool has `PROMPT` seconds of processor time: somebody waits for it."""
+    before = _limit.set(PROMPT)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
 
 
 def run_tool(
@@ -28,32 +51,74 @@ def run_tool(
     tool, work   for the error: "Yosys", "while it read the module mac"
     cause        what usually keeps it from finishing, and what to do: a sentence or two
 
-    Raises OutOfTime after `PATIENCE` seconds, and ToolError where the system ends it. When the time
-    is up, or the learner interrupts, every process ends that the tool has started.
+    Raises OutOfTime after `PATIENCE` seconds, or fewer of processor time within `prompt`, and
+    ToolError where the system ends it. When the time is up, when the learner interrupts, or when
+    this process ends, so does every process that the tool has started.
     """
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a group of its own, to be ended as a whole
-    ) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            raise OutOfTime(
-                f"{tool} did not finish within {PATIENCE:g} s {work}, and was stopped. {cause}"
-            ) from None
-        except BaseException:  # such as the notebook's stop button
-            _end(process)
-            raise
-    if process.returncode < 0:  # often for want of memory
-        name = signal.Signals(-process.returncode).name
+    limit = _limit.get()
+    before = _work_of_children()
+    try:
+        done = _run(command, folder, environment, limit)
+        if _out_of_work(done, before, limit) and TRANSLATES in done.stderr:
+            limit = PATIENCE
+            done = _run(command, folder, environment, limit)
+    except subprocess.TimeoutExpired:
+        raise OutOfTime(
+            f"{tool} did not finish within {PATIENCE:g} s {work}, and was stopped. {cause}"
+        ) from None
+    if _out_of_work(done, before, limit):
+        raise OutOfTime(
+            f"{tool} did not finish within {limit:g} s of processor time {work}, and was stopped. "
+            f"{cause}"
+        )
+    if done.returncode < 0:  # often for want of memory
+        name = signal.Signals(-done.returncode).name
         raise ToolError(f"{tool} was ended by the system ({name}) {work}. {cause}")
+    return done
+
+
+def _run(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None, limit: int
+) -> subprocess.CompletedProcess:
+    """Runs it to its end, in a session of its own, to be ended as a whole."""
+    ours, lifeline = os.pipe()
+    try:
+        with subprocess.Popen(
+            ["/bin/sh", "-c", _SHELL, "sh", str(ours), str(limit), *map(str, command)],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            pass_fds=[ours],
+            start_new_session=True,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=PATIENCE)
+            except BaseException:  # the time is up, or such as the notebook's stop button
+                _end(process)
+                raise
+    finally:
+        os.close(ours)
+        os.close(lifeline)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _out_of_work(done: subprocess.CompletedProcess, before: float, limit: float) -> bool:
+    """Whether the system has ended a tool, or one that it started, at its limit.
+
+    before   what all children had used when it began
+    """
+    return done.returncode == -signal.SIGXCPU or (
+        done.returncode != 0 and _work_of_children() - before >= NEARLY * limit
+    )
+
+
+def _work_of_children() -> float:
+    """Seconds of processor time of all processes that this one has started, and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -193,15 +193,18 @@ def test_handler_timer_and_tracer_are_put_back(answer, right):
 
 
 class Meter:
-    """Processor time and waits, to be set by hand."""
+    """Processor time, sleep and waits for a disk, to be set by hand."""
 
     def __init__(self):
-        self.seconds, self.times = 0.0, 0
+        self.seconds, self.sleep, self.times = 0.0, 0.0, 0
 
     def cpu(self):
         return self.seconds
 
-    def waits(self):
+    def slept(self):
+        return self.sleep
+
+    def fetches(self):
         return self.times
 
 
@@ -213,9 +216,11 @@ def meter(monkeypatch):
 
 
 def started(meter, own=0.0):
+    """A clock that has seen its first tick."""
     made = Clock()
     made._meter = meter
     made.start(own)
+    assert not made.over(None)
     return made
 
 
@@ -259,11 +264,15 @@ def test_each_case_has_its_own_budget(meter):
         timer.start()
 
 
-def test_waiting_is_seen_by_its_waits(meter):
+TICKS = 40  # of sleep, until a function idles
+LOOK = 0.05  # seconds between two ticks
+
+
+def test_waiting_is_seen_by_its_sleep(meter):
     timer = started(meter)
-    for tick in range(clock.IDLE_TICKS):
+    for tick in range(TICKS):
         assert not timer.idle, tick
-        meter.times += 1
+        meter.sleep += LOOK
         meter.seconds += 1e-4
         timer.over(None)
     assert timer.idle
@@ -272,34 +281,72 @@ def test_waiting_is_seen_by_its_waits(meter):
 def test_whoever_works_between_two_waits_does_not_idle(meter):
     timer = started(meter)
     for _ in range(100):
-        for _ in range(clock.IDLE_TICKS - 1):
-            meter.times += 1
+        for _ in range(TICKS - 1):
+            meter.sleep += LOOK
             assert not timer.over(None)
         meter.seconds += 0.006
         assert not timer.over(None)
 
 
+def test_whoever_waits_for_a_disk_does_not_idle(meter):
+    timer = started(meter)
+    for _ in range(100):
+        meter.sleep += 1.9
+        meter.times += 1
+        assert not timer.over(None)
+
+
+def test_on_a_busy_machine_a_sleeping_function_is_found_too(meter):
+    """It queues for a processor after each tick that wakes it, longer than it slept."""
+    timer = started(meter)
+    ticks = 0
+    while not timer.over(None):
+        meter.sleep += LOOK / 10
+        ticks += 1
+    assert timer.idle and TICKS * 9 < ticks < TICKS * 11
+
+
+def test_what_a_rank_waits_for_others_is_no_sleep(meter):
+    timer = started(meter)
+    for _ in range(10):
+        with timer.paused():
+            meter.sleep += 1000
+        assert not timer.over(None)
+
+
 def test_the_meter_tells_sleep_from_work():
     meter = ThreadMeter(threading.current_thread())
-    cpu, waits = meter.cpu(), meter.waits()
-    if waits is None:
-        pytest.skip("this system does not count a thread's waits")
-    for _ in range(5):
-        time.sleep(0.001)
-    assert meter.waits() >= waits + 5
-    sum(range(100_000))
-    assert meter.cpu() > cpu
+    slept = meter.slept()
+    time.sleep(0.2)
+    assert meter.slept() - slept > 0.15
+    cpu, slept, begin = meter.cpu(), meter.slept(), time.monotonic()
+    while meter.cpu() < cpu + 0.05:
+        sum(range(1000))
+    assert meter.slept() - slept < time.monotonic() - begin - 0.04
+
+
+def test_the_meter_sees_another_thread_sleep():
+    woken = threading.Event()
+    sleeper = threading.Thread(target=woken.wait)
+    sleeper.start()
+    meter = ThreadMeter(sleeper)
+    slept = meter.slept()
+    time.sleep(0.2)
+    grown = meter.slept() - slept
+    woken.set()
+    sleeper.join()
+    assert grown > 0.15
 
 
 def test_what_a_look_costs_is_not_charged(meter, monkeypatch):
     """On a slow machine, 40 looks at a sleeping function may cost more than a small budget."""
     monkeypatch.setattr(clock, "ROUNDS", 50_000)  # 50 ms
     timer = started(meter)
-    for _ in range(clock.IDLE_TICKS - 1):
+    for _ in range(TICKS - 1):
         meter.seconds += 0.004  # the signal that brought us here
-        meter.times += 1
+        meter.sleep += LOOK
         assert not timer.over(None)
-    meter.times += 1
+    meter.sleep += 2 * LOOK
     assert timer.over(None) and timer.idle
 
 

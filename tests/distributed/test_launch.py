@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.distributed import LaunchError, launch, ledger, parcels
+from labkit.checks.watch import memory
+from labkit.distributed import LaunchError, launch, ledger
 from labkit.distributed import launch as launching
 from labkit.distributed.backends import carriers, chosen_backend
 from labkit.distributed.processes import INHERITED, PRELOADED, Processes, process_context
@@ -389,7 +390,7 @@ def test_no_function():
 
 def test_more_ranks_than_memory_allows(monkeypatch):
     free = 7 * sys.modules[launching.__module__].RANK_BYTES // 2
-    monkeypatch.setattr(parcels, "free_memory", lambda: free)
+    monkeypatch.setattr(memory, "free_memory", lambda: free)
     with pytest.raises(LaunchError, match=r"4 ranks need about .* launch at most 3"):
         launch(numbers, 4)
 

@@ -13,7 +13,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
-from labkit.distributed import LaunchError, launch, parcels
+from labkit.checks.watch import memory
+from labkit.distributed import LaunchError, launch
 from labkit.distributed.parcels import LARGE, MAPPED
 from tests.distributed.test_launch import alive, wait_until
 from tests.night import others_by_night
@@ -249,7 +250,7 @@ def test_13_large_tensors_and_arrays(size):
 
 
 def test_14_more_arguments_than_memory(monkeypatch):
-    monkeypatch.setattr(parcels, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
     told = sentence_of(lambda rank, ranks, x: None, np.zeros(300_000_000, np.uint8))
     assert told == (
         "2 ranks need about 1.2 GB of memory, 0.3 GB of arguments in each, and 1.0 GB are free "

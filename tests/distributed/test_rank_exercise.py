@@ -1,13 +1,18 @@
 """Exercises that run in rank processes: right and wrong ones, hangs, costs, what is forbidden."""
 
+import builtins
 import importlib
 import itertools
+import multiprocessing
 import os
 import pickle
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +23,7 @@ import torch.distributed as dist
 
 from labkit import check
 from labkit.checks.items import Refused
+from labkit.checks.judge import seeded_cases
 from labkit.checks.registry import registered
 from labkit.distributed.asynchronous import CommunicationThread
 from labkit.distributed.collectives import ring_all_reduce
@@ -315,6 +321,114 @@ WRONG = [
 @pytest.mark.parametrize(("answer", "says"), WRONG, ids=[f.__name__ for f, _ in WRONG])
 def test_wrong_answers(answer, says, monkeypatch, capsys):
     assert says in told(toy(monkeypatch), answer, capsys)
+
+
+def test_wrong_in_the_last_case_alone(monkeypatch, capsys):
+    """Arrays of all ranks lie in tuples: their shapes are compared, not their numbers."""
+    exercise = toy(monkeypatch)
+    *_, last = seeded_cases(exercise)
+    ((seen,),) = last.args[0]
+
+    def wrong_at_the_end(rank, ranks, x):
+        return right(x) + (ranks == 1 and bool((x == torch.from_numpy(seen)).all()))
+
+    said = told(exercise, wrong_at_the_end, capsys)
+    assert "it is right at the first call with these sizes, and wrong at the second" in said
+
+
+# What endangers its process, or leaves something behind.
+
+
+def grows(rank, ranks, x):
+    kept = []
+    while rank == 1:
+        kept.append(bytes(1 << 28))
+    return right(x)
+
+
+def recurses_in_c(rank, ranks, x):
+    def key(n):
+        return sorted([n], key=key)
+
+    return key(1) if rank == 1 else right(x)
+
+
+def changes_all(rank, ranks, x):
+    total = right(x)
+    os.chdir("/")
+    del builtins.print
+    sys.modules["numpy"] = None
+    sys.stdout.close()
+    return total
+
+
+def prints_a_lot(rank, ranks, x):
+    for _ in range(200_000):
+        print("line")
+    return right(x)
+
+
+def closes_its_line(rank, ranks, x):
+    if rank == 1:
+        os.closerange(3, 1000)
+    return right(x)
+
+
+def aborts(rank, ranks, x):
+    return os.abort() if rank == 1 else right(x)
+
+
+def prints_without_end_in_c(rank, ranks, x):
+    if rank == 1:
+        deque(map(print, itertools.repeat("line")), maxlen=0)
+    return right(x)
+
+
+RISKY = [
+    (grows, "The function raises MemoryError in rank 1."),
+    (changes_all, "Right"),
+    (closes_its_line, "The process of rank 1 was killed by SIGKILL."),
+    (recurses_in_c, "The function raises RecursionError in rank 1."),
+    (prints_a_lot, "Right"),
+    (aborts, "The process of rank 1 was killed by SIGABRT."),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    others_by_night(RISKY, "tests/distributed/test_rank_exercise.py::test_risky_answers", by_day=2),
+)
+def test_risky_answers(answer, says, monkeypatch, capsys):
+    before = state()
+    assert says in told(toy(monkeypatch), answer, capsys)
+    assert state() == before
+
+
+def state():
+    numpy = sys.modules["numpy"]
+    return os.getcwd(), builtins.print, numpy, len(multiprocessing.active_children())
+
+
+def test_a_process_that_a_rank_started_goes_with_it(monkeypatch, capsys, tmp_path):
+    def leaves_a_child(rank, ranks, x):
+        if ranks == 1:
+            child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+            (tmp_path / f"{child.pid}").touch()
+        return right(x)
+
+    assert told(toy(monkeypatch), leaves_a_child, capsys).startswith("Right")
+    (noted,) = tmp_path.iterdir()
+    while _lives(int(noted.name)):  # killed, and not yet taken out of the table
+        time.sleep(0.01)
+
+
+@pytest.mark.night(instead="tests/distributed/test_rank_exercise.py::test_wrong_answers")
+def test_a_rank_that_prints_without_end_ends_by_its_work(monkeypatch, capsys):
+    from labkit.distributed import refereed_run
+
+    monkeypatch.setattr(refereed_run, "WORN_OUT", 0.5)
+    said = told(toy(monkeypatch), prints_without_end_in_c, capsys)
+    assert "The function does not return in rank 1." in said
 
 
 def loops_in_c(rank, ranks, x):

@@ -304,6 +304,19 @@ def test_a_support_module_that_the_answer_brings_is_the_learners(said):
     assert returned is behind, words
 
 
+def test_an_index_out_of_bounds_is_told_in_its_case_and_harms_nobody(said):
+    table = "  logic [15:0] twice [0:199];  // -56 to -1 have no place in it\n"
+    fill = "  initial for (int i = 0; i < 200; i++) twice[i] = 2 * 16'(signed'(8'(i)));\n"
+    beyond = edited("  // One", f"{table}{fill}  // One")
+    beyond = beyond.replace("2 * 16'(x_data);", "twice[unsigned'(x_data)];")
+    returned, words = said(beyond)
+    assert returned == SOLUTION
+    assert words.startswith("Look again: The simulator of doubler ended on an assertion:"), words
+    assert "out of bounds" in words and "beyond the end of a memory" in words
+    answer = "// mine\n" + SOLUTION
+    assert said(answer)[0] is answer
+
+
 # --- tools that cannot judge
 
 

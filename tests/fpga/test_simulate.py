@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.fpga import models, runs
+from labkit.fpga import models
 from labkit.fpga.errors import RTLError
 from labkit.fpga.packing import pack
 from labkit.fpga.simulate import simulate
@@ -212,11 +212,6 @@ def test_a_long_run_keeps_its_last_cycles(monkeypatch):
 def test_no_trace_on_request():
     done = run("skid", {"x": range(100)}, trace=False)
     assert done.outputs["y"].tolist() == list(range(100)) and done.trace.cycles == 0
-
-
-def test_an_interrupt_is_heard_between_slices(monkeypatch):
-    monkeypatch.setattr(runs, "_SLICE", 7)
-    assert run("counter", {"go": 1}, cycles=100).outputs["count"].tolist() == [*range(10)] * 10
 
 
 # --- what does not fit ---

@@ -88,6 +88,56 @@ def test_a_tool_that_hangs_is_ended_with_its_children(tmp_path, monkeypatch):
     wait_until(lambda: not is_alive(pid))  # the system may take a moment
 
 
+KERNEL = f"""
+from pathlib import Path
+from labkit.fpga import tools
+tools.run_tool("Tool", "with it", "", [{sys.executable!r}, "-c", {PARENT!r}], Path("."))
+"""
+
+
+def test_a_tool_goes_with_the_process_that_asked_it(tmp_path):
+    child = tmp_path / "child"
+    with subprocess.Popen([sys.executable, "-c", KERNEL], cwd=tmp_path) as kernel:
+        wait_until(lambda: child.exists() and child.read_text())
+        kernel.kill()
+    wait_until(lambda: not is_alive(int(child.read_text())))
+
+
+BUSY = "while True: pass"
+BUSY_CHILD = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {BUSY!r}]))"
+
+
+@pytest.mark.parametrize("code", [BUSY, BUSY_CHILD])
+def test_who_waits_for_a_tool_is_told_after_a_minute_of_work(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(tools, "PROMPT", 1)
+    with pytest.raises(OutOfTime, match=r"finish within 1 s of processor time with it, and was"):  # noqa: SIM117
+        with tools.prompt():
+            run_parent(tmp_path, code)
+
+
+TRANSLATES = """
+import pathlib, sys, time
+begun = pathlib.Path("begun")
+if begun.exists():
+    print("ready")
+    sys.exit()
+begun.touch()
+print("Preparing to run yosys. This might take a while...", file=sys.stderr)
+while True: pass
+"""
+
+
+def test_a_tool_that_translates_itself_first_is_asked_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "PROMPT", 1)
+    with tools.prompt():
+        assert run_parent(tmp_path, TRANSLATES).stdout == "ready\n"
+
+
+def test_a_tool_fails_with_its_own_words_and_code(tmp_path):
+    done = run_parent(tmp_path, "import sys; print('out'); sys.exit('said')")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "out\n", "said\n")
+
+
 def test_an_interrupt_ends_a_tool(tmp_path, monkeypatch):
     started = []
 

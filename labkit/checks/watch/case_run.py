@@ -97,9 +97,11 @@ def _changed(before: tuple, after: tuple) -> tuple[tuple[int, object, object], .
 
 def same(old: object, new: object) -> bool:
     """Whether an array, or a list or tuple of arrays, is unchanged bit by bit. Others pass."""
-    if isinstance(old, np.ndarray) and old.dtype != object:
-        alike = old.shape == new.shape and old.dtype == new.dtype
+    if old is new:
+        return True
+    if type(old) is np.ndarray and old.dtype != object:
+        alike = type(new) is np.ndarray and old.shape == new.shape and old.dtype == new.dtype
         return alike and old.tobytes() == new.tobytes()
-    if isinstance(old, list | tuple):
-        return len(old) == len(new) and all(map(same, old, new))
+    if type(old) in (list, tuple):
+        return type(old) is type(new) and len(old) == len(new) and all(map(same, old, new))
     return True

@@ -6,7 +6,8 @@ as much as our own solution took on the same case. A right answer needs less tha
 it. Time in which other processes had the processor is not the function's, and does not count.
 
 A function that waits (asleep, or for input) uses no processor time. It is told apart from one that
-gets no processor by what the kernel counts: a wait gives the processor up, again after each tick.
+gets no processor by what the kernel counts: who queues for a processor does not sleep. Whoever
+waits for a disk does, so a tick that met such a wait does not count.
 
 An `import` is free: stopping one halfway would leave the package broken for the rest of the
 session. A function that hangs inside a C function cannot be stopped from Python at all.
@@ -35,7 +36,7 @@ from labkit.checks.watch.source import Line, learner_line, origin
 TICK = 0.05  # seconds between two looks
 ROUNDS = 50_000_000  # of an empty loop: about two seconds on an idle machine of today
 OWN = 100  # times the work of our own solution
-IDLE_TICKS = 40  # ticks in a row that met a waiting function
+IDLE = 2.0  # seconds of sleep, without work in between
 IDLE_SHARE = 0.1  # of a tick: a function that waits uses less processor time
 GRACE = 4  # ticks that a function in another thread gets to stop before it is left behind
 
@@ -64,9 +65,8 @@ class Clock:
         """A case begins; our own solution needed `own` seconds of processor time for it."""
         self._caller = sys._getframe(1)  # between the function and the job: not to be struck
         self._left = ROUNDS * seconds_of_a_round() + OWN * own
-        self._idle_ticks = 0
         self._cpu = self._meter.cpu()
-        self._waits = self._meter.waits()
+        self._slept = None
         self.armed = True
 
     def stop(self) -> None:
@@ -81,26 +81,28 @@ class Clock:
         try:
             yield
         finally:
-            self._idle_ticks = 0
+            self._slept = None
             self.armed = armed
 
-    def over(self, frame: FrameType | None, asleep: bool = False) -> bool:
-        """Whether the budget is spent, seen at a tick that met `frame` (asleep)."""
+    def over(self, frame: FrameType | None) -> bool:
+        """Whether the budget is spent, seen at a tick that met `frame`."""
         used = self._meter.cpu() - self._cpu
-        waits = self._meter.waits()
-        waited = asleep or waits is None or waits > self._waits
         is_import = importing(frame)
-        self._waits = waits
+        woke = self._slept is None or self._meter.fetches() != self._fetches
+        if woke or is_import or used >= IDLE_SHARE * TICK:  # the signal's own cost, at most
+            self._awake()
+        self.idle = self._meter.slept() - self._slept >= IDLE
         self._cpu = self._meter.cpu()  # after our own looking, which is not the function's work
         if is_import:
             return False
-        if waited and used < IDLE_SHARE * TICK:  # the signal's own cost, at most
-            self._idle_ticks += 1
-        else:
-            self._idle_ticks = 0
+        if used >= IDLE_SHARE * TICK:
             self._left -= used
-        self.idle = self._idle_ticks >= IDLE_TICKS
         return self.idle or self._left < 0
+
+    def _awake(self) -> None:
+        """The function does not idle: its sleep is counted from now on, at a tick."""
+        self._slept = self._meter.slept()
+        self._fetches = self._meter.fetches()
 
     def run(self, job: Callable[[], None]) -> None:
         """Runs `job`, which calls start and stop around the learner's function."""
@@ -191,8 +193,7 @@ class Clock:
 
     def _over_from_outside(self, worker: threading.Thread) -> bool:
         try:
-            asleep = self._meter.asleep()  # no tick wakes it, so that its waits do not grow
-            return self.over(sys._current_frames().get(worker.ident), asleep)
+            return self.over(sys._current_frames().get(worker.ident))
         except OSError:  # the thread, and its clock with it, has just ended
             return False
 

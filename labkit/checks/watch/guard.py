@@ -9,7 +9,8 @@ Three looks, because none sees everything:
 3. A ufunc that was bound to another name before is found by looking at what the learner's code
    refers to: arguments, closures, and the globals it loads; also `@` and `import torch`.
 
-The exercise's own oracle and the modules that hold the answers are always forbidden. A call counts
+The exercise's own oracle and the modules that hold the answers are always forbidden, and so is what
+would end or disturb the process (escapes.py): this is stopped before it is called. A call counts
 when the nearest code that is not a library's is the learner's. The first hit is kept.
 
 The profiler makes a call several times dearer. So it looks at the first `WATCHED` calls and returns
@@ -22,6 +23,7 @@ that none of the three looks reaches, and deliberate sabotage of labkit itself.
 
 import dis
 import gc
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -31,7 +33,7 @@ from traceback import walk_stack
 from types import CodeType, FrameType
 
 from labkit.checks.items import Exercise
-from labkit.checks.watch.escapes import ESCAPES, Escape
+from labkit.checks.watch.escapes import IN_THE_KERNEL, Escape, Escapes
 from labkit.checks.watch.forbidden import Forbidden, codes_of
 from labkit.checks.watch.source import Line, learner_line, line_of, origin
 from labkit.checks.watch.stand_ins import StandIns
@@ -60,12 +62,18 @@ class Guard:
 
     answers  modules that hold the course's answers: forbidden, beside what the exercise forbids
     exempt   ids of the codes of functions that may do what the learner's may not
+    escapes  functions that would end or disturb the process that it watches
     """
 
     def __init__(
-        self, exercise: Exercise, answers: tuple[str, ...], exempt: frozenset[int]
+        self,
+        exercise: Exercise,
+        answers: tuple[str, ...],
+        exempt: frozenset[int],
+        escapes: Escapes = IN_THE_KERNEL,
     ) -> None:
         self.hit: Hit | None = None
+        self._escapes = escapes
         self._forbidden = Forbidden((*answers, *exercise.forbidden))
         self._own: dict[int, CodeType] = {}
         for answer in (exercise.oracle, exercise.fallback):
@@ -75,9 +83,10 @@ class Guard:
         self._boundary: CodeType | None = None
         self._boundary_is_learner = exercise.adapter is None
         self._known: dict[int, tuple[str, str, CodeType]] = {}  # what a call of a code is, by id
-        self._stand_ins = StandIns(self._report_forbidden)
+        self._stand_ins = StandIns(self._report_use)
         self._active = False
         self._left = WATCHED
+        self.threads: list[threading.Thread] = []  # that the function has started
 
     def inspect(self, function: object) -> None:
         """A forbidden ufunc or builtin handed in as the answer itself, perhaps in a `partial`."""
@@ -91,6 +100,9 @@ class Guard:
         hook = threading.getprofile()
         for function, name in self._forbidden.opaque.values():
             self._stand_ins.put(function, name)
+        for function, name in self._escapes.items():
+            if name.startswith("os.") and not isinstance(function, CodeType):
+                self._stand_ins.put_into(os, function, name)
         threading.setprofile(self._profile)
         self._active = True
         try:
@@ -109,6 +121,7 @@ class Guard:
         """
         self._boundary = boundary
         self._left = WATCHED
+        self._runs_in = threading.get_ident()
         collecting = gc.isenabled()
         before = sys.getprofile()
         mine = self._profile
@@ -136,8 +149,8 @@ class Guard:
         if event == "call":
             self._on_call(frame)
         elif event == "c_call":
-            if arg in ESCAPES:
-                self._stop_escape(ESCAPES[arg], frame)
+            if arg in self._escapes:
+                self._stop_escape(self._escapes[arg], frame)
             elif name := self._forbidden.called_in_c(arg):
                 self._report("forbidden", name, frame)
 
@@ -152,6 +165,8 @@ class Guard:
             self._look_at_values(frame)
         elif kind == "escape":
             self._stop_escape(name, frame.f_back)
+        elif kind == "start":
+            self._note_thread(frame.f_locals["self"])
         elif kind:
             self._report(kind, name, frame.f_back)
 
@@ -162,8 +177,10 @@ class Guard:
             return "oracle", code.co_name
         if id(code) in self._exempt:
             return "", ""
-        if code in ESCAPES:
-            return "escape", ESCAPES[code]
+        if code in self._escapes:
+            return "escape", self._escapes[code]
+        if code is threading.Thread.start.__code__:
+            return "start", ""
         name = self._forbidden.called(code, frame.f_globals.get("__name__"))
         if name:
             return "forbidden", name
@@ -177,6 +194,12 @@ class Guard:
         if frame is not None and origin(frame.f_code, frame.f_globals) == "learner":
             self._report("escape", name, frame)
             raise Escape
+
+    def _note_thread(self, started: threading.Thread) -> None:
+        """Only by the function's own threads: others of this process may start some meanwhile."""
+        mine = threading.get_ident()
+        if mine == self._runs_in or any(mine == one.ident for one in self.threads):
+            self.threads.append(started)
 
     # Look 3: what the learner's code refers to.
 
@@ -206,8 +229,12 @@ class Guard:
             return "@"
         return None
 
-    def _report_forbidden(self, name: str, frame: FrameType) -> None:
-        self._report("forbidden", name, frame)
+    def _report_use(self, name: str, frame: FrameType) -> None:
+        """The user of a stand-in: of something forbidden, or an escape."""
+        if name in self._escapes.values():
+            self._stop_escape(name, frame)
+        else:
+            self._report("forbidden", name, frame)
 
     def _report(self, kind: str, name: str, frame: FrameType | None) -> None:
         if self.hit is not None or not self._active:

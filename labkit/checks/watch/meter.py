@@ -28,7 +28,8 @@ class ThreadMeter:
 
     def __init__(self, thread: threading.Thread) -> None:
         self.ident = thread.ident
-        self._status = Path(f"/proc/self/task/{thread.native_id}/status")
+        self._task = Path(f"/proc/self/task/{thread.native_id}")
+        self._counted = Path("/proc/self/schedstat").exists()
 
     def cpu(self) -> float:
         """Processor time that the thread has used, in seconds."""
@@ -36,18 +37,30 @@ class ThreadMeter:
             return time.process_time()
         return time.clock_gettime(time.pthread_getcpuclockid(self.ident))
 
-    def waits(self) -> int | None:
-        """How often the thread gave up the processor by itself; None where nobody counts it."""
-        try:
-            text = self._status.read_text()
-        except OSError:
-            return None
-        return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    def slept(self) -> float:
+        """Seconds in which it neither ran nor queued for a processor; only differences count.
 
-    def asleep(self) -> bool:
-        """Whether the thread waits at this moment, rather than for a processor. Not for oneself."""
+        Where the system does not count the queueing, that is in it. A thread that has ended sleeps.
+        """
+        if not self._counted:
+            return time.monotonic() - self.cpu()
+        return time.monotonic() - sum(self._ran_and_queued())
+
+    def ran(self) -> float:
+        """Processor time of a thread that may have ended; 0 then, or where nobody counts it."""
+        return self._ran_and_queued()[0]
+
+    def _ran_and_queued(self) -> tuple[float, float]:
         try:
-            text = self._status.read_text()
+            ran, queued, _ = map(int, (self._task / "schedstat").read_text().split())
+        except (OSError, ValueError):
+            return 0.0, 0.0
+        return ran / 1e9, queued / 1e9
+
+    def fetches(self) -> int:
+        """How often it has waited until a page of its memory came from a disk."""
+        try:
+            stat = (self._task / "stat").read_text()
         except OSError:
-            return True
-        return text.partition("\nState:")[2].split()[0] == "S"
+            return 0
+        return int(stat.rpartition(") ")[2].split()[9])

@@ -8,7 +8,7 @@ import functools
 import io
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
 from labkit.checks.expected import Outputs
@@ -17,6 +17,8 @@ from labkit.checks.watch.case_run import CaseRun, call, same
 from labkit.checks.watch.clock import Clock, TimeUp
 from labkit.checks.watch.escapes import Escape
 from labkit.checks.watch.guard import Guard, Hit
+from labkit.checks.watch.leftovers import Leftovers
+from labkit.checks.watch.memory import limited_memory
 from labkit.checks.watch.own_answer import OwnAnswer
 
 _PRINTED = 4000  # characters of a case's output that are kept
@@ -30,6 +32,7 @@ class WatchedRun:
     expected  what is right for each case; None: our own answer is no longer what it was before
     hit       the first forbidden thing that was seen
     expired   the last case's budget was spent; idle: while the function waited
+    left      a sentence on what it has left behind, and what to do about it
     """
 
     cases: list[CaseRun]
@@ -37,6 +40,7 @@ class WatchedRun:
     hit: Hit | None
     expired: bool
     idle: bool
+    left: tuple[str, str] | None = None
 
     @property
     def finished(self) -> list[CaseRun]:
@@ -68,8 +72,11 @@ def run_watched(
     clock = Clock(limited=exercise.plain_python or not adapted, adapted=adapted)
     function = f if exercise.adapter is None else _adapted(exercise, f)
     weigh = exercise.memory is not None
-    runs = _run_cases(function, cases, own.seconds, guard, clock, weigh)
-    return WatchedRun(runs, own.outputs(), guard.hit, clock.expired, clock.idle)
+    leftovers = Leftovers(processes=not adapted)
+    with nullcontext() if adapted else limited_memory():
+        runs = _run_cases(function, cases, own.seconds, guard, clock, weigh)
+    left = leftovers.clear([] if clock.expired else guard.threads)
+    return WatchedRun(runs, own.outputs(), guard.hit, clock.expired, clock.idle, left)
 
 
 def _adapted(exercise: Exercise, f: object) -> Callable:
@@ -116,7 +123,8 @@ def _run_cases(
             if clock.expired or isinstance(run.error, TimeUp | Escape | KeyboardInterrupt):
                 return
 
-    with guard.stand_ins(), redirect_stdout(prints), warnings.catch_warnings():
+    aside = redirect_stdout(prints), redirect_stderr(prints)
+    with guard.stand_ins(), aside[0], aside[1], warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clock.run(job)
     if clock.expired and runs:
@@ -135,6 +143,9 @@ class _Prints(io.StringIO):
         if self.tell() < _PRINTED:
             super().write(text[:_PRINTED])
         return len(text)
+
+    def close(self) -> None:
+        """Stays open: what is printed next has to go somewhere."""
 
     def take(self) -> str:
         """What was kept since the last `take`."""

@@ -37,11 +37,14 @@ class StandIns:
 
     def put(self, function: Callable, dotted: str) -> None:
         """A stand-in wherever the function's package holds it under its name."""
-        name = dotted.rpartition(".")[2]
-        stand_in = StandIn(function, partial(self._report, dotted))
         for module in _modules_with(function, dotted):
-            setattr(module, name, stand_in)
-            self._replaced.append((module, name, function))
+            self.put_into(module, function, dotted)
+
+    def put_into(self, module: ModuleType, function: Callable, dotted: str) -> None:
+        """A stand-in in this module alone."""
+        name = dotted.rpartition(".")[2]
+        setattr(module, name, StandIn(function, partial(self._report, dotted)))
+        self._replaced.append((module, name, function))
 
     def take_out(self) -> None:
         """Every module has its own function again."""
