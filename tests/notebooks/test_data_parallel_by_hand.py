@@ -120,9 +120,7 @@ def plain_mean(rank, ranks, gradient, count):
     return ring_all_reduce(gradient) / ranks
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_data_parallel_by_hand.py::test_what_was_tried_follows_the_weights"
-)
+@pytest.mark.night(instead="chapters/04_distributed/3_data_parallel_by_hand.ipynb")
 def test_the_comparison_follows_the_average():
     said, _ = lesson().again(STEP, COMPARED, average_gradients=sums)
     assert all(row[3:] == ["yes", "no"] for row in rows(said)[1:])

@@ -88,9 +88,7 @@ def test_fine_tuning_and_its_memory(lesson):
     assert float(lesson.namespace["results"]["memory with LoRA"]) == 17.9
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_fine_tuning_and_compilers.py::test_the_exercises_are_solved"
-)
+@pytest.mark.night(instead="chapters/04_distributed/14_fine_tuning_and_compilers.ipynb")
 def test_each_learning_rate_is_the_best_of_three(lesson):
     names = ("with_underscores", "replace", "plan", "book", "unseen", "train", "lora")
     given = {name: lesson.namespace[name] for name in names}

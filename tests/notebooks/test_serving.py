@@ -305,9 +305,7 @@ def test_no_parameter_travels(lesson):
     assert [row[1] for row in rows] == ["0", "1", "0", "1"]
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_serving.py::test_the_queue_grows_for_as_long_as_they_come"
-)
+@pytest.mark.night(instead="chapters/04_distributed/15_serving.ipynb")
 def test_a_program_that_sends_its_weights_is_told(lesson):
     code = lesson.cell(TRIAL)
     patched = code.replace("launch(infer, 2, way, 3)", "launch(infer, 2, way, 3, send_weights)")

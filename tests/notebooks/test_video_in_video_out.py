@@ -105,7 +105,7 @@ def test_the_rates(lesson):
     assert 1e8 / 73_768 > 500, "the network alone keeps up, so the filter binds"
 
 
-@pytest.mark.night(instead="tests/notebooks/test_video_in_video_out.py::test_the_frames")
+@pytest.mark.night(instead="chapters/03_fpga/9_video_in_video_out.ipynb")
 def test_boxes_that_are_too_wide(lesson, monkeypatch):
     said = printed(lesson, BOXES)
     right = {"0 pixels wider": 164, "32 pixels wider": 135}

@@ -42,7 +42,7 @@ def gap(a, b):
 
 
 @pytest.mark.night(
-    instead="tests/notebooks/test_training_on_a_tpu.py::"
+    instead="chapters/02_tpu/5_training_on_a_tpu.ipynb"
     "test_a_batch_is_dealt_in_equal_shares_and_fillers_weigh_nothing"
 )
 def test_eight_replicas_train_as_one_does():
@@ -157,9 +157,7 @@ def test_what_is_no_bytes_is_taken_as_it_is():
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_training_on_a_tpu.py::test_only_batch_normalisation_opens_the_gap"
-)
+@pytest.mark.night(instead="chapters/02_tpu/5_training_on_a_tpu.ipynb")
 def test_batch_norm_per_replica_opens_a_gap_that_the_synchronised_one_closes():
     def runs(replicas, batch_norm):
         return run(replicas, lambda: models.resnet20(batch_norm, 8, blocks=1), 32, lr=0.01)
@@ -337,9 +335,7 @@ def losses(output):
     return [float(line) for line in output.splitlines() if re.fullmatch(r"[\d.]+", line)]
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_training_on_a_tpu.py::test_the_killed_run_goes_on_at_its_checkpoint"
-)
+@pytest.mark.night(instead="chapters/02_tpu/5_training_on_a_tpu.ipynb")
 def test_a_killed_script_goes_on_with_the_very_losses(tmp_path):
     whole = run(2, lambda: models.convnet(), batch=32, steps=40)
     words = "--every", "10", "--replicas", "2", "--checkpoint", tmp_path

@@ -51,9 +51,7 @@ def test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits(tmp_path):
     assert f"weights: {whole.weights}" in said
 
 
-@pytest.mark.night(
-    instead="tests/distributed/checkpoints/test_run.py::test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits"
-)
+@pytest.mark.night(instead="chapters/04_distributed/12_restarts_and_monitoring.ipynb")
 def test_four_ranks_killed_and_launched_again_end_with_the_same_bits(tmp_path, monkeypatch):
     whole = unbroken(tmp_path / "whole", 4)
     broken = Orders(tmp_path / "broken", STEPS, EVERY).with_a_death(1, 4)
@@ -93,9 +91,7 @@ def run_held_up(rank, ranks, orders):
     run(rank, ranks, orders)
 
 
-@pytest.mark.night(
-    instead="tests/distributed/checkpoints/test_run.py::test_killed_and_restarted_by_torchrun_it_ends_with_the_same_bits"
-)
+@pytest.mark.night(instead="chapters/04_distributed/12_restarts_and_monitoring.ipynb")
 def test_a_rank_dies_after_all_have_told_of_the_step_before(tmp_path):
     orders = Orders(tmp_path, steps=7, every=4, die_at=6, die_rank=1, events=True)
     with pytest.raises(LaunchError, match=r"Rank 1 .* SIGKILL"):
