@@ -41,10 +41,7 @@ def gap(a, b):
     return np.abs(np.array(a.losses) / np.array(b.losses) - 1).max()
 
 
-@pytest.mark.night(
-    instead="chapters/02_tpu/5_training_on_a_tpu.ipynb"
-    "test_a_batch_is_dealt_in_equal_shares_and_fillers_weigh_nothing"
-)
+@pytest.mark.night(instead="chapters/02_tpu/5_training_on_a_tpu.ipynb")
 def test_eight_replicas_train_as_one_does():
     """Up to rounding, which grows where it decides which of two pixels is the larger."""
     one, eight = run(1, steps=20, batch=128), run(8, steps=20, batch=128)
