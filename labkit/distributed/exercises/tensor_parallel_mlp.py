@@ -86,12 +86,6 @@ def first_bias_times(inputs: Sequence, factor: float) -> np.ndarray:
     return whole_mlp(changed)
 
 
-def in_float16(inputs: Sequence) -> np.ndarray:
-    """As if the parts of the sum had half of their bytes."""
-    parts = [part.astype("f2").astype("f4") for part in products(inputs)]
-    return sum(parts) + last_bias(inputs)
-
-
 def first_bias_late(inputs: Sequence) -> np.ndarray:
     """As if the first bias were added behind GELU."""
     hidden = [gelu(x @ expand.T) + bias for x, expand, bias, _, _ in inputs]
@@ -111,7 +105,6 @@ WRONG_MLP = SimpleNamespace(
     last_bias_divided=lambda inputs: everywhere(
         sum(products(inputs)) + last_bias(inputs) / len(inputs), inputs
     ),
-    in_float16=lambda inputs: everywhere(in_float16(inputs), inputs),
     gelu_twice=lambda inputs: everywhere(
         sum(products(inputs, lambda h: gelu(gelu(h)))) + last_bias(inputs), inputs
     ),

@@ -152,7 +152,7 @@ def _no_all_reduce(traffic: Traffic) -> str | None:
     numbers = len(traffic.inputs[0][0]) + traffic.ranks
     chunk = NUMBER * math.ceil(numbers / traffic.ranks)
     gathered = [call.name for call in traffic.collectives if call.name != "all_reduce"]
-    if gathered or max((m.bytes for m in traffic.messages), default=0) >= 2 * chunk:
+    if gathered or max((m.bytes for m in traffic.messages), default=0) > 2 * chunk:
         name = gathered[0] if gathered else "this"
         return (
             f"The result is right, but {name} sends every rank's numbers whole to others: an "

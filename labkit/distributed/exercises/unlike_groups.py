@@ -136,12 +136,6 @@ WRONG_STEPS: dict[str, Step] = {
             (batch + groups @ (f / a)) * (groups * a).max(axis=1) / sizes(groups)
         )
     ),
-    "mean_seconds": computing(
-        lambda groups, a, f, batch: (batch + groups @ (f / a)) * (groups @ a) / sizes(groups)
-    ),
-    "whole_batch_in_turn": computing(
-        lambda groups, a, f, batch: equally(groups, a, f, batch).sum(axis=1)
-    ),
     "minus_fixed": computing(
         lambda groups, a, f, batch: (batch - groups @ (f / a)) / (groups @ (1 / a))
     ),
@@ -160,7 +154,6 @@ WRONG_STEPS: dict[str, Step] = {
     "by_the_last_place": sending(lambda groups, messages: messages[last_places(groups)]),
     "by_all_places": sending(lambda groups, messages: groups @ messages),
     "up_to_the_size": sending(lambda groups, messages: messages.cumsum()[sizes(groups) - 1]),
-    "messages_subtracted": sending(lambda groups, messages: -around(groups, messages)),
     "one_too_far": sending(
         lambda groups, messages: messages[np.minimum(sizes(groups), len(messages) - 1)]
     ),

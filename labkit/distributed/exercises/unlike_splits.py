@@ -174,8 +174,8 @@ def in_parts_of_the_share(remainders: np.ndarray, speeds: np.ndarray) -> np.ndar
 
 
 def in_float32(speeds: np.ndarray, batch: int) -> np.ndarray:
-    """As if seven digits were enough."""
-    return by_largest_remainder(speeds.astype(np.float32), np.float32(batch)).astype(int)
+    """Shares of which seven digits are kept."""
+    return shares_of(speeds.astype(np.float32), batch)
 
 
 def parted(remainders: np.ndarray, speeds: np.ndarray) -> np.ndarray:
@@ -205,7 +205,7 @@ WRONG_SPLITS: dict[str, Split] = {
     "one_too_many": one_too_many,
     "half_up": half_up,
     "in_parts_of_the_share": handed_out(in_parts_of_the_share),
-    "in_float32": in_float32,
+    "in_float32": handed_out(largest_first, in_float32),
     "whole_speeds": lambda s, batch: by_largest_remainder(np.floor(s), batch),
     "to_the_fastest": handed_out(lambda r, s: np.argsort(-s, kind="stable")),
     "to_the_slowest": handed_out(lambda r, s: np.argsort(s, kind="stable")),
