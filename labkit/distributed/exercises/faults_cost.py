@@ -173,7 +173,7 @@ cost_of_faults = exercise(
         {
             "three faults": (3, 10, 2),
             "one fault": (1, 60, 7),
-            "short checkpoints": (5, 100, 3),
+            "short checkpoints": (3, 100, 3),
             "long checkpoints": (7, 9, 31),
             "prime": (11, 17, 5),
             "many": (97, 600, 45),

@@ -184,7 +184,7 @@ tf_config = exercise(
             "a worker": (6, 2, 4),
             "a coordinator alone": (1, 0, 0),
             "a server": (5, 2, 2),
-            "one server": (3, 1, 1),
+            "one server": (5, 1, 1),
             "the coordinator": (7, 3, 0),
             "the last worker": (11, 4, 10),
             "equal ports": (13, 5, 6, True),

@@ -1,6 +1,7 @@
 """Exercise distributed.best_micro_batches: into how many pieces a batch is cut."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,12 +119,12 @@ def longest(*given: Any) -> int:
     return max(fit, key=step.get, default=0)
 
 
-def of_short_steps(*given: Any) -> int:
-    """As if no step were longer than 10^9 seconds."""
+def of_short_steps(*given: Any, least: float) -> int:
+    """As if the search began at `least` seconds, and all steps were longer."""
     found = best(*given)
     _, stages, sequences, seconds, overhead, _ = given
     step = found and (found + stages - 1) * (sequences // found * seconds + overhead)
-    return found if step < 1e9 else 0
+    return found if step < least else 0
 
 
 def place_of_the_best(*given: Any) -> int:
@@ -201,7 +202,8 @@ best_micro_batches = exercise(
         "whole_seconds": lambda *given: best(*given, work=int),
         "longest": longest,
         "first_that_fits": first_that_fits,
-        "of_short_steps": of_short_steps,
+        "of_short_steps": partial(of_short_steps, least=1e9),
+        "of_very_short_steps": partial(of_short_steps, least=100),
         "place_of_the_best": place_of_the_best,
         "longer_of_both": lambda *given: best(*given, pieces=max),
         "one_less_kept": lambda *given: best(*given, kept=lambda m, p: min(m, p - 1)),

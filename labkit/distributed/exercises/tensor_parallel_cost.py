@@ -38,8 +38,8 @@ def one_all_reduce(size: Callable[[Sequence], int]) -> Callable[[Traffic], str |
         around = 2 * (ranks - 1)  # messages of each rank in one ring
         if max(by_rank) > around > 0:
             return (
-                f"The result is right, but one rank sends {max(by_rank)} messages, where one "
-                f"all-reduce of the whole tensor sends {around}."
+                f"The result is right, but {max(by_rank)} messages leave a rank, where one "
+                f"all-reduce of the whole tensor needs {around}."
             )
         sent = max(
             [traffic.most_sent, *[_share(call.bytes, ranks) for call in traffic.collectives]]

@@ -180,7 +180,7 @@ heads_of_rank = exercise(
             "the last of four ranks": (3, 4, 12, 5, 11),
             "alone": (0, 1, 3, 4, 13),
             "the first": (0, 3, 6, 2, 17),
-            "in the middle": (1, 3, 6, 2, 5),
+            "in the middle": (1, 3, 6, 2, 17),
             "in the middle of five": (2, 5, 11, 5, 4),
         },
         weights,

@@ -160,7 +160,6 @@ WRONG_STEPS: dict[str, Step] = {
     "one_too_near": sending(lambda groups, messages: messages[sizes(groups) - 2]),
     "times_machines": sending(lambda groups, messages: sizes(groups) * around(groups, messages)),
     "longest": lambda groups, *given: -right_step(groups, *given),
-    "up_to_ms": lambda groups, *given: np.ceil(1e3 * right_step(groups, *given)),
     "whole_ms": lambda groups, a, f, messages, batch: np.round(
         right_step(groups, a, f, messages, batch), 3
     ),
@@ -175,7 +174,7 @@ def machines_of(
 ) -> tuple:
     """Seconds of machines and of messages, so that the best group has this size, and clearly.
 
-    fooled   names of `WRONG_STEPS`, which give other groups here
+    fooled   one of `WRONG_STEPS`, which gives another group here
     scale    of all seconds
     """
     groups = all_groups(machines)
@@ -186,7 +185,7 @@ def machines_of(
         first_alone = machines > 2 and best == 0
         if sizes(groups)[best] != size or first_alone or not clear:
             continue
-        if all(WRONG_STEPS[name](groups, *args).argmin() != best for name in fooled.split()):
+        if not fooled or WRONG_STEPS[fooled](groups, *args).argmin() != best:
             return args
 
 

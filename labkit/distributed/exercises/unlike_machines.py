@@ -75,7 +75,7 @@ best_group = exercise(
             "three of five, closer": (5, 3, "by_the_last_place"),
             "all of five, closer": (5, 5, "by_all_places"),
             "all of three": (3, 3, "times_machines"),
-            "fast machines": (4, 4, "whole_ms up_to_ms", 0.01),
+            "fast machines": (4, 4, "whole_ms", 0.01),
             "all of four, closer": (4, 4, "up_to_the_size"),
             "three of four, closer": (4, 3, "one_too_far"),
             "one of three": (3, 1, "one_too_near"),
