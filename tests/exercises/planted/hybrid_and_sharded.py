@@ -307,7 +307,8 @@ whole_mesh = edit(GROUP, "whole_mesh", ROW, "list(range(math.prod(lengths)))")
 def by_numpy_indices(rank, lengths, side):
     place = list(np.unravel_index(rank, lengths))
     ranks = []
-    for place[side] in range(lengths[side]):
+    for other in range(lengths[side]):
+        place[side] = other
         ranks.append(np.ravel_multi_index(place, lengths))
     return ranks
 
