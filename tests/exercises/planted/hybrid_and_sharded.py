@@ -299,7 +299,6 @@ ROW = "[first + k * stride for k in range(lengths[side])]"
 its_neighbours = edit(GROUP, "its_neighbours", ROW, "[first + k for k in range(lengths[side])]")
 a_place_before = edit(GROUP, "a_place_before", "rank - place * stride", "rank - place")
 rest_by_stride = edit(GROUP, "rest_by_stride", "rank // stride % lengths[side]", "rank % stride")
-from_1_on = edit(GROUP, "from_1_on", "range(lengths[side])", "range(1, lengths[side] + 1)")
 only_places = edit(GROUP, "only_places", ROW, "list(range(lengths[side]))")
 whole_mesh = edit(GROUP, "whole_mesh", ROW, "list(range(math.prod(lengths)))")
 
@@ -425,7 +424,6 @@ PLANTED = {
         (its_neighbours, "but the others are its neighbours"),
         (a_place_before, "place ranks before this one"),
         (rest_by_stride, "the rest of rank / stride"),
-        (from_1_on, "The group begins one place too late"),
         (only_places, "These are places along the side"),
         (whole_mesh, "all ranks of the mesh"),
         (overwrites_lengths, "changes its input"),
