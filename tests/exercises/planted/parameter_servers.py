@@ -427,7 +427,7 @@ PLANTED = {
         (lets_all, "Here everybody may begin"),
         (counts_slower_ones, "counts how many workers are slower"),
         (never_0, "A bound of 0 is taken for 1"),
-        (least_place, "argmin is the slowest one's place"),
+        (least_place, "The slowest one's place in the array is subtracted"),
         (ahead_of_the_middle, "counted from the median"),
         (ahead_of_the_second, "counted from the second slowest"),
         (ahead_of_a_neighbour, "counted from the worker before it"),
