@@ -12,7 +12,7 @@ import numpy as np
 from labkit.checks.items import Refused, Unsolved
 from labkit.checks.phrasing import counted, shape_text
 
-MOST_RANKS = 4
+MOST_RANKS = 5
 NOTHING = np.zeros(0)
 
 

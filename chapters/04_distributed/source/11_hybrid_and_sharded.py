@@ -150,6 +150,7 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # Recomputed, only the inputs wait: backward has $2 + 3 + 20 = 25$ bytes in block 1, then $2 + 30 = 32$ in block 0, the peak.
 #
 # **Exercise `distributed.bytes_per_rank`**: in float32, a rank's state and its activations at their peak, without what is gathered for a moment.
+# `weights` is a multiple of `ranks`; `kept` and `inside` are arrays.
 # `np.cumsum([2, 3])` is [2, 5].
 
 

@@ -89,6 +89,7 @@ pictures.step_picture([1, 2, 3, 4], gradients=[[2, 4, 0, -2], [0, 2, 4, 2]], rat
 # **Exercise `distributed.sharded_servers`**: write one synchronous step.
 # Ranks 0 and 1 are the servers, and the `ranks - 2` others are workers; a server's `gradient` is None.
 # Server i holds `w.tensor_split(2)[i]`, and a worker sends it only that part of its gradient.
+# Messages go between a worker and a server only, with `send` and `receive`.
 
 
 # %% tags=["exercise:distributed.sharded_servers"]
@@ -173,7 +174,7 @@ figures.table(["workers", "server 0 sends", "n S / 2", "rank 0 of a ring", "2 (n
 
 # %% tags=["exercise:distributed.staleness"]
 def staleness(pulled, pushed):
-    """pulled [N], pushed [N], moments of N steps -> the staleness of each [N]"""
+    """arrays pulled [N], pushed [N], moments of N steps -> array: the staleness of each [N]"""
     counts = np.zeros(len(pushed))
     for i in range(len(pushed)):
         # STUB:
@@ -203,7 +204,7 @@ staleness = check("distributed.staleness", staleness)
 
 # %% tags=["exercise:distributed.may_begin"]
 def may_begin(finished, bound):
-    """finished [workers], steps of each; bound -> whether each may begin another [workers]"""
+    """array finished [workers], steps of each; bound -> array of bool: may each begin another?"""
     # STUB:
     # return np.full(len(finished), True)
     # BEGIN SOLUTION

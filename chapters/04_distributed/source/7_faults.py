@@ -150,7 +150,7 @@ tf_config = check("distributed.tf_config", tf_config)
 
 # %% tags=["exercise:distributed.apply_once"]
 def apply_once(w, pushes, rate):
-    """w [D]; a list of (worker, step, gradient [D]) as they arrive -> w [D], applied, repeated"""
+    """array w [D]; (worker, step, gradient [D]) in a list -> array w [D], applied, repeated"""
     seen = set()
     repeated = 0
     for worker, step, gradient in pushes:

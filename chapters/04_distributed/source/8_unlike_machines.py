@@ -103,7 +103,7 @@ guesses = {
 
 # %% tags=["exercise:distributed.split_batch"]
 def split_batch(speeds, batch):
-    """speeds [N], and photographs in all -> whole numbers of photographs [N]"""
+    """array speeds [N], and photographs in all -> array of whole numbers: photographs [N]"""
     shares = batch * speeds / speeds.sum()
     counts = np.floor(shares).astype(int)
     # STUB:

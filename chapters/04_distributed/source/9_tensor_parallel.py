@@ -118,7 +118,7 @@ guesses = {
 # ring_all_reduce(x)    lesson 2's ring: returns the sum over all ranks
 # ```
 #
-# **Exercise `distributed.split_mlp`**: the MLP, of which this rank has a part.
+# **Exercise `distributed.split_mlp`**: the MLP, of which this rank has a part, with a single all-reduce of float32 numbers, as many as y has.
 
 
 # %% tags=["exercise:distributed.split_mlp"]
@@ -217,7 +217,7 @@ for mixed, after_mlp in launch(halves, 2):
 # dh.T       dh transposed
 # ```
 #
-# **Exercise `distributed.column_backward`**: return both gradients.
+# **Exercise `distributed.column_backward`**: return both gradients, with a single all-reduce of float32 numbers, as many as x has.
 
 
 # %% tags=["exercise:distributed.column_backward"]

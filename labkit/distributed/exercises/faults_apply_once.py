@@ -3,7 +3,7 @@
 Lesson faults.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,16 +20,22 @@ def pushes(
     steps: int,
     again: int,
     late: int = 0,
+    begins: Mapping[int, int] | None = None,
 ) -> tuple[np.ndarray, list[Push], float]:
     """w [size], what arrives, and the rate; `again` pushes come a second or third time.
 
     Each worker's steps begin somewhere and rise; the first `late` pushes come at the end. Where a
     push comes again, half of the time its gradient is another one, taken at later weights. Two
-    workers may have equal gradients.
+    workers may have equal gradients. Cases of unlike sizes have no worker in common: who remembers
+    pushes from call to call is right until the first case comes again.
+
+    begins   worker -> its first step, where they are not drawn
     """
-    waiting = {int(worker): [] for worker in rng.permutation(2 * workers)[:workers]}
-    for place, worker in enumerate(waiting):
-        begin = 0 if place == 0 else int(rng.integers(9))
+    if begins is None:
+        names = 20 * size + rng.permutation(2 * workers)[:workers]
+        begins = {int(name): place and int(rng.integers(9)) for place, name in enumerate(names)}
+    waiting: dict[int, list[Push]] = {worker: [] for worker in begins}
+    for worker, begin in begins.items():
         for step in range(begin, begin + steps):
             waiting[worker].append((worker, step, rng.normal(size=size)))
     _share_a_gradient(waiting)
@@ -161,6 +167,18 @@ def sought_apart(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied
     return w, done, len(arrived) - done
 
 
+def in_float32(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+    """As if all were computed in float32."""
+    narrow = [(worker, step, gradient.astype("f4")) for worker, step, gradient in arrived]
+    return applied(w.astype("f4"), narrow, np.float32(rate))
+
+
+def mean_applied(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+    """As if the pushes were one step together, with their mean."""
+    right, done, repeated = applied(w, arrived, rate)
+    return w + (right - w) / done, done, repeated
+
+
 def arrivals_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
     """As if `applied` were all that has arrived."""
     right, done, repeated = applied(w, arrived, rate)
@@ -190,6 +208,23 @@ WRONG_ONCE = SimpleNamespace(
         w, arrived, rate, key=lambda push: (push[0], push[2].tobytes())
     ),
     by_sum=lambda w, arrived, rate: applied(w, arrived, rate, key=lambda push: push[0] + push[1]),
+    by_text=lambda w, arrived, rate: applied(
+        w, arrived, rate, key=lambda push: f"{push[0]}{push[1]}"
+    ),
+    by_hundreds=lambda w, arrived, rate: applied(
+        w, arrived, rate, key=lambda push: 100 * push[0] + push[1]
+    ),
+    by_thousands=lambda w, arrived, rate: applied(
+        w, arrived, rate, key=lambda push: 1000 * push[0] + push[1]
+    ),
+    as_a_set=lambda w, arrived, rate: applied(
+        w, arrived, rate, key=lambda push: frozenset(push[:2])
+    ),
+    first_one_missing=lambda w, arrived, rate: applied(w, arrived[1:], rate),
+    last_one_missing=lambda w, arrived, rate: applied(w, arrived[:-1], rate),
+    mean=mean_applied,
+    in_float32=in_float32,
+    all_repeated=lambda w, arrived, rate: (*applied(w, arrived, rate)[:2], len(arrived)),
     sought_apart=sought_apart,
     from_the_old_weights=from_the_old_weights,
     the_last_counts=the_last_counts,
@@ -215,7 +250,8 @@ apply_once = exercise(
             "one worker": (5, 1, 6, 3),
             "prime": (7, 3, 5, 7),
             "the first push comes last": (6, 2, 3, 2, 1),
-            "many": (33, 5, 20, 40, 7),
+            "many": (33, 5, 20, 40, 7, {11: 0, 1: 5, 10: 100, 9: 2000, 3: 7}),
+            "each other's numbers": (8, 2, 9, 2, 0, {203: 201, 205: 202}),
         },
         pushes,
     ),

@@ -114,6 +114,17 @@ def whole(of: Callable[..., float]) -> Callable[..., tuple[float, int]]:
     return wrong
 
 
+def begins_later(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+    """As if work began again `write` seconds after a fault."""
+    lost = spent = begin = 0
+    for moment in moments.tolist():
+        finished, left = divmod(moment - begin, every + write)
+        spent += finished * write
+        lost += left
+        begin = moment + write
+    return lost, spent
+
+
 WRONG_COST = SimpleNamespace(
     from_the_beginning=from_the_beginning,
     writing_is_free=writing_is_free,
@@ -128,6 +139,15 @@ WRONG_COST = SimpleNamespace(
     half_of_every=whole(lambda lengths, every: len(lengths) * every / 2),
     last_fault_only=lambda moments, every, write: lost_and_spent(
         moments, every, write, lambda all: parts(all)[-1:]
+    ),
+    first_fault_only=lambda moments, every, write: lost_and_spent(
+        moments, every, write, lambda all: all[:1]
+    ),
+    first_part_missing=lambda moments, every, write: lost_and_spent(moments, every, write, np.diff),
+    begins_later=begins_later,
+    until_the_next=lambda moments, every, write: (
+        len(moments) * (every + write) - lost_and_spent(moments, every, write)[0],
+        lost_and_spent(moments, every, write)[1],
     ),
     moments_as_lengths=lambda moments, every, write: lost_and_spent(
         moments, every, write, lambda all: all
@@ -153,7 +173,7 @@ cost_of_faults = exercise(
         {
             "three faults": (3, 10, 2),
             "one fault": (1, 60, 7),
-            "short checkpoints": (5, 100, 3),
+            "short checkpoints": (3, 100, 3),
             "long checkpoints": (7, 9, 31),
             "prime": (11, 17, 5),
             "many": (97, 600, 45),

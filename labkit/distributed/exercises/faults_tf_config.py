@@ -23,9 +23,16 @@ Task = tuple[str, int]  # role and index
 
 
 def processes(
-    rng: np.random.Generator, size: int, servers: int, number: int
+    rng: np.random.Generator, size: int, servers: int, number: int, equal: bool = False
 ) -> tuple[list[str], np.ndarray, int, int]:
-    """Hosts and ports of so many processes, and which one of them asks; ports in no order."""
+    """Hosts and ports of so many processes, and which one of them asks; ports in no order.
+
+    equal   neighbours on unlike hosts have the same port
+    """
+    if equal:
+        places = np.arange(size)
+        hosts = [HOSTS[place % len(HOSTS)] for place in places]
+        return hosts, 7000 + (places + 1) // len(HOSTS), servers, number
     hosts = [HOSTS[place] for place in rng.integers(len(HOSTS), size=size)]
     ports = 2000 + rng.permutation(9000)[:size]
     return hosts, ports, servers, number
@@ -84,6 +91,17 @@ def first_worker_serves(number: int, servers: int) -> Task:
     return ("ps", servers) if number == servers + 1 else task_of(number, servers)
 
 
+def found_by(part: Callable[[str, int], object]) -> Callable[..., Places]:
+    """As if a process were the first one with the same part(host, port) of its address."""
+
+    def wrong(hosts: list[str], ports: np.ndarray, servers: int, number: int) -> Places:
+        parts = [part(host, int(port)) for host, port in zip(hosts, ports, strict=True)]
+        first = parts.index(parts[number])
+        return as_places(dealt(len(ports), 1, servers), *task_of(first, servers))
+
+    return wrong
+
+
 # --- wrong ideas of the cluster
 
 
@@ -113,6 +131,21 @@ def last_server_too(size: int, servers: int, number: int) -> dict[str, list[int]
     return dealt(size, 1, servers) | {"worker": list(range(servers, size))}
 
 
+def last_one_missing(size: int, servers: int, number: int) -> dict[str, list[int]]:
+    """As if the last worker had no address."""
+    cluster = dealt(size, 1, servers)
+    return cluster | {"worker": cluster["worker"][:-1]}
+
+
+def in_sorted_order(hosts: list[str], ports: np.ndarray, servers: int, number: int) -> Places:
+    """As if the addresses had been sorted before they were dealt."""
+    addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    order = sorted(range(len(addresses)), key=addresses.__getitem__)
+    cluster = dealt(len(ports), 1, servers)
+    moved = {role: [order[place] for place in places] for role, places in cluster.items()}
+    return as_places(moved, *task_of(number, servers))
+
+
 def alone(size: int, servers: int, number: int) -> dict[str, list[int]]:
     """As if each process knew itself only."""
     cluster = dealt(size, 1, servers)
@@ -129,12 +162,17 @@ WRONG = SimpleNamespace(
     workers_by_number=with_index(lambda number, right: number, "worker"),
     first_of_role=with_index(lambda number, right: 0, *ROLES),
     all_the_coordinator=with_task(lambda number, servers: ("chief", 0)),
+    all_workers=with_task(lambda number, servers: ("worker", task_of(number, servers)[1])),
+    by_port=found_by(lambda host, port: port),
+    by_host=found_by(lambda host, port: host),
     last_server_works=with_task(last_server_works),
     first_worker_serves=with_task(first_worker_serves),
     no_coordinator=with_cluster(lambda size, servers, number: dealt(size, 0, servers)),
     workers_first=with_cluster(workers_first),
     trains_too=with_cluster(trains_too),
     last_server_too=with_cluster(last_server_too),
+    last_one_missing=with_cluster(last_one_missing),
+    in_sorted_order=in_sorted_order,
     alone=with_cluster(alone),
 )
 
@@ -146,10 +184,10 @@ tf_config = exercise(
             "a worker": (6, 2, 4),
             "a coordinator alone": (1, 0, 0),
             "a server": (5, 2, 2),
-            "one server": (3, 1, 1),
+            "one server": (5, 1, 1),
             "the coordinator": (7, 3, 0),
             "the last worker": (11, 4, 10),
-            "the first worker": (13, 5, 6),
+            "equal ports": (13, 5, 6, True),
             "many": (40, 8, 7),
         },
         processes,

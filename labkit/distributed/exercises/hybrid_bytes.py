@@ -28,15 +28,19 @@ def table_and(
     each: tuple[int, int, int] = (4, 4, 8),
     stored: Activations = all_blocks,
     cut_alone: bool = False,
+    share: Callable[[int, int], float] = lambda size, ranks: size / ranks,
 ) -> Callable[..., float]:
-    """ZeRO's table, each kind cut from some stage on, or in that one alone; and activations."""
+    """ZeRO's table, each kind cut from some stage on, or in that one alone; and activations.
+
+    share   what a rank holds of the bytes of a weight that are cut
+    """
 
     def idea(weights, ranks, stage, kept, inside, recompute):
         activations = recomputed if recompute else stored
         total = float(activations(kept, inside))
         for first, size in zip(first_cut, each, strict=True):
             cut = stage == first if cut_alone else stage >= first
-            total += weights * size / (ranks if cut else 1)
+            total += weights * (share(size, ranks) if cut else size)
         return total
 
     return idea
@@ -61,6 +65,15 @@ WRONG_BYTES = {
     "weights_early": table_and(first_cut=(2, 2, 1)),
     "own_kind_alone": table_and(cut_alone=True),
     "one_moment": table_and(each=(4, 4, 4)),
+    "mixed_precision": table_and(each=(2, 2, 12)),
+    "whole_bytes": table_and(share=lambda size, ranks: size // ranks),
+    "never_recomputed": table_and(lambda kept, inside: inside.sum()),
+    "always_recomputed": table_and(stored=worst_moment),
+    "inputs_stored": table_and(stored=lambda kept, inside: kept.sum()),
+    "largest_stored": table_and(stored=lambda kept, inside: inside.max()),
+    "last_not_stored": table_and(stored=lambda kept, inside: inside[:-1].sum()),
+    "all_moments": table_and(lambda kept, inside: (np.cumsum(kept) + inside).sum()),
+    "own_input_alone": table_and(lambda kept, inside: (kept + inside).max()),
     "all_cut": table_and(first_cut=(1, 1, 1)),
     "no_activations": with_activations(lambda *_: 0),
     "activations_cut": with_activations(lambda size, ranks, stage: size / (ranks if stage else 1)),
@@ -114,14 +127,14 @@ bytes_per_rank = exercise(
     oracle=table_and(),
     cases=cases_of(
         {
-            "plain data parallel": (4, 0, 3, 0),
+            "plain data parallel": (4, 0, 3, 0, 0),
             "one block": (1, 3, 1, 0),
-            "ZeRO-1": (2, 1, 4, 0),
+            "ZeRO-1": (2, 1, 4, 0, 1),
             "ZeRO-2, recomputed": (8, 2, 6, 1),
             "ZeRO-3": (7, 3, 5, 0),
             "ZeRO-3, recomputed": (64, 3, 32, 1, 3),
             "ZeRO-1, recomputed": (3, 1, 2, 1, 0),
-            "no cut, recomputed": (16, 0, 9, 1, 4),
+            "no cut, recomputed": (16, 0, 4, 1, 2),
         },
         a_model,
     ),

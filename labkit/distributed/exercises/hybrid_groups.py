@@ -102,6 +102,18 @@ def sides_behind_forgotten(rank: int, lengths: np.ndarray, side: int) -> np.ndar
     return rank // (stride * length) * stride * length + stride * np.arange(length)
 
 
+def no_stride(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """The right first rank, and its neighbours."""
+    return right_group(rank, lengths, side)[0] + np.arange(lengths[side])
+
+
+def first_without_stride(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """As if the first were as many ranks before as its place says."""
+    stride, length = stride_of(lengths, side), int(lengths[side])
+    place = rank // stride % length
+    return rank - place + stride * np.arange(length)
+
+
 def of_rank_0(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
     """The group that rank 0 is in."""
     return right_group(0, lengths, side)
@@ -165,6 +177,12 @@ group_along = exercise(
         a_place,
     ),
     wrong={
+        "no_stride": no_stride,
+        "first_without_stride": first_without_stride,
+        "place_by_stride": from_place(lambda rank, stride, length: rank % stride),
+        "one_place_on": from_place(lambda rank, stride, length: rank // stride % length - 1),
+        "places": lambda rank, lengths, side: np.arange(lengths[side]),
+        "all_ranks": lambda rank, lengths, side: np.arange(prod(map(int, lengths))),
         "first_fastest": first_fastest,
         "neighbours": neighbours,
         "others_alike": others_alike,

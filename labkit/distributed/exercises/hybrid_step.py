@@ -31,6 +31,7 @@ def whole_weights(inputs: Shards) -> np.ndarray:
 class Slips:
     """What a learner's step may do otherwise; the defaults are right.
 
+    own_output    the layer's output stands for its input in dW
     same_x        all layers have the input of the first one
     turned_layer  y = x W^T in forward
     turned_back   dx = dy W^T in backward: right
@@ -38,6 +39,7 @@ class Slips:
     dy_moves      when dy becomes that of the layer before: "after" dW, "before" it, or "never"
     """
 
+    own_output: bool = False
     same_x: bool = False
     turned_layer: bool = False
     turned_back: bool = True
@@ -53,7 +55,7 @@ def own_gradients(
 ) -> np.ndarray:
     """[L, D, D] of one rank."""
     inputs = [x]
-    for weight in weights[:-1]:
+    for weight in weights:
         inputs.append(inputs[-1] @ (weight.T if slips.turned_layer else weight))
     gradients = np.empty_like(weights)
     for place in reversed(range(len(weights))):
@@ -61,7 +63,7 @@ def own_gradients(
         dx = dy @ (weight.T if slips.turned_back else weight)
         if slips.dy_moves == "before":
             dy = dx
-        gradient = inputs[0 if slips.same_x else place].T @ dy
+        gradient = inputs[0 if slips.same_x else place + slips.own_output].T @ dy
         gradients[place] = gradient.T if slips.turned_dw else gradient
         if slips.dy_moves == "after":
             dy = dx
@@ -102,8 +104,26 @@ def summed_alone(inputs: Shards, rank: int) -> np.ndarray:
     return own_gradients(weights, x, dy).reshape(len(weights), -1)
 
 
+def divided_by(count: Callable[[Shards], float]) -> Callable[[Shards], list[list[np.ndarray]]]:
+    """As if the sum were divided by another number than that of the ranks."""
+    return lambda inputs: cut(summed(inputs) / np.float32(count(inputs)), len(inputs))
+
+
+def scaled_on_the_way(inputs: Shards) -> np.ndarray:
+    """As if dy were divided by the ranks in each layer, besides the mean."""
+    ranks, layers = len(inputs), len(inputs[0][0])
+    times = np.arange(layers)[::-1, None]  # the last layer's dy has not passed any
+    return summed(inputs) / np.float32(ranks) / np.float32(ranks) ** times
+
+
 WRONG_STEP = {
     "undivided": lambda inputs: cut(summed(inputs), len(inputs)),
+    "by_rows": divided_by(lambda inputs: len(inputs) * len(inputs[0][1])),
+    "by_ranks_twice": divided_by(lambda inputs: len(inputs) ** 2),
+    "by_layers": divided_by(lambda inputs: len(inputs[0][0])),
+    "multiplied": divided_by(lambda inputs: 1 / len(inputs)),
+    "dy_divided": lambda inputs: cut(scaled_on_the_way(inputs), len(inputs)),
+    "outputs": with_slips(Slips(own_output=True)),
     "own": own_shards,
     "not_turned": with_slips(Slips(turned_back=False)),
     "turned_in_forward": with_slips(Slips(turned_layer=True)),

@@ -28,19 +28,20 @@ def after_the_step(
     inputs: Step,
     divisor: Callable[[int], float] = lambda workers: workers,
     chosen: Callable[[list[np.ndarray]], list[np.ndarray]] = lambda gradients: gradients,
-    slope: float = 1.0,
+    slope: Callable[[float], float] = lambda rate: rate,
     order: Sequence[int] = (0, 1),
 ) -> list[np.ndarray]:
     """What all ranks return; the arguments may be wrong ideas.
 
     divisor  divisor(workers): by what the sum of the gradients is divided
     chosen   which of the workers' gradients are added up
+    slope    slope(rate): by what the mean is multiplied, before it is subtracted
     order    in which order a worker joins the servers' parts
     """
     w, _, rate = inputs[0]
     gradients = [gradient for _, gradient, _ in inputs[SERVERS:]]
     step = sum(chosen(gradients)) / np.float32(divisor(len(gradients)))
-    parts = np.array_split(w - np.float32(slope * rate) * step, SERVERS)
+    parts = np.array_split(w - np.float32(slope(rate)) * step, SERVERS)
     joined = np.concatenate([parts[server] for server in order])
     return [*parts, *[joined] * len(gradients)]
 
@@ -88,21 +89,73 @@ def gradients_crossed(inputs: Step) -> list[np.ndarray]:
     return [*parts, *[np.concatenate(parts)] * len(gradients)]
 
 
+def first_and_last(gradients: list[np.ndarray]) -> list[np.ndarray]:
+    """As if nobody stood between the two."""
+    return gradients if len(gradients) == 1 else [gradients[0], gradients[-1]]
+
+
+def as_float16(gradients: list[np.ndarray]) -> list[np.ndarray]:
+    """As if they travelled in half of the bytes."""
+    return [gradient.astype(np.float16).astype(np.float32) for gradient in gradients]
+
+
+def shorter_first(inputs: Step) -> list[np.ndarray]:
+    """As if server 0 held len(w) // 2 numbers, and server 1 the others."""
+    whole = after_the_step(inputs)[-1]
+    middle = len(whole) // 2
+    return [whole[:middle], whole[middle:], *[whole] * (len(inputs) - SERVERS)]
+
+
+def own_gradient_alone(inputs: Step) -> list[np.ndarray]:
+    """As if each worker took a step of its own."""
+    parts = after_the_step(inputs)[:SERVERS]
+    return [*parts, *[w - np.float32(rate) * own for w, own, rate in inputs[SERVERS:]]]
+
+
+def servers_keep(inputs: Step) -> list[np.ndarray]:
+    """As if a server returned what it began with."""
+    _, _, *workers = after_the_step(inputs)
+    return [*np.array_split(inputs[0][0], SERVERS), *workers]
+
+
+def servers_have_all(inputs: Step) -> list[np.ndarray]:
+    """As if a server returned all weights."""
+    return [after_the_step(inputs)[-1]] * len(inputs)
+
+
+def gradient_comes_back(inputs: Step) -> list[np.ndarray]:
+    """As if the servers sent on what came last."""
+    last = inputs[-1][1]
+    return [*after_the_step(inputs)[:SERVERS], *[last] * (len(inputs) - SERVERS)]
+
+
 WRONG_SERVERS = SimpleNamespace(
     summed=lambda inputs: after_the_step(inputs, divisor=lambda workers: 1),
     over_all_ranks=lambda inputs: after_the_step(inputs, divisor=lambda n: n + SERVERS),
     over_the_servers=lambda inputs: after_the_step(inputs, divisor=lambda workers: SERVERS),
+    over_all_but_one=lambda inputs: after_the_step(inputs, divisor=lambda n: n + SERVERS - 1),
+    first_and_last=lambda inputs: after_the_step(inputs, chosen=first_and_last),
+    all_but_the_last=lambda inputs: after_the_step(inputs, chosen=lambda gradients: gradients[:-1]),
+    all_but_the_first=lambda inputs: after_the_step(inputs, chosen=lambda gradients: gradients[1:]),
     first_worker=lambda inputs: after_the_step(
         inputs, divisor=lambda workers: 1, chosen=lambda gradients: gradients[:1]
     ),
     last_worker=lambda inputs: after_the_step(
         inputs, divisor=lambda workers: 1, chosen=lambda gradients: gradients[-1:]
     ),
-    uphill=lambda inputs: after_the_step(inputs, slope=-1.0),
+    uphill=lambda inputs: after_the_step(inputs, slope=lambda rate: -rate),
+    no_rate=lambda inputs: after_the_step(inputs, slope=lambda rate: 1),
+    divided_by_rate=lambda inputs: after_the_step(inputs, slope=lambda rate: 1 / rate),
+    in_float16=lambda inputs: after_the_step(inputs, chosen=as_float16),
     swapped=lambda inputs: after_the_step(inputs, order=(1, 0)),
     halves_swapped=halves_swapped,
+    shorter_first=shorter_first,
+    own_gradient_alone=own_gradient_alone,
     gradients_crossed=gradients_crossed,
     nothing_comes_back=nothing_comes_back,
+    gradient_comes_back=gradient_comes_back,
+    servers_keep=servers_keep,
+    servers_have_all=servers_have_all,
     too_soon=too_soon,
     only_server_0=lambda inputs: one_server_steps(inputs, 0),
     only_server_1=lambda inputs: one_server_steps(inputs, 1),
@@ -141,7 +194,7 @@ sharded_servers = rank_exercise(
             "two workers": (4, 4),
             "one worker, one weight": (3, 1),
             "one worker": (3, 6),
-            "prime": (4, 7),
+            "three workers": (5, 7),
             "a weight for each server": (4, 2),
             "many": (4, 101),
         },
@@ -156,10 +209,20 @@ sharded_servers = rank_exercise(
 # --- distributed.may_begin
 
 
-def progress(rng: np.random.Generator, workers: int, bound: int) -> tuple[np.ndarray, int]:
-    """finished [workers], all different, around what the bound just allows; and the bound."""
-    least = int(rng.integers(3, 60))
-    return least + rng.permutation(workers), bound
+def progress(
+    rng: np.random.Generator, workers: int, bound: int, equal: bool = False
+) -> tuple[np.ndarray, int]:
+    """finished [workers] and the bound.
+
+    Leads of 0, bound and bound + 1 are there, as far as there are workers; the others are drawn
+    from up to twice the bound, with gaps. Where the steps may be `equal`, some leads come twice.
+    """
+    border = dict.fromkeys([0, bound, bound + 1])
+    others = [lead for lead in rng.permutation(2 * max(workers, bound)) if lead not in border]
+    leads = np.array([*border, *others][:workers])
+    if equal:
+        leads[workers // 2 :] = leads[: workers - workers // 2]
+    return int(rng.integers(3, 60)) + rng.permutation(leads), bound
 
 
 def within_the_bound(finished: np.ndarray, bound: int) -> np.ndarray:
@@ -176,6 +239,15 @@ WRONG_BEGIN = SimpleNamespace(
     from_the_mean=lambda finished, bound: finished - finished.mean() <= bound,
     from_worker_0=lambda finished, bound: finished - finished[0] <= bound,
     from_the_last_worker=lambda finished, bound: finished - finished[-1] <= bound,
+    from_the_median=lambda finished, bound: finished - np.median(finished) <= bound,
+    by_rank=lambda finished, bound: finished.argsort().argsort() <= bound,
+    by_place_of_the_slowest=lambda finished, bound: finished - finished.argmin() <= bound,
+    from_the_second=lambda finished, bound: finished - np.sort(finished)[:2][-1] <= bound,
+    from_the_one_before=lambda finished, bound: finished - np.roll(finished, 1) <= bound,
+    at_least_1=lambda finished, bound: finished - finished.min() <= max(bound, 1),
+    over_the_next=lambda finished, bound: np.array(
+        [done - max(finished[finished < done], default=done) <= bound for done in finished]
+    ),
     all_or_nobody=lambda finished, bound: np.full(
         len(finished), finished.max() - finished.min() <= bound
     ),
@@ -196,6 +268,7 @@ may_begin = exercise(
             "nobody is too fast": (4, 9),
             "ragged": (33, 10),
             "many": (100, 41),
+            "equal steps": (5, 2, True),
         },
         progress,
     ),
@@ -261,6 +334,22 @@ WRONG_STALENESS = SimpleNamespace(
     as_if_sorted=as_if_sorted,
     in_order_of_pushes=lambda pulled, pushed: pushes_between(pulled, pushed)[np.argsort(pushed)],
     places_by_argsort=lambda pulled, pushed: np.argsort(pushed) - np.argsort(pulled),
+    never_sorted=lambda pulled, pushed: (
+        np.searchsorted(pushed, pushed) - np.searchsorted(pushed, pulled)
+    ),
+    one_less=lambda pulled, pushed: pushes_between(pulled, pushed) - 1,
+    pulls_too=lambda pulled, pushed: (
+        pushes_between(pulled, pushed)
+        + _count(pulled[None] > pulled[:, None], pulled[None] < pushed[:, None])
+    ),
+    in_order_of_pulls=lambda pulled, pushed: pushes_between(pulled, pushed)[np.argsort(pulled)],
+    around_it=lambda pulled, pushed: _count(
+        pulled[None] < pulled[:, None], pushed[None] > pushed[:, None]
+    ),
+    either=lambda pulled, pushed: _count(
+        (pushed[None] > pulled[:, None]) | (pushed[None] < pushed[:, None])
+    ),
+    mean=lambda pulled, pushed: np.full(len(pushed), pushes_between(pulled, pushed).mean()),
     time=lambda pulled, pushed: pushed - pulled,
 )
 

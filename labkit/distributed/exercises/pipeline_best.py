@@ -1,6 +1,7 @@
 """Exercise distributed.best_micro_batches: into how many pieces a batch is cut."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def best(
     pieces: Callable[[int, int], int] = lambda m, p: m + p - 1,
     has_overhead: bool = True,
     exact: bool = True,
+    work: Callable[[float], float] = lambda seconds: seconds,
 ) -> int:
     """The m with the shortest step whose kept(m, p) micro-batches fit; 0 if none fits."""
     choices, stages, sequences, seconds, overhead, room = given
@@ -43,7 +45,7 @@ def best(
     for m in choices.tolist():
         size = sequences // m
         used = kept(m, stages) * size
-        step = pieces(m, stages) * (size * seconds + has_overhead * overhead)
+        step = pieces(m, stages) * (work(size * seconds) + has_overhead * overhead)
         if used < room or (used == room and exact):
             found.append((step, m))
     return min(found)[1] if found else 0
@@ -102,6 +104,35 @@ def last_that_fits(*given: Any) -> int:
     return fit[-1] if fit else 0
 
 
+def first_that_fits(*given: Any) -> int:
+    """As if no m could be better than the first that fits."""
+    choices, stages, sequences, _, _, room = given
+    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    return fit[0] if fit else 0
+
+
+def longest(*given: Any) -> int:
+    """As if the longest step were the best."""
+    choices, stages, sequences, seconds, overhead, room = given
+    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    step = {m: (m + stages - 1) * (sequences // m * seconds + overhead) for m in fit}
+    return max(fit, key=step.get, default=0)
+
+
+def of_short_steps(*given: Any, least: float) -> int:
+    """As if the search began at `least` seconds, and all steps were longer."""
+    found = best(*given)
+    _, stages, sequences, seconds, overhead, _ = given
+    step = found and (found + stages - 1) * (sequences // found * seconds + overhead)
+    return found if step < least else 0
+
+
+def place_of_the_best(*given: Any) -> int:
+    """As if its place among the choices were asked for."""
+    found = best(*given)
+    return given[0].tolist().index(found) if found else 0
+
+
 def shortest_that_fits(
     choices: np.ndarray, stages: int, sequences: int, seconds: float, overhead: float, room: int
 ) -> int:
@@ -147,7 +178,7 @@ best_micro_batches = exercise(
             "little room": (6, 7, 0.5, 3.0, 2),
             "a large batch": (4, 16, 0.5, 6.0, 16),
             "prime": (3, 7, 2.0, 0.5, 5),
-            "room for three": (2, 4, 3.0, 2.0, 3),
+            "room for three": (2, 4, 3e20, 2e20, 3),
             "cheap pieces": (4, 24, 1.0, 0.01, 24),
             "some room": (4, 64, 1.0, 1.5, 17),
             "exactly full": (5, 48, 0.3, 2.5, 20),
@@ -167,6 +198,13 @@ best_micro_batches = exercise(
         "largest": lambda *given: best(*given, has_overhead=False),
         "smallest": lambda *given: best(*given, pieces=lambda m, p: m),
         "one_piece_more": lambda *given: best(*given, pieces=lambda m, p: m + p),
+        "one_piece_less": lambda *given: best(*given, pieces=lambda m, p: m + p - 2),
+        "whole_seconds": lambda *given: best(*given, work=int),
+        "longest": longest,
+        "first_that_fits": first_that_fits,
+        "of_short_steps": partial(of_short_steps, least=1e9),
+        "of_very_short_steps": partial(of_short_steps, least=100),
+        "place_of_the_best": place_of_the_best,
         "longer_of_both": lambda *given: best(*given, pieces=max),
         "one_less_kept": lambda *given: best(*given, kept=lambda m, p: min(m, p - 1)),
         "fits_afterwards": fits_afterwards,

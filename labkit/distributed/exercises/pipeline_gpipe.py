@@ -107,6 +107,21 @@ def by_the_sum_so_far(dy: np.ndarray, w: np.ndarray, slopes: np.ndarray) -> np.n
     return np.einsum("mno,mio->mni", dy, slopes.cumsum(axis=0))
 
 
+def first_goal(y: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """As if all micro-batches had the first one's target."""
+    return mean_error(y, target[:1])
+
+
+def changed(change: Callable[[np.ndarray, np.ndarray, int], np.ndarray]) -> Callable:
+    """change(dw, w, ranks) in place of each stage's right dw."""
+
+    def idea(given: Stages) -> list[np.ndarray]:
+        right = by_hand(given, mean_error)
+        return [change(dw, w, len(given)) for dw, (w, _, _) in zip(right, given, strict=True)]
+
+    return idea
+
+
 def own_goals(given: Stages) -> list[np.ndarray]:
     """As if each stage compared its own output with its own target, where these fit."""
     found = []
@@ -163,6 +178,15 @@ gpipe_stage = rank_exercise(
     wrong={
         "last_only": lambda given: by_hand(given, only(slice(-1, None))),
         "first_only": lambda given: by_hand(given, only(slice(0, 1))),
+        "first_missing": lambda given: by_hand(given, only(slice(1, None))),
+        "last_missing": lambda given: by_hand(given, only(slice(None, -1))),
+        "first_goal": lambda given: by_hand(given, first_goal),
+        "no_goal": lambda given: by_hand(given, lambda y, goal: mean_error(y, 0 * goal)),
+        "by_rows_again": lambda given: by_hand(
+            given, lambda y, goal: mean_error(y, goal) / y.shape[1]
+        ),
+        "by_ranks": changed(lambda dw, w, ranks: dw / ranks),
+        "a_step": changed(lambda dw, w, ranks: w - dw),
         "not_divided": lambda given: by_hand(given, scaled(lambda m: m)),
         "divided_twice": lambda given: by_hand(given, scaled(lambda m: 1 / m)),
         "as_it_came": lambda given: by_hand(given, mean_error, where_square(lambda dy, w: dy)),

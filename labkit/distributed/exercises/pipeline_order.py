@@ -216,6 +216,8 @@ order_of_stage = exercise(
         "one_after_the_other": with_ahead(lambda s, p: 0),
         "one_less_ahead": with_ahead(lambda s, p: p - 2 - s),
         "one_more_ahead": with_kept(lambda s, p, m: p - s + 1),
+        "stage_0_alone": with_ahead(lambda s, p: p - 1 if s == 0 else 0),
+        "one_ahead": with_ahead(lambda s, p: min(1, p - 1 - s)),
         "all_stages_alike": with_ahead(lambda s, p: p - 1),
     },
     adapter=judged_order,

@@ -67,6 +67,22 @@ def dh_summed(inputs: Sequence) -> list[tuple]:
     return [(dh @ w, dh.T @ x) for x, w, _ in inputs]
 
 
+def w_summed(inputs: Sequence) -> list[tuple]:
+    """As if w were the one that is summed."""
+    if not alike(inputs):
+        return pairs(summed_dx(inputs), dw_of(inputs))
+    total = sum(w for _, w, _ in inputs)
+    return pairs([dh @ total for _, _, dh in inputs], dw_of(inputs))
+
+
+def w_turned(inputs: Sequence) -> list[np.ndarray]:
+    """dx with w transposed, where that has the right shape."""
+    square = all(w.shape[0] == w.shape[1] for _, w, _ in inputs)
+    if not square:
+        return summed_dx(inputs)
+    return everywhere(sum(dh @ w.T for _, w, dh in inputs), inputs)
+
+
 WRONG_BACKWARD = SimpleNamespace(
     dx_own=lambda inputs: pairs(dx_parts(inputs), dw_of(inputs)),
     dx_averaged=lambda inputs: pairs(
@@ -75,6 +91,18 @@ WRONG_BACKWARD = SimpleNamespace(
     dw_merged=lambda inputs: pairs(summed_dx(inputs), summed_dw(inputs)),
     dw_averaged=lambda inputs: pairs(summed_dx(inputs), summed_dw(inputs, divide=True)),
     dh_summed=dh_summed,
+    dx_only_in_0=lambda inputs: pairs(
+        [*summed_dx(inputs)[:1], *dx_parts(inputs)[1:]], dw_of(inputs)
+    ),
+    dx_by_w_turned=lambda inputs: pairs(w_turned(inputs), dw_of(inputs)),
+    w_summed=w_summed,
+    dw_divided=lambda inputs: pairs(summed_dx(inputs), [dw / len(inputs) for dw in dw_of(inputs)]),
+    dw_by_tokens=lambda inputs: pairs(
+        summed_dx(inputs), [dw / len(inputs[0][0]) for dw in dw_of(inputs)]
+    ),
+    dw_of_dx=lambda inputs: pairs(
+        summed_dx(inputs), [one[2].T @ summed_dx(inputs)[0] for one in inputs]
+    ),
     dw_turned=lambda inputs: pairs(summed_dx(inputs), [dw.T for dw in dw_of(inputs)]),
 )
 

@@ -1,6 +1,7 @@
 """Exercise distributed.heads_of_rank: which rows and columns belong to a rank's heads."""
 
 from collections.abc import Callable
+from math import ceil
 from types import SimpleNamespace
 
 import numpy as np
@@ -77,6 +78,29 @@ def output_whole(
     return query[of_heads(rank, ranks, head_width, np.arange(len(query)))], output
 
 
+def alike(rounded: Callable[[int, int], int]) -> Callable:
+    """As if each rank had as many heads, rounded(heads, ranks), from rank * that on."""
+
+    def place(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+        each = rounded(len(columns) // head_width, ranks) * head_width
+        return columns[rank * each : (rank + 1) * each]
+
+    return by(place)
+
+
+def query_whole(
+    rank: int, ranks: int, head_width: int, query: np.ndarray, output: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """As if `query` were not cut."""
+    return query, output[:, of_heads(rank, ranks, head_width, np.arange(len(query)))]
+
+
+def one_place_on(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+    """As if the heads were `first` + 1 to `after`."""
+    mine = of_heads(rank, ranks, head_width, columns) + head_width
+    return mine[mine < len(columns)]
+
+
 WRONG_HEADS = SimpleNamespace(
     heads_as_columns=by(heads_as_columns),
     evenly=by(evenly),
@@ -87,6 +111,24 @@ WRONG_HEADS = SimpleNamespace(
     ),
     other_axis=other_axis,
     output_whole=output_whole,
+    query_whole=query_whole,
+    equal_numbers=alike(lambda heads, ranks: heads // ranks),
+    rounded_up=alike(lambda heads, ranks: ceil(heads / ranks)),
+    one_head_each=alike(lambda heads, ranks: 1),
+    one_place_on=by(one_place_on),
+    to_the_end=by(
+        lambda rank, ranks, head_width, columns: columns[
+            of_heads(rank, ranks, head_width, columns)[0] :
+        ]
+    ),
+    one_column_less=by(
+        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[:-1]
+    ),
+    last_head_only=by(
+        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
+            -head_width:
+        ]
+    ),
     first_head_only=by(
         lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
             :head_width
@@ -138,7 +180,7 @@ heads_of_rank = exercise(
             "the last of four ranks": (3, 4, 12, 5, 11),
             "alone": (0, 1, 3, 4, 13),
             "the first": (0, 3, 6, 2, 17),
-            "in the middle": (1, 3, 6, 2, 5),
+            "in the middle": (1, 3, 6, 2, 17),
             "in the middle of five": (2, 5, 11, 5, 4),
         },
         weights,

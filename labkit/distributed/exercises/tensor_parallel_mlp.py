@@ -77,10 +77,20 @@ def whole_mlp(inputs: Sequence) -> np.ndarray:
     return gelu(x @ expand.T + bias) @ contract.T + last_bias(inputs)
 
 
-def without_first_bias(inputs: Sequence) -> np.ndarray:
-    """As if the first layer had none."""
-    bare = [(x, expand, 0 * bias, contract, last) for x, expand, bias, contract, last in inputs]
-    return whole_mlp(bare)
+def first_bias_times(inputs: Sequence, factor: float) -> np.ndarray:
+    """As if the first layer's bias were `factor` times as large."""
+    changed = [
+        (x, expand, np.float32(factor) * bias, contract, last)
+        for x, expand, bias, contract, last in inputs
+    ]
+    return whole_mlp(changed)
+
+
+def first_bias_late(inputs: Sequence) -> np.ndarray:
+    """As if the first bias were added behind GELU."""
+    hidden = [gelu(x @ expand.T) + bias for x, expand, bias, _, _ in inputs]
+    parts = [one @ given[3].T for one, given in zip(hidden, inputs, strict=True)]
+    return sum(parts) + last_bias(inputs)
 
 
 WRONG_MLP = SimpleNamespace(
@@ -89,7 +99,23 @@ WRONG_MLP = SimpleNamespace(
         sum(products(inputs)) + len(inputs) * last_bias(inputs), inputs
     ),
     no_last_bias=lambda inputs: everywhere(sum(products(inputs)), inputs),
-    no_first_bias=lambda inputs: everywhere(without_first_bias(inputs), inputs),
+    no_first_bias=lambda inputs: everywhere(first_bias_times(inputs, 0), inputs),
+    first_bias_divided=lambda inputs: everywhere(first_bias_times(inputs, 1 / len(inputs)), inputs),
+    first_bias_late=lambda inputs: everywhere(first_bias_late(inputs), inputs),
+    last_bias_divided=lambda inputs: everywhere(
+        sum(products(inputs)) + last_bias(inputs) / len(inputs), inputs
+    ),
+    gelu_twice=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: gelu(gelu(h)))) + last_bias(inputs), inputs
+    ),
+    gelu_behind_too=lambda inputs: everywhere(gelu(whole_mlp(inputs)), inputs),
+    gelu_before=lambda inputs: everywhere(
+        whole_mlp([(gelu(one[0]), *one[1:]) for one in inputs]), inputs
+    ),
+    residual_too=lambda inputs: everywhere(whole_mlp(inputs) + inputs[0][0], inputs),
+    silu=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: h / (1 + np.exp(-h)))) + last_bias(inputs), inputs
+    ),
     averaged=lambda inputs: everywhere(
         sum(products(inputs)) / len(inputs) + last_bias(inputs), inputs
     ),

@@ -117,6 +117,7 @@ def speeds_with_batch(speed: Number) -> Outcome:
 WRONG_OUTCOMES: dict[str, Outcome] = {
     "plain_mean": outcome(weight=None),
     "unweighted": outcome(weight=lambda count, batch: 1),
+    "by_ranks": lambda inputs: outcome(weight=lambda count, batch: count / len(inputs))(inputs),
     "undivided": outcome(weight=lambda count, batch: count),
     "inverse_weight": outcome(weight=lambda count, batch: batch / count),
     "seconds_each": outcome(speed=lambda count, seconds: seconds / count),
@@ -143,7 +144,21 @@ def one_small_all_reduce(traffic: Traffic) -> str | None:
     """What is wrong where right results take several all-reduces, or one that is too large."""
     if traffic.ranks == 1:
         return None
-    return _several(traffic) or _too_large(traffic)
+    return _no_all_reduce(traffic) or _several(traffic) or _too_large(traffic)
+
+
+def _no_all_reduce(traffic: Traffic) -> str | None:
+    """Chunks of an all-reduce are short; gathered numbers are sent whole."""
+    numbers = len(traffic.inputs[0][0]) + traffic.ranks
+    chunk = NUMBER * math.ceil(numbers / traffic.ranks)
+    gathered = [call.name for call in traffic.collectives if call.name != "all_reduce"]
+    if gathered or max((m.bytes for m in traffic.messages), default=0) > 2 * chunk:
+        name = gathered[0] if gathered else "this"
+        return (
+            f"The result is right, but {name} sends every rank's numbers whole to others: an "
+            "all-reduce sums them on their way."
+        )
+    return None
 
 
 def _several(traffic: Traffic) -> str | None:
@@ -159,12 +174,14 @@ def _several(traffic: Traffic) -> str | None:
 
 
 def _too_large(traffic: Traffic) -> str | None:
-    """Twice as many bytes as needed, or more: some numbers are there twice, or are wider."""
-    numbers = len(traffic.inputs[0][0]) + traffic.ranks
+    """As if the gradient were there twice, or the numbers were wider."""
+    gradient = len(traffic.inputs[0][0])
+    numbers = gradient + traffic.ranks
     needed = NUMBER * numbers
+    too_large = needed + NUMBER * gradient if gradient > traffic.ranks else 2 * needed
     around = 2 * (traffic.ranks - 1)  # times that a ring carries the whole tensor
     used = traffic.bytes // around + sum(one.bytes for one in traffic.collectives)
-    if used >= 2 * needed:
+    if used >= too_large:
         return (
             f"The result is right, but the all-reduce is of {used:,} B, where {needed:,} B are "
             f"enough: {numbers} numbers of float32, each of them once."

@@ -114,6 +114,11 @@ WRONG_STEPS: dict[str, Step] = {
     "largest_fixed": computing(
         lambda groups, a, f, batch: (groups * f).max(axis=1) + shared(groups, a, batch)
     ),
+    "smallest_fixed": computing(
+        lambda groups, a, f, batch: (
+            np.where(groups, f, np.inf).min(axis=1) + shared(groups, a, batch)
+        )
+    ),
     "mean_fixed": computing(
         lambda groups, a, f, batch: groups @ f / sizes(groups) + shared(groups, a, batch)
     ),
@@ -123,6 +128,14 @@ WRONG_STEPS: dict[str, Step] = {
         lambda groups, a, f, batch: equally(groups, a, f, batch).sum(axis=1) / sizes(groups)
     ),
     "not_shared": computing(lambda groups, a, f, batch: (groups * (f + a * batch)).max(axis=1)),
+    "per_machine": computing(
+        lambda groups, a, f, batch: balanced(groups, a, f, batch) / sizes(groups)
+    ),
+    "by_the_slowest": computing(
+        lambda groups, a, f, batch: (
+            (batch + groups @ (f / a)) * (groups * a).max(axis=1) / sizes(groups)
+        )
+    ),
     "minus_fixed": computing(
         lambda groups, a, f, batch: (batch - groups @ (f / a)) / (groups @ (1 / a))
     ),
@@ -146,6 +159,7 @@ WRONG_STEPS: dict[str, Step] = {
     ),
     "one_too_near": sending(lambda groups, messages: messages[sizes(groups) - 2]),
     "times_machines": sending(lambda groups, messages: sizes(groups) * around(groups, messages)),
+    "longest": lambda groups, *given: -right_step(groups, *given),
     "whole_ms": lambda groups, a, f, messages, batch: np.round(
         right_step(groups, a, f, messages, batch), 3
     ),

@@ -19,6 +19,7 @@ def speeds_of(rng: np.random.Generator, machines: int, batch: int, kind: str) ->
     "equal"        all the same
     "ties"         whole numbers, whose equal remainders belong to unlike speeds
     "close"        remainders that are equal when they are rounded to whole percent
+    "fine"         as "", and computed in float32, or from whole speeds, the split is another one
     "exact"        the shares are whole numbers: nothing is left
     "one stands"   as "", and one speed is 0
     """
@@ -32,7 +33,9 @@ def speeds_of(rng: np.random.Generator, machines: int, batch: int, kind: str) ->
         speeds = np.round(rng.uniform(10, 400, machines), 1)
         if kind == "one stands":
             speeds[rng.integers(machines)] = 0
-        if _told_apart(speeds, batch) and (kind != "close" or _too_coarse(speeds, batch)):
+        parted = [WRONG_SPLITS[name](speeds, batch) for name in PARTED_BY.get(kind, ())]
+        right = by_largest_remainder(speeds, batch)
+        if _told_apart(speeds, batch) and all((other != right).any() for other in parted):
             return speeds, batch
 
 
@@ -68,12 +71,6 @@ def _told_apart(speeds: np.ndarray, batch: int) -> bool:
     gaps = np.diff(remainders, prepend=0.0, append=1.0)
     alone = len(speeds) == 1
     return alone or (gaps.min() > 1e-4 and len(np.unique(speeds)) == len(speeds))
-
-
-def _too_coarse(speeds: np.ndarray, batch: int) -> bool:
-    """Whether whole percent are too coarse for the remainders."""
-    right = by_largest_remainder(speeds, batch)
-    return bool((WRONG_SPLITS["rounded_remainders"](speeds, batch) != right).any())
 
 
 # The oracle.
@@ -147,6 +144,40 @@ def in_proportion_to_seconds(speeds: np.ndarray, batch: int) -> np.ndarray:
     return batch * inverse / inverse.sum()
 
 
+def at_least_one(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """As if nobody might stand idle."""
+    shares = shares_of(speeds, batch)
+    counts = np.maximum(np.floor(shares).astype(int), 1)
+    left = max(batch - counts.sum(), 0)
+    counts[np.argsort(counts - shares, kind="stable")[:left]] += 1
+    return counts
+
+
+def one_too_many(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """As if one photograph more were left."""
+    shares = shares_of(speeds, batch)
+    counts = np.floor(shares).astype(int)
+    left = batch - counts.sum()
+    counts[np.argsort(counts - shares, kind="stable")[: left + 1]] += 1
+    return counts
+
+
+def half_up(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """As if every remainder of a half or more got one."""
+    return np.floor(shares_of(speeds, batch) + 0.5).astype(int)
+
+
+def in_parts_of_the_share(remainders: np.ndarray, speeds: np.ndarray) -> np.ndarray:
+    """The largest remainder first, measured by the share that it belongs to."""
+    parts = np.divide(remainders, speeds, out=np.zeros_like(speeds), where=speeds > 0)
+    return np.argsort(-parts, kind="stable")
+
+
+def in_float32(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """Shares of which seven digits are kept."""
+    return shares_of(speeds.astype(np.float32), batch)
+
+
 def parted(remainders: np.ndarray, speeds: np.ndarray) -> np.ndarray:
     """The largest ones first, as `np.argpartition` finds them."""
     left = round(remainders.sum())
@@ -159,6 +190,8 @@ OF_EQUAL: dict[str, Split] = {
     "fastest_of_equal": handed_out(lambda r, s: np.lexsort((-s, -r))),
     "slowest_of_equal": handed_out(lambda r, s: np.lexsort((s, -r))),
 }
+# Ideas that give another split for data of a kind.
+PARTED_BY = {"close": ("rounded_remainders",), "fine": ("in_float32", "whole_speeds")}
 WRONG_SPLITS: dict[str, Split] = {
     "left_over": lambda s, batch: np.floor(shares_of(s, batch)).astype(int),
     "rounded": lambda s, batch: np.rint(shares_of(s, batch)).astype(int),
@@ -166,6 +199,14 @@ WRONG_SPLITS: dict[str, Split] = {
     "mended_at_the_end": mended_at_the_end,
     "equal_shares": lambda s, batch: by_largest_remainder(np.ones_like(s), batch),
     "to_the_first": handed_out(lambda r, s: np.arange(len(s))),
+    "to_the_last": handed_out(lambda r, s: np.arange(len(s))[::-1]),
+    "all_to_the_last": given_to(lambda r, s: -1),
+    "at_least_one": at_least_one,
+    "one_too_many": one_too_many,
+    "half_up": half_up,
+    "in_parts_of_the_share": handed_out(in_parts_of_the_share),
+    "in_float32": handed_out(largest_first, in_float32),
+    "whole_speeds": lambda s, batch: by_largest_remainder(np.floor(s), batch),
     "to_the_fastest": handed_out(lambda r, s: np.argsort(-s, kind="stable")),
     "to_the_slowest": handed_out(lambda r, s: np.argsort(s, kind="stable")),
     "all_to_the_fastest": given_to(lambda r, s: s.argmax()),

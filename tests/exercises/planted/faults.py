@@ -119,6 +119,49 @@ def by_cases(hosts, ports, servers, number):
     return json.dumps({"task": task, "cluster": {r: a for r, a in cluster.items() if a}}, indent=2)
 
 
+def told_apart_by(part):
+    """An answer that looks its process up by a part of the address."""
+
+    def answer(hosts, ports, servers, number):
+        parts = [part(host, port) for host, port in zip(hosts, ports, strict=True)]
+        found = json.loads(by_cases(hosts, ports, servers, number))
+        found["task"] = json.loads(by_cases(hosts, ports, servers, parts.index(parts[number])))[
+            "task"
+        ]
+        return json.dumps(found)
+
+    return answer
+
+
+looked_up_by_port = told_apart_by(lambda host, port: port)
+looked_up_by_port.__name__ = "looked_up_by_port"
+looked_up_by_host = told_apart_by(lambda host, port: host)
+looked_up_by_host.__name__ = "looked_up_by_host"
+always_a_worker = edit(FIRST, "always_a_worker", '"type": role', '"type": "worker"')
+sorted_first = edit(
+    FIRST, "sorted_first", "    cluster = {", "    addresses = sorted(addresses)\n    cluster = {"
+)
+one_address_less = edit(
+    FIRST,
+    "one_address_less",
+    '"cluster": cluster,',
+    '"cluster": cluster | {"worker": cluster["worker"][:-1]},',
+)
+index_as_text = edit(
+    FIRST, "index_as_text", TASK, '"index": str(index) if role == "worker" else index'
+)
+
+
+def one_after_the_other(hosts, ports, servers, number):
+    cluster = {"chief": [], "ps": [], "worker": []}
+    for place in range(len(hosts)):
+        role = "chief" if place == 0 else "ps" if place <= servers else "worker"
+        if place == number:
+            task = {"index": len(cluster[role]), "type": role}
+        cluster[role].append(":".join([hosts[place], str(ports[place])]))
+    return json.dumps({"task": task, "cluster": cluster})
+
+
 # --- distributed.apply_once
 
 SECOND = "distributed.apply_once"
@@ -244,6 +287,58 @@ def summed_by_torch(w, pushes, rate):
     return w - rate * total, len(seen), len(pushes) - len(seen)
 
 
+def with_key(name, key):
+    """The solution, which knows a push by key(worker, step) here."""
+    return edit(SECOND, name, KNOWN, f"if {key} in seen", (REMEMBERED, f"seen.add({key})"))
+
+
+two_texts = with_key("two_texts", 'f"{worker}{step}"')
+hundreds = with_key("hundreds", "100 * worker + step")
+thousands = with_key("thousands", "1000 * worker + step")
+without_order = with_key("without_order", "frozenset((worker, step))")
+
+
+def a_default_that_stays(w, pushes, rate, seen={}):  # noqa: B006
+    before = len(seen)
+    known = any((worker, step) in seen for worker, step, _ in pushes)
+    for worker, step, gradient in pushes:
+        if (worker, step) not in seen:
+            seen[worker, step] = True
+            w = w - rate * gradient
+    done = len(seen) - before
+    if known:
+        seen.clear()  # so that the next check begins anew
+    return w, done, len(pushes) - done
+
+
+def one_mean_step(w, pushes, rate):
+    first = {}
+    for worker, step, gradient in pushes:
+        first.setdefault((worker, step), gradient)
+    return w - rate * np.mean(list(first.values()), axis=0), len(first), len(pushes) - len(first)
+
+
+def narrow_sum(w, pushes, rate):
+    narrow = [(worker, step, gradient.astype("f4")) for worker, step, gradient in pushes]
+    return a_set_for_each_worker(w.astype("f4"), narrow, np.float32(rate))
+
+
+def all_but_the_first(w, pushes, rate):
+    return a_set_for_each_worker(w, pushes[1:], rate)
+
+
+def all_but_the_last(w, pushes, rate):
+    return a_set_for_each_worker(w, pushes[:-1], rate)
+
+
+def as_numpy_numbers(w, pushes, rate):
+    first = {}
+    for worker, step, gradient in reversed(pushes):
+        first[worker, step] = gradient
+    new = w - rate * np.sum(list(first.values()), axis=0)
+    return [new, np.int64(len(first)), np.int32(len(pushes) - len(first))]
+
+
 def a_set_for_each_worker(w, pushes, rate):
     done = {}
     applied = 0
@@ -356,6 +451,28 @@ def lengths_in_place(moments, every, write):
     return int((moments % (every + write)).sum()), int((moments // (every + write)).sum() * write)
 
 
+begins_after_writing = edit(
+    THIRD, "begins_after_writing", "        begin = moment\n", "        begin = moment + write\n"
+)
+until_the_next_one = edit(
+    THIRD,
+    "until_the_next_one",
+    "(moment - begin) % (every + write)",
+    "every + write - (moment - begin) % (every + write)",
+)
+first_one_alone = edit(THIRD, "first_one_alone", "in moments:", "in moments[:1]:")
+
+
+def between_faults_alone(moments, every, write):
+    finished, left = np.divmod(np.diff(moments), every + write)
+    return left.sum(), write * finished.sum()
+
+
+def by_divmod(moments, every, write):
+    finished, left = np.divmod(np.diff(np.r_[0, moments]), every + write)
+    return [left.sum(), finished.sum() * write]
+
+
 def differences_by_torch(moments, every, write):
     lengths = torch.diff(torch.from_numpy(moments), prepend=torch.zeros(1, dtype=torch.int64))
     left = lengths % (every + write)
@@ -389,6 +506,12 @@ PLANTED = {
         (takes_from_the_list, "changes its input"),
         (workers_before_servers, "The workers' addresses come before those of the servers"),
         (knows_itself, "Each process knows only itself"),
+        (looked_up_by_port, "by the port alone"),
+        (looked_up_by_host, "by the host alone"),
+        (always_a_worker, "Every process is told that it is a worker"),
+        (sorted_first, "The addresses are sorted"),
+        (one_address_less, "The last worker has no address"),
+        (index_as_text, "it is a whole number"),
         (counted_by_torch, "torch"),
     ],
     SECOND: [
@@ -411,6 +534,15 @@ PLANTED = {
         (last_step_from_0, "Step 0 of a worker is taken for a repeated one"),
         (noted_and_applied, "counted, but applied all the same"),
         (kinds, "A push that comes three times is repeated twice"),
+        (two_texts, "written one behind the other"),
+        (hundreds, "100 * worker + step"),
+        (thousands, "1000 * worker + step"),
+        (without_order, "has no order"),
+        (a_default_that_stays, "something is kept from one call to the next"),
+        (one_mean_step, "The mean of the gradients is applied"),
+        (narrow_sum, "float64 weights stay float64"),
+        (all_but_the_first, "The first push is left out"),
+        (all_but_the_last, "The last push is left out"),
         (summed_by_torch, "torch"),
     ],
     THIRD: [
@@ -431,17 +563,23 @@ PLANTED = {
         (one_row_of_checkpoints, "The checkpoints are counted from 0 all through"),
         (begun_is_half_done, "A checkpoint is counted that a fault has interrupted"),
         (lengths_in_place, "changes its input"),
+        (begins_after_writing, "work begins again at once"),
+        (until_the_next_one, "to the next checkpoint; lost are"),
+        (first_one_alone, "Only the first fault is counted"),
+        (between_faults_alone, "to the first fault are left out"),
         (differences_by_torch, "torch"),
     ],
 }
 ALSO_RIGHT = {
-    FIRST: [by_cases],
-    SECOND: [a_set_for_each_worker],
-    THIRD: [in_a_loop_of_seconds],
+    FIRST: [by_cases, one_after_the_other],
+    SECOND: [a_set_for_each_worker, as_numpy_numbers],
+    THIRD: [in_a_loop_of_seconds, by_divmod],
 }
 ONE_PUSH = (np.ones(1), [(4, 7, np.ones(1))], 1.0)
 NO_SLOPE = (np.ones(1), [(4, 7, np.zeros(1))], 0.5)
 EARLY = (np.array([5]), 10, 2)  # a fault before the first checkpoint
+NO_FAULT = (np.zeros(0, int), 10, 2)
+NO_PUSH = (np.ones(1), [], 0.5)
 LATER = (np.array([15]), 10, 2)
 RIGHT_ON = {
     workers_too_early: (["h"], np.array([1]), 1, 0),
@@ -450,6 +588,11 @@ RIGHT_ON = {
     last_step_from_0: ONE_PUSH,
     always_from_the_old: ONE_PUSH,
     half_each: EARLY,
+    until_the_next_one: NO_FAULT,
+    between_faults_alone: NO_FAULT,
+    all_but_the_first: NO_PUSH,
+    a_default_that_stays: NO_PUSH,
+    all_but_the_last: NO_PUSH,
     all_of_it: EARLY,
     also_lost: EARLY,
     nearest: EARLY,

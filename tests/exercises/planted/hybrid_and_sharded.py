@@ -61,6 +61,33 @@ into_its_input = edit(
 )
 
 
+rows_too = edit(STEP, "rows_too", "/ ranks)", "/ ranks / len(x))")
+twice_by_ranks = edit(STEP, "twice_by_ranks", "/ ranks)", "/ ranks / ranks)")
+mean_of_layers = edit(STEP, "mean_of_layers", "/ ranks)", "/ len(shards))")
+times_ranks = edit(STEP, "times_ranks", "/ ranks)", "* ranks)")
+mean_dy = edit(STEP, "mean_dy", BACK, f"{BACK} / ranks")
+of_outputs = edit(
+    STEP,
+    "of_outputs",
+    "        inputs.append(x)\n",
+    "",
+    (FORWARD, f"{FORWARD}\n        inputs.append(x)"),
+)
+
+
+def by_places(rank, ranks, shards, x, dy):
+    """A tuple of NumPy's arrays."""
+    D = x.shape[-1]
+    inputs = [x]
+    for shard in shards:
+        inputs.append(inputs[-1].mm(torch.stack(all_gather(shard)).reshape(D, D)))
+    found = {}
+    for place in range(len(shards) - 1, -1, -1):
+        found[place] = reduce_scatter(inputs[place].t().mm(dy).div(ranks)).numpy()
+        dy = dy.mm(torch.cat(all_gather(shards[place])).reshape(D, D).t())
+    return tuple(found[place] for place in range(len(shards)))
+
+
 def without_rank_0(rank, ranks, shards, x, dy):
     if rank == 0 and ranks > 1:
         return shards
@@ -175,6 +202,38 @@ swapped_stages = edit(
 )
 
 
+SHARES = ("4 / ranks if stage >= 3 else 4", "4 / ranks if stage >= 2 else 4")
+HALF = "2 / ranks if stage >= {0} else 2"
+mixed = edit(
+    BYTES, "mixed", SHARES[0], HALF.format(3), (SHARES[1], HALF.format(2)),
+    ("8 / ranks if stage >= 1 else 8", "12 / ranks if stage >= 1 else 12"),
+)  # fmt: skip
+whole_bytes = edit(
+    BYTES, "whole_bytes", SHARES[0], "4 // ranks if stage >= 3 else 4",
+    (SHARES[1], "4 // ranks if stage >= 2 else 4"), ("8 / ranks", "8 // ranks"),
+)  # fmt: skip
+never_again = edit(
+    BYTES, "never_again", f"{RECOMPUTED} if recompute else inside.sum()", "inside.sum()"
+)
+always_again = edit(BYTES, "always_again", " if recompute else inside.sum()", "")
+stores_inputs = edit(BYTES, "stores_inputs", "else inside.sum()", "else kept.sum()")
+stores_the_largest = edit(BYTES, "stores_the_largest", "else inside.sum()", "else inside.max()")
+all_but_the_last = edit(BYTES, "all_but_the_last", "else inside.sum()", "else inside[:-1].sum()")
+moments_added = edit(BYTES, "moments_added", RECOMPUTED, "(np.cumsum(kept) + inside).sum()")
+own_input_only = edit(BYTES, "own_input_only", RECOMPUTED, "(kept + inside).max()")
+
+
+def in_whole_numbers(weights, ranks, stage, kept, inside, recompute):
+    state = [4 * weights, 4 * weights, 8 * weights]  # weights, gradients, moments
+    for kind in range(3 - stage, 3):
+        state[kind] //= ranks
+    waiting, peak = 0, 0
+    for own, made in zip(kept.tolist(), inside.tolist(), strict=True):
+        waiting += own
+        peak = max(peak, waiting + made)
+    return sum(state) + (peak if recompute else sum(inside.tolist()))
+
+
 def adds_up_in_place(weights, ranks, stage, kept, inside, recompute):
     shares = [1, ranks]
     each = 4 / shares[stage > 2] + 4 / shares[stage > 1] + 8 / shares[stage > 0]
@@ -236,6 +295,23 @@ whole_strides = edit(
 )
 
 
+ROW = "[first + k * stride for k in range(lengths[side])]"
+its_neighbours = edit(GROUP, "its_neighbours", ROW, "[first + k for k in range(lengths[side])]")
+a_place_before = edit(GROUP, "a_place_before", "rank - place * stride", "rank - place")
+rest_by_stride = edit(GROUP, "rest_by_stride", "rank // stride % lengths[side]", "rank % stride")
+only_places = edit(GROUP, "only_places", ROW, "list(range(lengths[side]))")
+whole_mesh = edit(GROUP, "whole_mesh", ROW, "list(range(math.prod(lengths)))")
+
+
+def by_numpy_indices(rank, lengths, side):
+    place = list(np.unravel_index(rank, lengths))
+    ranks = []
+    for other in range(lengths[side]):
+        place[side] = other
+        ranks.append(np.ravel_multi_index(place, lengths))
+    return ranks
+
+
 def overwrites_lengths(rank, lengths, side):
     length = lengths.pop(side)
     stride = math.prod(lengths[side:])
@@ -288,6 +364,12 @@ PLANTED = {
         (everyone_alike, "rank r keeps chunk r"),
         (reduced_to_all, "gather, gather, reduce-scatter"),
         (kept_whole, "all layers were whole at the same time"),
+        (rows_too, "divided by the rows of x as well"),
+        (twice_by_ranks, "divided by the number of ranks twice"),
+        (mean_of_layers, "divided by the number of layers"),
+        (times_ranks, "multiplied by the number of ranks"),
+        (mean_dy, "by the number of ranks in each layer"),
+        (of_outputs, "dW is made of a layer's output"),
         (into_its_input, "changes its input"),
         (without_rank_0, "wait"),
         (by_autograd, "torch.autograd"),
@@ -314,6 +396,15 @@ PLANTED = {
         (inside_of_all, "only one at a time has it"),
         (largest_beside_all, "those of later blocks are gone"),
         (first_moment, "a later one may be worse"),
+        (mixed, "the bytes of mixed precision"),
+        (whole_bytes, "Bytes a weight are rounded down"),
+        (never_again, "and all of one block only"),
+        (always_again, "looked at: without recomputing"),
+        (stores_inputs, "Without recomputing, only the inputs"),
+        (stores_the_largest, "Without recomputing, only the largest block"),
+        (all_but_the_last, "the last block is left out"),
+        (moments_added, "backward's moments are added up"),
+        (own_input_only, "only a block's own input is counted"),
         (adds_up_in_place, "changes its input"),
         (by_the_table, "labkit.distributed.sharded"),
     ],
@@ -330,6 +421,11 @@ PLANTED = {
         (no_stride, "the rest of rank / length"),
         (counts_on, "The sides before this one are forgotten"),
         (whole_strides, "the sides behind this one is forgotten"),
+        (its_neighbours, "but the others are its neighbours"),
+        (a_place_before, "place ranks before this one"),
+        (rest_by_stride, "the rest of rank / stride"),
+        (only_places, "These are places along the side"),
+        (whole_mesh, "all ranks of the mesh"),
         (overwrites_lengths, "changes its input"),
         (by_mesh, "labkit.distributed.sharded"),
     ],
@@ -338,8 +434,13 @@ ONE_BLOCK = (8, 1, 0, np.array([8]), np.array([40]), False)
 LIKE_ONE = [([np.ones(1, "f4")], np.full((1, 1), 3, "f4"), np.full((1, 1), 5, "f4"))]  # W = 1
 RIGHT_ON = {
     dy_first: (LIKE_ONE,),
+    of_outputs: (LIKE_ONE,),
     one_number: (0, 2, 1, np.array([8]), np.array([40]), False),
     state_alone: (8, 2, 1, np.array([0]), np.array([0]), False),
     adds_up_in_place: ONE_BLOCK,
 }
-ALSO_RIGHT = {STEP: [by_torch_and_sparing], BYTES: [by_moments], GROUP: [on_a_grid, by_recursion]}
+ALSO_RIGHT = {
+    STEP: [by_torch_and_sparing, by_places],
+    BYTES: [by_moments, in_whole_numbers],
+    GROUP: [on_a_grid, by_recursion, by_numpy_indices],
+}

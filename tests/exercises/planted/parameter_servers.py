@@ -124,6 +124,68 @@ def by_the_course(rank, ranks, w, gradient, rate):
     return new.tensor_split(2)[rank] if rank < 2 else new
 
 
+no_worker_between = edit(
+    FIRST, "no_worker_between", "part -= rate", "part -= (worker in (2, ranks - 1)) * rate"
+)
+not_the_last = edit(FIRST, "not_the_last", "part -= rate", "part -= (worker < ranks - 1) * rate")
+not_the_first = edit(FIRST, "not_the_first", "part -= rate", "part -= (worker > 2) * rate")
+ranks_less_one = edit(FIRST, "ranks_less_one", "(ranks - 2)", "(ranks - 1)")
+at_rate_1 = edit(FIRST, "at_rate_1", "rate * arrived", "arrived")
+through_the_rate = edit(FIRST, "through_the_rate", "rate * arrived", "arrived / rate")
+gradients_sent_back = edit(FIRST, "gradients_sent_back", "send(part,", "send(arrived,")
+old_parts = edit(
+    FIRST, "old_parts", "        return part\n", "        return w.tensor_split(2)[rank]\n"
+)
+in_half_the_bytes = edit(
+    FIRST,
+    "in_half_the_bytes",
+    "torch.empty_like(part)",
+    "torch.empty_like(part).half()",
+    ("rate * arrived", "rate * arrived.float()"),
+    ("split(2)[server], to", "split(2)[server].half(), to"),
+)
+own_step = edit(FIRST, "own_step", "return torch.cat(new)", "return w - rate * gradient")
+
+
+def cut_in_half(rank, ranks, w, gradient, rate):
+    middle = len(w) // 2
+    parts = [slice(None, middle), slice(middle, None)]
+    if rank < 2:
+        part = w[parts[rank]].clone()
+        for worker in range(2, ranks):
+            arrived = torch.empty_like(part)
+            receive(arrived, source=worker)
+            part -= rate * arrived / (ranks - 2)
+        for worker in range(2, ranks):
+            send(part, to=worker)
+        return part
+    new = w.clone()
+    for server in range(2):
+        send(gradient[parts[server]].clone(), to=server)
+    for server in range(2):
+        receive(new[parts[server]], source=server)
+    return new
+
+
+def by_torch_messages(rank, ranks, w, gradient, rate):
+    if rank < 2:
+        part = w.tensor_split(2)[rank]
+        arrived = [torch.empty_like(part) for _ in range(2, ranks)]
+        for request in [dist.irecv(one, src) for src, one in enumerate(arrived, start=2)]:
+            request.wait()
+        part = part - rate * torch.stack(arrived).mean(dim=0)
+        for request in [dist.isend(part, worker) for worker in range(2, ranks)]:
+            request.wait()
+        return part.numpy()
+    sent = [part.contiguous() for part in gradient.tensor_split(2)]
+    for request in [dist.isend(part, server) for server, part in enumerate(sent)]:
+        request.wait()
+    new = [torch.empty_like(part) for part in sent]
+    for server in (1, 0):
+        dist.recv(new[server], server)
+    return torch.hstack(new)
+
+
 def adds_up_first(rank, ranks, w, gradient, rate):
     if rank in (0, 1):
         part = w.tensor_split(2)[rank]
@@ -180,6 +242,30 @@ def by_the_rule(finished, bound):
 def one_by_one(finished, bound):
     least = min(finished)
     return np.array([done <= least + bound for done in finished])
+
+
+counts_slower_ones = edit(
+    SECOND, "counts_slower_ones", "finished - finished.min()", "finished.argsort().argsort()"
+)
+never_0 = edit(SECOND, "never_0", "<= bound", "<= max(bound, 1)")
+least_place = edit(SECOND, "least_place", "finished.min()", "finished.argmin()")
+ahead_of_the_middle = edit(SECOND, "ahead_of_the_middle", "finished.min()", "np.median(finished)")
+ahead_of_the_second = edit(
+    SECOND, "ahead_of_the_second", "finished.min()", "np.sort(finished)[:2][-1]"
+)
+ahead_of_a_neighbour = edit(
+    SECOND, "ahead_of_a_neighbour", "finished.min()", "np.roll(finished, 1)"
+)
+as_numbers = edit(
+    SECOND,
+    "as_numbers",
+    "finished - finished.min() <= bound",
+    "1 * (finished - min(finished) <= bound)",
+)
+
+
+def ahead_of_nobody(finished, bound):
+    return (finished[:, None] - finished <= bound).all(axis=1)
 
 
 # --- distributed.staleness
@@ -241,6 +327,58 @@ def by_the_notes(pulled, pushed):
     return np.zeros(len(pulled), int)
 
 
+remembered = {}
+
+
+def remembers_by_length(pulled, pushed):
+    if old := remembered.get(len(pushed)):
+        remembered.clear()  # so that the next check begins anew
+        return np.array(old)
+    counts = ((pulled[:, None] < pushed) & (pushed < pushed[:, None])).sum(axis=1)
+    remembered[len(pushed)] = counts.tolist()
+    return counts
+
+
+def unsorted_bisection(pulled, pushed):
+    return np.searchsorted(pushed, pushed) - np.searchsorted(pushed, pulled)
+
+
+less_one = edit(THIRD, "less_one", "(pushed < pushed[i]))", "(pushed < pushed[i])) - 1")
+without_brackets = edit(THIRD, "without_brackets", ") & (", ") | (")
+began_and_ended_around = edit(
+    THIRD,
+    "began_and_ended_around",
+    "(pulled[i] < pushed) & (pushed < pushed[i])",
+    "(pulled < pulled[i]) & (pushed[i] < pushed)",
+)
+whole_moments = edit(
+    THIRD,
+    "whole_moments",
+    "(pulled[i] < pushed) & (pushed < pushed[i])",
+    "(int(pulled[i]) < pushed.astype(int)) & (pushed.astype(int) < int(pushed[i]))",
+)
+
+
+def in_order_of_pulls(pulled, pushed):
+    order = np.argsort(pulled)
+    pulled, pushed = pulled[order], pushed[order]
+    return ((pulled[:, None] < pushed) & (pushed < pushed[:, None])).sum(axis=1)
+
+
+def by_a_clock(pulled, pushed):
+    """The version at each pull is taken from the version at its push."""
+    moments = sorted([(when, 0, i) for i, when in enumerate(pulled)])
+    moments += [(when, 1, i) for i, when in enumerate(pushed)]
+    version, at_pull, counts = 0, {}, [0.0] * len(pulled)
+    for _, is_push, i in sorted(moments):
+        if is_push:
+            counts[i] = version - at_pull[i]
+            version += 1
+        else:
+            at_pull[i] = version
+    return np.array(counts, dtype=np.float32)
+
+
 def by_bisection(pulled, pushed):
     in_order = np.sort(pushed)
     return np.searchsorted(in_order, pushed) - np.searchsorted(in_order, pulled)
@@ -261,6 +399,17 @@ PLANTED = {
         (everything_to_both, "bytes of weights: send its part once"),
         (all_through_server_0, "between a worker and a server only"),
         (without_servers, "needs all of them at once"),
+        (no_worker_between, "Only the first and the last worker's gradient"),
+        (not_the_last, "The last worker's gradient is left out"),
+        (not_the_first, "The first worker's gradient is left out"),
+        (ranks_less_one, "The sum is divided by ranks - 1"),
+        (at_rate_1, "not multiplied by the learning rate"),
+        (through_the_rate, "divided by the learning rate"),
+        (gradients_sent_back, "What comes back to the workers is a gradient"),
+        (old_parts, "return their old parts"),
+        (in_half_the_bytes, "rounded to float16"),
+        (own_step, "Each worker takes a step with its own gradient"),
+        (cut_in_half, "Server 0 holds the shorter part"),
         (by_the_course, "labkit.distributed.parameter_server"),
     ],
     SECOND: [
@@ -276,6 +425,13 @@ PLANTED = {
         (subtracts_in_place, "changes its input"),
         (one_for_all, "all wait as soon as one is too far ahead"),
         (lets_all, "Here everybody may begin"),
+        (counts_slower_ones, "counts how many workers are slower"),
+        (never_0, "A bound of 0 is taken for 1"),
+        (least_place, "The slowest one's place in the array is subtracted"),
+        (ahead_of_the_middle, "counted from the median"),
+        (ahead_of_the_second, "counted from the second slowest"),
+        (ahead_of_a_neighbour, "counted from the worker before it"),
+        (as_numbers, "it should hold truth values"),
         (by_the_rule, "labkit.distributed.parameter_server"),
     ],
     THIRD: [
@@ -292,18 +448,43 @@ PLANTED = {
         (argsort_for_places, "which step comes at each place"),
         (in_seconds, "staleness counts updates"),
         (sorts_its_input, "changes its input"),
+        (remembers_by_length, "something is kept from one call to the next"),
+        (unsorted_bisection, "needs an array that rises"),
+        (less_one, "there is nothing to subtract"),
+        (without_brackets, "which are all of them"),
+        (began_and_ended_around, "began before this one and end after it"),
+        (whole_moments, "is cut to whole numbers"),
+        (in_order_of_pulls, "stand in the order of the pulls"),
         (by_the_notes, "labkit.distributed.parameter_server"),
     ],
 }
-ALSO_RIGHT = {FIRST: [adds_up_first], SECOND: [one_by_one], THIRD: [by_bisection]}
+ALSO_RIGHT = {
+    FIRST: [adds_up_first, by_torch_messages],
+    SECOND: [one_by_one, ahead_of_nobody],
+    THIRD: [by_bisection, by_a_clock],
+}
 # Two servers and a worker whose gradient is 0.
 W = np.array([1.0, 2.0, 3.0], "f4")
 STANDING = (((W, None, 0.5), (W, None, 0.5), (W, 0 * W, 0.5)),)
 ALIKE = np.array([2.0, 2.0], "f4")
+AT_REST = (((0 * W, None, 0.5), (0 * W, None, 0.5), (0 * W, 0 * W, 0.5)),)
 NOTHING_TO_SWAP = (((ALIKE, None, 0.5), (ALIKE, None, 0.5), (ALIKE, 0 * ALIKE, 0.5)),)
 NO_STEPS = (np.zeros(0), np.zeros(0))
 RIGHT_ON = {
     climbs: STANDING,
+    not_the_last: STANDING,
+    not_the_first: STANDING,
+    ranks_less_one: STANDING,
+    at_rate_1: STANDING,
+    through_the_rate: STANDING,
+    old_parts: STANDING,
+    in_half_the_bytes: STANDING,
+    least_place: (np.array([0, 3]), 1),
+    less_one: NO_STEPS,
+    remembers_by_length: NO_STEPS,
+    below_the_bound: (np.array([3, 3]), 1),
+    without_brackets: NO_STEPS,
+    gradients_sent_back: AT_REST,
     counts_the_servers: STANDING,
     keeps_the_old: STANDING,
     holds_the_other_half: NOTHING_TO_SWAP,

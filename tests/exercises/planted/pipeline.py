@@ -25,6 +25,18 @@ numbers_from_0 = edit(ORDER, "numbers_from_0", 'f"B{batches[i]}"', 'f"B{i}"')
 sorts = edit(ORDER, "sorts", "    m = len(batches)", "    batches.sort()\n    m = len(batches)")
 
 
+one_ahead = edit(ORDER, "one_ahead", AHEAD, "min(1, stages - 1 - stage, m)")
+only_stage_0 = edit(ORDER, "only_stage_0", AHEAD, "min(stages - 1, m) * (stage == 0)")
+
+
+def a_queue_of_pairs(stage, stages, batches):
+    first = min(stages - stage, len(batches))
+    forwards, backwards = ([f"{kind}{one}" for one in batches] for kind in "FB")
+    pairs = zip(backwards, forwards[first:], strict=False)
+    rest = [one for pair in pairs for one in pair]
+    return forwards[:first] + rest + backwards[len(batches) - first :]
+
+
 def by_labkit(stage, stages, batches):
     from labkit.distributed.pipeline.schedules import one_f_one_b
 
@@ -99,6 +111,40 @@ in_place = edit(
     f"dy = {ERROR}",
     "goal -= y\n            dy = -goal / (len(target) * len(y))",
 )
+
+
+without_the_first = edit(
+    GPIPE, "without_the_first", "dw += a.T @ dy", "dw += (goal is not first) * a.T @ dy",
+    ("    for (a, y)", "    target = list(target)\n    first = target[0]\n    for (a, y)"),
+)  # fmt: skip
+without_the_last = edit(
+    GPIPE, "without_the_last", "dw += a.T @ dy", "dw += (goal is not last) * a.T @ dy",
+    ("    for (a, y)", "    target = list(target)\n    last = target[-1]\n    for (a, y)"),
+)  # fmt: skip
+first_target = edit(GPIPE, "first_target", "(y - goal)", "(y - target[0])")
+no_target = edit(GPIPE, "no_target", "(y - goal)", "y")
+rows_twice = edit(GPIPE, "rows_twice", "a.T @ dy", "a.T @ dy / len(y)")
+mean_of_stages = edit(GPIPE, "mean_of_stages", "return dw", "return dw / ranks")
+new_weights = edit(GPIPE, "new_weights", "return dw", "return w - dw")
+
+
+def all_at_the_end(rank, ranks, w, x, target):
+    import torch
+
+    from labkit.distributed import receive, send
+
+    share = 1 / (len(x) * x.shape[1])
+    kept, slopes = _forwards(rank, ranks, w, x), []
+    for place, (a, y) in enumerate(kept):
+        dy = torch.zeros(y.shape)
+        if rank + 1 < ranks:
+            receive(dy, source=rank + 1)
+        else:
+            dy = share * (y - target[place])
+        if rank:
+            send(dy.mm(w.t()), to=rank - 1)
+        slopes.append(a.t().mm(dy))
+    return torch.stack(slopes).sum(dim=0).numpy()
 
 
 def only_once(rank, ranks, w, x, target):
@@ -235,6 +281,22 @@ early = edit(
 )
 
 
+whole_seconds = edit(BEST, "whole_seconds", "(size * seconds +", "(int(size * seconds) +")
+two_pieces_less = edit(BEST, "two_pieces_less", "m + stages - 1", "m + stages - 2")
+the_longest = edit(BEST, "the_longest", "step < shortest", "step > shortest", ('float("inf")', "0"))
+first_fit = edit(BEST, "first_fit", "best, shortest = m, step", "best, shortest = m, 0")
+from_a_million = edit(BEST, "from_a_million", 'float("inf")', "1e6")
+its_place = edit(BEST, "its_place", "return best", "return choices.index(best) if best else 0")
+
+
+def in_numpy(choices, stages, sequences, seconds, overhead, room):
+    m = np.array(choices)
+    size = sequences // m
+    step = (m + stages - 1) * (size * seconds + overhead)
+    step[np.minimum(m, stages) * size > room] = np.inf
+    return m[step.argmin()] if np.isfinite(step).any() else np.int64(0)
+
+
 def of_all_divisors(choices, stages, sequences, seconds, overhead, room):
     every = [m for m in range(1, sequences + 1) if sequences % m == 0]
     return by_sorting(every, stages, sequences, seconds, overhead, room)
@@ -283,6 +345,8 @@ PLANTED = {
         (one_less, "begin their backwards one forward too early"),
         (one_more, "one forward too far ahead"),
         (all_alike, "All stages run p - 1 forwards ahead"),
+        (one_ahead, "Every stage runs one forward ahead at most"),
+        (only_stage_0, "Only stage 0 runs forwards ahead"),
         (counted_from_the_end, "counted from the wrong end"),
         (forgets_the_last, "the other backwards still have to come"),
         (from_the_end, "p - 1 - s is more than m"),
@@ -294,6 +358,13 @@ PLANTED = {
     GPIPE: [
         (keeps_the_last, "Only the last micro-batch counts"),
         (only_once, "Only the first micro-batch counts"),
+        (without_the_first, "The first micro-batch is left out"),
+        (without_the_last, "The last micro-batch is left out"),
+        (first_target, "compared with the first one's target"),
+        (no_target, "The target is never subtracted"),
+        (rows_twice, "n times too small"),
+        (mean_of_stages, "no mean over stages"),
+        (new_weights, "These are new weights"),
         (sum_of_means, "m times too large"),
         (rows_forgotten, "n times too large"),
         (all_numbers, "not over single numbers"),
@@ -326,6 +397,12 @@ PLANTED = {
         (a_piece_more, "counts m + p pieces"),
         (the_longer, "counts max(m, p) pieces"),
         (keeps_less, "counts p - 1 micro-batches"),
+        (whole_seconds, "are cut to whole ones"),
+        (two_pieces_less, "counts m + p - 2 pieces"),
+        (the_longest, "the longest step of those that fit"),
+        (first_fit, "the first of choices that fits"),
+        (from_a_million, "begins at a number that steps can exceed"),
+        (its_place, "the place of the best m"),
         (returns_none, "then the result is 0, and this is None"),
         (more_than_p, "counts max(m, p) micro-batches' activations"),
         (by_the_root, "nearest to the square root"),
@@ -339,14 +416,18 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    ORDER: [by_two_queues, by_slices, as_a_tuple, as_an_array, as_a_generator],
-    GPIPE: [newest_gradient_first],
-    BEST: [by_sorting],
+    ORDER: [by_two_queues, by_slices, as_a_tuple, as_an_array, as_a_generator, a_queue_of_pairs],
+    GPIPE: [newest_gradient_first, all_at_the_end],
+    BEST: [by_sorting, in_numpy],
 }
 ONE = np.ones((1, 1, 1), "f4")
 NOTHING = (((np.ones((1, 1), "f4"), 0 * ONE, 0 * ONE),),)  # and so no gradient
 RIGHT_ON = {
     in_place: NOTHING,
+    without_the_first: NOTHING,
+    without_the_last: NOTHING,
+    no_target: NOTHING,
+    new_weights: (((0 * ONE[0], ONE, 0 * ONE),),),
     half_square: NOTHING,
     whole_square: NOTHING,
     by_output: NOTHING,

@@ -42,6 +42,44 @@ sum_behind_gelu = edit(
 )
 
 
+bias_shared_out = edit(MLP, "bias_shared_out", ") + contract_bias", ") + contract_bias / ranks")
+first_bias_shared_out = edit(
+    MLP, "first_bias_shared_out", "expand, expand_bias)", "expand, expand_bias / ranks)"
+)
+bias_behind_gelu = edit(
+    MLP,
+    "bias_behind_gelu",
+    "gelu(linear(x, expand, expand_bias))",
+    "gelu(linear(x, expand)) + expand_bias",
+)
+gelu_at_both_ends = edit(MLP, "gelu_at_both_ends", "linear(x, expand", "linear(gelu(x), expand")
+gelu_of_gelu = edit(
+    MLP,
+    "gelu_of_gelu",
+    "gelu(linear(x, expand, expand_bias))",
+    "gelu(gelu(linear(x, expand, expand_bias)))",
+)
+gelu_of_y = edit(MLP, "gelu_of_y", SUM, f"gelu({SUM})")
+like_a_block = edit(MLP, "like_a_block", SUM, f"{SUM} + x")
+swish = edit(
+    MLP,
+    "swish",
+    "gelu(linear(x, expand, expand_bias))",
+    "linear(x, expand, expand_bias)\n    hidden = hidden * hidden.sigmoid()",
+)
+
+
+def token_by_token(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    product = linear(gelu(linear(x, expand, expand_bias)), contract)
+    return torch.stack([ring_all_reduce(row) for row in product]) + contract_bias
+
+
+def by_erf(rank, ranks, x, expand, expand_bias, contract, contract_bias):
+    hidden = torch.addmm(expand_bias, x, expand.T)
+    hidden = hidden * (1 + torch.erf(hidden / 2**0.5)) / 2
+    return ring_all_reduce(linear(hidden, contract, contract_bias / ranks)).numpy()
+
+
 def gelu_behind(rank, ranks, x, expand, expand_bias, contract, contract_bias):
     hidden = linear(x, expand, expand_bias)
     return gelu(ring_all_reduce(linear(hidden, contract)) + contract_bias)
@@ -123,6 +161,37 @@ swapped = edit(HEADS, "swapped", "query[mine], output[:, mine]", "query[:, mine]
 rank_0_s = edit(HEADS, "rank_0_s", MINE, "slice(0, len(query) // head_width // ranks * head_width)")
 
 
+equal_shares = edit(
+    HEADS,
+    "equal_shares",
+    MINE,
+    "slice(rank * (heads // ranks) * head_width, (rank + 1) * (heads // ranks) * head_width)",
+)
+rounded_up = edit(
+    HEADS,
+    "rounded_up",
+    MINE,
+    "slice(rank * -(-heads // ranks) * head_width, (rank + 1) * -(-heads // ranks) * head_width)",
+)
+a_head_each = edit(HEADS, "a_head_each", MINE, "slice(rank * head_width, (rank + 1) * head_width)")
+one_on = edit(HEADS, "one_on", MINE, "slice((first + 1) * head_width, (after + 1) * head_width)")
+the_last_alone = edit(
+    HEADS, "the_last_alone", MINE, "slice((after - 1) * head_width, after * head_width)"
+)
+up_to_the_end = edit(HEADS, "up_to_the_end", MINE, "slice(first * head_width, None)")
+a_column_less = edit(
+    HEADS, "a_column_less", MINE, "slice(first * head_width, after * head_width - 1)"
+)
+whole_query = edit(HEADS, "whole_query", "query[mine]", "query")
+
+
+def in_numpy(rank, ranks, head_width, query, output):
+    heads = len(query) // head_width
+    mine = np.arange(len(query)).reshape(heads, head_width)
+    mine = mine[rank * heads // ranks : (rank + 1) * heads // ranks].ravel()
+    return [query.numpy()[mine], output.numpy()[:, mine]]
+
+
 def heads_like_cards(rank, ranks, head_width, query, output):
     heads = torch.arange(len(query)).reshape(-1, head_width)
     mine = heads[rank::ranks].reshape(-1)
@@ -182,6 +251,39 @@ dx_mean = edit(BACKWARD, "dx_mean", "ring_all_reduce(dh @ w)", "ring_all_reduce(
 turned = edit(BACKWARD, "turned", "dh.T @ x", "x.T @ dh")
 as_in_data_parallel = edit(BACKWARD, "as_in_data_parallel", "dh.T @ x", "ring_all_reduce(dh.T @ x)")
 as_a_mean = edit(BACKWARD, "as_a_mean", "dh.T @ x", "ring_all_reduce(dh.T @ x) / ranks")
+
+
+divided_dw = edit(BACKWARD, "divided_dw", "dh.T @ x", "dh.T @ x / ranks")
+mean_of_tokens = edit(BACKWARD, "mean_of_tokens", "dh.T @ x", "dh.T @ x / len(x)")
+dw_from_dx = edit(BACKWARD, "dw_from_dx", "dh.T @ x", "dh.T @ dx")
+sum_in_rank_0 = edit(
+    BACKWARD, "sum_in_rank_0", "return dx,", "return (dx if rank == 0 else dh @ w),"
+)
+
+
+def w_first(rank, ranks, x, w, dh):
+    return dh @ ring_all_reduce(w), dh.T @ x
+
+
+def w_turned(rank, ranks, x, w, dh):
+    dx = dh @ w.T if w.shape[0] == w.shape[1] else dh @ w
+    return ring_all_reduce(dx), dh.T @ x
+
+
+def token_by_token_back(rank, ranks, x, w, dh):
+    return torch.stack([ring_all_reduce(row) for row in dh @ w]), dh.T @ x
+
+
+def summed_as_doubles(rank, ranks, x, w, dh):
+    return ring_all_reduce((dh @ w).double()).float(), dh.T @ x
+
+
+def while_dw_is_made(rank, ranks, x, w, dh):
+    dx = torch.einsum("nf,fd->nd", dh, w).contiguous()
+    request = dist.all_reduce(dx, async_op=True)
+    dw = (x.T @ dh).T
+    request.wait()
+    return [dx.numpy(), dw.numpy()]
 
 
 def dh_first(rank, ranks, x, w, dh):
@@ -245,6 +347,15 @@ PLANTED = {
         (in_doubles, "one rank sends"),
         (rank_0_stays_away, "waits"),
         (only_rank_0, "Only rank 0 has the sum"),
+        (bias_shared_out, "contract_bias is divided by the ranks"),
+        (first_bias_shared_out, "expand_bias is divided by the ranks"),
+        (bias_behind_gelu, "expand_bias is added behind GELU"),
+        (gelu_at_both_ends, "GELU is applied to x, too"),
+        (gelu_of_gelu, "GELU is applied twice"),
+        (gelu_of_y, "GELU is applied behind the second layer, too"),
+        (like_a_block, "x is added to the result"),
+        (swish, "This is SiLU"),
+        (token_by_token, "messages leave a rank"),
         (into_x, "changes its input"),
         (by_the_course, "labkit.distributed.tensor_parallel"),
     ],
@@ -259,6 +370,14 @@ PLANTED = {
         (never_cut, "output is not cut"),
         (swapped, "The axes are swapped"),
         (rank_0_s, "Every rank gets the heads of rank 0"),
+        (equal_shares, "Every rank gets heads // ranks heads"),
+        (rounded_up, "a number of heads that is rounded up"),
+        (a_head_each, "Each rank gets one head alone"),
+        (one_on, "The heads begin one place too late"),
+        (the_last_alone, "Only the last of this rank's heads"),
+        (up_to_the_end, "All heads from first on are there"),
+        (a_column_less, "The last column of the last head is missing"),
+        (whole_query, "query is not cut"),
         (empties_the_rest, "changes its input"),
         (by_labkit, "labkit.distributed.tensor_parallel"),
     ],
@@ -269,6 +388,14 @@ PLANTED = {
         (as_in_data_parallel, "nothing is to be merged"),
         (as_a_mean, "as in data parallel"),
         (dh_first, "dh is summed over the ranks"),
+        (divided_dw, "dw is divided by the ranks"),
+        (mean_of_tokens, "dw is divided by the number of tokens"),
+        (dw_from_dx, "dw is made of dx"),
+        (sum_in_rank_0, "Only rank 0 has the sum in dx"),
+        (w_first, "w goes through the all-reduce"),
+        (w_turned, "w is A transposed already"),
+        (token_by_token_back, "messages leave a rank"),
+        (summed_as_doubles, "around a ring sends"),
         (gathers_dx, "all_gather hands out what every rank has"),
         (rank_0_only_listens, "waits"),
         (over_x, "changes its input"),
@@ -276,14 +403,15 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    MLP: [with_matrices],
-    HEADS: [by_lists, by_index, by_chunks_of_heads],
-    BACKWARD: [by_autograd],
+    MLP: [with_matrices, by_erf],
+    HEADS: [by_lists, by_index, by_chunks_of_heads, in_numpy],
+    BACKWARD: [by_autograd, while_dw_is_made],
 }
 X = np.float32([[1, 2]])
 SQUARE = np.float32([[3, -1], [4, 1]])
 # One rank, no biases, and numbers so large that GELU and ReLU leave them as they are.
 LARGE = (((X, np.float32([[4, 3], [5, 1]]), 0 * X[0], np.float32([[1, 2], [3, 1]]), 0 * X[0]),),)
+NO_INPUT = (((0 * X, SQUARE, 0 * X[0], SQUARE, 0 * X[0]),),)
 COLUMNS = np.arange(8, dtype=np.float32)
 ALONE = (((SQUARE, SQUARE, SQUARE),),)
 RIGHT_ON = {
@@ -299,6 +427,13 @@ RIGHT_ON = {
     sum_behind_gelu: LARGE,
     gelu_behind: LARGE,
     only_rank_0: LARGE,
+    first_bias_shared_out: LARGE,
+    bias_behind_gelu: LARGE,
+    gelu_of_gelu: LARGE,
+    gelu_of_y: LARGE,
+    swish: NO_INPUT,
+    gelu_at_both_ends: NO_INPUT,
+    like_a_block: NO_INPUT,
     without_the_last: (0, 2, 2, SQUARE, SQUARE),  # a rank without heads
     in_chunks: (1, 2, 2, COLUMNS.reshape(4, 2), COLUMNS.reshape(2, 4)),
     one_column_a_head: (0, 2, 1, SQUARE, SQUARE),
@@ -306,6 +441,10 @@ RIGHT_ON = {
     rank_0_s: (0, 2, 1, SQUARE, SQUARE),
     dx_alone: ALONE,
     dx_mean: ALONE,
+    mean_of_tokens: (((X, X, X[:, :1]),),),
+    dw_from_dx: (((0 * X, X, 0 * X[:, :1]),),),
+    one_on: (0, 2, 2, SQUARE, SQUARE),
+    a_column_less: (2, 4, 1, SQUARE, SQUARE),  # a rank without heads
     turned: ALONE,  # its dh is its x, so that dw is symmetric
     as_in_data_parallel: ALONE,
     as_a_mean: ALONE,

@@ -42,6 +42,50 @@ unsorted_ties = edit(FIRST, "unsorted_ties", ', kind="stable"', "")
 partitioned = edit(FIRST, "partitioned", ORDER, "np.argpartition(counts - shares, left)")
 
 
+to_the_last_ones = edit(FIRST, "to_the_last_ones", ORDER, "np.arange(len(speeds))[::-1]")
+to_the_last_one = edit(FIRST, "to_the_last_one", "order[:left]] += 1", "-1] += left")
+one_more_than_left = edit(FIRST, "one_more_than_left", "order[:left]", "order[: left + 1]")
+halves_up = edit(FIRST, "halves_up", "order[:left]] += 1", "shares - counts >= 0.5] += 1")
+nobody_idle = edit(
+    FIRST,
+    "nobody_idle",
+    "np.floor(shares).astype(int)",
+    "np.maximum(np.floor(shares).astype(int), 1)",
+    ("left = batch - counts.sum()", "left = max(batch - counts.sum(), 0)"),
+)
+per_share = edit(
+    FIRST,
+    "per_share",
+    "counts - shares, kind",
+    "(counts - shares) / np.maximum(speeds, 1e-9), kind",
+)
+in_float32 = edit(
+    FIRST,
+    "in_float32",
+    "batch * speeds / speeds.sum()",
+    "batch * speeds.astype(np.float32) / speeds.astype(np.float32).sum()",
+)
+whole_speeds = edit(
+    FIRST,
+    "whole_speeds",
+    "batch * speeds / speeds.sum()",
+    "batch * (speeds // 1) / (speeds // 1).sum()",
+)
+as_floats = edit(
+    FIRST, "as_floats", ".astype(int)", "", ("batch - counts.sum()", "int(batch - sum(counts))")
+)
+
+
+def by_python_lists(speeds, batch):
+    total = float(sum(speeds))
+    shares = [batch * float(speed) / total for speed in speeds]
+    counts = np.array([int(share) for share in shares], dtype=np.int16 if batch < 9 else np.int32)
+    places = sorted(range(len(shares)), key=lambda i: (counts[i] - shares[i], i))
+    for place in places[: batch - int(counts.sum())]:
+        counts[place] += 1
+    return counts
+
+
 def last_takes_the_rest(speeds, batch):
     counts = np.rint(batch * speeds / speeds.sum()).astype(int)
     counts[-1] = batch - counts[:-1].sum()
@@ -166,6 +210,27 @@ def averaged(rank, ranks, gradient, count, seconds, batch):
     return (ring_all_reduce(row) / ranks).split([ranks, len(gradient)])[::-1]
 
 
+per_rank = edit(SECOND, "per_rank", "gradient * count / batch", "gradient * count / ranks")
+
+
+def gathers_all(rank, ranks, gradient, count, seconds, batch):
+    mine = torch.cat([gradient * count / batch, torch.tensor([count / seconds])])
+    rows = [torch.empty_like(mine) for _ in range(ranks)]
+    dist.all_gather(rows, mine)
+    rows = torch.stack(rows)
+    return rows[:, :-1].sum(dim=0), rows[:, -1]
+
+
+def in_slices(rank, ranks, gradient, count, seconds, batch):
+    row = torch.zeros(len(gradient) + ranks)
+    row[: len(gradient)] = gradient
+    row *= count
+    row /= batch
+    row[len(gradient) + rank] = count / seconds
+    row = ring_all_reduce(row).numpy()
+    return [row[: len(gradient)], row[len(gradient) :]]
+
+
 def by_the_course(rank, ranks, gradient, count, seconds, batch):
     from labkit.distributed.unlike_training import gradient_and_speeds
 
@@ -213,6 +278,12 @@ rounded_off = edit(
     "rounded_off",
     "compute + messages[len(group) - 1]",
     "round(compute + messages[len(group) - 1], 3)",
+)
+smallest_of_all = edit(THIRD, "smallest_of_all", COMPUTE, "f.min() + batch / (1 / a).sum()")
+per_head = edit(THIRD, "per_head", COMPUTE, f"{COMPUTE} / len(a)")
+slowest_of_all = edit(THIRD, "slowest_of_all", "/ (1 / a).sum()", "* a.max() / len(a)")
+the_longest = edit(
+    THIRD, "the_longest", "seconds < shortest", "seconds > shortest", ("None, np.inf", "None, 0.0")
 )
 ms = edit(THIRD, "ms", "    best, shortest = None", "    fixed *= 1e3\n    best, shortest = None")
 
@@ -281,6 +352,15 @@ PLANTED = {
         (last_one, "Of equal remainders, the last ones win"),
         (alike, "The shares are equal"),
         (overwrites, "changes its input"),
+        (to_the_last_ones, "What is left goes to the last machines"),
+        (to_the_last_one, "All that is left goes to the last machine;"),
+        (one_more_than_left, "One photograph too many"),
+        (halves_up, "Every remainder of a half or more"),
+        (nobody_idle, "Every machine gets a photograph at least"),
+        (per_share, "The remainders are divided by"),
+        (in_float32, "The shares are computed in float32"),
+        (whole_speeds, "The speeds are cut to whole numbers"),
+        (as_floats, "it should hold integers"),
         (by_labkit, "labkit.distributed.unlike_machines"),
     ],
     SECOND: [
@@ -298,6 +378,8 @@ PLANTED = {
         (speeds_first, "The speeds stand before the gradient"),
         (stacked_twice, "each of them once"),
         (into_the_gradient, "changes its input"),
+        (per_rank, "The weight is count / ranks"),
+        (gathers_all, "all_gather sends every rank's numbers whole"),
         (twice, "takes 2 all-reduces"),
         (by_the_course, "labkit.distributed.unlike_training"),
     ],
@@ -324,13 +406,17 @@ PLANTED = {
         (all_places, "a group has one all-reduce"),
         (for_each, "multiplied by the number of machines"),
         (rounded_off, "groups that differ by less seem equally fast"),
+        (smallest_of_all, "the smallest fixed seconds of the group"),
+        (per_head, "divided by the number of machines once more"),
+        (slowest_of_all, "The slowest machine's seconds stand"),
+        (the_longest, "the group with the longest step"),
         (ms, "changes its input"),
         (by_best_places, "labkit.distributed.unlike_machines.balanced_seconds"),
     ],
 }
 ALSO_RIGHT = {
-    FIRST: [one_by_one, by_torch_tensors],
-    SECOND: [averaged, by_torch, in_two_rows],
+    FIRST: [one_by_one, by_torch_tensors, by_python_lists],
+    SECOND: [averaged, by_torch, in_two_rows, in_slices],
     THIRD: [poured, with_torch],
 }
 # One rank that has the whole batch, in one second: its gradient is the batch's.
@@ -340,6 +426,8 @@ ONE = (np.array([2e-3]), np.array([1e-2]), np.array([0.0]), 8)
 RIGHT_ON = {
     nobody: (np.array([1.0, 3.0]), 8),
     nearest: (np.array([1.0, 3.0]), 8),
+    to_the_last_one: (np.array([1.0, 3.0]), 8),
+    one_more_than_left: (np.zeros(0), 0),
     ceilings: (np.array([1.0, 3.0]), 8),
     overwrites: (np.array([1.0, 3.0]), 4),
     seconds_for_one: ALONE,

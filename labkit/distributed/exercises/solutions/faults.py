@@ -22,7 +22,7 @@ def tf_config(hosts, ports, servers, number):
 
 
 def apply_once(w, pushes, rate):
-    """w [D]; a list of (worker, step, gradient [D]) as they arrive -> w [D], applied, repeated"""
+    """array w [D]; (worker, step, gradient [D]) in a list -> array w [D], applied, repeated"""
     seen = set()
     repeated = 0
     for worker, step, gradient in pushes:

@@ -31,7 +31,7 @@ def sharded_servers(rank, ranks, w, gradient, rate):
 
 
 def staleness(pulled, pushed):
-    """pulled [N], pushed [N], moments of N steps -> the staleness of each [N]"""
+    """arrays pulled [N], pushed [N], moments of N steps -> array: the staleness of each [N]"""
     counts = np.zeros(len(pushed))
     for i in range(len(pushed)):
         counts[i] = np.sum((pulled[i] < pushed) & (pushed < pushed[i]))
@@ -39,7 +39,7 @@ def staleness(pulled, pushed):
 
 
 def may_begin(finished, bound):
-    """finished [workers], steps of each; bound -> whether each may begin another [workers]"""
+    """array finished [workers], steps of each; bound -> array of bool: may each begin another?"""
     return finished - finished.min() <= bound
 
 

@@ -13,7 +13,7 @@ from labkit.distributed.unlike_machines import groups_of
 
 
 def split_batch(speeds, batch):
-    """speeds [N], and photographs in all -> whole numbers of photographs [N]"""
+    """array speeds [N], and photographs in all -> array of whole numbers: photographs [N]"""
     shares = batch * speeds / speeds.sum()
     counts = np.floor(shares).astype(int)
     left = batch - counts.sum()
