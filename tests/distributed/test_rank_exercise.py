@@ -752,7 +752,7 @@ def test_numbers_are_read_and_functions_are_not(value):
 
 
 def test_cases_of_other_numbers_of_ranks_are_refused():
-    for ranks, made in ((0, 0), (5, 5), (2, 3)):
+    for ranks, made in ((0, 0), (6, 6), (2, 3)):
         cases = ranks_cases({"odd": (ranks, 1)}, lambda rng, _, n, made=made: inputs(rng, made, n))
         with pytest.raises(ValueError, match="Case 'odd'"):
             list(cases(np.random.default_rng(0)))

@@ -175,7 +175,7 @@ def in_parts_of_the_share(remainders: np.ndarray, speeds: np.ndarray) -> np.ndar
 
 def in_float32(speeds: np.ndarray, batch: int) -> np.ndarray:
     """Shares of which seven digits are kept."""
-    return shares_of(speeds.astype(np.float32), batch)
+    return shares_of(speeds.astype(np.float32), np.float32(batch))
 
 
 def parted(remainders: np.ndarray, speeds: np.ndarray) -> np.ndarray:

@@ -63,7 +63,7 @@ in_float32 = edit(
     FIRST,
     "in_float32",
     "batch * speeds / speeds.sum()",
-    "batch * speeds.astype(np.float32) / speeds.astype(np.float32).sum()",
+    "np.float32(batch) * speeds.astype(np.float32) / speeds.astype(np.float32).sum()",
 )
 whole_speeds = edit(
     FIRST,
